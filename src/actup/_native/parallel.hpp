@@ -1,0 +1,161 @@
+// A small thread pool: parallel_for over chunks, claimed one by one, so that a delayed thread delays only its
+// chunk.
+//
+// Work is split into chunks by the caller, never by the number of threads; a chunk writes only what is its
+// own. So results are the same at any thread count. Idle workers spin briefly, then sleep. A caller that
+// finds the pool busy (another Python thread is inside) runs its chunks alone. After fork() the child starts
+// a new pool.
+#pragma once
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace actup {
+
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+class ThreadPool {
+ public:
+  static ThreadPool& instance() {
+    static std::once_flag fork_handler;
+    std::call_once(fork_handler,
+                   [] { pthread_atfork(nullptr, nullptr, [] { current() = new ThreadPool; }); });
+    return *current();
+  }
+
+  // Calls body(chunk) for every chunk in [0, count), on at most `threads` threads including this one.
+  template <class Body>
+  void run(int64_t count, int threads, const Body& body) {
+    if (count <= 0) return;
+    if (count == 1 || threads <= 1 || busy_.exchange(true, std::memory_order_acquire)) {
+      for (int64_t chunk = 0; chunk < count; ++chunk) body(chunk);
+      return;
+    }
+    while (count > 0) {  // a ticket holds at most kMaxCount chunks
+      const int64_t batch = std::min<int64_t>(count, kMaxCount);
+      publish(batch, threads, &body,
+              [](const void* f, int64_t chunk) { (*static_cast<const Body*>(f))(chunk); });
+      base_ += batch;
+      count -= batch;
+    }
+    base_ = 0;
+    const std::exception_ptr failure = std::exchange(failure_, nullptr);
+    busy_.store(false, std::memory_order_release);
+    if (failure) std::rethrow_exception(failure);
+  }
+
+ private:
+  // A ticket packs the generation of the task, its number of chunks and the next chunk to claim.
+  static constexpr int kCountBits = 20;
+  static constexpr uint64_t kMaxCount = (1u << kCountBits) - 1;
+  static uint64_t ticket(uint64_t generation, uint64_t count, uint64_t next) {
+    return generation << (2 * kCountBits) | count << kCountBits | next;
+  }
+  static uint64_t count_of(uint64_t t) { return t >> kCountBits & kMaxCount; }
+  static uint64_t next_of(uint64_t t) { return t & kMaxCount; }
+
+  static ThreadPool*& current() {
+    static ThreadPool* pool = new ThreadPool;  // never destroyed: workers may outlive static destructors
+    return pool;
+  }
+
+  void publish(int64_t count, int threads, const void* body, void (*call)(const void*, int64_t)) {
+    while (static_cast<int>(workers_) < threads - 1) {
+      std::thread([this, id = workers_] { work(id); }).detach();
+      ++workers_;
+    }
+    body_ = body;
+    call_ = call;
+    finished_.store(0, std::memory_order_relaxed);
+    helpers_.store(threads - 1, std::memory_order_relaxed);
+    ticket_.store(ticket(++generation_, count, 0), std::memory_order_release);
+    signal_.fetch_add(1, std::memory_order_seq_cst);
+    if (sleepers_.load(std::memory_order_seq_cst) > 0) signal_.notify_all();
+    while (claim_one()) {
+    }
+    for (int spins = 0; finished_.load(std::memory_order_acquire) < static_cast<uint32_t>(count); ++spins) {
+      if (spins < kSpins) {
+        relax();
+      } else {
+        std::this_thread::yield();
+      }
+    }
+  }
+
+  // Claims and runs one chunk of the current task. A claimed chunk keeps its task alive until it is finished.
+  bool claim_one() {
+    uint64_t t = ticket_.load(std::memory_order_acquire);
+    do {
+      if (next_of(t) >= count_of(t)) return false;
+    } while (!ticket_.compare_exchange_weak(t, t + 1, std::memory_order_acq_rel, std::memory_order_acquire));
+    try {
+      call_(body_, base_ + static_cast<int64_t>(next_of(t)));
+    } catch (...) {
+      std::lock_guard guard(failing_);
+      if (!failure_) failure_ = std::current_exception();
+    }
+    finished_.fetch_add(1, std::memory_order_release);
+    return true;
+  }
+
+  void work(int id) {
+    uint32_t seen = 0;
+    for (;;) {
+      for (int spins = 0; signal_.load(std::memory_order_acquire) == seen && spins < kSpins; ++spins) relax();
+      if (signal_.load(std::memory_order_seq_cst) == seen) {
+        sleepers_.fetch_add(1, std::memory_order_seq_cst);
+        signal_.wait(seen, std::memory_order_seq_cst);
+        sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+      }
+      seen = signal_.load(std::memory_order_acquire);
+      if (id < helpers_.load(std::memory_order_relaxed)) {
+        while (claim_one()) {
+        }
+      }
+    }
+  }
+
+  static constexpr int kSpins = 2000;  // some tens of microseconds
+
+  std::atomic<bool> busy_{false};
+  int workers_ = 0;
+  uint64_t generation_ = 0;
+  int64_t base_ = 0;
+  const void* body_ = nullptr;
+  void (*call_)(const void*, int64_t) = nullptr;
+  std::mutex failing_;
+  std::exception_ptr failure_;
+  alignas(64) std::atomic<uint64_t> ticket_{0};
+  alignas(64) std::atomic<uint32_t> finished_{0};
+  alignas(64) std::atomic<uint32_t> signal_{0};
+  std::atomic<int> helpers_{0};
+  std::atomic<int> sleepers_{0};
+};
+
+// body(chunk) for every chunk in [0, count).
+template <class Body>
+void parallel_chunks(int64_t count, int threads, const Body& body) {
+  ThreadPool::instance().run(count, threads, body);
+}
+
+// body(begin, end) over [0, size) in pieces of `grain`.
+template <class Body>
+void parallel_ranges(int64_t size, int64_t grain, int threads, const Body& body) {
+  parallel_chunks((size + grain - 1) / grain, threads,
+                  [&](int64_t chunk) { body(chunk * grain, std::min(size, (chunk + 1) * grain)); });
+}
+
+}  // namespace actup

@@ -1,0 +1,90 @@
+"""Neighbors and Graph: the two records that travel between the stages, and their invariants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Neighbors:
+    """The nearest other points of every point, nearest first; a point is never its own neighbour.
+
+    Attributes
+    ----------
+    indices : ndarray of shape (n, k), int32
+    distances : ndarray of shape (n, k), float32
+    engine : str
+        How they were found, e.g. ``"exact"``.
+    recall : float
+        Share of true neighbours found, measured on a sample; 1.0 for an exact engine.
+    """
+
+    indices: np.ndarray
+    distances: np.ndarray
+    engine: str = "given"
+    recall: float = float("nan")
+
+    def __post_init__(self):
+        if self.indices.shape != self.distances.shape or self.indices.ndim != 2:
+            raise ValueError(
+                f"neighbour indices of shape {self.indices.shape} and distances of shape {self.distances.shape} "
+                "must be two arrays of one shape (n, k)"
+            )
+        object.__setattr__(self, "indices", np.ascontiguousarray(self.indices, np.int32))
+        object.__setattr__(self, "distances", np.ascontiguousarray(self.distances, np.float32))
+
+    def __len__(self) -> int:
+        return self.indices.shape[0]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A symmetric graph in compressed rows: no self loops, ids ascending within a row, weights positive.
+
+    Attributes
+    ----------
+    offsets : ndarray of shape (n + 1,), int64
+    indices : ndarray of shape (edges,), int32
+    weights : ndarray of shape (edges,), float32
+    """
+
+    offsets: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+
+    def __post_init__(self):
+        object.__setattr__(self, "offsets", np.ascontiguousarray(self.offsets, np.int64))
+        object.__setattr__(self, "indices", np.ascontiguousarray(self.indices, np.int32))
+        object.__setattr__(self, "weights", np.ascontiguousarray(self.weights, np.float32))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def nbytes(self) -> int:
+        return self.offsets.nbytes + self.indices.nbytes + self.weights.nbytes
+
+    def to_scipy(self):
+        """The graph as a ``scipy.sparse.csr_matrix``."""
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix((self.weights, self.indices, self.offsets), shape=(len(self), len(self)))
+
+    @classmethod
+    def from_scipy(cls, matrix) -> Graph:
+        """A graph from any sparse matrix; refuses one that is not symmetric, and drops its diagonal."""
+        from scipy.sparse import csr_matrix
+
+        matrix = csr_matrix(matrix, dtype=np.float32, copy=True)
+        if matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"a graph needs a square matrix, got shape {matrix.shape}")
+        matrix.setdiag(0)
+        matrix.eliminate_zeros()
+        matrix.sort_indices()
+        if abs(matrix - matrix.T).nnz and abs(matrix - matrix.T).max() > 1e-6 * matrix.max():
+            raise ValueError("a graph needs a symmetric matrix; use (A + A.T) / 2 or A.maximum(A.T)")
+        if matrix.nnz and matrix.data.min() < 0:
+            raise ValueError(f"a graph needs weights of at least 0, got {matrix.data.min()}")
+        return cls(matrix.indptr, matrix.indices, matrix.data)

@@ -1,0 +1,434 @@
+"""Recipe: every switch of the paper, every default and every preset, as one frozen value.
+
+A recipe says completely what a run does; nothing else in the package holds a default. A switch is one
+field with one value, so that an experiment is ``recipe.but(normalized=True)`` and nothing more. How the
+fields act on the points, epoch by epoch, is written down in docs/layout.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+
+
+class Affinity(StrEnum):
+    """How distances to neighbours become similarities p(j|i)."""
+
+    UMAP = "umap"  # exp(-(d - rho)/sigma), the row sums to log2(n_neighbors)
+    GAUSSIAN = "gaussian"  # exp(-d²/2sigma²), the row's entropy is log(perplexity)
+
+
+class Distance(StrEnum):
+    """Whether the distance to the nearest neighbour is subtracted first (affinity "umap" only)."""
+
+    PSEUDO = "pseudo"  # d - rho
+    PLAIN = "plain"  # d
+
+
+class Symmetrization(StrEnum):
+    """How p(j|i) and p(i|j) become one weight."""
+
+    UMAP = "umap"  # p + p' - p p'
+    TSNE = "tsne"  # (p + p')/2
+
+
+class Initialization(StrEnum):
+    """Where the points start; an array of coordinates is given to the estimators instead."""
+
+    SPECTRAL = "spectral"
+    PCA = "pca"
+    RANDOM = "random"
+
+
+class Extent(StrEnum):
+    """What ``start_size`` measures."""
+
+    BOX = "box"  # the longest side of the bounding box
+    DEVIATION = "deviation"  # the standard deviation of the widest axis
+
+
+class Loss(StrEnum):
+    """The divergence between the high- and the low-dimensional similarities."""
+
+    KL = "kl"
+    FROBENIUS = "frobenius"
+
+
+class Sampling(StrEnum):
+    """Which attractions act in an epoch, and how strongly. r is a weight relative to the largest one."""
+
+    EXHAUSTIVE = "exhaustive"  # every edge, times its weight (GDR)
+    SCALAR = "scalar"  # an edge acts in a share r of the epochs, with weight 1 (UMAP)
+    ACCELERATED = "accelerated"  # a share r of the epochs AND times its weight, as published
+    UNBIASED = "unbiased"  # a share r of the epochs, with the largest edge's weight
+
+
+class Repulsion(StrEnum):
+    """How the repulsion from all other points is found."""
+
+    SAMPLED = "sampled"  # from ``negatives`` random points
+    EXACT = "exact"  # from every point: O(n²) per epoch
+
+
+class RepulsionMass(StrEnum):
+    """How much repulsion a point feels in the unnormalised setting."""
+
+    PER_EDGE = "per_edge"  # one negative per attraction that acts, as the reference code does
+    DEGREE = "degree"  # the mean over the negatives, times the number of edges
+    STRENGTH = "strength"  # the mean over the negatives, times the sum of relative weights
+
+
+class NonEdgeWeight(StrEnum):
+    """The factor 1 - p(i,k) of an unnormalised repulsion from a random point k."""
+
+    ONE = "one"  # p(i,k) is zero for nearly every k
+    MEAN = "mean"  # the paper's choice: one minus the mean weight of the stored edges
+
+
+class Update(StrEnum):
+    """When points move."""
+
+    BATCH = "batch"  # all forces first, then all points (t-SNE, GDR)
+    IN_PLACE = "in_place"  # edge by edge, over matchings of edges that share no point (UMAP)
+
+
+class Optimizer(StrEnum):
+    """How a force becomes a step."""
+
+    STEP = "step"  # momentum; the step's length is capped
+    GAINS = "gains"  # momentum; per-coordinate gains; the gradient is clipped per coordinate
+
+
+class LearningRateUnit(StrEnum):
+    """What ``learning_rate`` is multiplied by."""
+
+    ONE = "one"
+    POINTS = "points"  # the number of points: normalised forces are of order 1/n
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A complete description of a run. Make one from a preset: ``preset("umap").but(epochs=100)``."""
+
+    # the graph
+    n_neighbors: int = 15  # counts the point itself, as umap-learn does; ignored by affinity "gaussian"
+    perplexity: float = 30.0  # affinity "gaussian" only; three times as many neighbours are searched
+    metric: str = "euclidean"
+    affinity: Affinity = Affinity.UMAP
+    distance: Distance = Distance.PSEUDO
+    symmetrization: Symmetrization = Symmetrization.UMAP
+    # the start
+    n_components: int = 2
+    initialization: Initialization = Initialization.SPECTRAL
+    start_extent: Extent = Extent.BOX
+    start_size: float = 10.0
+    # the low-dimensional kernel 1/(1 + a d^(2b)); None: fitted to min_dist and spread
+    a: float | None = None
+    b: float | None = None
+    min_dist: float = 0.1
+    spread: float = 1.0
+    # forces
+    normalized: bool = False
+    loss: Loss = Loss.KL
+    symmetric_attraction: bool = False
+    sampling: Sampling = Sampling.EXHAUSTIVE
+    repulsion: Repulsion = Repulsion.SAMPLED
+    negatives: int = 64
+    repulsion_mass: RepulsionMass = RepulsionMass.DEGREE
+    repulsion_rate: float = 1.0
+    non_edge_weight: NonEdgeWeight = NonEdgeWeight.ONE
+    repulsion_epsilon: float = 0.01
+    # the descent
+    update: Update = Update.BATCH
+    optimizer: Optimizer = Optimizer.STEP
+    epochs: int | None = None  # None: see n_epochs()
+    prune: bool = True  # drop edges weaker than the largest weight over the number of epochs
+    learning_rate: float = 0.5
+    learning_rate_unit: LearningRateUnit = LearningRateUnit.ONE
+    decay_start: float = 0.0  # share of the epochs before the learning rate begins to fall
+    decay_power: float = 1.5  # it then falls as (1 - progress)^power; 0: constant
+    momentum: float = 0.5
+    exaggeration: float = 1.0  # attraction is multiplied by this ...
+    exaggeration_share: float = 0.0  # ... in this share of the epochs
+    step_cap: float = 4.0  # optimizer "step": longest step at the start; falls with the learning rate
+    force_scale: float = 1.0  # optimizer "gains": multiplies the force before gains and clip
+    gradient_clip: float = 1.0  # optimizer "gains": bound on force times gain, per coordinate
+
+    def __post_init__(self):
+        _parse_switches(self)
+        _check_ranges(self)
+        _refuse_contradictions(self)
+
+    def but(self, **changes) -> Recipe:
+        """The same recipe with some fields changed."""
+        unknown = sorted(set(changes) - {field.name for field in fields(self)})
+        if unknown:
+            raise TypeError(
+                f"{unknown[0]!r} is not a switch of Recipe; the switches are {', '.join(switches())}"
+            )
+        return replace(self, **changes)
+
+    def n_epochs(self, n_samples: int) -> int:
+        """The number of epochs for this many points."""
+        if self.epochs is not None:
+            return self.epochs
+        if self.normalized:
+            return 500
+        return 500 if n_samples <= 10_000 else 200
+
+    def kernel(self) -> tuple[float, float]:
+        """The kernel scalars a and b, fitted if they are not given."""
+        if self.a is not None and self.b is not None:
+            return self.a, self.b
+        return fit_kernel(self.min_dist, self.spread)
+
+    def neighbors_searched(self, n_samples: int) -> int:
+        """How many other points' distances the graph needs, per point."""
+        wanted = (
+            math.floor(3 * self.perplexity) if self.affinity is Affinity.GAUSSIAN else self.n_neighbors - 1
+        )
+        return max(0, min(n_samples - 1, wanted))
+
+
+def switches() -> list[str]:
+    """The names of all switches."""
+    return [field.name for field in fields(Recipe)]
+
+
+_ENUMS = {
+    "affinity": Affinity,
+    "distance": Distance,
+    "symmetrization": Symmetrization,
+    "initialization": Initialization,
+    "start_extent": Extent,
+    "loss": Loss,
+    "sampling": Sampling,
+    "repulsion": Repulsion,
+    "repulsion_mass": RepulsionMass,
+    "non_edge_weight": NonEdgeWeight,
+    "update": Update,
+    "optimizer": Optimizer,
+    "learning_rate_unit": LearningRateUnit,
+}
+
+
+def _parse_switches(recipe: Recipe) -> None:
+    """Turn strings into enum values, at the edge and nowhere else."""
+    for name, kind in _ENUMS.items():
+        value = getattr(recipe, name)
+        try:
+            object.__setattr__(recipe, name, kind(value))
+        except ValueError:
+            allowed = ", ".join(repr(str(member)) for member in kind)
+            raise ValueError(f"{name}={value!r} is not one of {allowed}") from None
+
+
+# name: (type, lowest, highest, whether the bounds themselves are allowed)
+_RANGES = {
+    "n_neighbors": (int, 2, math.inf, True),
+    "perplexity": (float, 1, math.inf, True),
+    "n_components": (int, 1, math.inf, True),
+    "start_size": (float, 0, math.inf, False),
+    "a": (float, 0, math.inf, False),
+    "b": (float, 0, math.inf, False),
+    "min_dist": (float, 0, math.inf, True),
+    "spread": (float, 0, math.inf, False),
+    "negatives": (int, 1, math.inf, True),
+    "repulsion_rate": (float, 0, math.inf, True),
+    "repulsion_epsilon": (float, 0, math.inf, False),
+    "epochs": (int, 0, math.inf, True),
+    "learning_rate": (float, 0, math.inf, False),
+    "decay_start": (float, 0, 1, True),
+    "decay_power": (float, 0, math.inf, True),
+    "momentum": (float, 0, 1, True),
+    "exaggeration": (float, 0, math.inf, False),
+    "exaggeration_share": (float, 0, 1, True),
+    "step_cap": (float, 0, math.inf, False),
+    "force_scale": (float, 0, math.inf, False),
+    "gradient_clip": (float, 0, math.inf, False),
+}
+_OPTIONAL = {"a", "b", "epochs"}
+_BOOLEANS = ("normalized", "symmetric_attraction", "prune")
+
+
+def _check_ranges(recipe: Recipe) -> None:
+    for name, (kind, lowest, highest, inclusive) in _RANGES.items():
+        value = getattr(recipe, name)
+        if value is None and name in _OPTIONAL:
+            continue
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or (kind is int and value != int(value))
+        ):
+            raise TypeError(f"{name}={value!r} must be {'an integer' if kind is int else 'a number'}")
+        inside = lowest <= value <= highest if inclusive else lowest < value < highest
+        if not inside:
+            bounds = f"{lowest} to {highest}" if highest < math.inf else f"at least {lowest}"
+            raise ValueError(f"{name}={value!r} must be {bounds if inclusive else f'greater than {lowest}'}")
+        object.__setattr__(recipe, name, kind(value))
+    for name in _BOOLEANS:
+        value = getattr(recipe, name)
+        if value not in (True, False):
+            raise TypeError(f"{name}={value!r} must be True or False")
+        object.__setattr__(recipe, name, bool(value))
+    if (recipe.a is None) != (recipe.b is None):
+        raise ValueError(
+            f"a={recipe.a} and b={recipe.b}: give both, or neither to fit them to min_dist and spread"
+        )
+    if recipe.a is None and recipe.min_dist > recipe.spread:
+        raise ValueError(f"min_dist={recipe.min_dist} must be at most spread={recipe.spread}")
+
+
+def _refuse_contradictions(recipe: Recipe) -> None:
+    in_place = recipe.update is Update.IN_PLACE
+    contradictions = [
+        (
+            recipe.affinity is Affinity.GAUSSIAN and recipe.distance is Distance.PSEUDO,
+            "affinity='gaussian' uses plain distances: set distance='plain'",
+        ),
+        (
+            in_place and recipe.normalized,
+            "update='in_place' cannot run with normalized=True, because the normalisation couples all points: "
+            "set update='batch'",
+        ),
+        (
+            in_place and recipe.optimizer is Optimizer.GAINS,
+            "update='in_place' has no summed gradient for optimizer='gains': set optimizer='step'",
+        ),
+        (
+            in_place and recipe.momentum > 0,
+            f"update='in_place' has no summed gradient for momentum={recipe.momentum}: set momentum=0",
+        ),
+        (
+            in_place and recipe.repulsion_mass is RepulsionMass.PER_EDGE,
+            "update='in_place' draws negatives per point, not per edge: set repulsion_mass='strength'",
+        ),
+        (
+            recipe.repulsion is Repulsion.EXACT and recipe.repulsion_mass is RepulsionMass.PER_EDGE,
+            "repulsion='exact' has no negatives to draw per edge: set repulsion_mass='degree' or 'strength'",
+        ),
+    ]
+    for contradiction, remedy in contradictions:
+        if contradiction:
+            raise ValueError(remedy)
+
+
+def fit_kernel(min_dist: float, spread: float) -> tuple[float, float]:
+    """The a and b for which 1/(1 + a d^(2b)) is closest to UMAP's wanted curve.
+
+    The curve is 1 up to ``min_dist`` and falls as exp(-(d - min_dist)/spread) beyond it; least squares over
+    300 distances from 0 to 3 ``spread``, as umap-learn does, so that the same parameters give the same map.
+    """
+    import numpy as np
+    from scipy.optimize import curve_fit
+
+    distance = np.linspace(0, 3 * spread, 300)
+    wanted = np.where(distance < min_dist, 1.0, np.exp(-(distance - min_dist) / spread))
+    (a, b), _ = curve_fit(lambda d, a, b: 1 / (1 + a * d ** (2 * b)), distance, wanted)
+    return float(a), float(b)
+
+
+def preset(name: str) -> Recipe:
+    """One of the named recipes; ``presets()`` lists them."""
+    try:
+        return _PRESETS[name]
+    except KeyError:
+        raise ValueError(f"preset={name!r} is not one of {', '.join(presets())}") from None
+
+
+def presets() -> list[str]:
+    """The names of all presets."""
+    return list(_PRESETS)
+
+
+_GDR_UMAP = Recipe()
+
+# The algorithm of umap-learn, made free of races by edge matchings.
+_UMAP = Recipe(
+    symmetric_attraction=True,
+    sampling=Sampling.SCALAR,
+    negatives=16,
+    repulsion_mass=RepulsionMass.STRENGTH,
+    repulsion_rate=5.0,
+    repulsion_epsilon=0.001,
+    update=Update.IN_PLACE,
+    learning_rate=1.0,
+    decay_power=1.0,
+    momentum=0.0,
+)
+
+# Normalised, with enough negatives that the estimate of the near field is useful.
+_GDR_TSNE = Recipe(
+    a=1.0,
+    b=1.0,
+    normalized=True,
+    negatives=256,
+    learning_rate=0.25,
+    learning_rate_unit=LearningRateUnit.POINTS,
+    decay_start=0.6,
+    decay_power=1.0,
+    momentum=0.8,
+    exaggeration=4.0,
+    exaggeration_share=0.25,
+    step_cap=5.0,
+)
+
+_TSNE = _GDR_TSNE.but(
+    affinity=Affinity.GAUSSIAN,
+    distance=Distance.PLAIN,
+    symmetrization=Symmetrization.TSNE,
+    initialization=Initialization.PCA,
+    prune=False,
+    exaggeration=12.0,
+)
+
+# The constants of the paper's own code.
+_PAPER_GDR_UMAP = Recipe(
+    a=1.0,
+    b=1.0,
+    repulsion_mass=RepulsionMass.PER_EDGE,
+    non_edge_weight=NonEdgeWeight.MEAN,
+    repulsion_epsilon=0.001,
+    optimizer=Optimizer.GAINS,
+    epochs=500,
+    learning_rate=1.0,
+    decay_power=1.0,
+    momentum=0.0,
+    force_scale=4.0,
+)
+_PAPER_GDR_TSNE = _PAPER_GDR_UMAP.but(
+    normalized=True,
+    learning_rate=1 / 500,
+    learning_rate_unit=LearningRateUnit.POINTS,
+    decay_power=0.0,
+    momentum=0.9,
+    exaggeration=4.0,
+    exaggeration_share=0.5,
+    force_scale=1.0,
+)
+_PAPER_TSNE = _PAPER_GDR_TSNE.but(
+    n_neighbors=90,
+    distance=Distance.PLAIN,
+    symmetrization=Symmetrization.TSNE,
+    initialization=Initialization.RANDOM,
+)
+
+_PRESETS = {
+    "umap": _UMAP,
+    "tsne": _TSNE,
+    "gdr_umap": _GDR_UMAP,
+    "gdr_tsne": _GDR_TSNE,
+    "accelerated_umap": _UMAP.but(sampling=Sampling.ACCELERATED),
+    "accelerated_tsne": _TSNE.but(sampling=Sampling.UNBIASED),
+    "accelerated_gdr_umap": _GDR_UMAP.but(sampling=Sampling.UNBIASED, negatives=32),
+    "accelerated_gdr_tsne": _GDR_TSNE.but(sampling=Sampling.UNBIASED),
+    "paper_umap": _UMAP.but(epochs=500),
+    "paper_tsne": _PAPER_TSNE,
+    "paper_gdr_umap": _PAPER_GDR_UMAP,
+    "paper_gdr_tsne": _PAPER_GDR_TSNE,
+    "paper_accelerated_gdr_umap": _PAPER_GDR_UMAP.but(sampling=Sampling.ACCELERATED),
+    "paper_accelerated_gdr_tsne": _PAPER_GDR_TSNE.but(sampling=Sampling.ACCELERATED),
+    "sampled_gdr_tsne": _GDR_TSNE.but(negatives=512),
+}
