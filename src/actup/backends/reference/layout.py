@@ -1,4 +1,4 @@
-"""The layout of the oracle, section by section as docs/layout.md: dense matrices over all pairs, in float64."""
+"""The layout of the oracle, section by section as docs/layout.md: dense matrices over all pairs."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ class Layout:
 
     def _attraction_weights(self) -> np.ndarray:
         """v: 0 where no edge acts."""
-        t, r = self.epoch, self._r
-        acts = np.floor(np.float32(t + 1) * r) > np.floor(np.float32(t) * r)
+        t, r = self.epoch, self._r.astype(np.float64)
+        acts = np.floor(np.float32(t + 1) * self._r) > np.floor(np.float32(t) * self._r)
         p_max = self._p_max if self._recipe.normalized else 1.0
         match self._recipe.sampling:
             case Sampling.EXHAUSTIVE:
@@ -250,11 +250,10 @@ class Layout:
             difference = self._y[i] - self._y[j]
             d2 = (difference**2).sum(axis=1) + _TINY
             q, c = 1 / (1 + self._a * d2**self._b), d2 ** (self._b - 1)
-            factor = (
-                self._learning_rate() * self._exaggeration() * v[i, j] * self._unnormalized_attraction(q, c)
-            )
-            self._y[i] -= factor[:, None] * difference
-            self._y[j] += factor[:, None] * difference
+            rate = self._learning_rate() * self._exaggeration()
+            move = (rate * v[i, j] * self._unnormalized_attraction(q, c))[:, None] * difference
+            self._y[i] -= move
+            self._y[j] += move
 
 
 def relative_weights(graph: Graph, epochs_to_prune_for: int) -> np.ndarray:

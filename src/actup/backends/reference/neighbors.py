@@ -52,7 +52,8 @@ def distances_from(X: np.ndarray, i: int, metric: str) -> np.ndarray:
 def _angular_distances(X: np.ndarray, i: int) -> np.ndarray:
     """1 - cos of the angle, from differences of unit vectors, so that equal directions are at distance 0.
 
-    A vector of zeros has no direction: it is at distance 0 from its like and 1 from all others, as in umap-learn.
+    A vector of zeros has no direction: it is at distance 0 from its like and 1 from all others, as in
+    umap-learn.
     """
     lengths = np.sqrt((X**2).sum(axis=1))
     directions = X / np.where(lengths == 0, 1, lengths)[:, None]
