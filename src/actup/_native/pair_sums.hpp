@@ -10,6 +10,7 @@
 #include "forces.h"
 #include "parallel.hpp"
 #include "points.hpp"
+#include "relabelled_graph.hpp"
 #include "vectors.h"
 
 namespace actup {
@@ -34,8 +35,8 @@ inline Real rest(const Kernel<Real>& k, Real d2, float a) {
   return a * (k.slope * d2);
 }
 
-// Adds up a run of vectors: q and q^2 in floats, 1 - q as a product, whose exponents are kept apart. A run must
-// have at most kLongest vectors, so that the product of the mantissas, each below 2, stays below 2^64.
+// Adds up a run of vectors: q and q^2 in floats, 1 - q as a product, whose exponents are kept apart. A run
+// must have at most kLongest vectors, so that the product of the mantissas, each below 2, stays below 2^64.
 class PairRun {
  public:
   static constexpr int kLongest = 64;
@@ -127,15 +128,15 @@ PairSums pair_sums(const Points& points, float a, float b, int threads) {
 
 // The edges of points [first, last), eight at a time; lanes beyond the last edge of a point have weight 0.
 template <bool Unit>
-EdgeSums edge_sums_of_points(const Points& points, const int64_t* offsets, const int32_t* indices,
-                             const float* weights, int64_t first, int64_t last, float a, float b) {
+EdgeSums edge_sums_of_points(const Points& points, const GraphView& graph, int64_t first, int64_t last,
+                             float a, float b) {
   EdgeSums sums;
   for (int64_t i = first; i < last; ++i) {
-    for (int64_t edge = offsets[i]; edge < offsets[i + 1]; edge += 8) {
-      const int count = static_cast<int>(std::min<int64_t>(8, offsets[i + 1] - edge));
+    for (int64_t edge = graph.offsets[i]; edge < graph.offsets[i + 1]; edge += 8) {
+      const int count = static_cast<int>(std::min<int64_t>(8, graph.offsets[i + 1] - edge));
       float8 d2 = broadcast<float8>(kTiny);
       for (int lane = 0; lane < count; ++lane) {
-        const float* other = points.row(indices[edge + lane]);
+        const float* other = points.row(graph.indices[edge + lane]);
         for (int c = 0; c < points.dimensions; ++c) {
           const float difference = points.row(i)[c] - other[c];
           d2[lane] += difference * difference;
@@ -144,7 +145,7 @@ EdgeSums edge_sums_of_points(const Points& points, const int64_t* offsets, const
       const Kernel<float8> k = kernel<Unit>(d2, a, b);
       const float8 one_minus_q = rest(k, d2, a);
       for (int lane = 0; lane < count; ++lane) {
-        const double weight = weights[edge + lane];
+        const double weight = graph.weights[edge + lane];
         sums.kernel += weight * k.q[lane];
         sums.log_kernel += weight * std::log(static_cast<double>(k.q[lane]));
         sums.log_rest += weight * std::log(static_cast<double>(one_minus_q[lane]));
@@ -155,13 +156,11 @@ EdgeSums edge_sums_of_points(const Points& points, const int64_t* offsets, const
 }
 
 template <bool Unit>
-EdgeSums edge_sums(const Points& points, const int64_t* offsets, const int32_t* indices, const float* weights,
-                   float a, float b, int threads) {
+EdgeSums edge_sums(const Points& points, const GraphView& graph, float a, float b, int threads) {
   constexpr int64_t rows = 1024;
   std::vector<EdgeSums> partial((points.n + rows - 1) / rows);
   parallel_ranges(points.n, rows, threads, [&](int64_t first, int64_t last) {
-    partial[first / rows] =
-        edge_sums_of_points<Unit>(points, offsets, indices, weights, first, last, a, b);
+    partial[first / rows] = edge_sums_of_points<Unit>(points, graph, first, last, a, b);
   });
   EdgeSums total;
   for (const EdgeSums& sums : partial) {
@@ -192,10 +191,9 @@ inline PairSums pair_sums(const Points& points, float a, float b, int threads) {
   }
 }
 
-inline EdgeSums edge_sums(const Points& points, const int64_t* offsets, const int32_t* indices,
-                          const float* weights, float a, float b, int threads) {
+inline EdgeSums edge_sums(const Points& points, const GraphView& graph, float a, float b, int threads) {
   const auto sums = a == 1 && b == 1 ? edge_sums<true> : edge_sums<false>;
-  return sums(points, offsets, indices, weights, a, b, threads);
+  return sums(points, graph, a, b, threads);
 }
 
 }  // namespace actup

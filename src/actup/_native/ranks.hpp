@@ -55,8 +55,7 @@ template <class Real>
 void ranks_in_rows(const Real* distances, const int32_t* ids, int64_t rows, int64_t n, int64_t k,
                    int32_t* ranks, int threads) {
   parallel_chunks(rows, threads, [&](int64_t row) {
-    for (int64_t i = row * k; i < (row + 1) * k; ++i)
-      ranks[i] = rank_in_row(distances + row * n, n, ids[i]);
+    for (int64_t i = row * k; i < (row + 1) * k; ++i) ranks[i] = rank_in_row(distances + row * n, n, ids[i]);
   });
 }
 

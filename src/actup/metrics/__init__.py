@@ -77,9 +77,7 @@ class _Case:
     @cached_property
     def stability(self) -> SeedStability:
         maps = [self.Y, *self.others]
-        return seed_stability(
-            maps, sample=self.sample, random_state=self.random_state, n_jobs=self.threads
-        )
+        return seed_stability(maps, sample=self.sample, random_state=self.random_state, n_jobs=self.threads)
 
     def of_pairs(self, measure: Callable, kind: str) -> float:
         """A measure over random pairs or triplets."""
@@ -121,9 +119,7 @@ _MEASURES = (
         "v_measure",
         "higher",
         "k-means in the map against the labels",
-        lambda case: v_measure(
-            case.Y, case.labels, random_state=case.random_state, n_jobs=case.threads
-        ),
+        lambda case: v_measure(case.Y, case.labels, random_state=case.random_state, n_jobs=case.threads),
         needs="labels",
     ),
     _Measure(
@@ -229,12 +225,13 @@ def quality_report(
         The weights whose losses are measured.
     others : sequence of arrays of shape (n, dimensions), optional
         Maps of the same points from other seeds.
-    a, b : float
+    a : float
+    b : float
         Of the kernel 1/(1 + a d^2b) in the losses.
     metric : {"euclidean", "cosine"}
         Of X; the map is always Euclidean.
     sample : int or None
-        How many points' neighbourhoods are looked at, and 50 times as many pairs and triplets. None: everything.
+        How many points' neighbourhoods are looked at, and 50 times as many pairs and triplets. None: all.
     random_state : int
     n_jobs : int
         Threads; -1 for all cores.
@@ -244,7 +241,7 @@ def quality_report(
     Returns
     -------
     QualityReport
-        A mapping from the measures' names to numbers; ``left_out`` has the reason for each one that is missing.
+        A mapping from names to numbers; ``left_out`` has the reason for each measure that is missing.
     """
     points, Y = check_pair(X, Y, metric)
     labels = None if y is None else check_labels(y, len(Y))

@@ -40,6 +40,7 @@ def triplet_accuracy(
     n, threads = len(Y), thread_count(n_jobs)
     if n < 3:
         raise NotMeasurable(f"a triplet needs at least 3 points, got {n}")
+    sample = check_sample(sample)
     if sample is None:
         return _all_triplets(points, Y, threads)
     rng = np.random.default_rng(random_state)
@@ -97,6 +98,7 @@ def distance_correlation(
     n = len(Y)
     if n < 3:
         raise NotMeasurable(f"a correlation of distances needs at least 3 points, got {n}")
+    sample = check_sample(sample)
     if sample is None:
         first, second = np.triu_indices(n, 1)
     else:

@@ -14,15 +14,15 @@ _VOTES = 1 << 22  # votes counted at a time
 
 
 def knn_accuracy(Y, labels, k: int = 100, *, shrink: bool = True, n_jobs: int = -1) -> float:
-    """How often a point's nearest neighbours in the map vote for its own label, leave-one-out over all points.
+    """How often the nearest neighbours of a point in the map vote for its label, over all points.
 
     Parameters
     ----------
     Y : array of shape (n, dimensions)
     labels : array of shape (n,)
     k : int
-        How many neighbours vote; 100 in the paper. Most votes win; of several labels with as many, the
-        smallest.
+        How many neighbours vote, never the point itself; 100 in the paper. Most votes win; of several labels
+        with as many votes, the smallest.
     shrink : bool
         Whether fewer vote when classes are small, as ``voters`` says. If False, exactly k do.
     n_jobs : int

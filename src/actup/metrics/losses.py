@@ -25,7 +25,8 @@ class PairLosses:
     ----------
     graph : Graph
     Y : ndarray of shape (n, dimensions), float64
-    a, b : float
+    a : float
+    b : float
         Of the kernel q = 1/(1 + a d^2b).
     threads : int
     """
@@ -97,7 +98,8 @@ def kl_divergence(graph: Graph, Y, a: float = 1.0, b: float = 1.0, *, n_jobs: in
     graph : Graph
         Of n points; p are its weights, scaled to sum 1.
     Y : array of shape (n, dimensions)
-    a, b : float
+    a : float
+    b : float
         q is the kernel 1/(1 + a d^2b), scaled to sum 1 over all ordered pairs.
     n_jobs : int
         Threads; -1 for all cores.
@@ -118,7 +120,8 @@ def cross_entropy(graph: Graph, Y, a: float = 1.0, b: float = 1.0, *, n_jobs: in
     graph : Graph
         Of n points; r are its weights over the largest one, and 0 for every pair that is not an edge.
     Y : array of shape (n, dimensions)
-    a, b : float
+    a : float
+    b : float
         q is the kernel 1/(1 + a d^2b), where d² is 1e-12 larger than the squared distance.
     n_jobs : int
         Threads; -1 for all cores.
@@ -141,11 +144,12 @@ def frobenius_loss(
     graph : Graph
         Of n points.
     Y : array of shape (n, dimensions)
-    a, b : float
+    a : float
+    b : float
         Of the kernel q = 1/(1 + a d^2b).
     normalized : bool
-        Whether weights and kernel are each scaled to sum 1 over all pairs; else the largest weight is 1 and the
-        kernel is taken as it is.
+        Whether weights and kernel are each scaled to sum 1 over all pairs; else the weights are taken over
+        the largest one and the kernel as it is.
     n_jobs : int
         Threads; -1 for all cores.
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
+from actup.metrics.inputs import check_k, check_pair, draw_rows, thread_count
 from actup.metrics.points import Points
 
 _BLOCK = 1 << 24  # distances held at a time

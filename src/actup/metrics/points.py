@@ -41,8 +41,12 @@ class Points:
     def __len__(self) -> int:
         return self._X.shape[0]
 
+    @property
+    def features(self) -> int:
+        return self._X.shape[1]
+
     def order_from(self, rows: np.ndarray, threads: int) -> np.ndarray:
-        """For each of some rows, a number per point that grows with its distance; infinite for the row itself.
+        """A number for each row and each point that grows with their distance; infinite for the row itself.
 
         Parameters
         ----------

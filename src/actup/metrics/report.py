@@ -28,7 +28,7 @@ class Measurement:
     seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class QualityReport(Mapping):
     """The measures of one map: ``report["trustworthiness"]`` is a number, ``print(report)`` a table.
 
@@ -54,6 +54,9 @@ class QualityReport(Mapping):
 
     def __len__(self) -> int:
         return len(self.measurements)
+
+    def __repr__(self) -> str:
+        return f"QualityReport({', '.join(f'{name}={_figure(value)}' for name, value in self.items())})"
 
     @property
     def seconds(self) -> float:
