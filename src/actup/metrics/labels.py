@@ -46,7 +46,7 @@ def knn_accuracy(Y, labels, k: int = 100, *, shrink: bool = True, n_jobs: int = 
         votes = classes[nearest_in_map(tree, rows, k, threads)]
         votes += count * np.arange(len(rows))[:, None]
         votes = np.bincount(votes.ravel(), minlength=count * len(rows)).reshape(len(rows), count)
-        correct += np.count_nonzero(votes.argmax(axis=1) == classes[rows])
+        correct += int(np.count_nonzero(votes.argmax(axis=1) == classes[rows]))
     return correct / n
 
 

@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 
 from actup.metrics.inputs import check_k, check_pair, draw_rows, thread_count
 from actup.metrics.points import Points
+from actup.native import engine
 
 _BLOCK = 1 << 24  # distances held at a time
 _MAP_ROWS = 16  # rows of distances in the map that one thread fills at a time
@@ -81,8 +82,6 @@ class Neighborhoods:
         return in_X, in_map
 
     def _compare(self, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        from actup.native import engine
-
         order_X = self.points.order_from(rows, self.threads)
         order_map = _map_order_from(self.Y, rows, self.threads)
         near_X = engine.nearest_in_rows(order_X, k, self.threads)

@@ -66,16 +66,16 @@ class Points:
         def fill(begin: int) -> None:
             tile = self._prepare(self._X[begin : begin + _TILE])
             out = result[:, begin : begin + _TILE]
-            if self._sparse:
-                out[:] = (heads @ tile.T).toarray()
-            else:
-                np.matmul(heads, tile.T, out=out)
-            out += 1 if self._cosine else _squared_norms(tile)
+            with np.errstate(over="ignore", invalid="ignore"):  # refused below
+                if self._sparse:
+                    out[:] = (heads @ tile.T).toarray()
+                else:
+                    np.matmul(heads, tile.T, out=out)
+                out += 1 if self._cosine else _squared_norms(tile)
 
         with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
             list(pool.map(fill, range(0, len(self), _TILE)))
-        if not np.isfinite(result).all():
-            raise ValueError(f"the squares of X overflow {self._dtype}: scale X down")
+        self._refuse_overflow(result)
         result[np.arange(len(rows)), rows] = np.inf
         return result
 
@@ -86,13 +86,12 @@ class Points:
         def fill(begin: int) -> None:
             piece = slice(begin, begin + _PAIRS)
             left, right = self._prepare(self._X[first[piece]]), self._prepare(self._X[second[piece]])
-            if self._cosine:
-                result[piece] = 1 - _dots(left, right)
-            else:
-                result[piece] = _squared_norms(left - right)
+            with np.errstate(over="ignore", invalid="ignore"):  # refused below
+                result[piece] = 1 - _dots(left, right) if self._cosine else _squared_norms(left - right)
 
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(fill, range(0, len(first), _PAIRS)))
+        self._refuse_overflow(result)
         return result
 
     def _prepare(self, rows):
@@ -120,6 +119,10 @@ class Points:
         for tile in self._tiles():
             if not np.isfinite(tile.sum(dtype=np.float64)) and not np.isfinite(tile).all():
                 raise ValueError("X holds NaN or infinite values: remove or impute them first")
+
+    def _refuse_overflow(self, distances: np.ndarray) -> None:
+        if not np.isfinite(distances).all():
+            raise ValueError(f"the squares of X overflow {self._dtype}: scale X down")
 
     def _tiles(self) -> Iterator[np.ndarray]:
         values = self._X.data if self._sparse else self._X
