@@ -90,7 +90,8 @@ class PairLosses:
         )
 
 
-def _measurable(graph: Graph, Y, a: float, b: float, n_jobs: int) -> PairLosses:
+def measurable_losses(graph: Graph, Y, a: float, b: float, n_jobs: int) -> PairLosses:
+    """The losses of a map, refused where the graph has no edges to compare it with."""
     if not len(graph.weights):
         raise NotMeasurable("the graph has no edges")
     return PairLosses(graph, check_map(Y), a, b, thread_count(n_jobs))
@@ -115,7 +116,7 @@ def kl_divergence(graph: Graph, Y, a: float = 1.0, b: float = 1.0, *, n_jobs: in
     float
         At least 0; lower is better. Takes O(n²) time.
     """
-    return _measurable(graph, Y, a, b, n_jobs).kl_divergence()
+    return measurable_losses(graph, Y, a, b, n_jobs).kl_divergence()
 
 
 def cross_entropy(graph: Graph, Y, a: float = 1.0, b: float = 1.0, *, n_jobs: int = -1) -> float:
@@ -137,7 +138,7 @@ def cross_entropy(graph: Graph, Y, a: float = 1.0, b: float = 1.0, *, n_jobs: in
     float
         At least 0; lower is better. Takes O(n²) time.
     """
-    return _measurable(graph, Y, a, b, n_jobs).cross_entropy()
+    return measurable_losses(graph, Y, a, b, n_jobs).cross_entropy()
 
 
 def frobenius_loss(
@@ -164,4 +165,4 @@ def frobenius_loss(
     float
         At least 0; lower is better. Takes O(n²) time.
     """
-    return _measurable(graph, Y, a, b, n_jobs).frobenius(normalized)
+    return measurable_losses(graph, Y, a, b, n_jobs).frobenius(normalized)
