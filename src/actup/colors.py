@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
-# Twelve colours after Okabe and Ito (2008): their seven without black, which a dark page would swallow, and 5
-# that keep their distance from these to colour-blind eyes too. All can be read on white and on near-black.
+# Twelve colours after Okabe and Ito (2008): their seven without black, which a dark page would swallow, then
+# five that keep their distance from these to colour-blind eyes too. All can be read on white and near-black.
 CATEGORICAL = (
     "#0072b2",
     "#e69f00",
