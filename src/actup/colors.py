@@ -17,7 +17,7 @@ CATEGORICAL = (
     "#cc79a7",
     "#dfca2a",
     "#64329e",
-    "#8f2d14",
+    "#9c3418",
     "#7adbbd",
     "#6f8cff",
     "#a3156f",

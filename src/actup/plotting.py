@@ -14,6 +14,7 @@ from .scene import Classes, Values, dense_spots, read_captions, read_labels, rea
 INK = "#22252b"
 QUIET_INK = "#6b7280"
 MOST_LEGEND_ROWS = 24
+LONGEST_NAME = 28
 
 
 def plot_embedding(
@@ -294,7 +295,7 @@ def _write_names(ax, Y: np.ndarray, classes: Classes) -> None:
     for code in np.argsort(-sizes, kind="stable"):
         if not sizes[code]:
             continue
-        text = ax.text(0, 0, classes.names[code], **style)
+        text = ax.text(0, 0, _short(classes.names[code]), **style)
         extent = text.get_window_extent()
         width, height = extent.width + 3, extent.height + 1
         for x, y in ax.transData.transform(spots[code]):
@@ -310,6 +311,10 @@ def _write_names(ax, Y: np.ndarray, classes: Classes) -> None:
             text.remove()
 
 
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+
+
 def _overlap(one: tuple, other: tuple) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
@@ -323,7 +328,7 @@ def _write_legend(owner, classes: Classes, transform, anchor: tuple[float, float
     handles = [Line2D([], [], marker="o", linestyle="", markersize=6, color=color) for _, color in entries]
     legend = owner.legend(
         handles,
-        [name for name, _ in entries],
+        [_short(name) for name, _ in entries],
         loc="center left",
         bbox_to_anchor=anchor,
         bbox_transform=transform,

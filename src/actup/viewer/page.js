@@ -2,8 +2,9 @@
 "use strict";
 
 const MORPH_MILLISECONDS = 900;
-const OPACITY = 200;
-const MUTED_OPACITY = 70;
+const OPACITY = { light: 200, dark: 230 };
+const MUTED_OPACITY = { light: 70, dark: 90 };
+const LONGEST_NAME = 28;
 
 class Page {
   constructor() {
@@ -133,7 +134,9 @@ class Page {
       const muted = this.selection.highlighted.size && !this.selection.highlighted.has(code);
       if (!spot || muted || this.selection.hidden.has(code)) continue;
       const [x, y] = this.camera.toScreen(...spot);
-      names.push({ text: this.data.classes.names[code], x: x * this.ratio, y: y * this.ratio });
+      const name = this.data.classes.names[code];
+      const text = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
+      names.push({ text, x: x * this.ratio, y: y * this.ratio });
     }
     return names;
   }
@@ -146,6 +149,7 @@ class Page {
   // Colours and order of drawing: grey points first, those that count on top of them.
   appearanceChanged() {
     const { count } = this.data;
+    const { theme } = document.documentElement.dataset;
     const muted = hexToRgb(getComputedStyle(document.documentElement).getPropertyValue("--muted").trim());
     const colors = new Uint8Array(4 * count);
     const order = new Uint32Array(count);
@@ -155,7 +159,7 @@ class Page {
       if (!this.selection.visible(i)) continue;
       const counts = this.selection.counts(i);
       for (let c = 0; c < 3; c++) colors[4 * i + c] = counts ? this.colors[3 * i + c] : muted[c];
-      colors[4 * i + 3] = counts ? OPACITY : MUTED_OPACITY;
+      colors[4 * i + 3] = (counts ? OPACITY : MUTED_OPACITY)[theme];
       order[counts ? --counted : greys++] = i;
     }
     const drawn = new Uint32Array(greys + count - counted);
