@@ -4,8 +4,10 @@ import struct
 import time
 
 import matplotlib
+import matplotlib.image
 import numpy as np
 import pytest
+from matplotlib import pyplot
 
 from actup.colors import _as_seen, _to_rgb, categorical_palette, ramp
 from actup.plotting import plot_embedding, plot_gallery, point_style
@@ -17,7 +19,7 @@ matplotlib.use("Agg")
 @pytest.fixture(autouse=True)
 def close_figures():
     yield
-    matplotlib.pyplot.close("all")
+    pyplot.close("all")
 
 
 def blobs(count=5, size=60, spread=0.4):
@@ -42,9 +44,7 @@ def test_gallery_writes_a_png_with_every_panel(tmp_path):
     assert [ax.get_xlabel() for ax in figure.axes] == ["", "recall 0.5 · 1.2 s", "", ""]
     header = path.read_bytes()[:24]
     assert header[:8] == b"\x89PNG\r\n\x1a\n"
-    assert struct.unpack(">II", header[16:]) == tuple(
-        int(160 * inches) for inches in figure.get_size_inches()
-    )
+    assert struct.unpack(">II", header[16:]) == tuple((160 * figure.get_size_inches()).astype(int))
     pixels = matplotlib.image.imread(path)[..., :3]
     height, width = pixels.shape[:2]
     for row in range(2):
@@ -139,7 +139,7 @@ def test_refused_choices():
     with pytest.raises(ValueError, match="names='legend'"):
         plot_embedding(Y, [0, 1, 2], names="map")
     with pytest.raises(ValueError, match="projection='3d'"):
-        plot_embedding(Y, ax=matplotlib.pyplot.figure().add_subplot())
+        plot_embedding(Y, ax=pyplot.figure().add_subplot())
     with pytest.raises(ValueError, match="label_kind='numbers'"):
         plot_embedding(Y, [0, 1, 2], label_kind="numbers")
     with pytest.raises(ValueError, match="not shown"):

@@ -95,6 +95,8 @@ def read_maps(maps: Mapping) -> dict[str, np.ndarray]:
     if not maps:
         raise ValueError("maps is empty; give at least one embedding, such as {'UMAP': Y}")
     arrays = {str(name): read_map(Y, f"maps[{name!r}]") for name, Y in maps.items()}
+    if len(arrays) < len(maps):
+        raise ValueError(f"maps has names that read the same: {list(maps)}")
     counts = {name: len(array) for name, array in arrays.items()}
     if len(set(counts.values())) > 1:
         raise ValueError(f"maps must hold the same points, got different numbers of them: {counts}")

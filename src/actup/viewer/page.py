@@ -76,7 +76,8 @@ def write_page(
     }
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_assemble(data, str(title)), encoding="utf-8", newline="\n")
+    # Half of a surrogate pair cannot be written as UTF-8: it becomes a question mark.
+    path.write_bytes(_assemble(data, str(title)).encode("utf-8", "replace"))
     return path
 
 
@@ -164,5 +165,4 @@ def _json_for_html(data: dict) -> str:
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    # Half of a surrogate pair cannot be written as UTF-8.
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text
