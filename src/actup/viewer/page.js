@@ -136,7 +136,9 @@ class Page {
       const [x, y] = this.camera.toScreen(...spot);
       const name = this.data.classes.names[code];
       const text = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
-      names.push({ text, x: x * this.ratio, y: y * this.ratio });
+      // Above a handful of points, which the name would cover.
+      const lift = this.selection.sizes[code] < 5 ? this.pointSize / 2 + 12 : 0;
+      names.push({ text, x: x * this.ratio, y: (y - lift) * this.ratio });
     }
     return names;
   }
