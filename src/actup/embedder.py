@@ -21,7 +21,8 @@ RandomState = int | np.random.RandomState | np.random.Generator | None
 class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Fits a recipe to data. An estimator says with ``_recipe`` what to run.
 
-    It also has the parameters ``init``, ``random_state``, ``n_jobs``, ``verbose``, ``callback`` and ``backend``.
+    Estimators also have the parameters ``init``, ``random_state``, ``n_jobs``, ``verbose``, ``callback`` and
+    ``backend``.
     """
 
     def _recipe(self) -> Recipe:
