@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from actup.pipeline import POINTS, Embedding, Given, descend, prepare, steps
+from actup.pipeline import POINTS, Embedding, Given, count_threads, descend, prepare, steps
 from actup.progress import Progress
 from actup.recipe import Recipe
 
@@ -97,10 +98,16 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
             X = validate_data(self, X, **POINTS)
         self.seed_ = _draw_seed(self.random_state)
-        given = Given(init=None if isinstance(self.init, str) else self.init)
-        return prepare(
-            X, recipe, given, seed=self.seed_, threads=self.n_jobs, backend=self.backend, progress=progress
+        prepared = prepare(
+            X,
+            recipe,
+            Given(init=None if isinstance(self.init, str) else self.init),
+            seed=self.seed_,
+            threads=count_threads(self.n_jobs),
+            backend=self.backend,
+            progress=progress,
         )
+        return replace(prepared, neighbors=None)  # not kept, and as large as the graph: free it now
 
     def _keep(self, result: Embedding) -> None:
         self.embedding_ = result.embedding
@@ -113,6 +120,11 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     @property
     def _n_features_out(self) -> int:
         return self.embedding_.shape[1]
+
+
+def start_name(init: Start, otherwise: str) -> str | None:
+    """The start that a recipe names; coordinates are handed to the layout instead."""
+    return init if init is None or isinstance(init, str) else otherwise
 
 
 def change(base: Recipe, names: dict[str, str], **changes) -> Recipe:

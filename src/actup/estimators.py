@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass
 from sklearn.utils.validation import check_is_fitted
 
 from actup.backends import load_backend
-from actup.embedder import Embedder, RandomState, Start, change
+from actup.embedder import Embedder, RandomState, Start, change, start_name
 from actup.graph import Graph
 from actup.pipeline import Embedding, count_threads
 from actup.progress import Callback
@@ -126,7 +126,7 @@ class UMAP(Embedder):
             metric=self.metric,
             epochs=self.n_epochs,
             learning_rate=self.learning_rate,
-            initialization=self.init if isinstance(self.init, str) else base.initialization,
+            initialization=start_name(self.init, base.initialization),
             min_dist=self.min_dist,
             spread=self.spread,
             repulsion_rate=self.repulsion_strength * self.negative_sample_rate,
@@ -220,7 +220,7 @@ class TSNE(Embedder):
             learning_rate_unit=base.learning_rate_unit if automatic else LearningRateUnit.ONE,
             epochs=self.max_iter,
             metric=self.metric,
-            initialization=self.init if isinstance(self.init, str) else base.initialization,
+            initialization=start_name(self.init, base.initialization),
         )
 
     def _keep(self, result: Embedding) -> None:

@@ -20,7 +20,7 @@ from actup.backends import Layout, load_backend
 from actup.graph import Graph, Neighbors
 from actup.initialization import make_start
 from actup.progress import Progress
-from actup.recipe import Affinity, Recipe
+from actup.recipe import Affinity, Recipe, preset
 
 # What every stage may take for granted about X; the arguments of scikit-learn's validation.
 POINTS = {"dtype": np.float32, "order": "C", "ensure_all_finite": True}
@@ -67,7 +67,7 @@ class Embedding:
 
 def embed(
     X,
-    recipe: Recipe,
+    recipe: Recipe | str,
     *,
     init=None,
     neighbors: Neighbors | None = None,
@@ -83,8 +83,8 @@ def embed(
     ----------
     X : array-like of shape (n, features)
         Finite numbers; it is never changed.
-    recipe : Recipe
-        What to do, e.g. ``preset("umap").but(epochs=100)``.
+    recipe : Recipe or str
+        What to do, e.g. ``preset("umap").but(epochs=100)``, or the name of a preset.
     init : array-like of shape (n, n_components), default=None
         Where the points start, instead of ``recipe.initialization``.
     neighbors : Neighbors, default=None
@@ -92,7 +92,7 @@ def embed(
     graph : Graph or sparse matrix of shape (n, n), default=None
         The similarities, if they are known already; neighbours and affinities are then not computed.
     seed : int, default=0
-        The same seed gives the same bits, at any number of threads.
+        From 0 to 2⁶⁴ - 1. The same seed gives the same bits, at any number of threads.
     threads : int, default=None
         How many threads work; None and -1: one per core that this process may use.
     backend : str, default="cpu"
@@ -111,15 +111,14 @@ def embed(
         If ``n_neighbors`` is larger than n, or if Ctrl-C stopped the layout: the points are then returned as
         far as they have come. Ctrl-C before the layout raises KeyboardInterrupt.
     """
-    with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
-        X = check_array(X, input_name="X", **POINTS)
+    recipe = preset(recipe) if isinstance(recipe, str) else recipe
     progress = Progress() if progress is None else progress
     prepared = prepare(
-        X,
+        _check_points(X),
         recipe,
         Given(init, neighbors, graph),
         seed=seed,
-        threads=threads,
+        threads=count_threads(threads, "threads"),
         backend=backend,
         progress=progress,
     )
@@ -141,13 +140,14 @@ def prepare(
     given: Given,
     *,
     seed: int,
-    threads: int | None,
+    threads: int,
     backend: str,
     progress: Progress,
 ) -> Embedding:
     """All stages up to the layout, which stands at epoch 0; X fulfils ``POINTS``."""
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"seed={seed} must be 0 to 2**64 - 1")
     engine = load_backend(backend)
-    threads = count_threads(threads)
     n_samples = len(X)
     if n_samples == 1:
         return _single_point(recipe)
@@ -193,11 +193,12 @@ def descend(prepared: Embedding, progress: Progress) -> Embedding:
 
 def steps(prepared: Embedding, every: int, progress: Progress) -> Iterator[Embedding]:
     """The map at the start and after every further ``every`` epochs, up to the last one."""
-    layout = prepared.layout
-    yield prepared
-    if layout is None:
+    if prepared.layout is None:
+        yield prepared
         return
-    for _ in _slices(layout, progress, every):
+    yield record(prepared)
+    for seconds in _slices(prepared.layout, progress, every):
+        prepared.seconds["layout"] += seconds
         yield record(prepared)
 
 
@@ -212,18 +213,18 @@ def record(prepared: Embedding) -> Embedding:
     )
 
 
-def _slices(layout: Layout, progress: Progress, every: int | None = None) -> Iterator[None]:
-    """Run the layout in slices of ``every`` epochs, or of about 0.1 s, and report each."""
+def _slices(layout: Layout, progress: Progress, every: int | None = None) -> Iterator[float]:
+    """Run the layout in slices of ``every`` epochs, or of about 0.1 s; report each and give its seconds."""
     pace = 1 if every is None else every
     progress.report("layout", _fraction(layout), layout.embedding)
     while layout.epoch < layout.n_epochs and not progress.stopped:
         begin = time.perf_counter()
         layout.run(min(layout.epoch + pace, layout.n_epochs))
-        if every is None:
-            share = _SLICE_SECONDS / max(time.perf_counter() - begin, 1e-9)
-            pace = max(1, int(pace * min(share, 4.0)))  # grows gently: the first epoch may be a cold one
+        seconds = time.perf_counter() - begin
+        if every is None:  # grows gently, because the first epoch may be a cold one
+            pace = max(1, int(pace * min(_SLICE_SECONDS / max(seconds, 1e-9), 4.0)))
         progress.report("layout", _fraction(layout), layout.embedding)
-        yield
+        yield seconds
 
 
 def _fraction(layout: Layout) -> float:
@@ -238,6 +239,11 @@ def _stage(name: str, progress: Progress, seconds: dict[str, float]) -> Iterator
     yield
     seconds[name] = time.perf_counter() - begin
     progress.report(name, 1.0)
+
+
+def _check_points(X) -> np.ndarray:
+    with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
+        return check_array(X, input_name="X", **POINTS)
 
 
 def _single_point(recipe: Recipe) -> Embedding:
@@ -305,12 +311,12 @@ def _check_graph(graph, n_samples: int) -> Graph:
     return graph
 
 
-def count_threads(n_jobs: int | None) -> int:
-    """How many threads ``n_jobs`` means: None and -1 are one per usable core, -2 one fewer, and so on."""
+def count_threads(n_jobs: int | None, name: str = "n_jobs") -> int:
+    """How many threads a number means: None and -1 are one per usable core, -2 one fewer, and so on."""
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral)):
-        raise TypeError(f"n_jobs={n_jobs!r} must be an integer or None")
+        raise TypeError(f"{name}={n_jobs!r} must be an integer or None")
     if n_jobs == 0:
-        raise ValueError("n_jobs=0 has no meaning: use -1 for all cores, or a positive number of threads")
+        raise ValueError(f"{name}=0 has no meaning: use -1 for all cores, or a positive number of threads")
     if n_jobs is not None and n_jobs > 0:
         return int(n_jobs)
     return max(1, _usable_cores() + 1 + (-1 if n_jobs is None else int(n_jobs)))
