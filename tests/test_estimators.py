@@ -50,7 +50,7 @@ def expected_failures(estimator):
     return {}
 
 
-@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures, xfail_strict=True)
+@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 

@@ -187,8 +187,7 @@ def descend(prepared: Embedding, progress: Progress) -> Embedding:
             UserWarning,
             stacklevel=3,
         )
-    seconds = {**prepared.seconds, "layout": prepared.seconds["layout"] + time.perf_counter() - begin}
-    return replace(record(prepared), seconds=seconds)
+    return _record(prepared, time.perf_counter() - begin)
 
 
 def steps(prepared: Embedding, every: int, progress: Progress) -> Iterator[Embedding]:
@@ -196,20 +195,22 @@ def steps(prepared: Embedding, every: int, progress: Progress) -> Iterator[Embed
     if prepared.layout is None:
         yield prepared
         return
-    yield record(prepared)
+    spent = 0.0
+    yield _record(prepared, spent)
     for seconds in _slices(prepared.layout, progress, every):
-        prepared.seconds["layout"] += seconds
-        yield record(prepared)
+        spent += seconds
+        yield _record(prepared, spent)
 
 
-def record(prepared: Embedding) -> Embedding:
-    """The map as far as the layout has come."""
+def _record(prepared: Embedding, seconds: float) -> Embedding:
+    """The map as far as the layout has come in these seconds."""
     layout = prepared.layout
     return replace(
         prepared,
         embedding=layout.embedding(),
         n_epochs=layout.epoch,
         interrupted=layout.epoch < layout.n_epochs,
+        seconds={**prepared.seconds, "layout": prepared.seconds["layout"] + seconds},
     )
 
 
