@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from numbers import Real
 
 
 class Affinity(StrEnum):
@@ -260,8 +259,8 @@ def _check_ranges(recipe: Recipe) -> None:
             continue
         if (
             isinstance(value, bool)
-            or not isinstance(value, Real)  # NumPy's numbers too, which grid searches hand over
-            or (kind is int and not float(value).is_integer())
+            or not isinstance(value, int | float)
+            or (kind is int and value != int(value))
         ):
             raise TypeError(f"{name}={value!r} must be {'an integer' if kind is int else 'a number'}")
         inside = lowest <= value <= highest if inclusive else lowest < value < highest
