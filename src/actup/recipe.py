@@ -135,8 +135,8 @@ class Recipe:
     sampling: Sampling = Sampling.EXHAUSTIVE
     repulsion: Repulsion = Repulsion.SAMPLED
     negatives: int = 64
-    repulsion_mass: RepulsionMass = RepulsionMass.DEGREE
-    repulsion_rate: float = 1.0
+    repulsion_mass: RepulsionMass = RepulsionMass.STRENGTH
+    repulsion_rate: float = 3.15  # with STRENGTH: as much as one negative per edge on a k = 15 fuzzy graph
     non_edge_weight: NonEdgeWeight = NonEdgeWeight.ONE
     repulsion_epsilon: float = 0.01
     # the descent
@@ -144,7 +144,7 @@ class Recipe:
     optimizer: Optimizer = Optimizer.STEP
     epochs: int | None = None  # None: see n_epochs()
     prune: bool = True  # drop edges weaker than the largest weight over the number of epochs
-    learning_rate: float = 0.5
+    learning_rate: float = 1.0
     learning_rate_unit: LearningRateUnit = LearningRateUnit.ONE
     decay_start: float = 0.0  # share of the epochs before the learning rate begins to fall
     decay_power: float = 1.5  # it then falls as (1 - progress)^power; 0: constant
@@ -350,11 +350,9 @@ _UMAP = Recipe(
     symmetric_attraction=True,
     sampling=Sampling.SCALAR,
     negatives=16,
-    repulsion_mass=RepulsionMass.STRENGTH,
-    repulsion_rate=5.0,
+    repulsion_rate=5.0,  # negative_sample_rate
     repulsion_epsilon=0.001,
     update=Update.IN_PLACE,
-    learning_rate=1.0,
     decay_power=1.0,
     momentum=0.0,
 )
@@ -389,11 +387,11 @@ _PAPER_GDR_UMAP = Recipe(
     a=1.0,
     b=1.0,
     repulsion_mass=RepulsionMass.PER_EDGE,
+    repulsion_rate=1.0,
     non_edge_weight=NonEdgeWeight.MEAN,
     repulsion_epsilon=0.001,
     optimizer=Optimizer.GAINS,
     epochs=500,
-    learning_rate=1.0,
     decay_power=1.0,
     momentum=0.0,
     force_scale=4.0,
