@@ -82,6 +82,20 @@ def test_given_neighbors_and_graph_are_used(X, plain):
     assert "neighbors" not in from_graph.seconds and "graph" not in from_graph.seconds
 
 
+def test_data_are_not_needed_beside_neighbors_or_a_graph(X, plain):
+    recipe = GDR.but(initialization="random")
+    wanted = embed(X, recipe, seed=1).embedding
+    np.testing.assert_array_equal(embed(None, recipe, neighbors=plain.neighbors, seed=1).embedding, wanted)
+    np.testing.assert_array_equal(embed(None, recipe, graph=plain.graph, seed=1).embedding, wanted)
+    with pytest.raises(ValueError, match="X=None needs neighbors or graph"):
+        embed(None, recipe)
+
+
+def test_points_too_far_apart_are_refused(X):
+    with pytest.raises(ValueError, match="too large for float32"):
+        embed(X * np.float32(1e30), GDR)
+
+
 def test_more_neighbors_than_needed_are_cut(X):
     many = embed(X, GDR.but(n_neighbors=40), seed=1).neighbors
     cut = replace(many, indices=many.indices[:, :14], distances=many.distances[:, :14])

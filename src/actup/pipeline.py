@@ -81,8 +81,8 @@ def embed(
 
     Parameters
     ----------
-    X : array-like of shape (n, features)
-        Finite numbers; it is never changed.
+    X : array-like of shape (n, features), or None
+        Finite numbers; it is never changed. None if ``neighbors`` or ``graph`` is all that is known.
     recipe : Recipe or str
         What to do, e.g. ``preset("umap").but(epochs=100)``, or the name of a preset.
     init : array-like of shape (n, n_components), default=None
@@ -112,11 +112,13 @@ def embed(
         far as they have come. Ctrl-C before the layout raises KeyboardInterrupt.
     """
     recipe = preset(recipe) if isinstance(recipe, str) else recipe
+    graph = graph if graph is None or isinstance(graph, Graph) else Graph.from_scipy(graph)
+    given = Given(init, neighbors, graph)
     progress = Progress() if progress is None else progress
     prepared = prepare(
-        _check_points(X),
+        _check_points(X, given),
         recipe,
-        Given(init, neighbors, graph),
+        given,
         seed=seed,
         threads=count_threads(threads, "threads"),
         backend=backend,
@@ -135,7 +137,7 @@ class Given:
 
 
 def prepare(
-    X: np.ndarray,
+    X: np.ndarray | None,
     recipe: Recipe,
     given: Given,
     *,
@@ -148,24 +150,24 @@ def prepare(
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed={seed} must be 0 to 2**64 - 1")
     engine = load_backend(backend)
-    n_samples = len(X)
+    n_samples = len(next(known for known in (X, given.graph, given.neighbors) if known is not None))
     if n_samples == 1:
         return _single_point(recipe)
-    neighbors, graph, seconds = None, given.graph, {}
-    if graph is None:
+    seconds: dict[str, float] = {}
+    if given.graph is None:
         recipe = _fit_to_size(recipe, n_samples)
         k = recipe.neighbors_searched(n_samples)
         with _stage("neighbors", progress, seconds):
             if given.neighbors is None:
-                neighbors = engine.nearest_neighbors(X, k, recipe.metric, threads)
+                neighbors = _check_distances(engine.nearest_neighbors(X, k, recipe.metric, threads))
             else:
                 neighbors = _check_neighbors(given.neighbors, n_samples, k)
         with _stage("graph", progress, seconds):
             graph = engine.affinity_graph(neighbors, recipe, threads)
     else:
-        graph = _check_graph(graph, n_samples)
+        neighbors, graph = None, _check_graph(given.graph, n_samples)
     with _stage("start", progress, seconds):
-        start, init_used = make_start(X, graph, recipe, given.init, seed, threads, backend)
+        start, init_used = make_start(X, graph, recipe, given.init, seed, threads, engine)
     begin = time.perf_counter()
     layout = engine.make_layout(graph, start, recipe, seed, threads)
     seconds["layout"] = time.perf_counter() - begin
@@ -242,7 +244,11 @@ def _stage(name: str, progress: Progress, seconds: dict[str, float]) -> Iterator
     progress.report(name, 1.0)
 
 
-def _check_points(X) -> np.ndarray:
+def _check_points(X, given: Given) -> np.ndarray | None:
+    if X is None:
+        if given.graph is None and given.neighbors is None:
+            raise ValueError("X=None needs neighbors or graph in its place")
+        return None
     with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
         return check_array(X, input_name="X", **POINTS)
 
@@ -286,15 +292,22 @@ def _check_neighbors(neighbors: Neighbors, n_samples: int, k: int) -> Neighbors:
         )
     if (indices == np.arange(n_samples)[:, None]).any():
         raise ValueError("neighbors names a point as its own neighbour: leave out the first column")
+    return _check_distances(replace(neighbors, indices=indices, distances=distances))
+
+
+def _check_distances(neighbors: Neighbors) -> Neighbors:
+    """Refuse distances that are none: given ones, or those of points too far apart for float32."""
+    distances = neighbors.distances
     if not np.isfinite(distances).all() or distances.min() < 0:
-        raise ValueError("neighbors has distances that are negative, infinite or NaN")
-    return replace(neighbors, indices=indices, distances=distances)
+        raise ValueError(
+            "neighbors has distances that are negative, NaN or too large for float32: if they come from X, "
+            "divide it by its largest value"
+        )
+    return neighbors
 
 
-def _check_graph(graph, n_samples: int) -> Graph:
+def _check_graph(graph: Graph, n_samples: int) -> Graph:
     """A graph given by the caller; wrong offsets or ids would reach compiled code."""
-    if not isinstance(graph, Graph):
-        graph = Graph.from_scipy(graph)
     if len(graph) != n_samples:
         raise ValueError(f"graph has {len(graph)} points, X has {n_samples}")
     edges = len(graph.indices)
