@@ -29,8 +29,8 @@ class Neighbors:
     def __post_init__(self):
         if self.indices.shape != self.distances.shape or self.indices.ndim != 2:
             raise ValueError(
-                f"neighbour indices of shape {self.indices.shape} and distances of shape {self.distances.shape} "
-                "must be two arrays of one shape (n, k)"
+                f"neighbour indices of shape {self.indices.shape} and distances of shape "
+                f"{self.distances.shape} must be two arrays of one shape (n, k)"
             )
         object.__setattr__(self, "indices", np.ascontiguousarray(self.indices, np.int32))
         object.__setattr__(self, "distances", np.ascontiguousarray(self.distances, np.float32))

@@ -290,8 +290,8 @@ def _refuse_contradictions(recipe: Recipe) -> None:
         ),
         (
             in_place and recipe.normalized,
-            "update='in_place' cannot run with normalized=True, because the normalisation couples all points: "
-            "set update='batch'",
+            "update='in_place' cannot run with normalized=True, because the normalisation couples all "
+            "points: set update='batch'",
         ),
         (
             in_place and recipe.optimizer is Optimizer.GAINS,

@@ -2,49 +2,147 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include "layout.hpp"
 #include "parallel.hpp"
 #include "principal.hpp"
 #include "spectral.hpp"
 
 namespace nb = nanobind;
+using namespace actup;
 
-template <class Type, int dimensions>
-using Input = nb::ndarray<const Type, nb::ndim<dimensions>, nb::c_contig, nb::device::cpu>;
-template <class Type, int dimensions>
-using Output = nb::ndarray<Type, nb::ndim<dimensions>, nb::c_contig, nb::device::cpu>;
+namespace {
 
-void bind_spectral(nb::module_& module) {
-  module.def("spectral_coordinates",
-             [](Input<int64_t, 1> offsets, Input<int32_t, 1> indices, Input<float, 1> weights, uint64_t seed,
-                int threads, Output<float, 2> vectors, Output<double, 1> values) {
-               nb::gil_scoped_release release;
-               actup::spectral_coordinates(static_cast<int64_t>(vectors.shape(0)), offsets.data(), indices.data(),
-                                           weights.data(), static_cast<int>(vectors.shape(1)), seed, threads,
-                                           vectors.data(), values.data());
-             });
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+nb::ndarray<nb::numpy, float, nb::ndim<2>> new_matrix(int64_t rows, int64_t columns) {
+  float* data = new float[rows * columns];
+  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<float*>(p); });
+  return {data, {static_cast<size_t>(rows), static_cast<size_t>(columns)}, owner};
 }
 
-void bind_principal(nb::module_& module) {
-  module.def("principal_scores", [](Input<float, 2> x, Input<float, 1> shift, uint64_t seed, int threads,
-                                    Output<float, 2> scores, Output<double, 1> scatter) {
+GraphView view(const Vector<int64_t>& offsets, const Vector<int32_t>& indices, const Vector<float>& weights) {
+  return {static_cast<int64_t>(offsets.size()) - 1, offsets.data(), indices.data(), weights.data()};
+}
+
+void bind_layout(nb::module_& module) {
+  nb::enum_<Loss>(module, "Loss").value("kl", Loss::kl).value("frobenius", Loss::frobenius);
+  nb::enum_<Sampling>(module, "Sampling")
+      .value("exhaustive", Sampling::exhaustive)
+      .value("scalar", Sampling::scalar)
+      .value("accelerated", Sampling::accelerated)
+      .value("unbiased", Sampling::unbiased);
+  nb::enum_<RepulsionMass>(module, "RepulsionMass")
+      .value("per_edge", RepulsionMass::per_edge)
+      .value("degree", RepulsionMass::degree)
+      .value("strength", RepulsionMass::strength);
+  nb::class_<Settings>(module, "Settings")
+      .def(nb::init<>())
+      .def_rw("n_epochs", &Settings::n_epochs)
+      .def_rw("a", &Settings::a)
+      .def_rw("b", &Settings::b)
+      .def_rw("normalized", &Settings::normalized)
+      .def_rw("loss", &Settings::loss)
+      .def_rw("symmetric_attraction", &Settings::symmetric_attraction)
+      .def_rw("sampling", &Settings::sampling)
+      .def_rw("exact_repulsion", &Settings::exact_repulsion)
+      .def_rw("negatives", &Settings::negatives)
+      .def_rw("repulsion_mass", &Settings::repulsion_mass)
+      .def_rw("repulsion_rate", &Settings::repulsion_rate)
+      .def_rw("mean_non_edge_weight", &Settings::mean_non_edge_weight)
+      .def_rw("repulsion_epsilon", &Settings::repulsion_epsilon)
+      .def_rw("in_place", &Settings::in_place)
+      .def_rw("gains", &Settings::gains)
+      .def_rw("prune", &Settings::prune)
+      .def_rw("learning_rate", &Settings::learning_rate)
+      .def_rw("decay_start", &Settings::decay_start)
+      .def_rw("decay_power", &Settings::decay_power)
+      .def_rw("momentum", &Settings::momentum)
+      .def_rw("exaggeration", &Settings::exaggeration)
+      .def_rw("exaggeration_share", &Settings::exaggeration_share)
+      .def_rw("step_cap", &Settings::step_cap)
+      .def_rw("force_scale", &Settings::force_scale)
+      .def_rw("gradient_clip", &Settings::gradient_clip)
+      .def_rw("seed", &Settings::seed);
+  nb::class_<Layout>(module, "Layout")
+      .def(
+          "__init__",
+          [](Layout* self, Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights,
+             Matrix<float> start, const Settings& settings, int threads) {
+            nb::gil_scoped_release release;
+            new (self) Layout(view(offsets, indices, weights), start.data(), static_cast<int>(start.shape(1)),
+                              settings, threads);
+          },
+          nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"), nb::arg("start"), nb::arg("settings"),
+          nb::arg("threads"))
+      .def_prop_ro("epoch", &Layout::epoch)
+      .def("run", &Layout::run, nb::arg("until"), nb::call_guard<nb::gil_scoped_release>())
+      .def("embedding", [](const Layout& layout) {
+        auto result = new_matrix(layout.size(), layout.dimensions());
+        layout.copy_embedding(result.data());
+        return result;
+      });
+}
+
+nb::ndarray<nb::numpy, double, nb::ndim<1>> new_vector(int64_t size) {
+  double* data = new double[size];
+  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+  return {data, {static_cast<size_t>(size)}, owner};
+}
+
+// Calls solve(vectors, values) without the interpreter lock; returns both, (rows, columns) and (columns,).
+template <class Solve>
+nb::tuple solved(int64_t rows, int columns, const Solve& solve) {
+  auto vectors = new_matrix(rows, columns);
+  auto values = new_vector(columns);
+  {
     nb::gil_scoped_release release;
-    const actup::DenseRows rows{x.data(), shift.data(), static_cast<int64_t>(x.shape(0)),
-                                static_cast<int64_t>(x.shape(1))};
-    actup::principal_scores(rows, static_cast<int>(scores.shape(1)), seed, threads, scores.data(), scatter.data());
-  });
-  module.def("sparse_principal_scores",
-             [](Input<int64_t, 1> offsets, Input<int32_t, 1> indices, Input<float, 1> values, int64_t columns,
-                uint64_t seed, int threads, Output<float, 2> scores, Output<double, 1> scatter) {
-               nb::gil_scoped_release release;
-               const actup::SparseRows rows{offsets.data(), indices.data(), values.data(),
-                                            static_cast<int64_t>(scores.shape(0)), columns};
-               actup::principal_scores(rows, static_cast<int>(scores.shape(1)), seed, threads, scores.data(),
-                                       scatter.data());
-             });
+    solve(vectors.data(), values.data());
+  }
+  return nb::make_tuple(vectors, values);
 }
+
+void bind_start(nb::module_& module) {
+  module.def(
+      "spectral_coordinates",
+      [](Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights, int dimensions,
+         uint64_t seed, int threads) {
+        const GraphView graph = view(offsets, indices, weights);
+        return solved(graph.n, dimensions, [&](float* vectors, double* values) {
+          spectral_coordinates(graph, dimensions, seed, threads, vectors, values);
+        });
+      },
+      nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"), nb::arg("dimensions"), nb::arg("seed"),
+      nb::arg("threads"));
+  module.def(
+      "principal_scores",
+      [](Matrix<float> x, Vector<float> shift, int dimensions, uint64_t seed, int threads) {
+        const DenseRows rows{x.data(), shift.data(), static_cast<int64_t>(x.shape(0)),
+                             static_cast<int64_t>(x.shape(1))};
+        return solved(rows.rows, dimensions, [&](float* scores, double* scatter) {
+          principal_scores(rows, dimensions, seed, threads, scores, scatter);
+        });
+      },
+      nb::arg("x"), nb::arg("shift"), nb::arg("dimensions"), nb::arg("seed"), nb::arg("threads"));
+  module.def(
+      "sparse_principal_scores",
+      [](Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> values, int64_t columns,
+         int dimensions, uint64_t seed, int threads) {
+        const SparseRows rows{offsets.data(), indices.data(), values.data(),
+                              static_cast<int64_t>(offsets.size()) - 1, columns};
+        return solved(rows.rows, dimensions, [&](float* scores, double* scatter) {
+          principal_scores(rows, dimensions, seed, threads, scores, scatter);
+        });
+      },
+      nb::arg("offsets"), nb::arg("indices"), nb::arg("values"), nb::arg("columns"), nb::arg("dimensions"),
+      nb::arg("seed"), nb::arg("threads"));
+}
+
+}  // namespace
 
 NB_MODULE(ACTUP_MODULE, module) {
-  module.def("hardware_threads", [] { return static_cast<int>(std::thread::hardware_concurrency()); });
-  bind_spectral(module);
-  bind_principal(module);
+  bind_layout(module);
+  bind_start(module);
 }

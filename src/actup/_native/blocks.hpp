@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "parallel.hpp"
+#include "vectors.h"
 
 namespace actup {
 
-typedef float Lanes __attribute__((vector_size(32)));  // eight columns of one row
+using Lanes = float8;  // eight columns of one row
 constexpr int kLanes = 8;
 
 // A tall matrix in panels of eight columns: one panel after the other, row-major within a panel.
@@ -26,9 +27,7 @@ class Block {
   Lanes* panel(int p) { return data_.data() + p * rows_; }
   const Lanes* panel(int p) const { return data_.data() + p * rows_; }
   float get(int64_t row, int column) const { return panel(column / kLanes)[row][column % kLanes]; }
-  void set(int64_t row, int column, float value) {
-    panel(column / kLanes)[row][column % kLanes] = value;
-  }
+  void set(int64_t row, int column, float value) { panel(column / kLanes)[row][column % kLanes] = value; }
   void swap(Block& other) { data_.swap(other.data_); }  // both of one shape
 
  private:
@@ -97,7 +96,8 @@ inline void multiply(Block& x, const Square& m, Block& spare, int threads) {
   x.swap(spare);
 }
 
-// The inverse of the upper Cholesky factor of a Gram matrix. A column that depends on those before it becomes 0.
+// The inverse of the upper Cholesky factor of a Gram matrix. A column that depends on those before it becomes
+// 0.
 inline Square inverse_cholesky(const Square& gram) {
   const int n = gram.size;
   Square upper(n), inverse(n);

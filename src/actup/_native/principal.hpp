@@ -1,7 +1,7 @@
 // Principal components: the scores of the rows of X along its leading axes, dense or sparse.
 //
-// Sums run over fixed chunks of rows in a fixed order, not through a threaded BLAS, whose bits may change with
-// its number of threads.
+// Sums run over fixed chunks of rows in a fixed order, not through a threaded BLAS, whose bits may change
+// with its number of threads.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 
 namespace actup {
 
-// Rows of a dense matrix, row-major, read relative to a row near their mean so that a common offset costs no digits.
+// Rows of a dense matrix, row-major, read relative to a row near their mean so that a common offset costs no
+// digits.
 struct DenseRows {
   const float* values;
   const float* shift;
@@ -111,7 +112,8 @@ class Scatter {
       Lanes* result = out.panel(p);
       for (int64_t c = 0; c < rows(); ++c)
         for (int l = 0; l < kLanes; ++l)
-          result[c][l] = static_cast<float>(alpha * image[c * kLanes + l] + beta * here[c][l] + gamma * before[c][l]);
+          result[c][l] =
+              static_cast<float>(alpha * image[c * kLanes + l] + beta * here[c][l] + gamma * before[c][l]);
     }
   }
 
@@ -176,7 +178,8 @@ class Scatter {
 // The scores (rows, dimensions) of the rows of X along its leading axes, widest first, and their scatter.
 // Needs dimensions <= columns. Rows that are all equal score 0.
 template <class Rows>
-void principal_scores(const Rows& x, int dimensions, uint64_t seed, int threads, float* scores, double* scatter) {
+void principal_scores(const Rows& x, int dimensions, uint64_t seed, int threads, float* scores,
+                      double* scatter) {
   const Scatter<Rows> operation(x, threads);
   if (!(operation.trace() > 0)) {
     std::fill_n(scores, x.rows * dimensions, 0.0f);
@@ -191,8 +194,9 @@ void principal_scores(const Rows& x, int dimensions, uint64_t seed, int threads,
   spectrum.first_degree = 3;
   spectrum.last_degree = 8;
   spectrum.budget = 40;
-  spectrum.tolerance = 1e-3;
+  spectrum.tolerance = 0.005;
   leading_eigenvectors(operation, spectrum, dimensions, seed, threads, axes.data(), scatter);
+  fix_signs(axes.data(), x.columns, dimensions);
   for (int k = 0; k < dimensions; ++k) scatter[k] *= operation.trace();
   operation.project(axes.data(), dimensions, scores, threads);
 }

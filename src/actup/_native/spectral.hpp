@@ -1,4 +1,5 @@
-// Spectral coordinates: the leading eigenvectors of D^-1/2 W D^-1/2, the normalised form of a symmetric graph.
+// Spectral coordinates: the leading eigenvectors of D^-1/2 W D^-1/2, the normalised form of a symmetric
+// graph.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "relabelled_graph.hpp"
 #include "subspace.hpp"
 
 namespace actup {
@@ -14,20 +16,21 @@ constexpr int64_t kEdgeRows = 1024;  // rows of the graph that one task takes
 
 class NormalizedGraph {
  public:
-  NormalizedGraph(int64_t n, const int64_t* offsets, const int32_t* indices, const float* weights, int threads)
-      : offsets_(offsets, offsets + n + 1), indices_(indices), weights_(offsets[n]), root_degree_(n) {
-    parallel_ranges(n, kEdgeRows, threads, [&](int64_t begin, int64_t end) {
+  NormalizedGraph(const GraphView& graph, int threads)
+      : graph_(graph), weights_(graph.offsets[graph.n]), root_degree_(graph.n) {
+    parallel_ranges(graph.n, kEdgeRows, threads, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         double degree = 0;
-        for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) degree += weights[e];
+        for (int64_t e = graph.offsets[i]; e < graph.offsets[i + 1]; ++e) degree += graph.weights[e];
         root_degree_[i] = static_cast<float>(std::sqrt(degree));
       }
     });
-    parallel_ranges(n, kEdgeRows, threads, [&](int64_t begin, int64_t end) {
+    parallel_ranges(graph.n, kEdgeRows, threads, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) {
-          const float both = root_degree_[i] * root_degree_[indices[e]];  // 0 only with the weight itself
-          weights_[e] = both > 0 ? weights[e] / both : 0.0f;
+        for (int64_t e = graph.offsets[i]; e < graph.offsets[i + 1]; ++e) {
+          const float both =
+              root_degree_[i] * root_degree_[graph.indices[e]];  // 0 only with the weight itself
+          weights_[e] = both > 0 ? graph.weights[e] / both : 0.0f;
         }
     });
   }
@@ -48,39 +51,46 @@ class NormalizedGraph {
                   float beta, float gamma) const {
     for (int64_t i = begin; i < end; ++i) {
       Lanes even = {}, odd = {};
-      int64_t e = offsets_[i];
-      const int64_t stop = offsets_[i + 1];
+      int64_t e = graph_.offsets[i];
+      const int64_t stop = graph_.offsets[i + 1];
       for (; e + 1 < stop; e += 2) {
-        even += weights_[e] * x[indices_[e]];
-        odd += weights_[e + 1] * x[indices_[e + 1]];
+        even += weights_[e] * x[graph_.indices[e]];
+        odd += weights_[e + 1] * x[graph_.indices[e + 1]];
       }
-      if (e < stop) even += weights_[e] * x[indices_[e]];
+      if (e < stop) even += weights_[e] * x[graph_.indices[e]];
       Lanes result = alpha * (even + odd) + beta * x[i];
       if (gamma != 0) result += gamma * previous[i];
       out[i] = result;
     }
   }
 
-  std::vector<int64_t> offsets_;
-  const int32_t* indices_;
+  const GraphView graph_;
   std::vector<float> weights_;
   std::vector<float> root_degree_;
 };
 
-// The eigenvectors of the `dimensions` largest eigenvalues after the trivial one, 1 with vector sqrt(degree).
-inline void spectral_coordinates(int64_t n, const int64_t* offsets, const int32_t* indices, const float* weights,
-                                 int dimensions, uint64_t seed, int threads, float* vectors, double* values) {
-  const NormalizedGraph graph(n, offsets, indices, weights, threads);
+// The eigenvectors of the random walk D^-1 W of the `dimensions` largest eigenvalues after the trivial one, 1
+// with a constant vector; (n, dimensions). They are those of D^-1/2 W D^-1/2 divided by sqrt(degree):
+// neighbours get close coordinates whatever their degrees, so that clusters become clumps, not rays. A point
+// without edges gets 0. Needs n > dimensions.
+inline void spectral_coordinates(const GraphView& view, int dimensions, uint64_t seed, int threads,
+                                 float* vectors, double* values) {
+  const NormalizedGraph graph(view, threads);
   Spectrum spectrum;
   spectrum.low = -1;
   spectrum.top = 1;
   spectrum.cut = 0.9;  // below the leading eigenvalues of nearly every neighbour graph
   spectrum.first_degree = 20;
   spectrum.last_degree = 200;
-  spectrum.budget = static_cast<int>(std::clamp<int64_t>(12'000'000 / n, 200, 2000));
-  spectrum.tolerance = 0.03;
+  spectrum.budget = static_cast<int>(std::clamp<int64_t>(12'000'000 / view.n, 200, 2000));
+  spectrum.tolerance = 0.005;
   spectrum.known = graph.root_degree().data();
   leading_eigenvectors(graph, spectrum, dimensions, seed, threads, vectors, values);
+  for (int64_t i = 0; i < view.n; ++i) {
+    const float root = graph.root_degree()[i];
+    for (int c = 0; c < dimensions; ++c) vectors[i * dimensions + c] *= root > 0 ? 1 / root : 0.0f;
+  }
+  fix_signs(vectors, view.n, dimensions);
 }
 
 }  // namespace actup

@@ -1,10 +1,10 @@
 // The leading eigenvectors of a symmetric operator by Chebyshev-filtered subspace iteration.
 //
 // A block of vectors is filtered by a polynomial that is small on the unwanted part of the spectrum, made
-// orthonormal, and turned to the best vectors it spans (Rayleigh-Ritz); then again, with a sharper filter. The
-// number of operator applications is bounded, so a solve never hangs: unfinished means less exact, and for the
-// start of a layout that is enough. All sums run over fixed chunks in a fixed order, so the result does not
-// depend on the number of threads.
+// orthonormal, and turned to the best vectors it spans (Rayleigh-Ritz); then again, with a sharper filter.
+// The number of operator applications is bounded, so a solve never hangs: unfinished means less exact, and
+// for the start of a layout that is enough. All sums run over fixed chunks in a fixed order, so the result
+// does not depend on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -21,13 +21,13 @@ namespace actup {
 
 // What the solver is told about a spectrum.
 struct Spectrum {
-  double low;                    // no eigenvalue is below
-  double top;                    // no eigenvalue is above
-  double cut;                    // a guess of where the unwanted part ends
-  int first_degree;              // of the first filter; the next ones grow by half, up to
-  int last_degree;               // this degree
-  int budget;                    // the most operator applications
-  double tolerance;              // wanted residual, relative to the wanted part's distance from the unwanted one
+  double low;        // no eigenvalue is below
+  double top;        // no eigenvalue is above
+  double cut;        // a guess of where the unwanted part ends
+  int first_degree;  // of the first filter; the next ones grow by half, up to
+  int last_degree;   // this degree
+  int budget;        // the most operator applications
+  double tolerance;  // wanted residual, relative to the wanted part's distance from the unwanted one
   const float* known = nullptr;  // an eigenvector at the top that is not wanted, or none
 };
 
@@ -66,7 +66,8 @@ class SubspaceIteration {
       last_wanted = values_[known_ + wanted_ - 1];
       const double unwanted = values_.back();
       if (residual() <= spectrum_.tolerance * (last_wanted - unwanted)) break;
-      cut = std::clamp(unwanted, spectrum_.low + 1e-3 * (top - spectrum_.low), top - 1e-7 * (top - spectrum_.low));
+      cut = std::clamp(unwanted, spectrum_.low + 1e-3 * (top - spectrum_.low),
+                       top - 1e-7 * (top - spectrum_.low));
       degree = std::min(degree + degree / 2, spectrum_.last_degree);
     }
   }
@@ -102,7 +103,8 @@ class SubspaceIteration {
     return spread * degree <= 14 ? degree : std::max(2, static_cast<int>(14 / spread));
   }
 
-  // X ← T_degree(A) X, with T the Chebyshev polynomial of [low, cut], scaled to 1 at `top` (Zhou and Saad 2007).
+  // X ← T_degree(A) X, with T the Chebyshev polynomial of [low, cut], scaled to 1 at `top` (Zhou and Saad
+  // 2007).
   void filter(int degree, double top, double cut) {
     const double centre = (cut + spectrum_.low) / 2, half = (cut - spectrum_.low) / 2;
     const double first = half / (top - centre);
@@ -118,7 +120,8 @@ class SubspaceIteration {
     restore_known();
   }
 
-  void step(const Block& x, const Block& previous, Block& out, double alpha, double beta, double gamma) const {
+  void step(const Block& x, const Block& previous, Block& out, double alpha, double beta,
+            double gamma) const {
     a_.apply(x, previous, out, static_cast<float>(alpha), static_cast<float>(beta), static_cast<float>(gamma),
              threads_);
   }
@@ -184,17 +187,19 @@ Square dense(const Operator& a, int threads) {
   return entries;
 }
 
-// Makes the entry of largest magnitude positive, so that a vector has one sign.
-inline void fix_sign(float* vectors, int64_t rows, int columns, int column) {
-  float largest = 0;
-  for (int64_t i = 0; i < rows; ++i)
-    if (std::fabs(vectors[i * columns + column]) > std::fabs(largest)) largest = vectors[i * columns + column];
-  if (largest >= 0) return;
-  for (int64_t i = 0; i < rows; ++i) vectors[i * columns + column] *= -1;
+// Makes the entry of largest magnitude of every column positive, so that a vector has one sign.
+inline void fix_signs(float* vectors, int64_t rows, int columns) {
+  for (int c = 0; c < columns; ++c) {
+    float largest = 0;
+    for (int64_t i = 0; i < rows; ++i)
+      if (std::fabs(vectors[i * columns + c]) > std::fabs(largest)) largest = vectors[i * columns + c];
+    if (largest >= 0) continue;
+    for (int64_t i = 0; i < rows; ++i) vectors[i * columns + c] *= -1;
+  }
 }
 
-// The eigenvectors of the `wanted` largest eigenvalues, but for a known one: vectors (rows, wanted) and values,
-// descending. Needs as many rows as there are vectors, known one included.
+// The eigenvectors of the `wanted` largest eigenvalues, but for a known one: vectors (rows, wanted) and
+// values, descending. Needs as many rows as there are vectors, known one included.
 template <class Operator>
 void leading_eigenvectors(const Operator& a, const Spectrum& spectrum, int wanted, uint64_t seed, int threads,
                           float* vectors, double* values) {
@@ -222,7 +227,6 @@ void leading_eigenvectors(const Operator& a, const Spectrum& spectrum, int wante
       for (int64_t i = 0; i < n; ++i) vectors[i * wanted + c] = iteration.vector(i, c);
     }
   }
-  for (int c = 0; c < wanted; ++c) fix_sign(vectors, n, wanted, c);
 }
 
 }  // namespace actup

@@ -1,0 +1,398 @@
+// Layout: the optimiser's state, and what one epoch does to it. docs/layout.md is its specification.
+#pragma once
+
+#include <cmath>
+
+#include "attraction.hpp"
+#include "parallel.hpp"
+#include "relabelled_graph.hpp"
+#include "repulsion_sampled.hpp"
+#include "step.hpp"
+
+namespace actup {
+
+class Layout {
+ public:
+  // start: n x dimensions, in the order of the graph. The graph is read here and not kept.
+  Layout(const GraphView& graph, const float* start, int dimensions, const Settings& settings, int threads)
+      : s_(settings), threads_(threads) {
+    const float weakest = s_.prune && s_.n_epochs > 0 ? 1.0f / static_cast<float>(s_.n_epochs) : 0.0f;
+    RelabelledGraph relabelled(graph, s_.seed, weakest, threads);
+    if (s_.in_place) {
+      matchings_ = relabelled.matchings();
+    } else {
+      relabelled.copy_rows(offsets_, ids_, weights_, threads);
+    }
+    p_max_ = relabelled.total > 0 ? static_cast<float>(1 / relabelled.total) : 0.0f;
+    if (s_.mean_non_edge_weight && relabelled.edges > 0)
+      non_edge_weight_ = static_cast<float>(1 - relabelled.total / static_cast<double>(relabelled.edges));
+
+    const int64_t n = graph.n;
+    run_length_ = s_.exact_repulsion ? n : std::min(s_.negatives, n);
+    if (per_edge()) run_length_ = std::min<int64_t>(n, largest(relabelled.degree));
+    mass_.assign(padded(n), 0.0f);
+    for (int64_t i = 0; i < n; ++i)
+      mass_[i] = s_.repulsion_mass == RepulsionMass::strength ? relabelled.strength[i]
+                                                              : static_cast<float>(relabelled.degree[i]);
+    order_ = std::move(relabelled.order);
+    points_ = Points(n, dimensions, s_.exact_repulsion ? 0 : run_length_);
+    for (int64_t i = 0; i < n; ++i)
+      std::copy_n(start + int64_t{order_[i]} * dimensions, dimensions, points_.row(i));
+    points_.copy_rows_to_planes(0, n);
+
+    if (!s_.in_place) allocate_batch_state();
+    choose_kernels();
+  }
+
+  int epoch() const { return epoch_; }
+  int64_t size() const { return points_.n; }
+  int dimensions() const { return points_.dimensions; }
+
+  void run(int until) {
+    for (until = std::min(until, s_.n_epochs); epoch_ < until; ++epoch_) {
+      if (s_.in_place) {
+        in_place_epoch();
+      } else {
+        batch_epoch();
+      }
+    }
+  }
+
+  // n x dimensions, in the order of the graph.
+  void copy_embedding(float* to) const {
+    for (int64_t i = 0; i < points_.n; ++i)
+      std::copy_n(points_.row(i), points_.dimensions, to + int64_t{order_[i]} * points_.dimensions);
+  }
+
+ private:
+  static constexpr int64_t kBlocksPerChunk = 16;
+  static constexpr int64_t kEdgesPerChunk = 4096;
+
+  struct Totals {  // of one chunk, then of all
+    double q = 0, q_squared = 0, attraction = 0;
+    int64_t samples = 0;
+  };
+
+  static int64_t padded(int64_t n) { return (n + kBlock - 1) / kBlock * kBlock; }
+  static int64_t largest(const std::vector<int32_t>& v) {
+    return v.empty() ? 0 : *std::max_element(v.begin(), v.end());
+  }
+  int64_t blocks() const { return padded(points_.n) / kBlock; }
+  bool per_edge() const { return s_.repulsion_mass == RepulsionMass::per_edge; }
+  bool second_force() const { return s_.normalized && s_.loss == Loss::frobenius; }
+  int attraction_repeats() const { return s_.symmetric_attraction ? 2 : 1; }
+
+  void allocate_batch_state() {
+    const int64_t size = padded(points_.n) * points_.dimensions;
+    attraction_.assign(size, 0.0f);
+    repulsion_.assign(size, 0.0f);
+    if (second_force()) second_.assign(size, 0.0f);
+    if (per_edge()) counts_.assign(padded(points_.n), 0);
+    steps_ = StepState(size, s_.gains);
+  }
+
+  // --- schedules ---
+
+  float fall() const {
+    const double progress = static_cast<double>(epoch_) / s_.n_epochs;
+    if (progress < s_.decay_start || s_.decay_start >= 1) return 1.0f;
+    return static_cast<float>(
+        std::pow(1 - (progress - s_.decay_start) / (1 - s_.decay_start), s_.decay_power));
+  }
+  float exaggeration() const {
+    return epoch_ < static_cast<double>(s_.exaggeration_share) * s_.n_epochs ? s_.exaggeration : 1.0f;
+  }
+
+  // --- batch: all forces, then all steps ---
+
+  void batch_epoch() {
+    const int64_t chunks = (blocks() + kBlocksPerChunk - 1) / kBlocksPerChunk;
+    totals_.assign(chunks, {});
+    parallel_chunks(chunks, threads_, [&](int64_t chunk) { (this->*forces_)(chunk); });
+    const Mixture mixture = mix_forces();
+    const StepRule rule{s_.learning_rate * fall(), s_.momentum, s_.step_cap * fall(), s_.force_scale,
+                        s_.gradient_clip};
+    parallel_ranges(blocks(), kBlocksPerChunk, threads_, [&](int64_t begin, int64_t end) {
+      for (int64_t block = begin; block < end; ++block) step_block(block, mixture, rule);
+    });
+  }
+
+  template <int D, bool Unit, Loss loss, bool normalized, bool counted>
+  void forces_of_chunk(int64_t chunk) {
+    const Dimensions<D> dimensions(points_.dimensions);
+    float16 stack_force[D ? D : 1], stack_second[D ? D : 1];
+    std::vector<float16> heap(D ? 0 : 2 * dimensions);
+    float16* force = D ? stack_force : heap.data();
+    float16* second = D ? stack_second : heap.data() + dimensions;
+    Totals& totals = totals_[chunk];
+    const int64_t last = std::min(blocks(), (chunk + 1) * kBlocksPerChunk);
+    for (int64_t block = chunk * kBlocksPerChunk; block < last; ++block) {
+      float* attraction = &attraction_[block * kBlock * dimensions];
+      std::fill_n(attraction, kBlock * dimensions, 0.0f);
+      const int64_t row_end = std::min(points_.n, (block + 1) * kBlock);
+      for (int64_t i = block * kBlock; i < row_end; ++i)
+        attract_row<D, Unit, loss>(i, attraction + i % kBlock, totals);
+
+      std::fill_n(force, dimensions, float16{});
+      std::fill_n(second, dimensions, float16{});
+      RunSums sums{force, second};
+      const int32_t* counts = counted ? &counts_[block * kBlock] : nullptr;
+      const int64_t length = counted ? *std::max_element(counts, counts + kBlock) : run_length_;
+      repel<D, Unit, loss, normalized, counted>(points_, block, run_start(s_, points_.n, epoch_, block, 0),
+                                                length, counts, s_, sums);
+      for (int c = 0; c < dimensions; ++c) {
+        store(&repulsion_[(block * dimensions + c) * kBlock], force[c]);
+        if constexpr (normalized && loss == Loss::frobenius)
+          store(&second_[(block * dimensions + c) * kBlock], second[c]);
+      }
+      totals.q += sums.q;
+      totals.q_squared += sums.q_squared;
+      totals.samples += sums.samples;
+    }
+  }
+
+  // The attraction on point i, written with a stride of one block.
+  template <int D, bool Unit, Loss loss>
+  void attract_row(int64_t i, float* to, Totals& totals) {
+    const Dimensions<D> dimensions(points_.dimensions);
+    const int32_t* ids = &ids_[offsets_[i]];
+    const float* weights = &weights_[offsets_[i]];
+    const int64_t count = offsets_[i + 1] - offsets_[i];
+    double* kernel_sum = second_force() ? &totals.attraction : nullptr;
+    float stack[D ? D : 1] = {};
+    std::vector<float> heap(D ? 0 : dimensions, 0.0f);
+    float* force = D ? stack : heap.data();
+    int64_t acting = count;
+    if (s_.sampling == Sampling::exhaustive) {
+      attract<D, Unit, loss>(points_, i, ids, weights, count, s_.a, s_.b, force, kernel_sum);
+    } else {
+      acting = attract_acting<D, Unit, loss>(i, ids, weights, count, force, kernel_sum);
+    }
+    for (int c = 0; c < dimensions; ++c) to[c * kBlock] = force[c];
+    if (per_edge()) counts_[i] = static_cast<int32_t>(std::min(acting, points_.n));
+  }
+
+  // Only the edges that act in this epoch, gathered into a small buffer first. Returns how many act.
+  template <int D, bool Unit, Loss loss>
+  int64_t attract_acting(int64_t i, const int32_t* ids, const float* weights, int64_t count, float* force,
+                         double* kernel_sum) const {
+    constexpr int64_t capacity = 256;
+    int32_t acting_ids[capacity + 8] = {};
+    float acting_weights[capacity + 8];
+    int64_t all = 0;
+    for (int64_t begin = 0; begin < count; begin += capacity) {
+      int64_t acting = 0;
+      for (int64_t e = begin; e < std::min(count, begin + capacity); ++e) {
+        acting_ids[acting] = ids[e];
+        acting_weights[acting] = acting_weight(s_.sampling, weights[e]);
+        acting += acts(weights[e], epoch_);
+      }
+      attract<D, Unit, loss>(points_, i, acting_ids, acting_weights, acting, s_.a, s_.b, force, kernel_sum);
+      all += acting;
+    }
+    return all;
+  }
+
+  // F = attraction * A + (repulsion A-independent factors, per point) * R + second * R'.
+  struct Mixture {
+    float attraction = 0;
+    float repulsion = 0;  // times share_of(block)
+    float second = 0;
+  };
+
+  Mixture mix_forces() const {
+    const LeadingFactors lead = leading_factors(s_);
+    const float naive_or_p = s_.normalized && s_.sampling != Sampling::scalar ? p_max_ : 1.0f;
+    Mixture m;
+    m.attraction = -lead.attraction * exaggeration() * static_cast<float>(attraction_repeats()) * naive_or_p;
+    if (!s_.normalized) {
+      m.repulsion = lead.repulsion * non_edge_weight_ * s_.repulsion_rate;
+      return m;
+    }
+    Totals all;
+    for (const Totals& chunk : totals_) {
+      all.q += chunk.q;
+      all.q_squared += chunk.q_squared;
+      all.attraction += chunk.attraction;
+      all.samples += chunk.samples;
+    }
+    if (!(all.q > 0)) return m;
+    if (s_.loss == Loss::kl) {
+      m.repulsion = static_cast<float>(lead.repulsion / all.q);
+      return m;
+    }
+    const double n = static_cast<double>(points_.n);
+    const double pairs_per_sample = n * (n - 1) / static_cast<double>(all.samples);
+    const double Z = all.q * pairs_per_sample, Q = all.q_squared * pairs_per_sample;
+    const double s = all.attraction * naive_or_p / Z - Q / (Z * Z);
+    m.attraction = static_cast<float>(m.attraction / Z);
+    m.repulsion = static_cast<float>(lead.repulsion / (Z * Z) * (n - 1));
+    m.second = static_cast<float>(lead.repulsion / Z * s * (n - 1));
+    return m;
+  }
+
+  // What multiplies the repulsion of each point of a block besides the mixture: g_i, or 1/m_i.
+  float16 share_of(int64_t block) const {
+    if (s_.normalized && s_.loss == Loss::kl) return broadcast<float16>(1.0f);
+    if (!s_.normalized && !per_edge())
+      return load<float16>(&mass_[block * kBlock]) / static_cast<float>(run_length_);
+    if (!s_.normalized) return broadcast<float16>(1.0f);
+    float16 share;
+    for (int lane = 0; lane < kBlock; ++lane) {
+      const int64_t m = per_edge() ? counts_[block * kBlock + lane] : run_length_;
+      share[lane] = m > 0 ? 1.0f / static_cast<float>(m) : 0.0f;
+    }
+    return share;
+  }
+
+  void step_block(int64_t block, const Mixture& mixture, const StepRule& rule) {
+    const int dimensions = points_.dimensions;
+    const int64_t first = block * dimensions * kBlock;
+    const float16 share = share_of(block);
+    for (int c = 0; c < dimensions; ++c) {  // the force replaces the attraction
+      const int64_t at = first + c * kBlock;
+      float16 force = mixture.attraction * load<float16>(&attraction_[at]) +
+                      mixture.repulsion * share * load<float16>(&repulsion_[at]);
+      if (!second_.empty()) force += mixture.second * share * load<float16>(&second_[at]);
+      store(&attraction_[at], force);
+    }
+    steps_.advance(first, dimensions, &attraction_[first], rule, s_.gains);
+    move_block(block, steps_.at(first));
+  }
+
+  // Adds steps (dimensions x 16) to the points of a block.
+  void move_block(int64_t block, const float* steps) {
+    const int64_t row = block * kBlock;
+    const int valid = static_cast<int>(std::min<int64_t>(kBlock, points_.n - row));
+    for (int c = 0; c < points_.dimensions; ++c)
+      for (int lane = 0; lane < valid; ++lane) {
+        const float moved = points_.row(row + lane)[c] + steps[c * kBlock + lane];
+        points_.row(row + lane)[c] = moved;
+        points_.set_plane(c, row + lane, moved);
+      }
+  }
+
+  // --- in place: edge by edge over matchings, then a capped repulsion; twice per epoch ---
+
+  void in_place_epoch() {
+    for (int half = 0; half < 2; ++half) {
+      for (int colour = half; colour < matchings_.colours(); colour += 2) {
+        const int64_t begin = matchings_.offsets[colour], size = matchings_.offsets[colour + 1] - begin;
+        parallel_ranges(size, kEdgesPerChunk, threads_,
+                        [&](int64_t from, int64_t to) { (this->*pull_)(begin + from, begin + to, 8); });
+      }
+      if (half == 1) {
+        const int64_t overflow = matchings_.offsets[matchings_.colours()];
+        (this->*pull_)(overflow, static_cast<int64_t>(matchings_.edges.size()), 1);
+      }
+      parallel_ranges(points_.n, kBlocksPerChunk * kBlock, threads_,
+                      [&](int64_t begin, int64_t end) { points_.copy_rows_to_planes(begin, end); });
+      parallel_ranges(blocks(), kBlocksPerChunk, threads_,
+                      [&](int64_t begin, int64_t end) { (this->*push_)(begin, end, half); });
+    }
+  }
+
+  // Edges [begin, end) of one matching, `width` at a time (1 where edges may share points).
+  template <int D, bool Unit, Loss loss>
+  void pull_edges(int64_t begin, int64_t end, int width) {
+    constexpr int capacity = 64;
+    const float rate = s_.learning_rate * fall() * exaggeration() * leading_factors(s_).attraction;
+    int32_t heads[capacity + 8] = {}, tails[capacity + 8] = {};
+    float weights[capacity + 8] = {};
+    for (int64_t from = begin; from < end; from += capacity) {
+      int acting = 0;
+      for (int64_t e = from; e < std::min(end, from + capacity); ++e) {
+        const Edge& edge = matchings_.edges[e];
+        heads[acting] = edge.head;
+        tails[acting] = edge.tail;
+        weights[acting] = acting_weight(s_.sampling, edge.weight);
+        acting += s_.sampling == Sampling::exhaustive || acts(edge.weight, epoch_);
+      }
+      for (int e = 0; e < acting; e += width)
+        pull_together<D, Unit, loss>(points_, heads + e, tails + e, weights + e, std::min(width, acting - e),
+                                     rate, attraction_repeats(), s_.a, s_.b);
+    }
+  }
+
+  template <int D, bool Unit, Loss loss>
+  void push_blocks(int64_t begin, int64_t end, int half) {
+    const Dimensions<D> dimensions(points_.dimensions);
+    float16 stack[D ? D : 1];
+    std::vector<float16> heap(D ? 0 : dimensions);
+    float16* force = D ? stack : heap.data();
+    const float rate = s_.learning_rate * fall() * leading_factors(s_).repulsion * non_edge_weight_ *
+                       s_.repulsion_rate / (2.0f * static_cast<float>(run_length_));
+    for (int64_t block = begin; block < end; ++block) {
+      std::fill_n(force, dimensions, float16{});
+      RunSums sums{force, nullptr};
+      repel<D, Unit, loss, false, false>(points_, block, run_start(s_, points_.n, epoch_, block, half),
+                                         run_length_, nullptr, s_, sums);
+      const float16 share = rate * load<float16>(&mass_[block * kBlock]);
+      for (int c = 0; c < dimensions; ++c) force[c] *= share;
+      cap_length(force, dimensions, s_.step_cap * fall());
+      const int64_t row = block * kBlock;
+      const int valid = static_cast<int>(std::min<int64_t>(kBlock, points_.n - row));
+      for (int lane = 0; lane < valid; ++lane)
+        for (int c = 0; c < dimensions; ++c) points_.row(row + lane)[c] += force[c][lane];
+    }
+  }
+
+  // --- the right instance of each template, chosen once ---
+
+  void choose_kernels() {
+    const auto with_dimensions = [&](auto choose) {
+      switch (points_.dimensions) {
+        case 2:
+          return choose(std::integral_constant<int, 2>{});
+        case 3:
+          return choose(std::integral_constant<int, 3>{});
+        default:
+          return choose(std::integral_constant<int, 0>{});
+      }
+    };
+    const auto with_flag = [](bool flag, auto choose) {
+      return flag ? choose(std::true_type{}) : choose(std::false_type{});
+    };
+    with_dimensions([&](auto d) {
+      with_flag(s_.a == 1 && s_.b == 1, [&](auto unit) {
+        with_flag(s_.loss == Loss::frobenius, [&](auto frobenius) {
+          constexpr int D = d();
+          constexpr Loss loss = frobenius() ? Loss::frobenius : Loss::kl;
+          pull_ = &Layout::pull_edges<D, unit(), loss>;
+          push_ = &Layout::push_blocks<D, unit(), loss>;
+          with_flag(s_.normalized, [&](auto normalized) {
+            with_flag(per_edge(), [&](auto counted) {
+              forces_ = &Layout::forces_of_chunk<D, unit(), loss, normalized(), counted()>;
+            });
+          });
+        });
+      });
+    });
+  }
+
+  Settings s_;
+  int threads_;
+  int epoch_ = 0;
+  float p_max_ = 0;
+  float non_edge_weight_ = 1;
+  int64_t run_length_ = 0;
+  std::vector<int32_t> order_;  // order_[relabelled] = original
+  Points points_;
+  std::vector<float> mass_;  // strength or degree of each point
+
+  std::vector<int64_t> offsets_;  // batch: rows of the relabelled graph
+  std::vector<int32_t> ids_;
+  std::vector<float> weights_;
+  std::vector<float> attraction_, repulsion_, second_;  // blocks x dimensions x 16
+  std::vector<int32_t> counts_;                         // negatives of each point this epoch, if per edge
+  StepState steps_;
+  std::vector<Totals> totals_;
+
+  Matchings matchings_;  // in place
+
+  void (Layout::*forces_)(int64_t) = nullptr;
+  void (Layout::*pull_)(int64_t, int64_t, int) = nullptr;
+  void (Layout::*push_)(int64_t, int64_t, int) = nullptr;
+};
+
+}  // namespace actup

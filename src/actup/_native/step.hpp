@@ -1,0 +1,82 @@
+// Steps: how a force becomes a move. Momentum with a capped length, or momentum with gains and clipping (the
+// paper).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "points.hpp"
+
+namespace actup {
+
+struct StepRule {  // of one epoch
+  float learning_rate;
+  float momentum;
+  float cap;
+  float force_scale;
+  float gradient_clip;
+};
+
+inline float16 clamp(float16 v, float low, float high) {
+  v = v < low ? broadcast<float16>(low) : v;
+  return v > high ? broadcast<float16>(high) : v;
+}
+
+// Shortens the steps of 16 points to at most `cap`.
+inline void cap_length(float16* step, int dimensions, float cap) {
+  float16 squared = {};
+  for (int c = 0; c < dimensions; ++c) squared += step[c] * step[c];
+  const int16 long_ones = squared > cap * cap;
+  bool any = false;
+  for (int lane = 0; lane < kBlock; ++lane) any |= long_ones[lane] != 0;
+  if (!any) return;
+  const float16 scale = long_ones ? cap / square_root(squared) : broadcast<float16>(1.0f);
+  for (int c = 0; c < dimensions; ++c) step[c] *= scale;
+}
+
+class StepState {
+ public:
+  StepState() = default;
+  StepState(int64_t size, bool gains) : steps_(size, 0.0f), gains_(gains ? size : 0, 1.0f) {}
+
+  const float* at(int64_t first) const { return &steps_[first]; }
+
+  // Advances the steps of one block: dimensions x 16 values from `first` on.
+  void advance(int64_t first, int dimensions, const float* force, const StepRule& rule, bool with_gains) {
+    if (with_gains) {
+      for (int c = 0; c < dimensions; ++c)
+        advance_gains(first + c * kBlock, load<float16>(force + c * kBlock), rule);
+      return;
+    }
+    float16 squared = {};
+    for (int c = 0; c < dimensions; ++c) {
+      const int64_t at = first + c * kBlock;
+      const float16 step =
+          rule.momentum * load<float16>(&steps_[at]) + rule.learning_rate * load<float16>(force + c * kBlock);
+      squared += step * step;
+      store(&steps_[at], step);
+    }
+    const int16 long_ones = squared > rule.cap * rule.cap;
+    const float16 scale = long_ones ? rule.cap / square_root(squared) : broadcast<float16>(1.0f);
+    for (int c = 0; c < dimensions; ++c) {
+      const int64_t at = first + c * kBlock;
+      store(&steps_[at], scale * load<float16>(&steps_[at]));
+    }
+  }
+
+ private:
+  void advance_gains(int64_t at, float16 force, const StepRule& rule) {
+    const float16 step = load<float16>(&steps_[at]);
+    const float16 gain = load<float16>(&gains_[at]);
+    const float16 adapted = clamp(force * step > 0.0f ? gain + 0.2f : gain * 0.8f, 0.01f, 1000.0f);
+    const float16 clipped =
+        clamp(rule.force_scale * force * adapted, -rule.gradient_clip, rule.gradient_clip);
+    store(&gains_[at], adapted);
+    store(&steps_[at], rule.learning_rate * clipped + rule.momentum * step);
+  }
+
+  std::vector<float> steps_;
+  std::vector<float> gains_;
+};
+
+}  // namespace actup

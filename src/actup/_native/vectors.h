@@ -1,0 +1,99 @@
+// Vectors of floats through the compiler's vector extensions, and the few functions they need.
+//
+// Every level uses the same logical widths (8 and 16); the compiler splits them where registers are narrower.
+// So the order of all sums is the same on every processor.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+namespace actup {
+
+typedef float float8 __attribute__((vector_size(32)));
+typedef float float16 __attribute__((vector_size(64)));
+typedef int32_t int8 __attribute__((vector_size(32)));
+typedef int32_t int16 __attribute__((vector_size(64)));
+
+template <class Vector>
+struct Traits;
+template <>
+struct Traits<float8> {
+  using Ints = int8;
+  static constexpr int lanes = 8;
+};
+template <>
+struct Traits<float16> {
+  using Ints = int16;
+  static constexpr int lanes = 16;
+};
+
+template <class Vector>
+inline Vector load(const float* from) {
+  Vector v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+
+template <class Vector>
+inline void store(float* to, Vector v) {
+  std::memcpy(to, &v, sizeof v);
+}
+
+template <class Vector>
+inline Vector broadcast(float value) {
+  return value - Vector{};
+}
+
+// 0, 1, 2, ... in the lanes.
+template <class Vector>
+inline typename Traits<Vector>::Ints lane_numbers() {
+  typename Traits<Vector>::Ints lanes;
+  for (int i = 0; i < Traits<Vector>::lanes; ++i) lanes[i] = i;
+  return lanes;
+}
+
+// v where the mask is set (all bits of a lane), 0 elsewhere.
+template <class Vector>
+inline Vector where(typename Traits<Vector>::Ints mask, Vector v) {
+  return std::bit_cast<Vector>(std::bit_cast<typename Traits<Vector>::Ints>(v) & mask);
+}
+
+// The sum of the lanes, in a fixed tree.
+inline float sum(float8 v) { return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])); }
+
+template <class Vector>
+inline Vector square_root(Vector v) {
+  Vector root;
+  for (int i = 0; i < Traits<Vector>::lanes; ++i) root[i] = __builtin_sqrtf(v[i]);
+  return root;
+}
+
+// x^b for x > 0, to about 1e-6: 2^(b log2 x), both by minimax polynomials.
+template <class Vector>
+inline Vector power(Vector x, float b) {
+  using Ints = typename Traits<Vector>::Ints;
+  const Ints bits = std::bit_cast<Ints>(x);
+  const Ints exponent = (bits - 0x3F3504F3) >> 23;  // mantissa in [sqrt(1/2), sqrt(2))
+  const Vector t = std::bit_cast<Vector>(bits - (exponent << 23)) - 1.0f;
+  Vector log = 0.170632825f * t - 0.272697535f;
+  log = log * t + 0.297262908f;
+  log = log * t - 0.358961895f;
+  log = log * t + 0.480465014f;
+  log = log * t - 0.721375871f;
+  log = log * t + 1.44269973f;
+  const Vector y = b * (log * t + __builtin_convertvector(exponent, Vector));
+
+  constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  const Vector shifted = y + magic;
+  const Vector r = y - (shifted - magic);
+  const Ints whole = std::bit_cast<Ints>(shifted) - 0x4B400000;
+  Vector exp = 0.00132764668f * r + 0.00967554129f;
+  exp = exp * r + 0.0555071329f;
+  exp = exp * r + 0.240221197f;
+  exp = exp * r + 0.693146967f;
+  exp = exp * r + 1.00000007f;
+  return std::bit_cast<Vector>(std::bit_cast<Ints>(exp) + (whole << 23));
+}
+
+}  // namespace actup

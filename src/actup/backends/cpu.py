@@ -1,0 +1,86 @@
+"""The CPU backend: hands the stages to the compiled engine."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from actup.graph import Graph
+from actup.native import engine
+from actup.recipe import (
+    LearningRateUnit,
+    NonEdgeWeight,
+    Optimizer,
+    Recipe,
+    Repulsion,
+    Update,
+)
+
+
+def spectral_coordinates(graph: Graph, dimensions: int, seed: int, threads: int) -> np.ndarray:
+    """Eigenvectors of the random walk on a graph after the trivial one: (n, dimensions); n > dimensions."""
+    vectors, _ = engine.spectral_coordinates(
+        graph.offsets, graph.indices, graph.weights, dimensions, seed, threads
+    )
+    return vectors
+
+
+class CpuLayout:
+    """A descent in compiled code; see ``actup.backends.Layout``."""
+
+    def __init__(self, graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int):
+        self.n_epochs = recipe.n_epochs(len(graph))
+        self._graph = graph
+        self._recipe = recipe
+        settings = layout_settings(recipe, len(graph), seed)
+        self._layout = engine.Layout(graph.offsets, graph.indices, graph.weights, start, settings, threads)
+
+    @property
+    def epoch(self) -> int:
+        return self._layout.epoch
+
+    def run(self, until: int) -> None:
+        self._layout.run(until)
+
+    def embedding(self) -> np.ndarray:
+        return self._layout.embedding()
+
+
+def make_layout(graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int) -> CpuLayout:
+    """The recipe's descent on a graph, from a start in the graph's order."""
+    return CpuLayout(graph, np.ascontiguousarray(start, np.float32), recipe, seed, threads)
+
+
+def layout_settings(recipe: Recipe, n_samples: int, seed: int):
+    """The engine's ``Settings`` for a recipe: names become numbers here and nowhere else."""
+    settings = engine.Settings()
+    settings.n_epochs = recipe.n_epochs(n_samples)
+    settings.a, settings.b = recipe.kernel()
+    settings.loss = engine.Loss[recipe.loss.value]
+    settings.sampling = engine.Sampling[recipe.sampling.value]
+    settings.repulsion_mass = engine.RepulsionMass[recipe.repulsion_mass.value]
+    settings.exact_repulsion = recipe.repulsion is Repulsion.EXACT
+    settings.mean_non_edge_weight = recipe.non_edge_weight is NonEdgeWeight.MEAN
+    settings.in_place = recipe.update is Update.IN_PLACE
+    settings.gains = recipe.optimizer is Optimizer.GAINS
+    settings.learning_rate = recipe.learning_rate
+    if recipe.learning_rate_unit is LearningRateUnit.POINTS:
+        settings.learning_rate = recipe.learning_rate * n_samples
+    settings.seed = seed
+    for name in (
+        "normalized",
+        "symmetric_attraction",
+        "negatives",
+        "repulsion_rate",
+        "repulsion_epsilon",
+        "prune",
+        "decay_start",
+        "decay_power",
+        "momentum",
+        "exaggeration",
+        "exaggeration_share",
+        "step_cap",
+        "force_scale",
+        "gradient_clip",
+    ):
+        setattr(settings, name, getattr(recipe, name))
+    return settings
