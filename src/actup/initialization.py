@@ -209,14 +209,18 @@ def _widen(Y: np.ndarray, dimensions: int, seed: int) -> np.ndarray:
 
 
 def _component_start(graph: Graph, dimensions: int, seed: int, threads: int, backend: ModuleType):
-    """Spectral coordinates of a connected graph, without eigenvectors that single out a handful of points.
+    """Coordinates of a connected graph: eigenvectors of its random walk that tell many points apart.
 
-    Such points hang on the rest by a thread; scaled by its largest entry, their vector would press all others
-    onto one spot. The next vectors take its place, and milder outliers are clipped.
+    Dividing by the root of the degree turns the backend's vectors into those of the walk, in which neighbours
+    are close whatever their degrees: clusters become clumps, not rays. A vector that singles out a handful of
+    points, which hang on the rest by a thread, would press all others onto one spot; the next ones take its
+    place, and milder outliers are clipped.
     """
+    rows = np.repeat(np.arange(len(graph)), np.diff(graph.offsets))
+    root_degree = np.sqrt(np.bincount(rows, graph.weights, minlength=len(graph)))
     for more in (0, 4, 12):
         asked = min(dimensions + more, len(graph) - 1)
-        found = backend.spectral_coordinates(graph, asked, seed, threads)
+        found = backend.spectral_coordinates(graph, asked, seed, threads) / root_degree[:, None]
         low, high = np.quantile(found, [0.005, 0.995], axis=0)
         length = high - low
         telling = length >= 0.05 * np.ptp(found, axis=0)

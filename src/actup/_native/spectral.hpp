@@ -69,10 +69,8 @@ class NormalizedGraph {
   std::vector<float> root_degree_;
 };
 
-// The eigenvectors of the random walk D^-1 W of the `dimensions` largest eigenvalues after the trivial one, 1
-// with a constant vector; (n, dimensions). They are those of D^-1/2 W D^-1/2 divided by sqrt(degree):
-// neighbours get close coordinates whatever their degrees, so that clusters become clumps, not rays. A point
-// without edges gets 0. Needs n > dimensions.
+// The eigenvectors of the `dimensions` largest eigenvalues after the trivial one, 1 with vector sqrt(degree),
+// as columns (n, dimensions) of unit length. A point without edges gets 0. Needs n > dimensions.
 inline void spectral_coordinates(const GraphView& view, int dimensions, uint64_t seed, int threads,
                                  float* vectors, double* values) {
   const NormalizedGraph graph(view, threads);
@@ -82,14 +80,13 @@ inline void spectral_coordinates(const GraphView& view, int dimensions, uint64_t
   spectrum.cut = 0.9;  // below the leading eigenvalues of nearly every neighbour graph
   spectrum.first_degree = 20;
   spectrum.last_degree = 200;
-  spectrum.budget = static_cast<int>(std::clamp<int64_t>(12'000'000 / view.n, 200, 2000));
+  spectrum.budget =
+      static_cast<int>(std::clamp<int64_t>(12'000'000 / view.n, 100, 2000));  // seconds, not hours
   spectrum.tolerance = 0.005;
   spectrum.known = graph.root_degree().data();
   leading_eigenvectors(graph, spectrum, dimensions, seed, threads, vectors, values);
-  for (int64_t i = 0; i < view.n; ++i) {
-    const float root = graph.root_degree()[i];
-    for (int c = 0; c < dimensions; ++c) vectors[i * dimensions + c] *= root > 0 ? 1 / root : 0.0f;
-  }
+  for (int64_t i = 0; i < view.n; ++i)
+    if (graph.root_degree()[i] == 0) std::fill_n(vectors + i * dimensions, dimensions, 0.0f);
   fix_signs(vectors, view.n, dimensions);
 }
 

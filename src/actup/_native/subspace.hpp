@@ -57,8 +57,8 @@ class SubspaceIteration {
   void solve() {
     int degree = spectrum_.first_degree;
     double top = spectrum_.top, cut = spectrum_.cut, last_wanted = top;
-    for (int used = 0; used < spectrum_.budget;) {
-      const int now = std::min({bounded_degree(degree, top, cut, last_wanted), spectrum_.budget - used});
+    for (int used = 0; used + spectrum_.first_degree <= spectrum_.budget;) {
+      const int now = std::min(bounded_degree(degree, top, cut, last_wanted), spectrum_.budget - used);
       filter(now, top, cut);
       used += now + 1;
       rayleigh_ritz();

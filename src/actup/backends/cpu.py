@@ -17,11 +17,14 @@ from actup.recipe import (
 
 
 def spectral_coordinates(graph: Graph, dimensions: int, seed: int, threads: int) -> np.ndarray:
-    """Eigenvectors of the random walk on a graph after the trivial one: (n, dimensions); n > dimensions."""
-    vectors, _ = engine.spectral_coordinates(
-        graph.offsets, graph.indices, graph.weights, dimensions, seed, threads
-    )
-    return vectors
+    """The leading eigenvectors of D^-1/2 W D^-1/2 after the trivial one; columns beyond n - 1 are 0."""
+    coordinates = np.zeros((len(graph), dimensions), np.float32)
+    found = min(dimensions, len(graph) - 1)
+    if found:
+        coordinates[:, :found], _ = engine.spectral_coordinates(
+            graph.offsets, graph.indices, graph.weights, found, seed, threads
+        )
+    return coordinates
 
 
 class CpuLayout:
