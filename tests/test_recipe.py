@@ -143,7 +143,7 @@ def test_a_recipe_is_a_frozen_value():
     recipe = Recipe()
     with pytest.raises(FrozenInstanceError):
         recipe.epochs = 3
-    assert recipe == Recipe(metric="euclidean", learning_rate=np.float64(0.5))
+    assert recipe == Recipe(metric="euclidean", momentum=np.float64(0.5))
     assert len({recipe, Recipe(), Recipe(epochs=3), Recipe(epochs=3.0)}) == 2
     assert switches() == [field.name for field in fields(Recipe)]
 

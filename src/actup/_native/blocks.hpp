@@ -15,7 +15,7 @@
 namespace actup {
 
 using Lanes = float8;  // eight columns of one row
-constexpr int kLanes = 8;
+constexpr int kPanelColumns = 8;
 
 // A tall matrix in panels of eight columns: one panel after the other, row-major within a panel.
 class Block {
@@ -23,11 +23,15 @@ class Block {
   Block(int64_t rows, int panels) : rows_(rows), panels_(panels), data_(rows * panels) {}
   int64_t rows() const { return rows_; }
   int panels() const { return panels_; }
-  int columns() const { return panels_ * kLanes; }
+  int columns() const { return panels_ * kPanelColumns; }
   Lanes* panel(int p) { return data_.data() + p * rows_; }
   const Lanes* panel(int p) const { return data_.data() + p * rows_; }
-  float get(int64_t row, int column) const { return panel(column / kLanes)[row][column % kLanes]; }
-  void set(int64_t row, int column, float value) { panel(column / kLanes)[row][column % kLanes] = value; }
+  float get(int64_t row, int column) const {
+    return panel(column / kPanelColumns)[row][column % kPanelColumns];
+  }
+  void set(int64_t row, int column, float value) {
+    panel(column / kPanelColumns)[row][column % kPanelColumns] = value;
+  }
   void swap(Block& other) { data_.swap(other.data_); }  // both of one shape
 
  private:
@@ -52,11 +56,11 @@ constexpr int64_t kFlush = 64;        // rows added up in float before they go t
 inline void add_products(const Lanes* x, const Lanes* y, int64_t begin, int64_t end, int row, int column,
                          Square& sums) {
   for (int64_t first = begin; first < end; first += kFlush) {
-    Lanes products[kLanes] = {};
+    Lanes products[kPanelColumns] = {};
     for (int64_t i = first; i < std::min(end, first + kFlush); ++i)
-      for (int k = 0; k < kLanes; ++k) products[k] += x[i][k] * y[i];
-    for (int k = 0; k < kLanes; ++k)
-      for (int l = 0; l < kLanes; ++l) sums(row + k, column + l) += products[k][l];
+      for (int k = 0; k < kPanelColumns; ++k) products[k] += x[i][k] * y[i];
+    for (int k = 0; k < kPanelColumns; ++k)
+      for (int l = 0; l < kPanelColumns; ++l) sums(row + k, column + l) += products[k][l];
   }
 }
 
@@ -68,7 +72,8 @@ inline Square symmetric_product(const Block& x, const Block& y, int threads) {
     const int64_t begin = chunk * kGramChunk, end = std::min(x.rows(), begin + kGramChunk);
     for (int p = 0; p < x.panels(); ++p)
       for (int q = 0; q < y.panels(); ++q)
-        add_products(x.panel(p), y.panel(q), begin, end, p * kLanes, q * kLanes, partial[chunk]);
+        add_products(x.panel(p), y.panel(q), begin, end, p * kPanelColumns, q * kPanelColumns,
+                     partial[chunk]);
   });
   Square total(x.columns());
   for (const Square& part : partial)
@@ -83,13 +88,14 @@ inline void multiply(Block& x, const Square& m, Block& spare, int threads) {
   std::vector<Lanes> rows(static_cast<size_t>(m.size) * x.panels());  // M in float, a row as panels
   for (int k = 0; k < m.size; ++k)
     for (int l = 0; l < m.size; ++l)
-      rows[k * x.panels() + l / kLanes][l % kLanes] = static_cast<float>(m(k, l));
+      rows[k * x.panels() + l / kPanelColumns][l % kPanelColumns] = static_cast<float>(m(k, l));
   parallel_ranges(x.rows(), kGramChunk, threads, [&](int64_t begin, int64_t end) {
     for (int q = 0; q < x.panels(); ++q)
       for (int64_t i = begin; i < end; ++i) {
         Lanes sum = {};
         for (int p = 0; p < x.panels(); ++p)
-          for (int k = 0; k < kLanes; ++k) sum += x.panel(p)[i][k] * rows[(p * kLanes + k) * x.panels() + q];
+          for (int k = 0; k < kPanelColumns; ++k)
+            sum += x.panel(p)[i][k] * rows[(p * kPanelColumns + k) * x.panels() + q];
         spare.panel(q)[i] = sum;
       }
   });

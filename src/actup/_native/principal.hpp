@@ -15,7 +15,7 @@ namespace actup {
 
 // Rows of a dense matrix, row-major, read relative to a row near their mean so that a common offset costs no
 // digits.
-struct DenseRows {
+struct DenseTable {
   const float* values;
   const float* shift;
   int64_t rows, columns;
@@ -51,7 +51,7 @@ struct DenseRows {
 };
 
 // Rows of a sparse matrix in compressed rows.
-struct SparseRows {
+struct SparseTable {
   const int64_t* offsets;
   const int32_t* indices;
   const float* values;
@@ -111,9 +111,9 @@ class Scatter {
       const Lanes* here = q.panel(p);
       Lanes* result = out.panel(p);
       for (int64_t c = 0; c < rows(); ++c)
-        for (int l = 0; l < kLanes; ++l)
-          result[c][l] =
-              static_cast<float>(alpha * image[c * kLanes + l] + beta * here[c][l] + gamma * before[c][l]);
+        for (int l = 0; l < kPanelColumns; ++l)
+          result[c][l] = static_cast<float>(alpha * image[c * kPanelColumns + l] + beta * here[c][l] +
+                                            gamma * before[c][l]);
     }
   }
 
@@ -139,13 +139,13 @@ class Scatter {
     // Half of the division goes to q and half to the image, so that no float sum leaves the range of X.
     const double scale = std::sqrt(double(x_.rows) / trace_);
     std::vector<Lanes> scaled(q, q + rows());
-    double mean_score[kLanes] = {};
+    double mean_score[kPanelColumns] = {};
     for (int64_t c = 0; c < rows(); ++c) {
       scaled[c] *= static_cast<float>(scale);
-      for (int l = 0; l < kLanes; ++l) mean_score[l] += mean_[c] * scaled[c][l];
+      for (int l = 0; l < kPanelColumns; ++l) mean_score[l] += mean_[c] * scaled[c][l];
     }
     Lanes offset;
-    for (int l = 0; l < kLanes; ++l) offset[l] = static_cast<float>(mean_score[l]);
+    for (int l = 0; l < kPanelColumns; ++l) offset[l] = static_cast<float>(mean_score[l]);
     const int64_t chunks = (x_.rows + chunk_ - 1) / chunk_;
     std::vector<std::vector<Lanes>> partial(chunks);
     std::vector<Lanes> totals(chunks);
@@ -154,16 +154,16 @@ class Scatter {
       const int64_t begin = chunk * chunk_, end = std::min(x_.rows, begin + chunk_);
       totals[chunk] = x_.accumulate(begin, end, scaled.data(), offset, partial[chunk].data());
     });
-    std::vector<double> image(rows() * kLanes);
-    double total[kLanes] = {};
+    std::vector<double> image(rows() * kPanelColumns);
+    double total[kPanelColumns] = {};
     for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-      for (int l = 0; l < kLanes; ++l) total[l] += totals[chunk][l];
+      for (int l = 0; l < kPanelColumns; ++l) total[l] += totals[chunk][l];
       for (int64_t c = 0; c < rows(); ++c)
-        for (int l = 0; l < kLanes; ++l) image[c * kLanes + l] += partial[chunk][c][l];
+        for (int l = 0; l < kPanelColumns; ++l) image[c * kPanelColumns + l] += partial[chunk][c][l];
     }
     for (int64_t c = 0; c < rows(); ++c)
-      for (int l = 0; l < kLanes; ++l) {
-        double& entry = image[c * kLanes + l];
+      for (int l = 0; l < kPanelColumns; ++l) {
+        double& entry = image[c * kPanelColumns + l];
         entry = (entry - mean_[c] * total[l]) * scale / double(x_.rows);
       }
     return image;

@@ -52,7 +52,7 @@ class SubspaceIteration {
   }
 
   // Room for the wanted vectors and at least five that guard them from what comes next.
-  static int panels(int vectors) { return (vectors + 5 + kLanes - 1) / kLanes; }
+  static int panels(int vectors) { return (vectors + 5 + kPanelColumns - 1) / kPanelColumns; }
 
   void solve() {
     int degree = spectrum_.first_degree;
@@ -178,7 +178,7 @@ class SubspaceIteration {
 template <class Operator>
 Square dense(const Operator& a, int threads) {
   const int n = static_cast<int>(a.rows());
-  Block identity(n, (n + kLanes - 1) / kLanes), image(n, identity.panels());
+  Block identity(n, (n + kPanelColumns - 1) / kPanelColumns), image(n, identity.panels());
   for (int i = 0; i < n; ++i) identity.set(i, i, 1.0f);
   a.apply(identity, identity, image, 1, 0, 0, threads);
   Square entries(n);
@@ -204,7 +204,7 @@ template <class Operator>
 void leading_eigenvectors(const Operator& a, const Spectrum& spectrum, int wanted, uint64_t seed, int threads,
                           float* vectors, double* values) {
   const int64_t n = a.rows();
-  const int block = kLanes * SubspaceIteration<Operator>::panels(wanted + (spectrum.known ? 1 : 0));
+  const int block = kPanelColumns * SubspaceIteration<Operator>::panels(wanted + (spectrum.known ? 1 : 0));
   if (n <= std::max(64, 2 * block)) {
     Square entries = dense(a, threads);
     if (spectrum.known) {  // to the far end of the spectrum with it

@@ -1,7 +1,7 @@
 // Vectors of floats through the compiler's vector extensions, and the few functions they need.
 //
-// Every level uses the same logical widths (8 and 16); the compiler splits them where registers are narrower.
-// So the order of all sums is the same on every processor.
+// Sums over lanes use the same logical widths (8 and 16) at every level; the compiler splits them where
+// registers are narrower. So the order of all sums is the same on every processor.
 #pragma once
 
 #include <bit>
@@ -10,13 +10,20 @@
 
 namespace actup {
 
+typedef float float4 __attribute__((vector_size(16)));
 typedef float float8 __attribute__((vector_size(32)));
 typedef float float16 __attribute__((vector_size(64)));
+typedef int32_t int4 __attribute__((vector_size(16)));
 typedef int32_t int8 __attribute__((vector_size(32)));
 typedef int32_t int16 __attribute__((vector_size(64)));
 
 template <class Vector>
 struct Traits;
+template <>
+struct Traits<float4> {
+  using Ints = int4;
+  static constexpr int lanes = 4;
+};
 template <>
 struct Traits<float8> {
   using Ints = int8;
@@ -80,7 +87,11 @@ inline Vector power(Vector x, float b) {
       t * t;  // both polynomials in Estrin's form: short chains, so that few vectors fill the pipes
   const Vector log = (1.44269973f - 0.721375871f * t) + t2 * (0.480465014f - 0.358961895f * t) +
                      (t2 * t2) * ((0.297262908f - 0.272697535f * t) + 0.170632825f * t2);
-  const Vector y = b * (log * t + __builtin_convertvector(exponent, Vector));
+  Vector y = b * (log * t + __builtin_convertvector(exponent, Vector));
+  if (b > 2.0f) {  // only then can the result leave the range of normal floats
+    y = y < -126.0f ? broadcast<Vector>(-126.0f) : y;
+    y = y > 126.0f ? broadcast<Vector>(126.0f) : y;
+  }
 
   constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
   const Vector shifted = y + magic;

@@ -17,7 +17,7 @@ from actup.graph import Graph
 from actup.metrics.distances import distance_correlation, triplet_accuracy
 from actup.metrics.inputs import NotMeasurable, check_labels, check_pair, check_sample, thread_count
 from actup.metrics.labels import knn_accuracy, v_measure, voters
-from actup.metrics.losses import PairLosses, cross_entropy, frobenius_loss, kl_divergence
+from actup.metrics.losses import PairLosses, cross_entropy, frobenius_loss, kl_divergence, measurable_losses
 from actup.metrics.neighborhoods import Neighborhoods, continuity, neighbor_recall, trustworthiness
 from actup.metrics.points import Points
 from actup.metrics.report import Measurement, QualityReport
@@ -72,7 +72,7 @@ class _Case:
     @cached_property
     def losses(self) -> PairLosses:
         self._refuse_many("pairs")
-        return PairLosses(self.graph, self.Y, self.a, self.b, self.threads)
+        return measurable_losses(self.graph, self.Y, self.a, self.b, self.threads)
 
     @cached_property
     def stability(self) -> SeedStability:

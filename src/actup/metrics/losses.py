@@ -43,11 +43,11 @@ class PairLosses:
                 raise ValueError(f"{name}={value!r} must be a finite number greater than 0")
         if len(self.graph) != len(self.Y):
             raise ValueError(f"the graph has {len(self.graph)} points and Y has {len(self.Y)} rows")
-        if not len(self.graph.weights):
-            raise NotMeasurable("the graph has no edges")
 
     def kl_divergence(self) -> float:
         """sum p log(p/q), both normalised to sum 1."""
+        if not len(self._weights):
+            return 0.0
         total = self._weights.sum()
         p = self._weights / total
         _, log_kernel, _ = self._edges
@@ -55,7 +55,7 @@ class PairLosses:
 
     def cross_entropy(self) -> float:
         """sum r log(r/q) + (1 - r) log((1 - r)/(1 - q))."""
-        largest = self._weights.max()
+        largest = self._weights.max(initial=0) or 1.0
         r = self._weights / largest
         constant = xlogy(r, r).sum() + xlogy(1 - r, 1 - r).sum()
         _, log_kernel, log_rest = self._edges
@@ -63,8 +63,8 @@ class PairLosses:
 
     def frobenius(self, normalized: bool) -> float:
         """sum (p - q)² if normalised, else sum (r - q)²."""
-        scale = self._weights.sum() if normalized else self._weights.max()
-        Z = self._pairs[0] if normalized else 1.0
+        scale = (self._weights.sum() if normalized else self._weights.max(initial=0)) or 1.0
+        Z = (self._pairs[0] if normalized else 1.0) or 1.0
         p = self._weights / scale
         return float(p @ p - 2 * self._edges[0] / (scale * Z) + self._pairs[1] / Z**2)
 
@@ -90,6 +90,13 @@ class PairLosses:
         )
 
 
+def measurable_losses(graph: Graph, Y, a: float, b: float, n_jobs: int) -> PairLosses:
+    """The losses of a map, refused where the graph has no edges to compare it with."""
+    if not len(graph.weights):
+        raise NotMeasurable("the graph has no edges")
+    return PairLosses(graph, check_map(Y), a, b, thread_count(n_jobs))
+
+
 def kl_divergence(graph: Graph, Y, a: float = 1.0, b: float = 1.0, *, n_jobs: int = -1) -> float:
     """The Kullback-Leibler divergence of t-SNE, exact: sum p log(p/q) over all pairs.
 
@@ -109,7 +116,7 @@ def kl_divergence(graph: Graph, Y, a: float = 1.0, b: float = 1.0, *, n_jobs: in
     float
         At least 0; lower is better. Takes O(n²) time.
     """
-    return PairLosses(graph, check_map(Y), a, b, thread_count(n_jobs)).kl_divergence()
+    return measurable_losses(graph, Y, a, b, n_jobs).kl_divergence()
 
 
 def cross_entropy(graph: Graph, Y, a: float = 1.0, b: float = 1.0, *, n_jobs: int = -1) -> float:
@@ -131,7 +138,7 @@ def cross_entropy(graph: Graph, Y, a: float = 1.0, b: float = 1.0, *, n_jobs: in
     float
         At least 0; lower is better. Takes O(n²) time.
     """
-    return PairLosses(graph, check_map(Y), a, b, thread_count(n_jobs)).cross_entropy()
+    return measurable_losses(graph, Y, a, b, n_jobs).cross_entropy()
 
 
 def frobenius_loss(
@@ -158,4 +165,4 @@ def frobenius_loss(
     float
         At least 0; lower is better. Takes O(n²) time.
     """
-    return PairLosses(graph, check_map(Y), a, b, thread_count(n_jobs)).frobenius(normalized)
+    return measurable_losses(graph, Y, a, b, n_jobs).frobenius(normalized)
