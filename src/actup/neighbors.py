@@ -114,7 +114,8 @@ def _from_pairwise(X: np.ndarray, n_neighbors: int, metric: str | Callable, thre
     k = _checked(n_neighbors, len(X))
     if metric in PAIRWISE_BOOLEAN_FUNCTIONS:
         X = X.astype(bool)
-    return _collect(pairwise_distances_chunked(X, metric=metric, n_jobs=threads), len(X), k)
+    blocks = pairwise_distances_chunked(X, metric=metric, n_jobs=threads, working_memory=128)  # MiB
+    return _collect(blocks, len(X), k)
 
 
 def _from_distances(X, n_neighbors: int) -> Neighbors:
