@@ -226,8 +226,8 @@ class Layout {
     const double Z = all.q * pairs_per_sample, Q = all.q_squared * pairs_per_sample;
     const double s = all.attraction * naive_or_p / Z - Q / (Z * Z);
     m.attraction = static_cast<float>(m.attraction / Z);
-    m.repulsion = static_cast<float>(lead.repulsion / (Z * Z) * (n - 1));
-    m.second = static_cast<float>(lead.repulsion / Z * s * (n - 1));
+    m.repulsion = static_cast<float>(lead.repulsion / (Z * Z) * n);
+    m.second = static_cast<float>(lead.repulsion / Z * s * n);
     return m;
   }
 
@@ -283,7 +283,7 @@ class Layout {
       }
       if (half == 1) {
         const int64_t overflow = matchings_.offsets[matchings_.colours()];
-        (this->*pull_)(overflow, static_cast<int64_t>(matchings_.edges.size()), 1);
+        (this->*pull_)(overflow, matchings_.offsets.back(), 1);
       }
       parallel_ranges(points_.n, kBlocksPerChunk * kBlock, threads_,
                       [&](int64_t begin, int64_t end) { points_.copy_rows_to_planes(begin, end); });
@@ -295,18 +295,21 @@ class Layout {
   // Edges [begin, end) of one matching, `width` at a time (1 where edges may share points).
   template <int D, bool Unit, Loss loss>
   void pull_edges(int64_t begin, int64_t end, int width) {
-    constexpr int capacity = 64;
+    constexpr int capacity = 512;
     const float rate = s_.learning_rate * fall() * exaggeration() * leading_factors(s_).attraction;
     int32_t heads[capacity + 8] = {}, tails[capacity + 8] = {};
     float weights[capacity + 8] = {};
     for (int64_t from = begin; from < end; from += capacity) {
+      const int size = static_cast<int>(std::min<int64_t>(capacity, end - from));
+      const float* weight = &matchings_.weights[from];
+      int32_t act[capacity];
+      for (int e = 0; e < size; ++e) act[e] = acts(weight[e], epoch_);
       int acting = 0;
-      for (int64_t e = from; e < std::min(end, from + capacity); ++e) {
-        const Edge& edge = matchings_.edges[e];
-        heads[acting] = edge.head;
-        tails[acting] = edge.tail;
-        weights[acting] = acting_weight(s_.sampling, edge.weight);
-        acting += s_.sampling == Sampling::exhaustive || acts(edge.weight, epoch_);
+      for (int e = 0; e < size; ++e) {
+        heads[acting] = matchings_.heads[from + e];
+        tails[acting] = matchings_.tails[from + e];
+        weights[acting] = acting_weight(s_.sampling, weight[e]);
+        acting += s_.sampling == Sampling::exhaustive ? 1 : act[e];
       }
       for (int e = 0; e < acting; e += width)
         pull_together<D, Unit, loss>(points_, heads + e, tails + e, weights + e, std::min(width, acting - e),

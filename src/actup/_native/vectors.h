@@ -83,23 +83,23 @@ inline Vector power(Vector x, float b) {
   const Ints bits = std::bit_cast<Ints>(x);
   const Ints exponent = (bits - 0x3F3504F3) >> 23;  // mantissa in [sqrt(1/2), sqrt(2))
   const Vector t = std::bit_cast<Vector>(bits - (exponent << 23)) - 1.0f;
-  Vector log = 0.170632825f * t - 0.272697535f;
-  log = log * t + 0.297262908f;
-  log = log * t - 0.358961895f;
-  log = log * t + 0.480465014f;
-  log = log * t - 0.721375871f;
-  log = log * t + 1.44269973f;
-  const Vector y = b * (log * t + __builtin_convertvector(exponent, Vector));
+  const Vector t2 =
+      t * t;  // both polynomials in Estrin's form: short chains, so that few vectors fill the pipes
+  const Vector log = (1.44269973f - 0.721375871f * t) + t2 * (0.480465014f - 0.358961895f * t) +
+                     (t2 * t2) * ((0.297262908f - 0.272697535f * t) + 0.170632825f * t2);
+  Vector y = b * (log * t + __builtin_convertvector(exponent, Vector));
+  if (b > 2.0f) {  // only then can the result leave the range of normal floats
+    y = y < -126.0f ? broadcast<Vector>(-126.0f) : y;
+    y = y > 126.0f ? broadcast<Vector>(126.0f) : y;
+  }
 
   constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
   const Vector shifted = y + magic;
   const Vector r = y - (shifted - magic);
   const Ints whole = std::bit_cast<Ints>(shifted) - 0x4B400000;
-  Vector exp = 0.00132764668f * r + 0.00967554129f;
-  exp = exp * r + 0.0555071329f;
-  exp = exp * r + 0.240221197f;
-  exp = exp * r + 0.693146967f;
-  exp = exp * r + 1.00000007f;
+  const Vector r2 = r * r;
+  const Vector exp = (1.00000007f + 0.693146967f * r) + r2 * (0.240221197f + 0.0555071329f * r) +
+                     (r2 * r2) * (0.00967554129f + 0.00132764668f * r);
   return std::bit_cast<Vector>(std::bit_cast<Ints>(exp) + (whole << 23));
 }
 

@@ -8,6 +8,7 @@ from actup.graph import Graph, Neighbors
 from actup.native import engine
 from actup.recipe import (
     LearningRateUnit,
+    Loss,
     NonEdgeWeight,
     Optimizer,
     Recipe,
@@ -73,6 +74,7 @@ class CpuLayout:
         self.n_epochs = recipe.n_epochs(len(graph))
         self._graph = graph
         self._recipe = recipe
+        self._threads = threads
         settings = layout_settings(recipe, len(graph), seed)
         self._layout = engine.Layout(graph.offsets, graph.indices, graph.weights, start, settings, threads)
 
@@ -85,6 +87,16 @@ class CpuLayout:
 
     def embedding(self) -> np.ndarray:
         return self._layout.embedding()
+
+    def loss(self) -> float:
+        from actup.metrics.losses import PairLosses
+
+        recipe = self._recipe
+        graph = self._graph.pruned(1 / self.n_epochs) if recipe.prune and self.n_epochs else self._graph
+        losses = PairLosses(graph, self.embedding(), *recipe.kernel(), self._threads)
+        if recipe.loss is Loss.FROBENIUS:
+            return losses.frobenius(recipe.normalized)
+        return losses.kl_divergence() if recipe.normalized else losses.cross_entropy()
 
 
 def make_layout(graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int) -> CpuLayout:
