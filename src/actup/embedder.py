@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from actup.pipeline import POINTS, Embedding, Given, count_threads, descend, prepare, steps
+from actup.pipeline import POINTS, Embedding, Given, descend, prepare, steps
 from actup.progress import Progress
 from actup.recipe import Recipe
+from actup.threads import count_threads
 
 Start = str | np.ndarray | None
 RandomState = int | np.random.RandomState | np.random.Generator | None

@@ -70,14 +70,13 @@ class ExponentRow {
     return sum(weights);
   }
 
-  // Writes scale * exp(-factor x) for the whole row; what is too small for a normal float becomes zero.
+  // Writes scale * exp(-factor x) for the whole row.
   void write(double factor, double scale, float* out) const {
     for (int64_t v = 0; v < vectors_; ++v) {
       const doubles weights = exponentials(v, factor) * scale;
       const int64_t count = std::min<int64_t>(kDoubles, size_ - v * kDoubles);
       for (int64_t lane = 0; lane < count; ++lane) {
-        const float weight = static_cast<float>(weights[lane]);
-        out[v * kDoubles + lane] = weight < std::numeric_limits<float>::min() ? 0.0f : weight;
+        out[v * kDoubles + lane] = static_cast<float>(weights[lane]);
       }
     }
   }
