@@ -1,4 +1,4 @@
-"""Tests of the affinity graph: every backend against plain NumPy in float64, and the compiled one in detail."""
+"""Tests of the affinity graph: all backends against plain NumPy in float64, the compiled one in detail."""
 
 import numpy as np
 import pytest
