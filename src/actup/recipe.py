@@ -375,10 +375,9 @@ _GDR_TSNE = Recipe(
     a=1.0,
     b=1.0,
     normalized=True,
-    negatives=256,
-    learning_rate=0.25,
+    negatives=512,
     learning_rate_unit=LearningRateUnit.POINTS,
-    decay_start=0.6,
+    decay_start=0.3,
     decay_power=1.0,
     momentum=0.8,
     exaggeration=4.0,
@@ -391,8 +390,9 @@ _TSNE = _GDR_TSNE.but(
     distance=Distance.PLAIN,
     symmetrization=Symmetrization.TSNE,
     initialization=Initialization.PCA,
+    start_extent=Extent.DEVIATION,
+    start_size=0.1,
     prune=False,
-    exaggeration=12.0,
 )
 
 # The constants of the paper's own code.
@@ -441,5 +441,5 @@ _PRESETS = {
     "paper_gdr_tsne": _PAPER_GDR_TSNE,
     "paper_accelerated_gdr_umap": _PAPER_GDR_UMAP.but(sampling=Sampling.ACCELERATED),
     "paper_accelerated_gdr_tsne": _PAPER_GDR_TSNE.but(sampling=Sampling.ACCELERATED),
-    "sampled_gdr_tsne": _GDR_TSNE.but(negatives=512),
+    "sampled_gdr_tsne": _GDR_TSNE,
 }

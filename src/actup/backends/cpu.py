@@ -73,6 +73,17 @@ def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int) -> Graph:
     )
 
 
+def spectral_coordinates(graph: Graph, dimensions: int, seed: int, threads: int) -> np.ndarray:
+    """The leading eigenvectors of D^-1/2 W D^-1/2 after the trivial one; columns beyond n - 1 are 0."""
+    coordinates = np.zeros((len(graph), dimensions), np.float32)
+    found = min(dimensions, len(graph) - 1)
+    if found:
+        coordinates[:, :found], _ = engine.spectral_coordinates(
+            graph.offsets, graph.indices, graph.weights, found, seed, threads
+        )
+    return coordinates
+
+
 class CpuLayout:
     """A descent in compiled code; see ``actup.backends.Layout``."""
 
