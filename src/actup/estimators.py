@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from actup.backends import load_backend
 from actup.embedder import Embedder, RandomState, Start, change, start_name
 from actup.graph import Graph
-from actup.pipeline import Embedding, count_threads
+from actup.pipeline import Embedding
 from actup.progress import Callback
 from actup.recipe import (
     Affinity,
@@ -28,6 +28,7 @@ from actup.recipe import (
     switches,
 )
 from actup.recipe import preset as named_recipe
+from actup.threads import count_threads
 
 
 @dataclass(eq=False, repr=False)

@@ -22,6 +22,12 @@ def metrics() -> list[str]:
     return [member.name for member in engine.Metric]
 
 
+def _metric(name: str):
+    if name not in metrics():
+        raise ValueError(f"metric={name!r} is not one of {', '.join(map(repr, metrics()))}")
+    return engine.Metric[name]
+
+
 def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:
     """The exact k nearest other points of every point; ties go to the smaller id.
 
@@ -34,7 +40,7 @@ def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neigh
         One of ``metrics()``.
     threads : int
     """
-    indices, distances = engine.exact_neighbors(X, None, k, engine.Metric[metric], threads)
+    indices, distances = engine.exact_neighbors(X, None, k, _metric(metric), threads)
     return Neighbors(indices, distances, engine="exact", recall=1.0)
 
 
@@ -44,7 +50,7 @@ def neighbors_query(X: np.ndarray, queries: np.ndarray, k: int, metric: str, thr
     A query that is also a row of ``X`` finds itself. Parameters as in ``nearest_neighbors``; ``queries`` is
     of shape (m, columns), and k from 0 to n.
     """
-    indices, distances = engine.exact_neighbors(X, queries, k, engine.Metric[metric], threads)
+    indices, distances = engine.exact_neighbors(X, queries, k, _metric(metric), threads)
     return Neighbors(indices, distances, engine="exact", recall=1.0)
 
 
