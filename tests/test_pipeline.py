@@ -91,10 +91,12 @@ def test_data_are_not_needed_beside_neighbors_or_a_graph(X, plain):
         embed(None, recipe)
 
 
-def test_points_too_far_apart_are_refused():
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_points_too_far_apart_are_refused(backend):
     apart = np.array([[3e38, 0], [-3e38, 0], [0, 3e38]])
     with pytest.raises(ValueError, match="too large for float32"):
-        embed(apart, GDR.but(n_neighbors=3))
+        embed(apart, GDR.but(n_neighbors=3), backend=backend)
 
 
 def test_more_neighbors_than_needed_are_cut(X):
