@@ -138,6 +138,7 @@ def test_switch_without_effect_is_reported(X, parameters):
         (UMAP(n_neighbors=1), ValueError, "^n_neighbors=1"),
         (UMAP(a=1.0), ValueError, "give both"),
         (TSNE(early_exaggeration=0), ValueError, "^early_exaggeration=0"),
+        (TSNE(early_exaggeration="much"), TypeError, "^early_exaggeration='much'"),
         (TSNE(max_iter=1.5), TypeError, "^max_iter=1.5"),
         (TSNE(learning_rate="slow"), TypeError, "^learning_rate='slow'"),
         (TSNE(perplexity=200), ValueError, "^perplexity=200.0 must be less than"),

@@ -148,12 +148,13 @@ class TSNE(Embedder):
         Dimensions of the map.
     perplexity : float, default=30.0
         The effective number of neighbours of a point; less than the number of samples.
-    early_exaggeration : float, default=12.0
-        Attraction is multiplied by this in the first quarter of the iterations.
+    early_exaggeration : "auto" or float, default="auto"
+        Attraction is multiplied by this in the first iterations; "auto": as ``preset("tsne")`` has it.
     learning_rate : "auto" or float, default="auto"
-        Length of the steps, in scikit-learn's unit; "auto": a quarter of the number of samples.
+        Length of the steps, in scikit-learn's unit; "auto": as ``preset("tsne")`` has it, in proportion to
+        the number of samples.
     max_iter : int, default=None
-        Iterations, the exaggerated ones included; None: 500, which the larger steps of "auto" make enough.
+        Iterations, the exaggerated ones included; None: 500.
     metric : str, default="euclidean"
         Distance between samples.
     init : {"pca", "spectral", "random"} or array of shape (n_samples, n_components), default="pca"
@@ -197,7 +198,7 @@ class TSNE(Embedder):
     n_components: int = 2
     _: KW_ONLY
     perplexity: float = 30.0
-    early_exaggeration: float = 12.0
+    early_exaggeration: str | float = "auto"
     learning_rate: str | float = "auto"
     max_iter: int | None = None
     metric: str = "euclidean"
@@ -210,15 +211,16 @@ class TSNE(Embedder):
 
     def _recipe(self) -> Recipe:
         base = named_recipe("tsne")
-        automatic = isinstance(self.learning_rate, str) and self.learning_rate == "auto"
+        own_rate = not _is_auto(self.learning_rate)
+        own_exaggeration = not _is_auto(self.early_exaggeration)
         return change(
             base,
             {"exaggeration": "early_exaggeration", "epochs": "max_iter", "initialization": "init"},
             n_components=self.n_components,
             perplexity=self.perplexity,
-            exaggeration=self.early_exaggeration,
-            learning_rate=base.learning_rate if automatic else self.learning_rate,
-            learning_rate_unit=base.learning_rate_unit if automatic else LearningRateUnit.ONE,
+            exaggeration=self.early_exaggeration if own_exaggeration else base.exaggeration,
+            learning_rate=self.learning_rate if own_rate else base.learning_rate,
+            learning_rate_unit=LearningRateUnit.ONE if own_rate else base.learning_rate_unit,
             epochs=self.max_iter,
             metric=self.metric,
             initialization=start_name(self.init, base.initialization),
@@ -460,3 +462,7 @@ def _warn_of_idle_switches(changes: dict[str, object], recipe: Recipe) -> None:
     for name, value in changes.items():
         if name in _IDLE and _IDLE[name][0](recipe):
             warnings.warn(f"{name}={value!r} has no effect: {_IDLE[name][1]}", UserWarning, stacklevel=5)
+
+
+def _is_auto(value: str | float) -> bool:
+    return isinstance(value, str) and value == "auto"
