@@ -10,13 +10,20 @@
 
 namespace actup {
 
+typedef float float4 __attribute__((vector_size(16)));
 typedef float float8 __attribute__((vector_size(32)));
 typedef float float16 __attribute__((vector_size(64)));
+typedef int32_t int4 __attribute__((vector_size(16)));
 typedef int32_t int8 __attribute__((vector_size(32)));
 typedef int32_t int16 __attribute__((vector_size(64)));
 
 template <class Vector>
 struct Traits;
+template <>
+struct Traits<float4> {
+  using Ints = int4;
+  static constexpr int lanes = 4;
+};
 template <>
 struct Traits<float8> {
   using Ints = int8;
