@@ -289,31 +289,47 @@ std::vector<Lanes> even_spectrum(int rows, int columns, const Sample& sample, in
   const HalfTransform along_columns(rows), along_rows(columns);
   const int row_groups = group_count(rows + 1), column_groups = group_count(columns + 1);
   // An even sequence's transform is twice the real part of its lower half's, the first element halved, plus
-  // the middle element with alternating sign.
-  std::vector<Lanes> halfway(static_cast<size_t>(row_groups) * kLanes * column_groups);
-  parallel_chunks(column_groups, threads, [&](int64_t group) {
+  // the middle element with alternating sign. Two vectors share a transform as its real and imaginary part:
+  // those with the numbers `group` and `group + pairs`.
+  const int column_pairs = (column_groups + 1) / 2, row_pairs = (row_groups + 1) / 2;
+  const auto even = [](const HalfTransform& transform, const Complex* spectrum, int k,
+                       const Complex& middle) {
+    const Complex both =
+        spectrum[transform.place(k)] + spectrum[transform.place(k ? transform.length() - k : 0)];
+    return k % 2 ? both - middle : both + middle;
+  };
+  std::vector<Lanes> halfway(static_cast<size_t>(2 * row_pairs) * 2 * column_pairs * kLanes);
+  parallel_chunks(column_pairs, threads, [&](int64_t group) {
     Complex* spectrum = transform_scratch(2 * rows);
-    const int column = static_cast<int>(group) * kLanes;
-    along_columns.forward(
-        [&](int r) {
-          const Lanes value = sample(r, column);
-          return Complex{r == 0 ? 0.5f * value : value, Lanes{}};
-        },
-        spectrum);
-    const Lanes middle = sample(rows, column);
-    for (int k = 0; k <= rows; ++k)
-      halfway[((k / kLanes) * column_groups + group) * kLanes + k % kLanes] =
-          2.0f * spectrum[along_columns.place(k)].re + (k % 2 ? -middle : middle);
+    const auto both = [&](int row) {
+      return Complex{sample(row, static_cast<int>(group) * kLanes),
+                     sample(row, static_cast<int>(group + column_pairs) * kLanes)};
+    };
+    along_columns.forward([&](int r) { return r == 0 ? 0.5f * both(0) : both(r); }, spectrum);
+    const Complex middle = both(rows);
+    for (int k = 0; k <= rows; ++k) {
+      const Complex value = even(along_columns, spectrum, k, middle);
+      Lanes* tile = &halfway[((k / kLanes) * 2 * column_pairs + group) * kLanes + k % kLanes];
+      tile[0] = value.re;
+      tile[column_pairs * kLanes] = value.im;
+    }
   });
-  std::vector<Lanes> result(static_cast<size_t>(row_groups) * (columns + 1));
-  parallel_chunks(row_groups, threads, [&](int64_t group) {
+  std::vector<Lanes> result(static_cast<size_t>(2 * row_pairs) * (columns + 1));
+  parallel_chunks(row_pairs, threads, [&](int64_t group) {
     Complex* spectrum = transform_scratch(2 * columns);
-    Lanes* row = &halfway[group * column_groups * kLanes];
-    for (int c = 0; c < column_groups; ++c) transpose(row + c * kLanes);
-    along_rows.forward([&](int c) { return Complex{c == 0 ? 0.5f * row[0] : row[c], Lanes{}}; }, spectrum);
-    for (int l = 0; l <= columns; ++l)
-      result[group * (columns + 1) + l] =
-          2.0f * spectrum[along_rows.place(l)].re + (l % 2 ? -row[columns] : row[columns]);
+    Lanes* row = &halfway[group * 2 * column_pairs * kLanes];
+    Lanes* other = row + row_pairs * 2 * column_pairs * kLanes;
+    for (int c = 0; c < 2 * column_pairs; ++c) {
+      transpose(row + c * kLanes);
+      transpose(other + c * kLanes);
+    }
+    const auto both = [&](int c) { return Complex{row[c], other[c]}; };
+    along_rows.forward([&](int c) { return c == 0 ? 0.5f * both(0) : both(c); }, spectrum);
+    for (int l = 0; l <= columns; ++l) {
+      const Complex value = even(along_rows, spectrum, l, both(columns));
+      result[group * (columns + 1) + l] = value.re;
+      result[(group + row_pairs) * (columns + 1) + l] = value.im;
+    }
   });
   return result;
 }

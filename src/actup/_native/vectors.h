@@ -67,6 +67,7 @@ inline Vector where(typename Traits<Vector>::Ints mask, Vector v) {
 }
 
 // The sum of the lanes, in a fixed tree.
+inline float sum(float4 v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 inline float sum(float8 v) { return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])); }
 
 template <class Vector>
