@@ -238,24 +238,32 @@ class Mesh {
     double total = 0;
     for (int64_t first = begin; first < end; first += kBlock) {
       const int count = static_cast<int>(std::min<int64_t>(kBlock, end - first));
-      float16 s = {}, t = {}, potential = {}, slope_x = {}, slope_y = {};
-      for (int lane = 0; lane < count; ++lane) {
-        const Placed& p = placed_[first + lane];
-        const int column = static_cast<int>(p.column), row = static_cast<int>(p.row);
-        s[lane] = p.column - static_cast<float>(column);
-        t[lane] = p.row - static_cast<float>(row);
-        const float4 wy = spline_weights(t[lane]), dy = spline_slopes(t[lane]);
-        const float* cell = &grid_[static_cast<int64_t>(row - 1) * stride + column - 1];
-        float4 value = {}, slope = {};
-        for (int r = 0; r < 4; ++r, cell += stride) {
-          value += wy[r] * load<float4>(cell);
-          slope += dy[r] * load<float4>(cell);
+      float at[2][kBlock] = {}, found[3][kBlock] = {};  // places in the cells; potential and its slopes
+      for (int quad = 0; quad < count; quad += 4) {
+        float4 sums[3][4] = {};
+        for (int lane = 0; lane < std::min(4, count - quad); ++lane) {
+          const Placed& p = placed_[first + quad + lane];
+          const int column = static_cast<int>(p.column), row = static_cast<int>(p.row);
+          const float s = p.column - static_cast<float>(column), t = p.row - static_cast<float>(row);
+          const float4 wy = spline_weights(t), dy = spline_slopes(t);
+          const float* cell = &grid_[static_cast<int64_t>(row - 1) * stride + column - 1];
+          float4 value = {}, slope = {};
+          for (int r = 0; r < 4; ++r, cell += stride) {
+            value += wy[r] * load<float4>(cell);
+            slope += dy[r] * load<float4>(cell);
+          }
+          const float4 wx = spline_weights(s);
+          sums[0][lane] = wx * value;
+          sums[1][lane] = spline_slopes(s) * value;
+          sums[2][lane] = wx * slope;
+          at[0][quad + lane] = s;
+          at[1][quad + lane] = t;
         }
-        const float4 wx = spline_weights(s[lane]);
-        potential[lane] = sum(wx * value);
-        slope_x[lane] = sum(spline_slopes(s[lane]) * value);
-        slope_y[lane] = sum(wx * slope);
+        for (int kind = 0; kind < 3; ++kind) store(found[kind] + quad, sums_of(sums[kind]));
       }
+      const float16 s = load<float16>(at[0]), t = load<float16>(at[1]);
+      float16 potential = load<float16>(found[0]);
+      float16 slope_x = load<float16>(found[1]), slope_y = load<float16>(found[2]);
       take_off_self(s, t, potential, slope_x, slope_y);
       for (int lane = 0; lane < count; ++lane) {
         const float force[2] = {-factor * slope_x[lane], -factor * slope_y[lane]};
