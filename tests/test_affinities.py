@@ -214,7 +214,7 @@ def test_zero_distances_are_skipped_by_rho():
     assert (np.diff(rows[0, 2:]) < 0).all() and rows[0, -1] > 0
 
 
-@pytest.mark.parametrize("scale", [1e-12, 1e12])
+@pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e12, 1e30])
 @pytest.mark.parametrize("recipe", [UMAP, PLAIN, GAUSSIAN], ids=lambda r: f"{r.affinity}-{r.distance}")
 def test_scale_of_the_distances_does_not_matter(digits, recipe, scale):
     scaled = Neighbors(digits.indices, digits.distances * np.float32(scale))

@@ -23,8 +23,7 @@ RandomState = int | np.random.RandomState | np.random.Generator | None
 class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Fits a recipe to data. An estimator says with ``_recipe`` what to run.
 
-    It also has the parameters ``init``, ``random_state``, ``n_jobs``, ``verbose``, ``callback`` and
-    ``backend``.
+    It also has the parameters ``init``, ``random_state``, ``n_jobs``, ``verbose``, ``callback``, ``backend``.
     """
 
     def _recipe(self) -> Recipe:

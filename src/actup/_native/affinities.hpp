@@ -110,10 +110,10 @@ inline void umap_row(const float* distances, int64_t k, Distance kind, double me
   }
   const double subtracted = kind == Distance::pseudo ? rho : 0;
   for (int64_t at = 0; at < k; ++at) row[at] = umap_exponent(distances[at], subtracted);
-  const double found = umap_sigma(std::log2(static_cast<double>(k + 1)),
-                                  [&](double sigma) { return row.sum_of_weights(1 / sigma); });
   const double mean = rho > 0 ? sum_of(distances, k) / static_cast<double>(k + 1) : mean_of_all;
-  row.write(1 / std::max(found, umap_sigma_floor(mean)), 1, out);
+  const double sigma = umap_sigma(std::log2(static_cast<double>(k + 1)), umap_sigma_floor(mean),
+                                  [&](double sigma) { return row.sum_of_weights(1 / sigma); });
+  row.write(1 / sigma, 1, out);
 }
 
 // t-SNE's p(j|i) of one row; uniform where the perplexity is out of reach.
