@@ -25,7 +25,8 @@ class Mesh {
   Mesh(const Potential& potential, float spacing, int largest)
       : potential_(potential), usual_spacing_(spacing), largest_(HalfTransform::smooth_size(largest)) {}
 
-  // A side's limit by the number of points and dimensions; bounds the memory to about 120 MB.
+  // A side's limit by the number of points and dimensions; bounds the memory to about 150 MB (2,304 lines a
+  // side).
   static int usual_largest(int64_t n, int dimensions) {
     if (dimensions == 1) return 16384;
     return n <= 20000 ? 1024 : 2304;
