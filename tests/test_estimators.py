@@ -18,7 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from actup.backends import cpu
 from actup.estimators import GDR, TSNE, UMAP
 from actup.pipeline import embed
-from actup.recipe import Recipe, preset, presets
+from actup.presets import preset, presets
+from actup.recipe import Recipe
 
 KINDS = [UMAP, TSNE, GDR]
 SHORT = {UMAP: {"n_epochs": 25}, TSNE: {"max_iter": 25, "perplexity": 10}, GDR: {"epochs": 25}}

@@ -8,7 +8,8 @@ from dataclasses import FrozenInstanceError, fields
 import numpy as np
 import pytest
 
-from actup.recipe import Recipe, Sampling, fit_kernel, preset, presets, switches
+from actup.presets import preset, presets
+from actup.recipe import Recipe, Sampling, fit_kernel, switches
 from variations import ENUMS, TYPES
 
 NUMBERS = [name for name in switches() if name not in ENUMS and TYPES[name] is not bool]

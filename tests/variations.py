@@ -12,7 +12,8 @@ import numpy as np
 
 from actup.backends import backends, load_backend
 from actup.graph import Graph, Neighbors
-from actup.recipe import Recipe, preset, presets
+from actup.presets import preset, presets
+from actup.recipe import Recipe
 
 TYPES = get_type_hints(Recipe)
 ENUMS = {name: kind for name, kind in TYPES.items() if isinstance(kind, type) and issubclass(kind, StrEnum)}

@@ -16,6 +16,8 @@ from actup.backends import load_backend
 from actup.embedder import Embedder, RandomState, Start, change, start_name
 from actup.graph import Graph
 from actup.pipeline import Embedding
+from actup.presets import preset as named_recipe
+from actup.presets import preset_for
 from actup.progress import Callback
 from actup.recipe import (
     Affinity,
@@ -27,7 +29,6 @@ from actup.recipe import (
     RepulsionMass,
     switches,
 )
-from actup.recipe import preset as named_recipe
 from actup.threads import count_threads
 
 
