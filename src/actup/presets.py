@@ -118,6 +118,18 @@ _TSNE = _GDR_TSNE.but(
     ),
 )
 
+# Momentum with gains, as scikit-learn does it, for those who want to set the learning rate.
+_CLASSIC_TSNE = _TSNE.but(
+    optimizer=Optimizer.GAINS,
+    phases=(),
+    epochs=1000,
+    learning_rate=200.0,
+    decay_power=0.0,
+    momentum=0.8,
+    exaggeration_share=0.25,
+    gradient_clip=None,
+)
+
 # The constants of the paper's own code.
 _PAPER_GDR_UMAP = Recipe(
     a=1.0,
@@ -164,6 +176,7 @@ _PRESETS = {
     "paper_gdr_tsne": _PAPER_GDR_TSNE,
     "paper_accelerated_gdr_umap": _PAPER_GDR_UMAP.but(sampling=Sampling.ACCELERATED),
     "paper_accelerated_gdr_tsne": _PAPER_GDR_TSNE.but(sampling=Sampling.ACCELERATED),
+    "classic_tsne": _CLASSIC_TSNE,
     "sampled_tsne": _SAMPLED_TSNE,
     "sampled_gdr_umap": _SAMPLED_GDR_UMAP,
     "sampled_gdr_tsne": _SAMPLED_GDR_TSNE,

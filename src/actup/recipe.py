@@ -176,7 +176,9 @@ class Recipe:
     late_exaggeration: float = 1.0  # and by this afterwards: 1 is t-SNE, about 4 looks like UMAP
     step_cap: float = 4.0  # optimizers "step", "stiffness": longest step; falls with the learning rate
     force_scale: float = 1.0  # optimizer "gains": multiplies the force before gains and clip
-    gradient_clip: float = 1.0  # optimizer "gains": bound on force times gain, per coordinate
+    gradient_clip: float | None = (
+        1.0  # optimizer "gains": bound on force times gain, per coordinate; None: no
+    )
     phases: tuple[Phase, ...] = ()  # optimizer "stiffness": what it does one after the other
 
     def __post_init__(self):
@@ -218,7 +220,7 @@ class Recipe:
         return self.initialization is Initialization.RANDOM
 
     def repulsion_for(self, n_samples: int) -> Repulsion:
-        """The repulsion that "auto" stands for: all pairs while they are few, then the fastest that is fit."""
+        """The repulsion that "auto" stands for: all pairs while they are few, then the fastest fit one."""
         if self.repulsion is not Repulsion.AUTO:
             return self.repulsion
         if n_samples <= _FEW or (self.normalized and self.loss is Loss.FROBENIUS):

@@ -36,8 +36,8 @@ class Phase:
 class Schedule:
     """Arrays with one value per epoch, float32.
 
-    In the epochs of ``expansion`` the normalised setting watches the balance of the map: once attraction wins,
-    the points are stopped, and ``rested_momentum`` replaces the momentum of the rest of that phase.
+    In the epochs of ``expansion`` the normalised setting watches the balance of the map: once attraction
+    wins, the points are stopped, and ``rested_momentum`` replaces the momentum of the rest of that phase.
     """
 
     learning_rate: np.ndarray
@@ -103,7 +103,7 @@ def phased_schedule(recipe: Recipe, n_samples: int) -> Schedule:
 
 
 def phase_lengths(recipe: Recipe, n_samples: int) -> list[int]:
-    """The epochs of each phase: those of the recipe grown with the number of points, or a share of ``epochs``."""
+    """The epochs of each phase: those of the recipe, grown with n, or their share of ``epochs``."""
     lengths = [_grown(phase, recipe, n_samples) for phase in recipe.phases]
     if recipe.epochs is None:
         return lengths

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from actup.graph import Graph, Neighbors
@@ -128,6 +130,7 @@ def layout_settings(recipe: Recipe, n_samples: int, seed: int):
     settings.in_place = recipe.update is Update.IN_PLACE
     settings.optimizer = engine.Optimizer[recipe.optimizer.value]
     settings.schedule = _engine_schedule(recipe.schedule(n_samples))
+    settings.gradient_clip = math.inf if recipe.gradient_clip is None else recipe.gradient_clip
     settings.seed = seed
     for name in (
         "normalized",
@@ -138,7 +141,6 @@ def layout_settings(recipe: Recipe, n_samples: int, seed: int):
         "theta",
         "prune",
         "force_scale",
-        "gradient_clip",
     ):
         setattr(settings, name, getattr(recipe, name))
     return settings

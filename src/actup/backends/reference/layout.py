@@ -178,7 +178,7 @@ class Layout:
                 return 4 * a * b * c * q**3
 
     def _forces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The attraction and the repulsion of F, each (n, n_components), and the stiffness D of the attraction."""
+        """Attraction and repulsion, which add up to F, each (n, n_components); the stiffness D."""
         d2, q, c, difference = self._kernel()
         v = self._attraction_weights()
         repels, length = self._runs(0, v)
@@ -219,7 +219,8 @@ class Layout:
                 gain = np.where(force * self._update > 0, self._gain + 0.2, 0.8 * self._gain)
                 self._gain = np.clip(gain, 0.01, 1000)
                 gradient = recipe.force_scale * force * self._gain
-                gradient = np.clip(gradient, -recipe.gradient_clip, recipe.gradient_clip)
+                if recipe.gradient_clip is not None:
+                    gradient = np.clip(gradient, -recipe.gradient_clip, recipe.gradient_clip)
                 self._update = rate * gradient + self._momentum() * self._update
             case Optimizer.STIFFNESS:
                 self._rest_if_balanced(attraction, repulsion)
