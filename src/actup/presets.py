@@ -51,7 +51,7 @@ _GDR_UMAP = Recipe(
     phases=(
         Phase(Role.EXAGGERATE, 15, momentum=0.9, rate=1.5),
         Phase(Role.ANNEAL, 15, momentum=0.9, rate=1.5),
-        Phase(Role.EXPAND, 100, momentum=0.97, rate=1.5),
+        Phase(Role.EXPAND, 70, momentum=0.95, rate=1.5),
         Phase(Role.SETTLE, 20, momentum=0.8, rate=1.0),
     ),
 )
