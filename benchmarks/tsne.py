@@ -101,7 +101,8 @@ def show(name: str, result: dict) -> None:
     for method, row in result["descents"].items():
         print(
             f"{method:<13} {row['min']:8.2f} {slowest / row['min']:7.1f}x {row['kl']:7.3f}"
-            f" {row['recall_at_10']:7.4f} {100 * row['knn_accuracy']:8.2f} {100 * row['v_measure']:6.1f} {row['trustworthiness']:6.3f}"
+            f" {row['recall_at_10']:7.4f} {100 * row['knn_accuracy']:8.2f} {100 * row['v_measure']:6.1f}"
+            f" {row['trustworthiness']:6.3f}"
         )
     if "end_to_end" in result:
         whole = result["end_to_end"]
