@@ -1,8 +1,16 @@
 // The Python face of the engine: converts arguments, releases the interpreter lock, and nothing else.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 
+#include <memory>
+#include <optional>
+#include <tuple>
+
+#include "affinities.hpp"
 #include "layout.hpp"
+#include "neighbors_exact.hpp"
 #include "parallel.hpp"
 
 namespace nb = nanobind;
@@ -23,6 +31,64 @@ nb::ndarray<nb::numpy, float, nb::ndim<2>> new_matrix(int64_t rows, int64_t colu
 
 GraphView view(const Vector<int64_t>& offsets, const Vector<int32_t>& indices, const Vector<float>& weights) {
   return {static_cast<int64_t>(offsets.size()) - 1, offsets.data(), indices.data(), weights.data()};
+}
+
+// Hands memory over to NumPy.
+template <class Scalar, class... Shape>
+nb::ndarray<nb::numpy, Scalar> to_numpy(std::unique_ptr<Scalar[]> data, Shape... shape) {
+  Scalar* const raw = data.release();
+  nb::capsule owner(raw, [](void* memory) noexcept { delete[] static_cast<Scalar*>(memory); });
+  return nb::ndarray<nb::numpy, Scalar>(raw, {static_cast<size_t>(shape)...}, owner);
+}
+
+// ---- neighbours and the graph ----
+
+DenseRows dense_rows(const Matrix<float>& array) {
+  return {array.data(), static_cast<int64_t>(array.shape(0)), static_cast<int64_t>(array.shape(1))};
+}
+
+auto exact_neighbors(const Matrix<float>& points, const std::optional<Matrix<float>>& queries, int64_t k,
+                     Metric metric, int threads) {
+  const DenseRows rows = dense_rows(queries ? *queries : points);
+  auto ids = std::make_unique_for_overwrite<int32_t[]>(rows.rows * k);
+  auto distances = std::make_unique_for_overwrite<float[]>(rows.rows * k);
+  {
+    nb::gil_scoped_release release;
+    nearest_exact(dense_rows(points), rows, !queries, k, metric, threads, ids.get(), distances.get());
+  }
+  return std::tuple(to_numpy(std::move(ids), rows.rows, k), to_numpy(std::move(distances), rows.rows, k));
+}
+
+auto affinity_graph(const Matrix<int32_t>& ids, const Matrix<float>& distances, Affinity affinity,
+                    Distance distance, Symmetrization symmetrization, double perplexity, int threads) {
+  const NeighborRows neighbors{ids.data(), distances.data(), static_cast<int64_t>(ids.shape(0)),
+                               static_cast<int64_t>(ids.shape(1))};
+  SparseRows graph;
+  {
+    nb::gil_scoped_release release;
+    graph = actup::affinity_graph(neighbors, {affinity, distance, symmetrization, perplexity}, threads);
+  }
+  const int64_t edges = graph.edges();
+  return std::tuple(to_numpy(std::move(graph.offsets), graph.rows + 1), to_numpy(std::move(graph.ids), edges),
+                    to_numpy(std::move(graph.weights), edges));
+}
+
+void bind_graph(nb::module_& module) {
+  nb::enum_<Metric>(module, "Metric")
+      .value("euclidean", Metric::euclidean)
+      .value("manhattan", Metric::manhattan)
+      .value("chebyshev", Metric::chebyshev)
+      .value("cosine", Metric::cosine)
+      .value("correlation", Metric::correlation);
+  nb::enum_<Affinity>(module, "Affinity").value("umap", Affinity::umap).value("gaussian", Affinity::gaussian);
+  nb::enum_<Distance>(module, "Distance").value("pseudo", Distance::pseudo).value("plain", Distance::plain);
+  nb::enum_<Symmetrization>(module, "Symmetrization")
+      .value("umap", Symmetrization::umap)
+      .value("tsne", Symmetrization::tsne);
+  module.def("exact_neighbors", &exact_neighbors, nb::arg("points"), nb::arg("queries").none(), nb::arg("k"),
+             nb::arg("metric"), nb::arg("threads"));
+  module.def("affinity_graph", &affinity_graph, nb::arg("ids"), nb::arg("distances"), nb::arg("affinity"),
+             nb::arg("distance"), nb::arg("symmetrization"), nb::arg("perplexity"), nb::arg("threads"));
 }
 
 void bind_layout(nb::module_& module) {
@@ -86,4 +152,7 @@ void bind_layout(nb::module_& module) {
 
 }  // namespace
 
-NB_MODULE(ACTUP_MODULE, module) { bind_layout(module); }
+NB_MODULE(ACTUP_MODULE, module) {
+  bind_graph(module);
+  bind_layout(module);
+}

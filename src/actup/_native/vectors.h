@@ -1,7 +1,7 @@
 // Vectors of floats through the compiler's vector extensions, and the few functions they need.
 //
-// Every level uses the same logical widths (8 and 16); the compiler splits them where registers are narrower.
-// So the order of all sums is the same on every processor.
+// Sums over lanes use the same logical widths (8 and 16) at every level; the compiler splits them where
+// registers are narrower. So the order of all sums is the same on every processor.
 #pragma once
 
 #include <bit>
@@ -10,13 +10,20 @@
 
 namespace actup {
 
+typedef float float4 __attribute__((vector_size(16)));
 typedef float float8 __attribute__((vector_size(32)));
 typedef float float16 __attribute__((vector_size(64)));
+typedef int32_t int4 __attribute__((vector_size(16)));
 typedef int32_t int8 __attribute__((vector_size(32)));
 typedef int32_t int16 __attribute__((vector_size(64)));
 
 template <class Vector>
 struct Traits;
+template <>
+struct Traits<float4> {
+  using Ints = int4;
+  static constexpr int lanes = 4;
+};
 template <>
 struct Traits<float8> {
   using Ints = int8;

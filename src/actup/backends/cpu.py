@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from actup.graph import Graph
+from actup.graph import Graph, Neighbors
 from actup.native import engine
 from actup.recipe import (
     LearningRateUnit,
@@ -14,6 +14,56 @@ from actup.recipe import (
     Repulsion,
     Update,
 )
+
+
+def metrics() -> list[str]:
+    """The metrics that ``nearest_neighbors`` and ``neighbors_query`` know."""
+    return [member.name for member in engine.Metric]
+
+
+def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:
+    """The exact k nearest other points of every point; ties go to the smaller id.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, columns), C-contiguous float32, finite
+    k : int
+        From 0 to n - 1.
+    metric : str
+        One of ``metrics()``.
+    threads : int
+    """
+    indices, distances = engine.exact_neighbors(X, None, k, engine.Metric[metric], threads)
+    return Neighbors(indices, distances, engine="exact", recall=1.0)
+
+
+def neighbors_query(X: np.ndarray, queries: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:
+    """The exact k nearest rows of ``X`` to every row of ``queries``; ids are rows of ``X``.
+
+    A query that is also a row of ``X`` finds itself. Parameters as in ``nearest_neighbors``; ``queries`` is
+    of shape (m, columns), and k from 0 to n.
+    """
+    indices, distances = engine.exact_neighbors(X, queries, k, engine.Metric[metric], threads)
+    return Neighbors(indices, distances, engine="exact", recall=1.0)
+
+
+def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int) -> Graph:
+    """The symmetric graph of similarities p(i,j).
+
+    Only the recipe's ``affinity``, ``distance``, ``symmetrization`` and ``perplexity`` act here. Affinity
+    "umap" takes the number of neighbours from ``neighbors``, and counts the point itself as one more.
+    """
+    return Graph(
+        *engine.affinity_graph(
+            neighbors.indices,
+            neighbors.distances,
+            engine.Affinity[recipe.affinity.value],
+            engine.Distance[recipe.distance.value],
+            engine.Symmetrization[recipe.symmetrization.value],
+            recipe.perplexity,
+            threads,
+        )
+    )
 
 
 class CpuLayout:
