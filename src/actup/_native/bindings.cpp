@@ -16,6 +16,8 @@
 namespace nb = nanobind;
 using namespace actup;
 
+void bind_join(nb::module_& module);  // bindings_join.cpp
+
 namespace {
 
 template <class T>
@@ -154,5 +156,6 @@ void bind_layout(nb::module_& module) {
 
 NB_MODULE(ACTUP_MODULE, module) {
   bind_graph(module);
+  bind_join(module);
   bind_layout(module);
 }
