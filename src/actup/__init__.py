@@ -1,3 +1,60 @@
-"""ActUp: t-SNE, UMAP and everything between them, from one engine."""
+"""ActUp: t-SNE, UMAP and everything between them, from one engine.
+
+The public names are imported when they are first used, so that ``import actup`` itself costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from actup.estimators import GDR, TSNE, UMAP
+    from actup.graph import Graph, Neighbors
+    from actup.metrics import quality_report
+    from actup.neighbors import nearest_neighbors
+    from actup.pipeline import embed
+    from actup.recipe import Recipe, preset, presets
+
+_HOMES = {
+    "GDR": "actup.estimators",
+    "TSNE": "actup.estimators",
+    "UMAP": "actup.estimators",
+    "Graph": "actup.graph",
+    "Neighbors": "actup.graph",
+    "Recipe": "actup.recipe",
+    "embed": "actup.pipeline",
+    "nearest_neighbors": "actup.neighbors",
+    "preset": "actup.recipe",
+    "presets": "actup.recipe",
+    "quality_report": "actup.metrics",
+}
+
+__all__ = [
+    "GDR",
+    "TSNE",
+    "UMAP",
+    "Graph",
+    "Neighbors",
+    "Recipe",
+    "__version__",
+    "embed",
+    "nearest_neighbors",
+    "preset",
+    "presets",
+    "quality_report",
+]
+
+
+def __getattr__(name: str):
+    if name not in _HOMES:
+        raise AttributeError(f"module 'actup' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value  # the next use finds it without a call
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

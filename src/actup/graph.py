@@ -66,6 +66,12 @@ class Graph:
     def nbytes(self) -> int:
         return self.offsets.nbytes + self.indices.nbytes + self.weights.nbytes
 
+    def pruned(self, weakest: float) -> Graph:
+        """The graph without the edges weaker than ``weakest`` times the largest weight."""
+        keep = self.weights / self.weights.max(initial=0) >= np.float32(weakest)
+        kept_before = np.concatenate([[0], np.cumsum(keep)])
+        return Graph(kept_before[self.offsets], self.indices[keep], self.weights[keep])
+
     def to_scipy(self):
         """The graph as a ``scipy.sparse.csr_matrix``."""
         from scipy.sparse import csr_matrix

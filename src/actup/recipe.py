@@ -10,6 +10,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from numbers import Real
+from typing import get_args, get_type_hints
+
+import numpy as np
+
+
+class Metric(StrEnum):
+    """What near means in the data."""
+
+    EUCLIDEAN = "euclidean"
+    COSINE = "cosine"
+    CORRELATION = "correlation"
+    MANHATTAN = "manhattan"
+    CHEBYSHEV = "chebyshev"
 
 
 class Affinity(StrEnum):
@@ -114,7 +128,7 @@ class Recipe:
     # the graph
     n_neighbors: int = 15  # counts the point itself, as umap-learn does; ignored by affinity "gaussian"
     perplexity: float = 30.0  # affinity "gaussian" only; three times as many neighbours are searched
-    metric: str = "euclidean"
+    metric: Metric = Metric.EUCLIDEAN
     affinity: Affinity = Affinity.UMAP
     distance: Distance = Distance.PSEUDO
     symmetrization: Symmetrization = Symmetrization.UMAP
@@ -196,21 +210,10 @@ def switches() -> list[str]:
     return [field.name for field in fields(Recipe)]
 
 
-_ENUMS = {
-    "affinity": Affinity,
-    "distance": Distance,
-    "symmetrization": Symmetrization,
-    "initialization": Initialization,
-    "start_extent": Extent,
-    "loss": Loss,
-    "sampling": Sampling,
-    "repulsion": Repulsion,
-    "repulsion_mass": RepulsionMass,
-    "non_edge_weight": NonEdgeWeight,
-    "update": Update,
-    "optimizer": Optimizer,
-    "learning_rate_unit": LearningRateUnit,
-}
+_TYPES = get_type_hints(Recipe)
+_ENUMS = {name: kind for name, kind in _TYPES.items() if isinstance(kind, type) and issubclass(kind, StrEnum)}
+_BOOLEANS = [name for name, kind in _TYPES.items() if kind is bool]
+_OPTIONAL = [name for name, kind in _TYPES.items() if type(None) in get_args(kind)]
 
 
 def _parse_switches(recipe: Recipe) -> None:
@@ -224,20 +227,23 @@ def _parse_switches(recipe: Recipe) -> None:
             raise ValueError(f"{name}={value!r} is not one of {allowed}") from None
 
 
-# name: (type, lowest, highest, whether the bounds themselves are allowed)
+_INT = 2**31 - 1  # the compiled code counts in 32 bits
+_EPOCHS = 2**24  # whole numbers up to here are exact in float32, which decides when an edge acts
+
+# name: (type, lowest, highest, whether the lowest itself is allowed)
 _RANGES = {
-    "n_neighbors": (int, 2, math.inf, True),
+    "n_neighbors": (int, 2, _INT, True),
     "perplexity": (float, 1, math.inf, True),
-    "n_components": (int, 1, math.inf, True),
+    "n_components": (int, 1, _INT, True),
     "start_size": (float, 0, math.inf, False),
     "a": (float, 0, math.inf, False),
     "b": (float, 0, math.inf, False),
     "min_dist": (float, 0, math.inf, True),
     "spread": (float, 0, math.inf, False),
-    "negatives": (int, 1, math.inf, True),
+    "negatives": (int, 1, _INT, True),
     "repulsion_rate": (float, 0, math.inf, True),
     "repulsion_epsilon": (float, 0, math.inf, False),
-    "epochs": (int, 0, math.inf, True),
+    "epochs": (int, 0, _EPOCHS, True),
     "learning_rate": (float, 0, math.inf, False),
     "decay_start": (float, 0, 1, True),
     "decay_power": (float, 0, math.inf, True),
@@ -248,8 +254,6 @@ _RANGES = {
     "force_scale": (float, 0, math.inf, False),
     "gradient_clip": (float, 0, math.inf, False),
 }
-_OPTIONAL = {"a", "b", "epochs"}
-_BOOLEANS = ("normalized", "symmetric_attraction", "prune")
 
 
 def _check_ranges(recipe: Recipe) -> None:
@@ -257,20 +261,17 @@ def _check_ranges(recipe: Recipe) -> None:
         value = getattr(recipe, name)
         if value is None and name in _OPTIONAL:
             continue
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or (kind is int and value != int(value))
-        ):
-            raise TypeError(f"{name}={value!r} must be {'an integer' if kind is int else 'a number'}")
-        inside = lowest <= value <= highest if inclusive else lowest < value < highest
-        if not inside:
-            bounds = f"{lowest} to {highest}" if highest < math.inf else f"at least {lowest}"
-            raise ValueError(f"{name}={value!r} must be {bounds if inclusive else f'greater than {lowest}'}")
+        _check_number(name, value, kind)
+        if value < lowest or (value == lowest and not inclusive):
+            raise ValueError(
+                f"{name}={value!r} must be {'at least' if inclusive else 'greater than'} {lowest}"
+            )
+        if value > highest:
+            raise ValueError(f"{name}={value!r} must be at most {highest}")
         object.__setattr__(recipe, name, kind(value))
     for name in _BOOLEANS:
         value = getattr(recipe, name)
-        if value not in (True, False):
+        if not isinstance(value, bool | np.bool_):
             raise TypeError(f"{name}={value!r} must be True or False")
         object.__setattr__(recipe, name, bool(value))
     if (recipe.a is None) != (recipe.b is None):
@@ -279,6 +280,17 @@ def _check_ranges(recipe: Recipe) -> None:
         )
     if recipe.a is None and recipe.min_dist > recipe.spread:
         raise ValueError(f"min_dist={recipe.min_dist} must be at most spread={recipe.spread}")
+
+
+def _check_number(name: str, value: object, kind: type) -> None:
+    """Refuse what is no finite number, or no whole one where one is needed; NumPy's numbers are welcome."""
+    wanted = "an integer" if kind is int else "a number"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name}={value!r} must be {wanted}")
+    if not -math.inf < value < math.inf:
+        raise ValueError(f"{name}={value!r} must be finite")
+    if kind is int and value != int(value):
+        raise TypeError(f"{name}={value!r} must be {wanted}")
 
 
 def _refuse_contradictions(recipe: Recipe) -> None:
@@ -320,14 +332,15 @@ def fit_kernel(min_dist: float, spread: float) -> tuple[float, float]:
 
     The curve is 1 up to ``min_dist`` and falls as exp(-(d - min_dist)/spread) beyond it; least squares over
     300 distances from 0 to 3 ``spread``, as umap-learn does, so that the same parameters give the same map.
+    Distances are measured in units of ``spread``, because the descent from a = b = 1 gets lost (b < 0) where
+    ``spread`` is far from 1.
     """
-    import numpy as np
     from scipy.optimize import curve_fit
 
-    distance = np.linspace(0, 3 * spread, 300)
-    wanted = np.where(distance < min_dist, 1.0, np.exp(-(distance - min_dist) / spread))
+    distance = np.linspace(0, 3, 300)
+    wanted = np.exp(-np.maximum(distance - min_dist / spread, 0))
     (a, b), _ = curve_fit(lambda d, a, b: 1 / (1 + a * d ** (2 * b)), distance, wanted)
-    return float(a), float(b)
+    return float(a / spread ** (2 * b)), float(b)
 
 
 def preset(name: str) -> Recipe:
@@ -362,10 +375,9 @@ _GDR_TSNE = Recipe(
     a=1.0,
     b=1.0,
     normalized=True,
-    negatives=256,
-    learning_rate=0.25,
+    negatives=512,
     learning_rate_unit=LearningRateUnit.POINTS,
-    decay_start=0.6,
+    decay_start=0.3,
     decay_power=1.0,
     momentum=0.8,
     exaggeration=4.0,
@@ -378,8 +390,9 @@ _TSNE = _GDR_TSNE.but(
     distance=Distance.PLAIN,
     symmetrization=Symmetrization.TSNE,
     initialization=Initialization.PCA,
+    start_extent=Extent.DEVIATION,
+    start_size=0.1,
     prune=False,
-    exaggeration=12.0,
 )
 
 # The constants of the paper's own code.
@@ -428,5 +441,5 @@ _PRESETS = {
     "paper_gdr_tsne": _PAPER_GDR_TSNE,
     "paper_accelerated_gdr_umap": _PAPER_GDR_UMAP.but(sampling=Sampling.ACCELERATED),
     "paper_accelerated_gdr_tsne": _PAPER_GDR_TSNE.but(sampling=Sampling.ACCELERATED),
-    "sampled_gdr_tsne": _GDR_TSNE.but(negatives=512),
+    "sampled_gdr_tsne": _GDR_TSNE,
 }

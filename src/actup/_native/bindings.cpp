@@ -11,7 +11,10 @@
 #include "affinities.hpp"
 #include "layout.hpp"
 #include "neighbors_exact.hpp"
-#include "parallel.hpp"
+#include "pair_sums.hpp"
+#include "principal.hpp"
+#include "ranks.hpp"
+#include "spectral.hpp"
 
 namespace nb = nanobind;
 using namespace actup;
@@ -25,9 +28,10 @@ using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-nb::ndarray<nb::numpy, float, nb::ndim<2>> new_matrix(int64_t rows, int64_t columns) {
-  float* data = new float[rows * columns];
-  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<float*>(p); });
+template <class T = float>
+nb::ndarray<nb::numpy, T, nb::ndim<2>> new_matrix(int64_t rows, int64_t columns) {
+  T* data = new T[rows * columns];
+  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
   return {data, {static_cast<size_t>(rows), static_cast<size_t>(columns)}, owner};
 }
 
@@ -152,10 +156,123 @@ void bind_layout(nb::module_& module) {
       });
 }
 
+nb::ndarray<nb::numpy, double, nb::ndim<1>> new_vector(int64_t size) {
+  double* data = new double[size];
+  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+  return {data, {static_cast<size_t>(size)}, owner};
+}
+
+// Calls solve(vectors, values) without the interpreter lock; returns both, (rows, columns) and (columns,).
+template <class Solve>
+nb::tuple solved(int64_t rows, int columns, const Solve& solve) {
+  auto vectors = new_matrix(rows, columns);
+  auto values = new_vector(columns);
+  {
+    nb::gil_scoped_release release;
+    solve(vectors.data(), values.data());
+  }
+  return nb::make_tuple(vectors, values);
+}
+
+void bind_start(nb::module_& module) {
+  module.def(
+      "spectral_coordinates",
+      [](Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights, int dimensions,
+         uint64_t seed, int threads) {
+        const GraphView graph = view(offsets, indices, weights);
+        return solved(graph.n, dimensions, [&](float* vectors, double* values) {
+          spectral_coordinates(graph, dimensions, seed, threads, vectors, values);
+        });
+      },
+      nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"), nb::arg("dimensions"), nb::arg("seed"),
+      nb::arg("threads"));
+  module.def(
+      "principal_scores",
+      [](Matrix<float> x, Vector<float> shift, int dimensions, uint64_t seed, int threads) {
+        const DenseTable rows{x.data(), shift.data(), static_cast<int64_t>(x.shape(0)),
+                              static_cast<int64_t>(x.shape(1))};
+        return solved(rows.rows, dimensions, [&](float* scores, double* scatter) {
+          principal_scores(rows, dimensions, seed, threads, scores, scatter);
+        });
+      },
+      nb::arg("x"), nb::arg("shift"), nb::arg("dimensions"), nb::arg("seed"), nb::arg("threads"));
+  module.def(
+      "sparse_principal_scores",
+      [](Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> values, int64_t columns,
+         int dimensions, uint64_t seed, int threads) {
+        const SparseTable rows{offsets.data(), indices.data(), values.data(),
+                               static_cast<int64_t>(offsets.size()) - 1, columns};
+        return solved(rows.rows, dimensions, [&](float* scores, double* scatter) {
+          principal_scores(rows, dimensions, seed, threads, scores, scatter);
+        });
+      },
+      nb::arg("offsets"), nb::arg("indices"), nb::arg("values"), nb::arg("columns"), nb::arg("dimensions"),
+      nb::arg("seed"), nb::arg("threads"));
+}
+
+template <class Real>
+void bind_ranks(nb::module_& module) {
+  module.def(
+      "nearest_in_rows",
+      [](Matrix<Real> distances, int64_t k, int threads) {
+        auto ids = new_matrix<int32_t>(distances.shape(0), k);
+        {
+          nb::gil_scoped_release release;
+          nearest_in_rows(distances.data(), distances.shape(0), distances.shape(1), k, ids.data(), threads);
+        }
+        return ids;
+      },
+      nb::arg("distances").noconvert(), nb::arg("k"), nb::arg("threads"));
+  module.def(
+      "ranks_in_rows",
+      [](Matrix<Real> distances, Matrix<int32_t> ids, int threads) {
+        auto ranks = new_matrix<int32_t>(ids.shape(0), ids.shape(1));
+        {
+          nb::gil_scoped_release release;
+          ranks_in_rows(distances.data(), ids.data(), ids.shape(0), distances.shape(1), ids.shape(1),
+                        ranks.data(), threads);
+        }
+        return ranks;
+      },
+      nb::arg("distances").noconvert(), nb::arg("ids"), nb::arg("threads"));
+}
+
+void bind_sums(nb::module_& module) {
+  module.def(
+      "pair_sums",
+      [](Matrix<float> Y, float a, float b, int threads) {
+        PairSums sums;
+        {
+          nb::gil_scoped_release release;
+          sums = pair_sums(points_of_map(Y.data(), Y.shape(0), static_cast<int>(Y.shape(1))), a, b, threads);
+        }
+        return nb::make_tuple(sums.kernel, sums.square, sums.log_rest);
+      },
+      nb::arg("Y"), nb::arg("a"), nb::arg("b"), nb::arg("threads"));
+  module.def(
+      "edge_sums",
+      [](Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights, Matrix<float> Y, float a,
+         float b, int threads) {
+        EdgeSums sums;
+        {
+          nb::gil_scoped_release release;
+          sums = edge_sums(points_of_map(Y.data(), Y.shape(0), static_cast<int>(Y.shape(1))),
+                           view(offsets, indices, weights), a, b, threads);
+        }
+        return nb::make_tuple(sums.kernel, sums.log_kernel, sums.log_rest);
+      },
+      nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"), nb::arg("Y"), nb::arg("a"), nb::arg("b"),
+      nb::arg("threads"));
+}
+
 }  // namespace
 
 NB_MODULE(ACTUP_MODULE, module) {
   bind_graph(module);
   bind_join(module);
   bind_layout(module);
+  bind_start(module);
+  bind_ranks<float>(module);
+  bind_ranks<double>(module);
+  bind_sums(module);
 }

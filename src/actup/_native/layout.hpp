@@ -226,8 +226,8 @@ class Layout {
     const double Z = all.q * pairs_per_sample, Q = all.q_squared * pairs_per_sample;
     const double s = all.attraction * naive_or_p / Z - Q / (Z * Z);
     m.attraction = static_cast<float>(m.attraction / Z);
-    m.repulsion = static_cast<float>(lead.repulsion / (Z * Z) * (n - 1));
-    m.second = static_cast<float>(lead.repulsion / Z * s * (n - 1));
+    m.repulsion = static_cast<float>(lead.repulsion / (Z * Z) * n);
+    m.second = static_cast<float>(lead.repulsion / Z * s * n);
     return m;
   }
 

@@ -87,7 +87,11 @@ inline Vector power(Vector x, float b) {
       t * t;  // both polynomials in Estrin's form: short chains, so that few vectors fill the pipes
   const Vector log = (1.44269973f - 0.721375871f * t) + t2 * (0.480465014f - 0.358961895f * t) +
                      (t2 * t2) * ((0.297262908f - 0.272697535f * t) + 0.170632825f * t2);
-  const Vector y = b * (log * t + __builtin_convertvector(exponent, Vector));
+  Vector y = b * (log * t + __builtin_convertvector(exponent, Vector));
+  if (b > 2.0f) {  // only then can the result leave the range of normal floats
+    y = y < -126.0f ? broadcast<Vector>(-126.0f) : y;
+    y = y > 126.0f ? broadcast<Vector>(126.0f) : y;
+  }
 
   constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
   const Vector shifted = y + magic;

@@ -8,6 +8,7 @@ from actup.graph import Graph, Neighbors
 from actup.native import engine
 from actup.recipe import (
     LearningRateUnit,
+    Loss,
     NonEdgeWeight,
     Optimizer,
     Recipe,
@@ -66,6 +67,17 @@ def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int) -> Graph:
     )
 
 
+def spectral_coordinates(graph: Graph, dimensions: int, seed: int, threads: int) -> np.ndarray:
+    """The leading eigenvectors of D^-1/2 W D^-1/2 after the trivial one; columns beyond n - 1 are 0."""
+    coordinates = np.zeros((len(graph), dimensions), np.float32)
+    found = min(dimensions, len(graph) - 1)
+    if found:
+        coordinates[:, :found], _ = engine.spectral_coordinates(
+            graph.offsets, graph.indices, graph.weights, found, seed, threads
+        )
+    return coordinates
+
+
 class CpuLayout:
     """A descent in compiled code; see ``actup.backends.Layout``."""
 
@@ -73,6 +85,7 @@ class CpuLayout:
         self.n_epochs = recipe.n_epochs(len(graph))
         self._graph = graph
         self._recipe = recipe
+        self._threads = threads
         settings = layout_settings(recipe, len(graph), seed)
         self._layout = engine.Layout(graph.offsets, graph.indices, graph.weights, start, settings, threads)
 
@@ -85,6 +98,16 @@ class CpuLayout:
 
     def embedding(self) -> np.ndarray:
         return self._layout.embedding()
+
+    def loss(self) -> float:
+        from actup.metrics.losses import PairLosses
+
+        recipe = self._recipe
+        graph = self._graph.pruned(1 / self.n_epochs) if recipe.prune and self.n_epochs else self._graph
+        losses = PairLosses(graph, self.embedding(), *recipe.kernel(), self._threads)
+        if recipe.loss is Loss.FROBENIUS:
+            return losses.frobenius(recipe.normalized)
+        return losses.kl_divergence() if recipe.normalized else losses.cross_entropy()
 
 
 def make_layout(graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int) -> CpuLayout:

@@ -1,0 +1,206 @@
+"""The layouts of UMAP and GDR against umap-learn's: same graph, same start, same epochs, same process.
+
+    python benchmarks/layout.py [--quick]
+
+Prints a table of ratios and quality figures and saves it under benchmarks/results/layout.json. Also times the
+stages before the layout, and measures import time, installed size and the memory of the layout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+from actup.initialization import scale_start
+from data import load
+from report import save, summary, timed
+
+import actup
+from actup import metrics
+from actup.backends import load_backend
+from actup.graph import Graph
+from actup.neighbors import nearest_neighbors
+from actup.recipe import Extent, preset
+
+EPOCHS = 200
+SEEDS = (1, 2, 3)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--quick", action="store_true", help="5,000 points instead of 60,000")
+    quick = arguments.parse_args().quick
+    X, y = load("mnist")
+    n = 5_000 if quick else 60_000
+    X, y = np.ascontiguousarray(X[:n], np.float32), y[:n]
+
+    results = {"points": n, "import_seconds": import_seconds(), "installed_megabytes": installed_megabytes()}
+    graph, start, results["stages"] = stages(X)
+    results["layouts"] = race(X, y, graph, start)
+    results["layout_memory"] = layout_memory(graph, start)
+    show(results)
+    print(
+        "saved",
+        save("layout_quick" if quick else "layout", results, ["actup", "umap-learn", "numpy", "scipy"]),
+    )
+
+
+def stages(X: np.ndarray):
+    """The graph and the spectral start, with the seconds of each stage."""
+    cpu = load_backend("cpu")
+    recipe = preset("umap")
+    neighbors, neighbor_seconds = timed(lambda: nearest_neighbors(X, 14))
+    graph, graph_seconds = timed(lambda: cpu.affinity_graph(neighbors, recipe, 2), repeats=5)
+    coordinates, start_seconds = timed(lambda: cpu.spectral_coordinates(graph, 2, 0, 2), repeats=5)
+    seconds = {
+        "neighbors": summary(neighbor_seconds),
+        "graph": summary(graph_seconds),
+        "spectral": summary(start_seconds),
+    }
+    return graph, scale_start(coordinates, Extent.BOX, 10.0), seconds
+
+
+def race(X, y, graph: Graph, start) -> dict:
+    """Seconds and quality of each layout; umap-learn runs without a seed, so on all cores."""
+    runs = {"umap-learn": umap_learn_layout(X, graph, start)}
+    for name in ("umap", "gdr_umap"):
+        runs[name] = actup_layout(graph, start, name)
+    rows = {}
+    for name, layout in runs.items():
+        maps, seconds = [], []
+        for seed in SEEDS:
+            Y, taken = timed(lambda seed=seed, layout=layout: layout(seed))
+            maps.append(Y)
+            seconds += taken
+        rows[name] = summary(seconds) | quality(X, y, maps)
+    for row in rows.values():
+        row["share_of_umap_learn"] = row["median"] / rows["umap-learn"]["median"]
+    return rows
+
+
+def umap_learn_layout(X, graph: Graph, start):
+    from umap import UMAP
+    from umap.umap_ import find_ab_params, simplicial_set_embedding
+
+    matrix = graph.to_scipy().tocoo()
+    a, b = find_ab_params(1.0, 0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        UMAP(n_epochs=10, init="random").fit(X[:5000, :20])  # compiles everything
+
+    def layout(seed: int):
+        state = np.random.RandomState(seed)
+        Y, _ = simplicial_set_embedding(
+            X, matrix, 2, 1.0, a, b, 1.0, 5, EPOCHS, start.copy(), state, "euclidean", {}, False, {}, False,
+            parallel=True,
+        )  # fmt: skip
+        return Y
+
+    return layout
+
+
+def actup_layout(graph: Graph, start, name: str):
+    recipe = preset(name).but(epochs=EPOCHS)
+
+    def layout(seed: int):
+        descent = load_backend("cpu").make_layout(graph, start, recipe, seed, 2)
+        descent.run(EPOCHS)
+        return descent.embedding()
+
+    return layout
+
+
+def quality(X, y, maps) -> dict:
+    measures = {
+        "knn_accuracy": lambda Y: metrics.knn_accuracy(Y, y),
+        "v_measure": lambda Y: metrics.v_measure(Y, y, n_init=10),
+        "recall_at_10": lambda Y: metrics.neighbor_recall(X, Y, 10, sample=3000),
+        "trustworthiness": lambda Y: metrics.trustworthiness(X, Y, 15),
+        "largest_radius": largest_radius,
+    }
+    return {name: [float(measure(Y)) for Y in maps] for name, measure in measures.items()}
+
+
+def largest_radius(Y: np.ndarray) -> float:
+    """The distance of the outermost point from the middle, relative to the 99 % quantile."""
+    radius = np.linalg.norm(Y - np.median(Y, axis=0), axis=1)
+    return float(radius.max() / np.quantile(radius, 0.99))
+
+
+_MEMORY = """
+import sys, numpy as np
+from actup.backends import load_backend
+from actup.graph import Graph
+from actup.recipe import preset
+def status(key):
+    return 1024 * next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith(key))
+z = np.load(sys.argv[1])
+graph = Graph(z["offsets"], z["indices"], z["weights"])
+start, cpu = z["start"], load_backend("cpu")
+small = Graph([0, 1, 2], [1, 0], [1.0, 1.0])
+cpu.make_layout(small, np.eye(2, dtype=np.float32), preset(sys.argv[2]), 0, 2).run(1)
+open("/proc/self/clear_refs", "w").write("5")
+before = status("VmRSS:")
+layout = cpu.make_layout(graph, start, preset(sys.argv[2]).but(epochs=200), 0, 2)
+layout.run(5)
+print(status("VmHWM:") - before, graph.nbytes)
+"""
+
+
+def layout_memory(graph: Graph, start) -> dict:
+    """Bytes per point that a layout adds beyond one copy of the graph, from a fresh process (Linux)."""
+    import tempfile
+
+    added = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "graph.npz"
+        np.savez(path, offsets=graph.offsets, indices=graph.indices, weights=graph.weights, start=start)
+        for name in ("umap", "gdr_umap", "gdr_tsne", "paper_gdr_tsne"):
+            output = subprocess.check_output([sys.executable, "-c", _MEMORY, str(path), name], text=True)
+            peak, graph_bytes = map(int, output.split())
+            added[name] = (peak - graph_bytes) / len(graph)
+    return added
+
+
+def import_seconds() -> float:
+    """The fastest of five imports in fresh processes, the interpreter's own start not counted."""
+    code = "import time; t = time.perf_counter(); import actup; print(time.perf_counter() - t)"
+    return min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(5))
+
+
+def installed_megabytes() -> float:
+    """The files of the package: Python, page and every compiled engine."""
+    folder = Path(actup.__file__).parent
+    files = {
+        p
+        for p in folder.rglob("*")
+        if p.is_file() and "__pycache__" not in p.parts and "_native" not in p.parts
+    }
+    compiled = Path(sys.modules["actup._processor"].__file__).parent
+    files |= set(compiled.glob("_*.so"))
+    return sum(path.stat().st_size for path in files) / 1e6
+
+
+def show(results: dict) -> None:
+    print(f"{results['points']} points; import {results['import_seconds']:.3f} s; "
+          f"installed {results['installed_megabytes']:.1f} MB")  # fmt: skip
+    for stage, seconds in results["stages"].items():
+        print(f"{stage:<12} {seconds['min']:8.3f} s (min) {seconds['median']:8.3f} s (median)")
+    print("layout        median s   ratio   100-NN      V  recall  trust  radius")
+    for name, row in results["layouts"].items():
+        print(
+            f"{name:<12} {row['median']:9.3f} {1 / row['share_of_umap_learn']:6.1f}x"
+            f" {100 * np.mean(row['knn_accuracy']):8.2f} {100 * np.mean(row['v_measure']):6.1f}"
+            f" {np.mean(row['recall_at_10']):7.4f} {np.mean(row['trustworthiness']):6.3f}"
+            f" {np.max(row['largest_radius']):7.2f}"
+        )
+    for name, bytes_per_point in results["layout_memory"].items():
+        print(f"memory of {name}: one graph and {bytes_per_point:.0f} bytes per point")
+
+
+if __name__ == "__main__":
+    main()

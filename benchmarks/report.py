@@ -1,0 +1,56 @@
+"""How benchmark results are kept: one JSON file per benchmark, with versions and machine."""
+
+from __future__ import annotations
+
+import json
+import platform
+import statistics
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def timed(work, repeats: int = 1):
+    """The last result of ``work()``, and the seconds of each call."""
+    seconds = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        result = work()
+        seconds.append(time.perf_counter() - begin)
+    return result, seconds
+
+
+def summary(seconds: list[float]) -> dict[str, float]:
+    return {"min": min(seconds), "median": statistics.median(seconds)}
+
+
+def save(name: str, results: dict, packages: list[str]) -> Path:
+    """Write the results beside the versions they were measured with."""
+    versions = {"python": platform.python_version()}
+    for package in packages:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "not installed"
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    machine = {"processor": _processor(), "cores": _cores()}
+    record = {"versions": versions, "machine": machine, "results": results}
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    return path
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+def _cores() -> int:
+    import os
+
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

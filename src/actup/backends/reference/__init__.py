@@ -1,0 +1,8 @@
+"""The oracle of the tests: every stage in plain NumPy and float64, slow and obviously right."""
+
+from actup.backends.reference.affinities import affinity_graph
+from actup.backends.reference.layout import make_layout
+from actup.backends.reference.neighbors import nearest_neighbors
+from actup.backends.reference.spectral import spectral_coordinates
+
+__all__ = ["affinity_graph", "make_layout", "nearest_neighbors", "spectral_coordinates"]

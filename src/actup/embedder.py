@@ -1,0 +1,148 @@
+"""Embedder: what the three estimators share, from fitting to what is kept of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from actup.pipeline import POINTS, Embedding, Given, count_threads, descend, prepare, steps
+from actup.progress import Progress
+from actup.recipe import Recipe
+
+Start = str | np.ndarray | None
+RandomState = int | np.random.RandomState | np.random.Generator | None
+
+
+class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Fits a recipe to data. An estimator says with ``_recipe`` what to run.
+
+    It also has the parameters ``init``, ``random_state``, ``n_jobs``, ``verbose``, ``callback`` and ``backend``.
+    """
+
+    def _recipe(self) -> Recipe:
+        raise NotImplementedError
+
+    def fit(self, X, y=None):
+        """Make a map of X.
+
+        Ctrl-C during the layout keeps the points where they are: ``fit`` then warns and returns as usual.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Dense, finite numbers of any type; computed in float32, never changed.
+        y : None
+            Ignored; here because scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        self
+        """
+        with Progress(self.verbose, self.callback) as progress:
+            self._keep(descend(self._prepare(X, progress), progress))
+        return self
+
+    def fit_transform(self, X, y=None):
+        """Make a map of X and return it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Dense, finite numbers of any type; computed in float32, never changed.
+        y : None
+            Ignored; here because scikit-learn's pipelines pass it.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components), float32
+            The map, or a data frame of it if ``set_output`` asked for one.
+        """
+        return self.fit(X).embedding_
+
+    def iter_fit(self, X, y=None, *, every: int = 10) -> Iterator[np.ndarray]:
+        """Make a map of X step by step: ``for embedding in model.iter_fit(X): draw(embedding)``.
+
+        The model is fitted to what has been reached whenever a step is handed out, so that the loop may be
+        left at any time. Run to its end it gives the same bits as ``fit``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Dense, finite numbers of any type; computed in float32, never changed.
+        y : None
+            Ignored; here because ``fit`` has it.
+        every : int, default=10
+            Epochs between two steps.
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_components), float32
+            The points at their start, then after every further ``every`` epochs, up to the last one.
+        """
+        if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
+            raise ValueError(f"every={every!r} must be an integer of at least 1")
+        with Progress(self.verbose, self.callback) as progress:
+            for reached in steps(self._prepare(X, progress), int(every), progress):
+                self._keep(reached)
+                yield self.embedding_
+
+    def _prepare(self, X, progress: Progress) -> Embedding:
+        recipe = self._recipe()  # first: refuses what cannot be run before any work is done
+        with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
+            X = validate_data(self, X, **POINTS)
+        self.seed_ = _draw_seed(self.random_state)
+        prepared = prepare(
+            X,
+            recipe,
+            Given(init=None if isinstance(self.init, str) else self.init),
+            seed=self.seed_,
+            threads=count_threads(self.n_jobs),
+            backend=self.backend,
+            progress=progress,
+        )
+        return replace(prepared, neighbors=None)  # not kept, and as large as the graph: free it now
+
+    def _keep(self, result: Embedding) -> None:
+        self.embedding_ = result.embedding
+        self.graph_ = result.graph.to_scipy()
+        self.init_used_ = result.init_used
+        self.n_epochs_ = result.n_epochs
+        self.recipe_ = result.recipe
+        self.stage_seconds_ = result.seconds
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.embedding_.shape[1]
+
+
+def start_name(init: Start, otherwise: str) -> str | None:
+    """The start that a recipe names; coordinates are handed to the layout instead."""
+    return init if init is None or isinstance(init, str) else otherwise
+
+
+def change(base: Recipe, names: dict[str, str], **changes) -> Recipe:
+    """``base.but(**changes)``, with errors that speak of the estimator's own parameter names."""
+    try:
+        return base.but(**changes)
+    except (TypeError, ValueError) as error:
+        message = str(error)
+        for switch, name in names.items():
+            if message.startswith(f"{switch}="):
+                message = message.replace(switch, name, 1)
+        raise type(error)(message) from None
+
+
+def _draw_seed(random_state: RandomState) -> int:
+    """The seed of a fit; an integer is the seed itself, so that it means the same in ``actup.embed``."""
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**32))
+    source = check_random_state(random_state)  # refuses what is not a random state, and numbers out of range
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(source.randint(2**31 - 1))

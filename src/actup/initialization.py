@@ -1,0 +1,242 @@
+"""Where the points start: random, principal components, or spectral coordinates of the graph.
+
+Every function is deterministic: a seed gives the same bits at any number of threads.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+
+from actup.components import place_components
+from actup.graph import Graph
+from actup.native import engine
+from actup.recipe import Extent, Initialization, Recipe
+
+_JITTER = 1e-4  # of the start's size: copies of one point must not share a place, or no force separates them
+_NOISE = 1e-2  # of the widest axis: what an axis gets that the data cannot fill
+
+
+def make_start(
+    X, graph: Graph, recipe: Recipe, init, seed: int, threads: int, backend: ModuleType
+) -> tuple[np.ndarray, str]:
+    """The points' first places, and how they were found.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse matrix of shape (n, columns), or None
+        The data, float32; None if only a graph or distances are known.
+    graph : Graph
+    recipe : Recipe
+        Its ``initialization``, ``start_extent``, ``start_size`` and ``n_components``.
+    init : array-like of shape (n, n_components), or None
+        Places to use instead. They are used as given, in their own scale, as umap-learn does; only rows that
+        equal an earlier one are moved a little, because no force could separate them.
+    seed, threads : int
+    backend : module
+        Computes the spectral coordinates.
+
+    Returns
+    -------
+    Y : ndarray of shape (n, n_components), float32
+    used : str
+        "spectral", "pca", "random" or "array"; with a reason if it is not what the recipe asked for.
+    """
+    if init is not None:
+        return _given_start(init, len(graph), recipe.n_components, seed), "array"
+    kind, reason = recipe.initialization, ""
+    Y = None
+    if kind is Initialization.SPECTRAL:
+        if len(graph.indices):
+            Y = spectral_start(graph, recipe.n_components, seed, threads, backend, X)
+        else:
+            kind, reason = Initialization.PCA, "the graph has no edges"
+    if kind is Initialization.PCA:
+        if X is None:
+            kind, reason = Initialization.RANDOM, reason or "there are no rows to take components of"
+        else:
+            Y = pca_start(X, recipe.n_components, seed, threads)
+    if Y is None:
+        Y = random_start(len(graph), recipe.n_components, seed)
+    used = f"{kind} ({reason})" if reason else str(kind)
+    return scale_start(Y, recipe.start_extent, recipe.start_size, seed), used
+
+
+def random_start(n: int, dimensions: int, seed: int) -> np.ndarray:
+    """Uniform places in the cube from -1 to 1.
+
+    Returns
+    -------
+    ndarray of shape (n, dimensions), float32
+    """
+    return np.random.default_rng([seed, 1]).uniform(-1, 1, (n, dimensions)).astype(np.float32)
+
+
+def pca_start(X, dimensions: int, seed: int, threads: int) -> np.ndarray:
+    """The scores along the leading principal components of the rows; small noise where there are too few.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse matrix of shape (n, columns)
+    dimensions, seed, threads : int
+
+    Returns
+    -------
+    ndarray of shape (n, dimensions), float32
+        Widest axis first; the component's largest entry is positive.
+    """
+    from scipy.sparse import csr_matrix, issparse
+
+    kept = min(dimensions, *X.shape)
+    if issparse(X):
+        X = csr_matrix(X, dtype=np.float32)
+        offsets, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+        scores, _ = engine.sparse_principal_scores(
+            offsets, indices, X.data, columns=X.shape[1], dimensions=kept, seed=seed, threads=threads
+        )
+    else:
+        X = np.ascontiguousarray(X, np.float32)
+        shift = X[:: max(1, len(X) // 1000)].mean(axis=0, dtype=np.float64).astype(np.float32)
+        scores, _ = engine.principal_scores(X, shift, dimensions=kept, seed=seed, threads=threads)
+    return _widen(scores, dimensions, seed)
+
+
+def spectral_start(
+    graph: Graph, dimensions: int, seed: int, threads: int, backend: ModuleType, X=None
+) -> np.ndarray:
+    """The leading eigenvectors of the random walk on the graph (Laplacian eigenmaps).
+
+    A graph in several pieces gets such coordinates piece by piece; the pieces are put where the principal
+    components of their mean rows of X say, or close together if there is no X, and do not overlap.
+
+    Parameters
+    ----------
+    graph : Graph
+    dimensions, seed, threads : int
+    backend : module
+        Its ``spectral_coordinates`` is used.
+    X : ndarray or scipy.sparse matrix of shape (n, columns), optional
+
+    Returns
+    -------
+    ndarray of shape (n, dimensions), float32
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    def coordinates(part: Graph) -> np.ndarray:
+        return _component_start(part, dimensions, seed, threads, backend)
+
+    if len(graph) == 1:
+        return np.zeros((1, dimensions), np.float32)
+    count, labels = connected_components(graph.to_scipy(), directed=False)
+    if count == 1:
+        return coordinates(graph)
+    centers = None
+    if X is not None:
+        centers = pca_start(_mean_rows(X, labels, count), dimensions, seed, threads)
+    return place_components(graph, labels, count, dimensions, coordinates, centers, seed)
+
+
+def scale_start(Y: np.ndarray, extent: Extent, size: float, seed: int = 0) -> np.ndarray:
+    """Scale a start to its size, and jitter it by a ten-thousandth so that no two points share a place.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, dimensions)
+    extent : Extent
+        ``BOX``: each axis starts at 0 and the longest side is ``size``. ``DEVIATION``: the mean is 0 and the
+        widest axis has the standard deviation ``size``.
+    size : float
+    seed : int
+        Of the jitter, and of random places if all points are equal.
+
+    Returns
+    -------
+    ndarray of shape (n, dimensions), float32
+    """
+    Y = np.asarray(Y, np.float64)
+    Y = Y - Y.mean(axis=0)
+    width = np.abs(Y).max(initial=0.0)
+    random = np.random.default_rng([seed, 2]).uniform(-1, 1, Y.shape)
+    if not width > 0 or not np.isfinite(width):
+        Y = random
+    else:
+        Y = Y / width
+        measure = np.ptp(Y, axis=0).max() if extent is Extent.BOX else Y.std(axis=0).max()
+        Y = Y + _JITTER * measure * random
+    if extent is Extent.BOX:
+        Y = Y - Y.min(axis=0, initial=np.inf)
+        widest = Y.max(initial=0.0)
+    else:
+        Y = Y - Y.mean(axis=0)
+        widest = Y.std(axis=0).max()
+    return (Y * (size / widest if widest > 0 else 1.0)).astype(np.float32)
+
+
+def _given_start(init, n: int, dimensions: int, seed: int) -> np.ndarray:
+    try:
+        with np.errstate(over="ignore"):  # refused below, by name
+            Y = np.array(init, dtype=np.float32, order="C")
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"init={init!r} must be an array of numbers of shape (n_samples, n_components)"
+        ) from None
+    if Y.shape != (n, dimensions):
+        raise ValueError(
+            f"init has shape {Y.shape} but {n} samples in {dimensions} dimensions need {(n, dimensions)}: "
+            "give one row per sample and n_components columns"
+        )
+    if not np.isfinite(Y).all():
+        raise ValueError("init contains NaN or values too large for float32: give finite coordinates")
+    order = np.lexsort(Y.T)
+    copies = order[1:][(Y[order[1:]] == Y[order[:-1]]).all(axis=1)]
+    if len(copies):
+        width = np.ptp(Y, axis=0).max() or 1.0
+        moves = np.random.default_rng([seed, 3]).uniform(-1, 1, (len(copies), dimensions))
+        Y[np.sort(copies)] += (_JITTER * width * moves).astype(np.float32)
+    return Y
+
+
+def _widen(Y: np.ndarray, dimensions: int, seed: int) -> np.ndarray:
+    """Add columns of small noise up to the wanted number."""
+    missing = dimensions - Y.shape[1]
+    if missing <= 0:
+        return Y
+    deviation = float(Y.std(axis=0).max(initial=0.0)) or 1.0
+    noise = np.random.default_rng([seed, 4]).uniform(-1, 1, (len(Y), missing))
+    return np.hstack([Y, (_NOISE * deviation * noise).astype(np.float32)])
+
+
+def _component_start(graph: Graph, dimensions: int, seed: int, threads: int, backend: ModuleType):
+    """Coordinates of a connected graph: eigenvectors of its random walk that tell many points apart.
+
+    Dividing by the root of the degree turns the backend's vectors into those of the walk, in which neighbours
+    are close whatever their degrees: clusters become clumps, not rays. A vector that singles out a handful of
+    points, which hang on the rest by a thread, would press all others onto one spot; the next ones take its
+    place, and milder outliers are clipped.
+    """
+    rows = np.repeat(np.arange(len(graph)), np.diff(graph.offsets))
+    root_degree = np.sqrt(np.bincount(rows, graph.weights, minlength=len(graph)))
+    for more in (0, 4, 12):
+        asked = min(dimensions + more, len(graph) - 1)
+        found = backend.spectral_coordinates(graph, asked, seed, threads) / root_degree[:, None]
+        low, high = np.quantile(found, [0.005, 0.995], axis=0)
+        length = high - low
+        telling = length >= 0.05 * np.ptp(found, axis=0)
+        if np.count_nonzero(telling) >= dimensions or asked == len(graph) - 1:
+            break
+    found = np.clip(found, low - length, high + length).astype(np.float32)
+    kept = np.argsort(~telling, kind="stable")[:dimensions]
+    return _widen(found[:, kept], dimensions, seed)
+
+
+def _mean_rows(X, labels: np.ndarray, count: int):
+    """The mean row of X of every component: (count, columns), sparse if X is."""
+    from scipy.sparse import csr_matrix
+
+    sizes = np.bincount(labels, minlength=count)
+    members = np.argsort(labels, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    shares = np.repeat(1.0 / sizes, sizes)
+    return csr_matrix((shares, members, offsets), shape=(count, len(labels))) @ X

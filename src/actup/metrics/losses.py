@@ -1,0 +1,168 @@
+"""The losses of a map, exact over all pairs: KL divergence, UMAP's cross entropy, Frobenius norm."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import xlogy
+
+from actup.graph import Graph
+from actup.metrics.inputs import NotMeasurable, check_map, thread_count
+from actup.native import engine
+
+
+@dataclass(frozen=True)
+class PairLosses:
+    """A graph and a map, and the sums over their edges and pairs that all losses are made of.
+
+    The squared distance of two points is taken 1e-12 larger than it is, as in the layout, so that log(1 - q)
+    is finite where they coincide.
+
+    Attributes
+    ----------
+    graph : Graph
+    Y : ndarray of shape (n, dimensions), float64
+    a : float
+    b : float
+        Of the kernel q = 1/(1 + a d^2b).
+    threads : int
+    """
+
+    graph: Graph
+    Y: np.ndarray
+    a: float
+    b: float
+    threads: int
+
+    def __post_init__(self):
+        for name, value in (("a", self.a), ("b", self.b)):
+            if not (value > 0 and math.isfinite(value)):
+                raise ValueError(f"{name}={value!r} must be a finite number greater than 0")
+        if len(self.graph) != len(self.Y):
+            raise ValueError(f"the graph has {len(self.graph)} points and Y has {len(self.Y)} rows")
+
+    def kl_divergence(self) -> float:
+        """sum p log(p/q), both normalised to sum 1."""
+        if not len(self._weights):
+            return 0.0
+        total = self._weights.sum()
+        p = self._weights / total
+        _, log_kernel, _ = self._edges
+        return float(xlogy(p, p).sum() - log_kernel / total + math.log(self._pairs[0]))
+
+    def cross_entropy(self) -> float:
+        """sum r log(r/q) + (1 - r) log((1 - r)/(1 - q))."""
+        largest = self._weights.max(initial=0) or 1.0
+        r = self._weights / largest
+        constant = xlogy(r, r).sum() + xlogy(1 - r, 1 - r).sum()
+        _, log_kernel, log_rest = self._edges
+        return float(constant + (log_rest - log_kernel) / largest - self._pairs[2])
+
+    def frobenius(self, normalized: bool) -> float:
+        """sum (p - q)² if normalised, else sum (r - q)²."""
+        scale = (self._weights.sum() if normalized else self._weights.max(initial=0)) or 1.0
+        Z = (self._pairs[0] if normalized else 1.0) or 1.0
+        p = self._weights / scale
+        return float(p @ p - 2 * self._edges[0] / (scale * Z) + self._pairs[1] / Z**2)
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        return self.graph.weights.astype(np.float64)
+
+    @cached_property
+    def _centred(self) -> np.ndarray:
+        return np.ascontiguousarray(self.Y - self.Y.mean(axis=0), np.float32)
+
+    @cached_property
+    def _pairs(self) -> tuple[float, float, float]:
+        """Sums of q, q² and log(1 - q) over all ordered pairs."""
+        return engine.pair_sums(self._centred, self.a, self.b, self.threads)
+
+    @cached_property
+    def _edges(self) -> tuple[float, float, float]:
+        """Sums of w q, w log q and w log(1 - q) over all stored edges."""
+        graph = self.graph
+        return engine.edge_sums(
+            graph.offsets, graph.indices, graph.weights, self._centred, self.a, self.b, self.threads
+        )
+
+
+def measurable_losses(graph: Graph, Y, a: float, b: float, n_jobs: int) -> PairLosses:
+    """The losses of a map, refused where the graph has no edges to compare it with."""
+    if not len(graph.weights):
+        raise NotMeasurable("the graph has no edges")
+    return PairLosses(graph, check_map(Y), a, b, thread_count(n_jobs))
+
+
+def kl_divergence(graph: Graph, Y, a: float = 1.0, b: float = 1.0, *, n_jobs: int = -1) -> float:
+    """The Kullback-Leibler divergence of t-SNE, exact: sum p log(p/q) over all pairs.
+
+    Parameters
+    ----------
+    graph : Graph
+        Of n points; p are its weights, scaled to sum 1.
+    Y : array of shape (n, dimensions)
+    a : float
+    b : float
+        q is the kernel 1/(1 + a d^2b), scaled to sum 1 over all ordered pairs.
+    n_jobs : int
+        Threads; -1 for all cores.
+
+    Returns
+    -------
+    float
+        At least 0; lower is better. Takes O(n²) time.
+    """
+    return measurable_losses(graph, Y, a, b, n_jobs).kl_divergence()
+
+
+def cross_entropy(graph: Graph, Y, a: float = 1.0, b: float = 1.0, *, n_jobs: int = -1) -> float:
+    """The loss of UMAP, exact: sum r log(r/q) + (1 - r) log((1 - r)/(1 - q)) over all ordered pairs.
+
+    Parameters
+    ----------
+    graph : Graph
+        Of n points; r are its weights over the largest one, and 0 for every pair that is not an edge.
+    Y : array of shape (n, dimensions)
+    a : float
+    b : float
+        q is the kernel 1/(1 + a d^2b), where d² is 1e-12 larger than the squared distance.
+    n_jobs : int
+        Threads; -1 for all cores.
+
+    Returns
+    -------
+    float
+        At least 0; lower is better. Takes O(n²) time.
+    """
+    return measurable_losses(graph, Y, a, b, n_jobs).cross_entropy()
+
+
+def frobenius_loss(
+    graph: Graph, Y, a: float = 1.0, b: float = 1.0, *, normalized: bool = False, n_jobs: int = -1
+) -> float:
+    """The squared Frobenius norm of the difference between the similarities in X and in the map, exact.
+
+    Parameters
+    ----------
+    graph : Graph
+        Of n points.
+    Y : array of shape (n, dimensions)
+    a : float
+    b : float
+        Of the kernel q = 1/(1 + a d^2b).
+    normalized : bool
+        Whether weights and kernel are each scaled to sum 1 over all pairs; else the weights are taken over
+        the largest one and the kernel as it is.
+    n_jobs : int
+        Threads; -1 for all cores.
+
+    Returns
+    -------
+    float
+        At least 0; lower is better. Takes O(n²) time.
+    """
+    return measurable_losses(graph, Y, a, b, n_jobs).frobenius(normalized)

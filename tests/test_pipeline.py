@@ -1,0 +1,372 @@
+"""The pipeline: the flow, what it takes, what it refuses, and how it is stopped."""
+
+import _thread
+import os
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from actup.backends import cpu
+from actup.graph import Graph, Neighbors
+from actup.pipeline import count_threads, embed
+from actup.progress import Progress
+from actup.recipe import preset
+
+GDR = preset("gdr_umap").but(epochs=30)
+METHODS = ["umap", "tsne", "gdr_umap", "gdr_tsne"]
+
+
+@pytest.fixture(scope="module")
+def X():
+    """Three clusters of small whole numbers, which every type of number can hold."""
+    rng = np.random.default_rng(0)
+    centers = rng.integers(20, 100, (3, 6))
+    return (np.repeat(centers, 50, axis=0) + rng.integers(-9, 10, (150, 6))).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def plain(X):
+    return embed(X, GDR, seed=1)
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_whole_flow(X, name, backend):
+    recipe = preset(name).but(epochs=12)
+    result = embed(X, recipe, seed=3, backend=backend)
+    assert result.embedding.shape == (150, 2)
+    assert result.embedding.dtype == np.float32
+    assert np.isfinite(result.embedding).all()
+    assert list(result.seconds) == ["neighbors", "graph", "start", "layout"]
+    assert result.n_epochs == 12 and not result.interrupted
+    assert result.recipe == recipe
+    assert len(result.graph) == len(result.neighbors) == 150
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_threads_and_repeats_change_no_bit(X, name):
+    recipe = preset(name).but(epochs=40)
+    one, two, again = (embed(X, recipe, seed=5, threads=threads).embedding for threads in (1, 2, 2))
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(two, again)
+    assert not np.array_equal(one, embed(X, recipe, seed=6).embedding)
+
+
+def test_recipe_may_be_a_name(X):
+    by_name, by_value = (embed(X, recipe, seed=2) for recipe in ("gdr_umap", preset("gdr_umap")))
+    np.testing.assert_array_equal(by_name.embedding, by_value.embedding)
+
+
+def test_clusters_come_out_apart(X):
+    Y = embed(X, preset("gdr_umap"), seed=0).embedding.reshape(3, 50, 2)
+    centers = Y.mean(axis=1)
+    radius = np.linalg.norm(Y - centers[:, None], axis=2).max()
+    apart = min(np.linalg.norm(centers[i] - centers[j]) for i in range(3) for j in range(i))
+    assert apart > 2 * radius
+
+
+# what is given
+
+
+def test_given_neighbors_and_graph_are_used(X, plain):
+    from_neighbors = embed(X, GDR, neighbors=plain.neighbors, seed=1)
+    from_graph = embed(X, GDR, graph=plain.graph, seed=1)
+    from_matrix = embed(X, GDR, graph=plain.graph.to_scipy(), seed=1)
+    for result in (from_neighbors, from_graph, from_matrix):
+        np.testing.assert_array_equal(result.embedding, plain.embedding)
+    assert from_graph.neighbors is None
+    assert "neighbors" not in from_graph.seconds and "graph" not in from_graph.seconds
+
+
+def test_data_are_not_needed_beside_neighbors_or_a_graph(X, plain):
+    recipe = GDR.but(initialization="random")
+    wanted = embed(X, recipe, seed=1).embedding
+    np.testing.assert_array_equal(embed(None, recipe, neighbors=plain.neighbors, seed=1).embedding, wanted)
+    np.testing.assert_array_equal(embed(None, recipe, graph=plain.graph, seed=1).embedding, wanted)
+    with pytest.raises(ValueError, match="X=None needs neighbors or graph"):
+        embed(None, recipe)
+
+
+def test_points_too_far_apart_are_refused(X):
+    with pytest.raises(ValueError, match="too large for float32"):
+        embed(X * np.float32(1e30), GDR)
+
+
+def test_more_neighbors_than_needed_are_cut(X):
+    many = embed(X, GDR.but(n_neighbors=40), seed=1).neighbors
+    cut = replace(many, indices=many.indices[:, :14], distances=many.distances[:, :14])
+    from_many, from_cut = (embed(X, GDR, neighbors=given, seed=1) for given in (many, cut))
+    assert from_many.neighbors.indices.shape == (150, 14)
+    np.testing.assert_array_equal(from_many.embedding, from_cut.embedding)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda nb: replace(nb, indices=nb.indices[:, :5], distances=nb.distances[:, :5]), "at least 14"),
+        (lambda nb: replace(nb, indices=nb.indices[:9], distances=nb.distances[:9]), "150 samples"),
+        (lambda nb: replace(nb, indices=nb.indices + 150), "0 to 149"),
+        (lambda nb: replace(nb, indices=nb.indices - 150), "0 to 149"),
+        (lambda nb: replace(nb, distances=nb.distances * np.nan), "NaN"),
+        (lambda nb: Neighbors(np.tile(np.arange(150)[:, None], 14), nb.distances), "its own neighbour"),
+    ],
+)
+def test_wrong_neighbors_are_refused(X, plain, change, message):
+    with pytest.raises(ValueError, match=message):
+        embed(X, GDR, neighbors=change(plain.neighbors))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda g: Graph(g.offsets[:-1], g.indices, g.weights), "149 points"),
+        (lambda g: Graph(g.offsets, g.indices + 150, g.weights), "not a valid"),
+        (lambda g: Graph(g.offsets, g.indices[:-1], g.weights), "not a valid"),
+        (lambda g: Graph(g.offsets[::-1], g.indices, g.weights), "not a valid"),
+        (lambda g: replace(g, weights=g.weights * np.nan), "NaN"),
+        (lambda g: csr_matrix((150, 150)), "no edges"),
+    ],
+)
+def test_wrong_graphs_are_refused(X, plain, change, message):
+    with pytest.raises(ValueError, match=message):
+        embed(X, GDR, graph=change(plain.graph))
+
+
+def test_given_start_is_used(X):
+    start = np.random.default_rng(1).normal(size=(150, 2))
+    kept = start.copy()
+    still = embed(X, GDR.but(epochs=0), init=start)
+    assert still.n_epochs == 0 and not still.interrupted
+    spread_before, spread_after = np.ptp(start, axis=0), np.ptp(still.embedding, axis=0)
+    shape = (start - start.min(0)) / spread_before
+    np.testing.assert_allclose((still.embedding - still.embedding.min(0)) / spread_after, shape, atol=1e-2)
+    np.testing.assert_array_equal(start, kept)
+
+
+@pytest.mark.parametrize("init", [np.zeros((149, 2)), np.zeros((150, 3)), np.full((150, 2), np.nan)])
+def test_wrong_starts_are_refused(X, init):
+    with pytest.raises(ValueError, match=r"init|NaN"):
+        embed(X, GDR, init=init)
+
+
+# what X may be
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.uint8, np.int64, object])
+def test_any_type_of_number(X, plain, dtype):
+    np.testing.assert_array_equal(embed(X.astype(dtype), GDR, seed=1).embedding, plain.embedding)
+
+
+def _read_only(X):
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        np.asfortranarray,
+        _read_only,
+        np.ndarray.tolist,
+        lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+        lambda X: pytest.importorskip("pandas").DataFrame(X),
+        lambda X: memoryview(X),
+    ],
+    ids=["fortran", "read-only", "list", "strided", "pandas", "memoryview"],
+)
+def test_any_container_and_none_is_changed(X, plain, make):
+    given = make(X)
+    before = np.array(given)
+    np.testing.assert_array_equal(embed(given, GDR, seed=1).embedding, plain.embedding)
+    np.testing.assert_array_equal(np.array(given), before)
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "message"),
+    [
+        (np.array([[0.0, np.nan], [1, 2], [3, 4]]), ValueError, "NaN"),
+        (np.array([[0.0, np.inf], [1, 2], [3, 4]]), ValueError, "infinity"),
+        (np.array([[0.0, 1e300], [1, 2], [3, 4]]), ValueError, "too large for dtype"),
+        (np.zeros(5), ValueError, "2D array"),
+        (np.zeros((5, 2, 2)), ValueError, "dim 3"),
+        (np.zeros((0, 2)), ValueError, "0 sample"),
+        (np.zeros((5, 0)), ValueError, "0 feature"),
+        (np.array([["a", "b"], ["c", "d"]]), ValueError, "could not convert"),
+        (np.zeros((5, 2), complex), ValueError, "[Cc]omplex"),
+        (csr_matrix(np.eye(5)), TypeError, "dense"),
+    ],
+)
+def test_what_cannot_be_embedded_is_refused(bad, error, message):
+    with pytest.raises(error, match=message):
+        embed(bad, GDR)
+
+
+# few points
+
+
+def test_one_point_is_the_origin():
+    for name in METHODS:
+        result = embed(np.ones((1, 3)), preset(name).but(n_components=3))
+        np.testing.assert_array_equal(result.embedding, np.zeros((1, 3)))
+        assert result.layout is None and result.graph.to_scipy().shape == (1, 1)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+@pytest.mark.parametrize("start", ["spectral", "pca", "random"])
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.filterwarnings("ignore:n_neighbors=15")
+def test_few_points(n, start, backend):
+    X = np.random.default_rng(n).normal(size=(n, 4))
+    for name in METHODS:
+        recipe = preset(name).but(epochs=20, perplexity=1.5, initialization=start)
+        result = embed(X, recipe, backend=backend)
+        assert result.embedding.shape == (n, 2)
+        assert np.isfinite(result.embedding).all()
+        assert len(np.unique(result.embedding, axis=0)) == n
+
+
+def test_too_many_neighbors_are_cut_with_a_warning(X):
+    with pytest.warns(UserWarning, match="n_neighbors=15 is larger .* using 10"):
+        result = embed(X[:10], GDR)
+    assert result.recipe.n_neighbors == 10
+    assert result.neighbors.indices.shape == (10, 9)
+    embed(X[:10], GDR.but(n_neighbors=10))  # exactly enough: no warning
+
+
+@pytest.mark.parametrize("name", ["tsne", "gdr_umap"])
+def test_too_large_perplexity_is_refused(X, name):
+    recipe = preset(name).but(affinity="gaussian", distance="plain", perplexity=10)
+    with pytest.raises(ValueError, match=r"perplexity=10.0 must be less than .* 10"):
+        embed(X[:10], recipe)
+
+
+# stopping
+
+
+class InterruptedLayout:
+    """A layout in which Ctrl-C is pressed at the second call of ``run``."""
+
+    def __init__(self, layout):
+        self._layout = layout
+        self._calls = 0
+
+    def __getattr__(self, name):
+        return getattr(self._layout, name)
+
+    def run(self, until):
+        self._calls += 1
+        if self._calls == 2:
+            raise KeyboardInterrupt
+        self._layout.run(until)
+
+
+def test_keyboard_interrupt_keeps_the_points(X, monkeypatch):
+    make_layout = cpu.make_layout
+    monkeypatch.setattr(cpu, "make_layout", lambda *settings: InterruptedLayout(make_layout(*settings)))
+    with pytest.warns(UserWarning, match="interrupted at epoch 1 of 30"):
+        result = embed(X, GDR, seed=1)
+    assert result.interrupted and result.n_epochs == 1
+    monkeypatch.undo()
+    np.testing.assert_array_equal(result.embedding, embed_epochs(X, GDR, 1, seed=1))
+
+
+def embed_epochs(X, recipe, epochs, **settings):
+    """The points of a run after its first few epochs."""
+    progress = Progress(callback=lambda stage, fraction, embedding: stage == "layout")
+    layout = embed(X, recipe, progress=progress, **settings).layout
+    layout.run(epochs)
+    return layout.embedding()
+
+
+def test_real_control_c_returns_at_once(X):
+    timer = threading.Timer(0.5, _thread.interrupt_main)
+    timer.start()
+    begin = time.perf_counter()
+    with pytest.warns(UserWarning, match="interrupted at epoch .* of 16000000"):
+        result = embed(X, GDR.but(epochs=16_000_000, prune=False))
+    assert time.perf_counter() - begin < 10
+    assert result.interrupted and np.isfinite(result.embedding).all()
+
+
+def test_keyboard_interrupt_before_the_layout_propagates(X, monkeypatch):
+    def interrupted(*settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cpu, "affinity_graph", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        embed(X, GDR)
+
+
+def test_callback_sees_every_stage(X):
+    seen = []
+    result = embed(X, GDR, seed=1, progress=Progress(callback=lambda *arguments: seen.append(arguments)))
+    stages = list(dict.fromkeys(stage for stage, _, _ in seen))
+    assert stages == ["neighbors", "graph", "start", "layout"]
+    for stage in stages:
+        fractions = [fraction for name, fraction, _ in seen if name == stage]
+        assert fractions[0] == 0 and fractions[-1] == 1 and fractions == sorted(fractions)
+    assert all((embedding is None) == (stage != "layout") for stage, _, embedding in seen)
+    np.testing.assert_array_equal(seen[-1][2], result.embedding)
+
+
+def test_callback_stops_and_the_layout_goes_on_from_there(X, plain):
+    progress = Progress(callback=lambda stage, fraction, embedding: stage == "layout" and fraction > 0)
+    stopped = embed(X, GDR, seed=1, progress=progress)
+    assert stopped.interrupted and 0 < stopped.n_epochs < 30
+    stopped.layout.run(30)
+    np.testing.assert_array_equal(stopped.layout.embedding(), plain.embedding)
+
+
+def test_callback_stops_before_the_layout(X):
+    stopped = embed(X, GDR, seed=1, progress=Progress(callback=lambda stage, *_: stage == "neighbors"))
+    assert stopped.interrupted and stopped.n_epochs == 0
+    np.testing.assert_array_equal(stopped.embedding, embed(X, GDR.but(epochs=0), seed=1).embedding)
+
+
+def test_exception_in_the_callback_propagates(X):
+    def fail(stage, fraction, embedding):
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        embed(X, GDR, progress=Progress(callback=fail))
+
+
+# threads
+
+
+def test_count_threads():
+    cores = count_threads(-1)
+    assert cores == count_threads(None) >= 1
+    assert count_threads(np.int64(3)) == 3
+    assert count_threads(-2) == max(1, cores - 1)
+    if hasattr(os, "sched_getaffinity"):
+        assert cores == len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "error"), [(0, ValueError), (1.5, TypeError), ("2", TypeError), (True, TypeError)]
+)
+def test_count_threads_refuses(n_jobs, error):
+    with pytest.raises(error, match="n_jobs="):
+        count_threads(n_jobs)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64])
+def test_seed_out_of_range_is_refused(X, seed):
+    with pytest.raises(ValueError, match=f"seed={seed}"):
+        embed(X, GDR, seed=seed)
+
+
+def test_threads_are_refused_by_their_name(X):
+    with pytest.raises(ValueError, match="threads=0"):
+        embed(X, GDR, threads=0)
+
+
+def test_unknown_backend_is_refused(X):
+    with pytest.raises(ValueError, match="backend='abacus'"):
+        embed(X, GDR, backend="abacus")

@@ -1,0 +1,74 @@
+"""Progress: one bar over all stages, and a callback that can stop."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from actup.progress import STAGES, Progress
+
+
+def run_through(progress):
+    for stage in STAGES:
+        for fraction in (0.0, 0.5, 1.0):
+            progress.report(stage, fraction)
+
+
+def test_stages_fill_the_bar():
+    assert sum(STAGES.values()) == 100
+
+
+def test_silent_by_default(capfd):
+    with Progress() as progress:
+        run_through(progress)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_one_tqdm_bar_on_standard_error(capfd):
+    pytest.importorskip("tqdm")
+    with Progress(verbose=True) as progress:
+        run_through(progress)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "layout" in err and "100%" in err
+
+
+def test_lines_of_text_without_tqdm(capfd, monkeypatch):
+    for name in ("tqdm", "tqdm.auto"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with Progress(verbose=True) as progress:
+        run_through(progress)
+    out, err = capfd.readouterr()
+    assert out == ""
+    lines = err.splitlines()
+    percents = [int(line.split("%")[0].split()[-1]) for line in lines if "%" in line]
+    assert percents == sorted(percents)
+    assert percents[0] == 0 and percents[-1] == 100
+    for stage in STAGES:
+        assert any(stage in line for line in lines)
+
+
+@pytest.mark.parametrize("answer", [True, np.True_])
+def test_callback_stops_and_stays_stopped(answer):
+    answers = iter([None, False, answer, None])
+    progress = Progress(callback=lambda stage, fraction, embedding: next(answers))
+    stopped = []
+    for fraction in (0.0, 0.25, 0.5, 0.75):
+        progress.report("layout", fraction, lambda: np.zeros((3, 2)))
+        stopped.append(progress.stopped)
+    assert stopped == [False, False, True, True]
+
+
+def test_embedding_is_copied_only_for_a_callback():
+    def must_not_be_called():
+        raise AssertionError
+
+    Progress().report("layout", 0.5, must_not_be_called)
+    seen = []
+    Progress(callback=lambda *arguments: seen.append(arguments)).report("layout", 0.5, lambda: "points")
+    assert seen == [("layout", 0.5, "points")]
+
+
+def test_callback_must_be_callable():
+    with pytest.raises(TypeError, match="callback=3"):
+        Progress(callback=3)
