@@ -15,7 +15,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from actup.initialization import scale_start
 from data import load
 from report import save, summary, timed
 
@@ -23,6 +22,7 @@ import actup
 from actup import metrics
 from actup.backends import load_backend
 from actup.graph import Graph
+from actup.initialization import scale_start
 from actup.neighbors import nearest_neighbors
 from actup.recipe import Extent, preset
 

@@ -111,7 +111,7 @@ void bind_join(nb::module_& module) {
           "neighbors",
           [](const HeldIndex& held, int64_t k, int64_t probes, int64_t candidates, int threads) {
             return lists(held.index->points().rows().rows, k, [&](int32_t* ids, float* distances) {
-              held.index->neighbors(k, {probes, candidates}, threads, ids, distances);
+              join_neighbors(*held.index, k, {probes, candidates}, threads, ids, distances);
             });
           },
           nb::arg("k"), nb::arg("probes"), nb::arg("candidates"), nb::arg("threads"))
@@ -121,7 +121,7 @@ void bind_join(nb::module_& module) {
              int threads) {
             const TypedRows queries = typed_rows(rows);
             return lists(queries.rows, k, [&](int32_t* ids, float* distances) {
-              held.index->query(queries, k, {probes, candidates}, threads, ids, distances);
+              join_query(*held.index, queries, k, {probes, candidates}, threads, ids, distances);
             });
           },
           nb::arg("rows"), nb::arg("k"), nb::arg("probes"), nb::arg("candidates"), nb::arg("threads"));

@@ -86,7 +86,7 @@ class Calibrator {
   std::vector<int64_t> sample_positions(int64_t count, uint64_t seed) const {
     const int64_t points = index_.points().rows().rows;
     std::vector<int64_t> position_of(points);
-    for (int64_t position = 0; position < index_.packed().blocks() * kBlock; ++position) {
+    for (int64_t position = 0; position < index_.positions(); ++position) {
       if (index_.id_at(position) >= 0) position_of[index_.id_at(position)] = position;
     }
     std::vector<int64_t> sample = sample_rows(points, count, seed + 2);
@@ -176,7 +176,7 @@ class Calibrator {
     std::vector<int32_t> ids;
     for (const Scored& point : points) ids.push_back(index_.id_at(point.position));
     std::vector<float> squares(points.size());
-    index_.reranker().squares(row, ids.data(), static_cast<int64_t>(ids.size()), squares.data());
+    Reranker(index_.points()).squares(row, ids.data(), static_cast<int64_t>(ids.size()), squares.data());
     return squares;
   }
 
@@ -217,7 +217,7 @@ class Calibrator {
     std::vector<int32_t> counts(table_size());
     for (int64_t rank = 0; rank < last; ++rank) {
       if (!std::binary_search(found.begin(), found.end(), points[rank])) continue;
-      const int32_t probe = probe_rank[index_.cluster_of_block(points[rank].position / kBlock)];
+      const int32_t probe = probe_rank[index_.cluster_at(points[rank].position)];
       const auto row = std::upper_bound(probes_.begin(), probes_.end(), probe) - probes_.begin();
       const auto column =
           std::upper_bound(candidates_.begin(), candidates_.end(), rank) - candidates_.begin();

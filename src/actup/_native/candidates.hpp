@@ -11,8 +11,9 @@
 
 namespace actup {
 
-// The largest value that at least `wanted` of `count` values reach, 1 <= wanted <= count.
-inline int32_t nth_largest(const int32_t* values, int64_t count, int64_t wanted) {
+// A value that at least `wanted` of `count` values reach, 1 <= wanted <= count, and at most `slack` more than
+// that; if equal values leave none, the largest value that enough of them reach.
+inline int32_t nth_largest(const int32_t* values, int64_t count, int64_t wanted, int64_t slack) {
   int32_t lowest = values[0], highest = values[0];
   for (int64_t at = 0; at < count; ++at) {
     lowest = std::min(lowest, values[at]);
@@ -25,7 +26,7 @@ inline int32_t nth_largest(const int32_t* values, int64_t count, int64_t wanted)
     for (int64_t at = 0; at < count; ++at) found += values[at] >= middle;
     if (found >= wanted) {
       reached = middle;
-      if (found == wanted) break;
+      if (found <= wanted + slack) break;
     } else {
       missed = middle;
     }
@@ -33,16 +34,18 @@ inline int32_t nth_largest(const int32_t* values, int64_t count, int64_t wanted)
   return static_cast<int32_t>(reached);
 }
 
-// Keeps the `wanted` best of `count` (score, position) pairs, in their order; returns the score they reach.
-inline int32_t keep_best(int32_t* scores, int32_t* positions, int64_t count, int64_t wanted) {
-  const int32_t bound = nth_largest(scores, count, wanted);
+// Keeps the `wanted` best of `count` (score, position) pairs, or up to `slack` more of the best, in their
+// order. Returns how many, and sets the score that they reach.
+inline int64_t keep_best(int32_t* scores, int32_t* positions, int64_t count, int64_t wanted, int64_t slack,
+                         int32_t& bound) {
+  bound = nth_largest(scores, count, wanted, slack);
   int64_t better = 0, equal = 0;
   for (int64_t at = 0; at < count; ++at) {
     better += scores[at] > bound;
     equal += scores[at] == bound;
   }
   int32_t last_position = INT32_MAX;  // of those that equal the bound
-  if (better + equal > wanted) {
+  if (better + equal > wanted + slack) {
     std::vector<int32_t> tied;
     tied.reserve(equal);
     for (int64_t at = 0; at < count; ++at) {
@@ -58,7 +61,7 @@ inline int32_t keep_best(int32_t* scores, int32_t* positions, int64_t count, int
     positions[kept] = position;
     kept += score > bound || (score == bound && position <= last_position);
   }
-  return bound;
+  return kept;
 }
 
 // Candidate lists of several queries, and the thresholds that a scan compares with.
@@ -92,19 +95,20 @@ class CandidateLists {
     }
     counts_[query] = count;
     if (count <= capacity_) return false;
-    cut(query);
+    cut(query, wanted_ / 4);  // about right is faster
     return true;
   }
 
-  // Leaves the best ones, at most as many as wanted.
-  void cut(int64_t query) {
-    if (counts_[query] <= wanted_) return;
-    thresholds_[query] = keep_best(scores_.data() + query * stride_, positions_.data() + query * stride_,
-                                   counts_[query], wanted_);
-    counts_[query] = wanted_;
-  }
+  // Leaves the best ones, as many as wanted or fewer.
+  void cut(int64_t query) { cut(query, 0); }
 
  private:
+  void cut(int64_t query, int64_t slack) {
+    if (counts_[query] <= wanted_ + slack) return;
+    counts_[query] = keep_best(scores_.data() + query * stride_, positions_.data() + query * stride_,
+                               counts_[query], wanted_, slack, thresholds_[query]);
+  }
+
   int64_t wanted_ = 0, capacity_ = 0, stride_ = 0;
   std::vector<int32_t> scores_, positions_;
   std::vector<int64_t> counts_;

@@ -41,12 +41,12 @@ class Projection {
     parallel_ranges(sample.size(), 64, threads, [&](int64_t begin, int64_t end) {
       for (int64_t at = begin; at < end; ++at) rows.read(sample[at], values.data() + at * stride);
     });
-    center(values, sample.size(), stride, threads);
+    const int64_t count = center(values, static_cast<int64_t>(sample.size()), stride);
     columns_ = std::min(widest, width_);
     vectors_ = Buffer<float>(columns_ * width_);
     if (2 * columns_ < width_ || (!columns && width_ > kFewColumns)) {
-      find_components(values, sample.size(), stride, seed, threads);
-      if (!columns) drop_columns(values, sample.size(), stride, threads);
+      find_components(values, count, stride, seed, threads);
+      if (!columns) drop_columns(values, count, stride, threads);
     } else {
       columns_ = width_;
       vectors_ = Buffer<float>(columns_ * width_);
@@ -54,7 +54,7 @@ class Projection {
       for (int64_t at = 0; at < width_; ++at) vectors_[at * width_ + at] = 1;
     }
     fold_rotation(seed);
-    largest_ = largest_projected(values, sample.size(), stride, threads);
+    largest_ = largest_projected(values, count, stride, threads);
   }
 
   int64_t columns() const { return columns_; }
@@ -77,23 +77,47 @@ class Projection {
  private:
   static constexpr int64_t kFewColumns = 48, kMostColumns = 128, kColumnStep = 8;
   static constexpr double kKeptVariance = 0.85;
+  static constexpr double kOutlier = 5;  // in units of the median distance from the mean
   static constexpr int kIterations = 3;
 
   int64_t sample_size() const { return std::clamp<int64_t>((int64_t{1} << 22) / width_, 1024, 4096); }
 
-  void center(Buffer<float>& values, int64_t count, int64_t stride, int threads) {
+  // Subtracts the mean from the sampled rows, without those far from all others, which would draw the mean,
+  // the components and the scale to them. Returns how many rows are left.
+  int64_t center(Buffer<float>& values, int64_t count, int64_t stride) {
     mean_.assign(stride, 0);
+    for (int64_t before = 0; before != count;) {
+      before = count;
+      shift_to_mean(values, count, stride);
+      std::vector<double> squares(count);
+      for (int64_t row = 0; row < count; ++row) {
+        const float* const from = values.data() + row * stride;
+        squares[row] = std::max(0.0, dot(from, from));
+      }
+      std::vector<double> sorted(squares);
+      std::nth_element(sorted.begin(), sorted.begin() + count / 2, sorted.end());
+      const double bound = kOutlier * kOutlier * sorted[count / 2];
+      count = 0;
+      for (int64_t row = 0; row < before; ++row) {
+        if (squares[row] > bound && bound > 0) continue;
+        std::copy_n(values.data() + row * stride, stride, values.data() + count++ * stride);
+      }
+    }
+    return count;
+  }
+
+  void shift_to_mean(Buffer<float>& values, int64_t count, int64_t stride) {
     std::vector<double> sums(stride);
     for (int64_t row = 0; row < count; ++row) {
       for (int64_t column = 0; column < stride; ++column) sums[column] += values[row * stride + column];
     }
-    for (int64_t column = 0; column < stride; ++column)
-      mean_[column] = static_cast<float>(sums[column] / count);
-    parallel_ranges(count, 64, threads, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        for (int64_t column = 0; column < stride; ++column) values[row * stride + column] -= mean_[column];
+    for (double& sum : sums) sum /= static_cast<double>(count);
+    for (int64_t row = 0; row < count; ++row) {
+      for (int64_t column = 0; column < stride; ++column) {
+        values[row * stride + column] -= static_cast<float>(sums[column]);
       }
-    });
+    }
+    for (int64_t column = 0; column < stride; ++column) mean_[column] += static_cast<float>(sums[column]);
   }
 
   // Repeats V <- orthonormal(Sᵀ S V).
