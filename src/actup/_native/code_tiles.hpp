@@ -21,13 +21,14 @@ constexpr int64_t kBlock = 16;
 constexpr int kGroup = 4;
 
 // An instruction set has: its vector of int32 sums, kLanes of them; kLimit, the largest code it can take;
-// the tile's size in queries and vectors; load of kLanes points' codes, broadcast of a query's four codes,
-// add of two groups of products, and mask of the lanes that reach a threshold.
+// the tile's size in queries and vectors, which should fill the registers; load of kLanes points' codes,
+// broadcast of a query's four codes, add of kGroups groups of products (1 or 2), and mask of the lanes that
+// reach a threshold.
 
 // Any processor.
 struct PlainCodes {
   typedef int32_t Vector __attribute__((vector_size(16)));
-  static constexpr int kLanes = 4, kLimit = 127, kQueries = 4, kVectors = 2;
+  static constexpr int kLanes = 4, kLimit = 127, kQueries = 4, kVectors = 2, kGroups = 1;
 
   struct Bytes {
     uint8_t bytes[16];
@@ -38,12 +39,10 @@ struct PlainCodes {
     return bytes;
   }
   static const int8_t* broadcast(const int8_t* from) { return from; }
-  static Vector add(Vector sums, const Bytes& x0, const int8_t* y0, const Bytes& x1, const int8_t* y1) {
+  static Vector add(Vector sums, const Bytes* x, const int8_t* const* y) {
     for (int lane = 0; lane < kLanes; ++lane) {
       int32_t total = 0;
-      for (int code = 0; code < kGroup; ++code) {
-        total += x0.bytes[lane * kGroup + code] * y0[code] + x1.bytes[lane * kGroup + code] * y1[code];
-      }
+      for (int code = 0; code < kGroup; ++code) total += x->bytes[lane * kGroup + code] * y[0][code];
       sums[lane] += total;
     }
     return sums;
@@ -65,7 +64,7 @@ struct PlainCodes {
 // vpmaddubsw adds neighbouring products in 16 bits: codes of 7 bits leave room for two groups.
 struct Sse {
   using Vector = __m128i;
-  static constexpr int kLanes = 4, kLimit = 63, kQueries = 3, kVectors = 2;
+  static constexpr int kLanes = 4, kLimit = 63, kQueries = 3, kVectors = 2, kGroups = 2;
 
   static Vector load(const uint8_t* from) { return _mm_loadu_si128(reinterpret_cast<const Vector*>(from)); }
   static Vector broadcast(const int8_t* from) {
@@ -73,8 +72,8 @@ struct Sse {
     std::memcpy(&four, from, sizeof four);
     return _mm_set1_epi32(four);
   }
-  static Vector add(Vector sums, Vector x0, Vector y0, Vector x1, Vector y1) {
-    const Vector products = _mm_add_epi16(_mm_maddubs_epi16(x0, y0), _mm_maddubs_epi16(x1, y1));
+  static Vector add(Vector sums, const Vector* x, const Vector* y) {
+    const Vector products = _mm_add_epi16(_mm_maddubs_epi16(x[0], y[0]), _mm_maddubs_epi16(x[1], y[1]));
     return _mm_add_epi32(sums, _mm_madd_epi16(products, _mm_set1_epi16(1)));
   }
   static Vector load_sums(const int32_t* from) {
@@ -90,7 +89,7 @@ struct Sse {
 #if defined(__AVX2__)
 struct Avx2 {
   using Vector = __m256i;
-  static constexpr int kLanes = 8, kLimit = 63, kQueries = 4, kVectors = 2;
+  static constexpr int kLanes = 8, kLimit = 63, kQueries = 3, kVectors = 2, kGroups = 2;
 
   static Vector load(const uint8_t* from) {
     return _mm256_loadu_si256(reinterpret_cast<const Vector*>(from));
@@ -100,8 +99,9 @@ struct Avx2 {
     std::memcpy(&four, from, sizeof four);
     return _mm256_set1_epi32(four);
   }
-  static Vector add(Vector sums, Vector x0, Vector y0, Vector x1, Vector y1) {
-    const Vector products = _mm256_add_epi16(_mm256_maddubs_epi16(x0, y0), _mm256_maddubs_epi16(x1, y1));
+  static Vector add(Vector sums, const Vector* x, const Vector* y) {
+    const Vector products =
+        _mm256_add_epi16(_mm256_maddubs_epi16(x[0], y[0]), _mm256_maddubs_epi16(x[1], y[1]));
     return _mm256_add_epi32(sums, _mm256_madd_epi16(products, _mm256_set1_epi16(1)));
   }
   static Vector load_sums(const int32_t* from) {
@@ -117,7 +117,7 @@ struct Avx2 {
 #if defined(__AVX512BW__)
 struct Avx512 {
   using Vector = __m512i;
-  static constexpr int kLanes = 16, kLimit = 63, kQueries = 4, kVectors = 4;
+  static constexpr int kLanes = 16, kLimit = 63, kQueries = 4, kVectors = 4, kGroups = 2;
 
   static Vector load(const uint8_t* from) { return _mm512_loadu_si512(from); }
   static Vector broadcast(const int8_t* from) {
@@ -125,8 +125,9 @@ struct Avx512 {
     std::memcpy(&four, from, sizeof four);
     return _mm512_set1_epi32(four);
   }
-  static Vector add(Vector sums, Vector x0, Vector y0, Vector x1, Vector y1) {
-    const Vector products = _mm512_add_epi16(_mm512_maddubs_epi16(x0, y0), _mm512_maddubs_epi16(x1, y1));
+  static Vector add(Vector sums, const Vector* x, const Vector* y) {
+    const Vector products =
+        _mm512_add_epi16(_mm512_maddubs_epi16(x[0], y[0]), _mm512_maddubs_epi16(x[1], y[1]));
     return _mm512_add_epi32(sums, _mm512_madd_epi16(products, _mm512_set1_epi16(1)));
   }
   static Vector load_sums(const int32_t* from) { return _mm512_loadu_si512(from); }
@@ -139,11 +140,10 @@ struct Avx512 {
 // Products of bytes straight into int32 sums. Assembly, because some compilers copy a register for each
 // intrinsic, and because this module is compiled for processors without the instruction as well.
 struct Avx512Vnni : Avx512 {
-  static constexpr int kLimit = 127, kQueries = 6;
+  static constexpr int kLimit = 127, kQueries = 6, kGroups = 1;
 
-  static Vector add(Vector sums, Vector x0, Vector y0, Vector x1, Vector y1) {
-    asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(x0), "v"(y0));
-    asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(x1), "v"(y1));
+  static Vector add(Vector sums, const Vector* x, const Vector* y) {
+    asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(*x), "v"(*y));
     return sums;
   }
 };
@@ -182,32 +182,35 @@ inline void scan_tile(const CodeBlocks& blocks, int64_t first, const int8_t* con
                       const int32_t* thresholds, const Visit& visit) {
   using Vector = typename Set::Vector;
   constexpr int64_t line = kBlock * kGroup;
+  // A tile lies within one block, or its vectors are whole blocks.
+  static_assert(Set::kLanes == kBlock || (Set::kVectors * Set::kLanes <= kBlock));
+  const auto start = static_cast<uint64_t>(first);
+  const uint8_t* const codes =
+      blocks.codes + start / kBlock * static_cast<uint64_t>(blocks.groups) * line + start % kBlock * kGroup;
+  const int64_t stride = Set::kLanes == kBlock ? blocks.groups * line : Set::kLanes * kGroup;
   Vector sums[Queries][Vectors];
-  const uint8_t* codes[Vectors];
-#pragma GCC unroll 8
-  for (int v = 0; v < Vectors; ++v) {
-    const int64_t point = first + v * Set::kLanes;
-    codes[v] = blocks.codes + point / kBlock * blocks.groups * line + point % kBlock * kGroup;
-    const Vector bias = Set::load_sums(blocks.biases + point);
-#pragma GCC unroll 8
-    for (int q = 0; q < Queries; ++q) sums[q][v] = bias;
-  }
   const int8_t* rows[Queries];
 #pragma GCC unroll 8
-  for (int q = 0; q < Queries; ++q) rows[q] = queries[q];
-  for (int64_t group = 0; group < blocks.groups; group += 2) {
-    decltype(Set::load(nullptr)) x0[Vectors], x1[Vectors];
+  for (int q = 0; q < Queries; ++q) {
+    rows[q] = queries[q];
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) sums[q][v] = Set::load_sums(blocks.biases + start + v * Set::kLanes);
+  }
+  constexpr int step = Set::kGroups;
+  for (int64_t group = 0; group < blocks.groups; group += step) {
+    decltype(Set::load(nullptr)) x[Vectors][step];
 #pragma GCC unroll 8
     for (int v = 0; v < Vectors; ++v) {
-      x0[v] = Set::load(codes[v] + group * line);
-      x1[v] = Set::load(codes[v] + (group + 1) * line);
+#pragma GCC unroll 2
+      for (int s = 0; s < step; ++s) x[v][s] = Set::load(codes + v * stride + (group + s) * line);
     }
 #pragma GCC unroll 8
     for (int q = 0; q < Queries; ++q) {
-      const auto y0 = Set::broadcast(rows[q] + group * kGroup);
-      const auto y1 = Set::broadcast(rows[q] + (group + 1) * kGroup);
+      decltype(Set::broadcast(nullptr)) y[step];
+#pragma GCC unroll 2
+      for (int s = 0; s < step; ++s) y[s] = Set::broadcast(rows[q] + (group + s) * kGroup);
 #pragma GCC unroll 8
-      for (int v = 0; v < Vectors; ++v) sums[q][v] = Set::add(sums[q][v], x0[v], y0, x1[v], y1);
+      for (int v = 0; v < Vectors; ++v) sums[q][v] = Set::add(sums[q][v], x[v], y);
     }
   }
 #pragma GCC unroll 8

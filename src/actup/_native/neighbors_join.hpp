@@ -160,6 +160,7 @@ class ChunkSearch {
              ++cursor) {
           ids_[cursor] = index_.id_at(positions[cursor]);
         }
+        if (cursor == begin) continue;
         reranker_.squares(values_.data() + query * wide, ids_.data() + begin, cursor - begin,
                           squares_.data() + begin);
         cursors_[query] = cursor;

@@ -44,7 +44,7 @@ class Projection {
     const int64_t count = center(values, static_cast<int64_t>(sample.size()), stride);
     columns_ = std::min(widest, width_);
     vectors_ = Buffer<float>(columns_ * width_);
-    if (2 * columns_ < width_ || (!columns && width_ > kFewColumns)) {
+    if (2 * columns_ < width_ || (!columns && width_ > kMostColumns)) {
       find_components(values, count, stride, seed, threads);
       if (!columns) drop_columns(values, count, stride, threads);
     } else {
@@ -76,7 +76,7 @@ class Projection {
 
  private:
   static constexpr int64_t kFewColumns = 48, kMostColumns = 128, kColumnStep = 8;
-  static constexpr double kKeptVariance = 0.85;
+  static constexpr double kKeptVariance = 0.91;
   static constexpr double kOutlier = 5;  // in units of the median distance from the mean
   static constexpr int kIterations = 3;
 
