@@ -93,14 +93,16 @@ class ChunkSearch {
   }
 
   // `probes` of the best clusters, or a few more; among equal ones those of the smallest numbers.
-  void choose_clusters(const int32_t* scores, int64_t probes, std::vector<int32_t>& out) const {
-    const int64_t clusters = index_.clusters().count(), slack = probes / 16;
-    const int32_t bound = nth_largest(scores, clusters, probes, slack);
-    out.resize(clusters);
+  void choose_clusters(const int32_t* scores, int64_t probes, std::vector<int32_t>& out) {
+    collect_clusters(scores, probes, out);
+    const auto collected = static_cast<int64_t>(out.size()), slack = probes / 16;
+    collected_scores_.resize(collected);
+    for (int64_t at = 0; at < collected; ++at) collected_scores_[at] = scores[out[at]];
+    const int32_t bound = nth_largest(collected_scores_.data(), collected, probes, slack);
     int64_t chosen = 0;
-    for (int64_t cluster = 0; cluster < clusters; ++cluster) {
-      out[chosen] = static_cast<int32_t>(cluster);
-      chosen += scores[cluster] >= bound;
+    for (int64_t at = 0; at < collected; ++at) {
+      out[chosen] = out[at];
+      chosen += collected_scores_[at] >= bound;
     }
     out.resize(chosen);
     for (int64_t at = chosen; at-- > 0 && chosen > probes + slack;) {
@@ -108,6 +110,30 @@ class ChunkSearch {
       out.erase(out.begin() + at);
       --chosen;
     }
+  }
+
+  // A few times `probes` clusters that the best are among: those that reach what the best of as many blocks
+  // of scores reach.
+  void collect_clusters(const int32_t* scores, int64_t probes, std::vector<int32_t>& out) {
+    const int64_t clusters = index_.clusters().count(), blocks = index_.center_stride() / kBlock;
+    out.resize(clusters);
+    if (probes >= blocks) return std::iota(out.begin(), out.end(), 0);
+    maxima_.resize(blocks);
+    for (int64_t block = 0; block < blocks; ++block) {
+      int32_t largest = scores[block * kBlock];
+      for (int64_t at = 1; at < kBlock; ++at) largest = std::max(largest, scores[block * kBlock + at]);
+      maxima_[block] = largest;
+    }
+    const int32_t bound = nth_largest(maxima_.data(), blocks, probes, probes / 4);
+    int64_t collected = 0;
+    for (int64_t block = 0; block < blocks; ++block) {
+      if (maxima_[block] < bound) continue;
+      for (int64_t cluster = block * kBlock; cluster < std::min(clusters, (block + 1) * kBlock); ++cluster) {
+        out[collected] = static_cast<int32_t>(cluster);
+        collected += scores[cluster] >= bound;
+      }
+    }
+    out.resize(collected);
   }
 
   // Whether clusters hold fewer than k points besides the query, though others could be probed.
@@ -186,7 +212,7 @@ class ChunkSearch {
   std::vector<JoinQuery> queries_;
   std::vector<int8_t> codes_;
   std::vector<const int8_t*> rows_, probing_rows_;
-  std::vector<int32_t> center_scores_, thresholds_;
+  std::vector<int32_t> center_scores_, collected_scores_, maxima_, thresholds_;
   std::vector<std::vector<int32_t>> chosen_;  // clusters by query,
   std::vector<int32_t> probing_;              // and queries by cluster,
   std::vector<int64_t> begins_;               // which begin here
