@@ -1,10 +1,10 @@
-"""Tests of the affinity graph of the CPU backend, against plain NumPy in float64."""
+"""Tests of the affinity graph: all backends against plain NumPy in float64, the compiled one in detail."""
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from actup.backends import cpu
+from actup.backends import backends, cpu, load_backend
 from actup.graph import Neighbors
 from actup.neighbors import nearest_neighbors
 from actup.recipe import Recipe
@@ -104,8 +104,9 @@ def assert_valid(graph, n):
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: f"{r.affinity}-{r.distance}-{r.symmetrization}")
-def test_equals_a_dense_computation(digits, recipe):
-    graph = cpu.affinity_graph(digits, recipe, 2)
+@pytest.mark.parametrize("backend", backends())
+def test_equals_a_dense_computation(digits, recipe, backend):
+    graph = load_backend(backend).affinity_graph(digits, recipe, 2)
     assert_valid(graph, len(digits))
     p = dense(digits.indices, expected_rows(digits.distances, recipe))
     wanted = p + p.T - p * p.T if recipe.symmetrization == "umap" else (p + p.T) / 2
@@ -213,7 +214,7 @@ def test_zero_distances_are_skipped_by_rho():
     assert (np.diff(rows[0, 2:]) < 0).all() and rows[0, -1] > 0
 
 
-@pytest.mark.parametrize("scale", [1e-12, 1e12])
+@pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e12, 1e30])
 @pytest.mark.parametrize("recipe", [UMAP, PLAIN, GAUSSIAN], ids=lambda r: f"{r.affinity}-{r.distance}")
 def test_scale_of_the_distances_does_not_matter(digits, recipe, scale):
     scaled = Neighbors(digits.indices, digits.distances * np.float32(scale))

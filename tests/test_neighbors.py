@@ -7,8 +7,8 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 from sklearn.metrics import pairwise_distances
 
-from actup.backends import cpu
-from actup.neighbors import nearest_neighbors, thread_count
+from actup.backends import backends, cpu, load_backend
+from actup.neighbors import nearest_neighbors
 
 COMPILED = ["euclidean", "manhattan", "chebyshev", "cosine", "correlation"]
 SCIPY_NAME = {"manhattan": "cityblock"}
@@ -48,6 +48,13 @@ def test_equals_brute_force(blobs, metric, k):
     found = nearest_neighbors(blobs, k, metric=metric)
     assert found.indices.dtype == np.int32 and found.distances.dtype == np.float32
     assert found.engine == "exact" and found.recall == 1
+    assert_nearest(found.indices, found.distances, others_only(all_distances(blobs, blobs, metric)))
+
+
+@pytest.mark.parametrize("backend", backends())
+@pytest.mark.parametrize("metric", COMPILED)
+def test_every_backend_equals_brute_force(blobs, metric, backend):
+    found = load_backend(backend).nearest_neighbors(blobs, 15, metric, 2)
     assert_nearest(found.indices, found.distances, others_only(all_distances(blobs, blobs, metric)))
 
 
@@ -245,8 +252,5 @@ def test_refusals_name_the_trouble():
         nearest_neighbors(np.ones((3, 2)), 1, metric="nonsense")
     with pytest.raises(ValueError, match="n_jobs=0"):
         nearest_neighbors(np.ones((3, 2)), 1, n_jobs=0)
-
-
-def test_thread_count():
-    assert thread_count(3) == 3 and thread_count(None) == 1
-    assert thread_count(-1) >= 1 and thread_count(-1000) == 1
+    with pytest.raises(ValueError, match="metric='nonsense' is not one of 'euclidean', 'manhattan'"):
+        cpu.nearest_neighbors(np.ones((3, 2), np.float32), 1, "nonsense", 1)

@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from actup.pipeline import POINTS, Embedding, Given, count_threads, descend, prepare, steps
+from actup.pipeline import POINTS, Embedding, Given, descend, prepare, steps
 from actup.progress import Progress
 from actup.recipe import Recipe
+from actup.threads import count_threads
 
 Start = str | np.ndarray | None
 RandomState = int | np.random.RandomState | np.random.Generator | None
@@ -22,7 +23,7 @@ RandomState = int | np.random.RandomState | np.random.Generator | None
 class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Fits a recipe to data. An estimator says with ``_recipe`` what to run.
 
-    It also has the parameters ``init``, ``random_state``, ``n_jobs``, ``verbose``, ``callback`` and ``backend``.
+    It also has the parameters ``init``, ``random_state``, ``n_jobs``, ``verbose``, ``callback``, ``backend``.
     """
 
     def _recipe(self) -> Recipe:

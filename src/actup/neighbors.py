@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numbers
-import os
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from actup.graph import Neighbors
+from actup.threads import count_threads
 
 # Other names of the compiled metrics, as SciPy and scikit-learn know them.
 _SYNONYMS = {
@@ -58,7 +58,7 @@ def nearest_neighbors(
     random_state : int, default 0
         Seed of the approximate search. The same seed gives the same result at any number of threads.
     n_jobs : int, default -1
-        The number of threads; -1 stands for all processors, -2 for all but one. None is 1.
+        How many threads work; None and -1: one per core that this process may use.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def nearest_neighbors(
     Rows without a direction (all zero under ``"cosine"``, constant under ``"correlation"``) are at distance 0
     from each other and at distance 1 from every other row.
     """
-    threads = thread_count(n_jobs)
+    threads = count_threads(n_jobs)
     name = _SYNONYMS.get(metric, metric) if isinstance(metric, str) else metric
     search = _Search(algorithm, recall, random_state)
     if name == "precomputed":
@@ -91,7 +91,7 @@ def nearest_neighbors(
         if search.approximates(name, X.shape):
             neighbors = join.JoinSearch(X, name, search.seed, threads).neighbors(k, search.recall)
         else:
-            neighbors = cpu.nearest_neighbors(X.astype(np.float32, copy=False), k, name, threads)
+            neighbors = cpu.exact_neighbors(X.astype(np.float32, copy=False), k, name, threads)
     else:
         search.refuse_approximate(name)
         neighbors = _from_pairwise(_as_rows(X, None), n_neighbors, name, threads)
@@ -129,7 +129,7 @@ class NeighborIndex:
     ):
         from actup.backends import cpu, join
 
-        self._threads = thread_count(n_jobs)
+        self._threads = count_threads(n_jobs)
         self._metric = _SYNONYMS.get(metric, metric)
         if self._metric not in cpu.metrics():
             raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, cpu.metrics()))}")
@@ -202,18 +202,6 @@ class _Search:
             )
 
 
-def thread_count(n_jobs: int | None) -> int:
-    """The number of threads that ``n_jobs`` asks for, as joblib counts them."""
-    if n_jobs is None:
-        return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
-        raise ValueError(f"n_jobs={n_jobs!r} must be a positive number of threads, or -1 for all processors")
-    if n_jobs > 0:
-        return int(n_jobs)
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, processors + 1 + int(n_jobs))
-
-
 def _as_rows(X, dtype, name: str = "X") -> np.ndarray:
     """``X`` as a finite, C-contiguous matrix; a copy only where it has to be one."""
     from sklearn.utils import check_array
@@ -251,7 +239,8 @@ def _from_pairwise(X: np.ndarray, n_neighbors: int, metric: str | Callable, thre
     k = _checked(n_neighbors, len(X))
     if metric in PAIRWISE_BOOLEAN_FUNCTIONS:
         X = X.astype(bool)
-    return _collect(pairwise_distances_chunked(X, metric=metric, n_jobs=threads), len(X), k)
+    blocks = pairwise_distances_chunked(X, metric=metric, n_jobs=threads, working_memory=128)  # MiB
+    return _collect(blocks, len(X), k)
 
 
 def _from_distances(X, n_neighbors: int) -> Neighbors:

@@ -5,13 +5,11 @@ X ──> neighbors ──> graph ──> start ──> layout ──> embedding
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 
 import numpy as np
 from sklearn.utils import check_array
@@ -19,8 +17,10 @@ from sklearn.utils import check_array
 from actup.backends import Layout, load_backend
 from actup.graph import Graph, Neighbors
 from actup.initialization import make_start
+from actup.presets import preset
 from actup.progress import Progress
-from actup.recipe import Affinity, Recipe, preset
+from actup.recipe import Affinity, Recipe
+from actup.threads import count_threads
 
 # What every stage may take for granted about X; the arguments of scikit-learn's validation.
 POINTS = {"dtype": np.float32, "order": "C", "ensure_all_finite": True}
@@ -323,23 +323,3 @@ def _check_graph(graph: Graph, n_samples: int) -> Graph:
     if not np.isfinite(graph.weights).all():
         raise ValueError("graph has weights that are infinite or NaN")
     return graph
-
-
-def count_threads(n_jobs: int | None, name: str = "n_jobs") -> int:
-    """How many threads a number means: None and -1 are one per usable core, -2 one fewer, and so on."""
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral)):
-        raise TypeError(f"{name}={n_jobs!r} must be an integer or None")
-    if n_jobs == 0:
-        raise ValueError(f"{name}=0 has no meaning: use -1 for all cores, or a positive number of threads")
-    if n_jobs is not None and n_jobs > 0:
-        return int(n_jobs)
-    return max(1, _usable_cores() + 1 + (-1 if n_jobs is None else int(n_jobs)))
-
-
-def _usable_cores() -> int:
-    """The cores this process may run on, which inside a container can be fewer than the machine has."""
-    if hasattr(os, "process_cpu_count"):  # Python 3.13
-        return os.process_cpu_count() or 1
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -45,9 +45,9 @@ class ExponentRow {
  public:
   explicit ExponentRow(int64_t size)
       : size_(size),
-        vectors_((size + kWidth - 1) / kWidth),
-        values_(vectors_ * kWidth),
-        present_(vectors_ * kWidth) {
+        vectors_((size + kDoubles - 1) / kDoubles),
+        values_(vectors_ * kDoubles),
+        present_(vectors_ * kDoubles) {
     std::fill_n(present_.begin(), size, 1.0);
   }
 
@@ -55,38 +55,36 @@ class ExponentRow {
 
   // Sums of exp(-factor x) and of x exp(-factor x).
   GaussianSums sums(double factor) const {
-    double8 weights = {}, products = {};
+    doubles weights = {}, products = {};
     for (int64_t v = 0; v < vectors_; ++v) {
-      const double8 weight = exponentials(v, factor);
+      const doubles weight = exponentials(v, factor);
       weights += weight;
-      products += weight * load8(&values_[v * kWidth]);
+      products += weight * load_doubles(&values_[v * kDoubles]);
     }
     return {sum(weights), sum(products)};
   }
 
   double sum_of_weights(double factor) const {
-    double8 weights = {};
+    doubles weights = {};
     for (int64_t v = 0; v < vectors_; ++v) weights += exponentials(v, factor);
     return sum(weights);
   }
 
-  // Writes scale * exp(-factor x) for the whole row; what is too small for a normal float becomes zero.
+  // Writes scale * exp(-factor x) for the whole row.
   void write(double factor, double scale, float* out) const {
     for (int64_t v = 0; v < vectors_; ++v) {
-      const double8 weights = exponentials(v, factor) * scale;
-      const int64_t count = std::min<int64_t>(kWidth, size_ - v * kWidth);
+      const doubles weights = exponentials(v, factor) * scale;
+      const int64_t count = std::min<int64_t>(kDoubles, size_ - v * kDoubles);
       for (int64_t lane = 0; lane < count; ++lane) {
-        const float weight = static_cast<float>(weights[lane]);
-        out[v * kWidth + lane] = weight < std::numeric_limits<float>::min() ? 0.0f : weight;
+        out[v * kDoubles + lane] = static_cast<float>(weights[lane]);
       }
     }
   }
 
  private:
-  static constexpr int64_t kWidth = 8;
-
-  double8 exponentials(int64_t v, double factor) const {
-    return exponential(load8(&values_[v * kWidth]) * -factor) * load8(&present_[v * kWidth]);
+  doubles exponentials(int64_t v, double factor) const {
+    return exponential(load_doubles(&values_[v * kDoubles]) * -factor) *
+           load_doubles(&present_[v * kDoubles]);
   }
 
   int64_t size_;
@@ -112,10 +110,10 @@ inline void umap_row(const float* distances, int64_t k, Distance kind, double me
   }
   const double subtracted = kind == Distance::pseudo ? rho : 0;
   for (int64_t at = 0; at < k; ++at) row[at] = umap_exponent(distances[at], subtracted);
-  const double found = umap_sigma(std::log2(static_cast<double>(k + 1)),
-                                  [&](double sigma) { return row.sum_of_weights(1 / sigma); });
   const double mean = rho > 0 ? sum_of(distances, k) / static_cast<double>(k + 1) : mean_of_all;
-  row.write(1 / std::max(found, umap_sigma_floor(mean)), 1, out);
+  const double sigma = umap_sigma(std::log2(static_cast<double>(k + 1)), umap_sigma_floor(mean),
+                                  [&](double sigma) { return row.sum_of_weights(1 / sigma); });
+  row.write(1 / sigma, 1, out);
 }
 
 // t-SNE's p(j|i) of one row; uniform where the perplexity is out of reach.

@@ -32,22 +32,24 @@ struct Bisection {
 // With plain distances, rho is taken as zero here.
 inline double umap_exponent(double distance, double rho) { return distance > rho ? distance - rho : 0; }
 
-// The sigma at which row_sum(sigma), the row's sum of p, is `target`; growing sigma makes the sum grow. The
-// same steps as umap-learn takes, so that the same neighbours give the same weights.
-template <class RowSum>
-inline double umap_sigma(double target, const RowSum& row_sum) {
-  Bisection sigma{.at = 1};
-  for (int step = 0; step < 64; ++step) {
-    const double excess = row_sum(sigma.at) - target;
-    if (-1e-5 < excess && excess < 1e-5) break;
-    excess > 0 ? sigma.lower() : sigma.raise();
-  }
-  return sigma.at;
-}
-
 // umap-learn's floor: sigma is at least this share of the mean distance (of the row, or of all rows where rho
 // is zero), or one very near neighbour would be the only one.
 inline double umap_sigma_floor(double mean_distance) { return 1e-3 * mean_distance; }
+
+// The sigma, at least `floor`, at which row_sum(sigma), the row's sum of p, is `target`; growing sigma makes
+// the sum grow. The same steps as umap-learn takes, so that the same neighbours give the same weights, but
+// more of them where distances are so large or small that its 64 do not get there.
+template <class RowSum>
+inline double umap_sigma(double target, double floor, const RowSum& row_sum) {
+  Bisection sigma{.at = 1};
+  for (int step = 0; step < 256; ++step) {
+    const double excess = row_sum(sigma.at) - target;
+    if (-1e-5 < excess && excess < 1e-5) break;
+    excess > 0 ? sigma.lower() : sigma.raise();
+    if (sigma.bounded && sigma.high <= floor) break;
+  }
+  return sigma.at > floor ? sigma.at : floor;
+}
 
 // t-SNE: p(j|i) = exp(-beta x_j)/sum, x_j = d_j² less the smallest d² of the row, beta = 1/(2 sigma²).
 struct GaussianSums {

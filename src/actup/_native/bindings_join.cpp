@@ -1,6 +1,4 @@
 // The Python face of the approximate neighbour search: converts arguments, releases the interpreter lock.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
 
 #include <memory>
@@ -8,12 +6,11 @@
 #include <tuple>
 #include <vector>
 
+#include "bindings.hpp"
 #include "calibration.hpp"
 #include "neighbors_join.hpp"
 
-namespace nb = nanobind;
-using namespace actup;
-
+namespace actup {
 namespace {
 
 using Array = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -32,23 +29,11 @@ TypedRows typed_rows(const Array& array) {
           static_cast<int64_t>(array.shape(1))};
 }
 
-template <class T>
-using Matrix = nb::ndarray<nb::numpy, T>;
-
-template <class T>
-Matrix<T> new_array(std::initializer_list<size_t> shape) {
-  size_t size = 1;
-  for (size_t extent : shape) size *= extent;
-  T* const data = new T[size];
-  return Matrix<T>(data, shape,
-                   nb::capsule(data, [](void* memory) noexcept { delete[] static_cast<T*>(memory); }));
-}
-
-template <class T>
-Matrix<T> copied(const std::vector<T>& values, std::initializer_list<size_t> shape) {
-  Matrix<T> array = new_array<T>(shape);
-  std::copy(values.begin(), values.end(), array.data());
-  return array;
+template <class T, class... Shape>
+auto copied(const std::vector<T>& values, Shape... shape) {
+  auto data = std::make_unique_for_overwrite<T[]>(values.size());
+  std::copy(values.begin(), values.end(), data.get());
+  return to_numpy(std::move(data), shape...);
 }
 
 // An index and the rows it reads.
@@ -59,14 +44,13 @@ struct HeldIndex {
 
 template <class Search>
 auto lists(int64_t rows, int64_t k, const Search& search) {
-  const auto shape = {static_cast<size_t>(rows), static_cast<size_t>(k)};
-  auto ids = new_array<int32_t>(shape);
-  auto distances = new_array<float>(shape);
+  auto ids = std::make_unique_for_overwrite<int32_t[]>(rows * k);
+  auto distances = std::make_unique_for_overwrite<float[]>(rows * k);
   {
     nb::gil_scoped_release release;
-    search(ids.data(), distances.data());
+    search(ids.get(), distances.get());
   }
-  return std::tuple(ids, distances);
+  return std::tuple(to_numpy(std::move(ids), rows, k), to_numpy(std::move(distances), rows, k));
 }
 
 auto calibrate(const HeldIndex& held, int64_t k, int64_t sampled, uint64_t seed, int threads) {
@@ -76,9 +60,9 @@ auto calibrate(const HeldIndex& held, int64_t k, int64_t sampled, uint64_t seed,
     result = Calibrator(*held.index, k).run(sampled, seed, threads);
   }
   const size_t probes = result.probes.size(), candidates = result.candidates.size();
-  return std::tuple(copied(result.rows, {result.rows.size()}), copied(result.radii, {result.radii.size()}),
-                    copied(result.probes, {probes}), copied(result.candidates, {candidates}),
-                    copied(result.mean, {probes, candidates}), copied(result.error, {probes, candidates}));
+  return std::tuple(copied(result.rows, result.rows.size()), copied(result.radii, result.radii.size()),
+                    copied(result.probes, probes), copied(result.candidates, candidates),
+                    copied(result.mean, probes, candidates), copied(result.error, probes, candidates));
 }
 
 }  // namespace
@@ -104,7 +88,7 @@ void bind_join(nb::module_& module) {
       .def("order",
            [](const HeldIndex& held) {
              const std::vector<int32_t>& order = held.index->clusters().order();
-             return copied(order, {order.size()});
+             return copied(order, order.size());
            })
       .def("calibrate", &calibrate, nb::arg("k"), nb::arg("sampled"), nb::arg("seed"), nb::arg("threads"))
       .def(
@@ -126,3 +110,5 @@ void bind_join(nb::module_& module) {
           },
           nb::arg("rows"), nb::arg("k"), nb::arg("probes"), nb::arg("candidates"), nb::arg("threads"));
 }
+
+}  // namespace actup

@@ -1,4 +1,4 @@
-// e^x for eight doubles at a time: the same operations in the same order on every processor level.
+// e^x for as many doubles at a time as the processor level has room for in a register.
 #pragma once
 
 #include <bit>
@@ -7,37 +7,46 @@
 
 namespace actup {
 
-typedef double double8 __attribute__((vector_size(64)));
-typedef int64_t long8 __attribute__((vector_size(64)));
+#if defined(__AVX512F__)
+constexpr int kDoubles = 8;
+#elif defined(__AVX__)
+constexpr int kDoubles = 4;
+#else
+constexpr int kDoubles = 2;
+#endif
+typedef double doubles __attribute__((vector_size(8 * kDoubles)));
+typedef int64_t longs __attribute__((vector_size(8 * kDoubles)));
 
-inline double8 load8(const double* from) {
-  double8 v;
+inline doubles load_doubles(const double* from) {
+  doubles v;
   std::memcpy(&v, from, sizeof v);
   return v;
 }
 
-// The sum of the lanes, in a fixed tree.
-inline double sum(const double8& v) {
-  return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+// The sum of the lanes, first to last.
+inline double sum(const doubles& v) {
+  double total = v[0];
+  for (int lane = 1; lane < kDoubles; ++lane) total += v[lane];
+  return total;
 }
 
-// For x <= 0, to a few units in the last place; below -708, where normal doubles end, e^-708.
-inline double8 exponential(const double8& exponent) {
+// For x <= 0, to within two units in the last place; below -708, where normal doubles end, e^-708.
+inline doubles exponential(const doubles& exponent) {
   constexpr double magic = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
   constexpr double log2e = 1.4426950408889634;
   constexpr double ln2_high = 0.693145751953125, ln2_low = 1.42860682030941723e-6;  // n * high is exact
-  constexpr double taylor[] = {
-      1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720,
-      1.0 / 120,       1.0 / 24,       1.0 / 6,       0.5,          1.0,         1.0};
-  const double8 x = exponent < -708.0 ? -708.0 - double8{} : exponent;
-  const double8 shifted = x * log2e + magic;
-  const double8 n = shifted - magic;
-  const double8 r = (x - n * ln2_high) - n * ln2_low;  // |r| <= ln(2)/2
-  double8 series = r * (1.0 / 6227020800.0);           // the next term is below 1e-17
+  constexpr double taylor[] = {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,
+                               1.0 / 40320,     1.0 / 5040,     1.0 / 720,     1.0 / 120,
+                               1.0 / 24,        1.0 / 6,        0.5,           1.0};
+  const doubles x = exponent < -708.0 ? -708.0 - doubles{} : exponent;
+  const doubles shifted = x * log2e + magic;
+  const doubles n = shifted - magic;
+  const doubles r = (x - n * ln2_high) - n * ln2_low;  // |r| <= ln(2)/2
+  doubles series = r * (1.0 / 6227020800.0);           // the next term is below 1e-17
 #pragma GCC unroll 16
-  for (int i = 0; i < 12; ++i) series = (series + taylor[i]) * r;
-  const long8 power = (std::bit_cast<long8>(shifted) + 1023) << 52;  // 2^n
-  return (series + 1.0) * std::bit_cast<double8>(power);
+  for (double coefficient : taylor) series = (series + coefficient) * r;
+  const longs power = (std::bit_cast<longs>(shifted) + 1023) << 52;  // 2^n
+  return (series + 1.0) * std::bit_cast<doubles>(power);
 }
 
 }  // namespace actup

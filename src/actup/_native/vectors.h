@@ -69,6 +69,15 @@ inline Vector where(typename Traits<Vector>::Ints mask, Vector v) {
 // The sum of the lanes, in a fixed tree.
 inline float sum(float8 v) { return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])); }
 
+// The sums of the lanes of four vectors.
+inline float4 sums_of(const float4* v) {
+  const float4 a =
+      __builtin_shufflevector(v[0], v[1], 0, 1, 4, 5) + __builtin_shufflevector(v[0], v[1], 2, 3, 6, 7);
+  const float4 b =
+      __builtin_shufflevector(v[2], v[3], 0, 1, 4, 5) + __builtin_shufflevector(v[2], v[3], 2, 3, 6, 7);
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6) + __builtin_shufflevector(a, b, 1, 3, 5, 7);
+}
+
 template <class Vector>
 inline Vector square_root(Vector v) {
   Vector root;

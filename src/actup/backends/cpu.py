@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from actup.backends import join
 from actup.graph import Graph, Neighbors
 from actup.native import engine
-from actup.recipe import (
-    LearningRateUnit,
-    Loss,
-    NonEdgeWeight,
-    Optimizer,
-    Recipe,
-    Repulsion,
-    Update,
-)
+from actup.recipe import Loss, NonEdgeWeight, Recipe, Update
+from actup.schedule import Schedule
 
 
 def metrics() -> list[str]:
@@ -22,8 +18,14 @@ def metrics() -> list[str]:
     return [member.name for member in engine.Metric]
 
 
+def _metric(name: str):
+    if name not in metrics():
+        raise ValueError(f"metric={name!r} is not one of {', '.join(map(repr, metrics()))}")
+    return engine.Metric[name]
+
+
 def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:
-    """The exact k nearest other points of every point; ties go to the smaller id.
+    """The k nearest other points of every point: exact where that is cheap, else approximate.
 
     Parameters
     ----------
@@ -34,7 +36,14 @@ def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neigh
         One of ``metrics()``.
     threads : int
     """
-    indices, distances = engine.exact_neighbors(X, None, k, engine.Metric[metric], threads)
+    if k > 0 and metric in join.METRICS and not join.exact_is_cheaper(*X.shape):
+        return join.JoinSearch(X, metric, 0, threads).neighbors(k, join.DEFAULT_RECALL)
+    return exact_neighbors(X, k, metric, threads)
+
+
+def exact_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:
+    """The exact k nearest other points of every point; ties go to the smaller id. Parameters as above."""
+    indices, distances = engine.exact_neighbors(X, None, k, _metric(metric), threads)
     return Neighbors(indices, distances, engine="exact", recall=1.0)
 
 
@@ -44,7 +53,7 @@ def neighbors_query(X: np.ndarray, queries: np.ndarray, k: int, metric: str, thr
     A query that is also a row of ``X`` finds itself. Parameters as in ``nearest_neighbors``; ``queries`` is
     of shape (m, columns), and k from 0 to n.
     """
-    indices, distances = engine.exact_neighbors(X, queries, k, engine.Metric[metric], threads)
+    indices, distances = engine.exact_neighbors(X, queries, k, _metric(metric), threads)
     return Neighbors(indices, distances, engine="exact", recall=1.0)
 
 
@@ -122,14 +131,14 @@ def layout_settings(recipe: Recipe, n_samples: int, seed: int):
     settings.a, settings.b = recipe.kernel()
     settings.loss = engine.Loss[recipe.loss.value]
     settings.sampling = engine.Sampling[recipe.sampling.value]
+    settings.repulsion = engine.Repulsion[recipe.repulsion_for(n_samples).value]
     settings.repulsion_mass = engine.RepulsionMass[recipe.repulsion_mass.value]
-    settings.exact_repulsion = recipe.repulsion is Repulsion.EXACT
+    settings.mesh_spacing = recipe.spacing(n_samples)
     settings.mean_non_edge_weight = recipe.non_edge_weight is NonEdgeWeight.MEAN
     settings.in_place = recipe.update is Update.IN_PLACE
-    settings.gains = recipe.optimizer is Optimizer.GAINS
-    settings.learning_rate = recipe.learning_rate
-    if recipe.learning_rate_unit is LearningRateUnit.POINTS:
-        settings.learning_rate = recipe.learning_rate * n_samples
+    settings.optimizer = engine.Optimizer[recipe.optimizer.value]
+    settings.schedule = _engine_schedule(recipe.schedule(n_samples))
+    settings.gradient_clip = math.inf if recipe.gradient_clip is None else recipe.gradient_clip
     settings.seed = seed
     for name in (
         "normalized",
@@ -137,15 +146,18 @@ def layout_settings(recipe: Recipe, n_samples: int, seed: int):
         "negatives",
         "repulsion_rate",
         "repulsion_epsilon",
+        "theta",
         "prune",
-        "decay_start",
-        "decay_power",
-        "momentum",
-        "exaggeration",
-        "exaggeration_share",
-        "step_cap",
         "force_scale",
-        "gradient_clip",
     ):
         setattr(settings, name, getattr(recipe, name))
     return settings
+
+
+def _engine_schedule(schedule: Schedule):
+    converted = engine.Schedule()
+    for name in ("learning_rate", "momentum", "exaggeration", "step_cap", "stiffness_floor"):
+        setattr(converted, name, getattr(schedule, name).tolist())
+    converted.expansion_begin, converted.expansion_end = schedule.expansion
+    converted.rested_momentum = schedule.rested_momentum
+    return converted

@@ -12,6 +12,7 @@ from actup.graph import Neighbors
 from actup.native import engine
 
 METRICS = ("euclidean", "cosine", "correlation")
+DEFAULT_RECALL = 0.97
 SCALARS = (np.float32, np.float16, np.uint8, np.int8)
 
 # Exact search is cheaper below these: rows, and rows x rows x columns (about a CPU-second).

@@ -15,13 +15,14 @@ import numpy as np
 
 from actup.graph import Graph
 from actup.metrics.distances import distance_correlation, triplet_accuracy
-from actup.metrics.inputs import NotMeasurable, check_labels, check_pair, check_sample, thread_count
+from actup.metrics.inputs import NotMeasurable, check_labels, check_pair, check_sample
 from actup.metrics.labels import knn_accuracy, v_measure, voters
 from actup.metrics.losses import PairLosses, cross_entropy, frobenius_loss, kl_divergence, measurable_losses
 from actup.metrics.neighborhoods import Neighborhoods, continuity, neighbor_recall, trustworthiness
 from actup.metrics.points import Points
 from actup.metrics.report import Measurement, QualityReport
 from actup.metrics.stability import SeedStability, seed_stability
+from actup.threads import count_threads
 
 __all__ = [
     "NotMeasurable",
@@ -246,7 +247,7 @@ def quality_report(
     points, Y = check_pair(X, Y, metric)
     labels = None if y is None else check_labels(y, len(Y))
     case = _Case(
-        points, Y, labels, graph, others, a, b, check_sample(sample), random_state, thread_count(n_jobs)
+        points, Y, labels, graph, others, a, b, check_sample(sample), random_state, count_threads(n_jobs)
     )
     measurements, left_out = {}, {}
     for measure in _MEASURES:

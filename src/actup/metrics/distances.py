@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from actup.metrics.inputs import NotMeasurable, check_pair, check_sample, thread_count
+from actup.metrics.inputs import NotMeasurable, check_pair, check_sample
 from actup.metrics.points import Points
+from actup.threads import count_threads
 
 
 def triplet_accuracy(
@@ -37,7 +38,7 @@ def triplet_accuracy(
         About 0.5 for a map without any structure, 1 if all distances keep their order.
     """
     points, Y = check_pair(X, Y, metric)
-    n, threads = len(Y), thread_count(n_jobs)
+    n, threads = len(Y), count_threads(n_jobs)
     if n < 3:
         raise NotMeasurable(f"a triplet needs at least 3 points, got {n}")
     sample = check_sample(sample)
@@ -105,7 +106,7 @@ def distance_correlation(
         rng = np.random.default_rng(random_state)
         first = rng.integers(n, size=sample)
         second = (first + rng.integers(1, n, sample)) % n
-    ranks_X = rankdata(points.between(first, second, thread_count(n_jobs)))
+    ranks_X = rankdata(points.between(first, second, count_threads(n_jobs)))
     ranks_map = rankdata(_squared_distances(Y, first, second))
     ranks_X -= ranks_X.mean()
     ranks_map -= ranks_map.mean()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 
 from actup.metrics.points import Points
@@ -73,11 +71,3 @@ def draw_rows(n: int, sample, random_state: int) -> np.ndarray:
     if sample is None or sample >= n:
         return np.arange(n)
     return np.sort(np.random.default_rng(random_state).choice(n, sample, replace=False))
-
-
-def thread_count(n_jobs: int) -> int:
-    """The number of threads for ``n_jobs``: -1 means all cores this process may use, -2 all but one."""
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
-        raise ValueError(f"n_jobs={n_jobs!r} must be a positive number of threads, or -1 for all cores")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))

@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from scipy.spatial import cKDTree
 
-from actup.metrics.inputs import NotMeasurable, check_k, check_labels, check_map, thread_count
+from actup.metrics.inputs import NotMeasurable, check_k, check_labels, check_map
 from actup.metrics.neighborhoods import nearest_in_map
+from actup.threads import count_threads
 
 _VOTES = 1 << 22  # votes counted at a time
 
@@ -34,7 +35,7 @@ def knn_accuracy(Y, labels, k: int = 100, *, shrink: bool = True, n_jobs: int = 
         Between 0 and 1; higher is better.
     """
     Y = check_map(Y)
-    classes, threads = check_labels(labels, len(Y)), thread_count(n_jobs)
+    classes, threads = check_labels(labels, len(Y)), count_threads(n_jobs)
     n, count = len(Y), int(classes.max()) + 1
     if n < 2:
         raise NotMeasurable(f"{n} point has no neighbours: at least 2 are needed")
@@ -95,7 +96,7 @@ def v_measure(Y, labels, *, n_init: int = 4, random_state: int = 0, n_jobs: int 
     seeds = np.random.SeedSequence(random_state).generate_state(n_init)
 
     # The sums of k-means depend on the number of OpenMP threads: one in each worker.
-    workers = ThreadPoolExecutor(thread_count(n_jobs), initializer=threadpool_limits, initargs=(1, "openmp"))
+    workers = ThreadPoolExecutor(count_threads(n_jobs), initializer=threadpool_limits, initargs=(1, "openmp"))
     with threadpool_limits(1, "blas"), workers:
         fits = workers.map(lambda seed: KMeans(clusters, n_init=1, random_state=int(seed)).fit(Y), seeds)
         best = min(fits, key=lambda model: model.inertia_)

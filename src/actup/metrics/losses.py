@@ -10,8 +10,9 @@ import numpy as np
 from scipy.special import xlogy
 
 from actup.graph import Graph
-from actup.metrics.inputs import NotMeasurable, check_map, thread_count
+from actup.metrics.inputs import NotMeasurable, check_map
 from actup.native import engine
+from actup.threads import count_threads
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def measurable_losses(graph: Graph, Y, a: float, b: float, n_jobs: int) -> PairL
     """The losses of a map, refused where the graph has no edges to compare it with."""
     if not len(graph.weights):
         raise NotMeasurable("the graph has no edges")
-    return PairLosses(graph, check_map(Y), a, b, thread_count(n_jobs))
+    return PairLosses(graph, check_map(Y), a, b, count_threads(n_jobs))
 
 
 def kl_divergence(graph: Graph, Y, a: float = 1.0, b: float = 1.0, *, n_jobs: int = -1) -> float:

@@ -10,9 +10,10 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from actup.metrics.inputs import check_k, check_pair, draw_rows, thread_count
+from actup.metrics.inputs import check_k, check_pair, draw_rows
 from actup.metrics.points import Points
 from actup.native import engine
+from actup.threads import count_threads
 
 _BLOCK = 1 << 24  # distances held at a time
 _MAP_ROWS = 16  # rows of distances in the map that one thread fills at a time
@@ -146,7 +147,7 @@ def neighbor_recall(
         Between 0 and 1; higher is better.
     """
     points, Y = check_pair(X, Y, metric)
-    return Neighborhoods(points, Y, k, sample, random_state, thread_count(n_jobs)).recall(k)
+    return Neighborhoods(points, Y, k, sample, random_state, count_threads(n_jobs)).recall(k)
 
 
 def trustworthiness(
@@ -182,7 +183,7 @@ def trustworthiness(
         Between 0 and 1; higher is better.
     """
     points, Y = check_pair(X, Y, metric)
-    return Neighborhoods(points, Y, k, sample, random_state, thread_count(n_jobs)).trustworthiness(k)
+    return Neighborhoods(points, Y, k, sample, random_state, count_threads(n_jobs)).trustworthiness(k)
 
 
 def continuity(
@@ -217,4 +218,4 @@ def continuity(
         Between 0 and 1; higher is better.
     """
     points, Y = check_pair(X, Y, metric)
-    return Neighborhoods(points, Y, k, sample, random_state, thread_count(n_jobs)).continuity(k)
+    return Neighborhoods(points, Y, k, sample, random_state, count_threads(n_jobs)).continuity(k)

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
-from actup.metrics.inputs import check_k, check_map, draw_rows, thread_count
+from actup.metrics.inputs import check_k, check_map, draw_rows
 from actup.metrics.neighborhoods import nearest_in_map
+from actup.threads import count_threads
 
 
 class SeedStability(NamedTuple):
@@ -57,7 +58,7 @@ def seed_stability(
         raise ValueError(f"embeddings must be two maps or more of one shape, got {len(maps)} of {shapes}")
     n = len(maps[0])
     k = check_k(k, n - 1, n)
-    rows, threads = draw_rows(n, sample, random_state), thread_count(n_jobs)
+    rows, threads = draw_rows(n, sample, random_state), count_threads(n_jobs)
     neighbors = [np.sort(nearest_in_map(cKDTree(Y), rows, k, threads), axis=1) for Y in maps]
     return SeedStability(
         float(np.mean(list(itertools.starmap(_disparity, itertools.combinations(maps, 2))))),

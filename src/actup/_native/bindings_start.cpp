@@ -1,0 +1,66 @@
+// Eigenvectors for the start, for Python.
+#include "bindings.hpp"
+#include "principal.hpp"
+#include "spectral.hpp"
+
+namespace actup {
+
+namespace {
+
+nb::ndarray<nb::numpy, double, nb::ndim<1>> new_vector(int64_t size) {
+  double* data = new double[size];
+  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+  return {data, {static_cast<size_t>(size)}, owner};
+}
+
+// Calls solve(vectors, values) without the interpreter lock; returns both, (rows, columns) and (columns,).
+template <class Solve>
+nb::tuple solved(int64_t rows, int columns, const Solve& solve) {
+  auto vectors = new_matrix(rows, columns);
+  auto values = new_vector(columns);
+  {
+    nb::gil_scoped_release release;
+    solve(vectors.data(), values.data());
+  }
+  return nb::make_tuple(vectors, values);
+}
+
+}  // namespace
+
+void bind_start(nb::module_& module) {
+  module.def(
+      "spectral_coordinates",
+      [](Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights, int dimensions,
+         uint64_t seed, int threads) {
+        const GraphView graph = view(offsets, indices, weights);
+        return solved(graph.n, dimensions, [&](float* vectors, double* values) {
+          spectral_coordinates(graph, dimensions, seed, threads, vectors, values);
+        });
+      },
+      nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"), nb::arg("dimensions"), nb::arg("seed"),
+      nb::arg("threads"));
+  module.def(
+      "principal_scores",
+      [](Matrix<float> x, Vector<float> shift, int dimensions, uint64_t seed, int threads) {
+        const DenseTable rows{x.data(), shift.data(), static_cast<int64_t>(x.shape(0)),
+                              static_cast<int64_t>(x.shape(1))};
+        return solved(rows.rows, dimensions, [&](float* scores, double* scatter) {
+          principal_scores(rows, dimensions, seed, threads, scores, scatter);
+        });
+      },
+      nb::arg("x"), nb::arg("shift"), nb::arg("dimensions"), nb::arg("seed"), nb::arg("threads"));
+  module.def(
+      "sparse_principal_scores",
+      [](Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> values, int64_t columns,
+         int dimensions, uint64_t seed, int threads) {
+        const SparseTable rows{offsets.data(), indices.data(), values.data(),
+                               static_cast<int64_t>(offsets.size()) - 1, columns};
+        return solved(rows.rows, dimensions, [&](float* scores, double* scatter) {
+          principal_scores(rows, dimensions, seed, threads, scores, scatter);
+        });
+      },
+      nb::arg("offsets"), nb::arg("indices"), nb::arg("values"), nb::arg("columns"), nb::arg("dimensions"),
+      nb::arg("seed"), nb::arg("threads"));
+}
+
+}  // namespace actup

@@ -1,0 +1,26 @@
+"""count_threads(): what n_jobs means, everywhere."""
+
+from __future__ import annotations
+
+import os
+from numbers import Integral
+
+
+def count_threads(n_jobs: int | None, name: str = "n_jobs") -> int:
+    """How many threads a number means: None and -1 are one per usable core, -2 one fewer, and so on."""
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral)):
+        raise TypeError(f"{name}={n_jobs!r} must be an integer or None")
+    if n_jobs == 0:
+        raise ValueError(f"{name}=0 has no meaning: use -1 for all cores, or a positive number of threads")
+    if n_jobs is not None and n_jobs > 0:
+        return int(n_jobs)
+    return max(1, _usable_cores() + 1 + (-1 if n_jobs is None else int(n_jobs)))
+
+
+def _usable_cores() -> int:
+    """The cores this process may run on, which inside a container can be fewer than the machine has."""
+    if hasattr(os, "process_cpu_count"):  # Python 3.13
+        return os.process_cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,23 @@
+"""Tests of actup.threads."""
+
+import os
+
+import numpy as np
+import pytest
+
+from actup.threads import count_threads
+
+
+def test_count_threads():
+    assert count_threads(3) == count_threads(np.int64(3)) == 3
+    assert count_threads(None) == count_threads(-1) >= 1
+    assert count_threads(-2) == max(1, count_threads(-1) - 1)
+    assert count_threads(-1000) == 1
+    if hasattr(os, "sched_getaffinity"):
+        assert count_threads(-1) == len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize(("n_jobs", "error"), [(0, ValueError), (1.5, TypeError), (True, TypeError)])
+def test_refusals_name_the_parameter(n_jobs, error):
+    with pytest.raises(error, match=f"workers={n_jobs}"):
+        count_threads(n_jobs, "workers")
