@@ -163,8 +163,14 @@ def test_seed_matters_and_quality_does_not_depend_on_it():
 
 LEVEL_SCRIPT = """
 import sys, numpy as np
-from actup.neighbors import nearest_neighbors
-found = nearest_neighbors(np.load(sys.argv[1]), 15, algorithm="approximate")
+from actup.backends import join
+join._ALL_CLUSTERS_ROWS = 0
+X = np.load(sys.argv[1])
+search = join.JoinSearch(X, "euclidean", 0, 2)
+index, calibration = search._plan(15, 0.97)
+effort = join._cheapest(index, calibration, 0.97, X)
+assert effort.probes < index.clusters / 2, (effort, index.clusters)
+found = search.neighbors(15, 0.97)
 np.savez(sys.argv[2], indices=found.indices, distances=found.distances, recall=found.recall)
 """
 
@@ -176,7 +182,7 @@ def test_every_processor_level_reaches_the_recall(level, tmp_path):
 
     if native._processor.level() < level or native._processor.level() == "generic":
         pytest.skip(f"this processor has no level {level}")
-    X = clustered(6000, 150)
+    X = clustered(12_000, 150)
     np.save(tmp_path / "X.npy", X)
     subprocess.run(
         [sys.executable, "-c", LEVEL_SCRIPT, str(tmp_path / "X.npy"), str(tmp_path / "found.npz")],

@@ -82,10 +82,11 @@ inline int32_t squared_length(const int8_t* codes, int64_t count) {
   return squares;
 }
 
-// Points in blocks. Places without a point have a score that never reaches kLowestScore.
+// Points in blocks. Places without a point have a score that never reaches kLowestScore, but kAnyScore.
 class PackedCodes {
  public:
   static constexpr int32_t kLowestScore = -(1 << 29);
+  static constexpr int32_t kAnyScore = 3 * kLowestScore;
 
   PackedCodes() = default;
   PackedCodes(int64_t blocks, int64_t groups, int offset)

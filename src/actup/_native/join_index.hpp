@@ -48,7 +48,7 @@ class JoinIndex {
   void score_centers(const std::vector<const int8_t*>& queries, std::vector<int32_t>& scores) const {
     const auto count = static_cast<int64_t>(queries.size());
     scores.resize(count * center_stride());
-    const std::vector<int32_t> thresholds(count, 4 * PackedCodes::kLowestScore);
+    const std::vector<int32_t> thresholds(count, PackedCodes::kAnyScore);
     with_instructions([&](auto set) {
       using Set = decltype(set);
       scan<Set>(clusters_->centers().view(), queries.data(), thresholds.data(), count,
