@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from actup.backends import join
 from actup.graph import Graph, Neighbors
 from actup.native import engine
 from actup.recipe import Loss, NonEdgeWeight, Recipe, Update
@@ -24,7 +25,7 @@ def _metric(name: str):
 
 
 def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:
-    """The exact k nearest other points of every point; ties go to the smaller id.
+    """The k nearest other points of every point: exact where that is cheap, else approximate.
 
     Parameters
     ----------
@@ -35,6 +36,13 @@ def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neigh
         One of ``metrics()``.
     threads : int
     """
+    if k > 0 and metric in join.METRICS and not join.exact_is_cheaper(*X.shape):
+        return join.JoinSearch(X, metric, 0, threads).neighbors(k, join.DEFAULT_RECALL)
+    return exact_neighbors(X, k, metric, threads)
+
+
+def exact_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:
+    """The exact k nearest other points of every point; ties go to the smaller id. Parameters as above."""
     indices, distances = engine.exact_neighbors(X, None, k, _metric(metric), threads)
     return Neighbors(indices, distances, engine="exact", recall=1.0)
 

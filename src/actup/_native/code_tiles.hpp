@@ -1,0 +1,276 @@
+// Scores of queries against packed points: tiles of integer dot products, in each processor's instructions.
+//
+// Points are packed in blocks of kBlock; a block holds, group by group, four codes of each of its points. A
+// query is a row of signed codes. The points' codes are stored with an offset that makes them positive,
+// because the instructions multiply unsigned by signed bytes; a query's scores all rise by the same amount
+// then. score = offset * (sum of the query's codes) + query . point + bias of the point.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace actup {
+
+constexpr int64_t kBlock = 16;
+constexpr int kGroup = 4;
+
+// An instruction set has: its vector of int32 sums, kLanes of them; kLimit, the largest code it can take;
+// the tile's size in queries and vectors, which should fill the registers; load of kLanes points' codes,
+// broadcast of a query's four codes, add of kGroups groups of products (1 or 2), and mask of the lanes that
+// reach a threshold.
+
+// Any processor.
+struct PlainCodes {
+  typedef int32_t Vector __attribute__((vector_size(16)));
+  static constexpr int kLanes = 4, kLimit = 127, kQueries = 4, kVectors = 2, kGroups = 1;
+
+  struct Bytes {
+    uint8_t bytes[16];
+  };
+  static Bytes load(const uint8_t* from) {
+    Bytes bytes;
+    std::memcpy(&bytes, from, sizeof bytes);
+    return bytes;
+  }
+  static const int8_t* broadcast(const int8_t* from) { return from; }
+  static Vector add(Vector sums, const Bytes* x, const int8_t* const* y) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      int32_t total = 0;
+      for (int code = 0; code < kGroup; ++code) total += x->bytes[lane * kGroup + code] * y[0][code];
+      sums[lane] += total;
+    }
+    return sums;
+  }
+  static Vector load_sums(const int32_t* from) {
+    Vector v;
+    std::memcpy(&v, from, sizeof v);
+    return v;
+  }
+  static void store(int32_t* to, Vector v) { std::memcpy(to, &v, sizeof v); }
+  static uint32_t mask(Vector v, int32_t threshold) {
+    uint32_t bits = 0;
+    for (int lane = 0; lane < kLanes; ++lane) bits |= static_cast<uint32_t>(v[lane] >= threshold) << lane;
+    return bits;
+  }
+};
+
+#if defined(__x86_64__)
+// vpmaddubsw adds neighbouring products in 16 bits: codes of 7 bits leave room for two groups.
+struct Sse {
+  using Vector = __m128i;
+  static constexpr int kLanes = 4, kLimit = 63, kQueries = 3, kVectors = 2, kGroups = 2;
+
+  static Vector load(const uint8_t* from) { return _mm_loadu_si128(reinterpret_cast<const Vector*>(from)); }
+  static Vector broadcast(const int8_t* from) {
+    int32_t four;
+    std::memcpy(&four, from, sizeof four);
+    return _mm_set1_epi32(four);
+  }
+  static Vector add(Vector sums, const Vector* x, const Vector* y) {
+    const Vector products = _mm_add_epi16(_mm_maddubs_epi16(x[0], y[0]), _mm_maddubs_epi16(x[1], y[1]));
+    return _mm_add_epi32(sums, _mm_madd_epi16(products, _mm_set1_epi16(1)));
+  }
+  static Vector load_sums(const int32_t* from) {
+    return _mm_loadu_si128(reinterpret_cast<const Vector*>(from));
+  }
+  static void store(int32_t* to, Vector v) { _mm_storeu_si128(reinterpret_cast<Vector*>(to), v); }
+  static uint32_t mask(Vector v, int32_t threshold) {
+    return _mm_movemask_ps(_mm_castsi128_ps(_mm_cmpgt_epi32(v, _mm_set1_epi32(threshold - 1))));
+  }
+};
+#endif
+
+#if defined(__AVX2__)
+struct Avx2 {
+  using Vector = __m256i;
+  static constexpr int kLanes = 8, kLimit = 63, kQueries = 3, kVectors = 2, kGroups = 2;
+
+  static Vector load(const uint8_t* from) {
+    return _mm256_loadu_si256(reinterpret_cast<const Vector*>(from));
+  }
+  static Vector broadcast(const int8_t* from) {
+    int32_t four;
+    std::memcpy(&four, from, sizeof four);
+    return _mm256_set1_epi32(four);
+  }
+  static Vector add(Vector sums, const Vector* x, const Vector* y) {
+    const Vector products =
+        _mm256_add_epi16(_mm256_maddubs_epi16(x[0], y[0]), _mm256_maddubs_epi16(x[1], y[1]));
+    return _mm256_add_epi32(sums, _mm256_madd_epi16(products, _mm256_set1_epi16(1)));
+  }
+  static Vector load_sums(const int32_t* from) {
+    return _mm256_loadu_si256(reinterpret_cast<const Vector*>(from));
+  }
+  static void store(int32_t* to, Vector v) { _mm256_storeu_si256(reinterpret_cast<Vector*>(to), v); }
+  static uint32_t mask(Vector v, int32_t threshold) {
+    return _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(v, _mm256_set1_epi32(threshold - 1))));
+  }
+};
+#endif
+
+#if defined(__AVX512BW__)
+struct Avx512 {
+  using Vector = __m512i;
+  static constexpr int kLanes = 16, kLimit = 63, kQueries = 4, kVectors = 4, kGroups = 2;
+
+  static Vector load(const uint8_t* from) { return _mm512_loadu_si512(from); }
+  static Vector broadcast(const int8_t* from) {
+    int32_t four;
+    std::memcpy(&four, from, sizeof four);
+    return _mm512_set1_epi32(four);
+  }
+  static Vector add(Vector sums, const Vector* x, const Vector* y) {
+    const Vector products =
+        _mm512_add_epi16(_mm512_maddubs_epi16(x[0], y[0]), _mm512_maddubs_epi16(x[1], y[1]));
+    return _mm512_add_epi32(sums, _mm512_madd_epi16(products, _mm512_set1_epi16(1)));
+  }
+  static Vector load_sums(const int32_t* from) { return _mm512_loadu_si512(from); }
+  static void store(int32_t* to, Vector v) { _mm512_storeu_si512(to, v); }
+  static uint32_t mask(Vector v, int32_t threshold) {
+    return _mm512_cmpge_epi32_mask(v, _mm512_set1_epi32(threshold));
+  }
+};
+
+// Products of bytes straight into int32 sums. Assembly, because some compilers copy a register for each
+// intrinsic, and because this module is compiled for processors without the instruction as well.
+struct Avx512Vnni : Avx512 {
+  static constexpr int kLimit = 127, kQueries = 6, kGroups = 1;
+
+  static Vector add(Vector sums, const Vector* x, const Vector* y) {
+    asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(*x), "v"(*y));
+    return sums;
+  }
+};
+#endif
+
+// function(instruction set) with the best one of this processor.
+template <class Function>
+inline auto with_instructions(const Function& function) {
+#if defined(ACTUP_PLAIN_CODES) || !defined(__x86_64__)
+  return function(PlainCodes{});
+#elif defined(__AVX512BW__)
+  if (__builtin_cpu_supports("avx512vnni")) return function(Avx512Vnni{});
+  return function(Avx512{});
+#elif defined(__AVX2__)
+  return function(Avx2{});
+#else
+  return function(Sse{});
+#endif
+}
+
+inline int code_limit() {
+  return with_instructions([](auto instructions) { return decltype(instructions)::kLimit; });
+}
+
+// A run of blocks. `groups` is even.
+struct CodeBlocks {
+  const uint8_t* codes;
+  const int32_t* biases;
+  int64_t points;  // a multiple of kBlock
+  int64_t groups;
+};
+
+// One tile; visit(query, first point, mask of lanes, their scores) wherever a score reaches its threshold.
+template <class Set, int Queries, int Vectors, class Visit>
+inline void scan_tile(const CodeBlocks& blocks, int64_t first, const int8_t* const* queries,
+                      const int32_t* thresholds, const Visit& visit) {
+  using Vector = typename Set::Vector;
+  constexpr int64_t line = kBlock * kGroup;
+  // A tile lies within one block, or its vectors are whole blocks.
+  static_assert(Set::kLanes == kBlock || (Set::kVectors * Set::kLanes <= kBlock));
+  const auto start = static_cast<uint64_t>(first);
+  const uint8_t* const codes =
+      blocks.codes + start / kBlock * static_cast<uint64_t>(blocks.groups) * line + start % kBlock * kGroup;
+  const int64_t stride = Set::kLanes == kBlock ? blocks.groups * line : Set::kLanes * kGroup;
+  Vector sums[Queries][Vectors];
+  const int8_t* rows[Queries];
+#pragma GCC unroll 8
+  for (int q = 0; q < Queries; ++q) {
+    rows[q] = queries[q];
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) sums[q][v] = Set::load_sums(blocks.biases + start + v * Set::kLanes);
+  }
+  constexpr int step = Set::kGroups;
+  for (int64_t group = 0; group < blocks.groups; group += step) {
+    decltype(Set::load(nullptr)) x[Vectors][step];
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) {
+#pragma GCC unroll 2
+      for (int s = 0; s < step; ++s) x[v][s] = Set::load(codes + v * stride + (group + s) * line);
+    }
+#pragma GCC unroll 8
+    for (int q = 0; q < Queries; ++q) {
+      decltype(Set::broadcast(nullptr)) y[step];
+#pragma GCC unroll 2
+      for (int s = 0; s < step; ++s) y[s] = Set::broadcast(rows[q] + (group + s) * kGroup);
+#pragma GCC unroll 8
+      for (int v = 0; v < Vectors; ++v) sums[q][v] = Set::add(sums[q][v], x[v], y);
+    }
+  }
+#pragma GCC unroll 8
+  for (int q = 0; q < Queries; ++q) {
+    uint32_t masks[Vectors], any = 0;
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) any |= masks[v] = Set::mask(sums[q][v], thresholds[q]);
+    if (__builtin_expect(any == 0, 1)) continue;
+    for (int v = 0; v < Vectors; ++v) {
+      if (!masks[v]) continue;
+      int32_t scores[Set::kLanes];
+      Set::store(scores, sums[q][v]);
+      visit(q, first + v * Set::kLanes, masks[v], scores);
+    }
+  }
+}
+
+template <class Set, int Queries, int Vectors, class Visit>
+inline void scan_rest(const CodeBlocks& blocks, int64_t first, const int8_t* const* queries,
+                      const int32_t* thresholds, const Visit& visit) {
+  if constexpr (Vectors > 0) {
+    if ((blocks.points - first) / Set::kLanes == Vectors) {
+      return scan_tile<Set, Queries, Vectors>(blocks, first, queries, thresholds, visit);
+    }
+    scan_rest<Set, Queries, Vectors - 1>(blocks, first, queries, thresholds, visit);
+  }
+}
+
+template <class Set, int Queries, class Visit>
+__attribute__((noinline)) void scan_queries(const CodeBlocks& blocks, const int8_t* const* queries,
+                                            const int32_t* thresholds, const Visit& visit) {
+  constexpr int64_t step = Set::kVectors * Set::kLanes;
+  int64_t first = 0;
+  for (; first + step <= blocks.points; first += step) {
+    scan_tile<Set, Queries, Set::kVectors>(blocks, first, queries, thresholds, visit);
+  }
+  scan_rest<Set, Queries, Set::kVectors - 1>(blocks, first, queries, thresholds, visit);
+}
+
+template <class Set, int Queries, class Visit>
+inline void scan_last(const CodeBlocks& blocks, const int8_t* const* queries, const int32_t* thresholds,
+                      int64_t count, const Visit& visit) {
+  if constexpr (Queries > 0) {
+    if (count == Queries) return scan_queries<Set, Queries>(blocks, queries, thresholds, visit);
+    scan_last<Set, Queries - 1>(blocks, queries, thresholds, count, visit);
+  }
+}
+
+// All points against all queries: visit(query, first point, mask, scores) for those that reach the query's
+// threshold, which visit may raise.
+template <class Set, class Visit>
+inline void scan(const CodeBlocks& blocks, const int8_t* const* queries, const int32_t* thresholds,
+                 int64_t count, const Visit& visit) {
+  int64_t begin = 0;
+  for (; begin + Set::kQueries <= count; begin += Set::kQueries) {
+    scan_queries<Set, Set::kQueries>(blocks, queries + begin, thresholds + begin,
+                                     [&](int q, auto... rest) { visit(begin + q, rest...); });
+  }
+  scan_last<Set, Set::kQueries - 1>(blocks, queries + begin, thresholds + begin, count - begin,
+                                    [&](int q, auto... rest) { visit(begin + q, rest...); });
+}
+
+}  // namespace actup

@@ -1,0 +1,98 @@
+// What an approximate search works on: points as integer codes, packed cluster by cluster.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "buffer.hpp"
+#include "clusters.hpp"
+#include "codes.hpp"
+#include "compared_rows.hpp"
+#include "parallel.hpp"
+
+namespace actup {
+
+class JoinIndex {
+ public:
+  // The caller keeps the points alive. `columns` of the projection, 0 for as many as the data needs.
+  JoinIndex(const TypedRows& points, Metric metric, int64_t columns, uint64_t seed, int threads)
+      : points_(points, metric, uses_directions(metric) ? 1.0f : unit_of(points), threads),
+        encoder_(points_, columns, seed, threads) {
+    const Buffer<int8_t> codes = encoder_.encode(points_, threads);
+    clusters_ = std::make_unique<Clusters>(codes.data(), points.rows, encoder_, seed, threads);
+    pack_points(codes, threads);
+  }
+
+  const ComparedRows& points() const { return points_; }
+  const Encoder& encoder() const { return encoder_; }
+  const Clusters& clusters() const { return *clusters_; }
+  const PackedCodes& packed() const { return packed_; }
+
+  // Positions are places among the packed points. A cluster's are from first_position(cluster) on, and some
+  // of its last ones may hold no point: their id is -1.
+  int32_t id_at(int64_t position) const { return ids_[position]; }
+  int64_t positions() const { return static_cast<int64_t>(ids_.size()); }
+  int64_t cluster_at(int64_t position) const { return cluster_of_block_[position / kBlock]; }
+  int64_t cluster_size(int64_t cluster) const {
+    return clusters_->starts()[cluster + 1] - clusters_->starts()[cluster];
+  }
+  int64_t first_position(int64_t cluster) const { return first_block_[cluster] * kBlock; }
+  CodeBlocks cluster_codes(int64_t cluster) const {
+    return packed_.view(first_block_[cluster], first_block_[cluster + 1]);
+  }
+
+  // Scores of all centers for each query: rows of center_stride().
+  int64_t center_stride() const { return clusters_->centers().blocks() * kBlock; }
+  void score_centers(const std::vector<const int8_t*>& queries, std::vector<int32_t>& scores) const {
+    const auto count = static_cast<int64_t>(queries.size());
+    scores.resize(count * center_stride());
+    const std::vector<int32_t> thresholds(count, PackedCodes::kAnyScore);
+    with_instructions([&](auto set) {
+      using Set = decltype(set);
+      scan<Set>(clusters_->centers().view(), queries.data(), thresholds.data(), count,
+                [&](int64_t query, int64_t first, uint32_t, const int32_t* values) {
+                  std::copy_n(values, Set::kLanes, scores.data() + query * center_stride() + first);
+                });
+    });
+  }
+
+ private:
+  void pack_points(const Buffer<int8_t>& codes, int threads) {
+    const int64_t clusters = clusters_->count();
+    first_block_.assign(clusters + 1, 0);
+    for (int64_t cluster = 0; cluster < clusters; ++cluster) {
+      first_block_[cluster + 1] = first_block_[cluster] + (cluster_size(cluster) + kBlock - 1) / kBlock;
+    }
+    packed_ = PackedCodes(first_block_[clusters], encoder_.groups(), encoder_.offset());
+    ids_.assign(first_block_[clusters] * kBlock, -1);
+    cluster_of_block_.resize(first_block_[clusters]);
+    parallel_ranges(clusters, 8, threads, [&](int64_t begin, int64_t end) {
+      for (int64_t cluster = begin; cluster < end; ++cluster) pack_cluster(codes, cluster);
+    });
+  }
+
+  void pack_cluster(const Buffer<int8_t>& codes, int64_t cluster) {
+    const int64_t end = clusters_->starts()[cluster + 1];
+    int64_t begin = clusters_->starts()[cluster];
+    for (int64_t block = first_block_[cluster]; block < first_block_[cluster + 1]; ++block, begin += kBlock) {
+      const int64_t count = std::min(kBlock, end - begin);
+      const int32_t* const members = clusters_->order().data() + begin;
+      std::copy_n(members, count, ids_.data() + block * kBlock);
+      packed_.pack(block, count,
+                   [&](int64_t point) { return codes.data() + members[point] * encoder_.stride(); });
+      cluster_of_block_[block] = static_cast<int32_t>(cluster);
+    }
+  }
+
+  ComparedRows points_;
+  Encoder encoder_;
+  std::unique_ptr<Clusters> clusters_;
+  PackedCodes packed_;
+  std::vector<int64_t> first_block_;  // of each cluster
+  std::vector<int32_t> cluster_of_block_;
+  std::vector<int32_t> ids_;  // by position
+};
+
+}  // namespace actup

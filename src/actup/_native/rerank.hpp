@@ -1,0 +1,115 @@
+// True distances from a query to a few candidates, and the nearest of them by (distance, id).
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "compared_rows.hpp"
+
+namespace actup {
+
+class Reranker {
+ public:
+  explicit Reranker(const ComparedRows& points) : points_(points) {}
+
+  // Squared differences from a query, as ComparedRows::read gives it, to each candidate.
+  void squares(const float* query, const int32_t* ids, int64_t count, float* out) const {
+    points_.rows().typed([&](auto* values) {
+      const int64_t columns = points_.rows().columns;
+      for (int64_t at = 0; at < count; ++at) {
+        if (at + kAhead < count) prefetch(values + ids[at + kAhead] * columns, columns);
+        out[at] = points_.plain() ? plain_squares(query, values + ids[at] * columns)
+                                  : placed_squares(query, values + ids[at] * columns, points_.place(ids[at]));
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kAhead = 2;
+
+  template <class T>
+  static void prefetch(const T* row, int64_t columns) {
+    const auto* const bytes = reinterpret_cast<const char*>(row);
+    const auto size = std::min<int64_t>(columns * static_cast<int64_t>(sizeof(T)), 2048);
+    for (int64_t at = 0; at < size; at += 64) __builtin_prefetch(bytes + at);
+  }
+
+  // Four sums in turn, because one would wait for itself.
+  template <class T>
+  float plain_squares(const float* query, const T* row) const {
+    const int64_t columns = points_.rows().columns;
+    float16 sums[4] = {};
+    int64_t column = 0;
+    for (; column + 4 * kWide <= columns; column += 4 * kWide) {
+#pragma GCC unroll 4
+      for (int part = 0; part < 4; ++part) {
+        const int64_t at = column + part * kWide;
+        const float16 difference = load_wide(query + at) - load_wide(row + at);
+        sums[part] += difference * difference;
+      }
+    }
+    for_each_wide(row + column, columns - column, [&](int64_t at, float16 values) {
+      const float16 difference = load_wide(query + column + at) - values;
+      sums[0] += difference * difference;
+    });
+    return sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  }
+
+  template <class T>
+  float placed_squares(const float* query, const T* row, const RowPlace& place) const {
+    const int64_t columns = points_.rows().columns;
+    float16 sums[2] = {};
+    int64_t column = 0;
+    for (; column + 2 * kWide <= columns; column += 2 * kWide) {
+#pragma GCC unroll 2
+      for (int part = 0; part < 2; ++part) {
+        const int64_t at = column + part * kWide;
+        const float16 difference = load_wide(query + at) - placed(load_wide(row + at), place);
+        sums[part] += difference * difference;
+      }
+    }
+    float rest = 0;
+    for (; column < columns; column += kWide) {
+      const int64_t count = std::min<int64_t>(kWide, columns - column);
+      const float16 values =
+          placed(count == kWide ? load_wide(row + column) : load_some(row + column, count), place);
+      for (int64_t at = 0; at < count; ++at) {
+        const float difference = query[column + at] - values[at];
+        rest += difference * difference;
+      }
+    }
+    if (uses_directions(points_.metric())) {  // the column that marks rows without a direction
+      const float difference = query[columns] - static_cast<float>(place.factor == 0);
+      rest += difference * difference;
+    }
+    return sum(sums[0] + sums[1]) + rest;
+  }
+
+  const ComparedRows& points_;
+};
+
+// Writes the k smallest of `count` values with their ids, ascending by (value, id); -1 and infinity fill up.
+// By counting how many are smaller: no branches, and candidates are few.
+inline void smallest(const float* values, const int32_t* ids, int64_t count, int64_t k,
+                     std::vector<uint64_t>& keys, float* out_values, int32_t* out_ids) {
+  keys.resize(count);
+  for (int64_t at = 0; at < count; ++at) {  // the bits of floats of at least 0 are in their order
+    keys[at] =
+        static_cast<uint64_t>(std::bit_cast<uint32_t>(values[at])) << 32 | static_cast<uint32_t>(ids[at]);
+  }
+  for (int64_t at = 0; at < count; ++at) {
+    const auto key = static_cast<int64_t>(keys[at]);
+    int64_t rank = 0;
+    for (int64_t other = 0; other < count; ++other) rank += static_cast<int64_t>(keys[other]) < key;
+    if (rank >= k) continue;
+    out_values[rank] = values[at];
+    out_ids[rank] = ids[at];
+  }
+  std::fill(out_values + std::min(count, k), out_values + k, std::numeric_limits<float>::infinity());
+  std::fill(out_ids + std::min(count, k), out_ids + k, -1);
+}
+
+}  // namespace actup

@@ -1,0 +1,152 @@
+"""The approximate search of the CPU backend, and how much it must look at to reach a wanted recall."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from actup.graph import Neighbors
+from actup.native import engine
+
+METRICS = ("euclidean", "cosine", "correlation")
+DEFAULT_RECALL = 0.97
+SCALARS = (np.float32, np.float16, np.uint8, np.int8)
+
+# Exact search is cheaper below these: rows, and rows x rows x columns (about a CPU-second).
+_EXACT_ROWS = 4_000
+_EXACT_PRODUCTS = 3e10
+# Up to here comparing all codes costs little, and finds more than was asked for.
+_ALL_CLUSTERS_ROWS = 20_000
+
+_SAMPLED_ROWS = 512
+_LOW_RECALL = 0.9
+# A search that would take longer than this per row takes the best recall it can have in that time.
+_NANOSECONDS_PER_ROW = 4e5
+
+
+def exact_is_cheaper(n_samples: int, columns: int) -> bool:
+    """Whether comparing all pairs takes about a CPU-second or less."""
+    return n_samples <= _EXACT_ROWS or float(n_samples) ** 2 * columns <= _EXACT_PRODUCTS
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much a search looks at per row: clusters, points in the metric itself; and the recall to expect."""
+
+    probes: int
+    candidates: int
+    recall: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What each effort would find, on a sample of rows; tables are (probes, candidates)."""
+
+    rows: np.ndarray
+    radii: np.ndarray
+    probes: np.ndarray
+    candidates: np.ndarray
+    mean: np.ndarray
+    error: np.ndarray
+
+    @cached_property
+    def certain(self) -> np.ndarray:
+        """The recall that is reached almost certainly: two standard errors below the mean."""
+        return self.mean - 2 * self.error
+
+    def recall_of(self, neighbors: np.ndarray) -> float:
+        """The share of the sampled rows' neighbours, given by their distances, that are true ones."""
+        near = self.radii[:, None] * (1 + 1e-5)  # the same sums, in another order
+        return float(np.mean(neighbors[self.rows] <= near))
+
+
+class JoinSearch:
+    """An index of the rows of X.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, columns), C-contiguous, of one of ``SCALARS``, finite, n >= 2
+        Kept and read, never copied.
+    metric : str
+        One of ``METRICS``.
+    seed : int
+    threads : int
+    """
+
+    def __init__(self, X: np.ndarray, metric: str, seed: int, threads: int):
+        self._X = X
+        self._metric = engine.Metric[metric]
+        self._seed = seed
+        self._threads = threads
+        self._indexes: dict[int, object] = {}
+        self._calibrations: dict[tuple[int, int], Calibration] = {}
+
+    def neighbors(self, k: int, recall: float) -> Neighbors:
+        """The k nearest other points of every point; warns where recall stays low."""
+        index, calibration = self._plan(k, recall)
+        effort = _cheapest(index, calibration, recall, self._X)
+        indices, distances = index.neighbors(k, effort.probes, effort.candidates, self._threads)
+        found = calibration.recall_of(distances)
+        if found < min(_LOW_RECALL, recall):
+            warnings.warn(
+                f"about {found:.0%} of the nearest neighbours were found: X has hardly any structure to "
+                "search by; algorithm='exact' finds them all, in more time",
+                UserWarning,
+                stacklevel=4,
+            )
+        return Neighbors(indices, distances, engine="join", recall=found)
+
+    def query(self, rows: np.ndarray, k: int, recall: float) -> Neighbors:
+        """The k nearest points to every row, which is of one of ``SCALARS``; k up to n."""
+        index, calibration = self._plan(min(k, len(self._X) - 1), recall)
+        effort = _cheapest(index, calibration, recall, self._X)
+        candidates = max(effort.candidates, k)
+        indices, distances = index.query(rows, k, effort.probes, candidates, self._threads)
+        return Neighbors(indices, distances, engine="join", recall=effort.recall)
+
+    def _plan(self, k: int, recall: float):
+        """An index whose columns tell enough to reach the recall, and what efforts find in it."""
+        columns = 0  # as many as the data needs, by a rule
+        while True:
+            index, calibration = self._calibrate(columns, k)
+            if calibration.certain.max() >= recall or index.columns >= index.width:
+                return index, calibration
+            columns = min(4 * index.columns, index.width)
+
+    def _calibrate(self, columns: int, k: int):
+        if columns not in self._indexes:
+            self._indexes[columns] = engine.JoinIndex(
+                self._X, self._metric, columns, self._seed, self._threads
+            )
+        index = self._indexes[columns]
+        if (columns, k) not in self._calibrations:
+            table = index.calibrate(k, _SAMPLED_ROWS, self._seed, self._threads)
+            self._calibrations[columns, k] = Calibration(*table)
+        return index, self._calibrations[columns, k]
+
+
+def _cheapest(index, calibration: Calibration, recall: float, X: np.ndarray) -> Effort:
+    """The cheapest effort that almost certainly reaches a recall, or the best one that can be afforded."""
+    cost = _nanoseconds(index, calibration, X)
+    allowed = cost <= max(_NANOSECONDS_PER_ROW, cost.min())
+    if len(X) <= _ALL_CLUSTERS_ROWS:
+        allowed[:-1] = False
+    wanted = min(recall, calibration.certain[allowed].max())
+    cost[~allowed | (calibration.certain < wanted)] = np.inf
+    row, column = np.unravel_index(np.argmin(cost), cost.shape)
+    return Effort(
+        int(calibration.probes[row]),
+        int(calibration.candidates[column]),
+        float(calibration.mean[row, column]),
+    )
+
+
+def _nanoseconds(index, calibration: Calibration, X: np.ndarray) -> np.ndarray:
+    """What a row costs at each effort; one machine's measure, used on all, so that they choose alike."""
+    scanned = calibration.probes * (len(X) / index.clusters)
+    per_point = 0.4 + 0.01 * index.columns
+    per_candidate = 20 + 0.05 * X.itemsize * index.width
+    return scanned[:, None] * per_point + calibration.candidates[None, :] * per_candidate

@@ -1,0 +1,343 @@
+"""Tests of the approximate search: recall against brute force, determinism, odd data, the index, errors."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.metrics import pairwise_distances
+
+from actup.backends import join
+from actup.neighbors import NeighborIndex, nearest_neighbors
+
+K = 15
+
+
+def clustered(n=6000, columns=200, seed=0):
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(40, columns)) * 3
+    spread = rng.normal(size=(columns, columns)) / np.sqrt(columns)
+    return (centres[rng.integers(40, size=n)] + rng.normal(size=(n, columns)) @ spread).astype(np.float32)
+
+
+def low_rank(n=6000, columns=300, rank=6):
+    rng = np.random.default_rng(1)
+    X = np.tanh(rng.normal(size=(n, rank)) @ rng.normal(size=(rank, columns)))
+    return (X + 0.01 * rng.normal(size=X.shape)).astype(np.float32)
+
+
+def uniform(n=6000, columns=10):
+    return np.random.default_rng(2).random((n, columns), np.float32)
+
+
+def noise(n=5000, columns=300):
+    return np.random.default_rng(3).normal(size=(n, columns)).astype(np.float32)
+
+
+def duplicates(n=6000):
+    """Half of the rows are copies of three, and the rest are all different."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(n, 60)).astype(np.float32)
+    X[rng.permutation(n)[: n // 2]] = rng.normal(size=(3, 60)).astype(np.float32)[
+        rng.integers(3, size=n // 2)
+    ]
+    return X
+
+
+DATA = {
+    "clustered": clustered,
+    "low rank": low_rank,
+    "uniform": uniform,
+    "noise": noise,
+    "duplicates": duplicates,
+    "wide": lambda: clustered(5000, 2000, seed=5),
+}
+
+
+def approximate(X, k=K, **options):
+    return nearest_neighbors(X, k, algorithm="approximate", **options)
+
+
+def true_distances(X, rows, metric="euclidean"):
+    exact = pairwise_distances(X[rows].astype(np.float64), X.astype(np.float64), metric=metric)
+    exact[np.arange(len(rows)), rows] = np.inf
+    return exact
+
+
+def check_lists(found, X, metric="euclidean", wanted=0.97):
+    """True distances, ascending, no row twice nor itself; enough of the true neighbours. Gives the recall."""
+    rows = np.linspace(0, len(X) - 1, 300).astype(int)
+    exact = true_distances(X, rows, metric)
+    indices, distances = found.indices[rows], found.distances[rows]
+    k = indices.shape[1]
+    assert found.indices.min() >= 0 and found.indices.max() < len(X)
+    assert not (found.indices == np.arange(len(X))[:, None]).any()
+    assert (np.diff(np.sort(found.indices, axis=1), axis=1) > 0).all()
+    assert (np.diff(found.distances, axis=1) >= 0).all()
+    scale = np.median(exact)  # sklearn sees a distance between equal rows
+    np.testing.assert_allclose(distances, np.take_along_axis(exact, indices, 1), rtol=1e-4, atol=1e-6 * scale)
+    radii = np.sort(exact, axis=1)[:, k - 1 : k]
+    share = np.mean(distances <= radii * (1 + 1e-5) + 1e-6 * scale)
+    assert share >= wanted
+    assert abs(share - found.recall) < 0.03
+    return share
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_reaches_the_wanted_recall(name):
+    X = DATA[name]()
+    found = approximate(X)
+    assert found.engine == "join" and found.indices.dtype == np.int32 and found.distances.dtype == np.float32
+    check_lists(found, X)
+
+
+@pytest.mark.parametrize("wanted", [0.8, 0.99])
+def test_recall_is_a_choice(wanted, monkeypatch):
+    monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
+    X = clustered(20_000, 64)
+    assert check_lists(approximate(X, recall=wanted), X, wanted=wanted) >= wanted
+
+
+def test_probing_some_clusters_is_enough_where_there_is_structure(monkeypatch):
+    monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
+    X = clustered(12_000, 100)
+    search = join.JoinSearch(X, "euclidean", 0, 2)
+    index, calibration = search._plan(K, 0.97)
+    effort = join._cheapest(index, calibration, 0.97, X)
+    assert effort.probes < index.clusters / 2
+    check_lists(search.neighbors(K, 0.97), X)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+def test_directions(metric):
+    X = clustered(5000, 50) + 1
+    X[::100] = 0
+    found = approximate(X, metric=metric)
+    exact_like = X.copy()
+    rows = np.flatnonzero(~(X == 0).all(axis=1))[:300]
+    exact = true_distances(exact_like, rows, metric)
+    exact[:, ::100] = 1  # rows without a direction
+    exact[np.arange(len(rows)), rows] = np.inf
+    radii = np.sort(exact, axis=1)[:, K - 1 : K]
+    assert np.mean(found.distances[rows] <= radii + 1e-6) >= 0.97
+    np.testing.assert_allclose(
+        found.distances[rows], np.take_along_axis(exact, found.indices[rows], 1), atol=1e-5
+    )
+    assert (found.distances[::100] == 0).all() and (found.indices[::100] % 100 == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.uint8, np.int8])
+def test_small_types_are_read_as_they_are(dtype):
+    X = low_rank(5000, 123)
+    X = (X * 60 + (128 if dtype is np.uint8 else 0)).astype(dtype)
+    found = approximate(X)
+    check_lists(found, X)
+    as_floats = approximate(X.astype(np.float32))
+    np.testing.assert_array_equal(found.indices, as_floats.indices)
+    np.testing.assert_array_equal(found.distances, as_floats.distances)
+
+
+def test_memory_mapped(tmp_path):
+    X = clustered(5000, 40)
+    np.save(tmp_path / "X.npy", X)
+    mapped = nearest_neighbors(np.load(tmp_path / "X.npy", mmap_mode="r"), K, algorithm="approximate")
+    np.testing.assert_array_equal(mapped.indices, approximate(X).indices)
+
+
+def test_same_bits_at_any_number_of_threads_and_again():
+    X = clustered(6000, 150)
+    first = approximate(X, n_jobs=1)
+    for threads in (1, 2, 3):
+        again = approximate(X, n_jobs=threads)
+        np.testing.assert_array_equal(first.indices, again.indices)
+        np.testing.assert_array_equal(first.distances, again.distances)
+        assert first.recall == again.recall
+
+
+def test_seed_matters_and_quality_does_not_depend_on_it():
+    X = clustered(6000, 150)
+    for seed in (1, 2**64 - 1):
+        check_lists(approximate(X, random_state=seed), X)
+
+
+LEVEL_SCRIPT = """
+import sys, numpy as np
+from actup.backends import join
+join._ALL_CLUSTERS_ROWS = 0
+X = np.load(sys.argv[1])
+search = join.JoinSearch(X, "euclidean", 0, 2)
+index, calibration = search._plan(15, 0.97)
+effort = join._cheapest(index, calibration, 0.97, X)
+assert effort.probes < index.clusters / 2, (effort, index.clusters)
+found = search.neighbors(15, 0.97)
+np.savez(sys.argv[2], indices=found.indices, distances=found.distances, recall=found.recall)
+"""
+
+
+@pytest.mark.parametrize("level", ["v2", "v3", "v4"])
+def test_every_processor_level_reaches_the_recall(level, tmp_path):
+    from actup import native
+    from actup.graph import Neighbors
+
+    if native._processor.level() < level or native._processor.level() == "generic":
+        pytest.skip(f"this processor has no level {level}")
+    X = clustered(12_000, 150)
+    np.save(tmp_path / "X.npy", X)
+    subprocess.run(
+        [sys.executable, "-c", LEVEL_SCRIPT, str(tmp_path / "X.npy"), str(tmp_path / "found.npz")],
+        env={**os.environ, "ACTUP_CPU": level},
+        check=True,
+    )
+    with np.load(tmp_path / "found.npz") as file:
+        found = Neighbors(file["indices"], file["distances"], "join", float(file["recall"]))
+    check_lists(found, X)
+
+
+# ---- odd data ----
+
+
+def test_all_rows_equal():
+    X = np.full((30_000, 20), 3.5, np.float32)
+    found = approximate(X)
+    assert (found.distances == 0).all() and found.recall == 1
+    assert not (found.indices == np.arange(len(X))[:, None]).any()
+    assert (np.diff(np.sort(found.indices, axis=1), axis=1) > 0).all()
+
+
+def test_all_rows_zero_under_cosine():
+    found = approximate(np.zeros((5000, 8), np.float32), metric="cosine")
+    assert (found.distances == 0).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 17, 300])
+def test_few_rows_and_as_many_neighbours_as_there_are(n):
+    X = np.random.default_rng(n).normal(size=(n, 5)).astype(np.float32)
+    found = approximate(X, n - 1)
+    exact = nearest_neighbors(X, n - 1, algorithm="exact")
+    np.testing.assert_array_equal(found.indices, exact.indices)
+    np.testing.assert_allclose(found.distances, exact.distances, rtol=1e-5)
+
+
+def test_more_neighbours_than_the_candidates_usually_kept():
+    X = uniform(4000, 6)
+    check_lists(approximate(X, 900), X)
+
+
+@pytest.mark.parametrize("factor", [1e-25, 1e25])
+def test_values_of_any_size(factor):
+    X = clustered(5000, 30).astype(np.float64) * factor
+    found = approximate(X)
+    exact = true_distances(X, np.arange(0, 5000, 25))
+    radii = np.sort(exact, axis=1)[:, K - 1 : K]
+    assert np.mean(found.distances[::25] <= radii * (1 + 1e-5)) >= 0.97
+
+
+def test_outliers_far_away():
+    X = clustered(5000, 100)
+    X[::1000] *= 1e6
+    check_lists(approximate(X), X)
+
+
+def test_low_recall_is_told(monkeypatch):
+    monkeypatch.setattr(join, "_NANOSECONDS_PER_ROW", 0)
+    monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
+    with pytest.warns(UserWarning, match="of the nearest neighbours were found"):
+        found = approximate(noise(5000, 60))
+    assert found.recall < 0.9
+
+
+# ---- which search ----
+
+
+def test_auto_is_exact_where_that_is_cheap():
+    assert nearest_neighbors(uniform(4000, 10)).engine == "exact"
+    assert nearest_neighbors(uniform(6000, 3)).engine == "exact"
+    assert nearest_neighbors(clustered(6000, 1000)).engine == "join"
+    assert nearest_neighbors(clustered(6000, 1000), algorithm="exact").engine == "exact"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"algorithm": "fast"}, "algorithm='fast'"),
+        ({"recall": 0}, "recall=0 "),
+        ({"recall": 1.5}, "recall=1.5"),
+        ({"random_state": -1}, "random_state=-1"),
+        ({"random_state": 1.5}, "random_state=1.5"),
+        ({"algorithm": "approximate", "metric": "manhattan"}, "metric='manhattan'"),
+        ({"algorithm": "approximate", "metric": "precomputed"}, "metric='precomputed'"),
+        ({"algorithm": "approximate", "metric": "canberra"}, "metric='canberra'"),
+        ({"algorithm": "approximate", "n_neighbors": 50}, "n_neighbors=50 needs at least 51 samples"),
+    ],
+)
+def test_errors_name_the_parameter(options, message):
+    with pytest.raises(ValueError, match=message):
+        nearest_neighbors(uniform(50, 50), **options)
+
+
+def test_nan_is_refused():
+    X = uniform(100, 4)
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match="X contains NaN"):
+        approximate(X)
+
+
+# ---- the index ----
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_query_reaches_the_recall(metric):
+    X = clustered(8000, 120)
+    points, queries = X[:7500], X[7500:]
+    found = NeighborIndex(points, metric=metric, algorithm="approximate").query(queries, K)
+    exact = pairwise_distances(queries.astype(np.float64), points.astype(np.float64), metric=metric)
+    radii = np.sort(exact, axis=1)[:, K - 1 : K]
+    assert np.mean(found.distances <= radii * (1 + 1e-5)) >= 0.97
+    np.testing.assert_allclose(
+        found.distances, np.take_along_axis(exact, found.indices, 1), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_a_row_is_answered_alike_in_any_batch_order_and_number_of_threads():
+    X = clustered(6000, 100)
+    X[100:160] = X[0]  # ties
+    queries = np.vstack([X[:200], clustered(300, 100, seed=9)])
+    index = NeighborIndex(X, algorithm="approximate", n_jobs=2)
+    together = index.query(queries, K)
+    order = np.random.default_rng(0).permutation(len(queries))
+    shuffled = NeighborIndex(X, algorithm="approximate", n_jobs=3).query(queries[order], K)
+    np.testing.assert_array_equal(together.indices[order], shuffled.indices)
+    np.testing.assert_array_equal(together.distances[order], shuffled.distances)
+    for row in (0, 7, 123, 499):
+        alone = index.query(queries[row : row + 1], K)
+        np.testing.assert_array_equal(alone.indices[0], together.indices[row])
+        np.testing.assert_array_equal(alone.distances[0], together.distances[row])
+
+
+def test_answers_do_not_depend_on_what_was_asked_before():
+    X, queries = noise(5000, 300), noise(20, 300)
+    index = NeighborIndex(X, algorithm="approximate")
+    first = index.query(queries, 5)
+    index.query(queries, 200)
+    again = index.query(queries, 5)
+    np.testing.assert_array_equal(first.indices, again.indices)
+
+
+def test_a_point_finds_itself():
+    X = clustered(5000, 80)
+    found = NeighborIndex(X, algorithm="approximate").query(X[:50], 1)
+    np.testing.assert_array_equal(found.indices[:, 0], np.arange(50))
+    assert (found.distances == 0).all()
+
+
+@pytest.mark.parametrize("algorithm", ["exact", "approximate"])
+def test_index_errors(algorithm):
+    index = NeighborIndex(uniform(40, 3), algorithm=algorithm)
+    with pytest.raises(ValueError, match="X_new has 4 columns, but X has 3"):
+        index.query(uniform(5, 4))
+    with pytest.raises(ValueError, match="n_neighbors=41"):
+        index.query(uniform(5, 3), 41)
+    assert index.query(uniform(5, 3), 40).indices.shape == (5, 40)
+    with pytest.raises(ValueError, match="metric='canberra'"):
+        NeighborIndex(uniform(40, 3), metric="canberra")
