@@ -25,27 +25,33 @@ constexpr int kGroup = 4;
 // broadcast of a query's four codes, add of kGroups groups of products (1 or 2), and mask of the lanes that
 // reach a threshold.
 
-// Any processor.
+// Any processor whose integers are little-endian. Products of 7-bit codes leave room for four in 16 bits.
 struct PlainCodes {
   typedef int32_t Vector __attribute__((vector_size(16)));
-  static constexpr int kLanes = 4, kLimit = 127, kQueries = 4, kVectors = 2, kGroups = 1;
+  typedef int16_t Shorts __attribute__((vector_size(16)));
+  static constexpr int kLanes = 4, kLimit = 63, kQueries = 3, kVectors = 2, kGroups = 2;
 
-  struct Bytes {
-    uint8_t bytes[16];
+  // Bytes 0 and 2 of each group, and bytes 1 and 3.
+  struct Halves {
+    Shorts even, odd;
   };
-  static Bytes load(const uint8_t* from) {
-    Bytes bytes;
+  static Halves load(const uint8_t* from) {
+    Shorts bytes;
     std::memcpy(&bytes, from, sizeof bytes);
-    return bytes;
+    return {bytes & 0xFF, bytes >> 8};  // none is negative
   }
-  static const int8_t* broadcast(const int8_t* from) { return from; }
-  static Vector add(Vector sums, const Bytes* x, const int8_t* const* y) {
-    for (int lane = 0; lane < kLanes; ++lane) {
-      int32_t total = 0;
-      for (int code = 0; code < kGroup; ++code) total += x->bytes[lane * kGroup + code] * y[0][code];
-      sums[lane] += total;
-    }
-    return sums;
+  static Halves broadcast(const int8_t* from) {
+    const auto even =
+        static_cast<int32_t>(static_cast<uint16_t>(from[0]) | static_cast<uint32_t>(from[2]) << 16);
+    const auto odd =
+        static_cast<int32_t>(static_cast<uint16_t>(from[1]) | static_cast<uint32_t>(from[3]) << 16);
+    return {std::bit_cast<Shorts>(even - Vector{}), std::bit_cast<Shorts>(odd - Vector{})};
+  }
+  static Vector add(Vector sums, const Halves* x, const Halves* y) {
+    const Shorts products =
+        x[0].even * y[0].even + x[0].odd * y[0].odd + x[1].even * y[1].even + x[1].odd * y[1].odd;
+    const auto pairs = std::bit_cast<Vector>(products);
+    return sums + ((pairs << 16 >> 16) + (pairs >> 16));
   }
   static Vector load_sums(const int32_t* from) {
     Vector v;
