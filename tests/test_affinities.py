@@ -12,7 +12,11 @@ from actup.recipe import Recipe
 UMAP = Recipe()
 PLAIN = UMAP.but(distance="plain")
 GAUSSIAN = UMAP.but(affinity="gaussian", distance="plain", perplexity=10.0)
-RECIPES = [recipe.but(symmetrization=kind) for recipe in (UMAP, PLAIN, GAUSSIAN) for kind in ("umap", "tsne")]
+MULTISCALE = GAUSSIAN.but(affinity="multiscale", perplexities=(4.0, 10.0, 25.0))
+FIXED_SIGMA = GAUSSIAN.but(affinity="fixed_sigma", sigma=11.0)
+UNIFORM = UMAP.but(affinity="uniform")
+ALL = (UMAP, PLAIN, GAUSSIAN, MULTISCALE, FIXED_SIGMA, UNIFORM)
+RECIPES = [recipe.but(symmetrization=kind) for recipe in ALL for kind in ("umap", "tsne")]
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +61,12 @@ def entropies(rows):
 
 
 def expected_rows(distances, recipe):
-    if recipe.affinity == "gaussian":
-        return gaussian_rows(distances, recipe.perplexity)
+    if recipe.affinity == "uniform":
+        return np.ones_like(distances)
+    if recipe.affinity == "fixed_sigma":
+        return normalized(np.exp(-(np.float64(distances) ** 2) / (2 * recipe.sigma**2)))
+    if recipe.scales():
+        return np.mean([gaussian_rows(distances, perplexity) for perplexity in recipe.scales()], axis=0)
     return umap_rows(distances, plain=recipe.distance == "plain")
 
 
@@ -201,10 +209,30 @@ def test_duplicates_and_constant_data(recipe):
         neighbors = nearest_neighbors(X, 15)
         graph = cpu.affinity_graph(neighbors, recipe, 2)
         assert_valid(graph, len(X))
-        weight = 1 if recipe.affinity == "umap" else 1 / 15
+        weight = 1 if recipe.affinity in ("umap", "uniform") else 1 / 15
         assert graph.weights.max() == pytest.approx(
             weight if recipe.symmetrization == "tsne" else 2 * weight - weight**2, rel=1e-6
         )
+
+
+def test_a_narrow_sigma_keeps_the_nearest_neighbour(digits):
+    few = Neighbors(digits.indices[:5], digits.distances[:5])
+    rows = directed(few, FIXED_SIGMA.but(sigma=1e-6))
+    np.testing.assert_allclose(rows, np.eye(1, 30).repeat(5, axis=0), atol=1e-6)
+    wide = directed(few, FIXED_SIGMA.but(sigma=1e9))
+    np.testing.assert_allclose(wide, 1 / 30, rtol=1e-6)
+
+
+def test_several_equal_perplexities_are_one(digits):
+    one = cpu.affinity_graph(digits, GAUSSIAN.but(perplexity=8), 2)
+    several = cpu.affinity_graph(digits, MULTISCALE.but(perplexities=(8, 8)), 2)
+    np.testing.assert_allclose(several.weights, one.weights, rtol=1e-6)
+
+
+def test_uniform_weights_are_one_or_the_mean_of_both_directions(digits):
+    assert set(cpu.affinity_graph(digits, UNIFORM, 2).weights) == {1}
+    mean = cpu.affinity_graph(digits, UNIFORM.but(symmetrization="tsne"), 2)
+    assert set(mean.weights) == {0.5, 1}
 
 
 def test_zero_distances_are_skipped_by_rho():

@@ -98,6 +98,9 @@ def test_parameters_reach_the_recipe():
     assert tsne._recipe() == preset("tsne").but(
         n_components=3, perplexity=9, exaggeration=5, late_exaggeration=2, epochs=7, initialization="random"
     )
+    assert TSNE(perplexity=[5, 20], dof=0.5)._recipe() == preset("tsne").but(
+        affinity="multiscale", perplexities=(5, 20), dof=0.5
+    )
     assert TSNE(learning_rate=100)._recipe() == preset("classic_tsne").but(learning_rate=100)
     assert TSNE(5)._recipe() == preset("sampled_tsne").but(n_components=5, exaggeration=12)
     assert GDR(negatives=7)._recipe() == preset("sampled_gdr_umap").but(negatives=7)
@@ -115,6 +118,9 @@ def test_min_dist_replaces_the_kernel_of_a_preset():
     [
         {"perplexity": 5},
         {"preset": "tsne", "n_neighbors": 5},
+        {"perplexities": (5, 9)},
+        {"sigma": 2.0},
+        {"affinity": "uniform", "distance": "plain"},
         {"a": 1.0, "b": 1.0, "min_dist": 0.2},
         {"repulsion": "exact", "negatives": 5},
         {"normalized": True, "repulsion_rate": 2.0},
@@ -145,6 +151,12 @@ def test_switch_without_effect_is_reported(X, parameters):
         (TSNE(max_iter=1.5), TypeError, "^max_iter=1.5"),
         (TSNE(learning_rate="slow"), TypeError, "^learning_rate='slow'"),
         (TSNE(perplexity=200), ValueError, "^perplexity=200.0 must be less than"),
+        (TSNE(perplexity=[5, 200]), ValueError, "^perplexity=200.0 must be less than"),
+        (TSNE(perplexity=[]), ValueError, r"^perplexity=\(\) is empty"),
+        (TSNE(perplexity=[5, "9"]), TypeError, "^perplexity='9' must be a number"),
+        (TSNE(dof=0), ValueError, "^dof=0"),
+        (GDR(dof=0.5), ValueError, "^dof=0.5 needs normalized=True"),
+        (GDR(partition=0.1), ValueError, "^partition=0.1 needs normalized=True"),
         (GDR(preset="nothing"), ValueError, "^preset='nothing'"),
         (GDR(True, update="in_place"), ValueError, "update='in_place'"),
         (GDR(init="pca", initialization="pca"), ValueError, "initialization='pca' and init"),
@@ -234,6 +246,22 @@ def test_same_bits_for_any_number_of_threads_repeats_and_clones(X, kind):
         short(kind, random_state=7, n_jobs=2),
     ):
         np.testing.assert_array_equal(first, other.fit_transform(X))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        TSNE(perplexity=[4, 12], dof=0.5, max_iter=20),
+        GDR(affinity="uniform", epochs=20),
+        GDR(True, affinity="fixed_sigma", distance="plain", sigma=9, symmetrization="tsne", epochs=20),
+        GDR(True, affinity="multiscale", distance="plain", perplexities=[4, 12], epochs=20),
+        GDR(True, partition=0.1, epochs=20),
+    ],
+)
+def test_every_affinity_tail_and_partition_makes_a_map(X, model):
+    Y = model.fit_transform(X)
+    assert np.isfinite(Y).all()
+    assert np.ptp(Y, axis=0).min() > 0
 
 
 def test_sources_of_randomness(X):

@@ -56,17 +56,17 @@ def spread_out(n: int, dimensions: int) -> np.ndarray:
 
 
 @cache
-def descent(loss: Loss, normalized: bool, a: float, b: float, dimensions: int) -> np.ndarray:
-    """Minus the gradient of the oracle's loss by central differences of fourth order: (24, dimensions)."""
+def descent(recipe: Recipe) -> np.ndarray:
+    """Minus the gradient of the oracle's loss by central differences of fourth order: (24, n_components)."""
     n, h = 24, 2**-7
-    recipe = ONE_EPOCH.but(loss=loss, normalized=normalized, a=a, b=b, n_components=dimensions)
-    graph, start = ring(n), spread_out(n, dimensions)
+    graph, start = ring(n), spread_out(n, recipe.n_components)
 
     def potential(i, c, change):
         Y = start.copy()
         Y[i, c] += change
         value = load_backend("reference").make_layout(graph, Y, recipe, 0).loss()
-        return value if normalized or loss is not Loss.KL else value - left_out(graph, Y, a, b)
+        drawn = not recipe.normalized and recipe.loss is Loss.KL
+        return value - left_out(graph, Y, recipe.a, recipe.b) if drawn else value
 
     gradient = np.empty(start.shape)
     for i, c in np.ndindex(*start.shape):
@@ -89,26 +89,82 @@ def left_out(graph: Graph, Y: np.ndarray, a: float, b: float) -> float:
     ("a", "b", "dimensions"), [(a, b, 2) for a, b in KERNELS] + [(*KERNELS[1], 1), (*KERNELS[1], 5)]
 )
 def test_force_is_minus_the_gradient_of_the_loss(backend, loss, normalized, a, b, dimensions):
-    expected = descent(loss, normalized, a, b, dimensions)
-    n = len(expected)
     recipe = ONE_EPOCH.but(loss=loss, normalized=normalized, a=a, b=b, n_components=dimensions)
+    expected = descent(recipe)
+    n = len(expected)
     if not normalized:  # the row form is half of it, at a repulsion of weight 1 = repulsion_rate * degree/n
         expected = expected / 2
         recipe = recipe.but(repulsion_mass=RepulsionMass.DEGREE, repulsion_rate=n / 6)
-    recipe = recipe.but(learning_rate=1 / np.abs(expected).max())
-    found = force(backend, ring(n), spread_out(n, dimensions), recipe)
+    assert_force(backend, recipe, expected)
+
+
+@pytest.mark.parametrize("backend", backends())
+@pytest.mark.parametrize("loss", Loss)
+@pytest.mark.parametrize("dof", [0.4, 2.0, 7.5])
+@pytest.mark.parametrize(("a", "b"), KERNELS[:2])
+def test_force_of_other_tails_is_minus_the_gradient(backend, loss, dof, a, b):
+    recipe = ONE_EPOCH.but(loss=loss, normalized=True, a=a, b=b, dof=dof)
+    assert_force(backend, recipe, descent(recipe))
+
+
+@pytest.mark.parametrize("backend", backends())
+@pytest.mark.parametrize(("partition", "dof"), [(0.02, 1.0), (0.5, 1.0), (0.1, 0.4)])
+def test_force_at_a_fixed_partition_is_minus_the_gradient(backend, partition, dof):
+    recipe = ONE_EPOCH.but(normalized=True, partition=partition, dof=dof)
+    assert_force(backend, recipe, descent(recipe))
+
+
+def assert_force(backend: str, recipe: Recipe, expected: np.ndarray):
+    """One epoch on the ring moves the points as expected, up to a common factor."""
+    n, recipe = len(expected), recipe.but(learning_rate=1 / np.abs(expected).max())
+    found = force(backend, ring(n), spread_out(n, recipe.n_components), recipe)
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("backend", backends())
-@pytest.mark.parametrize(("loss", "normalized"), LOSSES)
-def test_loss_is_the_divergence(backend, loss, normalized):
-    n, recipe = 60, ONE_EPOCH.but(loss=loss, normalized=normalized)
+def test_a_partition_that_is_the_maps_own_changes_nothing(backend):
+    """And twice as much of it halves the repulsion."""
+    n, recipe = 60, ONE_EPOCH.but(normalized=True, learning_rate=100)
+    graph, start = graph_of(n, recipe), start_of(n, 2)
+    a, b = recipe.kernel()
+    q = 1 / (1 + a * ((np.float64(start)[:, None] - start) ** 2).sum(axis=2) ** b)
+    own = (q.sum() - n) / n**2
+    moves = {
+        partition: force(backend, graph, start, recipe.but(partition=partition))
+        for partition in (None, own, 2 * own, 1e9)
+    }
+    assert_alike(moves[own], moves[None])
+    assert_alike(moves[2 * own], (moves[None] + moves[1e9]) / 2)
+    plain, fixed = (
+        load_backend(backend).make_layout(graph, start, recipe.but(partition=value), 0, 1).loss()
+        for value in (None, own)
+    )
+    assert fixed == pytest.approx(plain, rel=1e-5)
+
+
+@pytest.mark.parametrize("backend", backends())
+def test_samples_at_a_fixed_partition_have_the_mean_of_all_points(backend):
+    exact = ONE_EPOCH.but(normalized=True, partition=0.05, learning_rate=100)
+    sampled = exact.but(repulsion="sampled", negatives=8)
+    n, seeds = 40, 300
+    graph, start = graph_of(n, exact), start_of(n, 2)
+    draws = np.array([force(backend, graph, start, sampled, seed) for seed in range(seeds)])
+    error = draws.mean(axis=0) - force(backend, graph, start, exact)
+    assert np.abs(error * np.sqrt(seeds) / draws.std(axis=0)).max() < 5
+
+
+@pytest.mark.parametrize("backend", backends())
+@pytest.mark.parametrize(
+    ("loss", "normalized", "dof"),
+    [(*each, 1.0) for each in LOSSES] + [(loss, True, dof) for loss in Loss for dof in (0.5, 3.0)],
+)
+def test_loss_is_the_divergence(backend, loss, normalized, dof):
+    n, recipe = 60, ONE_EPOCH.but(loss=loss, normalized=normalized, dof=dof)
     graph, start = graph_of(n, recipe), start_of(n, 2)
     a, b = recipe.kernel()
     others = ~np.eye(n, dtype=bool)
     Y = start.astype(np.float64)
-    q = 1 / (1 + a * (((Y[:, None] - Y) ** 2).sum(axis=2)[others]) ** b)
+    q = (1 + a * (((Y[:, None] - Y) ** 2).sum(axis=2)[others]) ** b / dof) ** -dof
     p = np.float64(graph.to_scipy().toarray()[others])
     p, q = (p / p.sum(), q / q.sum()) if normalized else (p / p.max(), q)
     if loss is Loss.FROBENIUS:

@@ -18,14 +18,16 @@ from variations import (
     short_presets,
     single_switch_variations,
     start_of,
+    tails_and_partitions,
     tamed,
 )
 
 N = 101  # not a multiple of the 16 points of a block
 PRESETS = short_presets()
 COMBINATIONS = force_combinations()
-VARIATIONS = single_switch_variations() | COMBINATIONS
-MAIN_RECIPES = PRESETS | COMBINATIONS
+TAILS = tails_and_partitions()
+VARIATIONS = single_switch_variations() | COMBINATIONS | TAILS
+MAIN_RECIPES = PRESETS | COMBINATIONS | TAILS
 
 
 def run(backend: str, graph: Graph, start: np.ndarray, recipe: Recipe, epochs, seed=7, threads=1):

@@ -325,7 +325,7 @@ def test_pair_sums_at_the_edges_of_vectors_and_tiles(rng, n):
     d2 = pdist(Y.astype(np.float64), "sqeuclidean") + 1e-12
     q = 1 / (1 + d2)
     expected = 2 * q.sum(), 2 * (q**2).sum(), 2 * np.log(d2 * q).sum()
-    np.testing.assert_allclose(engine.pair_sums(Y, 1, 1, 2), expected, rtol=1e-5)
+    np.testing.assert_allclose(engine.pair_sums(Y, engine.Curve(1, 1), 2), expected, rtol=1e-5)
 
 
 def test_a_perfect_map_has_no_divergence(rng):

@@ -21,6 +21,7 @@ NAMES = {
     "UMAP",
     "__version__",
     "embed",
+    "embed_many",
     "nearest_neighbors",
     "preset",
     "presets",
@@ -73,7 +74,7 @@ def documented_parameters(text):
     return [name for line in lines for name in line.split(", ")]
 
 
-FUNCTIONS = ["UMAP", "TSNE", "GDR", "embed", "nearest_neighbors", "quality_report"]
+FUNCTIONS = ["UMAP", "TSNE", "GDR", "embed", "embed_many", "nearest_neighbors", "quality_report"]
 METHODS = [Embedder.fit, Embedder.fit_transform, Embedder.iter_fit, Progress]
 
 

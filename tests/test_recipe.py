@@ -13,14 +13,21 @@ from actup.recipe import Recipe, Sampling, fit_kernel, switches
 from actup.schedule import Phase, Role
 from variations import ENUMS, TYPES
 
-NUMBERS = [name for name in switches() if name not in {*ENUMS, "phases"} and TYPES[name] is not bool]
+SEQUENCES = {"phases", "perplexities"}
+NUMBERS = [name for name in switches() if name not in {*ENUMS, *SEQUENCES} and TYPES[name] is not bool]
 BOOLEANS = [name for name in switches() if TYPES[name] is bool]
 INTEGERS = [name for name in NUMBERS if TYPES[name] in (int, int | None)]
-OTHER_KERNEL_SCALAR = {"a": {"b": 1.0}, "b": {"a": 1.0}}
+# What a switch needs beside it.
+COMPANIONS = {
+    "a": {"b": 1.0},
+    "b": {"a": 1.0},
+    "dof": {"normalized": True},
+    "partition": {"normalized": True},
+}
 
 
 def with_value(name, value) -> Recipe:
-    return Recipe(**{name: value}, **OTHER_KERNEL_SCALAR.get(name, {}))
+    return Recipe(**{name: value}, **COMPANIONS.get(name, {}))
 
 
 def test_every_field_is_a_choice_a_boolean_or_a_number():
@@ -31,6 +38,30 @@ def test_every_field_is_a_choice_a_boolean_or_a_number():
 def test_phases_are_phases(value):
     with pytest.raises(TypeError, match=r"^phases=.* must be a sequence of Phase"):
         Recipe(phases=value)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        (None, TypeError, "perplexities=None must be a sequence"),
+        (30, TypeError, "perplexities=30 must be a sequence"),
+        (["5"], TypeError, "perplexities='5' must be a number"),
+        ([np.nan], ValueError, "must be finite"),
+        ([5, 0.5], ValueError, "must each be at least 1"),
+    ],
+)
+def test_perplexities_are_numbers_from_1(value, error, message):
+    with pytest.raises(error, match=message):
+        Recipe(perplexities=value)
+
+
+@pytest.mark.parametrize("value", [[5, 10], (5.0, 10.0), np.array([5, 10])])
+def test_perplexities_become_a_value(value):
+    recipe = preset("tsne").but(affinity="multiscale", perplexities=value)
+    assert recipe.perplexities == recipe.scales() == (5.0, 10.0)
+    assert recipe.neighbors_searched(1000) == 30
+    assert hash(recipe)
+    assert preset("tsne").but(perplexities=value).scales() == (30.0,)
 
 
 def test_phases_in_a_list_become_a_value():
@@ -128,6 +159,17 @@ IN_PLACE = {"update": "in_place", "momentum": 0, "repulsion_mass": "strength"}
         (
             {"repulsion": "exact", "repulsion_mass": "per_edge"},
             "repulsion='exact'",
+            "repulsion_mass='degree'",
+        ),
+        ({"affinity": "multiscale", "distance": "plain"}, "multiscale", "give e.g. (30, 300)"),
+        ({"affinity": "fixed_sigma", "distance": "plain"}, "fixed_sigma", "needs sigma"),
+        ({"affinity": "fixed_sigma", "sigma": 1}, "fixed_sigma", "distance='plain'"),
+        ({"dof": 0.5}, "dof=0.5", "normalized=True"),
+        ({"partition": 0.5}, "partition=0.5", "normalized=True"),
+        ({"partition": 0.5, "normalized": True, "loss": "frobenius"}, "partition=0.5", "loss='kl'"),
+        (
+            {"partition": 0.5, "normalized": True, "repulsion_mass": "per_edge"},
+            "partition=0.5",
             "repulsion_mass='degree'",
         ),
         ({"a": 1.0}, "b=None", "give both"),

@@ -29,29 +29,29 @@ def disc(n, span, seed=0):
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]).astype(np.float32)
 
 
-def all_pairs(Y, kind=KERNEL, a=1.0, b=1.0):
+def all_pairs(Y, kind=KERNEL, a=1.0, b=1.0, dof=1.0):
     """Force and potential of every point by definition; UMAP's potential has no closed form and is 0."""
     Y = Y.astype(np.float64)
     difference = Y[:, None] - Y[None]
     d2 = (difference**2).sum(axis=2) + 1e-12
-    q = 1 / (1 + a * d2**b)
-    c = d2 ** (b - 1)
+    base = 1 + a * d2**b / dof
+    q, slope = base**-dof, d2 ** (b - 1) / base
     if kind == KERNEL:
-        force, potential = c * q**2, q
+        force, potential = slope * q, q
     elif kind == SQUARED:
-        force, potential = c * q**3, q**2
+        force, potential = slope * q**2, q**2
     else:
         force, potential = q / (EPSILON + d2), np.zeros_like(q)
     np.fill_diagonal(potential, 0)
     return (force[:, :, None] * difference).sum(axis=1), potential.sum(axis=1)
 
 
-def mesh(spacing=0.5, kind=KERNEL, a=1.0, b=1.0, largest=1024):
-    return engine.Mesh(kind, a, b, EPSILON, spacing, largest)
+def mesh(spacing=0.5, kind=KERNEL, a=1.0, b=1.0, largest=1024, dof=1.0):
+    return engine.Mesh(kind, engine.Curve(a, b, dof), EPSILON, spacing, largest)
 
 
-def tree(Y, theta, kind=KERNEL, a=1.0, b=1.0, threads=2):
-    return engine.tree_repulsion(Y, kind, a, b, EPSILON, theta, threads)
+def tree(Y, theta, kind=KERNEL, a=1.0, b=1.0, threads=2, dof=1.0):
+    return engine.tree_repulsion(Y, kind, engine.Curve(a, b, dof), EPSILON, theta, threads)
 
 
 def relative_error(found, true):
@@ -125,6 +125,19 @@ def test_mesh_serves_every_potential(kind, a, b, spacing, tolerance):
     if kind != UMAP:
         assert relative_error(potential, true_potential) < 0.005
         assert total == pytest.approx(true_potential.sum(), rel=5e-4)
+
+
+@pytest.mark.parametrize("dof", [0.3, 0.5, 2.0, 10.0])
+def test_mesh_and_tree_serve_every_tail(dof):
+    Y = blobs(2500, 60)
+    true_force, true_potential = all_pairs(Y, dof=dof)
+    for (force, potential, total), tolerance in (
+        (mesh(dof=dof).repel(Y, 2), 0.02),
+        (tree(Y, 0, dof=dof), 1e-4),
+    ):
+        assert relative_error(force, true_force) < tolerance
+        assert relative_error(potential, true_potential) < 0.003
+        assert total == pytest.approx(true_potential.sum(), rel=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import numpy as np
 from actup.backends import backends, load_backend
 from actup.graph import Graph, Neighbors
 from actup.presets import preset, presets
-from actup.recipe import Recipe, Repulsion
+from actup.recipe import Loss, Recipe, Repulsion
 
 TYPES = get_type_hints(Recipe)
 ENUMS = {name: kind for name, kind in TYPES.items() if isinstance(kind, type) and issubclass(kind, StrEnum)}
@@ -46,6 +46,7 @@ def short_presets() -> dict[str, Recipe]:
 
 # What is settled before the layout begins; the tests of these stages vary it.
 _EARLIER = {"metric", "affinity", "distance", "symmetrization", "perplexity", "n_neighbors"}
+_EARLIER |= {"perplexities", "sigma"}
 _EARLIER |= {"initialization", "start_extent", "start_size"}
 # What is not one number: its preset covers it.
 _EARLIER |= {"phases"}
@@ -72,6 +73,18 @@ def force_combinations() -> dict[str, Recipe]:
         {
             "-".join(map(str, combination)): but(base, **dict(zip(names, combination, strict=True)))
             for combination in product(*values)
+        }
+    )
+
+
+def tails_and_partitions() -> dict[str, Recipe]:
+    """Every repulsion with heavy and light tails, and with a fixed partition function."""
+    base = Recipe(a=1.2, b=0.9, normalized=True, negatives=20, momentum=0, epochs=12)
+    changes = [{"dof": 0.6}, {"dof": 3.0}, {"a": 1.0, "b": 1.0, "dof": 0.6}, {"partition": 0.02}]
+    return _unique(
+        {
+            f"{repulsion}-{loss}-{change}": but(base, repulsion=repulsion, loss=loss, **change)
+            for repulsion, loss, change in product(Repulsion, Loss, changes)
         }
     )
 
@@ -114,7 +127,7 @@ def graph_of(n: int, recipe: Recipe) -> Graph:
     return _graph_of(n, recipe.neighbors_searched(n), *(getattr(recipe, name) for name in _GRAPH_SWITCHES))
 
 
-_GRAPH_SWITCHES = ("metric", "affinity", "distance", "symmetrization", "perplexity")
+_GRAPH_SWITCHES = ("metric", "affinity", "distance", "symmetrization", "perplexity", "perplexities", "sigma")
 
 
 @cache

@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from actup.estimators import GDR, TSNE, UMAP
     from actup.graph import Graph, Neighbors
+    from actup.many import embed_many
     from actup.metrics import quality_report
     from actup.neighbors import nearest_neighbors
     from actup.pipeline import embed
@@ -27,6 +28,7 @@ _HOMES = {
     "Neighbors": "actup.graph",
     "Recipe": "actup.recipe",
     "embed": "actup.pipeline",
+    "embed_many": "actup.many",
     "nearest_neighbors": "actup.neighbors",
     "preset": "actup.presets",
     "presets": "actup.presets",
@@ -42,6 +44,7 @@ __all__ = [
     "Recipe",
     "__version__",
     "embed",
+    "embed_many",
     "nearest_neighbors",
     "preset",
     "presets",

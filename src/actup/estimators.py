@@ -7,9 +7,10 @@ explicit signature that scikit-learn reads, and does nothing but store.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from actup.backends import load_backend
@@ -147,8 +148,10 @@ class TSNE(Embedder):
     ----------
     n_components : int, default=2
         Dimensions of the map.
-    perplexity : float, default=30.0
-        The effective number of neighbours of a point; less than the number of samples.
+    perplexity : float or sequence of float, default=30.0
+        The effective number of neighbours of a point; less than the number of samples. Of several, such as
+        ``[30, 300]``, the similarities are the mean, which keeps near and far structure (openTSNE's
+        ``Multiscale``).
     early_exaggeration : float, default=12.0
         Attraction is multiplied by this at first, which gathers the clusters.
     learning_rate : "auto" or float, default="auto"
@@ -163,6 +166,9 @@ class TSNE(Embedder):
         Where the points start.
     exaggeration : float, default=1.0
         Attraction is multiplied by this after the early phase: 1 is t-SNE, about 4 looks like UMAP.
+    dof : float, default=1.0
+        Degrees of freedom of the map's kernel (1 + d²/dof)^-dof, as openTSNE has it: less than 1 gives
+        heavier tails, and more and finer clusters.
     random_state : int, RandomState, Generator or None, default=None
         Where the seed comes from: an int is the seed itself; None: a fresh one in every fit, see ``seed_``.
     n_jobs : int, default=-1
@@ -201,13 +207,14 @@ class TSNE(Embedder):
 
     n_components: int = 2
     _: KW_ONLY
-    perplexity: float = 30.0
+    perplexity: float | Sequence[float] = 30.0
     early_exaggeration: float = 12.0
     learning_rate: str | float = "auto"
     max_iter: int | None = None
     metric: str = "euclidean"
     init: Start = "pca"
     exaggeration: float = 1.0
+    dof: float = 1.0
     random_state: RandomState = None
     n_jobs: int | None = -1
     verbose: bool | int = False
@@ -217,6 +224,9 @@ class TSNE(Embedder):
     def _recipe(self) -> Recipe:
         automatic = isinstance(self.learning_rate, str) and self.learning_rate == "auto"
         base = preset_for("tsne", self.n_components) if automatic else named_recipe("classic_tsne")
+        perplexity = {"perplexity": self.perplexity}
+        if isinstance(self.perplexity, list | tuple | np.ndarray):
+            perplexity = {"affinity": Affinity.MULTISCALE, "perplexities": self.perplexity}
         return change(
             base,
             {
@@ -224,9 +234,11 @@ class TSNE(Embedder):
                 "late_exaggeration": "exaggeration",
                 "epochs": "max_iter",
                 "initialization": "init",
+                "perplexities": "perplexity",
             },
+            **perplexity,
             n_components=self.n_components,
-            perplexity=self.perplexity,
+            dof=self.dof,
             exaggeration=self.early_exaggeration,
             late_exaggeration=self.exaggeration,
             learning_rate=base.learning_rate if automatic else self.learning_rate,
@@ -277,12 +289,16 @@ class GDR(Embedder):
         "gdr_tsne" if ``normalized``, else "gdr_umap"; their "sampled" variants if a switch that is given
         belongs to sampling, or if the map has more than three dimensions.
     n_neighbors : int, default=None
-        Size of the neighbourhood, the point itself included; affinity "umap" only.
+        Size of the neighbourhood, the point itself included; not for affinities with a perplexity.
     perplexity : float, default=None
         The effective number of neighbours; affinity "gaussian" only.
+    perplexities : sequence of float, default=None
+        Several of them, whose similarities are averaged; affinity "multiscale" only.
+    sigma : float, default=None
+        Width of the Gaussian, in the unit of the distances; affinity "fixed_sigma" only.
     metric : str, default=None
         Distance between samples.
-    affinity : {"umap", "gaussian"}, default=None
+    affinity : {"umap", "gaussian", "multiscale", "fixed_sigma", "uniform"}, default=None
         How distances become similarities.
     distance : {"pseudo", "plain"}, default=None
         Whether the distance to the nearest neighbour is subtracted first.
@@ -300,6 +316,11 @@ class GDR(Embedder):
         The kernel 1/(1 + a d^(2b)) of the map.
     min_dist, spread : float, default=None
         What a and b are fitted to. Giving one of them replaces a preset's own a and b.
+    dof : float, default=None
+        Makes the kernel (1 + a d^(2b)/dof)^-dof: less than 1 gives heavier tails; normalised only.
+    partition : float, default=None
+        Fixes the normalisation Z at this times n_samples², instead of summing it over the map: about
+        100/n_samples is t-SNE's and 0.2 UMAP's; normalised, loss "kl" only.
     loss : {"kl", "frobenius"}, default=None
         The divergence that is made small.
     symmetric_attraction : bool, default=None
@@ -395,6 +416,8 @@ class GDR(Embedder):
     preset: str = "auto"
     n_neighbors: int | None = None
     perplexity: float | None = None
+    perplexities: Sequence[float] | None = None
+    sigma: float | None = None
     metric: str | None = None
     affinity: str | None = None
     distance: str | None = None
@@ -407,6 +430,8 @@ class GDR(Embedder):
     b: float | None = None
     min_dist: float | None = None
     spread: float | None = None
+    dof: float | None = None
+    partition: float | None = None
     loss: str | None = None
     symmetric_attraction: bool | None = None
     sampling: str | None = None
@@ -476,8 +501,11 @@ _OF_SAMPLING = {
 
 # switch: when it has no effect, and why
 _IDLE: dict[str, tuple[Callable[[Recipe], bool], str]] = {
-    "n_neighbors": (lambda r: r.affinity is Affinity.GAUSSIAN, "affinity='gaussian' uses perplexity"),
-    "perplexity": (lambda r: r.affinity is not Affinity.GAUSSIAN, "affinity='umap' uses n_neighbors"),
+    "n_neighbors": (lambda r: bool(r.scales()), "the affinity has a perplexity in its place"),
+    "perplexity": (lambda r: r.affinity is not Affinity.GAUSSIAN, "only affinity='gaussian' has one"),
+    "perplexities": (lambda r: r.affinity is not Affinity.MULTISCALE, "only affinity='multiscale' has them"),
+    "sigma": (lambda r: r.affinity is not Affinity.FIXED_SIGMA, "only affinity='fixed_sigma' has one"),
+    "distance": (lambda r: r.affinity is Affinity.UNIFORM, "affinity='uniform' looks at no distances"),
     "min_dist": (lambda r: r.a is not None, "a and b are given"),
     "spread": (lambda r: r.a is not None, "a and b are given"),
     "negatives": (

@@ -19,7 +19,7 @@ from actup.graph import Graph, Neighbors
 from actup.initialization import make_start
 from actup.presets import preset
 from actup.progress import Progress
-from actup.recipe import Affinity, Recipe
+from actup.recipe import Recipe
 from actup.threads import count_threads
 
 # What every stage may take for granted about X; the arguments of scikit-learn's validation.
@@ -116,7 +116,7 @@ def embed(
     given = Given(init, neighbors, graph)
     progress = Progress() if progress is None else progress
     prepared = prepare(
-        _check_points(X, given),
+        check_points(X, given),
         recipe,
         given,
         seed=seed,
@@ -155,7 +155,7 @@ def prepare(
         return _single_point(recipe)
     seconds: dict[str, float] = {}
     if given.graph is None:
-        recipe = _fit_to_size(recipe, n_samples)
+        recipe = fit_to_size(recipe, n_samples)
         k = recipe.neighbors_searched(n_samples)
         with _stage("neighbors", progress, seconds):
             if given.neighbors is None:
@@ -244,7 +244,7 @@ def _stage(name: str, progress: Progress, seconds: dict[str, float]) -> Iterator
     progress.report(name, 1.0)
 
 
-def _check_points(X, given: Given) -> np.ndarray | None:
+def check_points(X, given: Given) -> np.ndarray | None:
     if X is None:
         if given.graph is None and given.neighbors is None:
             raise ValueError("X=None needs neighbors or graph in its place")
@@ -259,12 +259,12 @@ def _single_point(recipe: Recipe) -> Embedding:
     return Embedding(np.zeros((1, recipe.n_components), np.float32), recipe, nothing, None, "origin")
 
 
-def _fit_to_size(recipe: Recipe, n_samples: int) -> Recipe:
+def fit_to_size(recipe: Recipe, n_samples: int) -> Recipe:
     """The recipe for this many points; what cannot be met by cutting is refused."""
-    if recipe.affinity is Affinity.GAUSSIAN:
-        if recipe.perplexity >= n_samples:
+    if recipe.scales():
+        if max(recipe.scales()) >= n_samples:
             raise ValueError(
-                f"perplexity={recipe.perplexity} must be less than the number of samples, {n_samples}"
+                f"perplexity={max(recipe.scales())} must be less than the number of samples, {n_samples}"
             )
         return recipe
     if recipe.n_neighbors <= n_samples:

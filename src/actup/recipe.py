@@ -32,7 +32,10 @@ class Affinity(StrEnum):
     """How distances to neighbours become similarities p(j|i)."""
 
     UMAP = "umap"  # exp(-(d - rho)/sigma), the row sums to log2(n_neighbors)
-    GAUSSIAN = "gaussian"  # exp(-d²/2sigma²), the row's entropy is log(perplexity)
+    GAUSSIAN = "gaussian"  # exp(-d²/2sigma²)/sum, the row's entropy is log(perplexity)
+    MULTISCALE = "multiscale"  # the mean of such rows, one for each of ``perplexities``
+    FIXED_SIGMA = "fixed_sigma"  # exp(-d²/2sigma²)/sum, with the same ``sigma`` in every row
+    UNIFORM = "uniform"  # 1 for every neighbour
 
 
 class Distance(StrEnum):
@@ -132,8 +135,10 @@ class Recipe:
     """A complete description of a run. Make one from a preset: ``preset("umap").but(epochs=100)``."""
 
     # the graph
-    n_neighbors: int = 15  # counts the point itself, as umap-learn does; ignored by affinity "gaussian"
+    n_neighbors: int = 15  # counts the point itself, as umap-learn does; unless perplexities say it
     perplexity: float = 30.0  # affinity "gaussian" only; three times as many neighbours are searched
+    perplexities: tuple[float, ...] = ()  # affinity "multiscale" only; three times the largest are searched
+    sigma: float | None = None  # affinity "fixed_sigma" only: its width, in the unit of the distances
     metric: Metric = Metric.EUCLIDEAN
     affinity: Affinity = Affinity.UMAP
     distance: Distance = Distance.PSEUDO
@@ -143,13 +148,15 @@ class Recipe:
     initialization: Initialization = Initialization.SPECTRAL
     start_extent: Extent = Extent.BOX
     start_size: float = 10.0
-    # the low-dimensional kernel 1/(1 + a d^(2b)); None: fitted to min_dist and spread
+    # the low-dimensional kernel (1 + a d^(2b)/dof)^-dof; a and b None: fitted to min_dist and spread
     a: float | None = None
     b: float | None = None
     min_dist: float = 0.1
     spread: float = 1.0
+    dof: float = 1.0  # degrees of freedom: less than 1 gives heavier tails, and more and finer clusters
     # forces
     normalized: bool = False
+    partition: float | None = None  # Z over n²: about 100/n is t-SNE's, 0.2 UMAP's; None: what the map has
     loss: Loss = Loss.KL
     symmetric_attraction: bool = False
     sampling: Sampling = Sampling.EXHAUSTIVE
@@ -245,10 +252,18 @@ class Recipe:
 
     def neighbors_searched(self, n_samples: int) -> int:
         """How many other points' distances the graph needs, per point."""
-        wanted = (
-            math.floor(3 * self.perplexity) if self.affinity is Affinity.GAUSSIAN else self.n_neighbors - 1
-        )
+        scales = self.scales()
+        wanted = math.floor(3 * max(scales)) if scales else self.n_neighbors - 1
         return max(0, min(n_samples - 1, wanted))
+
+    def scales(self) -> tuple[float, ...]:
+        """The perplexities that rows of similarities are made for; none if the affinity has no perplexity."""
+        match self.affinity:
+            case Affinity.GAUSSIAN:
+                return (self.perplexity,)
+            case Affinity.MULTISCALE:
+                return self.perplexities
+        return ()
 
 
 _FEW = 4_000  # points whose pairs are all computed
@@ -271,6 +286,7 @@ def _parse_switches(recipe: Recipe) -> None:
     if not isinstance(phases, list | tuple) or not all(isinstance(phase, Phase) for phase in phases):
         raise TypeError(f"phases={phases!r} must be a sequence of Phase")
     object.__setattr__(recipe, "phases", tuple(phases))
+    object.__setattr__(recipe, "perplexities", _parse_perplexities(recipe.perplexities))
     for name, kind in _ENUMS.items():
         value = getattr(recipe, name)
         try:
@@ -280,6 +296,19 @@ def _parse_switches(recipe: Recipe) -> None:
             raise ValueError(f"{name}={value!r} is not one of {allowed}") from None
 
 
+def _parse_perplexities(values: object) -> tuple[float, ...]:
+    """A tuple, from any sequence of numbers; each is checked as ``perplexity`` is."""
+    if isinstance(values, np.ndarray) and values.ndim == 1:
+        values = values.tolist()
+    if not isinstance(values, list | tuple):
+        raise TypeError(f"perplexities={values!r} must be a sequence of numbers")
+    for value in values:
+        _check_number("perplexities", value, float)
+        if value < 1:
+            raise ValueError(f"perplexities={values!r} must each be at least 1")
+    return tuple(map(float, values))
+
+
 _INT = 2**31 - 1  # the compiled code counts in 32 bits
 _EPOCHS = 2**24  # whole numbers up to here are exact in float32, which decides when an edge acts
 
@@ -287,12 +316,15 @@ _EPOCHS = 2**24  # whole numbers up to here are exact in float32, which decides 
 _RANGES = {
     "n_neighbors": (int, 2, _INT, True),
     "perplexity": (float, 1, math.inf, True),
+    "sigma": (float, 0, math.inf, False),
     "n_components": (int, 1, _INT, True),
     "start_size": (float, 0, math.inf, False),
     "a": (float, 0, math.inf, False),
     "b": (float, 0, math.inf, False),
     "min_dist": (float, 0, math.inf, True),
     "spread": (float, 0, math.inf, False),
+    "dof": (float, 0, math.inf, False),
+    "partition": (float, 0, math.inf, False),
     "negatives": (int, 1, _INT, True),
     "repulsion_rate": (float, 0, math.inf, True),
     "repulsion_epsilon": (float, 0, math.inf, False),
@@ -351,10 +383,33 @@ def _check_number(name: str, value: object, kind: type) -> None:
 
 def _refuse_contradictions(recipe: Recipe) -> None:
     in_place = recipe.update is Update.IN_PLACE
+    squares_distances = recipe.affinity in (Affinity.GAUSSIAN, Affinity.MULTISCALE, Affinity.FIXED_SIGMA)
     contradictions = [
         (
-            recipe.affinity is Affinity.GAUSSIAN and recipe.distance is Distance.PSEUDO,
-            "affinity='gaussian' uses plain distances: set distance='plain'",
+            squares_distances and recipe.distance is Distance.PSEUDO,
+            f"affinity='{recipe.affinity}' uses plain distances: set distance='plain'",
+        ),
+        (
+            recipe.affinity is Affinity.MULTISCALE and not recipe.perplexities,
+            "perplexities=() is empty, but affinity='multiscale' needs some: give e.g. (30, 300)",
+        ),
+        (
+            recipe.affinity is Affinity.FIXED_SIGMA and recipe.sigma is None,
+            "affinity='fixed_sigma' needs sigma: give a typical distance between neighbours",
+        ),
+        (
+            recipe.dof != 1 and not recipe.normalized,
+            f"dof={recipe.dof} needs normalized=True: without it the tails are set by b",
+        ),
+        (
+            recipe.partition is not None and not (recipe.normalized and recipe.loss is Loss.KL),
+            f"partition={recipe.partition} needs normalized=True and loss='kl', which have a partition "
+            "function to fix",
+        ),
+        (
+            recipe.partition is not None and recipe.repulsion_mass is RepulsionMass.PER_EDGE,
+            f"partition={recipe.partition} needs as many negatives for every point: "
+            "set repulsion_mass='degree' or 'strength'",
         ),
         (
             in_place and recipe.normalized,

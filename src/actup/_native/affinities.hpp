@@ -29,7 +29,8 @@ struct AffinitySettings {
   Affinity affinity;
   Distance distance;
   Symmetrization symmetrization;
-  double perplexity;  // affinity "gaussian" only
+  std::vector<double> perplexities;  // affinity "gaussian": the mean of what each of them gives
+  double sigma;                      // affinity "fixed_sigma"
 };
 
 struct SparseRows {
@@ -70,13 +71,13 @@ class ExponentRow {
     return sum(weights);
   }
 
-  // Writes scale * exp(-factor x) for the whole row.
-  void write(double factor, double scale, float* out) const {
+  // Adds scale * exp(-factor x) for the whole row.
+  void add(double factor, double scale, float* out) const {
     for (int64_t v = 0; v < vectors_; ++v) {
       const doubles weights = exponentials(v, factor) * scale;
       const int64_t count = std::min<int64_t>(kDoubles, size_ - v * kDoubles);
       for (int64_t lane = 0; lane < count; ++lane) {
-        out[v * kDoubles + lane] = static_cast<float>(weights[lane]);
+        out[v * kDoubles + lane] += static_cast<float>(weights[lane]);
       }
     }
   }
@@ -113,22 +114,31 @@ inline void umap_row(const float* distances, int64_t k, Distance kind, double me
   const double mean = rho > 0 ? sum_of(distances, k) / static_cast<double>(k + 1) : mean_of_all;
   const double sigma = umap_sigma(std::log2(static_cast<double>(k + 1)), umap_sigma_floor(mean),
                                   [&](double sigma) { return row.sum_of_weights(1 / sigma); });
-  row.write(1 / sigma, 1, out);
+  row.add(1 / sigma, 1, out);
 }
 
-// t-SNE's p(j|i) of one row; uniform where the perplexity is out of reach.
-inline void gaussian_row(const float* distances, int64_t k, double perplexity, ExponentRow& row, float* out) {
+// t-SNE's p(j|i) of one row, the mean over several perplexities; uniform where one is out of reach. With a
+// sigma of its own, that is the only width.
+inline void gaussian_row(const float* distances, int64_t k, const AffinitySettings& settings,
+                         ExponentRow& row, float* out) {
   double mean = 0;
   for (int64_t at = 0; at < k; ++at) {
     const double distance = distances[at], nearest = distances[0];
     row[at] = (distance - nearest) * (distance + nearest);
     mean += row[at] / static_cast<double>(k);
   }
-  const bool reachable = static_cast<double>(k) > perplexity && mean > 0;
-  const double beta =
-      reachable ? gaussian_beta(std::log(perplexity), 1 / mean, [&](double beta) { return row.sums(beta); })
-                : 0;
-  row.write(beta, 1 / row.sum_of_weights(beta), out);
+  const auto add_share = [&](double beta, double share) {
+    row.add(beta, share / row.sum_of_weights(beta), out);
+  };
+  if (settings.affinity == Affinity::fixed_sigma)
+    return add_share(1 / (2 * settings.sigma * settings.sigma), 1);
+  for (const double perplexity : settings.perplexities) {
+    const bool reachable = static_cast<double>(k) > perplexity && mean > 0;
+    const double beta =
+        reachable ? gaussian_beta(std::log(perplexity), 1 / mean, [&](double beta) { return row.sums(beta); })
+                  : 0;
+    add_share(beta, 1 / static_cast<double>(settings.perplexities.size()));
+  }
 }
 
 inline void check_row(const NeighborRows& neighbors, int64_t row) {
@@ -164,10 +174,12 @@ inline void affinities(const NeighborRows& neighbors, const AffinitySettings& se
     ExponentRow exponents(k);
     for (int64_t row = begin; row < end; ++row) {
       const float* distances = neighbors.distances + row * k;
+      float* to = out + row * k;
+      std::fill_n(to, k, settings.affinity == Affinity::uniform ? 1.0f : 0.0f);
       if (settings.affinity == Affinity::umap) {
-        umap_row(distances, k, settings.distance, mean_of_all, exponents, out + row * k);
-      } else {
-        gaussian_row(distances, k, settings.perplexity, exponents, out + row * k);
+        umap_row(distances, k, settings.distance, mean_of_all, exponents, to);
+      } else if (settings.affinity != Affinity::uniform) {
+        gaussian_row(distances, k, settings, exponents, to);
       }
     }
   });

@@ -22,7 +22,7 @@ inline float acting_weight(Sampling sampling, float r) {
 // Reads up to 7 ids beyond `count`; they must be valid.
 template <int D, bool Unit, Loss loss>
 inline void attract(const Points& points, int64_t i, const int32_t* ids, const float* weights, int64_t count,
-                    float a, float b, float* force, float* stiffness, double* kernel_sum) {
+                    const Curve& curve, float* force, float* stiffness, double* kernel_sum) {
   const Dimensions<D> dimensions(points.dimensions);
   const float* rows = points.rows.data();
   const float* self = points.row(i);
@@ -47,7 +47,7 @@ inline void attract(const Points& points, int64_t i, const int32_t* ids, const f
         d2 += difference * difference;
       }
     }
-    const Kernel<float8> k = kernel<Unit>(d2, a, b);
+    const Kernel<float8> k = kernel<Unit>(d2, curve);
     const float8 coefficient = weight * attraction<loss>(k);
     coefficients += coefficient;
     if (kernel_sum) kernels += weight * k.q;
@@ -68,14 +68,14 @@ inline void attract(const Points& points, int64_t i, const int32_t* ids, const f
 // Moves both ends of up to eight edges that share no point, `repeats` times, by rate * weight * attraction.
 template <int D, bool Unit, Loss loss>
 inline void pull_together(Points& points, const int32_t* heads, const int32_t* tails, const float* weights,
-                          int count, float rate, int repeats, float a, float b) {
+                          int count, float rate, int repeats, const Curve& curve) {
   const float8 step = rate * load<float8>(weights);
   if constexpr (D == 2) {
     float* rows = points.rows.data();
     Pair8 head = gather_pairs(rows, heads), tail = gather_pairs(rows, tails);
     for (int repeat = 0; repeat < repeats; ++repeat) {
       const float8 dx = head.x - tail.x, dy = head.y - tail.y;
-      const Kernel<float8> k = kernel<Unit>(kTiny + dx * dx + dy * dy, a, b);
+      const Kernel<float8> k = kernel<Unit>(kTiny + dx * dx + dy * dy, curve);
       const float8 share = step * attraction<loss>(k);
       head.x -= share * dx;
       head.y -= share * dy;
@@ -93,7 +93,7 @@ inline void pull_together(Points& points, const int32_t* heads, const int32_t* t
         const float8 delta = gather(rows, heads, dimensions, c) - gather(rows, tails, dimensions, c);
         d2 += delta * delta;
       }
-      const float8 share = step * attraction<loss>(kernel<Unit>(d2, a, b));
+      const float8 share = step * attraction<loss>(kernel<Unit>(d2, curve));
       for (int c = 0; c < dimensions; ++c) {
         const float8 head = gather(rows, heads, dimensions, c), tail = gather(rows, tails, dimensions, c);
         const float8 move = share * (head - tail);

@@ -6,7 +6,7 @@
 
 namespace actup {
 
-enum class Affinity { umap, gaussian };
+enum class Affinity { umap, gaussian, fixed_sigma, uniform };
 enum class Distance { pseudo, plain };
 enum class Symmetrization { umap, tsne };
 

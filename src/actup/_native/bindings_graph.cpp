@@ -1,6 +1,7 @@
 // Neighbours and the graph, for Python.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <tuple>
@@ -30,13 +31,15 @@ auto exact_neighbors(const Matrix<float>& points, const std::optional<Matrix<flo
 }
 
 auto affinity_arrays(const Matrix<int32_t>& ids, const Matrix<float>& distances, Affinity affinity,
-                     Distance distance, Symmetrization symmetrization, double perplexity, int threads) {
+                     Distance distance, Symmetrization symmetrization, std::vector<double> perplexities,
+                     double sigma, int threads) {
   const NeighborRows neighbors{ids.data(), distances.data(), static_cast<int64_t>(ids.shape(0)),
                                static_cast<int64_t>(ids.shape(1))};
   SparseRows graph;
   {
     nb::gil_scoped_release release;
-    graph = actup::affinity_graph(neighbors, {affinity, distance, symmetrization, perplexity}, threads);
+    graph = actup::affinity_graph(
+        neighbors, {affinity, distance, symmetrization, std::move(perplexities), sigma}, threads);
   }
   const int64_t edges = graph.edges();
   return std::tuple(to_numpy(std::move(graph.offsets), graph.rows + 1), to_numpy(std::move(graph.ids), edges),
@@ -52,7 +55,11 @@ void bind_graph(nb::module_& module) {
       .value("chebyshev", Metric::chebyshev)
       .value("cosine", Metric::cosine)
       .value("correlation", Metric::correlation);
-  nb::enum_<Affinity>(module, "Affinity").value("umap", Affinity::umap).value("gaussian", Affinity::gaussian);
+  nb::enum_<Affinity>(module, "Affinity")
+      .value("umap", Affinity::umap)
+      .value("gaussian", Affinity::gaussian)
+      .value("fixed_sigma", Affinity::fixed_sigma)
+      .value("uniform", Affinity::uniform);
   nb::enum_<Distance>(module, "Distance").value("pseudo", Distance::pseudo).value("plain", Distance::plain);
   nb::enum_<Symmetrization>(module, "Symmetrization")
       .value("umap", Symmetrization::umap)
@@ -60,7 +67,8 @@ void bind_graph(nb::module_& module) {
   module.def("exact_neighbors", &exact_neighbors, nb::arg("points"), nb::arg("queries").none(), nb::arg("k"),
              nb::arg("metric"), nb::arg("threads"));
   module.def("affinity_graph", &affinity_arrays, nb::arg("ids"), nb::arg("distances"), nb::arg("affinity"),
-             nb::arg("distance"), nb::arg("symmetrization"), nb::arg("perplexity"), nb::arg("threads"));
+             nb::arg("distance"), nb::arg("symmetrization"), nb::arg("perplexities"), nb::arg("sigma"),
+             nb::arg("threads"));
 }
 
 }  // namespace actup

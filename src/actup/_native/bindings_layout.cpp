@@ -36,12 +36,14 @@ void bind_layout(nb::module_& module) {
       .def_rw("expansion_begin", &Schedule::expansion_begin)
       .def_rw("expansion_end", &Schedule::expansion_end)
       .def_rw("rested_momentum", &Schedule::rested_momentum);
+  nb::class_<Curve>(module, "Curve")
+      .def(nb::init<float, float, float>(), nb::arg("a"), nb::arg("b"), nb::arg("dof") = 1.0f);
   nb::class_<Settings>(module, "Settings")
       .def(nb::init<>())
       .def_rw("n_epochs", &Settings::n_epochs)
-      .def_rw("a", &Settings::a)
-      .def_rw("b", &Settings::b)
+      .def_rw("curve", &Settings::curve)
       .def_rw("normalized", &Settings::normalized)
+      .def_rw("partition", &Settings::partition)
       .def_rw("loss", &Settings::loss)
       .def_rw("symmetric_attraction", &Settings::symmetric_attraction)
       .def_rw("sampling", &Settings::sampling)

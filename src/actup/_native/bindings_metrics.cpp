@@ -39,28 +39,28 @@ void bind_ranks(nb::module_& module) {
 void bind_sums(nb::module_& module) {
   module.def(
       "pair_sums",
-      [](Matrix<float> Y, float a, float b, int threads) {
+      [](Matrix<float> Y, const Curve& curve, int threads) {
         PairSums sums;
         {
           nb::gil_scoped_release release;
-          sums = pair_sums(points_of_map(Y.data(), Y.shape(0), static_cast<int>(Y.shape(1))), a, b, threads);
+          sums = pair_sums(points_of_map(Y.data(), Y.shape(0), static_cast<int>(Y.shape(1))), curve, threads);
         }
         return nb::make_tuple(sums.kernel, sums.square, sums.log_rest);
       },
-      nb::arg("Y"), nb::arg("a"), nb::arg("b"), nb::arg("threads"));
+      nb::arg("Y"), nb::arg("curve"), nb::arg("threads"));
   module.def(
       "edge_sums",
-      [](Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights, Matrix<float> Y, float a,
-         float b, int threads) {
+      [](Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights, Matrix<float> Y,
+         const Curve& curve, int threads) {
         EdgeSums sums;
         {
           nb::gil_scoped_release release;
           sums = edge_sums(points_of_map(Y.data(), Y.shape(0), static_cast<int>(Y.shape(1))),
-                           view(offsets, indices, weights), a, b, threads);
+                           view(offsets, indices, weights), curve, threads);
         }
         return nb::make_tuple(sums.kernel, sums.log_kernel, sums.log_rest);
       },
-      nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"), nb::arg("Y"), nb::arg("a"), nb::arg("b"),
+      nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"), nb::arg("Y"), nb::arg("curve"),
       nb::arg("threads"));
 }
 

@@ -40,12 +40,12 @@ Repulsion collect(const Points& points, const Run& run) {
 }
 
 template <int D>
-Repulsion tree_repulsion(const Points& points, PotentialKind kind, float a, float b, float epsilon,
+Repulsion tree_repulsion(const Points& points, PotentialKind kind, const Curve& curve, float epsilon,
                          float theta, int threads) {
   const float* planes[D];
   for (int c = 0; c < D; ++c) planes[c] = points.plane(c);
   return collect(points, [&](const auto& take) {
-    return Tree<D>(points.n, planes, threads).repel(kind, a, b, epsilon, theta, threads, take);
+    return Tree<D>(points.n, planes, threads).repel(kind, curve, epsilon, theta, threads, take);
   });
 }
 
@@ -59,11 +59,10 @@ void bind_repulsion(nb::module_& module) {
   nb::class_<Mesh>(module, "Mesh")
       .def(
           "__init__",
-          [](Mesh* self, PotentialKind kind, float a, float b, float epsilon, float spacing, int largest) {
-            new (self) Mesh(Potential(kind, a, b, epsilon), spacing, largest);
+          [](Mesh* self, PotentialKind kind, const Curve& curve, float epsilon, float spacing, int largest) {
+            new (self) Mesh(Potential(kind, curve, epsilon), spacing, largest);
           },
-          nb::arg("kind"), nb::arg("a"), nb::arg("b"), nb::arg("epsilon"), nb::arg("spacing"),
-          nb::arg("largest"))
+          nb::arg("kind"), nb::arg("curve"), nb::arg("epsilon"), nb::arg("spacing"), nb::arg("largest"))
       .def_static("usual_largest", &Mesh::usual_largest, nb::arg("n"), nb::arg("dimensions"))
       .def_prop_ro("spacing", &Mesh::spacing)
       .def_prop_ro("shape", [](const Mesh& mesh) { return std::tuple(mesh.rows(), mesh.columns()); })
@@ -79,15 +78,15 @@ void bind_repulsion(nb::module_& module) {
           nb::arg("Y"), nb::arg("threads"));
   module.def(
       "tree_repulsion",
-      [](const Matrix<float>& Y, PotentialKind kind, float a, float b, float epsilon, float theta,
+      [](const Matrix<float>& Y, PotentialKind kind, const Curve& curve, float epsilon, float theta,
          int threads) {
         const Points points = points_of(Y);
-        if (points.dimensions == 1) return tree_repulsion<1>(points, kind, a, b, epsilon, theta, threads);
-        if (points.dimensions == 2) return tree_repulsion<2>(points, kind, a, b, epsilon, theta, threads);
-        if (points.dimensions == 3) return tree_repulsion<3>(points, kind, a, b, epsilon, theta, threads);
+        if (points.dimensions == 1) return tree_repulsion<1>(points, kind, curve, epsilon, theta, threads);
+        if (points.dimensions == 2) return tree_repulsion<2>(points, kind, curve, epsilon, theta, threads);
+        if (points.dimensions == 3) return tree_repulsion<3>(points, kind, curve, epsilon, theta, threads);
         throw nb::value_error("the tree serves one to three dimensions");
       },
-      nb::arg("Y"), nb::arg("kind"), nb::arg("a"), nb::arg("b"), nb::arg("epsilon"), nb::arg("theta"),
+      nb::arg("Y"), nb::arg("kind"), nb::arg("curve"), nb::arg("epsilon"), nb::arg("theta"),
       nb::arg("threads"));
   module.def(
       "convolve",

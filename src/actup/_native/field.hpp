@@ -15,14 +15,13 @@ class Field {
       : kind_(s.normalized         ? PotentialKind::kernel
               : s.loss == Loss::kl ? PotentialKind::umap
                                    : PotentialKind::kernel_squared),
-        a_(s.a),
-        b_(s.b),
+        curve_(s.curve),
         epsilon_(s.repulsion_epsilon),
         theta_(s.theta),
         spacing_(s.mesh_spacing),
         active_(true) {
     if (s.repulsion == Repulsion::mesh)
-      mesh_ = std::make_unique<Mesh>(Potential(kind_, a_, b_, epsilon_), spacing_,
+      mesh_ = std::make_unique<Mesh>(Potential(kind_, curve_, epsilon_), spacing_,
                                      Mesh::usual_largest(points.n, points.dimensions));
   }
 
@@ -59,11 +58,12 @@ class Field {
   double tree_repel(const Points& points, int threads, const Keep& keep) const {
     const float* planes[D];
     for (int c = 0; c < D; ++c) planes[c] = points.plane(c);
-    return Tree<D>(points.n, planes, threads).repel(kind_, a_, b_, epsilon_, theta_, threads, keep);
+    return Tree<D>(points.n, planes, threads).repel(kind_, curve_, epsilon_, theta_, threads, keep);
   }
 
   PotentialKind kind_ = PotentialKind::kernel;
-  float a_ = 1, b_ = 1, epsilon_ = 0, theta_ = 0, spacing_ = 0;
+  Curve curve_;
+  float epsilon_ = 0, theta_ = 0, spacing_ = 0;
   bool active_ = false;
   std::unique_ptr<Mesh> mesh_;
 };

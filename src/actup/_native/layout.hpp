@@ -220,7 +220,7 @@ class Layout {
     float* force = D ? stack : heap.data();
     int64_t acting = count;
     if (s_.sampling == Sampling::exhaustive) {
-      attract<D, Unit, loss>(points_, i, ids, weights, count, s_.a, s_.b, force, stiffness, kernel_sum);
+      attract<D, Unit, loss>(points_, i, ids, weights, count, s_.curve, force, stiffness, kernel_sum);
     } else {
       acting = attract_acting<D, Unit, loss>(i, ids, weights, count, force, stiffness, kernel_sum);
     }
@@ -243,7 +243,7 @@ class Layout {
         acting_weights[acting] = acting_weight(s_.sampling, weights[e]);
         acting += acts(weights[e], epoch_);
       }
-      attract<D, Unit, loss>(points_, i, acting_ids, acting_weights, acting, s_.a, s_.b, force, stiffness,
+      attract<D, Unit, loss>(points_, i, acting_ids, acting_weights, acting, s_.curve, force, stiffness,
                              kernel_sum);
       all += acting;
     }
@@ -261,11 +261,12 @@ class Layout {
       return m;
     }
     if (!(all.q > 0)) return m;
-    if (s_.loss == Loss::kl) {
-      m.repulsion = static_cast<float>(lead.repulsion / all.q);
+    const double n = static_cast<double>(points_.n);
+    if (s_.loss == Loss::kl) {  // a fixed Z needs the sum over all points, of which a run is a share
+      const double Z = s_.partition > 0 ? s_.partition * n * static_cast<double>(run_length_) : all.q;
+      m.repulsion = static_cast<float>(lead.repulsion / Z);
       return m;
     }
-    const double n = static_cast<double>(points_.n);
     const double pairs_per_sample = n * (n - 1) / static_cast<double>(all.samples);
     const double Z = all.q * pairs_per_sample, Q = all.q_squared * pairs_per_sample;
     const double s = all.attraction * naive_or_p / Z - Q / (Z * Z);
@@ -371,7 +372,7 @@ class Layout {
       }
       for (int e = 0; e < acting; e += width)
         pull_together<D, Unit, loss>(points_, heads + e, tails + e, weights + e, std::min(width, acting - e),
-                                     rate, attraction_repeats(), s_.a, s_.b);
+                                     rate, attraction_repeats(), s_.curve);
     }
   }
 
@@ -415,7 +416,7 @@ class Layout {
       return flag ? choose(std::true_type{}) : choose(std::false_type{});
     };
     with_dimensions([&](auto d) {
-      with_flag(s_.a == 1 && s_.b == 1, [&](auto unit) {
+      with_flag(s_.curve.unit(), [&](auto unit) {
         with_flag(s_.loss == Loss::frobenius, [&](auto frobenius) {
           constexpr int D = d();
           constexpr Loss loss = frobenius() ? Loss::frobenius : Loss::kl;

@@ -19,20 +19,26 @@ namespace actup {
 struct PairSums {
   double kernel = 0;    // q
   double square = 0;    // q^2
-  double log_rest = 0;  // log(1 - q)
+  double log_rest = 0;  // log(1 - q); only if dof is 1
 };
 
 // Over all stored edges with their weights w.
 struct EdgeSums {
   double kernel = 0;      // w q
   double log_kernel = 0;  // w log q
-  double log_rest = 0;    // w log(1 - q)
+  double log_rest = 0;    // w log(1 - q); only if dof is 1
 };
 
-// 1 - q = a d^2b q, without cancellation where q is near 1.
+// 1 - q = a d^2b q, without cancellation where q is near 1. dof is 1.
 template <class Real>
-inline Real rest(const Kernel<Real>& k, Real d2, float a) {
-  return a * (k.slope * d2);
+inline Real rest(const Kernel<Real>& k, Real d2, const Curve& curve) {
+  return curve.a * (k.slope * d2);
+}
+
+// log q, also where q itself is too small for a float.
+inline double log_kernel(float d2, float q, const Curve& curve) {
+  if (curve.dof == 1) return std::log(static_cast<double>(q));
+  return -curve.dof * std::log1p(curve.a / curve.dof * std::pow(static_cast<double>(d2), curve.b));
 }
 
 // Adds up a run of vectors: q and q^2 in floats, 1 - q as a product, whose exponents are kept apart. A run
@@ -76,7 +82,7 @@ class PairRun {
 
 // The pairs (i, j) with j > i and j in [begin, end), which starts at a multiple of 16.
 template <int D, bool Unit>
-void add_pairs_of_point(const Points& points, int64_t i, int64_t begin, int64_t end, float a, float b,
+void add_pairs_of_point(const Points& points, int64_t i, int64_t begin, int64_t end, const Curve& curve,
                         PairSums& sums) {
   const Dimensions<D> dimensions(points.dimensions);
   const float* own = points.row(i);
@@ -87,8 +93,8 @@ void add_pairs_of_point(const Points& points, int64_t i, int64_t begin, int64_t 
       const float16 difference = load<float16>(points.plane(c) + j) - own[c];
       d2 += difference * difference;
     }
-    const Kernel<float16> k = kernel<Unit>(d2, a, b);
-    add(k, rest(k, d2, a));
+    const Kernel<float16> k = kernel<Unit>(d2, curve);
+    add(k, rest(k, d2, curve));
   };
   const auto visit_some = [&](int64_t j) {
     const int16 ids = lane_numbers<float16>() + static_cast<int32_t>(j);
@@ -106,7 +112,7 @@ void add_pairs_of_point(const Points& points, int64_t i, int64_t begin, int64_t 
 }
 
 template <int D, bool Unit>
-PairSums pair_sums(const Points& points, float a, float b, int threads) {
+PairSums pair_sums(const Points& points, const Curve& curve, int threads) {
   constexpr int64_t rows = 64;                         // of one chunk
   constexpr int64_t columns = 16 * PairRun::kLongest;  // of one run; they stay in the nearest cache
   std::vector<PairSums> partial((points.n + rows - 1) / rows);
@@ -114,7 +120,7 @@ PairSums pair_sums(const Points& points, float a, float b, int threads) {
     PairSums sums;
     for (int64_t begin = first / columns * columns; begin < points.n; begin += columns)
       for (int64_t i = first; i < last; ++i)
-        add_pairs_of_point<D, Unit>(points, i, begin, std::min(points.n, begin + columns), a, b, sums);
+        add_pairs_of_point<D, Unit>(points, i, begin, std::min(points.n, begin + columns), curve, sums);
     partial[first / rows] = sums;
   });
   PairSums total;
@@ -129,7 +135,7 @@ PairSums pair_sums(const Points& points, float a, float b, int threads) {
 // The edges of points [first, last), eight at a time; lanes beyond the last edge of a point have weight 0.
 template <bool Unit>
 EdgeSums edge_sums_of_points(const Points& points, const GraphView& graph, int64_t first, int64_t last,
-                             float a, float b) {
+                             const Curve& curve) {
   EdgeSums sums;
   for (int64_t i = first; i < last; ++i) {
     for (int64_t edge = graph.offsets[i]; edge < graph.offsets[i + 1]; edge += 8) {
@@ -142,12 +148,12 @@ EdgeSums edge_sums_of_points(const Points& points, const GraphView& graph, int64
           d2[lane] += difference * difference;
         }
       }
-      const Kernel<float8> k = kernel<Unit>(d2, a, b);
-      const float8 one_minus_q = rest(k, d2, a);
+      const Kernel<float8> k = kernel<Unit>(d2, curve);
+      const float8 one_minus_q = rest(k, d2, curve);
       for (int lane = 0; lane < count; ++lane) {
         const double weight = graph.weights[edge + lane];
         sums.kernel += weight * k.q[lane];
-        sums.log_kernel += weight * std::log(static_cast<double>(k.q[lane]));
+        sums.log_kernel += weight * log_kernel(d2[lane], k.q[lane], curve);
         sums.log_rest += weight * std::log(static_cast<double>(one_minus_q[lane]));
       }
     }
@@ -156,11 +162,11 @@ EdgeSums edge_sums_of_points(const Points& points, const GraphView& graph, int64
 }
 
 template <bool Unit>
-EdgeSums edge_sums(const Points& points, const GraphView& graph, float a, float b, int threads) {
+EdgeSums edge_sums(const Points& points, const GraphView& graph, const Curve& curve, int threads) {
   constexpr int64_t rows = 1024;
   std::vector<EdgeSums> partial((points.n + rows - 1) / rows);
   parallel_ranges(points.n, rows, threads, [&](int64_t first, int64_t last) {
-    partial[first / rows] = edge_sums_of_points<Unit>(points, graph, first, last, a, b);
+    partial[first / rows] = edge_sums_of_points<Unit>(points, graph, first, last, curve);
   });
   EdgeSums total;
   for (const EdgeSums& sums : partial) {
@@ -179,21 +185,21 @@ inline Points points_of_map(const float* rows, int64_t n, int dimensions) {
   return points;
 }
 
-inline PairSums pair_sums(const Points& points, float a, float b, int threads) {
-  const bool unit = a == 1 && b == 1;
+inline PairSums pair_sums(const Points& points, const Curve& curve, int threads) {
+  const bool unit = curve.unit();
   switch (points.dimensions) {
     case 2:
-      return unit ? pair_sums<2, true>(points, a, b, threads) : pair_sums<2, false>(points, a, b, threads);
+      return unit ? pair_sums<2, true>(points, curve, threads) : pair_sums<2, false>(points, curve, threads);
     case 3:
-      return unit ? pair_sums<3, true>(points, a, b, threads) : pair_sums<3, false>(points, a, b, threads);
+      return unit ? pair_sums<3, true>(points, curve, threads) : pair_sums<3, false>(points, curve, threads);
     default:
-      return unit ? pair_sums<0, true>(points, a, b, threads) : pair_sums<0, false>(points, a, b, threads);
+      return unit ? pair_sums<0, true>(points, curve, threads) : pair_sums<0, false>(points, curve, threads);
   }
 }
 
-inline EdgeSums edge_sums(const Points& points, const GraphView& graph, float a, float b, int threads) {
-  const auto sums = a == 1 && b == 1 ? edge_sums<true> : edge_sums<false>;
-  return sums(points, graph, a, b, threads);
+inline EdgeSums edge_sums(const Points& points, const GraphView& graph, const Curve& curve, int threads) {
+  const auto sums = curve.unit() ? edge_sums<true> : edge_sums<false>;
+  return sums(points, graph, curve, threads);
 }
 
 }  // namespace actup

@@ -1,7 +1,7 @@
 // Potentials: radial functions U(d2) whose gradient is a repulsion, so that one field gives force and sums.
 //
-// With q = 1/(1 + a d^2b) and c = d^(2b-2), dq/d(d2) = -ab c q^2. So the sum of c q^2 (yi - yk) over k is the
-// gradient of the sum of q, times -1/(2ab), for any a and b; in the same way q^2 gives c q^3 (Frobenius).
+// As dq/d(d2) = -ab slope q, the sum of slope q (yi - yk) over k is the gradient of the sum of q, times
+// -1/(2ab), for any a, b and dof; in the same way q^2 gives slope q^2 (Frobenius).
 #pragma once
 
 #include <algorithm>
@@ -18,31 +18,29 @@ enum class PotentialKind : int { kernel, kernel_squared, umap };
 
 class Potential {
  public:
-  Potential(PotentialKind kind, float a, float b, float epsilon)
-      : kind_(kind), a_(a), b_(b), limit_(std::exp2(std::min(100.0f, 120.0f / b))) {
+  Potential(PotentialKind kind, const Curve& curve, float epsilon)
+      : kind_(kind), curve_(curve), limit_(std::exp2(std::min(100.0f, 120.0f / curve.b))) {
     if (kind == PotentialKind::umap) tabulate(epsilon);
   }
 
   // The force on a point is -force_factor() times the gradient of the sum of U.
   float force_factor() const {
     if (kind_ == PotentialKind::umap) return 0.5f;
-    return (kind_ == PotentialKind::kernel ? 0.5f : 0.25f) / (a_ * b_);
+    return (kind_ == PotentialKind::kernel ? 0.5f : 0.25f) / (curve_.a * curve_.b);
   }
 
   // Whether U varies over lengths of 1, not less: its spectrum then ends before a usual grid's does.
-  bool smooth() const { return kind_ != PotentialKind::umap && unit(); }
+  bool smooth() const { return kind_ != PotentialKind::umap && curve_.unit(); }
 
   template <class Vector>
   Vector operator()(Vector d2) const {
     d2 = d2 < limit_ ? d2 : broadcast<Vector>(limit_);  // power() needs its result in range
     if (kind_ == PotentialKind::umap) return look_up(d2);
-    const Vector q = unit() ? kernel<true>(d2 + kTiny, a_, b_).q : kernel<false>(d2 + kTiny, a_, b_).q;
+    const Vector q = curve_.unit() ? kernel<true>(d2 + kTiny, curve_).q : kernel<false>(d2 + kTiny, curve_).q;
     return kind_ == PotentialKind::kernel ? q : q * q;
   }
 
  private:
-  bool unit() const { return a_ == 1 && b_ == 1; }
-
   // The table has 2^kBits knots per octave of d2, so that a knot's number is in the leading bits of d2.
   static constexpr int kBits = 7, kLowest = -40, kOctaves = 100;
   static constexpr int32_t kFirstKnot = (127 + kLowest) << kBits;
@@ -52,13 +50,13 @@ class Potential {
     const int knots = kOctaves << kBits;
     const auto force = [&](double t) {
       return static_cast<double>(
-          umap_repulsion<false>(broadcast<float4>(static_cast<float>(t)), a_, b_, epsilon)[0]);
+          umap_repulsion<false>(broadcast<float4>(static_cast<float>(t)), curve_, epsilon)[0]);
     };
     table_.resize(knots + 1);
     const double end = knot(knots);
     const double reach = std::min<double>(limit_, end);
-    double integral =
-        std::pow(reach, -b_) / (static_cast<double>(a_) * b_);  // the tail, where f = t^(-1-b)/a
+    double integral = std::pow(reach, -curve_.b) /
+                      (static_cast<double>(curve_.a) * curve_.b);  // the tail, where f = t^(-1-b)/a
     table_[knots] = static_cast<float>(integral);
     for (int i = knots - 1; i >= 0; --i) {
       const double low = knot(i), high = knot(i + 1);
@@ -91,7 +89,7 @@ class Potential {
   }
 
   PotentialKind kind_;
-  float a_, b_;
+  Curve curve_;
   float limit_;
   std::vector<float> table_;
 };

@@ -11,7 +11,7 @@ namespace actup {
 // only.
 struct RunSums {
   float16* force;   // per dimension: sum of repulsion(yi - yk)
-  float16* second;  // per dimension: sum of c q^2 (normalised Frobenius)
+  float16* second;  // per dimension: sum of slope q (normalised Frobenius)
   double q = 0;     // over the block's points, self pairs left out, as in the next two
   double q_squared = 0;
   int64_t samples = 0;
@@ -45,7 +45,7 @@ inline void repel(const Points& points, int64_t block, int64_t first, int64_t le
       }
       float16 coefficient, other = {};
       if constexpr (normalized || loss == Loss::frobenius) {
-        Kernel<float16> kernel_ = kernel<Unit>(d2, s.a, s.b);
+        Kernel<float16> kernel_ = kernel<Unit>(d2, s.curve);
         if constexpr (counted) {
           const int16 feels = count > static_cast<int32_t>(k);
           kernel_ = {where(feels, kernel_.q), where(feels, kernel_.slope)};
@@ -57,7 +57,7 @@ inline void repel(const Points& points, int64_t block, int64_t first, int64_t le
           other = kernel_.slope * kernel_.q;
         }
       } else {
-        coefficient = umap_repulsion<Unit>(d2, s.a, s.b, s.repulsion_epsilon);
+        coefficient = umap_repulsion<Unit>(d2, s.curve, s.repulsion_epsilon);
         if constexpr (counted) coefficient = where(count > static_cast<int32_t>(k), coefficient);
       }
       for (int c = 0; c < dimensions; ++c) {
@@ -80,7 +80,7 @@ inline void repel(const Points& points, int64_t block, int64_t first, int64_t le
     q2_lanes += q2_sum;
   }
   if constexpr (normalized) {
-    const float self = kernel<Unit>(broadcast<float16>(kTiny), s.a, s.b).q[0];
+    const float self = kernel<Unit>(broadcast<float16>(kTiny), s.curve).q[0];
     for (int lane = 0; lane < valid; ++lane) {
       const int64_t place = (row + lane - first + points.n) % points.n;
       const int64_t own_length = counted ? counts[lane] : length;

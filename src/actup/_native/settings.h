@@ -12,6 +12,15 @@ enum class Repulsion : int { sampled, exact, mesh, barnes_hut };
 enum class RepulsionMass : int { per_edge, degree, strength };
 enum class Optimizer : int { step, gains, stiffness };
 
+// The similarity of two points of the map, (1 + a d^2b / dof)^-dof. dof = 1: 1/(1 + a d^2b); less: heavier
+// tails.
+struct Curve {
+  float a = 1;
+  float b = 1;
+  float dof = 1;
+  bool unit() const { return a == 1 && b == 1 && dof == 1; }
+};
+
 struct Schedule {  // one value per epoch
   std::vector<float> learning_rate;
   std::vector<float> momentum;
@@ -25,9 +34,9 @@ struct Schedule {  // one value per epoch
 
 struct Settings {
   int n_epochs = 0;
-  float a = 1;
-  float b = 1;
+  Curve curve;
   bool normalized = false;
+  double partition = 0;  // normalised KL: Z is this times n^2; 0: the sum over the repelling pairs
   Loss loss = Loss::kl;
   bool symmetric_attraction = false;
   Sampling sampling = Sampling::exhaustive;

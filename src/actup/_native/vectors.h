@@ -97,7 +97,7 @@ inline Vector power(Vector x, float b) {
   const Vector log = (1.44269973f - 0.721375871f * t) + t2 * (0.480465014f - 0.358961895f * t) +
                      (t2 * t2) * ((0.297262908f - 0.272697535f * t) + 0.170632825f * t2);
   Vector y = b * (log * t + __builtin_convertvector(exponent, Vector));
-  if (b > 2.0f) {  // only then can the result leave the range of normal floats
+  if (b > 2.0f || b < 0) {  // only then can the result leave the range of normal floats
     y = y < -126.0f ? broadcast<Vector>(-126.0f) : y;
     y = y > 126.0f ? broadcast<Vector>(126.0f) : y;
   }

@@ -9,7 +9,7 @@ import numpy as np
 from actup.backends import join
 from actup.graph import Graph, Neighbors
 from actup.native import engine
-from actup.recipe import Loss, NonEdgeWeight, Recipe, Update
+from actup.recipe import Affinity, Loss, NonEdgeWeight, Recipe, Update
 from actup.schedule import Schedule
 
 
@@ -60,17 +60,20 @@ def neighbors_query(X: np.ndarray, queries: np.ndarray, k: int, metric: str, thr
 def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int) -> Graph:
     """The symmetric graph of similarities p(i,j).
 
-    Only the recipe's ``affinity``, ``distance``, ``symmetrization`` and ``perplexity`` act here. Affinity
-    "umap" takes the number of neighbours from ``neighbors``, and counts the point itself as one more.
+    Only the recipe's ``affinity``, ``distance``, ``symmetrization``, ``scales()`` and ``sigma`` act here. The
+    number of neighbours is that of ``neighbors``; affinity "umap" counts the point itself as one more.
     """
+    several = recipe.affinity is Affinity.MULTISCALE  # the engine's "gaussian" takes any number of scales
+    affinity = Affinity.GAUSSIAN if several else recipe.affinity
     return Graph(
         *engine.affinity_graph(
             neighbors.indices,
             neighbors.distances,
-            engine.Affinity[recipe.affinity.value],
+            engine.Affinity[affinity.value],
             engine.Distance[recipe.distance.value],
             engine.Symmetrization[recipe.symmetrization.value],
-            recipe.perplexity,
+            recipe.scales(),
+            recipe.sigma or 1.0,
             threads,
         )
     )
@@ -113,10 +116,13 @@ class CpuLayout:
 
         recipe = self._recipe
         graph = self._graph.pruned(1 / self.n_epochs) if recipe.prune and self.n_epochs else self._graph
-        losses = PairLosses(graph, self.embedding(), *recipe.kernel(), self._threads)
+        losses = PairLosses(graph, self.embedding(), *recipe.kernel(), self._threads, recipe.dof)
         if recipe.loss is Loss.FROBENIUS:
             return losses.frobenius(recipe.normalized)
-        return losses.kl_divergence() if recipe.normalized else losses.cross_entropy()
+        if not recipe.normalized:
+            return losses.cross_entropy()
+        fixed = recipe.partition
+        return losses.kl_divergence(None if fixed is None else fixed * len(graph) ** 2)
 
 
 def make_layout(graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int) -> CpuLayout:
@@ -128,7 +134,8 @@ def layout_settings(recipe: Recipe, n_samples: int, seed: int):
     """The engine's ``Settings`` for a recipe: names become numbers here and nowhere else."""
     settings = engine.Settings()
     settings.n_epochs = recipe.n_epochs(n_samples)
-    settings.a, settings.b = recipe.kernel()
+    settings.curve = engine.Curve(*recipe.kernel(), recipe.dof)
+    settings.partition = recipe.partition or 0.0
     settings.loss = engine.Loss[recipe.loss.value]
     settings.sampling = engine.Sampling[recipe.sampling.value]
     settings.repulsion = engine.Repulsion[recipe.repulsion_for(n_samples).value]

@@ -28,8 +28,9 @@ class PairLosses:
     Y : ndarray of shape (n, dimensions), float64
     a : float
     b : float
-        Of the kernel q = 1/(1 + a d^2b).
     threads : int
+    dof : float
+        Of the kernel q = (1 + a d^2b/dof)^-dof.
     """
 
     graph: Graph
@@ -37,25 +38,33 @@ class PairLosses:
     a: float
     b: float
     threads: int
+    dof: float = 1.0
 
     def __post_init__(self):
-        for name, value in (("a", self.a), ("b", self.b)):
+        for name, value in (("a", self.a), ("b", self.b), ("dof", self.dof)):
             if not (value > 0 and math.isfinite(value)):
                 raise ValueError(f"{name}={value!r} must be a finite number greater than 0")
         if len(self.graph) != len(self.Y):
             raise ValueError(f"the graph has {len(self.graph)} points and Y has {len(self.Y)} rows")
 
-    def kl_divergence(self) -> float:
-        """sum p log(p/q), both normalised to sum 1."""
+    def kl_divergence(self, Z: float | None = None) -> float:
+        """sum p log(p/q), both normalised to sum 1; a given Z divides q instead, and q - p is added."""
+        if Z is not None:
+            excess = self._pairs[0] / Z - (1.0 if len(self._weights) else 0.0)
+            return self._relative_entropy(Z) + excess
+        return self._relative_entropy(self._pairs[0])
+
+    def _relative_entropy(self, Z: float) -> float:
+        """sum p log(p Z/q), with p normalised to sum 1."""
         if not len(self._weights):
             return 0.0
         total = self._weights.sum()
         p = self._weights / total
         _, log_kernel, _ = self._edges
-        return float(xlogy(p, p).sum() - log_kernel / total + math.log(self._pairs[0]))
+        return float(xlogy(p, p).sum() - log_kernel / total + math.log(Z))
 
     def cross_entropy(self) -> float:
-        """sum r log(r/q) + (1 - r) log((1 - r)/(1 - q))."""
+        """sum r log(r/q) + (1 - r) log((1 - r)/(1 - q)); dof has to be 1."""
         largest = self._weights.max(initial=0) or 1.0
         r = self._weights / largest
         constant = xlogy(r, r).sum() + xlogy(1 - r, 1 - r).sum()
@@ -80,25 +89,31 @@ class PairLosses:
     @cached_property
     def _pairs(self) -> tuple[float, float, float]:
         """Sums of q, q² and log(1 - q) over all ordered pairs."""
-        return engine.pair_sums(self._centred, self.a, self.b, self.threads)
+        return engine.pair_sums(self._centred, self._curve, self.threads)
 
     @cached_property
     def _edges(self) -> tuple[float, float, float]:
         """Sums of w q, w log q and w log(1 - q) over all stored edges."""
         graph = self.graph
         return engine.edge_sums(
-            graph.offsets, graph.indices, graph.weights, self._centred, self.a, self.b, self.threads
+            graph.offsets, graph.indices, graph.weights, self._centred, self._curve, self.threads
         )
 
+    @property
+    def _curve(self):
+        return engine.Curve(self.a, self.b, self.dof)
 
-def measurable_losses(graph: Graph, Y, a: float, b: float, n_jobs: int) -> PairLosses:
+
+def measurable_losses(graph: Graph, Y, a: float, b: float, n_jobs: int, dof: float = 1.0) -> PairLosses:
     """The losses of a map, refused where the graph has no edges to compare it with."""
     if not len(graph.weights):
         raise NotMeasurable("the graph has no edges")
-    return PairLosses(graph, check_map(Y), a, b, count_threads(n_jobs))
+    return PairLosses(graph, check_map(Y), a, b, count_threads(n_jobs), dof)
 
 
-def kl_divergence(graph: Graph, Y, a: float = 1.0, b: float = 1.0, *, n_jobs: int = -1) -> float:
+def kl_divergence(
+    graph: Graph, Y, a: float = 1.0, b: float = 1.0, *, dof: float = 1.0, n_jobs: int = -1
+) -> float:
     """The Kullback-Leibler divergence of t-SNE, exact: sum p log(p/q) over all pairs.
 
     Parameters
@@ -108,7 +123,8 @@ def kl_divergence(graph: Graph, Y, a: float = 1.0, b: float = 1.0, *, n_jobs: in
     Y : array of shape (n, dimensions)
     a : float
     b : float
-        q is the kernel 1/(1 + a d^2b), scaled to sum 1 over all ordered pairs.
+    dof : float
+        q is the kernel (1 + a d^2b/dof)^-dof, scaled to sum 1 over all ordered pairs.
     n_jobs : int
         Threads; -1 for all cores.
 
@@ -117,7 +133,7 @@ def kl_divergence(graph: Graph, Y, a: float = 1.0, b: float = 1.0, *, n_jobs: in
     float
         At least 0; lower is better. Takes O(n²) time.
     """
-    return measurable_losses(graph, Y, a, b, n_jobs).kl_divergence()
+    return measurable_losses(graph, Y, a, b, n_jobs, dof).kl_divergence()
 
 
 def cross_entropy(graph: Graph, Y, a: float = 1.0, b: float = 1.0, *, n_jobs: int = -1) -> float:

@@ -17,7 +17,7 @@ def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int = 1) -> Gr
     ----------
     neighbors : Neighbors
     recipe : Recipe
-        Its affinity, distance, symmetrization and perplexity.
+        Its affinity, distance, symmetrization, scales() and sigma.
     threads : int
         Changes nothing: the oracle runs on one thread.
     """
@@ -26,8 +26,12 @@ def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int = 1) -> Gr
     match recipe.affinity:
         case Affinity.UMAP:
             conditional = umap_affinities(distances, recipe.distance)
-        case Affinity.GAUSSIAN:
-            conditional = gaussian_affinities(distances, recipe.perplexity)
+        case Affinity.GAUSSIAN | Affinity.MULTISCALE:
+            conditional = np.mean([gaussian_affinities(distances, u) for u in recipe.scales()], axis=0)
+        case Affinity.FIXED_SIGMA:
+            conditional = fixed_sigma_affinities(distances, recipe.sigma)
+        case Affinity.UNIFORM:
+            conditional = np.ones((n, k))
     P = np.zeros((n, n))
     P[np.repeat(np.arange(n), k), neighbors.indices.ravel()] = conditional.ravel()
     match recipe.symmetrization:
@@ -103,6 +107,16 @@ def gaussian_affinities(distances: np.ndarray, perplexity: float) -> np.ndarray:
         return -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1)
 
     return similarities(_bisect(lambda sigma: entropy(similarities(sigma)) < np.log(perplexity), n))
+
+
+def fixed_sigma_affinities(distances: np.ndarray, sigma: float) -> np.ndarray:
+    """p(j|i) proportional to exp(-d²/2sigma²), with one sigma for all rows; a row sums to 1: (n, k)."""
+    n, k = distances.shape
+    if k == 0:
+        return np.zeros((n, 0))
+    squares = distances**2 - distances.min(axis=1, keepdims=True) ** 2  # the same p, and never all 0
+    unscaled = np.exp(-squares / (2 * sigma**2))
+    return unscaled / unscaled.sum(axis=1, keepdims=True)
 
 
 def _bisect(too_small, n: int) -> np.ndarray:

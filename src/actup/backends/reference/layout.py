@@ -78,11 +78,14 @@ class Layout:
         others = ~np.eye(len(self._y), dtype=bool)
         d2, q, _, _ = self._kernel()
         r, d2, q = self._r[others].astype(np.float64), d2[others], q[others]
+        fixed_Z = self._fixed_Z()
         if self._recipe.normalized:
-            p, q = r * self._p_max, q / max(q.sum(), np.finfo(float).tiny)
+            Z = q.sum() if fixed_Z is None else fixed_Z
+            p, q = r * self._p_max, q / max(Z, np.finfo(float).tiny)
         match self._recipe.loss, self._recipe.normalized:
             case Loss.KL, True:
-                return float(_relative_entropy(p, q).sum())
+                excess = 0.0 if fixed_Z is None else q.sum() - p.sum()  # q need not sum to 1
+                return float(_relative_entropy(p, q).sum() + excess)
             case Loss.KL, False:
                 one_minus_q = q * self._a * d2**self._b  # no cancellation where q is near 1
                 return float((_relative_entropy(r, q) + _relative_entropy(1 - r, one_minus_q)).sum())
@@ -156,55 +159,66 @@ class Layout:
     # Forces
 
     def _kernel(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """d², q and c of all pairs, and y_i - y_j."""
+        """d², q and s of all pairs, and y_i - y_j."""
         difference = self._y[:, None] - self._y
         d2 = (difference**2).sum(axis=2) + _TINY
-        return d2, 1 / (1 + self._a * d2**self._b), d2 ** (self._b - 1), difference
+        return d2, *self._similarity(d2), difference
 
-    def _unnormalized_attraction(self, q: np.ndarray, c: np.ndarray) -> np.ndarray:
+    def _similarity(self, d2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """q and its slope s."""
+        base = 1 + self._a * d2**self._b / self._recipe.dof
+        return base**-self._recipe.dof, d2 ** (self._b - 1) / base
+
+    def _fixed_Z(self) -> float | None:
+        partition = self._recipe.partition
+        return None if partition is None else partition * len(self._y) ** 2
+
+    def _unnormalized_attraction(self, q: np.ndarray, s: np.ndarray) -> np.ndarray:
         a, b = self._a, self._b
         match self._recipe.loss:
             case Loss.KL:
-                return 2 * a * b * c * q
+                return 2 * a * b * s
             case Loss.FROBENIUS:
-                return 4 * a * b * c * q**2
+                return 4 * a * b * s * q
 
-    def _unnormalized_repulsion(self, d2: np.ndarray, q: np.ndarray, c: np.ndarray) -> np.ndarray:
+    def _unnormalized_repulsion(self, d2: np.ndarray, q: np.ndarray, s: np.ndarray) -> np.ndarray:
         a, b = self._a, self._b
         match self._recipe.loss:
             case Loss.KL:
                 return 2 * b / ((self._recipe.repulsion_epsilon + d2) * (1 + a * d2**b))
             case Loss.FROBENIUS:
-                return 4 * a * b * c * q**3
+                return 4 * a * b * s * q**2
 
     def _forces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Attraction and repulsion, which add up to F, each (n, n_components); the stiffness D."""
-        d2, q, c, difference = self._kernel()
+        d2, q, s, difference = self._kernel()
         v = self._attraction_weights()
         repels, length = self._runs(0, v)
         attraction_factor = self._exaggeration() * self._repeats()
         if not self._recipe.normalized:
-            coefficients = attraction_factor * v * self._unnormalized_attraction(q, c)
-            R = _sum(repels * self._unnormalized_repulsion(d2, q, c), difference)
+            coefficients = attraction_factor * v * self._unnormalized_attraction(q, s)
+            R = _sum(repels * self._unnormalized_repulsion(d2, q, s), difference)
             R = self._repulsion_factors(length)[:, None] * R
             return -_sum(coefficients, difference), R, coefficients.sum(axis=1)
         n, a, b, N = len(q), self._a, self._b, repels.sum()
         match self._recipe.loss:
             case Loss.KL:
-                coefficients = 4 * a * b * attraction_factor * v * c * q
-                R = _sum(repels * c * q**2, difference)
+                coefficients = 4 * a * b * attraction_factor * v * s
+                R = _sum(repels * s * q, difference)
                 Z = (repels * q).sum() if N else np.inf
+                if self._fixed_Z() is not None:
+                    Z = self._fixed_Z() * length[0] / n  # R is over a share of all points
                 return -_sum(coefficients, difference), 4 * a * b * R / Z, coefficients.sum(axis=1)
             case Loss.FROBENIUS:
-                R = _sum(repels * c * q**3, difference)
-                R_prime = _sum(repels * c * q**2, difference)
+                R = _sum(repels * s * q**2, difference)
+                R_prime = _sum(repels * s * q, difference)
                 Z = self._last_Z = (repels * q).sum() * n * (n - 1) / N if N else np.inf
                 Q = (repels * q**2).sum() * n * (n - 1) / N if N else 0.0
                 W = (v * q).sum()
-                s = W / Z - Q / Z**2
-                coefficients = 8 * a * b / Z * attraction_factor * v * c * q**2
+                excess = W / Z - Q / Z**2
+                coefficients = 8 * a * b / Z * attraction_factor * v * s * q
                 all_points = n / np.maximum(length, 1)[:, None]
-                R = 8 * a * b / Z * all_points * (R / Z + s * R_prime)
+                R = 8 * a * b / Z * all_points * (R / Z + excess * R_prime)
                 return -_sum(coefficients, difference), R, coefficients.sum(axis=1)
 
     # Steps
@@ -265,9 +279,9 @@ class Layout:
             if half == 1:
                 for edge in self._overflow:
                     self._pull_together([edge], v)
-            d2, q, c, difference = self._kernel()
+            d2, q, s, difference = self._kernel()
             repels, length = self._runs(half, v)
-            R = _sum(repels * self._unnormalized_repulsion(d2, q, c), difference)
+            R = _sum(repels * self._unnormalized_repulsion(d2, q, s), difference)
             g = self._repulsion_factors(length)[:, None]
             self._y = self._y + self._cap(self._learning_rate() * g / 2 * R)
 
@@ -277,9 +291,9 @@ class Layout:
         for _ in range(self._repeats()):
             difference = self._y[i] - self._y[j]
             d2 = (difference**2).sum(axis=1) + _TINY
-            q, c = 1 / (1 + self._a * d2**self._b), d2 ** (self._b - 1)
+            q, s = self._similarity(d2)
             rate = self._learning_rate() * self._exaggeration()
-            move = (rate * v[i, j] * self._unnormalized_attraction(q, c))[:, None] * difference
+            move = (rate * v[i, j] * self._unnormalized_attraction(q, s))[:, None] * difference
             self._y[i] -= move
             self._y[j] += move
 
