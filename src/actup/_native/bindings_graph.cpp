@@ -30,7 +30,7 @@ auto exact_neighbors(const Matrix<float>& points, const std::optional<Matrix<flo
 }
 
 auto affinity_arrays(const Matrix<int32_t>& ids, const Matrix<float>& distances, Affinity affinity,
-                    Distance distance, Symmetrization symmetrization, double perplexity, int threads) {
+                     Distance distance, Symmetrization symmetrization, double perplexity, int threads) {
   const NeighborRows neighbors{ids.data(), distances.data(), static_cast<int64_t>(ids.shape(0)),
                                static_cast<int64_t>(ids.shape(1))};
   SparseRows graph;
