@@ -18,7 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from actup.backends import cpu
 from actup.estimators import GDR, TSNE, UMAP
 from actup.pipeline import embed
-from actup.recipe import Recipe, preset, presets
+from actup.presets import preset, presets
+from actup.recipe import Recipe
 
 KINDS = [UMAP, TSNE, GDR]
 SHORT = {UMAP: {"n_epochs": 25}, TSNE: {"max_iter": 25, "perplexity": 10}, GDR: {"epochs": 25}}
@@ -93,11 +94,13 @@ def test_parameters_reach_the_recipe():
         min_dist=0.3, spread=2.0, repulsion_rate=6.0,
     )  # fmt: skip
     assert UMAP(a=1.5, b=0.9)._recipe().kernel() == (1.5, 0.9)
-    tsne = TSNE(3, perplexity=9, early_exaggeration=5, learning_rate=200, max_iter=7, init="random")
+    tsne = TSNE(3, perplexity=9, early_exaggeration=5, max_iter=7, init="random", exaggeration=2)
     assert tsne._recipe() == preset("tsne").but(
-        n_components=3, perplexity=9, exaggeration=5, learning_rate=200, learning_rate_unit="one", epochs=7,
-        initialization="random",
-    )  # fmt: skip
+        n_components=3, perplexity=9, exaggeration=5, late_exaggeration=2, epochs=7, initialization="random"
+    )
+    assert TSNE(learning_rate=100)._recipe() == preset("classic_tsne").but(learning_rate=100)
+    assert TSNE(5)._recipe() == preset("sampled_tsne").but(n_components=5, exaggeration=12)
+    assert GDR(negatives=7)._recipe() == preset("sampled_gdr_umap").but(negatives=7)
     gdr = GDR(preset="paper_gdr_tsne", loss="frobenius", epochs=9, init="pca")
     assert gdr._recipe() == preset("paper_gdr_tsne").but(loss="frobenius", epochs=9, initialization="pca")
 
@@ -118,7 +121,7 @@ def test_min_dist_replaces_the_kernel_of_a_preset():
         {"normalized": True, "repulsion_epsilon": 0.1},
         {"gradient_clip": 2.0},
         {"preset": "paper_gdr_umap", "step_cap": 2.0},
-        {"exaggeration": 4.0},
+        {"preset": "sampled_gdr_umap", "exaggeration": 4.0},
         {"exaggeration_share": 0.5},
     ],
 )

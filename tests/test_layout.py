@@ -9,7 +9,7 @@ import pytest
 
 from actup.backends import backends, load_backend
 from actup.graph import Graph
-from actup.recipe import Optimizer, Recipe
+from actup.recipe import Optimizer, Recipe, Repulsion
 from variations import (
     FAST,
     clustered_points,
@@ -42,6 +42,8 @@ def assert_equals_oracle(backend, graph, start, recipe, oracle=None, epochs=(1, 
     """After some epochs, up to a share of the size of the map."""
     if recipe.optimizer is Optimizer.GAINS:
         share = 1e-4  # gains jump where a force changes sign
+    if recipe.repulsion_for(len(graph)) in (Repulsion.MESH, Repulsion.BARNES_HUT):
+        share = 1e-3  # they approximate the oracle's sums over all pairs; the maps travel 3e-2 of their size
     expected = oracle or run("reference", graph, start, recipe, epochs)
     for found, wanted in zip(run(backend, graph, start, recipe, epochs), expected, strict=True):
         assert found.dtype == np.float32
@@ -117,7 +119,8 @@ def test_another_seed_gives_another_map(backend, name):
     recipe = PRESETS[name].but(negatives=5)
     graph, start = graph_of(N, recipe), start_of(N, 2)
     first, second = (run(backend, graph, start, recipe, [10], seed)[-1] for seed in (1, 2))
-    assert np.abs(first - second).max() > 1e-3
+    drawn = recipe.repulsion_for(N) is Repulsion.SAMPLED
+    assert (np.abs(first - second).max() > 1e-3) == drawn  # nothing is drawn at random from all points
 
 
 @pytest.mark.parametrize("backend", backends())
@@ -181,7 +184,8 @@ def test_odd_graphs_and_starts_stay_finite(backend, name):
 def test_isolated_and_equal_points_equal_the_oracle(backend, name):
     recipe = tamed(MAIN_RECIPES[name], N)
     start = start_of(N, 2)
-    start[::4] = start[1]
+    if recipe.repulsion is not Repulsion.MESH:  # which cannot resolve what happens within a cell of its grid
+        start[::4] = start[1]
     W = graph_of(N, recipe).to_scipy().toarray()
     W[:5] = W[:, :5] = 0
     # Equal points part in steps that magnify a rounding by up to 1/epsilon: fewer epochs, and a wider margin.

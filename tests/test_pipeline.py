@@ -12,8 +12,8 @@ from scipy.sparse import csr_matrix
 from actup.backends import cpu
 from actup.graph import Graph, Neighbors
 from actup.pipeline import embed
+from actup.presets import preset
 from actup.progress import Progress
-from actup.recipe import preset
 
 GDR = preset("gdr_umap").but(epochs=30)
 METHODS = ["umap", "tsne", "gdr_umap", "gdr_tsne"]

@@ -8,10 +8,12 @@ from dataclasses import FrozenInstanceError, fields
 import numpy as np
 import pytest
 
-from actup.recipe import Recipe, Sampling, fit_kernel, preset, presets, switches
+from actup.presets import preset, presets
+from actup.recipe import Recipe, Sampling, fit_kernel, switches
+from actup.schedule import Phase, Role
 from variations import ENUMS, TYPES
 
-NUMBERS = [name for name in switches() if name not in ENUMS and TYPES[name] is not bool]
+NUMBERS = [name for name in switches() if name not in {*ENUMS, "phases"} and TYPES[name] is not bool]
 BOOLEANS = [name for name in switches() if TYPES[name] is bool]
 INTEGERS = [name for name in NUMBERS if TYPES[name] in (int, int | None)]
 OTHER_KERNEL_SCALAR = {"a": {"b": 1.0}, "b": {"a": 1.0}}
@@ -23,6 +25,19 @@ def with_value(name, value) -> Recipe:
 
 def test_every_field_is_a_choice_a_boolean_or_a_number():
     assert all(TYPES[name] in (int, float, int | None, float | None) for name in NUMBERS)
+
+
+@pytest.mark.parametrize("value", [None, 3, "fast", [1, 2], (Phase(Role.SETTLE, 5, 0.5), None)])
+def test_phases_are_phases(value):
+    with pytest.raises(TypeError, match=r"^phases=.* must be a sequence of Phase"):
+        Recipe(phases=value)
+
+
+def test_phases_in_a_list_become_a_value():
+    phase = Phase(Role.SETTLE, 5, 0.5)
+    assert hash(Recipe(phases=[phase])) == hash(Recipe(phases=(phase,)))
+    with pytest.raises(ValueError, match="optimizer='stiffness' needs phases"):
+        Recipe(optimizer="stiffness")
 
 
 @pytest.mark.parametrize("name", ENUMS)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from actup.metrics import quality_report
     from actup.neighbors import nearest_neighbors
     from actup.pipeline import embed
-    from actup.recipe import Recipe, preset, presets
+    from actup.presets import preset, presets
+    from actup.recipe import Recipe
 
 _HOMES = {
     "GDR": "actup.estimators",
@@ -27,8 +28,8 @@ _HOMES = {
     "Recipe": "actup.recipe",
     "embed": "actup.pipeline",
     "nearest_neighbors": "actup.neighbors",
-    "preset": "actup.recipe",
-    "presets": "actup.recipe",
+    "preset": "actup.presets",
+    "presets": "actup.presets",
     "quality_report": "actup.metrics",
 }
 

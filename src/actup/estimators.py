@@ -16,10 +16,11 @@ from actup.backends import load_backend
 from actup.embedder import Embedder, RandomState, Start, change, start_name
 from actup.graph import Graph
 from actup.pipeline import Embedding
+from actup.presets import preset as named_recipe
+from actup.presets import preset_for
 from actup.progress import Callback
 from actup.recipe import (
     Affinity,
-    LearningRateUnit,
     Loss,
     Optimizer,
     Recipe,
@@ -27,7 +28,7 @@ from actup.recipe import (
     RepulsionMass,
     switches,
 )
-from actup.recipe import preset as named_recipe
+from actup.schedule import Phase
 from actup.threads import count_threads
 
 
@@ -148,17 +149,20 @@ class TSNE(Embedder):
         Dimensions of the map.
     perplexity : float, default=30.0
         The effective number of neighbours of a point; less than the number of samples.
-    early_exaggeration : "auto" or float, default="auto"
-        Attraction is multiplied by this in the first iterations; "auto": as ``preset("tsne")`` has it.
+    early_exaggeration : float, default=12.0
+        Attraction is multiplied by this at first, which gathers the clusters.
     learning_rate : "auto" or float, default="auto"
-        Length of the steps, in scikit-learn's unit; "auto": as ``preset("tsne")`` has it, in proportion to
-        the number of samples.
+        "auto": steps follow each point's own stiffness, so that there is no rate to choose. A number:
+        momentum with gains and this rate, as scikit-learn does it and in its unit.
     max_iter : int, default=None
-        Iterations, the exaggerated ones included; None: 500.
+        Iterations, the exaggerated ones included; None: about 160, more for many points; 1000 if
+        ``learning_rate`` is a number.
     metric : str, default="euclidean"
         Distance between samples.
     init : {"pca", "spectral", "random"} or array of shape (n_samples, n_components), default="pca"
         Where the points start.
+    exaggeration : float, default=1.0
+        Attraction is multiplied by this after the early phase: 1 is t-SNE, about 4 looks like UMAP.
     random_state : int, RandomState, Generator or None, default=None
         Where the seed comes from: an int is the seed itself; None: a fresh one in every fit, see ``seed_``.
     n_jobs : int, default=-1
@@ -198,11 +202,12 @@ class TSNE(Embedder):
     n_components: int = 2
     _: KW_ONLY
     perplexity: float = 30.0
-    early_exaggeration: str | float = "auto"
+    early_exaggeration: float = 12.0
     learning_rate: str | float = "auto"
     max_iter: int | None = None
     metric: str = "euclidean"
     init: Start = "pca"
+    exaggeration: float = 1.0
     random_state: RandomState = None
     n_jobs: int | None = -1
     verbose: bool | int = False
@@ -210,18 +215,22 @@ class TSNE(Embedder):
     backend: str = "cpu"
 
     def _recipe(self) -> Recipe:
-        base = named_recipe("tsne")
-        own_rate = not _is_auto(self.learning_rate)
-        own_exaggeration = not _is_auto(self.early_exaggeration)
+        automatic = isinstance(self.learning_rate, str) and self.learning_rate == "auto"
+        base = preset_for("tsne", self.n_components) if automatic else named_recipe("classic_tsne")
         return change(
             base,
-            {"exaggeration": "early_exaggeration", "epochs": "max_iter", "initialization": "init"},
+            {
+                "exaggeration": "early_exaggeration",
+                "late_exaggeration": "exaggeration",
+                "epochs": "max_iter",
+                "initialization": "init",
+            },
             n_components=self.n_components,
             perplexity=self.perplexity,
-            exaggeration=self.early_exaggeration if own_exaggeration else base.exaggeration,
-            learning_rate=self.learning_rate if own_rate else base.learning_rate,
-            learning_rate_unit=LearningRateUnit.ONE if own_rate else base.learning_rate_unit,
-            epochs=self.max_iter,
+            exaggeration=self.early_exaggeration,
+            late_exaggeration=self.exaggeration,
+            learning_rate=base.learning_rate if automatic else self.learning_rate,
+            epochs=base.epochs if self.max_iter is None else self.max_iter,
             metric=self.metric,
             initialization=start_name(self.init, base.initialization),
         )
@@ -265,7 +274,8 @@ class GDR(Embedder):
         Whether similarities are normalised over all pairs (t-SNE) or not (UMAP).
     preset : str, default="auto"
         Where the values of all switches that are None come from: a name of ``actup.presets()``; "auto":
-        "gdr_tsne" if ``normalized``, else "gdr_umap".
+        "gdr_tsne" if ``normalized``, else "gdr_umap"; their "sampled" variants if a switch that is given
+        belongs to sampling, or if the map has more than three dimensions.
     n_neighbors : int, default=None
         Size of the neighbourhood, the point itself included; affinity "umap" only.
     perplexity : float, default=None
@@ -296,8 +306,8 @@ class GDR(Embedder):
         Whether an edge pulls both of its ends, which doubles the attraction.
     sampling : {"exhaustive", "scalar", "accelerated", "unbiased"}, default=None
         Which attractions act in an epoch.
-    repulsion : {"sampled", "exact"}, default=None
-        Whether points repel each other through a sample or all pairs.
+    repulsion : {"auto", "mesh", "barnes_hut", "exact", "sampled"}, default=None
+        How the repulsion of all points is found.
     negatives : int, default=None
         How many points are drawn to estimate a point's repulsion.
     repulsion_mass : {"per_edge", "degree", "strength"}, default=None
@@ -308,9 +318,13 @@ class GDR(Embedder):
         The factor 1 - p of a repulsion; unnormalised only.
     repulsion_epsilon : float, default=None
         Keeps the repulsion of close points finite; unnormalised, loss "kl" only.
+    mesh_spacing : float, default=None
+        Distance of the grid's lines; repulsion "mesh" only.
+    theta : float, default=None
+        How wide a group of points may be, relative to its distance; repulsion "barnes_hut".
     update : {"batch", "in_place"}, default=None
         Whether all points move at once or edge by edge.
-    optimizer : {"step", "gains"}, default=None
+    optimizer : {"step", "gains", "stiffness"}, default=None
         How a force becomes a step.
     epochs : int, default=None
         Rounds of the layout.
@@ -329,13 +343,17 @@ class GDR(Embedder):
     exaggeration : float, default=None
         Attraction is multiplied by this ...
     exaggeration_share : float, default=None
-        ... in this share of the epochs.
+        ... in this share of the epochs; optimizer "stiffness" has phases for it.
+    late_exaggeration : float, default=None
+        And by this afterwards: the way from t-SNE (1) towards UMAP (about 4).
     step_cap : float, default=None
-        Longest step; optimizer "step" only.
+        Longest step; optimizers "step" and "stiffness".
     force_scale : float, default=None
         Multiplies the force; optimizer "gains" only.
     gradient_clip : float, default=None
         Bound on force times gain; optimizer "gains" only.
+    phases : sequence of Phase, default=None
+        What optimizer "stiffness" does one after the other.
     init : str or array of shape (n_samples, n_components), default=None
         Where the points start: a name, like ``initialization``, or coordinates.
     random_state : int, RandomState, Generator or None, default=None
@@ -398,6 +416,8 @@ class GDR(Embedder):
     repulsion_rate: float | None = None
     non_edge_weight: str | None = None
     repulsion_epsilon: float | None = None
+    mesh_spacing: float | None = None
+    theta: float | None = None
     update: str | None = None
     optimizer: str | None = None
     epochs: int | None = None
@@ -409,9 +429,11 @@ class GDR(Embedder):
     momentum: float | None = None
     exaggeration: float | None = None
     exaggeration_share: float | None = None
+    late_exaggeration: float | None = None
     step_cap: float | None = None
     force_scale: float | None = None
     gradient_clip: float | None = None
+    phases: tuple[Phase, ...] | None = None
     init: Start = None
     random_state: RandomState = None
     n_jobs: int | None = -1
@@ -421,8 +443,7 @@ class GDR(Embedder):
 
     def _recipe(self) -> Recipe:
         changes = {name: getattr(self, name) for name in switches() if getattr(self, name) is not None}
-        automatic = "gdr_tsne" if self.normalized else "gdr_umap"
-        base = named_recipe(automatic if self.preset == "auto" else self.preset)
+        base = self._automatic_preset(changes) if self.preset == "auto" else named_recipe(self.preset)
         if self.init is not None and self.initialization is not None:
             raise ValueError(f"initialization={self.initialization!r} and init are both given: leave one out")
         if isinstance(self.init, str):
@@ -432,6 +453,26 @@ class GDR(Embedder):
         _warn_of_idle_switches(changes, recipe)
         return recipe
 
+    def _automatic_preset(self, changes: dict[str, object]) -> Recipe:
+        name = "gdr_tsne" if self.normalized else "gdr_umap"
+        sampled = self.repulsion == Repulsion.SAMPLED or _OF_SAMPLING & changes.keys()
+        return named_recipe(f"sampled_{name}") if sampled else preset_for(name, self.n_components or 2)
+
+
+# Switches that the noise-free descent has no use for: giving one asks for the sampled descent.
+_OF_SAMPLING = {
+    "negatives",
+    "repulsion_mass",
+    "sampling",
+    "update",
+    "optimizer",
+    "loss",
+    "momentum",
+    "decay_start",
+    "decay_power",
+    "exaggeration_share",
+    "learning_rate_unit",
+}
 
 # switch: when it has no effect, and why
 _IDLE: dict[str, tuple[Callable[[Recipe], bool], str]] = {
@@ -440,8 +481,16 @@ _IDLE: dict[str, tuple[Callable[[Recipe], bool], str]] = {
     "min_dist": (lambda r: r.a is not None, "a and b are given"),
     "spread": (lambda r: r.a is not None, "a and b are given"),
     "negatives": (
-        lambda r: r.repulsion is Repulsion.EXACT or r.repulsion_mass is RepulsionMass.PER_EDGE,
-        "repulsion='exact' uses all points and repulsion_mass='per_edge' one per attraction",
+        lambda r: r.repulsion is not Repulsion.SAMPLED or r.repulsion_mass is RepulsionMass.PER_EDGE,
+        "only repulsion='sampled' draws them, and repulsion_mass='per_edge' draws one per attraction",
+    ),
+    "mesh_spacing": (
+        lambda r: r.repulsion not in (Repulsion.MESH, Repulsion.AUTO),
+        "only repulsion='mesh' has a grid",
+    ),
+    "theta": (
+        lambda r: r.repulsion in (Repulsion.SAMPLED, Repulsion.EXACT),
+        "only repulsion='barnes_hut' groups points",
     ),
     "repulsion_rate": (lambda r: r.normalized, "the normalisation sets the repulsion"),
     "non_edge_weight": (lambda r: r.normalized, "the normalisation sets the repulsion"),
@@ -449,11 +498,20 @@ _IDLE: dict[str, tuple[Callable[[Recipe], bool], str]] = {
         lambda r: r.normalized or r.loss is Loss.FROBENIUS,
         "only the unnormalised loss 'kl' has a repulsion that needs it",
     ),
-    "step_cap": (lambda r: r.optimizer is not Optimizer.STEP, "optimizer='gains' clips the gradient"),
+    "step_cap": (lambda r: r.optimizer is Optimizer.GAINS, "optimizer='gains' clips the gradient"),
+    "phases": (lambda r: r.optimizer is not Optimizer.STIFFNESS, "only optimizer='stiffness' has phases"),
     "force_scale": (lambda r: r.optimizer is not Optimizer.GAINS, "only optimizer='gains' has it"),
     "gradient_clip": (lambda r: r.optimizer is not Optimizer.GAINS, "only optimizer='gains' has it"),
-    "exaggeration": (lambda r: r.exaggeration_share == 0, "exaggeration_share is 0"),
-    "exaggeration_share": (lambda r: r.exaggeration == 1, "exaggeration is 1"),
+    "exaggeration": (
+        lambda r: r.exaggeration_share == 0 and r.optimizer is not Optimizer.STIFFNESS,
+        "exaggeration_share is 0",
+    ),
+    "exaggeration_share": (
+        lambda r: r.exaggeration == r.late_exaggeration or r.optimizer is Optimizer.STIFFNESS,
+        "the exaggeration does not change, or has phases of its own",
+    ),
+    "momentum": (lambda r: r.optimizer is Optimizer.STIFFNESS, "the phases say it"),
+    "decay_start": (lambda r: r.optimizer is Optimizer.STIFFNESS, "the phases say how steps fall"),
     "decay_power": (lambda r: r.decay_start == 1, "decay_start=1 keeps the learning rate"),
 }
 
@@ -462,7 +520,3 @@ def _warn_of_idle_switches(changes: dict[str, object], recipe: Recipe) -> None:
     for name, value in changes.items():
         if name in _IDLE and _IDLE[name][0](recipe):
             warnings.warn(f"{name}={value!r} has no effect: {_IDLE[name][1]}", UserWarning, stacklevel=5)
-
-
-def _is_auto(value: str | float) -> bool:
-    return isinstance(value, str) and value == "auto"

@@ -17,8 +17,9 @@ from sklearn.utils import check_array
 from actup.backends import Layout, load_backend
 from actup.graph import Graph, Neighbors
 from actup.initialization import make_start
+from actup.presets import preset
 from actup.progress import Progress
-from actup.recipe import Affinity, Recipe, preset
+from actup.recipe import Affinity, Recipe
 from actup.threads import count_threads
 
 # What every stage may take for granted about X; the arguments of scikit-learn's validation.

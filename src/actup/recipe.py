@@ -1,4 +1,4 @@
-"""Recipe: every switch of the paper, every default and every preset, as one frozen value.
+"""Recipe: every switch of the paper and every default, as one frozen value; presets.py names the good ones.
 
 A recipe says completely what a run does; nothing else in the package holds a default. A switch is one
 field with one value, so that an experiment is ``recipe.but(normalized=True)`` and nothing more. How the
@@ -14,6 +14,8 @@ from numbers import Real
 from typing import get_args, get_type_hints
 
 import numpy as np
+
+from actup.schedule import Phase, Schedule, falling_schedule, phase_lengths, phased_schedule
 
 
 class Metric(StrEnum):
@@ -83,6 +85,9 @@ class Repulsion(StrEnum):
 
     SAMPLED = "sampled"  # from ``negatives`` random points
     EXACT = "exact"  # from every point: O(n²) per epoch
+    MESH = "mesh"  # from every point, through a potential on a grid: 1-D and 2-D
+    BARNES_HUT = "barnes_hut"  # from every point, far ones in groups: 1-D to 3-D
+    AUTO = "auto"  # see repulsion_for()
 
 
 class RepulsionMass(StrEnum):
@@ -112,6 +117,7 @@ class Optimizer(StrEnum):
 
     STEP = "step"  # momentum; the step's length is capped
     GAINS = "gains"  # momentum; per-coordinate gains; the gradient is clipped per coordinate
+    STIFFNESS = "stiffness"  # momentum; the force over the point's own stiffness; in phases, see schedule.py
 
 
 class LearningRateUnit(StrEnum):
@@ -153,6 +159,8 @@ class Recipe:
     repulsion_rate: float = 3.15  # with STRENGTH: as much as one negative per edge on a k = 15 fuzzy graph
     non_edge_weight: NonEdgeWeight = NonEdgeWeight.ONE
     repulsion_epsilon: float = 0.01
+    mesh_spacing: float | None = None  # repulsion "mesh": distance of the grid's lines; None: see spacing()
+    theta: float = 0.5  # repulsion "barnes_hut": how wide a group may be, relative to its distance
     # the descent
     update: Update = Update.BATCH
     optimizer: Optimizer = Optimizer.STEP
@@ -164,10 +172,14 @@ class Recipe:
     decay_power: float = 1.5  # it then falls as (1 - progress)^power; 0: constant
     momentum: float = 0.5
     exaggeration: float = 1.0  # attraction is multiplied by this ...
-    exaggeration_share: float = 0.0  # ... in this share of the epochs
-    step_cap: float = 4.0  # optimizer "step": longest step at the start; falls with the learning rate
+    exaggeration_share: float = 0.0  # ... in this share of the epochs; optimizer "stiffness": in its phases
+    late_exaggeration: float = 1.0  # and by this afterwards: 1 is t-SNE, about 4 looks like UMAP
+    step_cap: float = 4.0  # optimizers "step", "stiffness": longest step; falls with the learning rate
     force_scale: float = 1.0  # optimizer "gains": multiplies the force before gains and clip
-    gradient_clip: float = 1.0  # optimizer "gains": bound on force times gain, per coordinate
+    gradient_clip: float | None = (
+        1.0  # optimizer "gains": bound on force times gain, per coordinate; None: no
+    )
+    phases: tuple[Phase, ...] = ()  # optimizer "stiffness": what it does one after the other
 
     def __post_init__(self):
         _parse_switches(self)
@@ -187,9 +199,43 @@ class Recipe:
         """The number of epochs for this many points."""
         if self.epochs is not None:
             return self.epochs
+        if self.optimizer is Optimizer.STIFFNESS:
+            return sum(phase_lengths(self, n_samples))
         if self.normalized:
             return 500
         return 500 if n_samples <= 10_000 else 200
+
+    def schedule(self, n_samples: int) -> Schedule:
+        """What changes from epoch to epoch, for this many points."""
+        make = phased_schedule if self.optimizer is Optimizer.STIFFNESS else falling_schedule
+        return make(self, n_samples)
+
+    def first_learning_rate(self, n_samples: int) -> float:
+        """The learning rate before it falls, its unit included."""
+        return self.learning_rate * (n_samples if self.learning_rate_unit is LearningRateUnit.POINTS else 1)
+
+    @property
+    def starts_anywhere(self) -> bool:
+        """Whether the points start where the data did not put them."""
+        return self.initialization is Initialization.RANDOM
+
+    def repulsion_for(self, n_samples: int) -> Repulsion:
+        """The repulsion that "auto" stands for: all pairs while they are few, then the fastest fit one."""
+        if self.repulsion is not Repulsion.AUTO:
+            return self.repulsion
+        if n_samples <= _FEW or (self.normalized and self.loss is Loss.FROBENIUS):
+            return Repulsion.EXACT
+        if self.n_components <= 2:
+            return Repulsion.MESH
+        return Repulsion.BARNES_HUT if self.n_components == 3 else Repulsion.SAMPLED
+
+    def spacing(self, n_samples: int) -> float:
+        """The distance of the mesh's lines: as wide as the sharpest feature of the repulsion allows."""
+        if self.mesh_spacing is not None:
+            return self.mesh_spacing
+        if not self.normalized and self.loss is Loss.KL:
+            return 0.15  # UMAP's repulsion is nearly singular
+        return 0.7 if n_samples >= 60_000 else 0.5  # errors of many points cancel
 
     def kernel(self) -> tuple[float, float]:
         """The kernel scalars a and b, fitted if they are not given."""
@@ -205,6 +251,9 @@ class Recipe:
         return max(0, min(n_samples - 1, wanted))
 
 
+_FEW = 4_000  # points whose pairs are all computed
+
+
 def switches() -> list[str]:
     """The names of all switches."""
     return [field.name for field in fields(Recipe)]
@@ -218,6 +267,10 @@ _OPTIONAL = [name for name, kind in _TYPES.items() if type(None) in get_args(kin
 
 def _parse_switches(recipe: Recipe) -> None:
     """Turn strings into enum values, at the edge and nowhere else."""
+    phases = recipe.phases
+    if not isinstance(phases, list | tuple) or not all(isinstance(phase, Phase) for phase in phases):
+        raise TypeError(f"phases={phases!r} must be a sequence of Phase")
+    object.__setattr__(recipe, "phases", tuple(phases))
     for name, kind in _ENUMS.items():
         value = getattr(recipe, name)
         try:
@@ -250,6 +303,9 @@ _RANGES = {
     "momentum": (float, 0, 1, True),
     "exaggeration": (float, 0, math.inf, False),
     "exaggeration_share": (float, 0, 1, True),
+    "late_exaggeration": (float, 0, math.inf, False),
+    "mesh_spacing": (float, 0, math.inf, False),
+    "theta": (float, 0, math.inf, True),
     "step_cap": (float, 0, math.inf, False),
     "force_scale": (float, 0, math.inf, False),
     "gradient_clip": (float, 0, math.inf, False),
@@ -306,8 +362,33 @@ def _refuse_contradictions(recipe: Recipe) -> None:
             "points: set update='batch'",
         ),
         (
-            in_place and recipe.optimizer is Optimizer.GAINS,
-            "update='in_place' has no summed gradient for optimizer='gains': set optimizer='step'",
+            in_place and recipe.optimizer is not Optimizer.STEP,
+            f"update='in_place' has no summed gradient for optimizer='{recipe.optimizer}': "
+            "set optimizer='step'",
+        ),
+        (
+            in_place and recipe.repulsion not in (Repulsion.SAMPLED, Repulsion.EXACT),
+            f"update='in_place' cannot run with repulsion='{recipe.repulsion}': set repulsion='sampled'",
+        ),
+        (
+            recipe.optimizer is Optimizer.STIFFNESS and not recipe.phases,
+            "optimizer='stiffness' needs phases: take them from a preset, e.g. preset('tsne').phases",
+        ),
+        (
+            recipe.repulsion is Repulsion.MESH and recipe.n_components > 2,
+            f"repulsion='mesh' needs n_components of 1 or 2, not {recipe.n_components}: set repulsion='auto'",
+        ),
+        (
+            recipe.repulsion is Repulsion.BARNES_HUT and recipe.n_components > 3,
+            f"repulsion='barnes_hut' needs n_components of 1 to 3, not {recipe.n_components}: "
+            "set repulsion='auto'",
+        ),
+        (
+            recipe.repulsion in (Repulsion.MESH, Repulsion.BARNES_HUT)
+            and recipe.normalized
+            and recipe.loss is Loss.FROBENIUS,
+            f"repulsion='{recipe.repulsion}' has no potential for the normalised loss='frobenius': "
+            "set repulsion='exact' or 'sampled'",
         ),
         (
             in_place and recipe.momentum > 0,
@@ -318,8 +399,9 @@ def _refuse_contradictions(recipe: Recipe) -> None:
             "update='in_place' draws negatives per point, not per edge: set repulsion_mass='strength'",
         ),
         (
-            recipe.repulsion is Repulsion.EXACT and recipe.repulsion_mass is RepulsionMass.PER_EDGE,
-            "repulsion='exact' has no negatives to draw per edge: set repulsion_mass='degree' or 'strength'",
+            recipe.repulsion is not Repulsion.SAMPLED and recipe.repulsion_mass is RepulsionMass.PER_EDGE,
+            f"repulsion='{recipe.repulsion}' has no negatives to draw per edge: "
+            "set repulsion_mass='degree' or 'strength'",
         ),
     ]
     for contradiction, remedy in contradictions:
@@ -341,105 +423,3 @@ def fit_kernel(min_dist: float, spread: float) -> tuple[float, float]:
     wanted = np.exp(-np.maximum(distance - min_dist / spread, 0))
     (a, b), _ = curve_fit(lambda d, a, b: 1 / (1 + a * d ** (2 * b)), distance, wanted)
     return float(a / spread ** (2 * b)), float(b)
-
-
-def preset(name: str) -> Recipe:
-    """One of the named recipes; ``presets()`` lists them."""
-    try:
-        return _PRESETS[name]
-    except KeyError:
-        raise ValueError(f"preset={name!r} is not one of {', '.join(presets())}") from None
-
-
-def presets() -> list[str]:
-    """The names of all presets."""
-    return list(_PRESETS)
-
-
-_GDR_UMAP = Recipe()
-
-# The algorithm of umap-learn, made free of races by edge matchings.
-_UMAP = Recipe(
-    symmetric_attraction=True,
-    sampling=Sampling.SCALAR,
-    negatives=16,
-    repulsion_rate=5.0,  # negative_sample_rate
-    repulsion_epsilon=0.001,
-    update=Update.IN_PLACE,
-    decay_power=1.0,
-    momentum=0.0,
-)
-
-# Normalised, with enough negatives that the estimate of the near field is useful.
-_GDR_TSNE = Recipe(
-    a=1.0,
-    b=1.0,
-    normalized=True,
-    negatives=512,
-    learning_rate_unit=LearningRateUnit.POINTS,
-    decay_start=0.3,
-    decay_power=1.0,
-    momentum=0.8,
-    exaggeration=4.0,
-    exaggeration_share=0.25,
-    step_cap=5.0,
-)
-
-_TSNE = _GDR_TSNE.but(
-    affinity=Affinity.GAUSSIAN,
-    distance=Distance.PLAIN,
-    symmetrization=Symmetrization.TSNE,
-    initialization=Initialization.PCA,
-    start_extent=Extent.DEVIATION,
-    start_size=0.1,
-    prune=False,
-)
-
-# The constants of the paper's own code.
-_PAPER_GDR_UMAP = Recipe(
-    a=1.0,
-    b=1.0,
-    repulsion_mass=RepulsionMass.PER_EDGE,
-    repulsion_rate=1.0,
-    non_edge_weight=NonEdgeWeight.MEAN,
-    repulsion_epsilon=0.001,
-    optimizer=Optimizer.GAINS,
-    epochs=500,
-    decay_power=1.0,
-    momentum=0.0,
-    force_scale=4.0,
-)
-_PAPER_GDR_TSNE = _PAPER_GDR_UMAP.but(
-    normalized=True,
-    learning_rate=1 / 500,
-    learning_rate_unit=LearningRateUnit.POINTS,
-    decay_power=0.0,
-    momentum=0.9,
-    exaggeration=4.0,
-    exaggeration_share=0.5,
-    force_scale=1.0,
-)
-_PAPER_TSNE = _PAPER_GDR_TSNE.but(
-    n_neighbors=90,
-    distance=Distance.PLAIN,
-    symmetrization=Symmetrization.TSNE,
-    initialization=Initialization.RANDOM,
-)
-
-_PRESETS = {
-    "umap": _UMAP,
-    "tsne": _TSNE,
-    "gdr_umap": _GDR_UMAP,
-    "gdr_tsne": _GDR_TSNE,
-    "accelerated_umap": _UMAP.but(sampling=Sampling.ACCELERATED),
-    "accelerated_tsne": _TSNE.but(sampling=Sampling.UNBIASED),
-    "accelerated_gdr_umap": _GDR_UMAP.but(sampling=Sampling.UNBIASED, negatives=32),
-    "accelerated_gdr_tsne": _GDR_TSNE.but(sampling=Sampling.UNBIASED),
-    "paper_umap": _UMAP.but(epochs=500),
-    "paper_tsne": _PAPER_TSNE,
-    "paper_gdr_umap": _PAPER_GDR_UMAP,
-    "paper_gdr_tsne": _PAPER_GDR_TSNE,
-    "paper_accelerated_gdr_umap": _PAPER_GDR_UMAP.but(sampling=Sampling.ACCELERATED),
-    "paper_accelerated_gdr_tsne": _PAPER_GDR_TSNE.but(sampling=Sampling.ACCELERATED),
-    "sampled_gdr_tsne": _GDR_TSNE,
-}

@@ -17,17 +17,18 @@ inline float acting_weight(Sampling sampling, float r) {
   return sampling == Sampling::scalar || sampling == Sampling::unbiased ? 1.0f : r;
 }
 
-// Adds sum_j weight_j * attraction(|yi - yj|) (yi - yj) to force, and sum_j weight_j q_j to kernel_sum.
+// Adds sum_j weight_j * attraction(|yi - yj|) (yi - yj) to force, the sum of those coefficients to stiffness,
+// and sum_j weight_j q_j to kernel_sum; the last two only if they are not null.
 // Reads up to 7 ids beyond `count`; they must be valid.
 template <int D, bool Unit, Loss loss>
 inline void attract(const Points& points, int64_t i, const int32_t* ids, const float* weights, int64_t count,
-                    float a, float b, float* force, double* kernel_sum) {
+                    float a, float b, float* force, float* stiffness, double* kernel_sum) {
   const Dimensions<D> dimensions(points.dimensions);
   const float* rows = points.rows.data();
   const float* self = points.row(i);
   const int8 lanes = lane_numbers<float8>();
   float8 total[D ? D : 1] = {};
-  float8 kernels = {};
+  float8 kernels = {}, coefficients = {};
   for (int64_t e = 0; e < count; e += 8) {
     const int left = static_cast<int>(std::min<int64_t>(8, count - e));
     const float8 weight = where(lanes < left, load<float8>(weights + e));
@@ -48,6 +49,7 @@ inline void attract(const Points& points, int64_t i, const int32_t* ids, const f
     }
     const Kernel<float8> k = kernel<Unit>(d2, a, b);
     const float8 coefficient = weight * attraction<loss>(k);
+    coefficients += coefficient;
     if (kernel_sum) kernels += weight * k.q;
     if constexpr (D > 0) {
       for (int c = 0; c < D; ++c) total[c] += coefficient * delta[c];
@@ -59,6 +61,7 @@ inline void attract(const Points& points, int64_t i, const int32_t* ids, const f
   if constexpr (D > 0) {
     for (int c = 0; c < D; ++c) force[c] += sum(total[c]);
   }
+  if (stiffness) *stiffness += sum(coefficients);
   if (kernel_sum) *kernel_sum += sum(kernels);
 }
 

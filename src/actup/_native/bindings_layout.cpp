@@ -1,4 +1,6 @@
 // The layout, for Python.
+#include <nanobind/stl/vector.h>
+
 #include "bindings.hpp"
 #include "layout.hpp"
 
@@ -15,6 +17,25 @@ void bind_layout(nb::module_& module) {
       .value("per_edge", RepulsionMass::per_edge)
       .value("degree", RepulsionMass::degree)
       .value("strength", RepulsionMass::strength);
+  nb::enum_<Repulsion>(module, "Repulsion")
+      .value("sampled", Repulsion::sampled)
+      .value("exact", Repulsion::exact)
+      .value("mesh", Repulsion::mesh)
+      .value("barnes_hut", Repulsion::barnes_hut);
+  nb::enum_<Optimizer>(module, "Optimizer")
+      .value("step", Optimizer::step)
+      .value("gains", Optimizer::gains)
+      .value("stiffness", Optimizer::stiffness);
+  nb::class_<Schedule>(module, "Schedule")
+      .def(nb::init<>())
+      .def_rw("learning_rate", &Schedule::learning_rate)
+      .def_rw("momentum", &Schedule::momentum)
+      .def_rw("exaggeration", &Schedule::exaggeration)
+      .def_rw("step_cap", &Schedule::step_cap)
+      .def_rw("stiffness_floor", &Schedule::stiffness_floor)
+      .def_rw("expansion_begin", &Schedule::expansion_begin)
+      .def_rw("expansion_end", &Schedule::expansion_end)
+      .def_rw("rested_momentum", &Schedule::rested_momentum);
   nb::class_<Settings>(module, "Settings")
       .def(nb::init<>())
       .def_rw("n_epochs", &Settings::n_epochs)
@@ -24,25 +45,21 @@ void bind_layout(nb::module_& module) {
       .def_rw("loss", &Settings::loss)
       .def_rw("symmetric_attraction", &Settings::symmetric_attraction)
       .def_rw("sampling", &Settings::sampling)
-      .def_rw("exact_repulsion", &Settings::exact_repulsion)
+      .def_rw("repulsion", &Settings::repulsion)
       .def_rw("negatives", &Settings::negatives)
       .def_rw("repulsion_mass", &Settings::repulsion_mass)
       .def_rw("repulsion_rate", &Settings::repulsion_rate)
       .def_rw("mean_non_edge_weight", &Settings::mean_non_edge_weight)
       .def_rw("repulsion_epsilon", &Settings::repulsion_epsilon)
+      .def_rw("mesh_spacing", &Settings::mesh_spacing)
+      .def_rw("theta", &Settings::theta)
       .def_rw("in_place", &Settings::in_place)
-      .def_rw("gains", &Settings::gains)
+      .def_rw("optimizer", &Settings::optimizer)
       .def_rw("prune", &Settings::prune)
-      .def_rw("learning_rate", &Settings::learning_rate)
-      .def_rw("decay_start", &Settings::decay_start)
-      .def_rw("decay_power", &Settings::decay_power)
-      .def_rw("momentum", &Settings::momentum)
-      .def_rw("exaggeration", &Settings::exaggeration)
-      .def_rw("exaggeration_share", &Settings::exaggeration_share)
-      .def_rw("step_cap", &Settings::step_cap)
       .def_rw("force_scale", &Settings::force_scale)
       .def_rw("gradient_clip", &Settings::gradient_clip)
-      .def_rw("seed", &Settings::seed);
+      .def_rw("seed", &Settings::seed)
+      .def_rw("schedule", &Settings::schedule);
   nb::class_<Layout>(module, "Layout")
       .def(
           "__init__",

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "attraction.hpp"
+#include "balance.hpp"
+#include "field.hpp"
 #include "parallel.hpp"
 #include "relabelled_graph.hpp"
 #include "repulsion_sampled.hpp"
@@ -17,7 +19,11 @@ class Layout {
   Layout(const GraphView& graph, const float* start, int dimensions, const Settings& settings, int threads)
       : s_(settings), threads_(threads) {
     const float weakest = s_.prune && s_.n_epochs > 0 ? 1.0f / static_cast<float>(s_.n_epochs) : 0.0f;
-    RelabelledGraph relabelled(graph, s_.seed, weakest, threads);
+    const bool anywhere = s_.in_place || s_.repulsion == Repulsion::sampled;  // runs must be random points
+    RelabelledGraph relabelled(
+        graph,
+        anywhere ? random_order(graph.n, s_.seed, threads) : place_order(graph.n, start, dimensions, threads),
+        weakest, threads);
     if (s_.in_place) {
       matchings_ = relabelled.matchings();
     } else {
@@ -28,14 +34,20 @@ class Layout {
       non_edge_weight_ = static_cast<float>(1 - relabelled.total / static_cast<double>(relabelled.edges));
 
     const int64_t n = graph.n;
-    run_length_ = s_.exact_repulsion ? n : std::min(s_.negatives, n);
+    run_length_ = s_.repulsion == Repulsion::sampled ? std::min(s_.negatives, n) : n;
     if (per_edge()) run_length_ = std::min<int64_t>(n, largest(relabelled.degree));
     mass_.assign(padded(n), 0.0f);
     for (int64_t i = 0; i < n; ++i)
       mass_[i] = s_.repulsion_mass == RepulsionMass::strength ? relabelled.strength[i]
                                                               : static_cast<float>(relabelled.degree[i]);
+    if (s_.optimizer == Optimizer::stiffness) {
+      const double mean = n ? relabelled.total / static_cast<double>(n) : 0;
+      full_stiffness_.assign(padded(n), static_cast<float>(mean));
+      if (!s_.normalized)
+        std::copy(relabelled.strength.begin(), relabelled.strength.end(), full_stiffness_.begin());
+    }
     order_ = std::move(relabelled.order);
-    points_ = Points(n, dimensions, s_.exact_repulsion ? 0 : run_length_);
+    points_ = Points(n, dimensions, s_.repulsion == Repulsion::sampled ? run_length_ : 0);
     for (int64_t i = 0; i < n; ++i)
       std::copy_n(start + int64_t{order_[i]} * dimensions, dimensions, points_.row(i));
     points_.copy_rows_to_planes(0, n);
@@ -71,6 +83,14 @@ class Layout {
   struct Totals {  // of one chunk, then of all
     double q = 0, q_squared = 0, attraction = 0;
     int64_t samples = 0;
+    Balance balance;
+  };
+
+  // F_i = attraction * A_i + share_of(i) * (repulsion * R_i + second * R'_i).
+  struct Mixture {
+    float attraction = 0;
+    float repulsion = 0;
+    float second = 0;
   };
 
   static int64_t padded(int64_t n) { return (n + kBlock - 1) / kBlock * kBlock; }
@@ -88,33 +108,60 @@ class Layout {
     repulsion_.assign(size, 0.0f);
     if (second_force()) second_.assign(size, 0.0f);
     if (per_edge()) counts_.assign(padded(points_.n), 0);
-    steps_ = StepState(size, s_.gains);
+    if (s_.optimizer == Optimizer::stiffness) stiffness_.assign(padded(points_.n), 0.0f);
+    if (s_.repulsion == Repulsion::mesh || s_.repulsion == Repulsion::barnes_hut) field_ = Field(s_, points_);
+    steps_ = StepState(size, s_.optimizer == Optimizer::gains);
   }
 
-  // --- schedules ---
-
-  float fall() const {
-    const double progress = static_cast<double>(epoch_) / s_.n_epochs;
-    if (progress < s_.decay_start || s_.decay_start >= 1) return 1.0f;
-    return static_cast<float>(
-        std::pow(1 - (progress - s_.decay_start) / (1 - s_.decay_start), s_.decay_power));
-  }
-  float exaggeration() const {
-    return epoch_ < static_cast<double>(s_.exaggeration_share) * s_.n_epochs ? s_.exaggeration : 1.0f;
-  }
+  float scheduled(const std::vector<float>& values) const { return values[epoch_]; }
 
   // --- batch: all forces, then all steps ---
 
   void batch_epoch() {
     const int64_t chunks = (blocks() + kBlocksPerChunk - 1) / kBlocksPerChunk;
     totals_.assign(chunks, {});
+    const double field_q = field_.active() ? field_.repel(points_, threads_, repulsion_.data()) : 0;
     parallel_chunks(chunks, threads_, [&](int64_t chunk) { (this->*forces_)(chunk); });
-    const Mixture mixture = mix_forces();
-    const StepRule rule{s_.learning_rate * fall(), s_.momentum, s_.step_cap * fall(), s_.force_scale,
-                        s_.gradient_clip};
+    Totals all = sum_totals();
+    if (field_.active()) all.q = field_q;
+    const Mixture mixture = mix_forces(all);
+    const StepRule rule = step_rule(all, mixture);
     parallel_ranges(blocks(), kBlocksPerChunk, threads_, [&](int64_t begin, int64_t end) {
-      for (int64_t block = begin; block < end; ++block) step_block(block, mixture, rule);
+      for (int64_t block = begin; block < end; ++block) step_block(block, mixture, rule, all);
     });
+  }
+
+  Totals sum_totals() const {
+    Totals all;
+    for (const Totals& chunk : totals_) {
+      all.q += chunk.q;
+      all.q_squared += chunk.q_squared;
+      all.attraction += chunk.attraction;
+      all.samples += chunk.samples;
+      all.balance.add(chunk.balance);
+    }
+    return all;
+  }
+
+  StepRule step_rule(const Totals& all, const Mixture& mixture) {
+    const Schedule& schedule = s_.schedule;
+    float momentum = scheduled(schedule.momentum);
+    const bool expanding = epoch_ >= schedule.expansion_begin && epoch_ < schedule.expansion_end;
+    if (expanding && !rested_ && s_.normalized && s_.loss == Loss::kl &&
+        all.balance.attraction_wins(mixture.attraction, mixture.repulsion)) {
+      rested_ = true;
+      steps_.stop();
+    }
+    if (expanding && rested_) momentum = schedule.rested_momentum;
+    const float scale = -mixture.attraction;
+    return {scheduled(schedule.learning_rate),
+            momentum,
+            scheduled(schedule.step_cap),
+            s_.force_scale,
+            s_.gradient_clip,
+            scale,
+            scheduled(schedule.stiffness_floor) * scale /
+                (scheduled(schedule.exaggeration) * static_cast<float>(attraction_repeats()))};
   }
 
   template <int D, bool Unit, Loss loss, bool normalized, bool counted>
@@ -132,23 +179,30 @@ class Layout {
       const int64_t row_end = std::min(points_.n, (block + 1) * kBlock);
       for (int64_t i = block * kBlock; i < row_end; ++i)
         attract_row<D, Unit, loss>(i, attraction + i % kBlock, totals);
-
-      std::fill_n(force, dimensions, float16{});
-      std::fill_n(second, dimensions, float16{});
-      RunSums sums{force, second};
-      const int32_t* counts = counted ? &counts_[block * kBlock] : nullptr;
-      const int64_t length = counted ? *std::max_element(counts, counts + kBlock) : run_length_;
-      repel<D, Unit, loss, normalized, counted>(points_, block, run_start(s_, points_.n, epoch_, block, 0),
-                                                length, counts, s_, sums);
-      for (int c = 0; c < dimensions; ++c) {
-        store(&repulsion_[(block * dimensions + c) * kBlock], force[c]);
-        if constexpr (normalized && loss == Loss::frobenius)
-          store(&second_[(block * dimensions + c) * kBlock], second[c]);
-      }
-      totals.q += sums.q;
-      totals.q_squared += sums.q_squared;
-      totals.samples += sums.samples;
+      if (!field_.active()) repel_block<D, Unit, loss, normalized, counted>(block, force, second, totals);
+      if (s_.optimizer == Optimizer::stiffness)
+        totals.balance.add_block(points_, block, attraction, &repulsion_[block * kBlock * dimensions]);
     }
+  }
+
+  template <int D, bool Unit, Loss loss, bool normalized, bool counted>
+  void repel_block(int64_t block, float16* force, float16* second, Totals& totals) {
+    const Dimensions<D> dimensions(points_.dimensions);
+    std::fill_n(force, dimensions, float16{});
+    std::fill_n(second, dimensions, float16{});
+    RunSums sums{force, second};
+    const int32_t* counts = counted ? &counts_[block * kBlock] : nullptr;
+    const int64_t length = counted ? *std::max_element(counts, counts + kBlock) : run_length_;
+    repel<D, Unit, loss, normalized, counted>(points_, block, run_start(s_, points_.n, epoch_, block, 0),
+                                              length, counts, s_, sums);
+    for (int c = 0; c < dimensions; ++c) {
+      store(&repulsion_[(block * dimensions + c) * kBlock], force[c]);
+      if constexpr (normalized && loss == Loss::frobenius)
+        store(&second_[(block * dimensions + c) * kBlock], second[c]);
+    }
+    totals.q += sums.q;
+    totals.q_squared += sums.q_squared;
+    totals.samples += sums.samples;
   }
 
   // The attraction on point i, written with a stride of one block.
@@ -159,14 +213,16 @@ class Layout {
     const float* weights = &weights_[offsets_[i]];
     const int64_t count = offsets_[i + 1] - offsets_[i];
     double* kernel_sum = second_force() ? &totals.attraction : nullptr;
+    float* stiffness = stiffness_.empty() ? nullptr : &stiffness_[i];
+    if (stiffness) *stiffness = 0;
     float stack[D ? D : 1] = {};
     std::vector<float> heap(D ? 0 : dimensions, 0.0f);
     float* force = D ? stack : heap.data();
     int64_t acting = count;
     if (s_.sampling == Sampling::exhaustive) {
-      attract<D, Unit, loss>(points_, i, ids, weights, count, s_.a, s_.b, force, kernel_sum);
+      attract<D, Unit, loss>(points_, i, ids, weights, count, s_.a, s_.b, force, stiffness, kernel_sum);
     } else {
-      acting = attract_acting<D, Unit, loss>(i, ids, weights, count, force, kernel_sum);
+      acting = attract_acting<D, Unit, loss>(i, ids, weights, count, force, stiffness, kernel_sum);
     }
     for (int c = 0; c < dimensions; ++c) to[c * kBlock] = force[c];
     if (per_edge()) counts_[i] = static_cast<int32_t>(std::min(acting, points_.n));
@@ -175,7 +231,7 @@ class Layout {
   // Only the edges that act in this epoch, gathered into a small buffer first. Returns how many act.
   template <int D, bool Unit, Loss loss>
   int64_t attract_acting(int64_t i, const int32_t* ids, const float* weights, int64_t count, float* force,
-                         double* kernel_sum) const {
+                         float* stiffness, double* kernel_sum) const {
     constexpr int64_t capacity = 256;
     int32_t acting_ids[capacity + 8] = {};
     float acting_weights[capacity + 8];
@@ -187,34 +243,22 @@ class Layout {
         acting_weights[acting] = acting_weight(s_.sampling, weights[e]);
         acting += acts(weights[e], epoch_);
       }
-      attract<D, Unit, loss>(points_, i, acting_ids, acting_weights, acting, s_.a, s_.b, force, kernel_sum);
+      attract<D, Unit, loss>(points_, i, acting_ids, acting_weights, acting, s_.a, s_.b, force, stiffness,
+                             kernel_sum);
       all += acting;
     }
     return all;
   }
 
-  // F = attraction * A + (repulsion A-independent factors, per point) * R + second * R'.
-  struct Mixture {
-    float attraction = 0;
-    float repulsion = 0;  // times share_of(block)
-    float second = 0;
-  };
-
-  Mixture mix_forces() const {
+  Mixture mix_forces(const Totals& all) const {
     const LeadingFactors lead = leading_factors(s_);
     const float naive_or_p = s_.normalized && s_.sampling != Sampling::scalar ? p_max_ : 1.0f;
     Mixture m;
-    m.attraction = -lead.attraction * exaggeration() * static_cast<float>(attraction_repeats()) * naive_or_p;
+    m.attraction = -lead.attraction * scheduled(s_.schedule.exaggeration) *
+                   static_cast<float>(attraction_repeats()) * naive_or_p;
     if (!s_.normalized) {
       m.repulsion = lead.repulsion * non_edge_weight_ * s_.repulsion_rate;
       return m;
-    }
-    Totals all;
-    for (const Totals& chunk : totals_) {
-      all.q += chunk.q;
-      all.q_squared += chunk.q_squared;
-      all.attraction += chunk.attraction;
-      all.samples += chunk.samples;
     }
     if (!(all.q > 0)) return m;
     if (s_.loss == Loss::kl) {
@@ -245,7 +289,7 @@ class Layout {
     return share;
   }
 
-  void step_block(int64_t block, const Mixture& mixture, const StepRule& rule) {
+  void step_block(int64_t block, const Mixture& mixture, const StepRule& rule, const Totals& all) {
     const int dimensions = points_.dimensions;
     const int64_t first = block * dimensions * kBlock;
     const float16 share = share_of(block);
@@ -256,20 +300,33 @@ class Layout {
       if (!second_.empty()) force += mixture.second * share * load<float16>(&second_[at]);
       store(&attraction_[at], force);
     }
-    steps_.advance(first, dimensions, &attraction_[first], rule, s_.gains);
-    move_block(block, steps_.at(first));
+    const float* force = &attraction_[first];
+    if (s_.optimizer == Optimizer::gains) {
+      steps_.advance_gains(first, dimensions, force, rule);
+    } else if (s_.optimizer == Optimizer::step) {
+      steps_.advance_capped(first, dimensions, force, broadcast<float16>(rule.learning_rate), rule);
+    } else {
+      const float16 stiffness = rule.stiffness_scale * load<float16>(&stiffness_[block * kBlock]);
+      const float16 least = rule.stiffness_floor * load<float16>(&full_stiffness_[block * kBlock]);
+      const float16 used = (stiffness > least ? stiffness : least) + kTiny * kTiny;
+      steps_.advance_capped(first, dimensions, force, rule.learning_rate / used, rule);
+    }
+    move_block(block, steps_.at(first), all.balance);
   }
 
-  // Adds steps (dimensions x 16) to the points of a block.
-  void move_block(int64_t block, const float* steps) {
+  // Adds steps (dimensions x 16) to the points of a block; optimizer "stiffness" also keeps the map centred.
+  void move_block(int64_t block, const float* steps, const Balance& balance) {
     const int64_t row = block * kBlock;
     const int valid = static_cast<int>(std::min<int64_t>(kBlock, points_.n - row));
-    for (int c = 0; c < points_.dimensions; ++c)
+    const bool centre = s_.optimizer == Optimizer::stiffness;
+    for (int c = 0; c < points_.dimensions; ++c) {
+      const float middle = centre ? static_cast<float>(balance.mean(c)) : 0.0f;
       for (int lane = 0; lane < valid; ++lane) {
-        const float moved = points_.row(row + lane)[c] + steps[c * kBlock + lane];
+        const float moved = points_.row(row + lane)[c] + (steps[c * kBlock + lane] - middle);
         points_.row(row + lane)[c] = moved;
         points_.set_plane(c, row + lane, moved);
       }
+    }
   }
 
   // --- in place: edge by edge over matchings, then a capped repulsion; twice per epoch ---
@@ -296,7 +353,8 @@ class Layout {
   template <int D, bool Unit, Loss loss>
   void pull_edges(int64_t begin, int64_t end, int width) {
     constexpr int capacity = 512;
-    const float rate = s_.learning_rate * fall() * exaggeration() * leading_factors(s_).attraction;
+    const float rate = scheduled(s_.schedule.learning_rate) * scheduled(s_.schedule.exaggeration) *
+                       leading_factors(s_).attraction;
     int32_t heads[capacity + 8] = {}, tails[capacity + 8] = {};
     float weights[capacity + 8] = {};
     for (int64_t from = begin; from < end; from += capacity) {
@@ -323,8 +381,8 @@ class Layout {
     float16 stack[D ? D : 1];
     std::vector<float16> heap(D ? 0 : dimensions);
     float16* force = D ? stack : heap.data();
-    const float rate = s_.learning_rate * fall() * leading_factors(s_).repulsion * non_edge_weight_ *
-                       s_.repulsion_rate / (2.0f * static_cast<float>(run_length_));
+    const float rate = scheduled(s_.schedule.learning_rate) * leading_factors(s_).repulsion *
+                       non_edge_weight_ * s_.repulsion_rate / (2.0f * static_cast<float>(run_length_));
     for (int64_t block = begin; block < end; ++block) {
       std::fill_n(force, dimensions, float16{});
       RunSums sums{force, nullptr};
@@ -332,7 +390,7 @@ class Layout {
                                          run_length_, nullptr, s_, sums);
       const float16 share = rate * load<float16>(&mass_[block * kBlock]);
       for (int c = 0; c < dimensions; ++c) force[c] *= share;
-      cap_length(force, dimensions, s_.step_cap * fall());
+      cap_length(force, dimensions, scheduled(s_.schedule.step_cap));
       const int64_t row = block * kBlock;
       const int valid = static_cast<int>(std::min<int64_t>(kBlock, points_.n - row));
       for (int lane = 0; lane < valid; ++lane)
@@ -388,6 +446,10 @@ class Layout {
   std::vector<float> weights_;
   std::vector<float> attraction_, repulsion_, second_;  // blocks x dimensions x 16
   std::vector<int32_t> counts_;                         // negatives of each point this epoch, if per edge
+  Field field_;                                         // mesh or tree, if the repulsion is one
+  std::vector<float> stiffness_;                        // sums of the coefficients of attraction
+  std::vector<float> full_stiffness_;                   // what they would be if all neighbours were close
+  bool rested_ = false;                                 // the expansion has come to its end
   StepState steps_;
   std::vector<Totals> totals_;
 

@@ -21,6 +21,13 @@ struct GraphView {  // the caller's symmetric CSR
   const float* weights;
 };
 
+inline std::vector<int32_t> sorted_ids(std::vector<std::pair<uint64_t, int32_t>>& keys) {
+  std::sort(keys.begin(), keys.end());
+  std::vector<int32_t> ids(keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) ids[i] = keys[i].second;
+  return ids;
+}
+
 // A random order that depends on the seed alone: order[new] = old.
 inline std::vector<int32_t> random_order(int64_t n, uint64_t seed, int threads) {
   std::vector<std::pair<uint64_t, int32_t>> keys(n);
@@ -28,10 +35,34 @@ inline std::vector<int32_t> random_order(int64_t n, uint64_t seed, int threads) 
     for (int64_t i = begin; i < end; ++i)
       keys[i] = {random_bits(seed, ~uint32_t{0}, static_cast<uint32_t>(i), 0), static_cast<int32_t>(i)};
   });
-  std::sort(keys.begin(), keys.end());
-  std::vector<int32_t> order(n);
-  for (int64_t i = 0; i < n; ++i) order[i] = keys[i].second;
-  return order;
+  return sorted_ids(keys);
+}
+
+// The order along a Morton curve through the first two coordinates of the start: neighbours are near in
+// memory.
+inline std::vector<int32_t> place_order(int64_t n, const float* start, int dimensions, int threads) {
+  const int axes = std::min(dimensions, 2);
+  float low[2] = {}, scale[2] = {};
+  for (int c = 0; c < axes; ++c) {
+    float high = low[c] = n ? start[c] : 0.0f;
+    for (int64_t i = 0; i < n; ++i) {
+      low[c] = std::min(low[c], start[i * dimensions + c]);
+      high = std::max(high, start[i * dimensions + c]);
+    }
+    scale[c] = high > low[c] ? 65535.0f / (high - low[c]) : 0.0f;
+  }
+  std::vector<std::pair<uint64_t, int32_t>> keys(n);
+  parallel_ranges(n, 1 << 14, threads, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      uint64_t key = 0;
+      for (int c = 0; c < axes; ++c) {
+        const auto cell = static_cast<uint32_t>((start[i * dimensions + c] - low[c]) * scale[c]);
+        for (int bit = 0; bit < 16; ++bit) key |= uint64_t{cell >> bit & 1} << (2 * bit + c);
+      }
+      keys[i] = {key, static_cast<int32_t>(i)};
+    }
+  });
+  return sorted_ids(keys);
 }
 
 class RelabelledGraph {
@@ -43,8 +74,8 @@ class RelabelledGraph {
   int64_t edges = 0;
 
   RelabelledGraph() = default;
-  RelabelledGraph(const GraphView& graph, uint64_t seed, float weakest, int threads)
-      : order(random_order(graph.n, seed, threads)),
+  RelabelledGraph(const GraphView& graph, std::vector<int32_t> new_order, float weakest, int threads)
+      : order(std::move(new_order)),
         strength(graph.n),
         degree(graph.n),
         graph_(graph),

@@ -94,7 +94,7 @@ inline void repel(const Points& points, int64_t block, int64_t first, int64_t le
 
 // Where the run of a block starts.
 inline int64_t run_start(const Settings& s, int64_t n, int epoch, int64_t block, int half) {
-  if (s.exact_repulsion) return 0;
+  if (s.repulsion != Repulsion::sampled) return 0;
   return random_below(random_bits(s.seed, static_cast<uint32_t>(epoch), static_cast<uint32_t>(block), half),
                       n);
 }

@@ -2,12 +2,26 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace actup {
 
 enum class Loss : int { kl, frobenius };
 enum class Sampling : int { exhaustive, scalar, accelerated, unbiased };
+enum class Repulsion : int { sampled, exact, mesh, barnes_hut };
 enum class RepulsionMass : int { per_edge, degree, strength };
+enum class Optimizer : int { step, gains, stiffness };
+
+struct Schedule {  // one value per epoch
+  std::vector<float> learning_rate;
+  std::vector<float> momentum;
+  std::vector<float> exaggeration;
+  std::vector<float> step_cap;
+  std::vector<float> stiffness_floor;
+  int expansion_begin = 0;
+  int expansion_end = 0;
+  float rested_momentum = 0;
+};
 
 struct Settings {
   int n_epochs = 0;
@@ -17,25 +31,21 @@ struct Settings {
   Loss loss = Loss::kl;
   bool symmetric_attraction = false;
   Sampling sampling = Sampling::exhaustive;
-  bool exact_repulsion = false;
+  Repulsion repulsion = Repulsion::sampled;
   int64_t negatives = 1;
   RepulsionMass repulsion_mass = RepulsionMass::degree;
   float repulsion_rate = 1;
   bool mean_non_edge_weight = false;
   float repulsion_epsilon = 0.001f;
+  float mesh_spacing = 0.5f;
+  float theta = 0.5f;
   bool in_place = false;
-  bool gains = false;
+  Optimizer optimizer = Optimizer::step;
   bool prune = true;
-  float learning_rate = 1;
-  float decay_start = 0;
-  float decay_power = 1;
-  float momentum = 0;
-  float exaggeration = 1;
-  float exaggeration_share = 0;
-  float step_cap = 4;
   float force_scale = 1;
   float gradient_clip = 1;
   uint64_t seed = 0;
+  Schedule schedule;
 };
 
 }  // namespace actup

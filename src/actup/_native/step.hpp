@@ -1,7 +1,7 @@
-// Steps: how a force becomes a move. Momentum with a capped length, or momentum with gains and clipping (the
-// paper).
+// Steps: how a force becomes a move, by one of three optimisers that all have momentum.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -15,6 +15,8 @@ struct StepRule {  // of one epoch
   float cap;
   float force_scale;
   float gradient_clip;
+  float stiffness_scale;  // turns sums of coefficients into the stiffness of the force
+  float stiffness_floor;
 };
 
 inline float16 clamp(float16 v, float low, float high) {
@@ -41,18 +43,23 @@ class StepState {
 
   const float* at(int64_t first) const { return &steps_[first]; }
 
-  // Advances the steps of one block: dimensions x 16 values from `first` on.
-  void advance(int64_t first, int dimensions, const float* force, const StepRule& rule, bool with_gains) {
-    if (with_gains) {
-      for (int c = 0; c < dimensions; ++c)
-        advance_gains(first + c * kBlock, load<float16>(force + c * kBlock), rule);
-      return;
-    }
+  void stop() { std::fill(steps_.begin(), steps_.end(), 0.0f); }
+
+  // Each advances the steps of one block: dimensions x 16 values from `first` on.
+
+  void advance_gains(int64_t first, int dimensions, const float* force, const StepRule& rule) {
+    for (int c = 0; c < dimensions; ++c)
+      advance_gain(first + c * kBlock, load<float16>(force + c * kBlock), rule);
+  }
+
+  // share: what multiplies the force of each point.
+  void advance_capped(int64_t first, int dimensions, const float* force, float16 share,
+                      const StepRule& rule) {
     float16 squared = {};
     for (int c = 0; c < dimensions; ++c) {
       const int64_t at = first + c * kBlock;
       const float16 step =
-          rule.momentum * load<float16>(&steps_[at]) + rule.learning_rate * load<float16>(force + c * kBlock);
+          rule.momentum * load<float16>(&steps_[at]) + share * load<float16>(force + c * kBlock);
       squared += step * step;
       store(&steps_[at], step);
     }
@@ -65,7 +72,7 @@ class StepState {
   }
 
  private:
-  void advance_gains(int64_t at, float16 force, const StepRule& rule) {
+  void advance_gain(int64_t at, float16 force, const StepRule& rule) {
     const float16 step = load<float16>(&steps_[at]);
     const float16 gain = load<float16>(&gains_[at]);
     const float16 adapted = clamp(force * step > 0.0f ? gain + 0.2f : gain * 0.8f, 0.01f, 1000.0f);

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from actup.graph import Graph, Neighbors
 from actup.native import engine
-from actup.recipe import (
-    LearningRateUnit,
-    Loss,
-    NonEdgeWeight,
-    Optimizer,
-    Recipe,
-    Repulsion,
-    Update,
-)
+from actup.recipe import Loss, NonEdgeWeight, Recipe, Update
+from actup.schedule import Schedule
 
 
 def metrics() -> list[str]:
@@ -128,14 +123,14 @@ def layout_settings(recipe: Recipe, n_samples: int, seed: int):
     settings.a, settings.b = recipe.kernel()
     settings.loss = engine.Loss[recipe.loss.value]
     settings.sampling = engine.Sampling[recipe.sampling.value]
+    settings.repulsion = engine.Repulsion[recipe.repulsion_for(n_samples).value]
     settings.repulsion_mass = engine.RepulsionMass[recipe.repulsion_mass.value]
-    settings.exact_repulsion = recipe.repulsion is Repulsion.EXACT
+    settings.mesh_spacing = recipe.spacing(n_samples)
     settings.mean_non_edge_weight = recipe.non_edge_weight is NonEdgeWeight.MEAN
     settings.in_place = recipe.update is Update.IN_PLACE
-    settings.gains = recipe.optimizer is Optimizer.GAINS
-    settings.learning_rate = recipe.learning_rate
-    if recipe.learning_rate_unit is LearningRateUnit.POINTS:
-        settings.learning_rate = recipe.learning_rate * n_samples
+    settings.optimizer = engine.Optimizer[recipe.optimizer.value]
+    settings.schedule = _engine_schedule(recipe.schedule(n_samples))
+    settings.gradient_clip = math.inf if recipe.gradient_clip is None else recipe.gradient_clip
     settings.seed = seed
     for name in (
         "normalized",
@@ -143,15 +138,18 @@ def layout_settings(recipe: Recipe, n_samples: int, seed: int):
         "negatives",
         "repulsion_rate",
         "repulsion_epsilon",
+        "theta",
         "prune",
-        "decay_start",
-        "decay_power",
-        "momentum",
-        "exaggeration",
-        "exaggeration_share",
-        "step_cap",
         "force_scale",
-        "gradient_clip",
     ):
         setattr(settings, name, getattr(recipe, name))
     return settings
+
+
+def _engine_schedule(schedule: Schedule):
+    converted = engine.Schedule()
+    for name in ("learning_rate", "momentum", "exaggeration", "step_cap", "stiffness_floor"):
+        setattr(converted, name, getattr(schedule, name).tolist())
+    converted.expansion_begin, converted.expansion_end = schedule.expansion
+    converted.rested_momentum = schedule.rested_momentum
+    return converted

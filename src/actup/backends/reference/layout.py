@@ -7,7 +7,6 @@ import numpy as np
 from actup.backends.reference.random import random_below, random_bits
 from actup.graph import Graph
 from actup.recipe import (
-    LearningRateUnit,
     Loss,
     NonEdgeWeight,
     Optimizer,
@@ -37,6 +36,8 @@ class Layout:
         self.epoch = 0
         self.n_epochs = recipe.n_epochs(n)
         self._recipe, self._seed = recipe, seed
+        self._schedule = recipe.schedule(n)
+        self._rested = False
         self._a, self._b = recipe.kernel()
         # Before the first epoch, 3: place in the new order -> id in the caller's order
         keys = [random_bits(seed, _RELABELLING, i, 0) for i in range(n)]
@@ -61,7 +62,7 @@ class Layout:
         while self.epoch < min(until, self.n_epochs):
             match self._recipe.update:
                 case Update.BATCH:
-                    self._step(self._forces())
+                    self._step(*self._forces())
                 case Update.IN_PLACE:
                     self._move_in_place()
             self.epoch += 1
@@ -92,19 +93,16 @@ class Layout:
 
     # Schedules
 
-    def _fall(self) -> float:
-        recipe, progress = self._recipe, self.epoch / self.n_epochs
-        if progress < recipe.decay_start:
-            return 1.0
-        return (1 - (progress - recipe.decay_start) / (1 - recipe.decay_start)) ** recipe.decay_power
-
     def _learning_rate(self) -> float:
-        points = len(self._y) if self._recipe.learning_rate_unit is LearningRateUnit.POINTS else 1
-        return self._recipe.learning_rate * points * self._fall()
+        return float(self._schedule.learning_rate[self.epoch])
 
     def _exaggeration(self) -> float:
-        early = self.epoch < self._recipe.exaggeration_share * self.n_epochs
-        return self._recipe.exaggeration if early else 1.0
+        return float(self._schedule.exaggeration[self.epoch])
+
+    def _momentum(self) -> float:
+        begin, end = self._schedule.expansion
+        rested = self._rested and begin <= self.epoch < end
+        return self._schedule.rested_momentum if rested else float(self._schedule.momentum[self.epoch])
 
     def _repeats(self) -> int:
         return 2 if self._recipe.symmetric_attraction else 1  # f
@@ -138,7 +136,7 @@ class Layout:
         length = np.full(n, min(self._recipe.negatives, n))
         if self._recipe.repulsion_mass is RepulsionMass.PER_EDGE:
             length = np.minimum((v > 0).sum(axis=1), n)
-        if self._recipe.repulsion is Repulsion.EXACT:
+        if self._recipe.repulsion_for(n) is not Repulsion.SAMPLED:  # the oracle always sums over all pairs
             first, length = np.zeros(n, int), np.full(n, n)
         repels = (np.arange(n) - first[:, None]) % n < length[:, None]
         np.fill_diagonal(repels, False)
@@ -179,51 +177,81 @@ class Layout:
             case Loss.FROBENIUS:
                 return 4 * a * b * c * q**3
 
-    def _forces(self) -> np.ndarray:
-        """F: (n, n_components)."""
+    def _forces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Attraction and repulsion, which add up to F, each (n, n_components); the stiffness D."""
         d2, q, c, difference = self._kernel()
         v = self._attraction_weights()
         repels, length = self._runs(0, v)
         attraction_factor = self._exaggeration() * self._repeats()
         if not self._recipe.normalized:
-            A = _sum(v * self._unnormalized_attraction(q, c), difference)
+            coefficients = attraction_factor * v * self._unnormalized_attraction(q, c)
             R = _sum(repels * self._unnormalized_repulsion(d2, q, c), difference)
-            return -attraction_factor * A + self._repulsion_factors(length)[:, None] * R
+            R = self._repulsion_factors(length)[:, None] * R
+            return -_sum(coefficients, difference), R, coefficients.sum(axis=1)
         n, a, b, N = len(q), self._a, self._b, repels.sum()
         match self._recipe.loss:
             case Loss.KL:
-                A = _sum(v * c * q, difference)
+                coefficients = 4 * a * b * attraction_factor * v * c * q
                 R = _sum(repels * c * q**2, difference)
                 Z = (repels * q).sum() if N else np.inf
-                return 4 * a * b * (-attraction_factor * A + R / Z)
+                return -_sum(coefficients, difference), 4 * a * b * R / Z, coefficients.sum(axis=1)
             case Loss.FROBENIUS:
-                A = _sum(v * c * q**2, difference)
                 R = _sum(repels * c * q**3, difference)
                 R_prime = _sum(repels * c * q**2, difference)
-                Z = (repels * q).sum() * n * (n - 1) / N if N else np.inf
+                Z = self._last_Z = (repels * q).sum() * n * (n - 1) / N if N else np.inf
                 Q = (repels * q**2).sum() * n * (n - 1) / N if N else 0.0
                 W = (v * q).sum()
                 s = W / Z - Q / Z**2
+                coefficients = 8 * a * b / Z * attraction_factor * v * c * q**2
                 all_points = n / np.maximum(length, 1)[:, None]
-                return 8 * a * b / Z * (-attraction_factor * A + all_points * (R / Z + s * R_prime))
+                R = 8 * a * b / Z * all_points * (R / Z + s * R_prime)
+                return -_sum(coefficients, difference), R, coefficients.sum(axis=1)
 
     # Steps
 
-    def _step(self, force: np.ndarray) -> None:
-        recipe, rate = self._recipe, self._learning_rate()
+    def _step(self, attraction: np.ndarray, repulsion: np.ndarray, stiffness: np.ndarray) -> None:
+        recipe, rate, force = self._recipe, self._learning_rate(), attraction + repulsion
+        middle = 0.0
         match recipe.optimizer:
             case Optimizer.STEP:
-                self._update = self._cap(recipe.momentum * self._update + rate * force)
+                self._update = self._cap(self._momentum() * self._update + rate * force)
             case Optimizer.GAINS:
                 gain = np.where(force * self._update > 0, self._gain + 0.2, 0.8 * self._gain)
                 self._gain = np.clip(gain, 0.01, 1000)
                 gradient = recipe.force_scale * force * self._gain
-                gradient = np.clip(gradient, -recipe.gradient_clip, recipe.gradient_clip)
-                self._update = rate * gradient + recipe.momentum * self._update
-        self._y = self._y + self._update
+                if recipe.gradient_clip is not None:
+                    gradient = np.clip(gradient, -recipe.gradient_clip, recipe.gradient_clip)
+                self._update = rate * gradient + self._momentum() * self._update
+            case Optimizer.STIFFNESS:
+                self._rest_if_balanced(attraction, repulsion)
+                used = np.maximum(stiffness, self._least_stiffness())[:, None] + _TINY**2
+                self._update = self._cap(self._momentum() * self._update + rate * force / used)
+                middle = self._y.mean(axis=0) * (np.arange(self._y.shape[1]) < 3)
+        self._y = self._y + self._update - middle
+
+    def _least_stiffness(self) -> np.ndarray:
+        """The floor: a share of the stiffness of a point whose neighbours are all close."""
+        a, b, loss = self._a, self._b, self._recipe.loss
+        if not self._recipe.normalized:
+            full = (2 if loss is Loss.KL else 4) * a * b * self._strength
+        else:
+            p = 1.0 if self._recipe.sampling is Sampling.SCALAR else self._p_max
+            full = np.full(len(self._y), p * self._total / len(self._y)) * 4 * a * b
+            if loss is Loss.FROBENIUS:
+                full = full * 2 / self._last_Z
+        return self._schedule.stiffness_floor[self.epoch] * full
+
+    def _rest_if_balanced(self, attraction: np.ndarray, repulsion: np.ndarray) -> None:
+        """Stop the points once attraction wins over the map's extent (the virial of both forces)."""
+        begin, end = self._schedule.expansion
+        watched = self._recipe.normalized and self._recipe.loss is Loss.KL and begin <= self.epoch < end
+        place = (self._y - self._y.mean(axis=0))[:, :3]
+        if watched and not self._rested and (place * (attraction + repulsion)[:, :3]).sum() < 0:
+            self._rested = True
+            self._update = np.zeros_like(self._update)
 
     def _cap(self, step: np.ndarray) -> np.ndarray:
-        longest = self._recipe.step_cap * self._fall()
+        longest = self._schedule.step_cap[self.epoch]
         length = np.sqrt((step**2).sum(axis=1, keepdims=True))
         return np.where(length > longest, step * longest / np.where(length > 0, length, 1), step)
 
