@@ -1,6 +1,6 @@
 // Exact nearest neighbours: every pair is compared, in register tiles of queries times points.
 //
-// Points are packed in blocks of kLanes, column by column, so that one vector holds one column of several
+// Points are packed in blocks of kTileLanes, column by column, so that one vector holds one column of several
 // points; a tile adds up kQueries queries against one block. Columns are packed with the most varied first
 // and looked at in slabs: a tile whose sums have all passed their query's bound is abandoned, which changes
 // no result. Ties are broken by the smaller id. Sums run in a fixed order and one query is one chunk's work,
@@ -153,7 +153,7 @@ using TileVector = float4;
 constexpr int kTileQueries = 4, kTileVectors = 2;
 #endif
 constexpr int kTileWidth = Traits<TileVector>::lanes;
-constexpr int kLanes = kTileVectors * kTileWidth;
+constexpr int kTileLanes = kTileVectors * kTileWidth;
 constexpr int64_t kSlabColumns = 64;
 using TileSums = TileVector[kTileQueries][kTileVectors];
 using TileMask = Traits<TileVector>::Ints;
@@ -183,7 +183,7 @@ inline void add_slab(const float* points, const float* queries, int64_t columns,
     TileVector point[kTileVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kTileVectors; ++v) {
-      point[v] = load<TileVector>(points + column * kLanes + v * kTileWidth);
+      point[v] = load<TileVector>(points + column * kTileLanes + v * kTileWidth);
     }
 #pragma GCC unroll 8
     for (int q = 0; q < kTileQueries; ++q) {
@@ -204,16 +204,16 @@ class PackedPoints {
   PackedPoints(const DenseRows& points, const RowForm& form, int threads)
       : form_(form),
         rows_(points.rows),
-        blocks_((points.rows + kLanes - 1) / kLanes),
-        packed_(make_aligned_floats(blocks_ * kLanes * form.width())) {
+        blocks_((points.rows + kTileLanes - 1) / kTileLanes),
+        packed_(make_aligned_floats(blocks_ * kTileLanes * form.width())) {
     parallel_ranges(blocks_, 8, threads, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin * kLanes; row < end * kLanes; ++row) {
-        float* out = block(row / kLanes) + row % kLanes;
+      for (int64_t row = begin * kTileLanes; row < end * kTileLanes; ++row) {
+        float* out = block(row / kTileLanes) + row % kTileLanes;
         if (row < rows_) {
-          form_.write(points.row(row), out, kLanes);
+          form_.write(points.row(row), out, kTileLanes);
         } else {  // a point that is never below a bound
           for (int64_t column = 0; column < form_.width(); ++column) {
-            out[column * kLanes] = std::numeric_limits<float>::infinity();
+            out[column * kTileLanes] = std::numeric_limits<float>::infinity();
           }
         }
       }
@@ -245,7 +245,7 @@ class PackedPoints {
   }
 
  private:
-  float* block(int64_t index) const { return packed_.get() + index * kLanes * form_.width(); }
+  float* block(int64_t index) const { return packed_.get() + index * kTileLanes * form_.width(); }
   int64_t group_offset(int64_t group) const { return group * kTileQueries * form_.width(); }
 
   // Offers one block of points to the lists of kTileQueries queries, of which `lists` is the first.
@@ -253,7 +253,7 @@ class PackedPoints {
                  const NearestList& lists) const {
     TileSums total = {};
     for (int64_t column = 0; column < form_.width(); column += kSlabColumns) {
-      add_slab<Sum>(block(block_index) + column * kLanes, queries + column * kTileQueries,
+      add_slab<Sum>(block(block_index) + column * kTileLanes, queries + column * kTileQueries,
                     std::min(kSlabColumns, form_.width() - column), total);
       TileMask below = {};
       for (int q = 0; q < kTileQueries; ++q) {
@@ -266,7 +266,7 @@ class PackedPoints {
       for (int v = 0; v < kTileVectors; ++v) {
         if (!any(total[q][v] < broadcast<TileVector>(bounds[q]))) continue;
         for (int lane = 0; lane < kTileWidth; ++lane) {
-          const int64_t id = block_index * kLanes + v * kTileWidth + lane;
+          const int64_t id = block_index * kTileLanes + v * kTileWidth + lane;
           if (total[q][v][lane] < bounds[q] && id != first_query + q) {
             list.insert(total[q][v][lane], static_cast<int32_t>(id));
             bounds[q] = list.bound();

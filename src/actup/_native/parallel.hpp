@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -73,10 +74,7 @@ class ThreadPool {
   }
 
   void publish(int64_t count, int threads, const void* body, void (*call)(const void*, int64_t)) {
-    while (static_cast<int>(workers_) < threads - 1) {
-      std::thread([this, id = workers_] { work(id); }).detach();
-      ++workers_;
-    }
+    hire(threads - 1);
     body_ = body;
     call_ = call;
     finished_.store(0, std::memory_order_relaxed);
@@ -86,13 +84,22 @@ class ThreadPool {
     if (sleepers_.load(std::memory_order_seq_cst) > 0) signal_.notify_all();
     while (claim_one()) {
     }
-    for (int spins = 0; finished_.load(std::memory_order_acquire) < static_cast<uint32_t>(count); ++spins) {
-      if (spins < kSpins) {
-        relax();
-      } else {
-        std::this_thread::yield();
-      }
+    wait_for(static_cast<uint32_t>(count));
+  }
+
+  // As many workers as the system grants; the caller takes what is left to do.
+  void hire(int wanted) {
+    try {
+      for (; workers_ < wanted; ++workers_) std::thread([this, id = workers_] { work(id); }).detach();
+    } catch (const std::system_error&) {
     }
+  }
+
+  // A worker that another process keeps from its core can take over this one if the caller sleeps.
+  void wait_for(uint32_t count) {
+    for (int spins = 0; finished_.load(std::memory_order_acquire) < count && spins < kSpins; ++spins) relax();
+    for (uint32_t done; (done = finished_.load(std::memory_order_acquire)) < count;)
+      finished_.wait(done, std::memory_order_acquire);
   }
 
   // Claims and runs one chunk of the current task. A claimed chunk keeps its task alive until it is finished.
@@ -107,7 +114,7 @@ class ThreadPool {
       std::lock_guard guard(failing_);
       if (!failure_) failure_ = std::current_exception();
     }
-    finished_.fetch_add(1, std::memory_order_release);
+    if (finished_.fetch_add(1, std::memory_order_seq_cst) + 1 == count_of(t)) finished_.notify_one();
     return true;
   }
 

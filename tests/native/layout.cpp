@@ -1,0 +1,85 @@
+// The layout under a sanitizer: every combination of switches, few and many points, the same bits at any
+// number of threads.
+#include "layout.hpp"
+
+#include <cstring>
+
+#include "check.hpp"
+#include "stages.hpp"
+
+namespace {
+
+using namespace actup;
+
+std::vector<float> run(const OwnedGraph& graph, int dimensions, const Settings& settings, int threads) {
+  const int64_t n = graph.view().n;
+  const std::vector<float> start = random_values(n * dimensions, 4);
+  Layout layout(graph.view(), start.data(), dimensions, settings, threads);
+  layout.run(settings.n_epochs);
+  std::vector<float> embedding(n * dimensions);
+  layout.copy_embedding(embedding.data());
+  return embedding;
+}
+
+void check(const OwnedGraph& graph, int dimensions, const Settings& settings, int threads) {
+  const std::vector<float> one = run(graph, dimensions, settings, 1);
+  for (const float value : one) CHECK(std::isfinite(value));
+  if (threads == 1) return;
+  const std::vector<float> more = run(graph, dimensions, settings, threads);
+  CHECK(std::memcmp(one.data(), more.data(), one.size() * sizeof(float)) == 0);
+}
+
+template <class Visit>
+void for_each_setting(const Visit& visit) {
+  for (const bool in_place : {false, true})
+    for (const bool normalized : {false, true})
+      for (const Loss loss : {Loss::kl, Loss::frobenius})
+        for (const Sampling sampling :
+             {Sampling::exhaustive, Sampling::scalar, Sampling::accelerated, Sampling::unbiased})
+          for (const RepulsionMass mass : {RepulsionMass::per_edge, RepulsionMass::strength}) {
+            if (in_place && (normalized || mass == RepulsionMass::per_edge)) continue;
+            Settings s;
+            s.n_epochs = 4;
+            s.in_place = in_place;
+            s.normalized = normalized;
+            s.loss = loss;
+            s.sampling = sampling;
+            s.repulsion_mass = mass;
+            s.negatives = 20;
+            s.momentum = in_place ? 0.0f : 0.5f;
+            s.symmetric_attraction = sampling == Sampling::scalar;
+            s.a = s.b = loss == Loss::kl ? 1.0f : 0.9f;
+            visit(s);
+          }
+}
+
+}  // namespace
+
+int main() {
+  for (const int64_t n : {1, 2, 3, 5, 16, 17, 100}) {
+    const OwnedGraph graph = hub_graph(n, 2);
+    for (const int dimensions : {1, 2, 3, 5})
+      for_each_setting([&](const Settings& s) { check(graph, dimensions, s, 1); });
+  }
+  const OwnedGraph graph = hub_graph(1500, 4);
+  for_each_setting([&](Settings s) {
+    check(graph, 2, s, 4);
+    if (s.repulsion_mass == RepulsionMass::per_edge) return;
+    s.exact_repulsion = true;
+    s.n_epochs = 1;
+    check(graph, 2, s, 4);
+  });
+  const OwnedGraph large = hub_graph(20000, 4);  // several chunks of every matching
+  for (const int dimensions : {2, 3}) {
+    Settings s;
+    s.n_epochs = 5;
+    s.negatives = 8;
+    s.repulsion_mass = RepulsionMass::strength;
+    s.sampling = Sampling::scalar;
+    s.in_place = true;
+    check(large, dimensions, s, 4);
+    s.in_place = false;
+    s.gains = true;
+    check(large, dimensions, s, 4);
+  }
+}

@@ -1,0 +1,88 @@
+// The stages before the layout, and the repulsions, under a sanitizer: few and many points, the same bits at
+// any number of threads.
+#include "stages.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "affinities.hpp"
+#include "check.hpp"
+#include "neighbors_exact.hpp"
+#include "pair_sums.hpp"
+#include "principal.hpp"
+#include "repulsion_mesh.hpp"
+#include "repulsion_tree.hpp"
+#include "spectral.hpp"
+
+namespace {
+
+using namespace actup;
+
+// Neighbours, graph and start of random points; everything they computed, as numbers to compare.
+std::vector<double> stages(int64_t n, int64_t columns, int64_t k, Metric metric, Affinity affinity,
+                           int threads) {
+  const std::vector<float> x = random_values(n * columns, 5);
+  const DenseRows rows{x.data(), n, columns};
+  std::vector<int32_t> ids(n * k);
+  std::vector<float> distances(n * k);
+  nearest_exact(rows, rows, true, k, metric, threads, ids.data(), distances.data());
+  const NeighborRows neighbors{ids.data(), distances.data(), n, k};
+  const Distance distance = affinity == Affinity::umap ? Distance::pseudo : Distance::plain;
+  const SparseRows graph =
+      affinity_graph(neighbors, {affinity, distance, Symmetrization::umap, 2.0}, threads);
+  std::vector<double> all(ids.begin(), ids.end());
+  all.insert(all.end(), distances.begin(), distances.end());
+  all.insert(all.end(), graph.ids.get(), graph.ids.get() + graph.edges());
+  all.insert(all.end(), graph.weights.get(), graph.weights.get() + graph.edges());
+
+  const int dimensions = static_cast<int>(std::min<int64_t>(2, std::min(n - 1, columns)));
+  if (dimensions == 0) return all;
+  std::vector<float> coordinates(n * dimensions), shift(columns, 0.0f);
+  std::vector<double> values(dimensions);
+  const GraphView view{n, graph.offsets.get(), graph.ids.get(), graph.weights.get()};
+  spectral_coordinates(view, dimensions, 0, threads, coordinates.data(), values.data());
+  all.insert(all.end(), coordinates.begin(), coordinates.end());
+  const DenseTable table{x.data(), shift.data(), n, columns};
+  principal_scores(table, dimensions, 0, threads, coordinates.data(), values.data());
+  all.insert(all.end(), coordinates.begin(), coordinates.end());
+  return all;
+}
+
+// Mesh and tree over random places, and the sums over all pairs.
+std::vector<double> repulsions(int64_t n, int threads) {
+  Points points(n, 2, 0);
+  const std::vector<float> places = random_values(2 * n, 6, 30);
+  std::copy(places.begin(), places.end(), points.rows.begin());
+  points.copy_rows_to_planes(0, n);
+  std::vector<double> all(6 * n);
+  const auto into = [&](int64_t first) {
+    return [&all, first](int64_t i, const float* force, float potential) {
+      all[first + 3 * i] = force[0];
+      all[first + 3 * i + 1] = force[1];
+      all[first + 3 * i + 2] = potential;
+    };
+  };
+  Mesh mesh(Potential(PotentialKind::kernel, 1.5f, 0.9f, 0.01f), 0.3f, Mesh::usual_largest(n, 2));
+  all.push_back(mesh.repel(n, points.plane(0), points.plane(1), threads, into(0)));
+  const float* planes[2] = {points.plane(0), points.plane(1)};
+  all.push_back(Tree<2>(n, planes, threads)
+                    .repel(PotentialKind::kernel, 1.5f, 0.9f, 0.01f, 0.5f, threads, into(3 * n)));
+  const PairSums sums = pair_sums(points, 1.5f, 0.9f, threads);
+  all.insert(all.end(), {sums.kernel, sums.square, sums.log_rest});
+  return all;
+}
+
+}  // namespace
+
+int main() {
+  for (const Metric metric :
+       {Metric::euclidean, Metric::manhattan, Metric::chebyshev, Metric::cosine, Metric::correlation})
+    for (const Affinity affinity : {Affinity::umap, Affinity::gaussian}) {
+      for (const int64_t n : {1, 2, 3, 5, 17})
+        for (const int64_t columns : {1, 3, 16, 33})
+          stages(n, columns, std::min<int64_t>(n - 1, 4), metric, affinity, 1);
+      CHECK(stages(1300, 20, 6, metric, affinity, 1) == stages(1300, 20, 6, metric, affinity, 4));
+    }
+  for (const int64_t n : {1, 2, 3, 17}) repulsions(n, 1);
+  CHECK(repulsions(3000, 1) == repulsions(3000, 4));
+}
