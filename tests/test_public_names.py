@@ -13,6 +13,7 @@ from actup.embedder import Embedder
 from actup.progress import Progress
 
 NAMES = {
+    "NeighborIndex",
     "GDR",
     "Graph",
     "Neighbors",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from actup.graph import Graph, Neighbors
     from actup.many import embed_many
     from actup.metrics import quality_report
-    from actup.neighbors import nearest_neighbors
+    from actup.neighbors import NeighborIndex, nearest_neighbors
     from actup.pipeline import embed
     from actup.presets import preset, presets
     from actup.recipe import Recipe
@@ -29,6 +29,7 @@ _HOMES = {
     "Recipe": "actup.recipe",
     "embed": "actup.pipeline",
     "embed_many": "actup.many",
+    "NeighborIndex": "actup.neighbors",
     "nearest_neighbors": "actup.neighbors",
     "preset": "actup.presets",
     "presets": "actup.presets",
@@ -40,6 +41,7 @@ __all__ = [
     "TSNE",
     "UMAP",
     "Graph",
+    "NeighborIndex",
     "Neighbors",
     "Recipe",
     "__version__",
