@@ -31,13 +31,13 @@ def nearest_neighbors(
     ----------
     X : array-like of shape (n, columns), or (n, n) distances if ``metric`` is ``"precomputed"``
         Any numeric type; never changed. Distances in the compiled metrics are computed in float32.
-    n_neighbors : int, default 15
+    n_neighbors : int, default=15
         How many other points; a point is never its own neighbour, though an equal row may be.
-    metric : str or callable, default "euclidean"
+    metric : str or callable, default="euclidean"
         ``"euclidean"``, ``"manhattan"``, ``"chebyshev"``, ``"cosine"`` and ``"correlation"`` are compiled.
         Any other metric of ``sklearn.metrics.pairwise_distances``, or a function of two rows, gives exact
         results as well, more slowly. ``"precomputed"``: ``X`` holds the distances from row to column.
-    n_jobs : int, default -1
+    n_jobs : int, default=-1
         How many threads work; None and -1: one per core that this process may use.
 
     Returns
