@@ -24,6 +24,7 @@ format: $(VENV)/installed
 
 bench: $(VENV)/benchmarks
 	$(BIN)/python benchmarks/layout.py
+	$(BIN)/python benchmarks/busy.py
 
 # The compiled code without Python, once under the thread sanitizer and once under the other two.
 CXX ?= g++
@@ -50,7 +51,7 @@ $(VENV)/installed: $(SOURCES)
 	touch $@
 
 $(VENV)/benchmarks: $(VENV)/installed
-	$(BIN)/pip install --quiet ".[bench]"
+	$(BIN)/pip install --quiet --editable ".[bench]"
 	touch $@
 
 clean:

@@ -2,9 +2,9 @@
 
     python benchmarks/busy.py [--points 20000] [--repeats 7] [--neighbours 1]
 
-On c cores, c threads beside p busy processes have a fair share of c/(c + p) of the machine, so (c + p)/c is
-the slowdown to expect; a pool whose threads wait for each other by spinning is slowed many times more. Prints
-a table and saves it under benchmarks/results/busy.json.
+On c cores, c threads beside p busy processes have a fair share of c/(c + p) of the machine, so a slowdown of
+(c + p)/c is to be expected; threads that wait for each other by spinning are slowed many times more. Prints a
+table and saves it under benchmarks/results/busy.json.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ from actup import embed, preset
 from actup.graph import Graph
 from actup.recipe import Initialization
 
-PRESETS = ["umap", "gdr_umap", "gdr_tsne", "tsne"]
+PRESETS = ["umap", "gdr_umap", "sampled_gdr_umap"]
+NORMALIZED = ["tsne", "gdr_tsne"]
 DATA = os.environ.get("ACTUP_DATA")
 
 
@@ -52,8 +53,15 @@ def test_hubs_throw_no_point_out_of_the_map(graph, initialization, name):
     assert largest_radius(Y) < 1.5
 
 
+@pytest.mark.parametrize("name", NORMALIZED)
+@pytest.mark.parametrize("graph", [star(300), power_law(3000)], ids=["star", "hubs"])
+def test_normalized_maps_keep_their_points_too(graph, name):
+    Y = embed(None, preset(name).but(initialization="spectral"), graph=graph, seed=0).embedding
+    assert largest_radius(Y) < 1.5
+
+
 @pytest.mark.parametrize("dimensions", [1, 3])
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", PRESETS + NORMALIZED)
 def test_hubs_in_other_dimensions(name, dimensions):
     Y = embed(None, preset(name).but(n_components=dimensions), graph=power_law(3000), seed=0).embedding
     assert largest_radius(Y) < 1.5

@@ -41,6 +41,13 @@ def test_public_names():
         assert getattr(actup, name) is not None
 
 
+def test_no_name_is_replaced_by_a_module():
+    """Importing a submodule of the same name, on behalf of another, would take its place."""
+    used = f"import actup; names = {sorted(NAMES)}; [getattr(actup, name) for name in names]"
+    modules = "print([name for name in names if type(getattr(actup, name)) is type(actup)])"
+    assert run_python(f"{used}; {modules}").strip() == "[]"
+
+
 def test_unknown_name():
     with pytest.raises(AttributeError, match="'actup' has no attribute 'PCA'"):
         actup.PCA  # noqa: B018

@@ -42,22 +42,22 @@ def nearest_neighbors(
         Any numeric type; never changed. The approximate search reads float32, float16, uint8 and int8 as they
         are, from a memory map if they lie in one; other types become float32. Distances in the compiled
         metrics are computed in float32.
-    n_neighbors : int, default 15
+    n_neighbors : int, default=15
         How many other points; a point is never its own neighbour, though an equal row may be.
-    metric : str or callable, default "euclidean"
+    metric : str or callable, default="euclidean"
         ``"euclidean"``, ``"manhattan"``, ``"chebyshev"``, ``"cosine"`` and ``"correlation"`` are compiled.
         Any other metric of ``sklearn.metrics.pairwise_distances``, or a function of two rows, gives exact
         results as well, more slowly. ``"precomputed"``: ``X`` holds the distances from row to column.
-    algorithm : {"auto", "exact", "approximate"}, default "auto"
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
         ``"exact"`` compares all pairs. ``"approximate"`` searches clusters of integer codes and knows the
         metrics ``"euclidean"``, ``"cosine"`` and ``"correlation"``. ``"auto"`` takes the approximate search
         where it knows the metric and is the faster one.
-    recall : float, default 0.97
+    recall : float, default=0.97
         The share of true neighbours that the approximate search is to find. What it takes is measured on 512
         rows of ``X``; what was found is in the result.
-    random_state : int, default 0
+    random_state : int, default=0
         Seed of the approximate search. The same seed gives the same result at any number of threads.
-    n_jobs : int, default -1
+    n_jobs : int, default=-1
         How many threads work; None and -1: one per core that this process may use.
 
     Returns
@@ -108,12 +108,12 @@ class NeighborIndex:
     ----------
     X : array-like of shape (n, columns)
         Read as ``nearest_neighbors`` reads it, and kept; do not change it while the index is in use.
-    metric : str, default "euclidean"
+    metric : str, default="euclidean"
         ``"euclidean"``, ``"manhattan"``, ``"chebyshev"``, ``"cosine"`` or ``"correlation"``.
-    algorithm : {"auto", "exact", "approximate"}, default "auto"
-    recall : float, default 0.97
-    random_state : int, default 0
-    n_jobs : int, default -1
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
+    recall : float, default=0.97
+    random_state : int, default=0
+    n_jobs : int, default=-1
         As in ``nearest_neighbors``.
     """
 

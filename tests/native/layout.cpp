@@ -29,6 +29,19 @@ void check(const OwnedGraph& graph, int dimensions, const Settings& settings, in
   CHECK(std::memcmp(one.data(), more.data(), one.size() * sizeof(float)) == 0);
 }
 
+Settings base(int n_epochs) {
+  Settings s;
+  s.n_epochs = n_epochs;
+  s.schedule.learning_rate.assign(n_epochs, 1.0f);
+  s.schedule.momentum.assign(n_epochs, 0.5f);
+  s.schedule.exaggeration.assign(n_epochs, 1.0f);
+  s.schedule.step_cap.assign(n_epochs, 1.0f);
+  s.schedule.stiffness_floor.assign(n_epochs, 0.3f);
+  s.repulsion_mass = RepulsionMass::strength;
+  s.negatives = 20;
+  return s;
+}
+
 template <class Visit>
 void for_each_setting(const Visit& visit) {
   for (const bool in_place : {false, true})
@@ -38,19 +51,36 @@ void for_each_setting(const Visit& visit) {
              {Sampling::exhaustive, Sampling::scalar, Sampling::accelerated, Sampling::unbiased})
           for (const RepulsionMass mass : {RepulsionMass::per_edge, RepulsionMass::strength}) {
             if (in_place && (normalized || mass == RepulsionMass::per_edge)) continue;
-            Settings s;
-            s.n_epochs = 4;
+            Settings s = base(4);
             s.in_place = in_place;
             s.normalized = normalized;
             s.loss = loss;
             s.sampling = sampling;
             s.repulsion_mass = mass;
-            s.negatives = 20;
-            s.momentum = in_place ? 0.0f : 0.5f;
             s.symmetric_attraction = sampling == Sampling::scalar;
             s.a = s.b = loss == Loss::kl ? 1.0f : 0.9f;
             visit(s);
           }
+}
+
+// The repulsions of all points, in the settings that have them.
+template <class Visit>
+void for_each_field(const Visit& visit) {
+  for (const bool normalized : {false, true})
+    for (const Loss loss : {Loss::kl, Loss::frobenius})
+      for (const Repulsion repulsion : {Repulsion::exact, Repulsion::mesh, Repulsion::barnes_hut})
+        for (const Optimizer optimizer : {Optimizer::step, Optimizer::gains, Optimizer::stiffness}) {
+          const bool two_sums = normalized && loss == Loss::frobenius;  // only the exact one has both
+          if (two_sums && repulsion != Repulsion::exact) continue;
+          Settings s = base(4);
+          s.schedule.expansion_begin = 1;
+          s.schedule.expansion_end = 3;
+          s.normalized = normalized;
+          s.loss = loss;
+          s.repulsion = repulsion;
+          s.optimizer = optimizer;
+          visit(s);
+        }
 }
 
 }  // namespace
@@ -60,26 +90,18 @@ int main() {
     const OwnedGraph graph = hub_graph(n, 2);
     for (const int dimensions : {1, 2, 3, 5})
       for_each_setting([&](const Settings& s) { check(graph, dimensions, s, 1); });
+    for_each_field([&](const Settings& s) { check(graph, 2, s, 1); });
   }
   const OwnedGraph graph = hub_graph(1500, 4);
-  for_each_setting([&](Settings s) {
-    check(graph, 2, s, 4);
-    if (s.repulsion_mass == RepulsionMass::per_edge) return;
-    s.exact_repulsion = true;
-    s.n_epochs = 1;
-    check(graph, 2, s, 4);
-  });
+  for_each_setting([&](const Settings& s) { check(graph, 2, s, 4); });
+  for_each_field([&](const Settings& s) { check(graph, 2, s, 4); });
   const OwnedGraph large = hub_graph(20000, 4);  // several chunks of every matching
   for (const int dimensions : {2, 3}) {
-    Settings s;
-    s.n_epochs = 5;
-    s.negatives = 8;
-    s.repulsion_mass = RepulsionMass::strength;
+    Settings s = base(5);
     s.sampling = Sampling::scalar;
     s.in_place = true;
     check(large, dimensions, s, 4);
     s.in_place = false;
-    s.gains = true;
     check(large, dimensions, s, 4);
   }
 }
