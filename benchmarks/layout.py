@@ -21,10 +21,10 @@ from report import save, summary, timed
 import actup
 from actup import metrics
 from actup.backends import load_backend
+from actup.cookbook import preset
 from actup.graph import Graph
 from actup.initialization import scale_start
 from actup.neighbors import nearest_neighbors
-from actup.presets import preset
 from actup.recipe import Extent
 
 EPOCHS = 200
@@ -136,7 +136,7 @@ _MEMORY = """
 import sys, numpy as np
 from actup.backends import load_backend
 from actup.graph import Graph
-from actup.presets import preset
+from actup.cookbook import preset
 def status(key):
     return 1024 * next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith(key))
 z = np.load(sys.argv[1])

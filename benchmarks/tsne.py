@@ -17,9 +17,9 @@ from report import save, summary, timed
 import actup
 from actup import metrics
 from actup.backends import load_backend
+from actup.cookbook import preset
 from actup.initialization import make_start
 from actup.neighbors import nearest_neighbors
-from actup.presets import preset
 
 THREADS = 2
 RECIPES = ("tsne", "sampled_tsne", "gdr_tsne")

@@ -16,9 +16,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from actup.backends import cpu
+from actup.cookbook import preset, presets
 from actup.estimators import GDR, TSNE, UMAP
 from actup.pipeline import embed
-from actup.presets import preset, presets
 from actup.recipe import Recipe
 
 KINDS = [UMAP, TSNE, GDR]

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 
 from actup import embed, embed_many
 from actup.backends import cpu
-from actup.presets import preset
+from actup.cookbook import preset
 from actup.progress import Progress
 
 TSNE = preset("tsne").but(epochs=15)

@@ -10,9 +10,9 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from actup.backends import cpu
+from actup.cookbook import preset
 from actup.graph import Graph, Neighbors
 from actup.pipeline import embed
-from actup.presets import preset
 from actup.progress import Progress
 
 GDR = preset("gdr_umap").but(epochs=30)

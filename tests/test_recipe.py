@@ -8,7 +8,7 @@ from dataclasses import FrozenInstanceError, fields
 import numpy as np
 import pytest
 
-from actup.presets import preset, presets
+from actup.cookbook import preset, presets
 from actup.recipe import Recipe, Sampling, fit_kernel, switches
 from actup.schedule import Phase, Role
 from variations import ENUMS, TYPES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from actup.presets import preset, presets
+from actup.cookbook import preset, presets
 from actup.recipe import Recipe
 
 ARRAYS = ("learning_rate", "momentum", "exaggeration", "step_cap", "stiffness_floor")

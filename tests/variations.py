@@ -11,8 +11,8 @@ from typing import get_type_hints
 import numpy as np
 
 from actup.backends import backends, load_backend
+from actup.cookbook import preset, presets
 from actup.graph import Graph, Neighbors
-from actup.presets import preset, presets
 from actup.recipe import Loss, Recipe, Repulsion
 
 TYPES = get_type_hints(Recipe)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from actup.cookbook import preset, presets
     from actup.estimators import GDR, TSNE, UMAP
     from actup.graph import Graph, Neighbors
     from actup.many import embed_many
     from actup.metrics import quality_report
     from actup.neighbors import NeighborIndex, nearest_neighbors
     from actup.pipeline import embed
-    from actup.presets import preset, presets
     from actup.recipe import Recipe
 
 _HOMES = {
@@ -31,8 +31,8 @@ _HOMES = {
     "embed_many": "actup.many",
     "NeighborIndex": "actup.neighbors",
     "nearest_neighbors": "actup.neighbors",
-    "preset": "actup.presets",
-    "presets": "actup.presets",
+    "preset": "actup.cookbook",
+    "presets": "actup.cookbook",
     "quality_report": "actup.metrics",
 }
 

@@ -14,11 +14,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from actup.backends import load_backend
+from actup.cookbook import preset as named_recipe
+from actup.cookbook import preset_for
 from actup.embedder import Embedder, RandomState, Start, change, start_name
 from actup.graph import Graph
 from actup.pipeline import Embedding
-from actup.presets import preset as named_recipe
-from actup.presets import preset_for
 from actup.progress import Callback
 from actup.recipe import (
     Affinity,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from actup.cookbook import preset
 from actup.pipeline import Embedding, Given, check_points, descend, fit_to_size, prepare
-from actup.presets import preset
 from actup.progress import Progress
 from actup.recipe import Initialization, Recipe, switches
 from actup.threads import count_threads

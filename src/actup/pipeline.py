@@ -15,9 +15,9 @@ import numpy as np
 from sklearn.utils import check_array
 
 from actup.backends import Layout, load_backend
+from actup.cookbook import preset
 from actup.graph import Graph, Neighbors
 from actup.initialization import make_start
-from actup.presets import preset
 from actup.progress import Progress
 from actup.recipe import Recipe
 from actup.threads import count_threads

@@ -1,4 +1,4 @@
-"""Recipe: every switch of the paper and every default, as one frozen value; presets.py names the good ones.
+"""Recipe: every switch of the paper and every default, as one frozen value; cookbook.py names the good ones.
 
 A recipe says completely what a run does; nothing else in the package holds a default. A switch is one
 field with one value, so that an experiment is ``recipe.but(normalized=True)`` and nothing more. How the
