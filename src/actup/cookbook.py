@@ -1,4 +1,4 @@
-"""The cookbook: recipes with a name, the presets. The first four are the methods people know; the rest are variants of them."""
+"""The cookbook: the presets. The first four are the methods people know; the rest are variants of them."""
 
 from __future__ import annotations
 
