@@ -58,7 +58,7 @@ void for_each_setting(const Visit& visit) {
             s.sampling = sampling;
             s.repulsion_mass = mass;
             s.symmetric_attraction = sampling == Sampling::scalar;
-            s.a = s.b = loss == Loss::kl ? 1.0f : 0.9f;
+            s.curve.a = s.curve.b = loss == Loss::kl ? 1.0f : 0.9f;
             visit(s);
           }
 }

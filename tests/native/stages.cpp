@@ -50,6 +50,7 @@ std::vector<double> stages(int64_t n, int64_t columns, int64_t k, Metric metric,
 
 // Mesh and tree over random places, and the sums over all pairs.
 std::vector<double> repulsions(int64_t n, int threads) {
+  const Curve curve{1.5f, 0.9f, 1.0f};
   Points points(n, 2, 0);
   const std::vector<float> places = random_values(2 * n, 6, 30);
   std::copy(places.begin(), places.end(), points.rows.begin());
@@ -62,12 +63,12 @@ std::vector<double> repulsions(int64_t n, int threads) {
       all[first + 3 * i + 2] = potential;
     };
   };
-  Mesh mesh(Potential(PotentialKind::kernel, 1.5f, 0.9f, 0.01f), 0.3f, Mesh::usual_largest(n, 2));
+  Mesh mesh(Potential(PotentialKind::kernel, curve, 0.01f), 0.3f, Mesh::usual_largest(n, 2));
   all.push_back(mesh.repel(n, points.plane(0), points.plane(1), threads, into(0)));
   const float* planes[2] = {points.plane(0), points.plane(1)};
   all.push_back(Tree<2>(n, planes, threads)
-                    .repel(PotentialKind::kernel, 1.5f, 0.9f, 0.01f, 0.5f, threads, into(3 * n)));
-  const PairSums sums = pair_sums(points, 1.5f, 0.9f, threads);
+                    .repel(PotentialKind::kernel, curve, 0.01f, 0.5f, threads, into(3 * n)));
+  const PairSums sums = pair_sums(points, curve, threads);
   all.insert(all.end(), {sums.kernel, sums.square, sums.log_rest});
   return all;
 }
