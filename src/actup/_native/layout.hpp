@@ -78,7 +78,7 @@ class Layout {
 
  private:
   static constexpr int64_t kBlocksPerChunk = 16;
-  static constexpr int64_t kEdgesPerChunk = 4096;
+  static constexpr int64_t kEdgesPerChunk = 2048;
 
   struct Totals {  // of one chunk, then of all
     double q = 0, q_squared = 0, attraction = 0;
