@@ -17,7 +17,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from actup.backends import cpu
 from actup.cookbook import preset, presets
-from actup.estimators import GDR, TSNE, UMAP
+from actup.estimators import TSNE, UMAP
+from actup.gdr import GDR
 from actup.pipeline import embed
 from actup.recipe import Recipe
 

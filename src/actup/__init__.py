@@ -12,7 +12,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from actup.cookbook import preset, presets
-    from actup.estimators import GDR, TSNE, UMAP
+    from actup.estimators import TSNE, UMAP
+    from actup.gdr import GDR
     from actup.graph import Graph, Neighbors
     from actup.many import embed_many
     from actup.metrics import quality_report
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from actup.recipe import Recipe
 
 _HOMES = {
-    "GDR": "actup.estimators",
+    "GDR": "actup.gdr",
     "TSNE": "actup.estimators",
     "UMAP": "actup.estimators",
     "Graph": "actup.graph",

@@ -20,9 +20,9 @@ inline float acting_weight(Sampling sampling, float r) {
 // Adds sum_j weight_j * attraction(|yi - yj|) (yi - yj) to force, the sum of those coefficients to stiffness,
 // and sum_j weight_j q_j to kernel_sum; the last two only if they are not null.
 // Reads up to 7 ids beyond `count`; they must be valid.
-template <int D, bool Unit, Loss loss>
+template <int D, Shape shape, Loss loss>
 inline void attract(const Points& points, int64_t i, const int32_t* ids, const float* weights, int64_t count,
-                    const Curve& curve, float* force, float* stiffness, double* kernel_sum) {
+                    Curve curve, float* force, float* stiffness, double* kernel_sum) {
   const Dimensions<D> dimensions(points.dimensions);
   const float* rows = points.rows.data();
   const float* self = points.row(i);
@@ -47,7 +47,7 @@ inline void attract(const Points& points, int64_t i, const int32_t* ids, const f
         d2 += difference * difference;
       }
     }
-    const Kernel<float8> k = kernel<Unit>(d2, curve);
+    const Kernel<float8> k = kernel<shape>(d2, curve);
     const float8 coefficient = weight * attraction<loss>(k);
     coefficients += coefficient;
     if (kernel_sum) kernels += weight * k.q;
@@ -66,16 +66,16 @@ inline void attract(const Points& points, int64_t i, const int32_t* ids, const f
 }
 
 // Moves both ends of up to eight edges that share no point, `repeats` times, by rate * weight * attraction.
-template <int D, bool Unit, Loss loss>
+template <int D, Shape shape, Loss loss>
 inline void pull_together(Points& points, const int32_t* heads, const int32_t* tails, const float* weights,
-                          int count, float rate, int repeats, const Curve& curve) {
+                          int count, float rate, int repeats, Curve curve) {
   const float8 step = rate * load<float8>(weights);
   if constexpr (D == 2) {
     float* rows = points.rows.data();
     Pair8 head = gather_pairs(rows, heads), tail = gather_pairs(rows, tails);
     for (int repeat = 0; repeat < repeats; ++repeat) {
       const float8 dx = head.x - tail.x, dy = head.y - tail.y;
-      const Kernel<float8> k = kernel<Unit>(kTiny + dx * dx + dy * dy, curve);
+      const Kernel<float8> k = kernel<shape>(kTiny + dx * dx + dy * dy, curve);
       const float8 share = step * attraction<loss>(k);
       head.x -= share * dx;
       head.y -= share * dy;
@@ -93,7 +93,7 @@ inline void pull_together(Points& points, const int32_t* heads, const int32_t* t
         const float8 delta = gather(rows, heads, dimensions, c) - gather(rows, tails, dimensions, c);
         d2 += delta * delta;
       }
-      const float8 share = step * attraction<loss>(kernel<Unit>(d2, curve));
+      const float8 share = step * attraction<loss>(kernel<shape>(d2, curve));
       for (int c = 0; c < dimensions; ++c) {
         const float8 head = gather(rows, heads, dimensions, c), tail = gather(rows, tails, dimensions, c);
         const float8 move = share * (head - tail);

@@ -5,6 +5,8 @@
 // distance plus kTiny. The factors that are the same for all pairs (2ab, 4ab, ...) are in leading_factors().
 #pragma once
 
+#include <type_traits>
+
 #include "settings.h"
 #include "vectors.h"
 
@@ -12,25 +14,35 @@ namespace actup {
 
 constexpr float kTiny = 1e-12f;
 
+// What has to be computed of a curve: loops are compiled for each.
+enum class Shape { unit, powered, tailed };
+
+// Calls choose(shape) with the curve's shape as a constant.
+template <class Choose>
+inline auto with_shape(Curve curve, const Choose& choose) {
+  if (curve.dof != 1) return choose(std::integral_constant<Shape, Shape::tailed>{});
+  if (curve.a != 1 || curve.b != 1) return choose(std::integral_constant<Shape, Shape::powered>{});
+  return choose(std::integral_constant<Shape, Shape::unit>{});
+}
+
 // q = (1 + a d^2b / dof)^-dof and its slope d^(2b-2)/(1 + a d^2b / dof): dq/d(d2) = -ab slope q for all of
-// them, so the forces have one form. Unit: a = b = dof = 1, where both are 1/(1 + d2).
+// them, so the forces have one form. Powered: dof = 1. Unit: a = b = dof = 1, where both are 1/(1 + d2).
 template <class Real>
 struct Kernel {
   Real q;
   Real slope;
 };
 
-template <bool Unit, class Real>
-inline Kernel<Real> kernel(Real d2, const Curve& curve) {
-  if constexpr (Unit) {
+template <Shape shape, class Real>
+inline Kernel<Real> kernel(Real d2, Curve curve) {
+  if constexpr (shape == Shape::unit) {
     const Real q = 1.0f / (1.0f + d2);
     return {q, q};
   } else {
     const Real pw = power(d2, curve.b);
-    const Real base = 1.0f + curve.a / curve.dof * pw;
+    const Real base = shape == Shape::tailed ? 1.0f + curve.a / curve.dof * pw : 1.0f + curve.a * pw;
     const Real inverse = 1.0f / (d2 * base);
-    if (curve.dof == 1) return {d2 * inverse, pw * inverse};
-    return {power(base, -curve.dof), pw * inverse};
+    return {shape == Shape::tailed ? power(base, -curve.dof) : d2 * inverse, pw * inverse};
   }
 }
 
@@ -41,9 +53,9 @@ inline Real attraction(const Kernel<Real>& k) {
 }
 
 // Repulsion along (yi - yk) in the unnormalised KL setting, up to 2b: 1/((eps + d2)(1 + a d^2b)). dof is 1.
-template <bool Unit, class Real>
-inline Real umap_repulsion(Real d2, const Curve& curve, float epsilon) {
-  if constexpr (Unit) {
+template <Shape shape, class Real>
+inline Real umap_repulsion(Real d2, Curve curve, float epsilon) {
+  if constexpr (shape == Shape::unit) {
     return 1.0f / ((epsilon + d2) * (1.0f + d2));
   } else {
     return 1.0f / ((epsilon + d2) * (1.0f + curve.a * power(d2, curve.b)));

@@ -78,7 +78,7 @@ class Layout {
 
  private:
   static constexpr int64_t kBlocksPerChunk = 16;
-  static constexpr int64_t kEdgesPerChunk = 4096;
+  static constexpr int64_t kEdgesPerChunk = 2048;
 
   struct Totals {  // of one chunk, then of all
     double q = 0, q_squared = 0, attraction = 0;
@@ -164,7 +164,7 @@ class Layout {
                 (scheduled(schedule.exaggeration) * static_cast<float>(attraction_repeats()))};
   }
 
-  template <int D, bool Unit, Loss loss, bool normalized, bool counted>
+  template <int D, Shape shape, Loss loss, bool normalized, bool counted>
   void forces_of_chunk(int64_t chunk) {
     const Dimensions<D> dimensions(points_.dimensions);
     float16 stack_force[D ? D : 1], stack_second[D ? D : 1];
@@ -178,14 +178,14 @@ class Layout {
       std::fill_n(attraction, kBlock * dimensions, 0.0f);
       const int64_t row_end = std::min(points_.n, (block + 1) * kBlock);
       for (int64_t i = block * kBlock; i < row_end; ++i)
-        attract_row<D, Unit, loss>(i, attraction + i % kBlock, totals);
-      if (!field_.active()) repel_block<D, Unit, loss, normalized, counted>(block, force, second, totals);
+        attract_row<D, shape, loss>(i, attraction + i % kBlock, totals);
+      if (!field_.active()) repel_block<D, shape, loss, normalized, counted>(block, force, second, totals);
       if (s_.optimizer == Optimizer::stiffness)
         totals.balance.add_block(points_, block, attraction, &repulsion_[block * kBlock * dimensions]);
     }
   }
 
-  template <int D, bool Unit, Loss loss, bool normalized, bool counted>
+  template <int D, Shape shape, Loss loss, bool normalized, bool counted>
   void repel_block(int64_t block, float16* force, float16* second, Totals& totals) {
     const Dimensions<D> dimensions(points_.dimensions);
     std::fill_n(force, dimensions, float16{});
@@ -193,8 +193,8 @@ class Layout {
     RunSums sums{force, second};
     const int32_t* counts = counted ? &counts_[block * kBlock] : nullptr;
     const int64_t length = counted ? *std::max_element(counts, counts + kBlock) : run_length_;
-    repel<D, Unit, loss, normalized, counted>(points_, block, run_start(s_, points_.n, epoch_, block, 0),
-                                              length, counts, s_, sums);
+    repel<D, shape, loss, normalized, counted>(points_, block, run_start(s_, points_.n, epoch_, block, 0),
+                                               length, counts, s_, sums);
     for (int c = 0; c < dimensions; ++c) {
       store(&repulsion_[(block * dimensions + c) * kBlock], force[c]);
       if constexpr (normalized && loss == Loss::frobenius)
@@ -206,7 +206,7 @@ class Layout {
   }
 
   // The attraction on point i, written with a stride of one block.
-  template <int D, bool Unit, Loss loss>
+  template <int D, Shape shape, Loss loss>
   void attract_row(int64_t i, float* to, Totals& totals) {
     const Dimensions<D> dimensions(points_.dimensions);
     const int32_t* ids = &ids_[offsets_[i]];
@@ -220,16 +220,16 @@ class Layout {
     float* force = D ? stack : heap.data();
     int64_t acting = count;
     if (s_.sampling == Sampling::exhaustive) {
-      attract<D, Unit, loss>(points_, i, ids, weights, count, s_.curve, force, stiffness, kernel_sum);
+      attract<D, shape, loss>(points_, i, ids, weights, count, s_.curve, force, stiffness, kernel_sum);
     } else {
-      acting = attract_acting<D, Unit, loss>(i, ids, weights, count, force, stiffness, kernel_sum);
+      acting = attract_acting<D, shape, loss>(i, ids, weights, count, force, stiffness, kernel_sum);
     }
     for (int c = 0; c < dimensions; ++c) to[c * kBlock] = force[c];
     if (per_edge()) counts_[i] = static_cast<int32_t>(std::min(acting, points_.n));
   }
 
   // Only the edges that act in this epoch, gathered into a small buffer first. Returns how many act.
-  template <int D, bool Unit, Loss loss>
+  template <int D, Shape shape, Loss loss>
   int64_t attract_acting(int64_t i, const int32_t* ids, const float* weights, int64_t count, float* force,
                          float* stiffness, double* kernel_sum) const {
     constexpr int64_t capacity = 256;
@@ -243,8 +243,8 @@ class Layout {
         acting_weights[acting] = acting_weight(s_.sampling, weights[e]);
         acting += acts(weights[e], epoch_);
       }
-      attract<D, Unit, loss>(points_, i, acting_ids, acting_weights, acting, s_.curve, force, stiffness,
-                             kernel_sum);
+      attract<D, shape, loss>(points_, i, acting_ids, acting_weights, acting, s_.curve, force, stiffness,
+                              kernel_sum);
       all += acting;
     }
     return all;
@@ -351,7 +351,7 @@ class Layout {
   }
 
   // Edges [begin, end) of one matching, `width` at a time (1 where edges may share points).
-  template <int D, bool Unit, Loss loss>
+  template <int D, Shape shape, Loss loss>
   void pull_edges(int64_t begin, int64_t end, int width) {
     constexpr int capacity = 512;
     const float rate = scheduled(s_.schedule.learning_rate) * scheduled(s_.schedule.exaggeration) *
@@ -371,12 +371,12 @@ class Layout {
         acting += s_.sampling == Sampling::exhaustive ? 1 : act[e];
       }
       for (int e = 0; e < acting; e += width)
-        pull_together<D, Unit, loss>(points_, heads + e, tails + e, weights + e, std::min(width, acting - e),
-                                     rate, attraction_repeats(), s_.curve);
+        pull_together<D, shape, loss>(points_, heads + e, tails + e, weights + e, std::min(width, acting - e),
+                                      rate, attraction_repeats(), s_.curve);
     }
   }
 
-  template <int D, bool Unit, Loss loss>
+  template <int D, Shape shape, Loss loss>
   void push_blocks(int64_t begin, int64_t end, int half) {
     const Dimensions<D> dimensions(points_.dimensions);
     float16 stack[D ? D : 1];
@@ -387,8 +387,8 @@ class Layout {
     for (int64_t block = begin; block < end; ++block) {
       std::fill_n(force, dimensions, float16{});
       RunSums sums{force, nullptr};
-      repel<D, Unit, loss, false, false>(points_, block, run_start(s_, points_.n, epoch_, block, half),
-                                         run_length_, nullptr, s_, sums);
+      repel<D, shape, loss, false, false>(points_, block, run_start(s_, points_.n, epoch_, block, half),
+                                          run_length_, nullptr, s_, sums);
       const float16 share = rate * load<float16>(&mass_[block * kBlock]);
       for (int c = 0; c < dimensions; ++c) force[c] *= share;
       cap_length(force, dimensions, scheduled(s_.schedule.step_cap));
@@ -416,15 +416,19 @@ class Layout {
       return flag ? choose(std::true_type{}) : choose(std::false_type{});
     };
     with_dimensions([&](auto d) {
-      with_flag(s_.curve.unit(), [&](auto unit) {
+      with_shape(s_.curve, [&](auto shape) {
         with_flag(s_.loss == Loss::frobenius, [&](auto frobenius) {
           constexpr int D = d();
           constexpr Loss loss = frobenius() ? Loss::frobenius : Loss::kl;
-          pull_ = &Layout::pull_edges<D, unit(), loss>;
-          push_ = &Layout::push_blocks<D, unit(), loss>;
+          constexpr bool tailed = shape() == Shape::tailed;  // then only normalised
+          if constexpr (!tailed) {
+            pull_ = &Layout::pull_edges<D, shape(), loss>;
+            push_ = &Layout::push_blocks<D, shape(), loss>;
+          }
           with_flag(s_.normalized, [&](auto normalized) {
             with_flag(per_edge(), [&](auto counted) {
-              forces_ = &Layout::forces_of_chunk<D, unit(), loss, normalized(), counted()>;
+              if constexpr (normalized() || !tailed)
+                forces_ = &Layout::forces_of_chunk<D, shape(), loss, normalized(), counted()>;
             });
           });
         });

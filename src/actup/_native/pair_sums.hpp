@@ -31,12 +31,12 @@ struct EdgeSums {
 
 // 1 - q = a d^2b q, without cancellation where q is near 1. dof is 1.
 template <class Real>
-inline Real rest(const Kernel<Real>& k, Real d2, const Curve& curve) {
+inline Real rest(const Kernel<Real>& k, Real d2, Curve curve) {
   return curve.a * (k.slope * d2);
 }
 
 // log q, also where q itself is too small for a float.
-inline double log_kernel(float d2, float q, const Curve& curve) {
+inline double log_kernel(float d2, float q, Curve curve) {
   if (curve.dof == 1) return std::log(static_cast<double>(q));
   return -curve.dof * std::log1p(curve.a / curve.dof * std::pow(static_cast<double>(d2), curve.b));
 }
@@ -81,8 +81,8 @@ class PairRun {
 };
 
 // The pairs (i, j) with j > i and j in [begin, end), which starts at a multiple of 16.
-template <int D, bool Unit>
-void add_pairs_of_point(const Points& points, int64_t i, int64_t begin, int64_t end, const Curve& curve,
+template <int D, Shape shape>
+void add_pairs_of_point(const Points& points, int64_t i, int64_t begin, int64_t end, Curve curve,
                         PairSums& sums) {
   const Dimensions<D> dimensions(points.dimensions);
   const float* own = points.row(i);
@@ -93,7 +93,7 @@ void add_pairs_of_point(const Points& points, int64_t i, int64_t begin, int64_t 
       const float16 difference = load<float16>(points.plane(c) + j) - own[c];
       d2 += difference * difference;
     }
-    const Kernel<float16> k = kernel<Unit>(d2, curve);
+    const Kernel<float16> k = kernel<shape>(d2, curve);
     add(k, rest(k, d2, curve));
   };
   const auto visit_some = [&](int64_t j) {
@@ -111,8 +111,8 @@ void add_pairs_of_point(const Points& points, int64_t i, int64_t begin, int64_t 
   run.flush(sums);
 }
 
-template <int D, bool Unit>
-PairSums pair_sums(const Points& points, const Curve& curve, int threads) {
+template <int D, Shape shape>
+PairSums pair_sums(const Points& points, Curve curve, int threads) {
   constexpr int64_t rows = 64;                         // of one chunk
   constexpr int64_t columns = 16 * PairRun::kLongest;  // of one run; they stay in the nearest cache
   std::vector<PairSums> partial((points.n + rows - 1) / rows);
@@ -120,7 +120,7 @@ PairSums pair_sums(const Points& points, const Curve& curve, int threads) {
     PairSums sums;
     for (int64_t begin = first / columns * columns; begin < points.n; begin += columns)
       for (int64_t i = first; i < last; ++i)
-        add_pairs_of_point<D, Unit>(points, i, begin, std::min(points.n, begin + columns), curve, sums);
+        add_pairs_of_point<D, shape>(points, i, begin, std::min(points.n, begin + columns), curve, sums);
     partial[first / rows] = sums;
   });
   PairSums total;
@@ -133,9 +133,9 @@ PairSums pair_sums(const Points& points, const Curve& curve, int threads) {
 }
 
 // The edges of points [first, last), eight at a time; lanes beyond the last edge of a point have weight 0.
-template <bool Unit>
+template <Shape shape>
 EdgeSums edge_sums_of_points(const Points& points, const GraphView& graph, int64_t first, int64_t last,
-                             const Curve& curve) {
+                             Curve curve) {
   EdgeSums sums;
   for (int64_t i = first; i < last; ++i) {
     for (int64_t edge = graph.offsets[i]; edge < graph.offsets[i + 1]; edge += 8) {
@@ -148,7 +148,7 @@ EdgeSums edge_sums_of_points(const Points& points, const GraphView& graph, int64
           d2[lane] += difference * difference;
         }
       }
-      const Kernel<float8> k = kernel<Unit>(d2, curve);
+      const Kernel<float8> k = kernel<shape>(d2, curve);
       const float8 one_minus_q = rest(k, d2, curve);
       for (int lane = 0; lane < count; ++lane) {
         const double weight = graph.weights[edge + lane];
@@ -161,12 +161,12 @@ EdgeSums edge_sums_of_points(const Points& points, const GraphView& graph, int64
   return sums;
 }
 
-template <bool Unit>
-EdgeSums edge_sums(const Points& points, const GraphView& graph, const Curve& curve, int threads) {
+template <Shape shape>
+EdgeSums edge_sums(const Points& points, const GraphView& graph, Curve curve, int threads) {
   constexpr int64_t rows = 1024;
   std::vector<EdgeSums> partial((points.n + rows - 1) / rows);
   parallel_ranges(points.n, rows, threads, [&](int64_t first, int64_t last) {
-    partial[first / rows] = edge_sums_of_points<Unit>(points, graph, first, last, curve);
+    partial[first / rows] = edge_sums_of_points<shape>(points, graph, first, last, curve);
   });
   EdgeSums total;
   for (const EdgeSums& sums : partial) {
@@ -185,21 +185,21 @@ inline Points points_of_map(const float* rows, int64_t n, int dimensions) {
   return points;
 }
 
-inline PairSums pair_sums(const Points& points, const Curve& curve, int threads) {
-  const bool unit = curve.unit();
-  switch (points.dimensions) {
-    case 2:
-      return unit ? pair_sums<2, true>(points, curve, threads) : pair_sums<2, false>(points, curve, threads);
-    case 3:
-      return unit ? pair_sums<3, true>(points, curve, threads) : pair_sums<3, false>(points, curve, threads);
-    default:
-      return unit ? pair_sums<0, true>(points, curve, threads) : pair_sums<0, false>(points, curve, threads);
-  }
+inline PairSums pair_sums(const Points& points, Curve curve, int threads) {
+  return with_shape(curve, [&](auto shape) {
+    switch (points.dimensions) {
+      case 2:
+        return pair_sums<2, shape()>(points, curve, threads);
+      case 3:
+        return pair_sums<3, shape()>(points, curve, threads);
+      default:
+        return pair_sums<0, shape()>(points, curve, threads);
+    }
+  });
 }
 
-inline EdgeSums edge_sums(const Points& points, const GraphView& graph, const Curve& curve, int threads) {
-  const auto sums = curve.unit() ? edge_sums<true> : edge_sums<false>;
-  return sums(points, graph, curve, threads);
+inline EdgeSums edge_sums(const Points& points, const GraphView& graph, Curve curve, int threads) {
+  return with_shape(curve, [&](auto shape) { return edge_sums<shape()>(points, graph, curve, threads); });
 }
 
 }  // namespace actup

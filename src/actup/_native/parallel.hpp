@@ -59,14 +59,16 @@ class ThreadPool {
   }
 
  private:
-  // A ticket packs the generation of the task, its number of chunks and the next chunk to claim.
+  // A ticket packs the generation of the task and the chunks [first, end) that nobody has claimed yet. Half
+  // of the threads claim from the front and half from the back: so in task after task a thread meets the same
+  // part of the data, which its core still has in its cache.
   static constexpr int kCountBits = 20;
   static constexpr uint64_t kMaxCount = (1u << kCountBits) - 1;
-  static uint64_t ticket(uint64_t generation, uint64_t count, uint64_t next) {
-    return generation << (2 * kCountBits) | count << kCountBits | next;
+  static uint64_t ticket(uint64_t generation, uint64_t first, uint64_t end) {
+    return generation << (2 * kCountBits) | first << kCountBits | end;
   }
-  static uint64_t count_of(uint64_t t) { return t >> kCountBits & kMaxCount; }
-  static uint64_t next_of(uint64_t t) { return t & kMaxCount; }
+  static uint64_t first_of(uint64_t t) { return t >> kCountBits & kMaxCount; }
+  static uint64_t end_of(uint64_t t) { return t & kMaxCount; }
 
   static ThreadPool*& current() {
     static ThreadPool* pool = new ThreadPool;  // never destroyed: workers may outlive static destructors
@@ -77,14 +79,15 @@ class ThreadPool {
     hire(threads - 1);
     body_ = body;
     call_ = call;
+    count_ = static_cast<uint32_t>(count);
     finished_.store(0, std::memory_order_relaxed);
     helpers_.store(threads - 1, std::memory_order_relaxed);
-    ticket_.store(ticket(++generation_, count, 0), std::memory_order_release);
+    ticket_.store(ticket(++generation_, 0, count), std::memory_order_release);
     signal_.fetch_add(1, std::memory_order_seq_cst);
     if (sleepers_.load(std::memory_order_seq_cst) > 0) signal_.notify_all();
-    while (claim_one()) {
+    while (claim_one(true)) {
     }
-    wait_for(static_cast<uint32_t>(count));
+    wait_for(count_);
   }
 
   // As many workers as the system grants; the caller takes what is left to do.
@@ -103,18 +106,21 @@ class ThreadPool {
   }
 
   // Claims and runs one chunk of the current task. A claimed chunk keeps its task alive until it is finished.
-  bool claim_one() {
-    uint64_t t = ticket_.load(std::memory_order_acquire);
+  bool claim_one(bool from_front) {
+    uint64_t t = ticket_.load(std::memory_order_acquire), rest;
     do {
-      if (next_of(t) >= count_of(t)) return false;
-    } while (!ticket_.compare_exchange_weak(t, t + 1, std::memory_order_acq_rel, std::memory_order_acquire));
+      if (first_of(t) >= end_of(t)) return false;
+      rest = from_front ? t + (uint64_t{1} << kCountBits) : t - 1;
+    } while (!ticket_.compare_exchange_weak(t, rest, std::memory_order_acq_rel, std::memory_order_acquire));
+    const uint64_t chunk = from_front ? first_of(t) : end_of(t) - 1;
+    const uint32_t count = count_;
     try {
-      call_(body_, base_ + static_cast<int64_t>(next_of(t)));
+      call_(body_, base_ + static_cast<int64_t>(chunk));
     } catch (...) {
       std::lock_guard guard(failing_);
       if (!failure_) failure_ = std::current_exception();
     }
-    if (finished_.fetch_add(1, std::memory_order_seq_cst) + 1 == count_of(t)) finished_.notify_one();
+    if (finished_.fetch_add(1, std::memory_order_seq_cst) + 1 == count) finished_.notify_one();
     return true;
   }
 
@@ -129,7 +135,7 @@ class ThreadPool {
       }
       seen = signal_.load(std::memory_order_acquire);
       if (id < helpers_.load(std::memory_order_relaxed)) {
-        while (claim_one()) {
+        while (claim_one(id % 2 == 1)) {
         }
       }
     }
@@ -141,6 +147,7 @@ class ThreadPool {
   int workers_ = 0;
   uint64_t generation_ = 0;
   int64_t base_ = 0;
+  uint32_t count_ = 0;
   const void* body_ = nullptr;
   void (*call_)(const void*, int64_t) = nullptr;
   std::mutex failing_;

@@ -30,13 +30,16 @@ class Potential {
   }
 
   // Whether U varies over lengths of 1, not less: its spectrum then ends before a usual grid's does.
-  bool smooth() const { return kind_ != PotentialKind::umap && curve_.unit(); }
+  bool smooth() const {
+    return kind_ != PotentialKind::umap &&
+           with_shape(curve_, [](auto shape) { return shape() == Shape::unit; });
+  }
 
   template <class Vector>
   Vector operator()(Vector d2) const {
     d2 = d2 < limit_ ? d2 : broadcast<Vector>(limit_);  // power() needs its result in range
     if (kind_ == PotentialKind::umap) return look_up(d2);
-    const Vector q = curve_.unit() ? kernel<true>(d2 + kTiny, curve_).q : kernel<false>(d2 + kTiny, curve_).q;
+    const Vector q = with_shape(curve_, [&](auto shape) { return kernel<shape()>(d2 + kTiny, curve_).q; });
     return kind_ == PotentialKind::kernel ? q : q * q;
   }
 
@@ -50,7 +53,7 @@ class Potential {
     const int knots = kOctaves << kBits;
     const auto force = [&](double t) {
       return static_cast<double>(
-          umap_repulsion<false>(broadcast<float4>(static_cast<float>(t)), curve_, epsilon)[0]);
+          umap_repulsion<Shape::powered>(broadcast<float4>(static_cast<float>(t)), curve_, epsilon)[0]);
     };
     table_.resize(knots + 1);
     const double end = knot(knots);

@@ -19,12 +19,13 @@ struct RunSums {
 
 // The run [first, first + length) acts on the points of the block; point `lane` feels only its first
 // counts[lane].
-template <int D, bool Unit, Loss loss, bool normalized, bool counted>
+template <int D, Shape shape, Loss loss, bool normalized, bool counted>
 inline void repel(const Points& points, int64_t block, int64_t first, int64_t length, const int32_t* counts,
                   const Settings& s, RunSums& sums) {
   constexpr int64_t piece = 1024;  // float sums over a piece, then added up: keeps long runs accurate
   constexpr bool two = normalized && loss == Loss::frobenius;
   const Dimensions<D> dimensions(points.dimensions);
+  const Curve curve = s.curve;  // a copy, which no store can change
   const int64_t row = block * kBlock;
   const int valid = static_cast<int>(std::min<int64_t>(kBlock, points.n - row));
   int16 count = {};
@@ -45,7 +46,7 @@ inline void repel(const Points& points, int64_t block, int64_t first, int64_t le
       }
       float16 coefficient, other = {};
       if constexpr (normalized || loss == Loss::frobenius) {
-        Kernel<float16> kernel_ = kernel<Unit>(d2, s.curve);
+        Kernel<float16> kernel_ = kernel<shape>(d2, curve);
         if constexpr (counted) {
           const int16 feels = count > static_cast<int32_t>(k);
           kernel_ = {where(feels, kernel_.q), where(feels, kernel_.slope)};
@@ -57,7 +58,7 @@ inline void repel(const Points& points, int64_t block, int64_t first, int64_t le
           other = kernel_.slope * kernel_.q;
         }
       } else {
-        coefficient = umap_repulsion<Unit>(d2, s.curve, s.repulsion_epsilon);
+        coefficient = umap_repulsion<shape>(d2, curve, s.repulsion_epsilon);
         if constexpr (counted) coefficient = where(count > static_cast<int32_t>(k), coefficient);
       }
       for (int c = 0; c < dimensions; ++c) {
@@ -80,7 +81,7 @@ inline void repel(const Points& points, int64_t block, int64_t first, int64_t le
     q2_lanes += q2_sum;
   }
   if constexpr (normalized) {
-    const float self = kernel<Unit>(broadcast<float16>(kTiny), s.curve).q[0];
+    const float self = kernel<shape>(broadcast<float16>(kTiny), curve).q[0];
     for (int lane = 0; lane < valid; ++lane) {
       const int64_t place = (row + lane - first + points.n) % points.n;
       const int64_t own_length = counted ? counts[lane] : length;

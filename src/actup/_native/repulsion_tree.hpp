@@ -20,12 +20,12 @@
 namespace actup {
 
 // Force along (yi - yk) without its leading factor, and the potential where it has a closed form (not UMAP).
-template <PotentialKind kind, bool Unit, class Real>
-inline std::pair<Real, Real> repulsion_of_pair(Real d2, const Curve& curve, float epsilon) {
+template <PotentialKind kind, Shape shape, class Real>
+inline std::pair<Real, Real> repulsion_of_pair(Real d2, Curve curve, float epsilon) {
   if constexpr (kind == PotentialKind::umap) {
-    return {umap_repulsion<Unit>(d2, curve, epsilon), Real{}};
+    return {umap_repulsion<shape>(d2, curve, epsilon), Real{}};
   } else {
-    const Kernel<Real> k = kernel<Unit>(d2, curve);
+    const Kernel<Real> k = kernel<shape>(d2, curve);
     if constexpr (kind == PotentialKind::kernel) return {repulsion<Loss::kl>(k), k.q};
     return {repulsion<Loss::frobenius>(k), k.q * k.q};
   }
@@ -55,12 +55,11 @@ class Tree {
   // the sum of the potentials. A node is opened unless its width is below theta times its distance, so
   // theta = 0 is exact. For UMAP's repulsion all potentials are 0.
   template <class Take>
-  double repel(PotentialKind kind, const Curve& curve, float epsilon, float theta, int threads,
+  double repel(PotentialKind kind, Curve curve, float epsilon, float theta, int threads,
                const Take& take) const {
-    const bool unit = curve.unit();
     const auto run = [&]<PotentialKind k>() {
-      return unit ? walk_all<k, true>(curve, epsilon, theta, threads, take)
-                  : walk_all<k, false>(curve, epsilon, theta, threads, take);
+      return with_shape(
+          curve, [&](auto shape) { return walk_all<k, shape()>(curve, epsilon, theta, threads, take); });
     };
     if (kind == PotentialKind::kernel) return run.template operator()<PotentialKind::kernel>();
     if (kind == PotentialKind::kernel_squared)
@@ -222,21 +221,21 @@ class Tree {
 
   // --- walking ---
 
-  template <PotentialKind kind, bool Unit, class Take>
-  double walk_all(const Curve& curve, float epsilon, float theta, int threads, const Take& take) const {
+  template <PotentialKind kind, Shape shape, class Take>
+  double walk_all(Curve curve, float epsilon, float theta, int threads, const Take& take) const {
     const int64_t blocks = (n_ + kBlock - 1) / kBlock;
     std::vector<double> sums((blocks + kBlocksPerChunk - 1) / kBlocksPerChunk, 0.0);
     parallel_ranges(blocks, kBlocksPerChunk, threads, [&](int64_t begin, int64_t end) {
       for (int64_t block = begin; block < end; ++block)
-        sums[begin / kBlocksPerChunk] += walk<kind, Unit>(block, curve, epsilon, theta, take);
+        sums[begin / kBlocksPerChunk] += walk<kind, shape>(block, curve, epsilon, theta, take);
     });
     double total = 0;
     for (double sum : sums) total += sum;
     return total;
   }
 
-  template <PotentialKind kind, bool Unit, class Take>
-  double walk(int64_t block, const Curve& curve, float epsilon, float theta, const Take& take) const {
+  template <PotentialKind kind, Shape shape, class Take>
+  double walk(int64_t block, Curve curve, float epsilon, float theta, const Take& take) const {
     const int64_t first = block * kBlock;
     float16 y[D], force[D] = {}, potential = {};
     float low[D], high[D];
@@ -251,7 +250,7 @@ class Tree {
         delta[c] = y[c] - at(c);
         d2 += delta[c] * delta[c];
       }
-      const auto [coefficient, value] = repulsion_of_pair<kind, Unit>(d2, curve, epsilon);
+      const auto [coefficient, value] = repulsion_of_pair<kind, shape>(d2, curve, epsilon);
       for (int c = 0; c < D; ++c) force[c] += (count * coefficient) * delta[c];
       potential += count * value;
     };
@@ -272,7 +271,7 @@ class Tree {
       }
     }
     potential -=
-        repulsion_of_pair<kind, Unit>(broadcast<float16>(kTiny), curve, epsilon).second;  // of itself
+        repulsion_of_pair<kind, shape>(broadcast<float16>(kTiny), curve, epsilon).second;  // of itself
     double total = 0;
     for (int lane = 0; lane < std::min<int64_t>(kBlock, n_ - first); ++lane) {
       float own[D];

@@ -18,7 +18,6 @@ struct Curve {
   float a = 1;
   float b = 1;
   float dof = 1;
-  bool unit() const { return a == 1 && b == 1 && dof == 1; }
 };
 
 struct Schedule {  // one value per epoch

@@ -85,7 +85,7 @@ inline Vector square_root(Vector v) {
   return root;
 }
 
-// x^b for x > 0, to about 1e-6: 2^(b log2 x), both by minimax polynomials.
+// x^b for x > 0, to about 5e-6: 2^(b log2 x), both by minimax polynomials.
 template <class Vector>
 inline Vector power(Vector x, float b) {
   using Ints = typename Traits<Vector>::Ints;
@@ -94,8 +94,8 @@ inline Vector power(Vector x, float b) {
   const Vector t = std::bit_cast<Vector>(bits - (exponent << 23)) - 1.0f;
   const Vector t2 =
       t * t;  // both polynomials in Estrin's form: short chains, so that few vectors fill the pipes
-  const Vector log = (1.44269973f - 0.721375871f * t) + t2 * (0.480465014f - 0.358961895f * t) +
-                     (t2 * t2) * ((0.297262908f - 0.272697535f * t) + 0.170632825f * t2);
+  const Vector log = (1.44271348f - 0.721131848f * t) + t2 * (0.479348064f - 0.367490253f * t) +
+                     (t2 * t2) * (0.322154318f - 0.206589886f * t);
   Vector y = b * (log * t + __builtin_convertvector(exponent, Vector));
   if (b > 2.0f || b < 0) {  // only then can the result leave the range of normal floats
     y = y < -126.0f ? broadcast<Vector>(-126.0f) : y;
@@ -107,8 +107,8 @@ inline Vector power(Vector x, float b) {
   const Vector r = y - (shifted - magic);
   const Ints whole = std::bit_cast<Ints>(shifted) - 0x4B400000;
   const Vector r2 = r * r;
-  const Vector exp = (1.00000007f + 0.693146967f * r) + r2 * (0.240221197f + 0.0555071329f * r) +
-                     (r2 * r2) * (0.00967554129f + 0.00132764668f * r);
+  const Vector exp =
+      (0.999999261f + 0.693121815f * r) + r2 * (0.24024745f + 0.0559178599f * r + 0.00957009666f * r2);
   return std::bit_cast<Vector>(std::bit_cast<Ints>(exp) + (whole << 23));
 }
 
