@@ -29,7 +29,7 @@ std::vector<double> stages(int64_t n, int64_t columns, int64_t k, Metric metric,
   const NeighborRows neighbors{ids.data(), distances.data(), n, k};
   const Distance distance = affinity == Affinity::umap ? Distance::pseudo : Distance::plain;
   const SparseRows graph =
-      affinity_graph(neighbors, {affinity, distance, Symmetrization::umap, 2.0}, threads);
+      affinity_graph(neighbors, {affinity, distance, Symmetrization::umap, {2.0}, 1.0}, threads);
   std::vector<double> all(ids.begin(), ids.end());
   all.insert(all.end(), distances.begin(), distances.end());
   all.insert(all.end(), graph.ids.get(), graph.ids.get() + graph.edges());
@@ -66,8 +66,8 @@ std::vector<double> repulsions(int64_t n, int threads) {
   Mesh mesh(Potential(PotentialKind::kernel, curve, 0.01f), 0.3f, Mesh::usual_largest(n, 2));
   all.push_back(mesh.repel(n, points.plane(0), points.plane(1), threads, into(0)));
   const float* planes[2] = {points.plane(0), points.plane(1)};
-  all.push_back(Tree<2>(n, planes, threads)
-                    .repel(PotentialKind::kernel, curve, 0.01f, 0.5f, threads, into(3 * n)));
+  all.push_back(
+      Tree<2>(n, planes, threads).repel(PotentialKind::kernel, curve, 0.01f, 0.5f, threads, into(3 * n)));
   const PairSums sums = pair_sums(points, curve, threads);
   all.insert(all.end(), {sums.kernel, sums.square, sums.log_rest});
   return all;

@@ -356,8 +356,13 @@ class Layout {
     constexpr int capacity = 512;
     const float rate = scheduled(s_.schedule.learning_rate) * scheduled(s_.schedule.exaggeration) *
                        leading_factors(s_).attraction;
-    int32_t heads[capacity + 8] = {}, tails[capacity + 8] = {};
+    int32_t heads[capacity + 8], tails[capacity + 8];
     float weights[capacity + 8] = {};
+    // Whole vectors are read, so what lies beyond the acting edges has to be no other thread's point.
+    if (begin < end) {
+      std::fill_n(heads, capacity + 8, matchings_.heads[begin]);
+      std::fill_n(tails, capacity + 8, matchings_.tails[begin]);
+    }
     for (int64_t from = begin; from < end; from += capacity) {
       const int size = static_cast<int>(std::min<int64_t>(capacity, end - from));
       const float* weight = &matchings_.weights[from];
