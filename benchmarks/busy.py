@@ -19,7 +19,7 @@ from report import save, summary, timed
 
 from actup import nearest_neighbors
 from actup.backends import load_backend
-from actup.recipe import preset
+from actup.cookbook import preset
 from actup.threads import count_threads
 
 PRESETS = ("umap", "gdr_umap", "gdr_tsne")
