@@ -15,13 +15,13 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from data import load
 from report import save, summary, timed
 
 import actup
 from actup import metrics
 from actup.backends import load_backend
 from actup.cookbook import preset
+from actup.datasets import load
 from actup.graph import Graph
 from actup.initialization import scale_start
 from actup.neighbors import nearest_neighbors
@@ -35,9 +35,9 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="5,000 points instead of 60,000")
     quick = arguments.parse_args().quick
-    X, y = load("mnist")
     n = 5_000 if quick else 60_000
-    X, y = np.ascontiguousarray(X[:n], np.float32), y[:n]
+    mnist = load("mnist")
+    X, y = np.ascontiguousarray(mnist.X[:n], np.float32), mnist.y[:n]
 
     results = {"points": n, "import_seconds": import_seconds(), "installed_megabytes": installed_megabytes()}
     graph, start, results["stages"] = stages(X)

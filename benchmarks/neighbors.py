@@ -3,7 +3,7 @@
     python benchmarks/neighbors.py [--sets mnist,fashion_mnist,...] [--repeats 3]
 
 Prints seconds, CPU-seconds and recall of both, and saves them under benchmarks/results/neighbors.json. Data
-sets are those of data.py, and ``noise``: 100,000 rows of 30 independent normal columns.
+sets are those of actup.datasets, and ``noise``: 100,000 rows of 30 independent normal columns.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import argparse
 import time
 
 import numpy as np
-from data import load
 from report import save
 from sklearn.metrics import pairwise_distances_chunked
 
+from actup.datasets import load
 from actup.neighbors import nearest_neighbors
 
 METRIC = {"glove_50k_100d": "cosine"}
@@ -59,7 +59,7 @@ def forms(name: str):
     if name == "noise":
         X = np.random.default_rng(0).normal(size=(100_000, 30)).astype(np.float32)
     else:
-        X = np.ascontiguousarray(load(name)[0])
+        X = np.ascontiguousarray(load(name).X)
     if X.dtype != np.float32:
         yield X.dtype.name, X
     yield "float32", X.astype(np.float32, copy=False)

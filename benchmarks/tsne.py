@@ -11,13 +11,13 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from data import load
 from report import save, summary, timed
 
 import actup
 from actup import metrics
 from actup.backends import load_backend
 from actup.cookbook import preset
+from actup.datasets import load
 from actup.initialization import make_start
 from actup.neighbors import nearest_neighbors
 
@@ -33,8 +33,8 @@ def main() -> None:
     chosen = arguments.parse_args()
     results = {}
     for name in chosen.data:
-        X, y = load(name)
-        X, y = np.ascontiguousarray(X[: chosen.points], np.float32), y[: chosen.points]
+        data = load(name)
+        X, y = np.ascontiguousarray(data.X[: chosen.points], np.float32), data.y[: chosen.points]
         results[name] = descents(X, y)
         if not chosen.skip_end_to_end:
             results[name]["end_to_end"] = end_to_end(X)
