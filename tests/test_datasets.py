@@ -39,8 +39,11 @@ def test_missing(folder):
         datasets.load("usps", folder=folder)
     with pytest.raises(datasets.MissingDataset, match=r"coil100\.npz.*ACTUP_DATA"):
         datasets.load("coil100")
-    with pytest.raises(datasets.MissingDataset, match="not on OpenML"):
+    with pytest.raises(datasets.MissingDataset, match="OpenML does not have it"):
         datasets.load("coil100", folder=folder, download=True)
+    assert "usps.npz" in datasets.locate("usps", folder)
+    assert datasets.locate("cifar10", folder).endswith("cifar10.npz")
+    assert datasets.locate("digits") == "generated"
     with pytest.raises(ValueError, match="'imagenet' is not one of 'mnist'"):
         datasets.load("imagenet")
 

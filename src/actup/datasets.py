@@ -105,8 +105,7 @@ def load(
     name, known = _known(name)
     if known.generate is not None:
         return known.generate(n_samples, random_state)
-    place = folder if folder is not None else os.environ.get(FOLDER_VARIABLE)
-    place = None if place is None else Path(place)
+    place = _folder(folder)
     path = _find(known, place)
     if path is not None:
         dataset = _read(name, path)
@@ -128,6 +127,16 @@ def describe(name: str) -> str:
     return _known(name)[1].about
 
 
+def locate(name: str, folder: str | os.PathLike | None = None) -> str:
+    """Where ``load`` would find a data set, in words; nothing is read."""
+    name, known = _known(name)
+    place = _folder(folder)
+    path = _find(known, place)
+    if known.generate is not None:
+        return "generated"
+    return str(path) if path is not None else f"missing; {_remedy(known, place)}"
+
+
 def checksum(dataset: Dataset) -> str:
     """SHA-256 of the bytes of X and y, y as 64-bit integers."""
     digest = hashlib.sha256(np.ascontiguousarray(dataset.X).data)
@@ -142,6 +151,11 @@ def _known(name: str) -> tuple[str, _Known]:
         if name == own_name or name in known.files:
             return own_name, known
     raise ValueError(f"name={name!r} is not one of {', '.join(map(repr, names()))}")
+
+
+def _folder(folder: str | os.PathLike | None) -> Path | None:
+    folder = folder if folder is not None else os.environ.get(FOLDER_VARIABLE)
+    return Path(folder) if folder else None
 
 
 def _find(known: _Known, folder: Path | None) -> Path | None:
@@ -181,18 +195,20 @@ def _fetch(name: str, known: _Known, folder: Path | None) -> Dataset:
 
 
 def _missing(name: str, known: _Known, folder: Path | None, asked_to_download: bool) -> str:
-    wanted = f"{known.files[0]}.npz with arrays X and y"
-    if folder is None:
-        place = f"no folder was given: put {wanted} somewhere and set {FOLDER_VARIABLE} (or folder=) to it"
-    else:
-        place = (
-            f"{folder} holds none of {', '.join(f'{file}.npz' for file in known.files)}: put {wanted} there"
-        )
-    if known.openml is None:
-        return f"{name!r} ({known.about}) is not on OpenML, and {place}"
-    if asked_to_download:
-        return f"{name!r} could not be fetched, and {place}"
-    return f"{name!r} ({known.about}) is not here: {place}, or fetch it from OpenML with download=True"
+    elsewhere = "OpenML does not have it" if asked_to_download else "nothing was to be fetched"
+    return f"{name!r} ({known.about}) is not here, and {elsewhere}: {_remedy(known, folder)}"
+
+
+def _remedy(known: _Known, folder: Path | None) -> str:
+    file = f"{known.files[0]}.npz with arrays X and y"
+    remedy = (
+        f"put {file} into a folder and name it in {FOLDER_VARIABLE}"
+        if folder is None
+        else f"put {file} into {folder}"
+    )
+    return (
+        remedy if known.openml is None else f"{remedy}, or ask for it from OpenML (download=True, --download)"
+    )
 
 
 def _verify(dataset: Dataset, known: _Known) -> None:
