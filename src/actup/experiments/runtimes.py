@@ -9,6 +9,7 @@ import numpy as np
 from actup.backends import load_backend
 from actup.cookbook import preset
 from actup.experiments.experiment import Experiment, Run, Scale
+from actup.experiments.notes import note
 from actup.experiments.pictures import Chart, Curve, draw_charts
 from actup.experiments.results import Found, Store
 from actup.experiments.tables import number, table
@@ -103,8 +104,8 @@ def _render(found: Found) -> str:
         for result in list(results.values())[-1:]
     ]
     picture = found.draw("runtimes", lambda path: _draw(path, results))
-    note = f"Seconds. Epochs of the largest run: {epochs[0]}." if epochs else ""
-    return "\n\n".join([table(["points", *_STAGES, *_LAYOUTS], rows), note, note("runtimes"), picture])
+    unit = f"Seconds. Epochs of the largest run: {epochs[0]}." if epochs else ""
+    return "\n\n".join([table(["points", *_STAGES, *_LAYOUTS], rows), unit, note("runtimes"), picture])
 
 
 def _draw(path, results: dict) -> None:
