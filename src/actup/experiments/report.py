@@ -62,7 +62,8 @@ def section(experiment: Experiment, store: Store, scale: Scale, folder: Path) ->
 
 def describe(scale: Scale) -> str:
     points = "All points of each data set" if scale.points is None else f"At most {scale.points:,} points"
-    return f"{points}, {scale.seeds} seed{'s' if scale.seeds > 1 else ''}."
+    quick = "" if scale.points is None else " The paper's figures are those of all points: do not compare."
+    return f"{points}, {scale.seeds} seed{'s' if scale.seeds > 1 else ''}.{quick}"
 
 
 def _drawer(folder: Path) -> Callable[[str, Callable[[Path], None]], str]:

@@ -7,6 +7,7 @@ import statistics
 from actup.experiments.embeddings import panel_of
 from actup.experiments.experiment import Experiment, Run, Scale
 from actup.experiments.methods import COLUMNS, PAPER, switched
+from actup.experiments.notes import note
 from actup.experiments.pictures import draw_maps
 from actup.experiments.published import COLUMN_MEANS, ROW_MEANS, SWITCHES
 from actup.experiments.results import Found
@@ -16,11 +17,12 @@ _SETS = {
     "mnist": "MNIST",
     "fashion_mnist": "Fashion-MNIST",
     "coil100": "COIL-100",
-    "single_cell": "single cell",
+    "single_cell": "Single cell",
     "cifar10": "CIFAR-10",
 }
 _FIGURES = ("knn_accuracy", "v_measure")
 _DRAWN = ("mnist", "fashion_mnist")
+_NOTED = ("mnist", "coil100", "single_cell")
 
 
 def _runs(scale: Scale) -> list[Run]:
@@ -42,8 +44,10 @@ def _render(found: Found) -> str:
         if any(value is None for row in cells.values() for cell in row for value in cell):
             parts.append(f"### {title}\n\nNot run: the data set was not at hand.")
             continue
-        parts.append(f"### {title}\n\n" + _table(data, cells) + "\n\n" + _column_table(data, cells))
+        parts += [f"### {title}", _table(data, cells), _column_table(data, cells)]
         parts.append(_verdict(title, cells))
+        if data in _NOTED:
+            parts.append(note(f"switches_{data}"))
         if data in _DRAWN:
             parts.append(found.draw(f"switches_{data}", lambda path, d=data: _draw(path, found, d)))
     return "\n\n".join(parts)

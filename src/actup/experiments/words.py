@@ -43,7 +43,7 @@ def _draw(path, found: Found) -> None:
         for method in _METHODS:
             run = _run(found.scale, setting, method)
             Y, recall = found.store.map(run), found.figure(run, "neighbor_recall")
-            rank = None if Y is None else np.log1p(np.arange(len(Y)))  # the rows are in that order
+            rank = None if Y is None else np.arange(len(Y), dtype=float)  # the rows are in that order
             row.append(Panel(Y, rank, "" if recall is None else f"recall {recall:.3f}"))
         rows.append(row)
     draw_maps(path, rows, list(_SETTINGS), list(_METHODS))
