@@ -22,8 +22,11 @@ class Store:
         self.folder = Path(folder)
         self._lines = self.folder / "results.jsonl"
         self._results: dict[str, dict] = {}
+        self._torn = False  # whether the last line was not written to its end
         if self._lines.exists():
-            for line in self._lines.read_text(encoding="utf-8").splitlines():
+            text = self._lines.read_text(encoding="utf-8")
+            self._torn = bool(text) and not text.endswith("\n")
+            for line in text.splitlines():
                 record = _parse(line)
                 if record is not None:
                     self._results[record["key"]] = record
@@ -56,7 +59,8 @@ class Store:
         }
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._lines.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
+            file.write(("\n" if self._torn else "") + json.dumps(record) + "\n")
+        self._torn = False
         self._results[run.key] = record
 
     def keep_map(self, run: Run, Y: np.ndarray) -> None:
