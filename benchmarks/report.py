@@ -42,6 +42,12 @@ def save(name: str, results: dict, packages: list[str]) -> Path:
     return path
 
 
+def load(name: str) -> dict | None:
+    """What ``save`` has written under this name: ``versions``, ``machine`` and ``results``."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
 def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

@@ -166,6 +166,27 @@ def draw_charts(path: Path, charts: Sequence[Chart], height: float = 3.4) -> Non
     save_small(figure, path)
 
 
+def draw_bars(path: Path, rows: dict[str, dict[str, float]], title: str, ours: str) -> None:
+    """Pairs of bars on a logarithmic axis; rows whose name begins with ``ours`` stand out."""
+    height = 1.0 + 0.34 * len(rows)
+    figure = new_figure(_WIDTH, height)
+    axes = figure.subplots()
+    smallest = min(value for row in rows.values() for value in row.values())
+    for i, (name, row) in enumerate(rows.items()):
+        strong, pale = ("#d55e00", "#f3b98b") if name.startswith(ours) else ("#0072b2", "#9cc9e6")
+        for (kind, value), color, offset in zip(row.items(), (pale, strong), (-0.18, 0.18), strict=True):
+            axes.barh(i + offset, value, height=0.34, left=0, color=color)
+            axes.text(value * 1.05, i + offset, f"{value:.3g} s {kind}", va="center", fontsize=7.5, color=INK)
+    axes.set_yticks(range(len(rows)), list(rows), fontsize=9, color=INK)
+    axes.invert_yaxis()
+    axes.set_xlim(smallest / 2, 3 * max(value for row in rows.values() for value in row.values()))
+    _style(axes, Chart(title, (), "seconds, logarithmic", "", (True, False)))
+    axes.grid(False, axis="y")
+    axes.tick_params(axis="y", labelsize=9, colors=INK)
+    figure.tight_layout()
+    save_small(figure, path)
+
+
 def _style(axes, chart: Chart) -> None:
     axes.set_title(chart.title, fontsize=11, color=INK)
     axes.set_xlabel(chart.x, fontsize=9, color=QUIET_INK)
