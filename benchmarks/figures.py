@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from report import load
 
@@ -27,24 +29,31 @@ not edit. Each section says which command measured it."""
 
 
 def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--docs", type=Path, default=DOCS, help="folder of the page; pictures/ is in it")
+    print("written", write_page(arguments.parse_args().docs))
+
+
+def write_page(docs: Path) -> Path:
+    """The page, of all benchmarks that have results."""
     parts = [HEAD]
     for name, heading in SECTIONS.items():
         record = load(name)
-        if record is None:
+        benchmark = None if record is None else import_module(name)
+        if not hasattr(benchmark, "markdown"):
             print(f"left out {name}: there are no results, run python benchmarks/{name}.py")
             continue
-        parts += [f"## {heading}", section(import_module(name), record), measured_with(record)]
-    page = DOCS / "benchmarks.md"
+        parts += [f"## {heading}", section(benchmark, record["results"], docs), measured_with(record)]
+    page = docs / "benchmarks.md"
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    print("written", page)
+    return page
 
 
-def section(benchmark, record: dict) -> str:
+def section(benchmark: ModuleType, results: dict, docs: Path) -> str:
     """A benchmark's own text, and its pictures if it draws some."""
-    parts = [benchmark.markdown(record["results"]).strip()]
+    parts = [benchmark.markdown(results).strip()]
     if hasattr(benchmark, "pictures"):
-        folder = DOCS / "pictures"
-        for file in benchmark.pictures(record["results"], folder):
+        for file in benchmark.pictures(results, docs / "pictures"):
             parts.append(f"![{Path(file).stem.replace('_', ' ')}](pictures/{file})")
     return "\n\n".join(parts)
 
