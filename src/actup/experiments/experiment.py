@@ -43,9 +43,18 @@ class Run:
 
     @property
     def key(self) -> str:
-        """Names the run: the same for the same data, recipe, seed and measure, whatever asks for it."""
-        described = [self.data, self.points, self.seed, self.measure, asdict(self.recipe)]
+        """Names the run: the same for the same data, recipe, seed and measure, whatever asks for it.
+
+        A switch that is new in Recipe, and that nobody has turned, leaves the names of old runs as they are.
+        """
+        described = [self.data, self.points, self.seed, self.measure, changed_switches(self.recipe)]
         return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def changed_switches(recipe: Recipe) -> dict:
+    """The switches in which a recipe differs from the plainest one."""
+    plain = asdict(Recipe())
+    return {name: value for name, value in asdict(recipe).items() if value != plain[name]}
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 import actup
-from actup.experiments.experiment import Run, Scale
-from actup.recipe import Recipe
+from actup.experiments.experiment import Run, Scale, changed_switches
 
 
 class Store:
@@ -97,17 +96,6 @@ def _parse(line: str) -> dict | None:
         return json.loads(line)
     except json.JSONDecodeError:
         return None
-
-
-def changed_switches(recipe: Recipe) -> dict:
-    """The switches in which a recipe differs from the plainest one."""
-    plain = Recipe()
-    changed = {}
-    for switch in fields(Recipe):
-        value = getattr(recipe, switch.name)
-        if value != getattr(plain, switch.name):
-            changed[switch.name] = str(value) if switch.name == "phases" else value
-    return changed
 
 
 @dataclass(frozen=True)
