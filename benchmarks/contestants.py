@@ -28,13 +28,21 @@ def actup_preset(name):
     return prepare
 
 
+UMAP_STAGES = {
+    "nearest_neighbors": "neighbors",
+    "fuzzy_simplicial_set": "graph",
+    "spectral_layout": "start",
+    "optimize_layout_euclidean": "layout",
+}
+
+
 def umap_learn(seeded):
     def prepare():
         import umap
         from umap import umap_
 
         stages = {}
-        for function, stage in (("nearest_neighbors", "neighbors"), ("optimize_layout_euclidean", "layout")):
+        for function, stage in UMAP_STAGES.items():
             setattr(umap_, function, stopwatch(getattr(umap_, function), stage, stages))
 
         def run(X, seed):

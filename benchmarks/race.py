@@ -163,7 +163,7 @@ def markdown(results: dict) -> str:
     for row in results["rows"]:
         groups.setdefault((row["data"], row["points"]), {})[row["contestant"]] = row
     for (data, points), rows in sorted(groups.items(), key=lambda item: (item[0][0] != "mnist", -item[0][1])):
-        parts.append(f"### {data}, {points:,} points\n\n" + _table(rows))
+        parts += [f"### {data}, {points:,} points", _table(rows), _stage_table(rows)]
     return "\n\n".join(parts)
 
 
@@ -193,6 +193,19 @@ def _table(rows: dict[str, dict]) -> str:
             number(judged["trustworthiness"], 3),
         ])  # fmt: skip
     return table(header, lines)
+
+
+STAGES = ("neighbors", "graph", "start", "layout")
+
+
+def _stage_table(rows: dict[str, dict]) -> str:
+    """Seconds of the stages of the last run, of those who tell."""
+    lines = [
+        [name, *(number(row["stages"].get(stage), 3) for stage in STAGES)]
+        for name, row in rows.items()
+        if len(row["stages"]) > 1
+    ]
+    return table(["stages, s", *STAGES], lines)
 
 
 def pictures(results: dict, folder: Path) -> list[str]:

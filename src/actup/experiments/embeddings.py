@@ -27,15 +27,13 @@ def _seeds(scale: Scale, data: str, recipes: dict, method: str) -> list[Run]:
     ]
 
 
-def published_means(data: str, method: str) -> tuple[float, float] | None:
+def published_means(data: str, method: str) -> tuple[float, float]:
     """The paper's accuracy and V-measure of a method, averaged over its six columns."""
     if data in ROW_MEANS:
         (accuracy, _), (v, _) = ROW_MEANS[data][method]
         return accuracy, v
-    if data in SWITCHES:
-        accuracies, vs = zip(*SWITCHES[data][method], strict=True)
-        return mean(accuracies), mean(vs)
-    return None
+    accuracies, vs = zip(*SWITCHES[data][method], strict=True)
+    return mean(accuracies), mean(vs)
 
 
 def _render(found: Found) -> str:

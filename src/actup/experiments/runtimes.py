@@ -105,7 +105,24 @@ def _render(found: Found) -> str:
     ]
     picture = found.draw("runtimes", lambda path: _draw(path, results))
     unit = f"Seconds. Epochs of the largest run: {epochs[0]}." if epochs else ""
-    return "\n\n".join([table(["points", *_STAGES, *_LAYOUTS], rows), unit, note("runtimes"), picture])
+    parts = [table(["points", *_STAGES, *_LAYOUTS], rows), unit, _verdict(results), note("runtimes"), picture]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _verdict(results: dict) -> str:
+    """What the acceleration brings, at the largest size."""
+    if not results:
+        return ""
+    size, result = max(results.items())
+    seconds = {name: layout["seconds"] for name, layout in result["layouts"].items()}
+    ratios = [
+        f"{number(seconds[f'{name}, paper'] / seconds[f'accelerated {name}, paper'], 2)} ({name})"
+        for name in ("GDR_umap", "GDR_tsne")
+    ]
+    faster = " and ".join(ratios)
+    return (
+        f"At {size:,} points the accelerated form is {faster} times as fast as the full sum (the paper: 2)."
+    )
 
 
 def _draw(path, results: dict) -> None:
