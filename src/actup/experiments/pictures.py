@@ -157,9 +157,10 @@ def draw_charts(path: Path, charts: Sequence[Chart], height: float = 3.4) -> Non
             )
             handles.setdefault(curve.name, line)
         _style(axes, chart)
-    rows = -(-len(handles) // 5)
+    columns = min(len(handles), int(_WIDTH / (0.6 + 0.075 * max(map(len, handles), default=1))))
+    rows = -(-len(handles) // max(columns, 1))
     figure.legend(
-        handles.values(), handles.keys(), loc="lower center", ncols=min(5, len(handles)), frameon=False,
+        handles.values(), handles.keys(), loc="lower center", ncols=max(columns, 1), frameon=False,
         fontsize=9, labelcolor=INK,
     )  # fmt: skip
     figure.tight_layout(rect=(0, (0.08 + 0.2 * rows) / height, 1, 1))
