@@ -9,7 +9,7 @@ from actup.experiments.methods import PAPER
 from actup.experiments.notes import note
 from actup.experiments.pictures import draw_maps
 from actup.experiments.results import Found
-from actup.experiments.tables import mean, number, quality, table
+from actup.experiments.tables import quality, table
 from actup.recipe import Sampling
 
 _SETS = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "coil100": "COIL-100"}
@@ -37,8 +37,7 @@ def _render(found: Found) -> str:
         cells = [title]
         for name in _VARIANTS:
             runs = _seeds(found.scale, data, name)
-            seconds = number(mean(found.figures(runs, "layout_seconds")), 2)
-            cells.append(f"{quality(found, runs)}; {seconds} s")
+            cells.append(quality(found, runs))
         rows.append(cells)
     picture = found.draw("accelerated", lambda path: _draw(path, found))
     return "\n\n".join([table(["data", *_VARIANTS], rows), note("accelerated"), picture])

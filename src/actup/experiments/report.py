@@ -30,7 +30,7 @@ def write_report(
     scale : Scale
         That of the runs to show.
     folder : path
-        Where the page goes; pictures go into ``pictures/`` beside it.
+        Where the page goes, and the results it shows; pictures go into ``pictures/`` beside it.
     name : str
         The page's file.
 
@@ -45,6 +45,7 @@ def write_report(
         sections.append(section(experiment, store, scale, folder))
     path = folder / name
     path.write_text("\n\n".join(part.strip() for part in sections) + "\n", encoding="utf-8")
+    store.copy_lines(path.with_suffix(".jsonl"))
     return path
 
 

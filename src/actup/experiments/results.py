@@ -62,6 +62,11 @@ class Store:
         self._torn = False
         self._results[run.key] = record
 
+    def copy_lines(self, target: Path) -> None:
+        """Write all results to another file, one for each run."""
+        lines = (json.dumps(record) + "\n" for record in self._results.values())
+        target.write_text("".join(lines), encoding="utf-8")
+
     def keep_map(self, run: Run, Y: np.ndarray) -> None:
         """Keep a map for the pictures."""
         path = self._map_path(run)
