@@ -16,6 +16,7 @@ from actup.plotting import INK, QUIET_INK
 _DPI = 110
 _MOST_POINTS = 10_000  # drawn in a panel
 _WIDTH = 9.6  # inches of a whole picture
+_LARGEST_PANEL = 2.3
 _LETTER = 0.095  # inches that a letter of a title takes
 _COLORS_KEPT = 128  # in the file's palette
 
@@ -59,21 +60,22 @@ def draw_maps(path: Path, rows: Sequence[Sequence[Panel]], row_titles: Sequence[
     """A grid of maps: titles above the columns, at the left of the rows, captions under the panels."""
     columns = max(len(row) for row in rows)
     left, caption, gap = 0.34, 0.26, 0.06  # inches
-    side = (_WIDTH - left) / columns - gap
+    side = min(_LARGEST_PANEL, (_WIDTH - left) / columns - gap)
+    width = left + columns * (side + gap)
     column_titles = [fill(title, max(8, int(side / _LETTER))) for title in column_titles]
     top = 0.16 + 0.18 * max(title.count("\n") + 1 for title in column_titles)
     height = top + len(rows) * (side + caption)
-    figure = new_figure(_WIDTH, height)
+    figure = new_figure(width, height)
     for r, row in enumerate(rows):
         bottom = height - top - (r + 1) * (side + caption) + caption
         middle = (bottom + side / 2) / height
-        figure.text(0.12 / _WIDTH, middle, row_titles[r], rotation=90, ha="center", va="center",
+        figure.text(0.12 / width, middle, row_titles[r], rotation=90, ha="center", va="center",
                     fontsize=11, color=INK)  # fmt: skip
         for c, panel in enumerate(row):
             x = left + c * (side + gap)
-            axes = figure.add_axes((x / _WIDTH, bottom / height, side / _WIDTH, side / height))
+            axes = figure.add_axes((x / width, bottom / height, side / width, side / height))
             _draw_panel(axes, panel, side)
-            center = (x + side / 2) / _WIDTH
+            center = (x + side / 2) / width
             if r == 0:
                 figure.text(center, 1 - top / 2 / height, column_titles[c], ha="center", va="center",
                             fontsize=10.5, color=INK)  # fmt: skip
