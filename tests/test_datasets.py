@@ -71,6 +71,15 @@ def test_fetched_only_on_request(folder, monkeypatch):
     assert again.label_names == fetched.label_names
 
 
+def test_no_network(folder, monkeypatch):
+    def fetch_openml(data_id, as_frame):
+        raise ConnectionError("no route to host")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
+    with pytest.raises(datasets.MissingDataset, match=r"no route to host.*put usps\.npz"):
+        datasets.load("usps", folder=folder, download=True)
+
+
 def test_rows_are_chosen_in_their_order(folder):
     some = datasets.load("cifar10", folder=folder, n_samples=7)
     other = datasets.load("cifar10", folder=folder, n_samples=7, random_state=1)

@@ -95,7 +95,7 @@ def load(
     Raises
     ------
     MissingDataset
-        If there is no file and ``download`` is False, or OpenML does not have the set.
+        If there is no file and ``download`` is False, or OpenML does not have the set or cannot be reached.
 
     Warns
     -----
@@ -182,7 +182,12 @@ def _fetch(name: str, known: _Known, folder: Path | None) -> Dataset:
     """From OpenML, which scikit-learn keeps a copy of; in the folder it is read faster the next time."""
     from sklearn.datasets import fetch_openml
 
-    fetched = fetch_openml(data_id=known.openml, as_frame=False)
+    try:
+        fetched = fetch_openml(data_id=known.openml, as_frame=False)
+    except OSError as error:
+        raise MissingDataset(
+            f"{name!r} could not be fetched from OpenML ({error}): {_remedy(known, folder)}"
+        ) from error
     X, y = fetched.data[: known.rows], fetched.target[: known.rows]
     if X.min() >= 0 and X.max() <= 255 and (np.floor(X) == X).all():
         X = X.astype(np.uint8)

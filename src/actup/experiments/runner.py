@@ -62,5 +62,7 @@ def perform_one(run: Run, workspace: Workspace, store: Store, progress: str) -> 
     figures = ", ".join(
         f"{name} {results[name]:.3g}" for name in ("knn_accuracy", "v_measure", "unrolled") if name in results
     )
-    what = f"{run.data} ({len(workspace.dataset):,}), {run.label or run.measure}, seed {run.seed}"
+    what = (
+        f"{run.data} ({run.points or len(workspace.dataset):,}), {run.label or run.measure}, seed {run.seed}"
+    )
     print(f"actup: {progress} {what}: {figures or 'done'} in {seconds:.1f} s", file=sys.stderr, flush=True)

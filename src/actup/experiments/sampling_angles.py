@@ -21,7 +21,7 @@ _SETS = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "coil100": "COIL-10
 _MOST_POINTS = 20_000  # the exact repulsion takes time in the square of them
 _EPOCHS = (1, 10, 25, 50, 100, 200, 250, 300, 400, 500)
 _NEGATIVES = (1, 16, 64, 256, 1024)
-PER_EDGE = "one per edge"
+_PER_EDGE = "one per edge"
 _AVERAGED = "one per edge, mean of 10 epochs"
 
 
@@ -50,7 +50,7 @@ def _estimates(graph: Graph, Y: np.ndarray, recipe: Recipe, threads: int):
         if m < len(Y):
             yield f"m = {m}", repulsion(graph, Y, from_some_points(recipe, m), 1, threads)
     draws = [repulsion(graph, Y, recipe, seed, threads) for seed in range(1, 11)]
-    yield PER_EDGE, draws[0]
+    yield _PER_EDGE, draws[0]
     yield _AVERAGED, np.mean(draws, axis=0)
 
 
@@ -101,33 +101,29 @@ def _render(found: Found) -> str:
 
 
 def _draw(path, results: dict) -> None:
-    angles, lengths = [], []
+    charts = []
     for data, result in results.items():
         names = list(result["series"])
-        for figure, charts, title, limits in (
-            ("angle", angles, "angle, degrees", (0, 95)),
-            ("along", lengths, "share along the exact force", (0, 2)),
-        ):
-            curves = [
-                Curve(name, result["at"], [value[figure] for value in result["series"][name]],
-                      dashed="per edge" in name, color=_color(name, names))
-                for name in names
-            ]  # fmt: skip
-            charts.append(Chart(_SETS[data], curves, "epoch", title, y_limits=limits))
-    draw_charts(path, angles)
+        curves = [
+            Curve(
+                name,
+                result["at"],
+                [value["angle"] for value in result["series"][name]],
+                dashed="per edge" in name,
+                color=_color(name, names),
+            )
+            for name in names
+        ]
+        charts.append(Chart(_SETS[data], curves, "epoch", "angle, degrees", y_limits=(0, 90)))
+    draw_charts(path, charts)
 
 
 def _color(name: str, names: list[str]) -> str:
-    if name == PER_EDGE:
+    if name == _PER_EDGE:
         return "#d55e00"
     if name == _AVERAGED:
         return "#cc79a7"
     return shade(names.index(name) / max(1, len(_NEGATIVES) - 1))
-
-
-def recipe_of(normalized: bool) -> Recipe:
-    """GDR in one of its two settings."""
-    return PAPER["GDR_tsne" if normalized else "GDR_umap"]
 
 
 EXPERIMENT = Experiment(

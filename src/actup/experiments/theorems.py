@@ -25,13 +25,14 @@ def measure_balance(run: Run, workspace: Workspace, store: Store) -> dict:
     made = workspace.embed(run.recipe, run.seed)
     Y, graph = made.embedding, made.graph.pruned(1 / made.n_epochs)
     figures: dict = {"settings": {}, "negatives": {}}
+    forces = {}
     for setting, method in _SETTINGS.items():
         recipe = from_all_points(PAPER[method])
-        pull = attraction(graph, Y, recipe, threads)
-        push = repulsion(graph, Y, recipe, 0, threads)
-        figures["settings"][setting] = _mean_length(pull) / _mean_length(push)
-        if setting == "normalised":
-            exact, pulled = push, _mean_length(pull)
+        forces[setting] = attraction(graph, Y, recipe, threads), repulsion(graph, Y, recipe, 0, threads)
+        pull, push = map(_mean_length, forces[setting])
+        figures["settings"][setting] = pull / push
+    pull, exact = forces["normalised"]
+    pulled = _mean_length(pull)
     direction = exact / np.maximum(np.linalg.norm(exact, axis=1, keepdims=True), 1e-300)
     for m in (m for m in _NEGATIVES if m < len(Y)):
         push = repulsion(graph, Y, from_some_points(PAPER["GDR_tsne"], m), 1, threads)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from functools import cached_property
 
@@ -33,7 +32,6 @@ class Workspace:
         self._most = most_neighbors
         self._neighbors: dict[str, Neighbors] = {}
         self._graphs: dict[tuple, Graph] = {}
-        self.seconds: dict[str, float] = {}  # of the shared stages, by what they made
 
     @cached_property
     def X(self) -> np.ndarray:
@@ -44,10 +42,8 @@ class Workspace:
         k = recipe.neighbors_searched(len(self.dataset))
         found = self._neighbors.get(recipe.metric)
         if found is None or found.indices.shape[1] < k:
-            begin = time.perf_counter()
             wanted = min(max(k, self._most), len(self.dataset) - 1)
             found = nearest_neighbors(self.X, wanted, metric=recipe.metric, n_jobs=self.threads)
-            self.seconds[f"neighbors {recipe.metric}"] = time.perf_counter() - begin
             self._neighbors[recipe.metric] = found
         return replace(found, indices=found.indices[:, :k], distances=found.distances[:, :k])
 
