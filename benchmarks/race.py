@@ -163,8 +163,22 @@ def markdown(results: dict) -> str:
     for row in results["rows"]:
         groups.setdefault((row["data"], row["points"]), {})[row["contestant"]] = row
     for (data, points), rows in sorted(groups.items(), key=lambda item: (item[0][0] != "mnist", -item[0][1])):
-        parts += [f"### {data}, {points:,} points", _table(rows), _stage_table(rows)]
-    return "\n\n".join(parts)
+        parts += [f"### {data}, {points:,} points", _table(rows), _stage_table(rows), _claim(rows)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _claim(rows: dict[str, dict]) -> str:
+    """The paper's claim about the descent, beside what was measured."""
+    peer = rows.get("umap-learn")
+    if peer is None:
+        return ""
+    descents = {
+        name: layout_seconds(peer) / layout_seconds(rows[name])
+        for name in ("GradientDR", "actup GDR, paper", "actup GDR")
+        if name in rows
+    }
+    measured = ", ".join(f"{name} {times:.1f} times" for name, times in descents.items())
+    return f"The paper: GDR's descent is about 10 times faster than umap-learn's. Here: {measured}."
 
 
 _INTRODUCTION = (

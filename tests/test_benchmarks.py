@@ -68,6 +68,7 @@ def test_ratios_are_to_the_rival(tmp_path):
     rows = [
         race_row("actup UMAP", 1000, [2.0, 1.0]),
         race_row("actup TSNE", 1000, [2.0, 1.0]),
+        race_row("actup GDR", 1000, [2.0, 0.5]),
         race_row("umap-learn", 1000, [20.0, 8.0]),
         race_row("openTSNE", 1000, [40.0, 16.0]),
         race_row("actup UMAP", 3000, [2.0, 2.0]),
@@ -75,6 +76,7 @@ def test_ratios_are_to_the_rival(tmp_path):
     text = race.markdown({"rows": rows})
     assert "| actup UMAP | 0.50 | 2.50 | 1.00 | 0.50 | 8.2 | 8.0 | 8.0 | 100 |" in text
     assert "| actup TSNE | 0.50 | 2.50 | 1.00 | 0.50 | 16.2 | 16.0 | 16.0 | 100 |" in text
+    assert "Here: actup GDR 16.0 times." in text
     assert text.index("3,000 points") < text.index("1,000 points")
     for file in race.pictures({"rows": rows}, tmp_path):
         assert (tmp_path / file).stat().st_size > 3_000
