@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -29,6 +30,7 @@ _LAYOUTS = {
     "accelerated GDR_tsne, paper": preset("paper_accelerated_gdr_tsne"),
 }
 _STAGES = ("neighbors", "graph", "start")
+_BATCH = 20_000  # images that are made at a time
 
 
 def measure_stages(run: Run, workspace: Workspace, store: Store) -> dict:
@@ -60,17 +62,37 @@ def measure_stages(run: Run, workspace: Workspace, store: Store) -> dict:
     return {"stages": seconds, "layouts": layouts, "recall": neighbors.recall}
 
 
-def upsampled(X: np.ndarray, n: int, seed: int) -> np.ndarray:
-    """n rows: those there are, then random copies with a little noise; the type of X is kept."""
+def upsampled(images: np.ndarray, n: int, seed: int) -> np.ndarray:
+    """n rows: those there are, then random copies, moved by up to two pixels, with a little noise.
+
+    Copies with noise alone, as the paper made them, would all be nearer to each other than to anything else:
+    with as many copies as neighbours the graph falls apart into one piece per image.
+
+    Parameters
+    ----------
+    images : ndarray of shape (m, side²)
+    n : int
+    seed : int
+
+    Returns
+    -------
+    ndarray of shape (n, side²), of the type of ``images``
+    """
     random = np.random.default_rng(seed)
-    if n <= len(X):
-        return np.ascontiguousarray(X[random.permutation(len(X))[:n]])
-    larger = np.empty((n, X.shape[1]), X.dtype)
-    larger[: len(X)] = X
-    for begin in range(len(X), n, 50_000):
-        rows = random.integers(0, len(X), min(50_000, n - begin))
-        noise = random.normal(0, 0.05 * float(X.max()), (len(rows), X.shape[1])).astype(np.float32)
-        larger[begin : begin + len(rows)] = np.clip(X[rows] + noise, X.min(), X.max())
+    if n <= len(images):
+        return np.ascontiguousarray(images[random.permutation(len(images))[:n]])
+    side, low, high = math.isqrt(images.shape[1]), images.min(), images.max()
+    larger = np.empty((n, images.shape[1]), images.dtype)
+    larger[: len(images)] = images
+    for begin in range(len(images), n, _BATCH):
+        batch = larger[begin : begin + _BATCH]
+        copies = images[random.integers(0, len(images), len(batch))].reshape(-1, side, side)
+        moves = random.integers(-2, 3, (2, len(batch), 1))
+        places = np.arange(side)
+        rows, columns = ((places - move) % side for move in moves)
+        moved = copies[np.arange(len(batch))[:, None, None], rows[:, :, None], columns[:, None, :]]
+        noise = random.normal(0, 0.02 * float(high), moved.shape).astype(np.float32)
+        batch[:] = np.clip(moved + noise, low, high).reshape(batch.shape)
     return larger
 
 
