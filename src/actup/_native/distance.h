@@ -219,6 +219,7 @@ inline float presence_distance(Metric metric, float both, float x, float y, floa
     case Metric::sokalsneath:
       return unequal / (unequal + both / 2);
     case Metric::yule:
+      if (only_x * only_y == 0) return 0;
       return 2 * only_x * only_y / (both * (columns - both - unequal) + only_x * only_y);
     default:  // rogerstanimoto, sokalmichener
       return 2 * unequal / (columns + unequal);
