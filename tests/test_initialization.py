@@ -324,7 +324,9 @@ def test_fallbacks_say_why():
     assert make_start(X, no_edges(30), Recipe(), None, 0, 1, cpu)[1] == "pca (the graph has no edges)"
     recipe = Recipe(initialization="pca")
     used = make_start(None, chain(30), recipe, None, 0, 1, cpu)[1]
-    assert used == "random (there are no rows to take components of)"
+    assert used == "spectral (there are no rows to take components of)"
+    used = make_start(None, no_edges(30), recipe, None, 0, 1, cpu)[1]
+    assert used == "random (the graph has no edges)"
 
 
 def test_given_places_are_used_as_given():

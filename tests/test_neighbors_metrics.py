@@ -1,4 +1,4 @@
-"""Every compiled metric against brute force in float64: dense, sparse, of queries; and what identities hold."""
+"""Every compiled metric against brute force in float64: dense, sparse, of queries; and identities."""
 
 from functools import cache
 
@@ -74,7 +74,7 @@ def brute_force(metric, A, X, **parameters):
 
 
 def points(metric, n=230, columns=37, seed=0):
-    """Rows with many zeros, two of them all zero and some copies; of at least 0 for the metrics that need it."""
+    """Rows with many zeros, two of them all zero, some copies; of at least 0 where the metric needs it."""
     rng = np.random.default_rng(seed)
     if metric == "haversine":
         return rng.uniform([-1.5, -3], [1.5, 3], (n, 2))
@@ -371,7 +371,7 @@ def test_sparse_distances():
         whole.indices, nearest_neighbors(cdist(X, X) + 1, K, metric="precomputed").indices
     )
     with pytest.raises(
-        ValueError, match="n_neighbors=16, but row .* has only 15 entries besides the diagonal"
+        ValueError, match=r"n_neighbors=16, but row .* has only 15 entries besides the diagonal"
     ):
         nearest_neighbors(graph, 16, metric="precomputed")
 

@@ -37,8 +37,8 @@ _SYNONYMS = {
 _PARAMETERS = {"minkowski": {"p", "w"}, "seuclidean": {"V"}, "mahalanobis": {"V", "VI"}}
 _DISGUISED = ("seuclidean", "mahalanobis", "haversine")
 PRESENCE = (
-    "jaccard", "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath",
-    "yule",
+    "jaccard", "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener",
+    "sokalsneath", "yule",
 )  # fmt: skip
 _COLUMNS = (
     "euclidean", "manhattan", "chebyshev", "cosine", "correlation", "hellinger", "inner_product", "minkowski",
@@ -123,7 +123,7 @@ def compare(metric: str, parameters: Mapping | None, X: Rows) -> Comparison:
         case "haversine":
             if X.shape[1] != 2:
                 raise ValueError(
-                    f"metric='haversine' needs 2 columns, latitude and longitude in radians; X has {X.shape[1]}"
+                    f"metric='haversine' needs 2 columns, latitude and longitude in radians, not {X.shape[1]}"
                 )
             return Comparison("euclidean", move=_on_sphere, finish=_arcs)
     return Comparison(metric)

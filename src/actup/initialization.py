@@ -47,6 +47,8 @@ def make_start(
         return _given_start(init, len(graph), recipe.n_components, seed), "array"
     kind, reason = recipe.initialization, ""
     Y = None
+    if kind is Initialization.PCA and X is None:
+        kind, reason = Initialization.SPECTRAL, "there are no rows to take components of"
     if kind is Initialization.SPECTRAL:
         if len(graph.indices):
             Y = spectral_start(graph, recipe.n_components, seed, threads, backend, X)
@@ -54,7 +56,7 @@ def make_start(
             kind, reason = Initialization.PCA, "the graph has no edges"
     if kind is Initialization.PCA:
         if X is None:
-            kind, reason = Initialization.RANDOM, reason or "there are no rows to take components of"
+            kind = Initialization.RANDOM
         else:
             Y = pca_start(X, recipe.n_components, seed, threads)
     if Y is None:

@@ -41,14 +41,14 @@ def nearest_neighbors(
     n_neighbors : int, default=15
         How many other points; a point is never its own neighbour, though an equal row may be.
     metric : str or callable, default="euclidean"
-        Compiled are "euclidean", "manhattan", "chebyshev", "minkowski", "seuclidean", "mahalanobis", "cosine",
-        "correlation", "hellinger", "inner_product" (or "dot"), "canberra", "braycurtis", "hamming",
+        Compiled are "euclidean", "manhattan", "chebyshev", "minkowski", "seuclidean", "mahalanobis",
+        "cosine", "correlation", "hellinger", "inner_product" ("dot"), "canberra", "braycurtis", "hamming",
         "haversine"; and of which columns are not zero "jaccard", "dice", "matching", "kulsinski",
         "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "yule". Any other metric of
         ``sklearn.metrics.pairwise_distances``, or a function of two rows, gives exact results as well, more
         slowly. "precomputed": ``X`` holds the distances from row to column.
     metric_kwds : dict, default=None
-        The metric's parameters: ``p`` and weights ``w`` of "minkowski", ``V`` of "seuclidean", ``V`` or ``VI``
+        The parameters: ``p`` and weights ``w`` of "minkowski", ``V`` of "seuclidean", ``V`` or ``VI``
         of "mahalanobis"; those of other metrics and functions are handed on.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
         "exact" compares all pairs. "approximate" searches clusters of integer codes, if the metric is a

@@ -56,8 +56,8 @@ def neighbors_by_metric(
 def neighbors_from_distances(X, n_neighbors: int) -> Neighbors:
     """Neighbours from a square matrix of distances; its diagonal plays no part.
 
-    Of a sparse matrix only the stored entries are known, zeros among them; it needs ``n_neighbors`` of them in
-    every row besides the diagonal.
+    Of a sparse matrix only the stored entries are known, zeros among them; it needs ``n_neighbors`` of them
+    in every row besides the diagonal.
     """
     if X.shape[0] != X.shape[1]:
         raise ValueError(f"metric='precomputed' needs a square matrix of distances, got shape {X.shape}")

@@ -12,9 +12,9 @@ from actup.native import engine
 from actup.recipe import Affinity, Loss, NonEdgeWeight, Recipe, Update
 from actup.schedule import Schedule
 
-
 # The metrics that ``nearest_neighbors`` and ``neighbors_query`` know; actup.neighbors knows more.
 METRICS = ("euclidean", "manhattan", "chebyshev", "cosine", "correlation")
+SCALARS = join.SCALARS
 
 
 def _metric(name: str):
@@ -28,7 +28,7 @@ def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neigh
 
     Parameters
     ----------
-    X : ndarray of shape (n, columns), C-contiguous float32, finite
+    X : ndarray of shape (n, columns), C-contiguous, of one of ``SCALARS``, finite
     k : int
         From 0 to n - 1.
     metric : str
@@ -42,7 +42,9 @@ def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neigh
 
 def exact_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:
     """The exact k nearest other points of every point; ties go to the smaller id. Parameters as above."""
-    indices, distances = engine.exact_neighbors(X, None, k, _metric(metric), 2.0, threads)
+    indices, distances = engine.exact_neighbors(
+        X.astype(np.float32, copy=False), None, k, _metric(metric), 2.0, threads
+    )
     return Neighbors(indices, distances, engine="exact", recall=1.0)
 
 

@@ -1,4 +1,4 @@
-"""Approximate search in metrics that the join does not know: candidates by a neighbouring space, then the metric.
+"""Approximate search in metrics that the join does not know: candidates from a neighbouring space.
 
 The neighbouring space only proposes. What is returned are distances in the metric itself, and how many
 candidates that takes is measured against the true neighbours of a sample; where no affordable number reaches
@@ -31,7 +31,7 @@ def exact_is_cheaper(space: DenseSpace | SparseSpace) -> bool:
 
 @dataclass(frozen=True)
 class _Plan:
-    """An index of the neighbouring space, how much of it to look at, and the recall that gives on a sample."""
+    """An index of the neighbouring space, how much of it to look at, and the recall of a sample then."""
 
     index: object
     probes: int

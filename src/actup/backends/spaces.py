@@ -63,7 +63,7 @@ class DenseSpace:
         return Neighbors(*found, engine="exact", recall=1.0)
 
     def nearest(self, rows, own, candidates, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """The nearest of each row's candidates (None: of all points), without its own id (None: it has none)."""
+        """The nearest of each row's candidates (None: all points), without its own id (None: it has none)."""
         return engine.paired_neighbors(
             self.X,
             rows,
