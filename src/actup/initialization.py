@@ -9,6 +9,7 @@ from types import ModuleType
 
 import numpy as np
 
+from actup.backends.join import SCALARS
 from actup.components import place_components
 from actup.graph import Graph
 from actup.native import engine
@@ -98,7 +99,7 @@ def pca_start(X, dimensions: int, seed: int, threads: int) -> np.ndarray:
             offsets, indices, X.data, columns=X.shape[1], dimensions=kept, seed=seed, threads=threads
         )
     else:
-        X = np.ascontiguousarray(X, np.float32)
+        X = np.ascontiguousarray(X, X.dtype if X.dtype.type in SCALARS else np.float32)
         shift = X[:: max(1, len(X) // 1000)].mean(axis=0, dtype=np.float64).astype(np.float32)
         scores, _ = engine.principal_scores(X, shift, dimensions=kept, seed=seed, threads=threads)
     return _widen(scores, dimensions, seed)
