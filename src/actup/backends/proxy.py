@@ -7,6 +7,8 @@ the wanted recall, the caller compares all pairs.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +41,29 @@ class _Plan:
     recall: float
     rows: np.ndarray
     radii: np.ndarray
+
+
+class _Sample:
+    """Some points and how far their k-th neighbour is: the measure of every plan."""
+
+    def __init__(self, space: DenseSpace | SparseSpace, k: int, seed: int):
+        count = min(_SAMPLED_ROWS, len(space))
+        chosen = np.random.default_rng(seed).choice(len(space), count, replace=False)
+        self.ids = np.sort(chosen).astype(np.int32)
+        self.rows = space.X[self.ids]
+        self.k = k
+        self._space = space
+        self.radii = space.nearest(self.rows, self.ids, None, k)[1][:, -1]
+
+    def shares(self, candidates: np.ndarray) -> np.ndarray:
+        """The share of each row's true neighbours among its candidates."""
+        distances = self._space.nearest(self.rows, self.ids, candidates, self.k)[1]
+        return np.mean(distances <= self.radii[:, None] * (1 + 1e-5), axis=1)
+
+    def certain(self, candidates: np.ndarray) -> float:
+        """The recall that is reached almost certainly: two standard errors below the mean."""
+        shares = self.shares(candidates)
+        return shares.mean() - 2 * shares.std() / np.sqrt(len(shares))
 
 
 class ProxySearch:
@@ -93,31 +118,28 @@ class ProxySearch:
         return self._plans[k, recall]
 
     def _calibrate(self, k: int, recall: float) -> _Plan | None:
-        """The first plan that almost certainly reaches the recall: few columns first, then few candidates."""
-        sample = np.random.default_rng(self._seed).choice(
-            len(self._space), min(_SAMPLED_ROWS, len(self._space)), replace=False
-        )
-        sample = np.sort(sample).astype(np.int32)
-        rows = self._space.X[sample]
-        radii = self._space.nearest(rows, sample, None, k)[1][:, -1]
+        """The first plan that almost certainly reaches the recall, of indexes with more and more columns."""
+        sample = _Sample(self._space, k, self._seed)
+        return next(filter(None, (self._effort(index, sample, recall) for index in self._widening())), None)
 
-        def certain(found: np.ndarray) -> tuple[float, float]:
-            distances = self._space.nearest(rows, sample, found, k)[1]
-            shares = np.mean(distances <= radii[:, None] * (1 + 1e-5), axis=1)
-            return shares.mean() - 2 * shares.std() / np.sqrt(len(shares)), shares.mean()
+    def _effort(self, index, sample: _Sample, recall: float) -> _Plan | None:
+        """As few candidates as do it if all clusters are probed, then as few clusters as do it with them."""
 
-        for index in self._widening():
-            found = self._candidates(index, rows, min(_MOST_CANDIDATES + 1, len(self._space)), index.clusters)
-            spare = recall + (1 - recall) / 3  # some of it is lost again to clusters that are not probed
-            enough = [c for c in _ladder(k, found.shape[1] - 1) if certain(found[:, : c + 1])[0] >= spare]
-            if not enough:
-                continue
-            for probes in _ladder(2, index.clusters):
-                some = self._candidates(index, rows, enough[0] + 1, probes)
-                reached, mean = certain(some)
-                if reached >= recall:
-                    return _Plan(index, probes, enough[0], mean, sample, radii)
-        return None
+        def probing(probes: int, count: int) -> np.ndarray:
+            return self._candidates(index, sample.rows, count + 1, probes)
+
+        most = min(_MOST_CANDIDATES, len(self._space) - 1)
+        spare = recall + (1 - recall) / 3  # some of it is lost again to clusters that are not probed
+        found = probing(index.clusters, most)
+        count = _first(_ladder(sample.k, most), lambda count: sample.certain(found[:, : count + 1]) >= spare)
+        if count is None:
+            return None
+        steps = _ladder(2, index.clusters)
+        probes = _first(steps, lambda probes: sample.certain(probing(probes, count)) >= recall)
+        if probes is None:
+            return None
+        mean = float(sample.shares(probing(probes, count)).mean())
+        return _Plan(index, probes, count, mean, sample.ids, sample.radii)
 
     def _widening(self):
         """Indexes of the neighbouring space with more and more of its columns."""
@@ -147,3 +169,9 @@ def _ladder(first: int, last: int) -> list[int]:
         steps.append(round(value))
         value *= 1.4142135
     return [*steps, last]
+
+
+def _first(steps: list[int], fulfils: Callable[[int], bool]) -> int | None:
+    """The first step that fulfils a condition, if all later ones do too; by bisection."""
+    at = bisect_left(steps, True, key=fulfils)
+    return steps[at] if at < len(steps) else None
