@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
+from scipy.special import gammaln, softmax
 
 from actup.backends import proxy
 from actup.comparison import COMPILED, PRESENCE
 from actup.neighbors import NeighborIndex, nearest_neighbors
 
 K = 12
-NOT_SPARSE = ("chebyshev", "mahalanobis", "haversine")
+NOT_SPARSE = ("chebyshev", "mahalanobis", "haversine", "softmax_hellinger")
 SPARSE = [name for name in COMPILED if name not in NOT_SPARSE]
 PARAMETERS = {"minkowski": {"p": 3.0}}
 # Metrics in which equal rows need not be nearest, or copies of a row change its distances.
@@ -51,6 +52,8 @@ def brute_force(metric, A, X, **parameters):
             return cdist(A, X, "cityblock")
         case "hellinger":
             return np.sqrt(np.maximum(brute_force("cosine", np.sqrt(A), np.sqrt(X)), 0))
+        case "softmax_hellinger":
+            return brute_force("hellinger", softmax(A, axis=1), softmax(X, axis=1))
         case "inner_product":
             return (X**2).sum(1).max() - A @ X.T
         case "haversine":
@@ -92,7 +95,7 @@ def points(metric, n=230, columns=37, seed=0):
 def assert_nearest(found, exact, metric):
     k = found.indices.shape[1]
     tolerance = {"rtol": 2e-5, "atol": 3e-6 if metric in ("correlation", "inner_product") else 2e-6}
-    if metric == "hellinger":
+    if "hellinger" in metric:
         tolerance["atol"] = 1e-3  # the root of what rounding leaves
     np.testing.assert_allclose(found.distances, np.take_along_axis(exact, found.indices, 1), **tolerance)
     np.testing.assert_allclose(found.distances, np.sort(exact, axis=1)[:, :k], **tolerance)
@@ -226,6 +229,35 @@ def test_short_arcs_keep_their_digits():
     found = nearest_neighbors(X, 3, metric="haversine")
     exact = others(brute_force("haversine", X, X))
     np.testing.assert_allclose(found.distances, np.take_along_axis(exact, found.indices, 1), rtol=1e-5)
+
+
+def test_metrics_of_distributions_counts_and_the_disk():
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(3, (60, 20)) + np.eye(60, 20)
+    p = (counts + 1e-11) / (counts + 1e-11).sum(1, keepdims=True)
+    exact = ((p[:, None] - p) * (np.log(p)[:, None] - np.log(p))).sum(2) / 2
+    assert_nearest(nearest_neighbors(counts, K, metric="symmetric_kl"), others(exact), "symmetric_kl")
+
+    disk = rng.uniform(-0.6, 0.6, (60, 2))
+    inside = 1 - (disk**2).sum(1)
+    exact = np.arccosh(1 + 2 * cdist(disk, disk, "sqeuclidean") / np.outer(inside, inside))
+    assert_nearest(nearest_neighbors(disk, K, metric="poincare"), others(exact), "poincare")
+    with pytest.raises(ValueError, match="'poincare' needs rows of length below 1"):
+        nearest_neighbors(disk + 1, K, metric="poincare")
+
+    def log_beta(a, b):
+        return gammaln(a) + gammaln(b) - gammaln(a + b)
+
+    def ll_dirichlet(x, y):
+        both, log_b = (x > 0) & (y > 0), 0.0
+        log_b = log_beta(x[both], y[both]).sum() - log_beta(x.sum(), y.sum())
+        own = [log_beta(z[z > 0], z[z > 0]).sum() - log_beta(z.sum(), z.sum()) for z in (x, y)]
+        return np.sqrt(max(0, (log_b - own[1]) / y.sum() + (log_b - own[0]) / x.sum()))
+
+    exact = np.array([[ll_dirichlet(x, y) for y in counts] for x in counts])
+    assert_nearest(nearest_neighbors(counts, K, metric="ll_dirichlet"), others(exact), "ll_dirichlet")
+    with pytest.raises(ValueError, match="'ll_dirichlet' needs rows of values of at least 0"):
+        nearest_neighbors(-counts, K, metric="ll_dirichlet")
 
 
 def test_a_callable_has_parameters():

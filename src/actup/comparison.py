@@ -15,6 +15,8 @@ from numbers import Real
 import numpy as np
 from scipy import sparse
 
+from actup.special_metrics import SPECIAL
+
 Rows = np.ndarray | sparse.csr_matrix | sparse.csr_array
 
 # Other names, as SciPy, scikit-learn, umap-learn and pynndescent know them.
@@ -35,7 +37,7 @@ _SYNONYMS = {
 
 # The parameters of the metrics that have some, besides those of a callable or of scikit-learn's metrics.
 _PARAMETERS = {"minkowski": {"p", "w"}, "seuclidean": {"V"}, "mahalanobis": {"V", "VI"}}
-_DISGUISED = ("seuclidean", "mahalanobis", "haversine")
+_DISGUISED = ("seuclidean", "mahalanobis", "haversine", "softmax_hellinger")
 PRESENCE = (
     "jaccard", "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener",
     "sokalsneath", "yule",
@@ -45,7 +47,7 @@ _COLUMNS = (
     "canberra", "hamming", "braycurtis",
 )  # fmt: skip
 COMPILED = (*_COLUMNS, *PRESENCE, *_DISGUISED)
-_NOT_SPARSE = ("chebyshev", "mahalanobis", "haversine")
+_NOT_SPARSE = ("chebyshev", "mahalanobis", "haversine", "softmax_hellinger")
 
 
 def canonical(metric: str | Callable) -> str | Callable:
@@ -60,10 +62,10 @@ def check_metric(metric: object) -> str | Callable:
     if not isinstance(metric, str):
         raise TypeError(f"metric={metric!r} must be a name or a function of two rows")
     name = canonical(metric)
-    if name in COMPILED or name == "precomputed" or name in _metrics_of_scikit_learn():
+    if name in COMPILED or name == "precomputed" or name in SPECIAL or name in _metrics_of_scikit_learn():
         return name
     raise ValueError(
-        f"metric={metric!r} is not one of {', '.join(map(repr, COMPILED))}, nor one of "
+        f"metric={metric!r} is not one of {', '.join(map(repr, (*COMPILED, *SPECIAL)))}, nor one of "
         "sklearn.metrics.pairwise_distances; a function of two rows is possible as well"
     )
 
@@ -120,6 +122,8 @@ def compare(metric: str, parameters: Mapping | None, X: Rows) -> Comparison:
             return Comparison("euclidean", move=partial(_scale, factors=_inverse_deviations(X, **parameters)))
         case "mahalanobis":
             return Comparison("euclidean", move=partial(_turn, root=_root_of_inverse(X, **parameters)))
+        case "softmax_hellinger":
+            return Comparison("hellinger", move=_softmax)
         case "haversine":
             if X.shape[1] != 2:
                 raise ValueError(
@@ -206,6 +210,12 @@ def _scale(X: Rows, factors: np.ndarray) -> Rows:
 
 def _turn(X: np.ndarray, root: np.ndarray) -> np.ndarray:
     return (X @ root).astype(np.float32)
+
+
+def _softmax(X: np.ndarray) -> np.ndarray:
+    from scipy.special import softmax
+
+    return softmax(X.astype(np.float64), axis=1).astype(np.float32)
 
 
 def _on_sphere(X: np.ndarray) -> np.ndarray:

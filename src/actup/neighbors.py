@@ -15,7 +15,7 @@ from actup.threads import count_threads
 
 _ALGORITHMS = ("auto", "exact", "approximate")
 # Rows that are moved before they are compared, in full precision.
-_MOVED = ("seuclidean", "mahalanobis", "haversine")
+_MOVED = ("seuclidean", "mahalanobis", "haversine", "softmax_hellinger")
 
 
 def nearest_neighbors(
@@ -43,9 +43,10 @@ def nearest_neighbors(
     metric : str or callable, default="euclidean"
         Compiled are "euclidean", "manhattan", "chebyshev", "minkowski", "seuclidean", "mahalanobis",
         "cosine", "correlation", "hellinger", "inner_product" ("dot"), "canberra", "braycurtis", "hamming",
-        "haversine"; and of which columns are not zero "jaccard", "dice", "matching", "kulsinski",
-        "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "yule". Any other metric of
-        ``sklearn.metrics.pairwise_distances``, or a function of two rows, gives exact results as well, more
+        "haversine", "softmax_hellinger"; and, of which columns are not zero, "jaccard", "dice", "matching",
+        "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "yule". umap-learn's
+        "poincare", "symmetric_kl" and "ll_dirichlet", any other metric of
+        ``sklearn.metrics.pairwise_distances``, or a function of two rows give exact results as well, more
         slowly. "precomputed": ``X`` holds the distances from row to column.
     metric_kwds : dict, default=None
         The parameters: ``p`` and weights ``w`` of "minkowski", ``V`` of "seuclidean", ``V`` or ``VI``

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from actup.graph import Neighbors
+from actup.special_metrics import SPECIAL, blocks
 
 
 def check_count(n_neighbors, n_samples: int) -> int:
@@ -45,12 +46,16 @@ def neighbors_by_metric(
             f"metric={metric!r} has no form for sparse X: use X.toarray(), or metric='euclidean', 'cosine', "
             "'manhattan' or another one"
         )
+    if metric in SPECIAL:
+        if parameters:
+            raise ValueError(f"metric_kwds={dict(parameters)!r}: metric={metric!r} has no parameters")
+        return refuse_overflow(_collect(blocks(X, metric), X.shape[0], k))
     if metric in PAIRWISE_BOOLEAN_FUNCTIONS:
         X = X.astype(bool)
-    blocks = pairwise_distances_chunked(
+    parts = pairwise_distances_chunked(
         X, metric=metric, n_jobs=threads, working_memory=128, **(parameters or {})
     )  # MiB
-    return refuse_overflow(_collect(blocks, X.shape[0], k))
+    return refuse_overflow(_collect(parts, X.shape[0], k))
 
 
 def neighbors_from_distances(X, n_neighbors: int) -> Neighbors:
@@ -65,8 +70,8 @@ def neighbors_from_distances(X, n_neighbors: int) -> Neighbors:
     if sparse.issparse(X):
         return refuse_overflow(_from_entries(X, k))
     rows = max(1, 2**24 // len(X))
-    blocks = (X[begin : begin + rows].astype(np.float64) for begin in range(0, len(X), rows))
-    return refuse_overflow(_collect(blocks, len(X), k))
+    parts = (X[begin : begin + rows].astype(np.float64) for begin in range(0, len(X), rows))
+    return refuse_overflow(_collect(parts, len(X), k))
 
 
 def _from_entries(X, k: int) -> Neighbors:
