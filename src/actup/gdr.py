@@ -242,7 +242,6 @@ _OF_SAMPLING = {
     "sampling",
     "update",
     "optimizer",
-    "loss",
     "momentum",
     "decay_start",
     "decay_power",
