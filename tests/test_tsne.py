@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -61,7 +60,9 @@ def test_mesh_is_close_on_a_converged_map_of_mnist():
 # --- the loss ---
 
 
-@pytest.mark.parametrize("perplexity", [5, 30, 100])
+@pytest.mark.parametrize(
+    "perplexity", [pytest.param(5, marks=pytest.mark.slow), 30, pytest.param(100, marks=pytest.mark.slow)]
+)
 def test_loss_is_no_higher_than_that_of_scikit_learn(digits, perplexity):
     from sklearn.manifold import TSNE as Peer
     from threadpoolctl import threadpool_limits
@@ -198,8 +199,8 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 """
 
 
-@pytest.mark.skipif(not hasattr(resource, "RUSAGE_SELF"), reason="no resource usage here")
 def test_memory_is_bounded_beside_an_outlier():
+    pytest.importorskip("resource")
     done = subprocess.run([sys.executable, "-c", _FAR], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 200  # megabytes: the largest grid has about 150
 
