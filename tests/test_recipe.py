@@ -23,6 +23,7 @@ COMPANIONS = {
     "b": {"a": 1.0},
     "dof": {"normalized": True},
     "partition": {"normalized": True},
+    "horizon": {"update": "in_place", "momentum": 0},
 }
 
 

@@ -94,6 +94,9 @@ class GDR(Embedder):
         Distance of the grid's lines; repulsion "mesh" only.
     theta : float, default=None
         How wide a group of points may be, relative to its distance; repulsion "barnes_hut".
+    horizon : float, default=None
+        Beyond this many root-mean-square radii of the map, repulsion pushes no point farther out; update
+        "in_place" only.
     update : {"batch", "in_place"}, default=None
         Whether all points move at once or edge by edge.
     optimizer : {"step", "gains", "stiffness"}, default=None
@@ -194,6 +197,7 @@ class GDR(Embedder):
     repulsion_epsilon: float | None = None
     mesh_spacing: float | None = None
     theta: float | None = None
+    horizon: float | None = None
     update: str | None = None
     optimizer: str | None = None
     epochs: int | None = None

@@ -168,6 +168,7 @@ class Recipe:
     repulsion_epsilon: float = 0.01
     mesh_spacing: float | None = None  # repulsion "mesh": distance of the grid's lines; None: see spacing()
     theta: float = 0.5  # repulsion "barnes_hut": how wide a group may be, relative to its distance
+    horizon: float | None = None  # update "in_place": how many RMS radii repulsion may push a point out
     # the descent
     update: Update = Update.BATCH
     optimizer: Optimizer = Optimizer.STEP
@@ -340,6 +341,7 @@ _RANGES = {
     "late_exaggeration": (float, 0, math.inf, False),
     "mesh_spacing": (float, 0, math.inf, False),
     "theta": (float, 0, math.inf, True),
+    "horizon": (float, 0, math.inf, False),
     "step_cap": (float, 0, math.inf, False),
     "force_scale": (float, 0, math.inf, False),
     "gradient_clip": (float, 0, math.inf, False),
@@ -426,6 +428,10 @@ def _refuse_contradictions(recipe: Recipe) -> None:
         (
             in_place and recipe.repulsion not in (Repulsion.SAMPLED, Repulsion.EXACT),
             f"update='in_place' cannot run with repulsion='{recipe.repulsion}': set repulsion='sampled'",
+        ),
+        (
+            recipe.horizon is not None and not in_place,
+            f"horizon={recipe.horizon} belongs to update='in_place': leave it out",
         ),
         (
             recipe.optimizer is Optimizer.STIFFNESS and not recipe.phases,

@@ -121,4 +121,6 @@ def _grown(phase: Phase, recipe: Recipe, n_samples: int) -> int:
         return min(4 * phase.epochs, round(phase.epochs * (n_samples / _MANY) ** 0.5))
     if phase.role is Role.SETTLE and recipe.normalized and n_samples <= _SMALL:
         return max(200, phase.epochs)
+    if phase.role is Role.SETTLE and recipe.normalized and recipe.starts_anywhere:
+        return 4 * phase.epochs  # at high momentum, points that came from afar are still on their way
     return phase.epochs

@@ -56,6 +56,7 @@ void bind_layout(nb::module_& module) {
       .def_rw("repulsion_epsilon", &Settings::repulsion_epsilon)
       .def_rw("mesh_spacing", &Settings::mesh_spacing)
       .def_rw("theta", &Settings::theta)
+      .def_rw("horizon", &Settings::horizon)
       .def_rw("in_place", &Settings::in_place)
       .def_rw("optimizer", &Settings::optimizer)
       .def_rw("prune", &Settings::prune)

@@ -6,6 +6,7 @@
 #include "attraction.hpp"
 #include "balance.hpp"
 #include "field.hpp"
+#include "horizon.hpp"
 #include "parallel.hpp"
 #include "relabelled_graph.hpp"
 #include "repulsion_sampled.hpp"
@@ -53,6 +54,8 @@ class Layout {
     points_.copy_rows_to_planes(0, n);
 
     if (!s_.in_place) allocate_batch_state();
+    if (s_.in_place && s_.horizon > 0)
+      horizon_ = Horizon(s_.horizon, (n + kPointsPerChunk - 1) / kPointsPerChunk, dimensions);
     choose_kernels();
   }
 
@@ -78,6 +81,7 @@ class Layout {
 
  private:
   static constexpr int64_t kBlocksPerChunk = 16;
+  static constexpr int64_t kPointsPerChunk = kBlocksPerChunk * kBlock;
   static constexpr int64_t kEdgesPerChunk = 2048;
   static constexpr double kFrobeniusShare = 0.1;  // of Z, in the unit of points
 
@@ -363,8 +367,11 @@ class Layout {
         const int64_t overflow = matchings_.offsets[matchings_.colours()];
         (this->*pull_)(overflow, matchings_.offsets.back(), 1);
       }
-      parallel_ranges(points_.n, kBlocksPerChunk * kBlock, threads_,
-                      [&](int64_t begin, int64_t end) { points_.copy_rows_to_planes(begin, end); });
+      parallel_ranges(points_.n, kPointsPerChunk, threads_, [&](int64_t begin, int64_t end) {
+        points_.copy_rows_to_planes(begin, end);
+        if (horizon_.active()) horizon_.measure(begin / kPointsPerChunk, points_, begin, end);
+      });
+      if (horizon_.active()) horizon_.settle(points_);
       parallel_ranges(blocks(), kBlocksPerChunk, threads_,
                       [&](int64_t begin, int64_t end) { (this->*push_)(begin, end, half); });
     }
@@ -417,6 +424,7 @@ class Layout {
       const float16 share = rate * load<float16>(&mass_[block * kBlock]);
       for (int c = 0; c < dimensions; ++c) force[c] *= share;
       cap_length(force, dimensions, scheduled(s_.schedule.step_cap));
+      if (horizon_.active()) horizon_.hold(points_, block, force);
       const int64_t row = block * kBlock;
       const int valid = static_cast<int>(std::min<int64_t>(kBlock, points_.n - row));
       for (int lane = 0; lane < valid; ++lane)
@@ -484,6 +492,7 @@ class Layout {
   std::vector<Totals> totals_;
 
   Matchings matchings_;  // in place
+  Horizon horizon_;
 
   void (Layout::*forces_)(int64_t) = nullptr;
   void (Layout::*pull_)(int64_t, int64_t, int) = nullptr;

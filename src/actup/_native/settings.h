@@ -48,6 +48,7 @@ struct Settings {
   float repulsion_epsilon = 0.001f;
   float mesh_spacing = 0.5f;
   float theta = 0.5f;
+  float horizon = 0;  // in place: root-mean-square radii of the map; 0: none
   bool in_place = false;
   Optimizer optimizer = Optimizer::step;
   bool prune = true;

@@ -136,6 +136,7 @@ def layout_settings(recipe: Recipe, n_samples: int, seed: int):
     settings.n_epochs = recipe.n_epochs(n_samples)
     settings.curve = engine.Curve(*recipe.kernel(), recipe.dof)
     settings.partition = recipe.partition or 0.0
+    settings.horizon = recipe.horizon or 0.0
     settings.loss = engine.Loss[recipe.loss.value]
     settings.sampling = engine.Sampling[recipe.sampling.value]
     settings.repulsion = engine.Repulsion[recipe.repulsion_for(n_samples).value]

@@ -289,7 +289,17 @@ class Layout:
             repels, length = self._runs(half, v)
             R = _sum(repels * self._unnormalized_repulsion(d2, q, s), difference)
             g = self._repulsion_factors(length)[:, None]
-            self._y = self._y + self._cap(self._learning_rate() * g / 2 * R)
+            self._y = self._y + self._hold(self._cap(self._learning_rate() * g / 2 * R))
+
+    def _hold(self, moves: np.ndarray) -> np.ndarray:
+        """The moves without what leads points beyond the horizon still farther out."""
+        if self._recipe.horizon is None:
+            return moves
+        offset = self._y - self._y.mean(axis=0)
+        squared = (offset**2).sum(axis=1)
+        outward = (offset * moves).sum(axis=1)
+        beyond = (squared > self._recipe.horizon**2 * squared.mean()) & (outward > 0)
+        return moves - np.where(beyond, outward / np.maximum(squared, _TINY), 0)[:, None] * offset
 
     def _pull_together(self, edges: list[tuple[int, int]], v: np.ndarray) -> None:
         """Moves both ends of edges that share no point."""
