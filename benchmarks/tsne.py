@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -27,8 +27,10 @@ from actup.backends import load_backend
 from actup.cookbook import preset
 from actup.initialization import make_start
 from actup.neighbors import nearest_neighbors
+from actup.recipe import Recipe
 
 THREADS = 2
+TSNE = preset("tsne")
 PACKAGES = ["actup", "openTSNE", "scikit-learn", "numpy", "scipy"]
 DATA = {  # name: metric
     "mnist": "euclidean",
@@ -49,10 +51,10 @@ class Problem:
     y: np.ndarray | None
     metric: str
     dimensions: int = 2
-    recipe: object = field(init=False)
+    recipe: Recipe = TSNE
 
     def __post_init__(self):
-        self.recipe = preset("tsne").but(metric=self.metric, n_components=self.dimensions)
+        self.recipe = self.recipe.but(metric=self.metric, n_components=self.dimensions)
 
     @cached_property
     def graph(self):
@@ -83,14 +85,19 @@ class Problem:
 # --- the methods ---
 
 
+def descend(problem: Problem, recipe: Recipe, start: np.ndarray) -> np.ndarray:
+    """The map that a recipe's descent makes of the problem's similarities."""
+    layout = load_backend("cpu").make_layout(problem.graph, start, recipe, 0, THREADS)
+    layout.run(layout.n_epochs)
+    return layout.embedding()
+
+
 def descent(name: str, **changes):
-    """A descent of a preset on the problem's similarities."""
+    """A method: the descent of a preset."""
 
     def run(problem: Problem) -> np.ndarray:
         recipe = preset(name).but(n_components=problem.dimensions, **changes)
-        layout = load_backend("cpu").make_layout(problem.graph, problem.start, recipe, 0, THREADS)
-        layout.run(layout.n_epochs)
-        return layout.embedding()
+        return descend(problem, recipe, problem.start)
 
     return run
 

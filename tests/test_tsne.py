@@ -180,29 +180,34 @@ def test_an_outlier_leaves_the_others_alone(digits, repulsion):
 
 
 _FAR = """
-import resource
+from pathlib import Path
 import numpy as np
 from actup.backends import load_backend
 from actup.cookbook import preset
 from actup.graph import Graph
+
+def peak():
+    status = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
+
 n = 30_000
 ids = np.arange(n)
 ring = np.sort(np.c_[ids - 1, ids + 1] % n, axis=1)
 graph = Graph(np.arange(0, 2 * n + 1, 2), ring.ravel(), np.ones(2 * n))
 start = np.random.default_rng(0).normal(size=(n, 2)).astype(np.float32)
 start[0] = 1e4 * start.std()
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
 layout = load_backend("cpu").make_layout(graph, start, preset("tsne").but(repulsion="mesh"), 0, 2)
 layout.run(5)
 assert np.isfinite(layout.embedding()).all()
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+print(peak() - before)
 """
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system tells no peak memory")
 def test_memory_is_bounded_beside_an_outlier():
-    pytest.importorskip("resource")
     done = subprocess.run([sys.executable, "-c", _FAR], capture_output=True, text=True, check=True)
-    assert float(done.stdout) < 200  # megabytes: the largest grid has about 150
+    assert 1 < float(done.stdout) < 200  # megabytes: the largest grid has about 150
 
 
 # --- bits ---
