@@ -26,6 +26,12 @@ def summary(seconds: list[float]) -> dict[str, float]:
     return {"min": min(seconds), "median": statistics.median(seconds)}
 
 
+def saved(name: str) -> dict:
+    """The results that were saved under this name; none: empty."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text())["results"] if path.exists() else {}
+
+
 def save(name: str, results: dict, packages: list[str]) -> Path:
     """Write the results beside the versions they were measured with."""
     versions = {"python": platform.python_version()}

@@ -256,7 +256,6 @@ _OF_SAMPLING = {
     "sampling",
     "update",
     "optimizer",
-    "loss",
     "momentum",
     "decay_start",
     "decay_power",

@@ -119,7 +119,7 @@ class LearningRateUnit(StrEnum):
     """What ``learning_rate`` is multiplied by."""
 
     ONE = "one"
-    POINTS = "points"  # the number of points: normalised forces are of order 1/n
+    POINTS = "points"  # n, as normalised forces are of order 1/n; loss "frobenius": n Z/10
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class Recipe:
         """The repulsion that "auto" stands for: all pairs while they are few, then the fastest fit one."""
         if self.repulsion is not Repulsion.AUTO:
             return self.repulsion
-        if n_samples <= _FEW or (self.normalized and self.loss is Loss.FROBENIUS):
+        if n_samples <= _FEW:
             return Repulsion.EXACT
         if self.n_components <= 2:
             return Repulsion.MESH
@@ -236,6 +236,8 @@ class Recipe:
             return self.mesh_spacing
         if not self.normalized and self.loss is Loss.KL:
             return 0.15  # UMAP's repulsion is nearly singular
+        if self.loss is Loss.FROBENIUS:
+            return 0.35  # the square of the kernel is narrower
         return 0.7 if n_samples >= 60_000 else 0.5  # errors of many points cancel
 
     def kernel(self) -> tuple[float, float]:
@@ -450,13 +452,6 @@ def _refuse_contradictions(recipe: Recipe) -> None:
             recipe.repulsion is Repulsion.BARNES_HUT and recipe.n_components > 3,
             f"repulsion='barnes_hut' needs n_components of 1 to 3, not {recipe.n_components}: "
             "set repulsion='auto'",
-        ),
-        (
-            recipe.repulsion in (Repulsion.MESH, Repulsion.BARNES_HUT)
-            and recipe.normalized
-            and recipe.loss is Loss.FROBENIUS,
-            f"repulsion='{recipe.repulsion}' has no potential for the normalised loss='frobenius': "
-            "set repulsion='exact' or 'sampled'",
         ),
         (
             in_place and recipe.momentum > 0,

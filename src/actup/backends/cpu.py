@@ -9,7 +9,7 @@ import numpy as np
 from actup.backends import join
 from actup.graph import Graph, Neighbors
 from actup.native import engine
-from actup.recipe import Affinity, Loss, NonEdgeWeight, Recipe, Update
+from actup.recipe import Affinity, LearningRateUnit, Loss, NonEdgeWeight, Recipe, Update
 from actup.schedule import Schedule
 
 # The metrics that ``nearest_neighbors`` and ``neighbors_query`` know; actup.neighbors knows more.
@@ -145,6 +145,7 @@ def layout_settings(recipe: Recipe, n_samples: int, seed: int):
     settings.mesh_spacing = recipe.spacing(n_samples)
     settings.mean_non_edge_weight = recipe.non_edge_weight is NonEdgeWeight.MEAN
     settings.in_place = recipe.update is Update.IN_PLACE
+    settings.rate_in_points = recipe.learning_rate_unit is LearningRateUnit.POINTS
     settings.optimizer = engine.Optimizer[recipe.optimizer.value]
     settings.schedule = _engine_schedule(recipe.schedule(n_samples))
     settings.gradient_clip = math.inf if recipe.gradient_clip is None else recipe.gradient_clip
