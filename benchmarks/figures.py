@@ -11,15 +11,25 @@ from report import load
 
 DOCS = Path(__file__).parents[1] / "docs"
 
-# Benchmarks in the order of the page, each with results of its own name, and their headings. A benchmark has
-# ``markdown(results) -> str`` and may have ``pictures(results, folder) -> names of files``.
+# Benchmarks in the order of the page, each with results of its own name: heading and, where the benchmark's
+# own text has none, an introduction. A benchmark has ``markdown(results) -> str`` and may have
+# ``pictures(results, folder) -> names of files``.
 SECTIONS = {
-    "race": "The race",
-    "layout": "Layouts",
-    "tsne": "t-SNE",
-    "neighbors": "Nearest neighbours",
-    "gpu_layout": "Layouts on the GPU",
-    "busy": "Beside a busy process",
+    "race": ("The race", ""),
+    "layout": ("Layouts", ""),
+    "tsne": (
+        "t-SNE",
+        "`python benchmarks/tsne.py`: a *descent* starts from the same similarities (perplexity 30) and "
+        "the same PCA start for all, a *whole run* from the data. Times are the least and the median of "
+        "five runs (openTSNE and scikit-learn: one). openTSNE descends as it does by default, 750 "
+        "iterations, through its FFT from 10,000 points on. `tsne` uses the mesh in two dimensions, all "
+        "pairs up to 4,000 points, and Barnes-Hut in three. The KL divergence is exact.",
+    ),
+    "tsne_growth": ("t-SNE: growth with the number of points", "`python benchmarks/tsne_growth.py`"),
+    "presets": ("Presets", "`python benchmarks/presets.py`"),
+    "neighbors": ("Nearest neighbours", ""),
+    "gpu_layout": ("Layouts on the GPU", "`python benchmarks/gpu_layout.py`"),
+    "busy": ("Beside a busy process", ""),
 }
 
 HEAD = """# Figures
@@ -37,15 +47,16 @@ def main() -> None:
 def write_page(docs: Path) -> Path:
     """The page, of all benchmarks that have results."""
     parts = [HEAD]
-    for name, heading in SECTIONS.items():
+    for name, (heading, introduction) in SECTIONS.items():
         record = load(name)
         benchmark = None if record is None else import_module(name)
         if not hasattr(benchmark, "markdown"):
             print(f"left out {name}: there are no results, run python benchmarks/{name}.py")
             continue
-        parts += [f"## {heading}", section(benchmark, record["results"], docs), measured_with(record)]
+        parts += [f"## {heading}", introduction, section(benchmark, record["results"], docs)]
+        parts.append(measured_with(record))
     page = docs / "benchmarks.md"
-    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    page.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
     return page
 
 

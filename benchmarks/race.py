@@ -20,10 +20,10 @@ from pathlib import Path
 
 import numpy as np
 from contestants import CONTESTANTS
-from report import load, save
+from report import save, saved
 
 from actup import metrics
-from actup.datasets import load as load_data
+from actup.datasets import load
 from actup.experiments.tables import number, table
 
 RUNS = 3  # one cold, two warm
@@ -44,7 +44,7 @@ def main() -> None:
     arguments.add_argument("--again", action="store_true", help="run rows that are there already")
     options = arguments.parse_args()
     name = "race_quick" if options.quick else "race"
-    rows = {key(row): row for row in saved_rows(name)}
+    rows = {key(row): row for row in saved(name).get("rows", [])}
     chosen = options.only or (QUICK if options.quick else CONTESTANTS)
     for data, points in sizes(options):
         for contestant in chosen:
@@ -71,15 +71,10 @@ def sizes(options: argparse.Namespace):
 
 def missing(name: str) -> bool:
     try:
-        load_data(name)
+        load(name)
     except FileNotFoundError:
         return True
     return False
-
-
-def saved_rows(name: str) -> list[dict]:
-    record = load(name)
-    return [] if record is None else record["results"]["rows"]
 
 
 def key(row: dict) -> tuple:
@@ -88,7 +83,7 @@ def key(row: dict) -> tuple:
 
 def run(contestant: str, data: str, points: int, python: str, runs: int) -> dict:
     """One contestant in a fresh process; what it did, and how good its map is."""
-    dataset = load_data(data, n_samples=points)
+    dataset = load(data, n_samples=points)
     X = np.ascontiguousarray(dataset.X, np.float32)
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "X.npy", Path(folder) / "Y.npy"

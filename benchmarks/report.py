@@ -26,6 +26,12 @@ def summary(seconds: list[float]) -> dict[str, float]:
     return {"min": min(seconds), "median": statistics.median(seconds)}
 
 
+def saved(name: str) -> dict:
+    """The results that were saved under this name; none: empty."""
+    record = load(name)
+    return {} if record is None else record["results"]
+
+
 def save(name: str, results: dict, packages: list[str]) -> Path:
     """Write the results beside the versions they were measured with."""
     versions = {"python": platform.python_version()}

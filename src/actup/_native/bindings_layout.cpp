@@ -43,6 +43,7 @@ void bind_layout(nb::module_& module) {
       .def_rw("n_epochs", &Settings::n_epochs)
       .def_rw("curve", &Settings::curve)
       .def_rw("normalized", &Settings::normalized)
+      .def_rw("rate_in_points", &Settings::rate_in_points)
       .def_rw("partition", &Settings::partition)
       .def_rw("loss", &Settings::loss)
       .def_rw("symmetric_attraction", &Settings::symmetric_attraction)

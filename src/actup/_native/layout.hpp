@@ -83,6 +83,7 @@ class Layout {
   static constexpr int64_t kBlocksPerChunk = 16;
   static constexpr int64_t kPointsPerChunk = kBlocksPerChunk * kBlock;
   static constexpr int64_t kEdgesPerChunk = 2048;
+  static constexpr double kFrobeniusShare = 0.1;  // of Z, in the unit of points
 
   struct Totals {  // of one chunk, then of all
     double q = 0, q_squared = 0, attraction = 0;
@@ -113,7 +114,10 @@ class Layout {
     if (second_force()) second_.assign(size, 0.0f);
     if (per_edge()) counts_.assign(padded(points_.n), 0);
     if (s_.optimizer == Optimizer::stiffness) stiffness_.assign(padded(points_.n), 0.0f);
-    if (s_.repulsion == Repulsion::mesh || s_.repulsion == Repulsion::barnes_hut) field_ = Field(s_, points_);
+    if (s_.repulsion == Repulsion::mesh || s_.repulsion == Repulsion::barnes_hut) {
+      field_ = Field(s_, points_, Field::main_kind(s_));
+      if (second_force()) second_field_ = Field(s_, points_, PotentialKind::kernel);
+    }
     steps_ = StepState(size, s_.optimizer == Optimizer::gains);
   }
 
@@ -124,15 +128,30 @@ class Layout {
   void batch_epoch() {
     const int64_t chunks = (blocks() + kBlocksPerChunk - 1) / kBlocksPerChunk;
     totals_.assign(chunks, {});
-    const double field_q = field_.active() ? field_.repel(points_, threads_, repulsion_.data()) : 0;
+    const Totals of_fields = repel_by_fields();
     parallel_chunks(chunks, threads_, [&](int64_t chunk) { (this->*forces_)(chunk); });
     Totals all = sum_totals();
-    if (field_.active()) all.q = field_q;
+    if (field_.active()) {
+      all.q = of_fields.q;
+      all.q_squared = of_fields.q_squared;
+      all.samples = of_fields.samples;
+    }
     const Mixture mixture = mix_forces(all);
     const StepRule rule = step_rule(all, mixture);
     parallel_ranges(blocks(), kBlocksPerChunk, threads_, [&](int64_t begin, int64_t end) {
       for (int64_t block = begin; block < end; ++block) step_block(block, mixture, rule, all);
     });
+  }
+
+  // Fills the repulsion, and the second one if there is one, from mesh or tree; their sums over all pairs.
+  Totals repel_by_fields() {
+    Totals totals;
+    if (!field_.active() || points_.n < 2) return totals;
+    const double sum = field_.repel(points_, threads_, repulsion_.data());
+    totals.q = second_force() ? second_field_.repel(points_, threads_, second_.data()) : sum;
+    totals.q_squared = sum;
+    totals.samples = points_.n * (points_.n - 1);
+    return totals;
   }
 
   Totals sum_totals() const {
@@ -274,9 +293,10 @@ class Layout {
     const double pairs_per_sample = n * (n - 1) / static_cast<double>(all.samples);
     const double Z = all.q * pairs_per_sample, Q = all.q_squared * pairs_per_sample;
     const double s = all.attraction * naive_or_p / Z - Q / (Z * Z);
-    m.attraction = static_cast<float>(m.attraction / Z);
-    m.repulsion = static_cast<float>(lead.repulsion / (Z * Z) * n);
-    m.second = static_cast<float>(lead.repulsion / Z * s * n);
+    const double scale = s_.rate_in_points ? kFrobeniusShare : 1 / Z;
+    m.attraction = static_cast<float>(m.attraction * scale);
+    m.repulsion = static_cast<float>(lead.repulsion / Z * n * scale);
+    m.second = static_cast<float>(lead.repulsion * s * n * scale);
     return m;
   }
 
@@ -464,7 +484,7 @@ class Layout {
   std::vector<float> weights_;
   std::vector<float> attraction_, repulsion_, second_;  // blocks x dimensions x 16
   std::vector<int32_t> counts_;                         // negatives of each point this epoch, if per edge
-  Field field_;                                         // mesh or tree, if the repulsion is one
+  Field field_, second_field_;                          // mesh or tree, if the repulsion is one
   std::vector<float> stiffness_;                        // sums of the coefficients of attraction
   std::vector<float> full_stiffness_;                   // what they would be if all neighbours were close
   bool rested_ = false;                                 // the expansion has come to its end

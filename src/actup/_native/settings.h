@@ -35,7 +35,8 @@ struct Settings {
   int n_epochs = 0;
   Curve curve;
   bool normalized = false;
-  double partition = 0;  // normalised KL: Z is this times n^2; 0: the sum over the repelling pairs
+  bool rate_in_points = false;  // normalised Frobenius: its force is taken times Z/10
+  double partition = 0;         // normalised KL: Z is this times n^2; 0: the sum over the repelling pairs
   Loss loss = Loss::kl;
   bool symmetric_attraction = false;
   Sampling sampling = Sampling::exhaustive;
