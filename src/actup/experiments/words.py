@@ -10,14 +10,14 @@ from actup.experiments.notes import note
 from actup.experiments.pictures import Panel, draw_maps
 from actup.experiments.results import Found
 from actup.experiments.tables import number, table
-from actup.recipe import Initialization, Metric
+from actup.recipe import Initialization
 
 _METHODS = ("UMAP", "GDR_umap", "GDR_tsne")
 _SETTINGS = {"paper, random start": PAPER, "ActUp's defaults": OWN}
 
 
 def _run(scale: Scale, setting: str, method: str) -> Run:
-    recipe = _SETTINGS[setting][method].but(metric=Metric.COSINE)
+    recipe = _SETTINGS[setting][method].but(metric="cosine")
     if setting.startswith("paper"):
         recipe = recipe.but(initialization=Initialization.RANDOM)
     return Run("word_vectors", recipe, points=scale.of(), label=f"{method}, cosine, {setting}")
