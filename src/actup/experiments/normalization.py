@@ -24,14 +24,15 @@ _UNNORMALIZED_TSNE = PAPER["GDR_umap"].but(
     repulsion_rate=1 / 130,
     repulsion_epsilon=0.01,
 )
-# UMAP's own switches, with the sampling of attractions given up: every edge acts, times its weight. Not with
-# its symmetric attraction, which is a factor 2 in a batch and would exaggerate.
+# UMAP's own switches, with the sampling of attractions given up: every edge acts, times its weight. UMAP's
+# symmetric attraction is a factor 2 in a batch, so it is shown both without and with it.
 _NORMALIZED_UMAP = PAPER["GDR_tsne"].but(a=None, b=None)
 
 VARIANTS = {
     "tSNE, normalised": PAPER["tSNE"].but(initialization=Initialization.SPECTRAL),
     "tSNE, not normalised": _UNNORMALIZED_TSNE,
     "UMAP, normalised": _NORMALIZED_UMAP,
+    "UMAP, normalised, symmetric attraction": _NORMALIZED_UMAP.but(symmetric_attraction=True),
     "UMAP, not normalised": PAPER["UMAP"],
 }
 
