@@ -1,5 +1,6 @@
 """Tests of the approximate search: recall against brute force, determinism, odd data, the index, errors."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -182,6 +183,8 @@ def test_every_processor_level_reaches_the_recall(level, tmp_path):
 
     if native._processor.level() < level or native._processor.level() == "generic":
         pytest.skip(f"this processor has no level {level}")
+    if importlib.util.find_spec(f"actup._engine_{level}") is None:
+        pytest.skip(f"level {level} was not built")
     X = clustered(12_000, 150)
     np.save(tmp_path / "X.npy", X)
     subprocess.run(
@@ -265,9 +268,8 @@ def test_auto_is_exact_where_that_is_cheap():
         ({"recall": 1.5}, "recall=1.5"),
         ({"random_state": -1}, "random_state=-1"),
         ({"random_state": 1.5}, "random_state=1.5"),
-        ({"algorithm": "approximate", "metric": "manhattan"}, "metric='manhattan'"),
         ({"algorithm": "approximate", "metric": "precomputed"}, "metric='precomputed'"),
-        ({"algorithm": "approximate", "metric": "canberra"}, "metric='canberra'"),
+        ({"algorithm": "approximate", "metric": "sqeuclidean"}, "metric='sqeuclidean'"),
         ({"algorithm": "approximate", "n_neighbors": 50}, "n_neighbors=50 needs at least 51 samples"),
     ],
 )
@@ -339,5 +341,5 @@ def test_index_errors(algorithm):
     with pytest.raises(ValueError, match="n_neighbors=41"):
         index.query(uniform(5, 3), 41)
     assert index.query(uniform(5, 3), 40).indices.shape == (5, 40)
-    with pytest.raises(ValueError, match="metric='canberra'"):
-        NeighborIndex(uniform(40, 3), metric="canberra")
+    with pytest.raises(ValueError, match="metric='sqeuclidean'"):
+        NeighborIndex(uniform(40, 3), metric="sqeuclidean")

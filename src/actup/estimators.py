@@ -6,7 +6,7 @@ explicit signature that scikit-learn reads, and does nothing but store.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from actup.cookbook import preset as named_recipe
 from actup.cookbook import preset_for
-from actup.embedder import Embedder, RandomState, Start, change, start_name
+from actup.embedder import Embedder, Lists, RandomState, Start, change, start_name
 from actup.graph import Graph
 from actup.pipeline import Embedding
 from actup.progress import Callback
@@ -37,8 +37,14 @@ class UMAP(Embedder):
         Size of the neighbourhood, the point itself included; cut to the number of samples with a warning.
     n_components : int, default=2
         Dimensions of the map.
-    metric : str, default="euclidean"
-        Distance between samples.
+    metric : str or callable, default="euclidean"
+        Distance between samples: all that ``actup.nearest_neighbors`` knows. "precomputed": X holds the
+        distances, dense or sparse.
+    metric_kwds : dict, default=None
+        The metric's parameters.
+    precomputed_knn : tuple of (indices, distances[, index]), default=None
+        Each sample's nearest neighbours, two arrays of one shape, if they are known; they may name the sample
+        itself, as umap-learn's do, or not. X then only decides the start.
     n_epochs : int, default=None
         Rounds of the layout; None: 500 up to 10,000 samples, 200 beyond.
     learning_rate : float, default=1.0
@@ -74,6 +80,8 @@ class UMAP(Embedder):
         The map.
     graph_ : scipy CSR matrix of shape (n_samples, n_samples)
         The similarities.
+    recall_ : float
+        Share of true neighbours found, measured on a sample; NaN if they were given.
     init_used_ : str
         Where the points started.
     n_epochs_ : int
@@ -93,7 +101,9 @@ class UMAP(Embedder):
     n_neighbors: int = 15
     n_components: int = 2
     _: KW_ONLY
-    metric: str = "euclidean"
+    metric: str | Callable = "euclidean"
+    metric_kwds: dict | None = None
+    precomputed_knn: Lists = None
     n_epochs: int | None = None
     learning_rate: float = 1.0
     init: Start = "spectral"
@@ -119,6 +129,7 @@ class UMAP(Embedder):
             n_neighbors=self.n_neighbors,
             n_components=self.n_components,
             metric=self.metric,
+            metric_kwds=self.metric_kwds or {},
             epochs=self.n_epochs,
             learning_rate=self.learning_rate,
             initialization=start_name(self.init, base.initialization),
@@ -152,8 +163,14 @@ class TSNE(Embedder):
     max_iter : int, default=None
         Iterations, the exaggerated ones included; None: about 160, more for many points; 1000 if
         ``learning_rate`` is a number.
-    metric : str, default="euclidean"
-        Distance between samples.
+    metric : str or callable, default="euclidean"
+        Distance between samples: all that ``actup.nearest_neighbors`` knows. "precomputed": X holds the
+        distances, dense or sparse.
+    metric_kwds : dict, default=None
+        The metric's parameters.
+    precomputed_knn : tuple of (indices, distances[, index]), default=None
+        Each sample's nearest neighbours, two arrays of one shape, if they are known; they may name the sample
+        itself, as umap-learn's do, or not. X then only decides the start.
     init : {"pca", "spectral", "random"} or array of shape (n_samples, n_components), default="pca"
         Where the points start.
     exaggeration : float, default=1.0
@@ -186,6 +203,8 @@ class TSNE(Embedder):
         Iterations run; ``n_epochs_`` is the same number.
     graph_ : scipy CSR matrix of shape (n_samples, n_samples)
         The similarities.
+    recall_ : float
+        Share of true neighbours found, measured on a sample; NaN if they were given.
     init_used_ : str
         Where the points started.
     recipe_ : Recipe
@@ -206,7 +225,9 @@ class TSNE(Embedder):
     early_exaggeration: float = 12.0
     learning_rate: str | float = "auto"
     max_iter: int | None = None
-    metric: str = "euclidean"
+    metric: str | Callable = "euclidean"
+    metric_kwds: dict | None = None
+    precomputed_knn: Lists = None
     init: Start = "pca"
     exaggeration: float = 1.0
     dof: float = 1.0
@@ -239,6 +260,7 @@ class TSNE(Embedder):
             learning_rate=base.learning_rate if automatic else self.learning_rate,
             epochs=base.epochs if self.max_iter is None else self.max_iter,
             metric=self.metric,
+            metric_kwds=self.metric_kwds or {},
             initialization=start_name(self.init, base.initialization),
         )
 

@@ -10,20 +10,24 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from types import ModuleType
 
 import numpy as np
+from scipy.sparse import csr_matrix, issparse
 from sklearn.utils import check_array
 
 from actup.backends import Layout, load_backend
+from actup.backends.join import SCALARS
 from actup.cookbook import preset
 from actup.graph import Graph, Neighbors
 from actup.initialization import make_start
+from actup.neighbors import nearest_neighbors
 from actup.progress import Progress
 from actup.recipe import Recipe
 from actup.threads import count_threads
 
 # What every stage may take for granted about X; the arguments of scikit-learn's validation.
-POINTS = {"dtype": np.float32, "order": "C", "ensure_all_finite": True}
+POINTS = {"dtype": list(SCALARS), "order": "C", "ensure_all_finite": True, "accept_sparse": "csr"}
 
 # The layout returns to Python this often, for Ctrl-C, the callback and the bar.
 _SLICE_SECONDS = 0.1
@@ -81,8 +85,9 @@ def embed(
 
     Parameters
     ----------
-    X : array-like of shape (n, features), or None
-        Finite numbers; it is never changed. None if ``neighbors`` or ``graph`` is all that is known.
+    X : array-like or sparse matrix of shape (n, features), or None
+        Finite numbers; it is never changed. (n, n) distances, dense or sparse, if the recipe's metric is
+        "precomputed". None if ``neighbors`` or ``graph`` is all that is known.
     recipe : Recipe or str
         What to do, e.g. ``preset("umap").but(epochs=100)``, or the name of a preset.
     init : array-like of shape (n, n_components), default=None
@@ -150,7 +155,11 @@ def prepare(
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed={seed} must be 0 to 2**64 - 1")
     engine = load_backend(backend)
-    n_samples = len(next(known for known in (X, given.graph, given.neighbors) if known is not None))
+    n_samples = next(
+        known.shape[0] if known is X else len(known)
+        for known in (X, given.graph, given.neighbors)
+        if known is not None
+    )
     if n_samples == 1:
         return _single_point(recipe)
     seconds: dict[str, float] = {}
@@ -159,7 +168,7 @@ def prepare(
         k = recipe.neighbors_searched(n_samples)
         with _stage("neighbors", progress, seconds):
             if given.neighbors is None:
-                neighbors = _check_distances(engine.nearest_neighbors(X, k, recipe.metric, threads))
+                neighbors = _check_distances(_find_neighbors(X, k, recipe, engine, threads))
             else:
                 neighbors = _check_neighbors(given.neighbors, n_samples, k)
         with _stage("graph", progress, seconds):
@@ -167,7 +176,8 @@ def prepare(
     else:
         neighbors, graph = None, _check_graph(given.graph, n_samples)
     with _stage("start", progress, seconds):
-        start, init_used = make_start(X, graph, recipe, given.init, seed, threads, engine)
+        rows = None if recipe.metric == "precomputed" else X  # distances are no rows to start from
+        start, init_used = make_start(rows, graph, recipe, given.init, seed, threads, engine)
     begin = time.perf_counter()
     layout = engine.make_layout(graph, start, recipe, seed, threads)
     seconds["layout"] = time.perf_counter() - begin
@@ -250,7 +260,25 @@ def check_points(X, given: Given) -> np.ndarray | None:
             raise ValueError("X=None needs neighbors or graph in its place")
         return None
     with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
-        return check_array(X, input_name="X", **POINTS)
+        return canonical_rows(check_array(X, input_name="X", **POINTS))
+
+
+def canonical_rows(X):
+    """Sparse rows as float32 with sorted ids, none twice; dense ones as they are. Never changes X."""
+    if not issparse(X):
+        return X
+    rows = csr_matrix(X, dtype=np.float32, copy=not X.has_canonical_format)
+    rows.sum_duplicates()
+    return rows
+
+
+def _find_neighbors(X, k: int, recipe: Recipe, engine: ModuleType, threads: int) -> Neighbors:
+    """By the backend if it knows the metric and the kind of rows, else by ``actup.neighbors``."""
+    if not issparse(X) and recipe.metric in engine.METRICS and not recipe.metric_kwds:
+        rows = X if X.dtype.type in engine.SCALARS else X.astype(np.float32)
+        return engine.nearest_neighbors(rows, k, recipe.metric, threads)
+    parameters = dict(recipe.metric_kwds)
+    return nearest_neighbors(X, k, metric=recipe.metric, metric_kwds=parameters, n_jobs=threads)
 
 
 def _single_point(recipe: Recipe) -> Embedding:

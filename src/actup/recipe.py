@@ -8,6 +8,7 @@ fields act on the points, epoch by epoch, is written down in docs/layout.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from numbers import Real
@@ -15,17 +16,8 @@ from typing import get_args, get_type_hints
 
 import numpy as np
 
+from actup.comparison import check_metric
 from actup.schedule import Phase, Schedule, falling_schedule, phase_lengths, phased_schedule
-
-
-class Metric(StrEnum):
-    """What near means in the data."""
-
-    EUCLIDEAN = "euclidean"
-    COSINE = "cosine"
-    CORRELATION = "correlation"
-    MANHATTAN = "manhattan"
-    CHEBYSHEV = "chebyshev"
 
 
 class Affinity(StrEnum):
@@ -139,7 +131,8 @@ class Recipe:
     perplexity: float = 30.0  # affinity "gaussian" only; three times as many neighbours are searched
     perplexities: tuple[float, ...] = ()  # affinity "multiscale" only; three times the largest are searched
     sigma: float | None = None  # affinity "fixed_sigma" only: its width, in the unit of the distances
-    metric: Metric = Metric.EUCLIDEAN
+    metric: str | Callable = "euclidean"  # a name that actup.neighbors knows, or a function of two rows
+    metric_kwds: tuple[tuple[str, object], ...] = ()  # its parameters; given as a dict
     affinity: Affinity = Affinity.UMAP
     distance: Distance = Distance.PSEUDO
     symmetrization: Symmetrization = Symmetrization.UMAP
@@ -289,6 +282,8 @@ def _parse_switches(recipe: Recipe) -> None:
     if not isinstance(phases, list | tuple) or not all(isinstance(phase, Phase) for phase in phases):
         raise TypeError(f"phases={phases!r} must be a sequence of Phase")
     object.__setattr__(recipe, "phases", tuple(phases))
+    object.__setattr__(recipe, "metric", check_metric(recipe.metric))
+    object.__setattr__(recipe, "metric_kwds", _parse_parameters(recipe.metric_kwds))
     object.__setattr__(recipe, "perplexities", _parse_perplexities(recipe.perplexities))
     for name, kind in _ENUMS.items():
         value = getattr(recipe, name)
@@ -297,6 +292,18 @@ def _parse_switches(recipe: Recipe) -> None:
         except ValueError:
             allowed = ", ".join(repr(str(member)) for member in kind)
             raise ValueError(f"{name}={value!r} is not one of {allowed}") from None
+
+
+def _parse_parameters(values: object) -> tuple[tuple[str, object], ...]:
+    """Names and values, in order, as something that can be compared and hashed: arrays become tuples."""
+
+    def frozen(value: object) -> object:
+        value = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+        return tuple(map(frozen, value)) if isinstance(value, list | tuple) else value
+
+    if not isinstance(values, Mapping | tuple):
+        raise TypeError(f"metric_kwds={values!r} must be a dict of the metric's parameters")
+    return tuple(sorted((name, frozen(value)) for name, value in dict(values).items()))
 
 
 def _parse_perplexities(values: object) -> tuple[float, ...]:

@@ -12,15 +12,14 @@ from actup.native import engine
 from actup.recipe import Affinity, LearningRateUnit, Loss, NonEdgeWeight, Recipe, Update
 from actup.schedule import Schedule
 
-
-def metrics() -> list[str]:
-    """The metrics that ``nearest_neighbors`` and ``neighbors_query`` know."""
-    return [member.name for member in engine.Metric]
+# The metrics that ``nearest_neighbors`` and ``neighbors_query`` know; actup.neighbors knows more.
+METRICS = ("euclidean", "manhattan", "chebyshev", "cosine", "correlation")
+SCALARS = join.SCALARS
 
 
 def _metric(name: str):
-    if name not in metrics():
-        raise ValueError(f"metric={name!r} is not one of {', '.join(map(repr, metrics()))}")
+    if name not in METRICS:
+        raise ValueError(f"metric={name!r} is not one of {', '.join(map(repr, METRICS))}")
     return engine.Metric[name]
 
 
@@ -29,11 +28,11 @@ def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neigh
 
     Parameters
     ----------
-    X : ndarray of shape (n, columns), C-contiguous float32, finite
+    X : ndarray of shape (n, columns), C-contiguous, of one of ``SCALARS``, finite
     k : int
         From 0 to n - 1.
     metric : str
-        One of ``metrics()``.
+        One of ``METRICS``.
     threads : int
     """
     if k > 0 and metric in join.METRICS and not join.exact_is_cheaper(*X.shape):
@@ -43,7 +42,9 @@ def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neigh
 
 def exact_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:
     """The exact k nearest other points of every point; ties go to the smaller id. Parameters as above."""
-    indices, distances = engine.exact_neighbors(X, None, k, _metric(metric), threads)
+    indices, distances = engine.exact_neighbors(
+        X.astype(np.float32, copy=False), None, k, _metric(metric), 2.0, threads
+    )
     return Neighbors(indices, distances, engine="exact", recall=1.0)
 
 
@@ -53,7 +54,7 @@ def neighbors_query(X: np.ndarray, queries: np.ndarray, k: int, metric: str, thr
     A query that is also a row of ``X`` finds itself. Parameters as in ``nearest_neighbors``; ``queries`` is
     of shape (m, columns), and k from 0 to n.
     """
-    indices, distances = engine.exact_neighbors(X, queries, k, _metric(metric), threads)
+    indices, distances = engine.exact_neighbors(X, queries, k, _metric(metric), 2.0, threads)
     return Neighbors(indices, distances, engine="exact", recall=1.0)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from actup.graph import Neighbors
 from actup.native import engine
 
-METRICS = ("euclidean", "cosine", "correlation")
+METRICS = ("euclidean", "cosine", "correlation", "hellinger")
 DEFAULT_RECALL = 0.97
 SCALARS = (np.float32, np.float16, np.uint8, np.int8)
 
