@@ -13,13 +13,18 @@ order. Every function is deterministic: the number of threads never changes a bi
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Protocol
 
 import numpy as np
 
-_BACKENDS = {"cpu": "actup.backends.cpu", "reference": "actup.backends.reference"}
+_BACKENDS = {
+    "cpu": "actup.backends.cpu",
+    "cuda": "actup.backends.cuda",
+    "reference": "actup.backends.reference",
+}
 
 
 class Layout(Protocol):
@@ -39,8 +44,20 @@ class Layout(Protocol):
 
 
 def backends() -> list[str]:
-    """The names of all backends."""
-    return list(_BACKENDS)
+    """The names of the backends that can run here: "cuda" only where CuPy finds a GPU."""
+    return [name for name in _BACKENDS if name != "cuda" or cuda_is_available()]
+
+
+@cache
+def cuda_is_available() -> bool:
+    """Whether backend "cuda" can run: CuPy is installed and finds a GPU."""
+    from actup.backends.cuda.compile import cupy
+
+    try:
+        cupy()
+    except (ImportError, RuntimeError):
+        return False
+    return True
 
 
 def load_backend(name: str) -> ModuleType:
