@@ -7,11 +7,11 @@ columns and keeps the best few; ``kernels/scan.cu`` looks at every point for the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from actup.backends.cuda.arrays import free_bytes
+from actup.backends.cuda.arrays import free_bytes, on_device, to_device, to_host
 from actup.backends.cuda.compile import cupy, load_kernels
 from actup.graph import Neighbors
 
@@ -87,7 +87,8 @@ def nearest_neighbors(X, k: int, metric: str, threads: int = 0) -> Neighbors:
 
     Parameters
     ----------
-    X : cupy.ndarray of shape (n, columns), C-contiguous float32, finite
+    X : array of shape (n, columns), C-contiguous float32, finite
+        On the device or not; the result lies where it does.
     k : int
         From 0 to n - 1.
     metric : str
@@ -98,8 +99,10 @@ def nearest_neighbors(X, k: int, metric: str, threads: int = 0) -> Neighbors:
     Returns
     -------
     Neighbors
-        Of device arrays.
     """
+    if not on_device(X):
+        neighbors = nearest_neighbors(to_device(X), k, metric)
+        return replace(neighbors, indices=to_host(neighbors.indices), distances=to_host(neighbors.distances))
     cp = cupy()
     if metric not in METRICS:
         raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))} of backend='cuda'")
@@ -211,7 +214,9 @@ class CandidateSearch:
         places = len(order)
         step = max(1, len(X) // 1000)
         center = X[::step].mean(axis=0, dtype=cp.float64).astype(cp.float32)
-        self._extremes = cp.zeros(2, cp.uint32)  # bits of the longest row's squared length, the worst rounding
+        self._extremes = cp.zeros(
+            2, cp.uint32
+        )  # bits of the longest row's squared length, the worst rounding
         self._queries = cp.empty(places * plan.slabs * 64, cp.uint16)
         self._keys = cp.empty_like(self._queries)
         self._squares = cp.empty(places, cp.float32)
@@ -267,9 +272,20 @@ class CandidateSearch:
                 (grid,),
                 (128,),
                 (
-                    queries, self._keys, self._thresholds, self._counts, self._room, np.int32(blocks),
-                    np.int64(self._places), np.int32(plan.slabs), lists, counts, np.int32(stride),
-                    np.int32(begin), np.int32(end), np.int32(plan.parts),
+                    queries,
+                    self._keys,
+                    self._thresholds,
+                    self._counts,
+                    self._room,
+                    np.int32(blocks),
+                    np.int64(self._places),
+                    np.int32(plan.slabs),
+                    lists,
+                    counts,
+                    np.int32(stride),
+                    np.int32(begin),
+                    np.int32(end),
+                    np.int32(plan.parts),
                 ),  # fmt: skip
                 shared_mem=shared,
             )
