@@ -21,8 +21,8 @@ RECIPES = {
     "umap_mean": preset("umap").but(symmetrization="tsne"),
     "gaussian": preset("tsne").but(perplexity=10.0),
     "multiscale": preset("tsne").but(affinity="multiscale", perplexities=(5.0, 12.0)),
-    "fixed_sigma": preset("gdr_umap").but(affinity="fixed_sigma", sigma=2.0),
-    "uniform": preset("gdr_umap").but(affinity="uniform"),
+    "fixed_sigma": preset("gdr_umap").but(affinity="fixed_sigma", distance="plain", sigma=2.0),
+    "uniform": preset("gdr_umap").but(affinity="uniform", distance="plain"),
 }
 
 
