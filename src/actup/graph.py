@@ -7,6 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 
+def _contiguous(array, dtype):
+    """The array in C order and of a type; one on a GPU stays there, and its backend keeps it so."""
+    return array if hasattr(array, "__cuda_array_interface__") else np.ascontiguousarray(array, dtype)
+
+
 @dataclass(frozen=True)
 class Neighbors:
     """The nearest other points of every point, nearest first; a point is never its own neighbour.
@@ -32,8 +37,8 @@ class Neighbors:
                 f"neighbour indices of shape {self.indices.shape} and distances of shape "
                 f"{self.distances.shape} must be two arrays of one shape (n, k)"
             )
-        object.__setattr__(self, "indices", np.ascontiguousarray(self.indices, np.int32))
-        object.__setattr__(self, "distances", np.ascontiguousarray(self.distances, np.float32))
+        object.__setattr__(self, "indices", _contiguous(self.indices, np.int32))
+        object.__setattr__(self, "distances", _contiguous(self.distances, np.float32))
 
     def __len__(self) -> int:
         return self.indices.shape[0]
@@ -55,9 +60,9 @@ class Graph:
     weights: np.ndarray
 
     def __post_init__(self):
-        object.__setattr__(self, "offsets", np.ascontiguousarray(self.offsets, np.int64))
-        object.__setattr__(self, "indices", np.ascontiguousarray(self.indices, np.int32))
-        object.__setattr__(self, "weights", np.ascontiguousarray(self.weights, np.float32))
+        object.__setattr__(self, "offsets", _contiguous(self.offsets, np.int64))
+        object.__setattr__(self, "indices", _contiguous(self.indices, np.int32))
+        object.__setattr__(self, "weights", _contiguous(self.weights, np.float32))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

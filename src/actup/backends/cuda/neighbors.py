@@ -1,0 +1,313 @@
+"""Exact nearest neighbours on the GPU: tensor cores propose, float32 decides, and what is not proven is scanned.
+
+The distance matrix is never written. ``kernels/candidates.cu`` compares all rows with a growing range of
+columns and keeps the best few; ``kernels/scan.cu`` looks at every point for the rows that remain unproven.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from actup.backends.cuda.arrays import free_bytes, on_device, to_device, to_host
+from actup.backends.cuda.compile import cupy, load_kernels
+from actup.graph import Neighbors
+
+METRICS = ("euclidean", "cosine", "correlation", "manhattan", "chebyshev")
+
+_TILE = 128  # rows and columns of a tile; as in candidates.cu
+_SLACK = 17  # candidates kept beyond k, self included: what rounding to 16 bits may put in the wrong order
+_GROWTH = 3  # a launch looks at so many times the columns already seen
+_FEW = 2048  # rows that are scanned at once
+_MOST_KEPT = 512  # neighbours that candidates are kept for
+_MOST_SCANNED = 2500  # neighbours whose lists fit in a block's memory
+_SCANNED = {"manhattan": 1, "chebyshev": 2}  # the metrics that are no scalar product, as scan.cu numbers them
+_TO_START = -25000.0  # below every score, above those of columns that only fill a tile
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The sizes that candidates.cu is compiled for; the names are its macros'."""
+
+    keep: int
+    lists: int
+    length: int
+    slabs: int
+    steps: int
+    narrow: bool
+
+    @property
+    def parts(self) -> int:
+        """How many blocks of threads share the columns of a block of rows."""
+        return 1 if self.narrow else self.lists // 8
+
+    @property
+    def first_tiles(self) -> int:
+        """Tiles that fill the lists even if every pair is a candidate."""
+        per_part = (4 if self.narrow else 8) * self.length // _TILE
+        return self.parts * per_part
+
+    @property
+    def row_bytes(self) -> int:
+        """What a row needs while it is searched for."""
+        return 8 * (self.keep + self.lists * self.length) + 4 * self.lists + 1
+
+    def kernels(self, columns: int):
+        macros = {"KEEP": self.keep, "LISTS": self.lists, "LENGTH": self.length, "STEPS": self.steps}
+        if self.narrow:
+            macros["NARROW"] = 1
+        return load_kernels("candidates", **macros, LANES=8 if columns <= 128 else 32)
+
+
+def make_plan(n: int, columns: int, k: int, processors: int) -> Plan:
+    """The sizes for n rows, on a GPU of so many multiprocessors."""
+    keep = 16 * math.ceil((k + _SLACK) / 16)
+    slabs = math.ceil((columns + 2) / 64)
+    steps = math.ceil((columns + 2 - 64 * (slabs - 1)) / 16)
+    narrow = slabs == 1
+    lists = 4 if narrow else 8 * _even_parts(math.ceil(n / _TILE), 2 * processors)
+    expected = _GROWTH * keep / lists
+    length = 16 * max(2 if narrow else 1, math.ceil((expected + 6 * math.sqrt(expected) + 2) / 16))
+    return Plan(keep, lists, length, slabs, steps, narrow)
+
+
+def _even_parts(row_blocks: int, slots: int) -> int:
+    """1, 2 or 4: whichever leaves the fewest slots idle in the last turn; fewer if it makes no difference."""
+
+    def turns(parts: int) -> float:
+        return math.ceil(row_blocks * parts / slots) / parts
+
+    return min((1, 2, 4), key=lambda parts: (round(turns(parts), 1), parts))
+
+
+def nearest_neighbors(X, k: int, metric: str, threads: int = 0) -> Neighbors:
+    """The exact k nearest other points of every point; ties go to the smaller id.
+
+    Parameters
+    ----------
+    X : array of shape (n, columns), C-contiguous float32, finite
+        On the device or not; the result lies where it does.
+    k : int
+        From 0 to n - 1.
+    metric : str
+        One of ``METRICS``.
+    threads : int
+        Not used: here because the other backends have it.
+
+    Returns
+    -------
+    Neighbors
+    """
+    if not on_device(X):
+        neighbors = nearest_neighbors(to_device(X), k, metric)
+        return replace(neighbors, indices=to_host(neighbors.indices), distances=to_host(neighbors.distances))
+    cp = cupy()
+    if metric not in METRICS:
+        raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))} of backend='cuda'")
+    if k > _MOST_SCANNED:
+        raise ValueError(
+            f"{k} neighbours are more than backend='cuda' searches, {_MOST_SCANNED}: use backend='cpu'"
+        )
+    n = len(X)
+    ids = cp.zeros((n, k), cp.int32)
+    sums = cp.zeros((n, k), cp.float32)
+    if k:
+        rows = directions(X, metric == "correlation") if metric in ("cosine", "correlation") else X
+        if n <= _FEW or k > _MOST_KEPT or metric in _SCANNED:
+            scan(rows, cp.arange(n, dtype=cp.int32), _SCANNED.get(metric, 0), ids, sums, bounded=False)
+        else:
+            unproven = _from_candidates(rows, k, ids, sums)
+            scan(rows, unproven, 0, ids, sums, bounded=True)
+    return Neighbors(ids, _distances(sums, metric), engine="exact", recall=1.0)
+
+
+def _distances(sums, metric: str):
+    cp = cupy()
+    if metric == "euclidean":
+        return cp.sqrt(sums, out=sums)
+    if metric in ("cosine", "correlation"):
+        sums *= 0.5
+    return sums
+
+
+def directions(X, centered: bool):
+    """The rows divided by their lengths, with one more column that is 1 where there is none."""
+    n, columns = X.shape
+    out = cupy().empty((n, columns + 1), np.float32)
+    kernel = load_kernels("rows", CENTERED=int(centered)).get_function("directions")
+    kernel((math.ceil(n / 8),), (256,), (X, np.int32(n), np.int32(columns), out))
+    return out
+
+
+def scan(X, rows, metric: int, ids, sums, *, bounded: bool) -> None:
+    """Look at every point for some rows, and write their neighbours.
+
+    Parameters
+    ----------
+    X : cupy.ndarray of shape (n, columns), float32
+    rows : cupy.ndarray, int32
+        Whose neighbours are wanted.
+    metric : int
+        As scan.cu numbers them.
+    ids, sums : cupy.ndarray of shape (n, k)
+        Written; ``sums`` are the distances before the metric's last step.
+    bounded : bool
+        Whether the last of ``sums`` is at least as large as the true one.
+    """
+    if not len(rows):
+        return
+    k = ids.shape[1]
+    room = 16 * math.ceil((k + 1024) / 16)
+    kernel = load_kernels("scan", METRIC=metric, K=k, ROOM=room).get_function("scan_rows")
+    kernel.max_dynamic_shared_size_bytes = 64 * room
+    n, columns = X.shape
+    count = len(rows)
+    arguments = (X, np.int32(n), np.int32(columns), rows, np.int32(count), np.int32(bounded), ids, sums)
+    kernel((math.ceil(count / 8),), (256,), arguments, shared_mem=64 * room)
+
+
+def _from_candidates(X, k: int, ids, sums):
+    """Write every row's neighbours; returns the rows for which they are not proven."""
+    cp = cupy()
+    n, columns = X.shape
+    plan = make_plan(n, columns, k, cp.cuda.Device().attributes["MultiProcessorCount"])
+    search = CandidateSearch(X, spread_order(n), plan)
+    tiles = math.ceil(n / _TILE)
+    chunks = [0, min(plan.first_tiles, tiles)]
+    while chunks[-1] < tiles:
+        chunks.append(min(chunks[-1] * (1 + _GROWTH), tiles))
+    for first, last in search.row_ranges():
+        search.find(first, last, chunks)
+        search.rank(first, last, k, ids, sums, exact=True)
+    return search.unproven()
+
+
+def spread_order(n: int):
+    """A fixed order in which any run of rows is spread over all of them; -1 fills up the last tile."""
+    cp = cupy()
+    stride = max(1, int(n * 0.6180339887498949))
+    while math.gcd(stride, n) != 1:
+        stride += 1
+    order = cp.full(_TILE * math.ceil(n / _TILE), -1, cp.int32)
+    order[:n] = cp.arange(n, dtype=cp.int64) * stride % n
+    return order
+
+
+class CandidateSearch:
+    """The rows of X in 16 bits on tiles, and the candidates of a range of them at a time.
+
+    Parameters
+    ----------
+    X : cupy.ndarray of shape (n, columns), float32
+    order : cupy.ndarray of shape (places,), int32
+        The row of X at every place, -1 where there is none; places is a multiple of the tile.
+    plan : Plan
+    """
+
+    def __init__(self, X, order, plan: Plan):
+        cp = cupy()
+        self._X, self._order, self._plan = X, order, plan
+        self._columns = np.int32(X.shape[1])
+        self._kernels = plan.kernels(X.shape[1])
+        places = len(order)
+        step = max(1, len(X) // 1000)
+        center = X[::step].mean(axis=0, dtype=cp.float64).astype(cp.float32)
+        self._extremes = cp.zeros(
+            2, cp.uint32
+        )  # bits of the longest row's squared length, the worst rounding
+        self._queries = cp.empty(places * plan.slabs * 64, cp.uint16)
+        self._keys = cp.empty_like(self._queries)
+        self._squares = cp.empty(places, cp.float32)
+        self._rounding = cp.empty(places, cp.float32)
+        self._flagged = cp.empty(len(X), cp.int32)
+        self._flags = cp.zeros(1, cp.int32)
+        longest, worst = self._extremes[:1], self._extremes[1:]
+        n, self._places = np.int32(len(X)), places
+        self._launch("longest_row", min(math.ceil(len(X) / 8), 4096), X, center, n, self._columns, longest)
+        self._launch(
+            "prepare_rows", math.ceil(places / 8), X, center, order, longest, np.int32(places), self._columns,
+            np.int32(plan.slabs), self._queries, self._keys, self._squares, self._rounding, worst,
+        )  # fmt: skip
+        rows = max(_TILE, min(places, int(0.6 * free_bytes()) // plan.row_bytes // _TILE * _TILE))
+        self._rows = _TILE * math.ceil(math.ceil(places / math.ceil(places / rows)) / _TILE)
+        self._room = cp.empty((self._rows, plan.keep + plan.lists * plan.length), cp.uint64)
+        self._counts = cp.empty((self._rows, plan.lists), cp.int32)
+        self._overflowed = cp.empty(self._rows, cp.uint8)
+        self._thresholds = cp.empty(self._rows, cp.float32)
+
+    def row_ranges(self):
+        """Ranges of places that are searched at once, as many as memory allows."""
+        return [(at, min(at + self._rows, self._places)) for at in range(0, self._places, self._rows)]
+
+    def find(self, first: int, last: int, chunks: list[int], tile_lists=None) -> None:
+        """Collect the candidates of a range of places.
+
+        Parameters
+        ----------
+        first, last : int
+            The range, whole tiles.
+        chunks : list of int
+            Positions in the list of tiles between which one launch works; the first is 0.
+        tile_lists : (cupy.ndarray of shape (row blocks, stride), cupy.ndarray of shape (row blocks,)), optional
+            The tiles that each block of rows is compared with, and their number; None: all of them.
+        """
+        cp, plan = cupy(), self._plan
+        order = self._order[first:last]
+        self._thresholds[: last - first] = cp.where(order >= 0, np.float32(_TO_START), np.float32(np.inf))
+        self._overflowed.fill(0)
+        blocks = (last - first) // _TILE
+        kernel = self._kernels.get_function("find_candidates")
+        shared = 128 * _TILE * (4 if plan.narrow else 6)
+        kernel.max_dynamic_shared_size_bytes = shared
+        per_processor = 3 if plan.narrow else 2
+        slots = per_processor * cp.cuda.Device().attributes["MultiProcessorCount"]
+        grid = min(blocks * plan.parts, slots)
+        queries = self._queries[first * 64 :]
+        lists, counts = (0, 0) if tile_lists is None else tile_lists
+        stride = 0 if tile_lists is None else lists.shape[1]
+        for at, (begin, end) in enumerate(zip(chunks, chunks[1:], strict=False)):
+            kernel(
+                (grid,),
+                (128,),
+                (
+                    queries,
+                    self._keys,
+                    self._thresholds,
+                    self._counts,
+                    self._room,
+                    np.int32(blocks),
+                    np.int64(self._places),
+                    np.int32(plan.slabs),
+                    lists,
+                    counts,
+                    np.int32(stride),
+                    np.int32(begin),
+                    np.int32(end),
+                    np.int32(plan.parts),
+                ),  # fmt: skip
+                shared_mem=shared,
+            )
+            self._launch(
+                "select_candidates", math.ceil((last - first) / 8), self._room, self._counts, order,
+                self._squares[first:last], self._thresholds, self._overflowed, np.int32(last - first),
+                np.int32(at == 0),
+            )  # fmt: skip
+
+    def rank(self, first: int, last: int, k: int, ids, sums, *, exact: bool) -> None:
+        """Write the neighbours of a range of places: the best of the candidates in float32."""
+        self._launch(
+            "rank_candidates", math.ceil((last - first) / 8), self._X, self._columns, self._order[first:last],
+            self._room, self._thresholds, self._squares[first:last], self._rounding[first:last],
+            self._overflowed, self._extremes[:1], self._extremes[1:], self._order, np.int32(first),
+            np.int32(last - first), np.int32(k), np.int32(exact), ids, sums, self._flagged, self._flags,
+        )  # fmt: skip
+
+    def unproven(self):
+        """The rows whose neighbours are not proven, ascending."""
+        cp = cupy()
+        return cp.sort(self._flagged[: int(self._flags[0])])
+
+    def _launch(self, name: str, blocks: int, *arguments) -> None:
+        self._kernels.get_function(name)((blocks,), (256,), arguments)

@@ -1,0 +1,273 @@
+"""Where the points start, computed on the GPU: what ``actup.initialization`` does on the CPU, step by step."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import numpy as np
+
+from actup import initialization
+from actup.backends.cuda.arrays import on_device, to_host
+from actup.backends.cuda.compile import cupy, load_kernels
+from actup.backends.cuda.graph import device_graph, host_graph, pieces
+from actup.backends.cuda.subspace import Spectrum, block_width, fixed_signs, leading_eigenvectors
+from actup.components import place_components
+from actup.graph import Graph
+from actup.recipe import Extent, Initialization, Recipe
+
+_FEW = 2_000  # points whose eigenvectors the CPU finds before a GPU has started
+_GRAM_COLUMNS = 2_048  # columns whose scatter matrix is written out; of more it is applied from the rows
+_CHUNK = 1 << 25  # numbers of X that are centred at a time
+
+
+def make_start(X, graph: Graph, recipe: Recipe, init, seed: int, threads: int):
+    """The points' first places on the device, and how they were found; see ``initialization.make_start``.
+
+    Parameters
+    ----------
+    X : cupy.ndarray of shape (n, columns), float32, or None
+    graph : Graph
+        Of device arrays.
+    recipe : Recipe
+    init : array-like of shape (n, n_components), or None
+    seed, threads : int
+    """
+    cp = cupy()
+    if init is not None:
+        init = to_host(init) if on_device(init) else init
+        Y, used = initialization.make_start(None, graph, recipe, init, seed, threads, sys.modules[__name__])
+        return cp.asarray(Y), used
+    kind, reason = recipe.initialization, ""
+    Y = None
+    if kind is Initialization.SPECTRAL:
+        if len(graph.indices):
+            Y = spectral_start(graph, recipe.n_components, seed, threads, X)
+        else:
+            kind, reason = Initialization.PCA, "the graph has no edges"
+    if kind is Initialization.PCA:
+        if X is None:
+            kind, reason = Initialization.RANDOM, reason or "there are no rows to take components of"
+        else:
+            Y = pca_start(X, recipe.n_components, seed)
+    if Y is None:
+        Y = cp.asarray(initialization.random_start(len(graph), recipe.n_components, seed))
+    used = f"{kind} ({reason})" if reason else str(kind)
+    return scale_start(Y, recipe.start_extent, recipe.start_size, seed), used
+
+
+def pca_start(X, dimensions: int, seed: int):
+    """The scores along the leading principal components of the rows; small noise where there are too few.
+
+    Parameters
+    ----------
+    X : cupy.ndarray of shape (n, columns), float32
+    dimensions, seed : int
+
+    Returns
+    -------
+    cupy.ndarray of shape (n, dimensions), float32
+    """
+    cp = cupy()
+    n, columns = X.shape
+    kept = min(dimensions, n, columns)
+    if n <= _FEW:
+        return cp.asarray(initialization.pca_start(cp.asnumpy(X), dimensions, seed, 1))
+    scatter = _Scatter(X)
+    if not scatter.trace > 0:
+        return _widen(cp.zeros((n, kept), cp.float32), dimensions, seed)
+    spectrum = Spectrum(0.0, 1.0, 1 / columns, first_degree=3, last_degree=8, budget=40)
+    if columns <= max(64, 2 * block_width(kept)):
+        _, axes = cp.linalg.eigh(scatter.matrix.astype(cp.float64))
+        axes = fixed_signs(axes[:, ::-1][:, :kept].astype(cp.float32))
+    else:
+        axes = leading_eigenvectors(scatter.apply, columns, spectrum, kept, seed)
+    return _widen(scatter.project(axes), dimensions, seed)
+
+
+class _Scatter:
+    """(X - mean)ᵀ(X - mean) over its trace, as an operator."""
+
+    def __init__(self, X):
+        cp = cupy()
+        self._X = X
+        n, columns = X.shape
+        shift = X[:: max(1, n // 1000)].mean(axis=0, dtype=cp.float64)
+        total = cp.zeros(columns, cp.float64)
+        self.matrix = cp.zeros((columns, columns), cp.float32) if columns <= _GRAM_COLUMNS else None
+        self._mean = shift.astype(cp.float32)
+        squares = cp.zeros((), cp.float64)
+        for rows in self._chunks():
+            total += cp.ones(len(rows), cp.float32) @ rows
+            squares += cp.square(rows).sum(dtype=cp.float64)
+            if self.matrix is not None:
+                self.matrix += rows.T @ rows
+        offset = total / n
+        self._mean = (shift + offset).astype(cp.float32)
+        self.trace = float(squares - n * (offset @ offset))
+        if self.matrix is not None and self.trace > 0:
+            self.matrix -= (n * cp.outer(offset, offset)).astype(cp.float32)
+            self.matrix /= np.float32(self.trace)
+
+    def _chunks(self):
+        """The centred rows, some at a time."""
+        step = max(1, _CHUNK // self._X.shape[1])
+        for begin in range(0, len(self._X), step):
+            yield self._X[begin : begin + step] - self._mean
+
+    def apply(self, x, previous, out, alpha: float, beta: float, gamma: float) -> None:
+        """out = alpha A x + beta x + gamma previous."""
+        if self.matrix is not None:
+            image = self.matrix @ x
+        else:
+            scaled = x / np.float32(math.sqrt(self.trace))
+            image = sum(rows.T @ (rows @ scaled) for rows in self._chunks()) / np.float32(
+                math.sqrt(self.trace)
+            )
+        result = np.float32(alpha) * image + np.float32(beta) * x
+        if gamma:
+            result += np.float32(gamma) * previous
+        out[...] = result
+
+    def project(self, axes):
+        """The scores of every row, (n, dimensions)."""
+        return cupy().concatenate([rows @ axes for rows in self._chunks()])
+
+
+def spectral_coordinates(graph: Graph, dimensions: int, seed: int, threads: int = 1):
+    """The leading eigenvectors of D^-1/2 W D^-1/2 after the trivial one; columns beyond n - 1 are 0.
+
+    Parameters
+    ----------
+    graph : Graph
+        On the device or not; the result lies where it does.
+    dimensions, seed, threads : int
+
+    Returns
+    -------
+    array of shape (n, dimensions), float32
+    """
+    from actup.backends import cpu
+
+    n = len(graph)
+    there = on_device(graph.offsets)
+    if n <= max(_FEW, 4 * block_width(dimensions + 1)):
+        found = cpu.spectral_coordinates(host_graph(graph), dimensions, seed, threads)
+        return cupy().asarray(found) if there else found
+    found = _eigenvectors(device_graph(graph), dimensions, seed)
+    return found if there else to_host(found)
+
+
+def _eigenvectors(graph: Graph, dimensions: int, seed: int):
+    cp = cupy()
+    n = len(graph)
+    kernels = load_kernels("spectrum")
+    size = np.int32(n)
+    grid, block = (math.ceil(n / 32),), (256,)
+    root_degree = cp.empty(n, cp.float32)
+    weights = cp.empty_like(graph.weights)
+    kernels.get_function("root_degrees")(grid, block, (graph.offsets, graph.weights, size, root_degree))
+    kernels.get_function("normalize_weights")(
+        grid, block, (graph.offsets, graph.indices, graph.weights, root_degree, size, weights)
+    )
+    kernel = kernels.get_function("apply_graph")
+
+    def apply(x, previous, out, alpha: float, beta: float, gamma: float) -> None:
+        width = x.shape[1]
+        factors = (np.float32(alpha), np.float32(beta), np.float32(gamma))
+        kernel(
+            (grid[0], width // 8),
+            block,
+            (graph.offsets, graph.indices, weights, size, np.int32(width), x, previous, out, *factors),
+        )
+
+    budget = min(max(12_000_000 // n, 100), 2000)  # seconds, not hours
+    spectrum = Spectrum(-1.0, 1.0, 0.9, first_degree=20, last_degree=200, budget=budget)
+    vectors = leading_eigenvectors(apply, n, spectrum, dimensions, seed, root_degree)
+    return fixed_signs(cp.where(root_degree[:, None] > 0, vectors, np.float32(0)))
+
+
+def spectral_start(graph: Graph, dimensions: int, seed: int, threads: int, X=None):
+    """The leading eigenvectors of the random walk on the graph; see ``initialization.spectral_start``.
+
+    A graph in one piece stays on the device; the pieces of any other are placed by the CPU.
+    """
+    cp = cupy()
+    count, labels = pieces(graph)
+    if count == 1:
+        return _piece_start(graph, dimensions, seed, threads)
+    labels = cp.searchsorted(cp.unique(labels), labels)
+    centers = None
+    if X is not None:
+        centers = initialization.pca_start(_mean_rows(X, labels, count), dimensions, seed, threads)
+    here = sys.modules[__name__]
+
+    def coordinates(part: Graph) -> np.ndarray:
+        return initialization.component_start(part, dimensions, seed, threads, here)
+
+    graph, labels = host_graph(graph), cp.asnumpy(labels)
+    return cp.asarray(place_components(graph, labels, count, dimensions, coordinates, centers, seed))
+
+
+def _piece_start(graph: Graph, dimensions: int, seed: int, threads: int):
+    """Coordinates of a connected graph; see ``initialization.component_start``, which says why."""
+    cp = cupy()
+    n = len(graph)
+    root_degree = cp.empty(n, cp.float32)
+    load_kernels("spectrum").get_function("root_degrees")(
+        (math.ceil(n / 32),), (256,), (graph.offsets, graph.weights, np.int32(n), root_degree)
+    )
+    for more in (0, 4, 12):
+        asked = min(dimensions + more, n - 1)
+        found = spectral_coordinates(graph, asked, seed, threads) / root_degree[:, None]
+        low, high = cp.quantile(found, cp.asarray([0.005, 0.995]), axis=0)
+        length = high - low
+        telling = cp.asnumpy(length >= 0.05 * cp.ptp(found, axis=0))
+        if np.count_nonzero(telling) >= dimensions or asked == n - 1:
+            break
+    found = cp.clip(found, low - length, high + length).astype(cp.float32)
+    kept = np.argsort(~telling, kind="stable")[:dimensions]
+    return _widen(found[:, cp.asarray(kept)], dimensions, seed)
+
+
+def _mean_rows(X, labels, count: int) -> np.ndarray:
+    """The mean row of X of every piece: (count, columns)."""
+    from cupyx.scipy.sparse import csr_matrix
+
+    cp = cupy()
+    n = len(X)
+    sizes = cp.bincount(labels, minlength=count)
+    members = cp.argsort(labels, kind="stable").astype(cp.int32)
+    offsets = cp.concatenate([cp.zeros(1, sizes.dtype), cp.cumsum(sizes)]).astype(cp.int32)
+    shares = (1.0 / sizes)[labels[members]].astype(cp.float32)
+    return cp.asnumpy(csr_matrix((shares, members, offsets), shape=(count, n)) @ X)
+
+
+def scale_start(Y, extent: Extent, size: float, seed: int):
+    """As ``initialization.scale_start``, with the same jitter, on the device: (n, dimensions) float32."""
+    cp = cupy()
+    Y = Y.astype(cp.float64)
+    Y -= Y.mean(axis=0)
+    width = float(cp.abs(Y).max())
+    random = cp.asarray(np.random.default_rng([seed, 2]).uniform(-1, 1, Y.shape))
+    if not width > 0 or not np.isfinite(width):
+        Y = random
+    else:
+        Y /= width
+        measure = cp.ptp(Y, axis=0).max() if extent is Extent.BOX else Y.std(axis=0).max()
+        Y += initialization.JITTER * measure * random
+    if extent is Extent.BOX:
+        Y -= Y.min(axis=0)
+        widest = float(Y.max())
+    else:
+        Y -= Y.mean(axis=0)
+        widest = float(Y.std(axis=0).max())
+    return (Y * (size / widest if widest > 0 else 1.0)).astype(cp.float32)
+
+
+def _widen(Y, dimensions: int, seed: int):
+    """Add columns of small noise up to the wanted number; on the CPU, which has the same noise."""
+    if Y.shape[1] >= dimensions:
+        return Y
+    cp = cupy()
+    return cp.asarray(initialization.widen(cp.asnumpy(Y), dimensions, seed))

@@ -1,0 +1,177 @@
+"""The leading eigenvectors of a symmetric operator on the GPU, by the scheme of ``_native/subspace.hpp``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from actup.backends.cuda.compile import cupy, load_kernels
+
+_PANEL = 8  # the block's width is a multiple of this
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """What the solver is told; the fields are those of the CPU's ``Spectrum``."""
+
+    low: float
+    top: float
+    cut: float
+    first_degree: int
+    last_degree: int
+    budget: int
+    tolerance: float = 0.005
+
+
+def block_width(vectors: int) -> int:
+    """Room for the vectors and at least five that guard them from what comes next."""
+    return _PANEL * math.ceil((vectors + 5) / _PANEL)
+
+
+def leading_eigenvectors(apply: Callable, n: int, spectrum: Spectrum, wanted: int, seed: int, known=None):
+    """The eigenvectors of the largest eigenvalues, but for a known one at the top.
+
+    Parameters
+    ----------
+    apply : callable
+        ``apply(x, previous, out, alpha, beta, gamma)`` writes alpha A x + beta x + gamma previous to ``out``,
+        which may be ``previous``; all of shape (n, width), float32.
+    n : int
+        More than twice the block's width.
+    spectrum : Spectrum
+    wanted : int
+    seed : int
+    known : cupy.ndarray of shape (n,), optional
+
+    Returns
+    -------
+    cupy.ndarray of shape (n, wanted), float32
+        Of unit length; the entry of largest magnitude is positive.
+    """
+    solver = _SubspaceIteration(apply, n, spectrum, wanted, seed, known)
+    solver.solve()
+    return fixed_signs(solver.vectors())
+
+
+def fixed_signs(vectors):
+    """Every column with its entry of largest magnitude positive."""
+    cp = cupy()
+    largest = cp.take_along_axis(vectors, cp.abs(vectors).argmax(axis=0)[None, :], axis=0)
+    return cp.where(largest < 0, -vectors, vectors)
+
+
+class _SubspaceIteration:
+    def __init__(self, apply: Callable, n: int, spectrum: Spectrum, wanted: int, seed: int, known):
+        cp = cupy()
+        self._apply, self._spectrum, self._wanted, self._known = apply, spectrum, wanted, known
+        self._skip = 0 if known is None else 1
+        width = block_width(wanted + self._skip)
+        self._x = cp.empty((n, width), cp.float32)
+        self._y = cp.empty_like(self._x)
+        self._values = np.zeros(width)
+        load_kernels("spectrum").get_function("random_block")(
+            (math.ceil(n * width / 256),), (256,), (np.uint64(seed), np.int32(n), np.int32(width), self._x)
+        )
+        self._restore_known()
+        self._orthonormalize()
+
+    def vectors(self):
+        return self._x[:, self._skip : self._skip + self._wanted]
+
+    def solve(self) -> None:
+        spectrum = self._spectrum
+        degree, top, cut = spectrum.first_degree, spectrum.top, spectrum.cut
+        last_wanted, used = top, 0
+        while used + spectrum.first_degree <= spectrum.budget:
+            now = min(self._bounded_degree(degree, top, cut, last_wanted), spectrum.budget - used)
+            self._filter(now, top, cut)
+            used += now + 1
+            residual = self._rayleigh_ritz()
+            if self._known is None:
+                top = max(self._values[0], 1e-30)
+            last_wanted, unwanted = self._values[self._skip + self._wanted - 1], self._values[-1]
+            if residual <= spectrum.tolerance * (last_wanted - unwanted):
+                break
+            width = top - spectrum.low
+            cut = min(max(unwanted, spectrum.low + 1e-3 * width), top - 1e-7 * width)
+            degree = min(degree + degree // 2, spectrum.last_degree)
+
+    def _bounded_degree(self, degree: int, top: float, cut: float, last_wanted: float) -> int:
+        """A filter must not raise the top so far above the last wanted that rounding swallows that one."""
+        low = self._spectrum.low
+
+        def growth(value: float) -> float:
+            return math.acosh(max(1.0, (2 * value - cut - low) / (cut - low)))
+
+        spread = growth(top) - growth(last_wanted)
+        return degree if spread * degree <= 14 else max(2, int(14 / spread))
+
+    def _filter(self, degree: int, top: float, cut: float) -> None:
+        """X ← T(A) X, T the Chebyshev polynomial of [low, cut], scaled to 1 at ``top``."""
+        low = self._spectrum.low
+        centre, half = (cut + low) / 2, (cut - low) / 2
+        first = half / (top - centre)
+        scale = first
+        self._apply(self._x, self._x, self._y, scale / half, -centre * scale / half, 0.0)
+        for _ in range(2, degree + 1):
+            following = 1 / (2 / first - scale)
+            alpha, gamma = 2 * following / half, -scale * following
+            self._apply(self._y, self._x, self._x, alpha, -centre * alpha, gamma)
+            self._x, self._y = self._y, self._x
+            scale = following
+        self._x, self._y = self._y, self._x
+        self._restore_known()
+
+    def _rayleigh_ritz(self) -> float:
+        """Turn the block to its best eigenvectors, descending; returns the largest residual of the wanted."""
+        cp, skip = cupy(), self._skip
+        self._orthonormalize()
+        self._apply(self._x, self._x, self._y, 1.0, 0.0, 0.0)
+        product = _products(self._x, self._y)
+        turn = np.eye(len(product))
+        values, vectors = np.linalg.eigh(product[skip:, skip:])
+        turn[skip:, skip:] = vectors[:, ::-1]
+        self._values[:skip] = product[0, 0]
+        self._values[skip:] = values[::-1]
+        turn = cp.asarray(turn, cp.float32)
+        self._x, self._y = self._x @ turn, self._y @ turn
+        wanted = slice(skip, skip + self._wanted)
+        rest = self._y[:, wanted] - cp.asarray(self._values[wanted], cp.float32) * self._x[:, wanted]
+        return float(cp.sqrt(cp.square(rest).sum(axis=0)).max())
+
+    def _orthonormalize(self) -> None:
+        """First columns first; twice, because once leaves what rounding hid."""
+        cp = cupy()
+        for _ in range(2):
+            self._x = self._x @ cp.asarray(_inverse_cholesky(_products(self._x, self._x)), cp.float32)
+
+    def _restore_known(self) -> None:
+        if self._known is not None:
+            self._x[:, 0] = self._known
+
+
+def _products(x, y) -> np.ndarray:
+    """xᵀy in double precision, made symmetric, on the host."""
+    cp = cupy()
+    product = cp.asnumpy(x.astype(cp.float64).T @ y.astype(cp.float64))
+    return (product + product.T) / 2
+
+
+def _inverse_cholesky(gram: np.ndarray) -> np.ndarray:
+    """The inverse of the upper Cholesky factor; a column that depends on those before it becomes 0."""
+    n = len(gram)
+    upper, inverse = np.zeros((n, n)), np.zeros((n, n))
+    for j in range(n):
+        for i in range(j):
+            if upper[i, i] > 0:
+                upper[i, j] = (gram[i, j] - upper[:i, i] @ upper[:i, j]) / upper[i, i]
+        rest = gram[j, j] - upper[:j, j] @ upper[:j, j]
+        if rest <= 1e-13 * gram[j, j]:
+            continue
+        upper[j, j] = math.sqrt(rest)
+        inverse[j, j] = 1 / upper[j, j]
+        inverse[:j, j] = -(inverse[:j, :j] @ upper[:j, j]) / upper[j, j]
+    return inverse
