@@ -68,7 +68,7 @@ def make_matchings(graph: RelabelledGraph) -> Matchings:
     start(
         kernels.get_function("rank_edges"),
         edges,
-        cp.argsort(tails, kind="stable"),
+        cp.argsort(tails),
         tails,
         offsets_of(backward),
         np.int64(edges),
@@ -96,7 +96,7 @@ def make_matchings(graph: RelabelledGraph) -> Matchings:
     start(
         kernels.get_function("group_edges"),
         edges,
-        cp.argsort(colours, kind="stable"),
+        cp.argsort(colours),
         heads,
         tails,
         weights,

@@ -49,7 +49,7 @@ class RelabelledGraph:
         start(
             kernels.get_function("relabel"),
             n,
-            cp.argsort(keys, kind="stable"),
+            cp.argsort(keys),
             start_points,
             *size,
             self.order,
