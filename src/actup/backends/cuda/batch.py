@@ -43,18 +43,14 @@ class BatchEpochs:
         self._load()
 
     def run(self, epoch: int) -> None:
-        if self._mesh is None:
-            self._replay.run()
-            return
-        try:
-            self._mesh.prepare(epoch)
-        except OutgrownMesh:  # outliers: all pairs from now on
-            self._mesh = None
-            self._load()
-            self._replay.run()
-            return
-        self._mesh.convolve()
-        self._launch()
+        if self._mesh is not None:
+            try:
+                if self._mesh.prepare(epoch):
+                    self._replay = Replay(self._launch)
+            except OutgrownMesh:  # outliers: all pairs from now on
+                self._mesh = None
+                self._load()
+        self._replay.run()
 
     def _load(self) -> None:
         recipe = self._recipe
@@ -73,6 +69,8 @@ class BatchEpochs:
 
     def _launch(self) -> None:
         graph, state = self._graph, self._state
+        if self._mesh is not None:
+            self._mesh.convolve()
         forces = (self._attraction, self._repulsion, self._second, self._stiffness)
         self._forces(
             (self._grid,),

@@ -22,13 +22,15 @@ class Matchings:
     ends : cupy.ndarray of shape (edges, 2), int32
     weights : cupy.ndarray of shape (edges,), float32
     offsets : list of int
-        Colour c is edges ``offsets[c]`` to ``offsets[c + 1]``; the edges after the last colour have none, and
-        are in the order of the walk.
+        Colour c is edges ``offsets[c]`` to ``offsets[c + 1]``.
+    overflow_end : int
+        The edges from the end of the last colour to here have none, and are in the order of the walk.
     """
 
     ends: object
     weights: object
     offsets: list[int]
+    overflow_end: int
 
     @property
     def colours(self) -> int:
@@ -61,7 +63,7 @@ def make_matchings(graph: RelabelledGraph) -> Matchings:
     )
     edges = int(firsts[-1])
     if edges == 0:
-        return Matchings(cp.empty((1, 2), np.int32), cp.empty(1, np.float32), [0])
+        return Matchings(cp.empty((1, 2), np.int32), cp.empty(1, np.float32), [0], 0)
     heads, tails, weights = heads[:edges], tails[:edges], weights[:edges]
 
     ranks = cp.empty(edges, np.int32)
@@ -106,4 +108,5 @@ def make_matchings(graph: RelabelledGraph) -> Matchings:
     )
     sizes = counts.get()[:_COLOURS]
     used = int(np.flatnonzero(sizes)[-1]) + 1 if sizes.any() else 0
-    return Matchings(ends, grouped, [0, *np.cumsum(sizes[:used], dtype=np.int64).tolist()])
+    offsets = [0, *np.cumsum(sizes[:used], dtype=np.int64).tolist()]
+    return Matchings(ends, grouped, offsets, edges)

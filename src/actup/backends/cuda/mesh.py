@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from threading import get_ident
 
 import numpy as np
 
@@ -55,19 +56,24 @@ class Mesh:
         """What a kernel needs to read the potential: MeshView of kernels/mesh_view.h."""
         return (self._potential, self._self, *self._grid_arguments())
 
-    def prepare(self, epoch: int) -> None:
-        """See to it that the grid serves the points in this epoch; OutgrownMesh if none does."""
+    def prepare(self, epoch: int) -> bool:
+        """See to it that the grid serves the points in this epoch; whether it is another one.
+
+        Raises OutgrownMesh if none does.
+        """
         if epoch != _next_change(epoch - 1):
-            return
+            return False
         width, height = self._boxes.room_needed(epoch)
         if self._line:
             width, height = 0.0, width
         spacing = self._choose_spacing(max(width, height))
         rows = self._choose_side(height / spacing, self._rows)
         columns = _LINE_SIDE if self._line else self._choose_side(width / spacing, self._columns)
-        if (spacing, rows, columns) != (self._spacing, self._rows, self._columns):
-            self._spacing, self._rows, self._columns = spacing, rows, columns
-            self._set_up()
+        if (spacing, rows, columns) == (self._spacing, self._rows, self._columns):
+            return False
+        self._spacing, self._rows, self._columns = spacing, rows, columns
+        self._set_up()
+        return True
 
     def convolve(self) -> None:
         """Start the kernels that make the potential of the points now."""
@@ -124,7 +130,7 @@ class Mesh:
         self._influence = cp.empty(self._spectrum.shape, np.float32)
         self._self = cp.empty(9, np.float32)
         self._steps = [self._kernels.get_function(name) for name in ("spread", "take_cells", "multiply")]
-        self._forward, self._inverse = _transforms(2 * rows, 2 * columns, cp.cuda.runtime.getDevice())
+        self._forward, self._inverse = _plans(2 * rows, 2 * columns)
 
         finer = 1 if self._smooth or rows * columns > _LARGEST_OVERSAMPLED else 2
         fine_rows, fine_columns = 2 * finer * rows, 2 * finer * columns
@@ -143,7 +149,7 @@ class Mesh:
             ),
         )
         spectrum = cp.empty((fine_rows, fine_columns // 2 + 1), np.complex64)
-        _transforms(fine_rows, fine_columns, cp.cuda.runtime.getDevice())[0].fft(sampled, spectrum, _FORWARD)
+        _plans(fine_rows, fine_columns)[0].fft(sampled, spectrum, _FORWARD)
         self._kernels.get_function("influence")(
             (blocks_for(columns + 1), 2 * rows),
             (THREADS,),
@@ -234,9 +240,14 @@ def _next_change(epoch: int) -> int:
     return (epoch // every + 1) * every
 
 
-@lru_cache(maxsize=32)
-def _transforms(rows: int, columns: int, device: int) -> tuple:
-    """Plans of the transform of a real grid and of its inverse; making one takes longer than using it."""
+def _plans(rows: int, columns: int) -> tuple:
+    """Plans of the transform of a real grid and of its inverse, which have memory of their own to work in."""
+    cuda = cupy().cuda
+    return _made_plans(rows, columns, cuda.runtime.getDevice(), cuda.get_current_stream().ptr, get_ident())
+
+
+@lru_cache(maxsize=32)  # making a plan takes longer than using it
+def _made_plans(rows: int, columns: int, *used_by: int) -> tuple:
     from cupyx.scipy.fft import get_fft_plan
 
     cp = cupy()

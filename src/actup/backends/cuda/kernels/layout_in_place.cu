@@ -5,12 +5,6 @@ using namespace actup;
 
 namespace {
 
-// One undirected edge; heads[e], tails[e] of colour after colour, those without a colour last.
-struct Matchings {
-  const int2* ends;
-  const float* weights;
-};
-
 struct PullRule {
   float rate;
   int epoch, repeats;
@@ -25,12 +19,9 @@ __device__ inline PullRule pull_rule(const Constants& constants, const float* sc
           static_cast<int>(constants.repeats), static_cast<Sampling>(constants.sampling), constants.curve};
 }
 
-// Moves both ends of an edge, if it acts.
-__device__ inline void pull(const Matchings& matchings, int64_t e, const PullRule& rule, Row* y) {
-  const float r = matchings.weights[e];
-  if (rule.sampling != Sampling::exhaustive && !acts(r, rule.epoch)) return;
+// Moves both ends of an edge, if it acts; ends are places in y, which is the points or a copy of some.
+__device__ inline void pull(int2 ends, float r, const PullRule& rule, Row* y) {
   const float step = rule.rate * acting_weight(rule.sampling, r);
-  const int2 ends = matchings.ends[e];
   Row head = y[ends.x], tail = y[ends.y];
   for (int repeat = 0; repeat < rule.repeats; ++repeat) {
     float delta[kDimensions];
@@ -46,6 +37,10 @@ __device__ inline void pull(const Matchings& matchings, int64_t e, const PullRul
   y[ends.y] = tail;
 }
 
+__device__ inline bool acts_now(float r, const PullRule& rule) {
+  return rule.sampling == Sampling::exhaustive || acts(r, rule.epoch);
+}
+
 }  // namespace
 
 // The edges begin ... end of one colour.
@@ -53,24 +48,42 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     pull_colour(const Constants* constants, const State* state, const float* schedule, const int2* ends,
                 const float* weights, int64_t begin, int64_t end, Row* y) {
   const int64_t e = begin + blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x;
-  if (e < end) pull({ends, weights}, e, pull_rule(*constants, schedule, state->epoch), y);
+  if (e >= end) return;
+  const PullRule rule = pull_rule(*constants, schedule, state->epoch);
+  const float r = weights[e];
+  if (acts_now(r, rule)) pull(ends[e], r, rule, y);
 }
 
-// The small colours of a half, one after the other in a single thread block, and then the edges without colour
-// (overflow ... last), each after the other.
+// The small colours of a half (first_colour, first_colour + 2, ...), one after the other in a single thread block
+// that keeps their points: local_ends are places in the list of these. Then the edges without colour (overflow ...
+// last), each after the other.
 extern "C" __global__ void __launch_bounds__(1024)
     pull_small_colours(const Constants* constants, const State* state, const float* schedule, const int2* ends,
                        const float* weights, const int64_t* offsets, int first_colour, int colours,
-                       int64_t overflow, int64_t last, Row* y) {
+                       const int2* local_ends, const int32_t* list, const int32_t* listed, int64_t overflow,
+                       int64_t last, Row* y) {
+  extern __shared__ Row kept[];
   const PullRule rule = pull_rule(*constants, schedule, state->epoch);
-  const Matchings matchings{ends, weights};
+  const int count = *listed;
+  for (int k = threadIdx.x; k < count; k += blockDim.x) kept[k] = y[list[k]];
+  int64_t local = 0;  // local_ends hold the colours of this half alone
   for (int colour = first_colour; colour < colours; colour += 2) {
-    for (int64_t e = offsets[colour] + threadIdx.x; e < offsets[colour + 1]; e += blockDim.x)
-      pull(matchings, e, rule, y);
+    const int64_t begin = offsets[colour], size = offsets[colour + 1] - begin;
     __syncthreads();
+    for (int64_t e = threadIdx.x; e < size; e += blockDim.x) {
+      const float r = weights[begin + e];
+      if (acts_now(r, rule)) pull(local_ends[local + e], r, rule, kept);
+    }
+    local += size;
   }
-  if (threadIdx.x == 0)
-    for (int64_t e = overflow; e < last; ++e) pull(matchings, e, rule, y);
+  __syncthreads();
+  for (int k = threadIdx.x; k < count; k += blockDim.x) y[list[k]] = kept[k];
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (int64_t e = overflow; e < last; ++e) {
+    const float r = weights[e];
+    if (acts_now(r, rule)) pull(ends[e], r, rule, y);
+  }
 }
 
 // All points at once, from the positions now reached to a copy of them.
