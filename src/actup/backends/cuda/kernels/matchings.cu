@@ -1,0 +1,109 @@
+// Edge matchings: the greedy colouring of docs/layout.md, exactly as if the edges were walked one by one.
+//
+// An edge (i, j), i < j, may be coloured as soon as the edges before it that share a point are. Those of i are
+// coloured by the same thread; those of j come from smaller points, and turn[j] counts them. A thread takes its
+// points in order, so whoever it waits for is at work already.
+#include "device.h"
+
+namespace {
+
+constexpr int kColours = 128;
+constexpr int kWords = kColours / 64;
+constexpr int kWarp = 32;
+
+__device__ inline int64_t thread_number() { return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; }
+
+__device__ inline int acquire(const int32_t* place) {
+  const int value = *static_cast<const volatile int32_t*>(place);
+  __threadfence();
+  return value;
+}
+
+}  // namespace
+
+// How many edges of each point lead to a larger one.
+extern "C" __global__ void count_forward(const int64_t* offsets, const int2* edges, int64_t n, int32_t* forward,
+                                         int32_t* backward) {
+  const int64_t i = thread_number();
+  if (i >= n) return;
+  int count = 0;
+  for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) count += edges[e].x > i;
+  forward[i] = count;
+  backward[i] = static_cast<int32_t>(offsets[i + 1] - offsets[i]) - count;
+}
+
+// The undirected edges in the order of the walk.
+extern "C" __global__ void walk(const int64_t* offsets, const int2* edges, const int64_t* firsts, int64_t n,
+                                int32_t* heads, int32_t* tails, float* weights) {
+  const int64_t i = thread_number();
+  if (i >= n) return;
+  int64_t to = firsts[i];
+  for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) {
+    const int2 edge = edges[e];
+    if (edge.x <= i) continue;
+    heads[to] = static_cast<int32_t>(i);
+    tails[to] = edge.x;
+    weights[to++] = __int_as_float(edge.y);
+  }
+}
+
+// The how-manieth edge to its tail an edge is. by_tail sorts the walk by tail; backward_firsts are where they begin.
+extern "C" __global__ void rank_edges(const int64_t* by_tail, const int32_t* tails, const int64_t* backward_firsts,
+                                      int64_t edges, int32_t* ranks) {
+  const int64_t place = thread_number();
+  if (place >= edges) return;
+  const int64_t e = by_tail[place];
+  ranks[e] = static_cast<int32_t>(place - backward_firsts[tails[e]]);
+}
+
+extern "C" __global__ void colour_edges(const int64_t* firsts, const int32_t* tails, const int32_t* ranks,
+                                        const int32_t* backward, int64_t n, int32_t* turn, uint64_t* used,
+                                        int32_t* next_warp, uint8_t* colours, uint32_t* counts) {
+  const int lane = threadIdx.x % kWarp;
+  for (;;) {
+    int warp = 0;
+    if (lane == 0) warp = atomicAdd(next_warp, 1);
+    const int64_t i = static_cast<int64_t>(__shfl_sync(0xFFFFFFFFu, warp, 0)) * kWarp + lane;
+    if (i - lane >= n) return;
+    int64_t e = i < n ? firsts[i] : 0;
+    const int64_t end = i < n ? firsts[i + 1] : 0;
+    bool ready = false;  // all edges from smaller points are coloured
+    uint64_t own[kWords] = {};
+    while (__any_sync(0xFFFFFFFFu, e < end)) {  // no thread waits for another inside
+      if (e < end && !ready && acquire(&turn[i]) == backward[i]) {
+        ready = true;
+        for (int word = 0; word < kWords; ++word) own[word] = __ldcg(&used[i * kWords + word]);
+      }
+      if (e < end && ready && acquire(&turn[tails[e]]) == ranks[e]) {
+        const int64_t tail = tails[e];
+        int colour = kColours;
+#pragma unroll
+        for (int word = 0; word < kWords; ++word) {
+          const uint64_t other = __ldcg(&used[tail * kWords + word]);
+          const uint64_t free = ~(own[word] | other);
+          if (colour < kColours || free == 0) continue;
+          const int bit = __ffsll(static_cast<long long>(free)) - 1;
+          colour = 64 * word + bit;
+          own[word] |= uint64_t{1} << bit;
+          __stcg(&used[tail * kWords + word], other | uint64_t{1} << bit);
+        }
+        colours[e] = static_cast<uint8_t>(colour);
+        atomicAdd(&counts[colour], 1u);
+        __threadfence();
+        *static_cast<volatile int32_t*>(&turn[tail]) = ranks[e] + 1;
+        ++e;
+      }
+    }
+  }
+}
+
+// The edges colour by colour: by_colour sorts the walk.
+extern "C" __global__ void group_edges(const int64_t* by_colour, const int32_t* heads, const int32_t* tails,
+                                       const float* weights, int64_t edges, int2* ends, float* grouped_weights) {
+  const int64_t place = thread_number();
+  if (place >= edges) return;
+  const int64_t e = by_colour[place];
+  const int2 both = {heads[e], tails[e]};
+  ends[place] = both;
+  grouped_weights[place] = weights[e];
+}
