@@ -11,6 +11,21 @@
 // LENGTH   room of a list; LISTS * LENGTH is a multiple of 32
 // STEPS    products of 16 columns in the last slab of 64
 // LANES    threads that share one float32 distance
+#ifndef KEEP
+#define KEEP 32
+#endif
+#ifndef LISTS
+#define LISTS 16
+#endif
+#ifndef LENGTH
+#define LENGTH 48
+#endif
+#ifndef STEPS
+#define STEPS 4
+#endif
+#ifndef LANES
+#define LANES 32
+#endif
 
 typedef unsigned int Word;
 typedef unsigned short Half;

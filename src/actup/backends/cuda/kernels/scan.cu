@@ -8,6 +8,15 @@
 // METRIC   0: sum of squares, 1: sum of magnitudes, 2: largest magnitude
 // K        neighbours wanted
 // ROOM     room of a list: at least K + 512
+#ifndef METRIC
+#define METRIC 0
+#endif
+#ifndef K
+#define K 15
+#endif
+#ifndef ROOM
+#define ROOM 1040
+#endif
 
 typedef unsigned int Word;
 typedef unsigned long long Key;  // the bits of a sum of at least 0, then the id: sorting keys sorts by both
