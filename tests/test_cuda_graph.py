@@ -124,7 +124,8 @@ def test_spectral_coordinates_are_those_of_the_cpu():
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_pieces(count):
-    from actup.backends.cuda.graph import device_graph, pieces
+    from actup.backends.cuda.arrays import device_graph
+    from actup.backends.cuda.graph import pieces
 
     _, graph = ring_graph(3000, count)
     found, labels = pieces(device_graph(graph))
@@ -135,7 +136,7 @@ def test_pieces(count):
 def test_spectral_start_of_pieces_equals_the_cpus_places():
     import cupy as cp
 
-    from actup.backends.cuda.graph import device_graph
+    from actup.backends.cuda.arrays import device_graph
     from actup.backends.cuda.start import spectral_start
 
     X, graph = ring_graph(900, 3)

@@ -16,7 +16,7 @@ from actup.backends import load_backend
 from actup.cookbook import preset as named_recipe
 from actup.cookbook import preset_for
 from actup.embedder import Embedder, RandomState, Start, change, start_name
-from actup.graph import Graph
+from actup.graph import Graph, on_gpu
 from actup.pipeline import Embedding
 from actup.progress import Callback
 from actup.recipe import (
@@ -66,8 +66,9 @@ class UMAP(Embedder):
     callback : callable, default=None
         ``callback(stage, fraction, embedding)``, called about ten times per second during the layout;
         returning True stops there and keeps the points. See ``actup.progress.Progress``.
-    backend : str, default="cpu"
-        Who computes.
+    backend : {"cpu", "cuda", "auto", "reference"}, default="cpu"
+        Who computes; "auto": the GPU where there is one and enough points, else the CPU. Each gives the same
+        bits in every run; between them the last digits differ.
 
     Attributes
     ----------
@@ -171,8 +172,9 @@ class TSNE(Embedder):
     callback : callable, default=None
         ``callback(stage, fraction, embedding)``, called about ten times per second during the layout;
         returning True stops there and keeps the points. See ``actup.progress.Progress``.
-    backend : str, default="cpu"
-        Who computes.
+    backend : {"cpu", "cuda", "auto", "reference"}, default="cpu"
+        Who computes; "auto": the GPU where there is one and enough points, else the CPU. Each gives the same
+        bits in every run; between them the last digits differ.
 
     Attributes
     ----------
@@ -260,5 +262,10 @@ class TSNE(Embedder):
         if len(self.embedding_) == 1:
             return 0.0
         graph = Graph(self.graph_.indptr, self.graph_.indices, self.graph_.data)
-        engine, threads = load_backend(self.backend), count_threads(self.n_jobs)
-        return engine.make_layout(graph, self.embedding_, self.recipe_, self.seed_, threads).loss()
+        engine = load_backend("reference" if self.backend == "reference" else "cpu")
+        points, threads = self.embedding_, count_threads(self.n_jobs)
+        if on_gpu(points):
+            from actup.backends.cuda.arrays import to_host
+
+            points = to_host(points)
+        return engine.make_layout(graph, points, self.recipe_, self.seed_, threads).loss()

@@ -6,10 +6,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
+_DLPACK_CUDA = 2  # what DLPack calls an NVIDIA GPU
+
+
+def on_gpu(array) -> bool:
+    """Whether an array lies on a GPU: CuPy's, torch's, any with DLPack or CUDA's array interface."""
+    if isinstance(array, np.ndarray):
+        return False
+    if hasattr(array, "__dlpack_device__"):
+        return array.__dlpack_device__()[0] == _DLPACK_CUDA
+    return hasattr(array, "__cuda_array_interface__")
+
+
+def array_module(array):
+    """The module for an array of ours: CuPy if it lies on a GPU, else NumPy."""
+    if not on_gpu(array):
+        return np
+    import cupy
+
+    return cupy
+
 
 def _contiguous(array, dtype):
     """The array in C order and of a type; one on a GPU stays there, and its backend keeps it so."""
-    return array if hasattr(array, "__cuda_array_interface__") else np.ascontiguousarray(array, dtype)
+    return array if on_gpu(array) else np.ascontiguousarray(array, dtype)
 
 
 @dataclass(frozen=True)
@@ -78,10 +98,13 @@ class Graph:
         return Graph(kept_before[self.offsets], self.indices[keep], self.weights[keep])
 
     def to_scipy(self):
-        """The graph as a ``scipy.sparse.csr_matrix``."""
+        """The graph as a ``scipy.sparse.csr_matrix``; copied from the GPU if it lies there."""
         from scipy.sparse import csr_matrix
 
-        return csr_matrix((self.weights, self.indices, self.offsets), shape=(len(self), len(self)))
+        arrays = (self.weights, self.indices, self.offsets)
+        if array_module(self.weights) is not np:
+            arrays = tuple(array.get() for array in arrays)
+        return csr_matrix(arrays, shape=(len(self), len(self)))
 
     @classmethod
     def from_scipy(cls, matrix) -> Graph:

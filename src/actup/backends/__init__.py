@@ -1,11 +1,15 @@
 """Backends: the contract every one fulfils, and the registry.
 
-A backend is a module with four functions::
+A backend is a module with these functions::
 
     nearest_neighbors(X, k, metric, threads)          -> Neighbors
     affinity_graph(neighbors, recipe, threads)        -> Graph
     spectral_coordinates(graph, dimensions, seed, threads) -> ndarray (n, dimensions), unscaled
     make_layout(graph, start, recipe, seed, threads)  -> Layout
+
+A backend whose arrays live elsewhere also has ``make_start(X, graph, recipe, init, seed, threads)``, which
+replaces ``initialization.make_start``; ``synchronize()``, which waits for what has been asked for; and
+``delivered(prepared, X)``, which gives what was computed as arrays of the caller's kind.
 
 X is C-contiguous float32 and finite; ``start`` is (n, n_components) float32; all arrays are in the caller's
 order. Every function is deterministic: the number of threads never changes a bit of the result.
@@ -13,12 +17,15 @@ order. Every function is deterministic: the number of threads never changes a bi
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Protocol
 
 import numpy as np
+
+from actup.graph import on_gpu
 
 _BACKENDS = {
     "cpu": "actup.backends.cpu",
@@ -60,8 +67,40 @@ def cuda_is_available() -> bool:
     return True
 
 
+# Points from which a GPU is worth its start, for backend "auto".
+_WORTH_A_GPU = 5_000
+
+
+def choose_backend(name: str, X, n_samples: int) -> str:
+    """The backend that "auto" stands for: "cuda" where a GPU is there and has enough to do, else "cpu".
+
+    Data that lies on a GPU already is always enough; sparse data stays on the CPU. Any other name is itself.
+    """
+    if name != "auto":
+        return name
+    if (n_samples < _WORTH_A_GPU and not on_gpu(X)) or hasattr(X, "tocsr"):
+        return "cpu"
+    if cuda_is_available():
+        return "cuda"
+    _note_unusable_gpu()
+    return "cpu"
+
+
+@cache
+def _note_unusable_gpu() -> None:
+    """Say once that CuPy is installed but cannot be used; say nothing if it is not installed."""
+    from actup.backends.cuda.compile import cupy
+
+    try:
+        cupy()
+    except ImportError:
+        pass
+    except RuntimeError as error:
+        warnings.warn(f"backend='auto' uses the CPU: {error}", UserWarning, stacklevel=4)
+
+
 def load_backend(name: str) -> ModuleType:
     """The module that implements a backend."""
     if name not in _BACKENDS:
-        raise ValueError(f"backend={name!r} is not one of {', '.join(map(repr, _BACKENDS))}")
+        raise ValueError(f"backend={name!r} is not one of 'auto', {', '.join(map(repr, _BACKENDS))}")
     return import_module(_BACKENDS[name])

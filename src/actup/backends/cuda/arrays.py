@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import numpy as np
+from sklearn.utils import check_array
 
 from actup.backends.cuda.compile import cupy
+from actup.graph import Graph, Neighbors, on_gpu
+
+if TYPE_CHECKING:
+    from actup.backends import Layout
+    from actup.pipeline import Embedding
 
 
-def on_device(array) -> bool:
-    """Whether an array lies on a GPU: CuPy's, torch's, or any with ``__cuda_array_interface__``."""
-    return hasattr(array, "__cuda_array_interface__")
+def synchronize() -> None:
+    """Wait for all that the device has been asked to do."""
+    cupy().cuda.get_current_stream().synchronize()
 
 
 def free_bytes() -> int:
@@ -18,24 +27,114 @@ def free_bytes() -> int:
     return cp.cuda.Device().mem_info[0] + cp.get_default_memory_pool().free_bytes()
 
 
+def require_bytes(needed: float, what: str) -> None:
+    """Refuse work that the free memory cannot hold, before it begins."""
+    free = free_bytes()
+    if needed > free:
+        raise MemoryError(
+            f"{what} needs about {needed / 1e9:.1f} GB of the GPU's memory, of which {free / 1e9:.1f} GB are "
+            "free: use backend='cpu', or free memory held by other arrays"
+        )
+
+
 def to_device(array, dtype=np.float32):
     """The array as a C-contiguous cupy.ndarray; without a copy if it is one on the device already."""
     cp = cupy()
+    if on_gpu(array) and not isinstance(array, cp.ndarray):
+        array = array.detach() if hasattr(array, "detach") else array  # torch: no gradient goes through a map
+        array = cp.from_dlpack(array) if hasattr(array, "__dlpack__") else cp.asarray(array)
     return cp.ascontiguousarray(cp.asarray(array), dtype)
 
 
 def to_host(array) -> np.ndarray:
     """The array as a numpy.ndarray, wherever it lies."""
-    return cupy().asnumpy(cupy().asarray(array)) if on_device(array) else np.asarray(array)
+    return to_device(array, None).get() if on_gpu(array) else np.asarray(array)
 
 
 def like(array, template):
-    """A cupy.ndarray as the kind of another array: CuPy's, torch's, or whatever takes DLPack; else NumPy's."""
-    if not on_device(template):
+    """A cupy.ndarray as the kind of another array: torch's or CuPy's if that lies on a GPU, else NumPy's."""
+    if not on_gpu(template):
         return to_host(array)
-    module = type(template).__module__.split(".")[0]
-    if module == "torch":
+    if type(template).__module__.split(".")[0] == "torch":
         import torch
 
         return torch.from_dlpack(array)
-    return array
+    return to_device(array)
+
+
+def check_device_points(X):
+    """X on the device as every stage may take it for granted; errors are those of scikit-learn's check.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, columns)
+        On the device it is used where it lies if it is C-contiguous float32.
+
+    Returns
+    -------
+    cupy.ndarray of shape (n, columns), float32, finite
+    """
+    cp = cupy()
+    if hasattr(X, "tocsr"):
+        raise TypeError("X is sparse, which backend='cuda' does not take: use backend='cpu' or X.toarray()")
+    if not on_gpu(X):
+        with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
+            X = check_array(X, input_name="X", dtype=np.float32, order="C", ensure_all_finite=False)
+        require_bytes(X.nbytes, f"X of shape {X.shape}")
+    points = to_device(X)
+    if points.ndim != 2 or 0 in points.shape:
+        raise ValueError(f"X has shape {points.shape}; give at least one row and one column")
+    if not bool(cp.isfinite(points).all()):
+        raise ValueError("Input X contains NaN, infinity or a value too large for dtype('float32').")
+    return points
+
+
+class DeliveredLayout:
+    """A layout whose points are given as the caller's kind of array; see ``actup.backends.Layout``."""
+
+    def __init__(self, layout: Layout, template):
+        self._layout = layout
+        self._template = template
+        self.n_epochs = layout.n_epochs
+
+    @property
+    def epoch(self) -> int:
+        return self._layout.epoch
+
+    def run(self, until: int) -> None:
+        self._layout.run(until)
+
+    def embedding(self):
+        return like(self._layout.embedding(), self._template)
+
+    def loss(self) -> float:
+        return self._layout.loss()
+
+
+def delivered(prepared: Embedding, template) -> Embedding:
+    """What was prepared, for a caller who gave ``template``: NumPy arrays unless that lies on a GPU."""
+    layout = prepared.layout and DeliveredLayout(prepared.layout, template)
+    prepared = replace(prepared, embedding=like(prepared.embedding, template), layout=layout)
+    if on_gpu(template):
+        return prepared
+    graph, neighbors = host_graph(prepared.graph), prepared.neighbors
+    if neighbors is not None:
+        neighbors = host_neighbors(neighbors)
+    return replace(prepared, graph=graph, neighbors=neighbors)
+
+
+def device_graph(graph: Graph) -> Graph:
+    """The graph with its arrays on the device."""
+    return Graph(
+        to_device(graph.offsets, np.int64), to_device(graph.indices, np.int32), to_device(graph.weights)
+    )
+
+
+def host_graph(graph: Graph) -> Graph:
+    """The graph with its arrays on the host."""
+    return Graph(*map(to_host, (graph.offsets, graph.indices, graph.weights)))
+
+
+def host_neighbors(neighbors: Neighbors) -> Neighbors:
+    """The neighbours with their arrays on the host."""
+    return replace(neighbors, indices=to_host(neighbors.indices), distances=to_host(neighbors.distances))

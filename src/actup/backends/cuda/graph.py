@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from actup.backends.cuda.arrays import on_device, to_device, to_host
+from actup.backends.cuda.arrays import host_graph, to_device
 from actup.backends.cuda.compile import cupy, load_kernels
-from actup.graph import Graph, Neighbors
+from actup.graph import Graph, Neighbors, on_gpu
 from actup.recipe import Affinity, Distance, Recipe, Symmetrization
 
 # As the enums of bandwidth.h number them; "gaussian" takes any number of perplexities.
@@ -43,7 +43,7 @@ def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int = 0) -> Gr
     """
     ids, weights = directed_weights(neighbors, recipe)
     graph = symmetric_graph(ids, weights, recipe.symmetrization)
-    return graph if on_device(neighbors.indices) else host_graph(graph)
+    return graph if on_gpu(neighbors.indices) else host_graph(graph)
 
 
 def directed_weights(neighbors: Neighbors, recipe: Recipe):
@@ -63,22 +63,11 @@ def directed_weights(neighbors: Neighbors, recipe: Recipe):
         PER_LANE=math.ceil(k / 32),
         PSEUDO=int(recipe.distance is Distance.PSEUDO),
     )
-    kernels.get_function("affinities")(
-        (math.ceil(n / 8),),
-        (256,),
-        (
-            ids,
-            distances,
-            np.int32(n),
-            np.int32(k),
-            total,
-            cp.asarray(widths or (0.0,), cp.float64),
-            np.int32(len(widths)),
-            sorted_ids,
-            weights,
-            faults,
-        ),  # fmt: skip
-    )
+    arguments = (
+        ids, distances, np.int32(n), np.int32(k), total, cp.asarray(widths or (0.0,), cp.float64),
+        np.int32(len(widths)), sorted_ids, weights, faults,
+    )  # fmt: skip
+    kernels.get_function("affinities")((math.ceil(n / 8),), (256,), arguments)
     found = int(faults[0])
     for bit, message in _FAULTS.items():
         if found & bit:
@@ -126,15 +115,3 @@ def pieces(graph: Graph):
     )
     kernels.get_function("flatten_pieces")((math.ceil(n / 256),), (256,), (np.int32(n), parent))
     return int((parent == cp.arange(n, dtype=cp.int32)).sum()), parent
-
-
-def device_graph(graph: Graph) -> Graph:
-    """The graph with its arrays on the device."""
-    return Graph(
-        to_device(graph.offsets, np.int64), to_device(graph.indices, np.int32), to_device(graph.weights)
-    )
-
-
-def host_graph(graph: Graph) -> Graph:
-    """The graph with its arrays on the host."""
-    return Graph(*map(to_host, (graph.offsets, graph.indices, graph.weights)))

@@ -1,4 +1,4 @@
-"""Exact nearest neighbours on the GPU: tensor cores propose, float32 decides, and what is not proven is scanned.
+"""Exact nearest neighbours on the GPU: tensor cores propose, float32 decides, the unproven rest is scanned.
 
 The distance matrix is never written. ``kernels/candidates.cu`` compares all rows with a growing range of
 columns and keeps the best few; ``kernels/scan.cu`` looks at every point for the rows that remain unproven.
@@ -7,13 +7,14 @@ columns and keeps the best few; ``kernels/scan.cu`` looks at every point for the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from actup.backends.cuda.arrays import free_bytes, on_device, to_device, to_host
+from actup.backends.cuda.arrays import free_bytes, host_neighbors, require_bytes, to_device
 from actup.backends.cuda.compile import cupy, load_kernels
-from actup.graph import Neighbors
+from actup.graph import Neighbors, on_gpu
 
 METRICS = ("euclidean", "cosine", "correlation", "manhattan", "chebyshev")
 
@@ -39,15 +40,9 @@ class Plan:
     narrow: bool
 
     @property
-    def parts(self) -> int:
-        """How many blocks of threads share the columns of a block of rows."""
-        return 1 if self.narrow else self.lists // 8
-
-    @property
     def first_tiles(self) -> int:
         """Tiles that fill the lists even if every pair is a candidate."""
-        per_part = (4 if self.narrow else 8) * self.length // _TILE
-        return self.parts * per_part
+        return (4 if self.narrow else 8) * self.length // _TILE
 
     @property
     def row_bytes(self) -> int:
@@ -61,25 +56,16 @@ class Plan:
         return load_kernels("candidates", **macros, LANES=8 if columns <= 128 else 32)
 
 
-def make_plan(n: int, columns: int, k: int, processors: int) -> Plan:
-    """The sizes for n rows, on a GPU of so many multiprocessors."""
+def make_plan(columns: int, k: int) -> Plan:
+    """The sizes for rows of so many columns."""
     keep = 16 * math.ceil((k + _SLACK) / 16)
     slabs = math.ceil((columns + 2) / 64)
     steps = math.ceil((columns + 2 - 64 * (slabs - 1)) / 16)
     narrow = slabs == 1
-    lists = 4 if narrow else 8 * _even_parts(math.ceil(n / _TILE), 2 * processors)
-    expected = _GROWTH * keep / lists
-    length = 16 * max(2 if narrow else 1, math.ceil((expected + 6 * math.sqrt(expected) + 2) / 16))
-    return Plan(keep, lists, length, slabs, steps, narrow)
-
-
-def _even_parts(row_blocks: int, slots: int) -> int:
-    """1, 2 or 4: whichever leaves the fewest slots idle in the last turn; fewer if it makes no difference."""
-
-    def turns(parts: int) -> float:
-        return math.ceil(row_blocks * parts / slots) / parts
-
-    return min((1, 2, 4), key=lambda parts: (round(turns(parts), 1), parts))
+    used = 4 if narrow else 8  # of the lists; a wide row has twice as many, see candidates.cu
+    expected = _GROWTH * keep / used
+    length = 16 * max(2, math.ceil((expected + 6 * math.sqrt(expected) + 2) / 16))
+    return Plan(keep, used if narrow else 2 * used, length, slabs, steps, narrow)
 
 
 def nearest_neighbors(X, k: int, metric: str, threads: int = 0) -> Neighbors:
@@ -100,9 +86,8 @@ def nearest_neighbors(X, k: int, metric: str, threads: int = 0) -> Neighbors:
     -------
     Neighbors
     """
-    if not on_device(X):
-        neighbors = nearest_neighbors(to_device(X), k, metric)
-        return replace(neighbors, indices=to_host(neighbors.indices), distances=to_host(neighbors.distances))
+    if not on_gpu(X):
+        return host_neighbors(nearest_neighbors(to_device(X), k, metric))
     cp = cupy()
     if metric not in METRICS:
         raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))} of backend='cuda'")
@@ -158,21 +143,29 @@ def scan(X, rows, metric: int, ids, sums, *, bounded: bool) -> None:
     """
     if not len(rows):
         return
-    k = ids.shape[1]
+    cp = cupy()
+    (n, columns), k, count = X.shape, ids.shape[1], len(rows)
     room = 16 * math.ceil((k + 1024) / 16)
-    kernel = load_kernels("scan", METRIC=metric, K=k, ROOM=room).get_function("scan_rows")
+    kernels = load_kernels("scan", METRIC=metric, K=k, ROOM=room)
+    kernel = kernels.get_function("scan_rows")
     kernel.max_dynamic_shared_size_bytes = 64 * room
-    n, columns = X.shape
-    count = len(rows)
-    arguments = (X, np.int32(n), np.int32(columns), rows, np.int32(count), np.int32(bounded), ids, sums)
-    kernel((math.ceil(count / 8),), (256,), arguments, shared_mem=64 * room)
+    blocks = math.ceil(count / 8)
+    idle = 2 * cp.cuda.Device().attributes["MultiProcessorCount"] // blocks
+    parts = max(1, min(idle, n // 2048))  # few rows: their points are dealt to several blocks of threads
+    found = cp.empty((parts, count, k), cp.uint64)
+    size = (np.int32(n), np.int32(columns))
+    arguments = (X, *size, rows, np.int32(count), np.int32(bounded), sums, found)
+    kernel((blocks, parts), (256,), arguments, shared_mem=64 * room)
+    merge = kernels.get_function("merge_parts")
+    merge((blocks,), (256,), (found, np.int32(parts), rows, np.int32(count), ids, sums))
 
 
 def _from_candidates(X, k: int, ids, sums):
     """Write every row's neighbours; returns the rows for which they are not proven."""
-    cp = cupy()
     n, columns = X.shape
-    plan = make_plan(n, columns, k, cp.cuda.Device().attributes["MultiProcessorCount"])
+    plan = make_plan(columns, k)
+    needed = n * (256 * plan.slabs + 24) + _TILE * plan.row_bytes
+    require_bytes(needed, f"the search for the neighbours of {n} points")
     search = CandidateSearch(X, spread_order(n), plan)
     tiles = math.ceil(n / _TILE)
     chunks = [0, min(plan.first_tiles, tiles)]
@@ -250,8 +243,9 @@ class CandidateSearch:
             The range, whole tiles.
         chunks : list of int
             Positions in the list of tiles between which one launch works; the first is 0.
-        tile_lists : (cupy.ndarray of shape (row blocks, stride), cupy.ndarray of shape (row blocks,)), optional
-            The tiles that each block of rows is compared with, and their number; None: all of them.
+        tile_lists : tuple of cupy.ndarray, optional
+            The tiles that each block of rows is compared with, (row blocks, stride), and their number, (row
+            blocks,); None: all of them.
         """
         cp, plan = cupy(), self._plan
         order = self._order[first:last]
@@ -263,32 +257,17 @@ class CandidateSearch:
         kernel.max_dynamic_shared_size_bytes = shared
         per_processor = 3 if plan.narrow else 2
         slots = per_processor * cp.cuda.Device().attributes["MultiProcessorCount"]
-        grid = min(blocks * plan.parts, slots)
+        grid = min(blocks, slots)
         queries = self._queries[first * 64 :]
         lists, counts = (0, 0) if tile_lists is None else tile_lists
         stride = 0 if tile_lists is None else lists.shape[1]
-        for at, (begin, end) in enumerate(zip(chunks, chunks[1:], strict=False)):
-            kernel(
-                (grid,),
-                (128,),
-                (
-                    queries,
-                    self._keys,
-                    self._thresholds,
-                    self._counts,
-                    self._room,
-                    np.int32(blocks),
-                    np.int64(self._places),
-                    np.int32(plan.slabs),
-                    lists,
-                    counts,
-                    np.int32(stride),
-                    np.int32(begin),
-                    np.int32(end),
-                    np.int32(plan.parts),
-                ),  # fmt: skip
-                shared_mem=shared,
-            )
+        for at, (begin, end) in enumerate(pairwise(chunks)):
+            arguments = (
+                queries, self._keys, self._thresholds, self._counts, self._room, np.int32(blocks),
+                np.int64(self._places), np.int32(plan.slabs), lists, counts, np.int32(stride),
+                np.int32(begin), np.int32(end),
+            )  # fmt: skip
+            kernel((grid,), (128,), arguments, shared_mem=shared)
             self._launch(
                 "select_candidates", math.ceil((last - first) / 8), self._room, self._counts, order,
                 self._squares[first:last], self._thresholds, self._overflowed, np.int32(last - first),

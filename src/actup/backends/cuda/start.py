@@ -1,4 +1,4 @@
-"""Where the points start, computed on the GPU: what ``actup.initialization`` does on the CPU, step by step."""
+"""Where the points start, computed on the GPU: what ``actup.initialization`` does on the CPU."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import sys
 import numpy as np
 
 from actup import initialization
-from actup.backends.cuda.arrays import on_device, to_host
+from actup.backends.cuda.arrays import device_graph, host_graph, to_host
 from actup.backends.cuda.compile import cupy, load_kernels
-from actup.backends.cuda.graph import device_graph, host_graph, pieces
+from actup.backends.cuda.graph import pieces
 from actup.backends.cuda.subspace import Spectrum, block_width, fixed_signs, leading_eigenvectors
 from actup.components import place_components
-from actup.graph import Graph
+from actup.graph import Graph, on_gpu
 from actup.recipe import Extent, Initialization, Recipe
 
 _FEW = 2_000  # points whose eigenvectors the CPU finds before a GPU has started
@@ -34,8 +34,9 @@ def make_start(X, graph: Graph, recipe: Recipe, init, seed: int, threads: int):
     seed, threads : int
     """
     cp = cupy()
+    graph = device_graph(graph)
     if init is not None:
-        init = to_host(init) if on_device(init) else init
+        init = to_host(init) if on_gpu(init) else init
         Y, used = initialization.make_start(None, graph, recipe, init, seed, threads, sys.modules[__name__])
         return cp.asarray(Y), used
     kind, reason = recipe.initialization, ""
@@ -150,7 +151,7 @@ def spectral_coordinates(graph: Graph, dimensions: int, seed: int, threads: int 
     from actup.backends import cpu
 
     n = len(graph)
-    there = on_device(graph.offsets)
+    there = on_gpu(graph.offsets)
     if n <= max(_FEW, 4 * block_width(dimensions + 1)):
         found = cpu.spectral_coordinates(host_graph(graph), dimensions, seed, threads)
         return cupy().asarray(found) if there else found

@@ -3,6 +3,16 @@
 // AFFINITY  as the enum of bandwidth.h numbers them
 // PER_LANE  neighbours that one lane holds: k over 32, rounded up
 // PSEUDO    whether the nearest distance is subtracted (affinity "umap")
+#ifndef AFFINITY
+#define AFFINITY 0
+#endif
+#ifndef PER_LANE
+#define PER_LANE 1
+#endif
+#ifndef PSEUDO
+#define PSEUDO 1
+#endif
+
 #include "bandwidth.h"
 
 using namespace actup;

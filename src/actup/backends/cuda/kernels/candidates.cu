@@ -7,10 +7,25 @@
 // keeps the best KEEP of a row and raises its threshold; rank_candidates then compares those in float32.
 //
 // KEEP     candidates kept per row
-// LISTS    lists per row, a power of two up to 32
+// LISTS    lists per row: 4 if NARROW, else 16
 // LENGTH   room of a list; LISTS * LENGTH is a multiple of 32
 // STEPS    products of 16 columns in the last slab of 64
 // LANES    threads that share one float32 distance
+#ifndef KEEP
+#define KEEP 32
+#endif
+#ifndef LISTS
+#define LISTS 16
+#endif
+#ifndef LENGTH
+#define LENGTH 48
+#endif
+#ifndef STEPS
+#define STEPS 4
+#endif
+#ifndef LANES
+#define LANES 32
+#endif
 
 typedef unsigned int Word;
 typedef unsigned short Half;
@@ -189,45 +204,68 @@ __device__ inline void collect(const float (&sums)[32], int column, RowPair& row
   }
 }
 
-// Which tiles of columns a block of rows meets: those of its list, or all of them if there are no lists.
-struct Tiles {
-  const int* list;    // (row blocks, stride), or null
+// A block of rows and the tiles of columns it meets, one after the other. A block of rows may be dealt to two
+// blocks of threads: the first one is part 0.
+struct Segment {
+  int block, begin, end, part;
+};
+
+// The segments that one block of threads works on. With lists of tiles, blocks of rows are dealt in turn;
+// without, all pairs of tiles are dealt evenly, so that none waits for another: `evenly` needs room for two
+// parts, and no more blocks of threads than blocks of rows.
+struct Walk {
+  const int* lists;   // (row blocks, stride), or null: all tiles
   const int* counts;  // (row blocks)
-  int stride, first, last, parts;
+  int stride, first, last, blocks;
+  bool evenly;
+  int at, stop;  // the next pair and the last one, or the next block of rows
+  Segment here;
+  bool done = false;
 
-  __device__ int begin(int block, int part) const { return first + (end_of(block) - first) * part / parts; }
-  __device__ int end(int block, int part) const { return first + (end_of(block) - first) * (part + 1) / parts; }
-  __device__ int tile(int block, int at) const { return list ? list[(size_t)block * stride + at] : at; }
+  __device__ Walk(const int* lists, const int* counts, int stride, int first, int last, int blocks, bool evenly)
+      : lists(lists), counts(counts), stride(stride), first(first), last(last), blocks(blocks), evenly(evenly) {
+    const long long pairs = evenly ? (long long)blocks * (last - first) : 0;
+    at = evenly ? (int)(pairs * blockIdx.x / gridDim.x) : blockIdx.x;
+    stop = evenly ? (int)(pairs * (blockIdx.x + 1) / gridDim.x) : blocks;
+    next();
+  }
 
- private:
-  __device__ int end_of(int block) const {
-    const int all = list ? min(last, counts[block]) : last;
-    return max(all, first);
+  __device__ int tile(int place) const { return lists ? lists[(size_t)here.block * stride + place] : place; }
+
+  __device__ void next() {
+    done = at >= stop;
+    if (done) return;
+    if (evenly) {
+      const int span = last - first;
+      here.block = at / span;
+      here.begin = first + at % span;
+      here.end = min(last, here.begin + stop - at);
+      here.part = here.begin > first;
+      at += here.end - here.begin;
+    } else {
+      here = {at, first, max(first, lists ? min(last, counts[at]) : last), 0};
+      at += gridDim.x;
+    }
   }
 };
 
-// The tiles that one block of threads goes through, one after the other, for what is copied ahead.
-struct Walk {
-  const Tiles& tiles;
-  int item, items, at, end;
+// The tiles of a walk one by one, for what is copied ahead.
+struct Ahead {
+  Walk walk;
+  int place;
 
-  __device__ Walk(const Tiles& tiles, int items) : tiles(tiles), item(blockIdx.x), items(items) { enter(); }
-  __device__ bool done() const { return item >= items; }
-  __device__ int block() const { return item / tiles.parts; }
-  __device__ int tile() const { return tiles.tile(block(), at); }
+  __device__ explicit Ahead(const Walk& start) : walk(start) { enter(); }
+  __device__ int tile() const { return walk.tile(place); }
   __device__ void next() {
-    if (++at < end) return;
-    item += gridDim.x;
+    if (++place < walk.here.end) return;
+    walk.next();
     enter();
   }
 
  private:
   __device__ void enter() {
-    for (; item < items; item += gridDim.x) {
-      at = tiles.begin(block(), item % tiles.parts);
-      end = tiles.end(block(), item % tiles.parts);
-      if (at < end) return;
-    }
+    while (!walk.done && walk.here.begin >= walk.here.end) walk.next();
+    place = walk.here.begin;
   }
 };
 
@@ -239,14 +277,14 @@ extern "C" __global__ void __launch_bounds__(128, 3)
     find_candidates(const char* __restrict__ queries, const char* __restrict__ keys,
                     const float* __restrict__ thresholds, int* __restrict__ counts, Candidate* __restrict__ room,
                     int row_blocks, long long places, int slabs, const int* tile_list, const int* tile_counts,
-                    int stride, int first, int last, int parts) {
+                    int stride, int first, int last) {
   extern __shared__ __align__(1024) char memory[];
   const Word base = shared_address(memory);
   const int thread = threadIdx.x, lane = thread & 31, group = lane >> 2, quad = lane & 3;
-  const Tiles tiles{tile_list, tile_counts, stride, first, last, 1};
-  Walk ahead(tiles, row_blocks);
+  Walk walk(tile_list, tile_counts, stride, first, last, row_blocks, false);
+  Ahead ahead(walk);
   const auto fetch = [&](int stage) {
-    if (!ahead.done()) {
+    if (!ahead.walk.done) {
       const char* from = keys + (size_t)ahead.tile() * kTileBytes + thread * 16;
       const Word to = base + stage * kTileBytes + thread * 16;
 #pragma unroll
@@ -259,8 +297,8 @@ extern "C" __global__ void __launch_bounds__(128, 3)
   for (int stage = 0; stage < kStages - 1; ++stage) fetch(stage);
   int stage = 0;
   const Word key_row = ((lane & 7) + ((lane >> 4) << 3)) * kSlabBytes;
-  for (int block = blockIdx.x; block < row_blocks; block += gridDim.x) {
-    const size_t row = (size_t)block * kTile + (thread >> 5) * 32 + group;
+  for (; !walk.done; walk.next()) {
+    const size_t row = (size_t)walk.here.block * kTile + (thread >> 5) * 32 + group;
     Word query[2][STEPS][4];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -277,8 +315,7 @@ extern "C" __global__ void __launch_bounds__(128, 3)
       const size_t at = row + 16 * i;
       rows[i] = {thresholds[at], thresholds[at + 8], 0, 0, room + at * kRoom + KEEP + quad * LENGTH};
     }
-    const int end = tiles.end(block, 0);
-    for (int t = tiles.begin(block, 0); t < end; ++t) {
+    for (int t = walk.here.begin; t < walk.here.end; ++t) {
       await_copies<kStages - 2>();
       __syncthreads();
       fetch((stage + kStages - 1) % kStages);
@@ -307,7 +344,7 @@ extern "C" __global__ void __launch_bounds__(128, 3)
             }
           }
         }
-        const int column = tiles.tile(block, t) * kTile + side * 64 + 2 * quad;
+        const int column = walk.tile(t) * kTile + side * 64 + 2 * quad;
 #pragma unroll
         for (int i = 0; i < 2; ++i) collect(sums[i], column, rows[i]);
       }
@@ -321,26 +358,27 @@ extern "C" __global__ void __launch_bounds__(128, 3)
 }
 
 #else
-// Any number of columns: 4 warps of 64 rows x 64 columns; slabs of both sides pass through shared memory. The
-// columns of a block of rows are dealt to `parts` blocks of threads; LISTS is 8 * parts.
+// Any number of columns: 4 warps of 64 rows x 64 columns; slabs of both sides pass through shared memory. LISTS
+// is 16, 8 for each of the two parts a block of rows may be in.
 constexpr int kStages = 3;
 
 extern "C" __global__ void __launch_bounds__(128, 2)
     find_candidates(const char* __restrict__ queries, const char* __restrict__ keys,
                     const float* __restrict__ thresholds, int* __restrict__ counts, Candidate* __restrict__ room,
                     int row_blocks, long long places, int slabs, const int* tile_list, const int* tile_counts,
-                    int stride, int first, int last, int parts) {
+                    int stride, int first, int last) {
   extern __shared__ __align__(1024) char memory[];
   const Word base = shared_address(memory);
   const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
   const int group = lane >> 2, quad = lane & 3, down = warp >> 1, across = warp & 1;
   const size_t slab_bytes = (size_t)places * kSlabBytes;
-  const Tiles tiles{tile_list, tile_counts, stride, first, last, parts};
-  Walk ahead(tiles, row_blocks * parts);
+  Walk walk(tile_list, tile_counts, stride, first, last, row_blocks, tile_list == nullptr);
+  Ahead ahead(walk);
   int ahead_slab = 0;
   const auto fetch = [&](int stage) {
-    if (!ahead.done()) {
-      const char* query = queries + ahead_slab * slab_bytes + (size_t)ahead.block() * kTileBytes + thread * 16;
+    if (!ahead.walk.done) {
+      const size_t block = ahead.walk.here.block;
+      const char* query = queries + ahead_slab * slab_bytes + block * kTileBytes + thread * 16;
       const char* key = keys + ahead_slab * slab_bytes + (size_t)ahead.tile() * kTileBytes + thread * 16;
       const Word to = base + stage * 2 * kTileBytes + thread * 16;
 #pragma unroll
@@ -358,13 +396,11 @@ extern "C" __global__ void __launch_bounds__(128, 2)
 #pragma unroll
   for (int stage = 0; stage < kStages - 1; ++stage) fetch(stage);
   int stage = 0;
-  for (int item = blockIdx.x; item < row_blocks * parts; item += gridDim.x) {
-    const int block = item / parts, part = item % parts;
-    const size_t row = (size_t)block * kTile + down * 64 + group;
-    const int list = part * 8 + across * 4 + quad;
+  for (; !walk.done; walk.next()) {
+    const size_t row = (size_t)walk.here.block * kTile + down * 64 + group;
+    const int list = walk.here.part * 8 + across * 4 + quad;
     int found[8] = {};
-    const int end = tiles.end(block, part);
-    for (int t = tiles.begin(block, part); t < end; ++t) {
+    for (int t = walk.here.begin; t < walk.here.end; ++t) {
       float sums[4][32];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
@@ -399,7 +435,7 @@ extern "C" __global__ void __launch_bounds__(128, 2)
           }
         }
       }
-      const int column = tiles.tile(block, t) * kTile + across * 64 + 2 * quad;
+      const int column = walk.tile(t) * kTile + across * 64 + 2 * quad;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const size_t at = row + 16 * i;
@@ -410,8 +446,12 @@ extern "C" __global__ void __launch_bounds__(128, 2)
         found[2 * i + 1] = rows.count1;
       }
     }
+    const bool alone = walk.here.part == 0 && (walk.here.end == last || tile_list);  // the other part is empty
 #pragma unroll
-    for (int i = 0; i < 8; ++i) counts[(row + 8 * i) * LISTS + list] = found[i];
+    for (int i = 0; i < 8; ++i) {
+      counts[(row + 8 * i) * LISTS + list] = found[i];
+      if (alone) counts[(row + 8 * i) * LISTS + 8 + list] = 0;
+    }
   }
 }
 #endif

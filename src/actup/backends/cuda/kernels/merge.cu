@@ -1,6 +1,10 @@
 // Both directions of every edge merged into symmetric rows, and the pieces the graph falls into.
 //
 // SYMMETRIZATION  as the enum of bandwidth.h numbers them
+#ifndef SYMMETRIZATION
+#define SYMMETRIZATION 0
+#endif
+
 #include "bandwidth.h"
 
 using namespace actup;

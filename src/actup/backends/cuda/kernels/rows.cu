@@ -2,6 +2,9 @@
 //
 // The row is divided by its length, after subtracting its mean where CENTERED. One more column is 1 in rows of
 // length zero, else 0, which puts them at distance 1 from all others (see distance.h).
+#ifndef CENTERED
+#define CENTERED 0
+#endif
 
 __device__ inline double warp_sum(double x) {
   for (int apart = 16; apart; apart >>= 1) x += __shfl_xor_sync(~0u, x, apart);

@@ -8,6 +8,15 @@
 // METRIC   0: sum of squares, 1: sum of magnitudes, 2: largest magnitude
 // K        neighbours wanted
 // ROOM     room of a list: at least K + 512
+#ifndef METRIC
+#define METRIC 0
+#endif
+#ifndef K
+#define K 15
+#endif
+#ifndef ROOM
+#define ROOM 1040
+#endif
 
 typedef unsigned int Word;
 typedef unsigned long long Key;  // the bits of a sum of at least 0, then the id: sorting keys sorts by both
@@ -32,19 +41,20 @@ __device__ inline float join(float a, float b) {
 #endif
 }
 
-// The total over all lanes of sums[l], in lane l.
+// The total over all lanes of sums[l], in lane l; in halves, so that every index is known to the compiler.
+template <int half>
 __device__ inline float transposed_total(float (&sums)[32]) {
-  const int lane = threadIdx.x & 31;
+  const bool upper = threadIdx.x & half;
 #pragma unroll
-  for (int half = 16; half; half >>= 1) {
-    const bool upper = lane & half;
-#pragma unroll
-    for (int e = 0; e < half; ++e) {
-      const float kept = upper ? sums[e + half] : sums[e], given = upper ? sums[e] : sums[e + half];
-      sums[e] = join(kept, __shfl_xor_sync(~0u, given, half));
-    }
+  for (int e = 0; e < half; ++e) {
+    const float kept = upper ? sums[e + half] : sums[e], given = upper ? sums[e] : sums[e + half];
+    sums[e] = join(kept, __shfl_xor_sync(~0u, given, half));
   }
-  return sums[0];
+  if constexpr (half > 1) {
+    return transposed_total<half / 2>(sums);
+  } else {
+    return sums[0];
+  }
 }
 
 // The k-th smallest of `count` keys, k <= count; by a warp.
@@ -77,10 +87,11 @@ __device__ inline int compact(Key* keys, int count, Key bound) {
 }
 
 // rows: the ids of the rows to search for. sums (n, K) holds, where `bounded`, the sums of neighbours that are
-// known, of which the last is a bound.
+// known, of which the last is a bound. found (parts, count, K): the best of every part of the points, in any
+// order; what is missing is the largest key.
 extern "C" __global__ void __launch_bounds__(256)
     scan_rows(const float* __restrict__ points, int n, int columns, const int* __restrict__ rows, int count,
-              int bounded, int* __restrict__ ids, float* __restrict__ sums) {
+              int bounded, const float* __restrict__ sums, Key* __restrict__ found) {
   extern __shared__ __align__(16) Key lists[];  // kRows x ROOM
   __shared__ int length[kRows];
   __shared__ Key bound[kRows];
@@ -99,10 +110,11 @@ extern "C" __global__ void __launch_bounds__(256)
   __syncthreads();
   const int own = lane % kRows, point = lane / kRows;  // of the sum that ends in this lane
   const int self = rows[min(first + own, count - 1)];
-  for (int begin = 0; begin < n; begin += kRound * 8 * kPoints) {
+  const int stop = (int)((long long)n * (blockIdx.y + 1) / gridDim.y);
+  for (int begin = (int)((long long)n * blockIdx.y / gridDim.y); begin < stop; begin += kRound * 8 * kPoints) {
     for (int round = 0; round < kRound; ++round) {
       const int at = begin + (round * 8 + warp) * kPoints;
-      if (at >= n) break;
+      if (at >= stop) break;
       float total[32] = {};
       const float* y[kPoints];
 #pragma unroll
@@ -118,10 +130,10 @@ extern "C" __global__ void __launch_bounds__(256)
           for (int r = 0; r < kRows; ++r) total[p * kRows + r] = add(total[p * kRows + r], x[r], value);
         }
       }
-      const float sum = transposed_total(total);
+      const float sum = transposed_total<16>(total);
       const int other = at + point;
       const Key key = Key(__float_as_uint(sum)) << 32 | (Word)other;
-      if (other < n && other != self && key < bound[own]) lists[own * ROOM + atomicAdd(&length[own], 1)] = key;
+      if (other < stop && other != self && key < bound[own]) lists[own * ROOM + atomicAdd(&length[own], 1)] = key;
     }
     __syncthreads();
     if (length[warp] > ROOM - 512) {
@@ -137,11 +149,31 @@ extern "C" __global__ void __launch_bounds__(256)
   int left = length[warp];
   if (left > K) left = compact(mine, left, kth_smallest(mine, left, K));
   __syncwarp();
-  const size_t to = (size_t)rows[first + warp] * K;
-  for (int e = lane; e < left; e += 32) {
+  Key* to = found + ((size_t)blockIdx.y * count + first + warp) * K;
+  for (int e = lane; e < K; e += 32) to[e] = e < left ? mine[e] : ~Key(0);
+}
+
+// The best of all parts of every row; a warp per row.
+extern "C" __global__ void __launch_bounds__(256)
+    merge_parts(Key* __restrict__ found, int parts, const int* __restrict__ rows, int count,
+                int* __restrict__ ids, float* __restrict__ sums) {
+  const int row = blockIdx.x * 8 + (threadIdx.x >> 5), lane = threadIdx.x & 31;
+  if (row >= count) return;
+  const auto key = [&](int e) { return found[((size_t)(e / K) * count + row) * K + e % K]; };
+  Key last = 0;  // the K-th smallest
+  for (int bit = 63; bit >= 0; --bit) {
+    const Key tried = last | Key(1) << bit;
+    int below = 0;
+    for (int e = lane; e < parts * K; e += 32) below += key(e) < tried;
+    if (__reduce_add_sync(~0u, below) < K) last = tried;
+  }
+  const size_t to = (size_t)rows[row] * K;
+  for (int e = lane; e < parts * K; e += 32) {
+    const Key mine = key(e);
+    if (mine > last || mine == ~Key(0)) continue;
     int rank = 0;
-    for (int f = 0; f < left; ++f) rank += mine[f] < mine[e];
-    ids[to + rank] = (int)(Word)mine[e];
-    sums[to + rank] = __uint_as_float((Word)(mine[e] >> 32));
+    for (int f = 0; f < parts * K; ++f) rank += key(f) < mine;
+    ids[to + rank] = (int)(Word)mine;
+    sums[to + rank] = __uint_as_float((Word)(mine >> 32));
   }
 }
