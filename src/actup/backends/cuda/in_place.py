@@ -12,6 +12,7 @@ from actup.backends.cuda.state import LayoutState, force_macros
 from actup.recipe import Recipe, Repulsion
 
 _LANES = 8
+_SMALL_THREADS = 1024  # of the thread block for small colours
 _SHARED_BYTES = 160 * 1024  # of a multiprocessor's memory, for the points of small colours
 
 
@@ -25,7 +26,6 @@ class InPlaceEpochs:
         self._small = [_SmallColours(self._matchings, half, graph.points) for half in (0, 1)]
         self._pull_small_colours = self._kernels.get_function("pull_small_colours")
         self._pull_small_colours.max_dynamic_shared_size_bytes = max(c.shared_bytes for c in self._small)
-        self._offsets = cupy().asarray(self._matchings.offsets, np.int64)
         self._sampled = recipe.repulsion_for(len(graph)) is Repulsion.SAMPLED
         self.points = graph.points
         self._pushed = cupy().empty_like(graph.points)  # half an epoch goes there, the other half back
@@ -64,25 +64,19 @@ class InPlaceEpochs:
 
     def _pull_small(self, half: int, small: _SmallColours, common: tuple, points) -> None:
         """The other colours in one launch, and in the second half the edges without colour."""
-        matchings = self._matchings
-        last = matchings.overflow_end if half == 1 else matchings.offsets[-1]
-        if small.first >= matchings.colours and last == matchings.offsets[-1]:
+        if not small.chunk_count:
             return
         self._pull_small_colours(
             (1,),
-            (1024,),
+            (_SMALL_THREADS,),
             (
                 *common,
-                matchings.ends,
-                matchings.weights,
-                self._offsets,
-                np.int32(small.first),
-                np.int32(matchings.colours),
                 small.ends,
+                small.weights,
+                small.chunks,
+                np.int32(small.chunk_count),
                 small.points,
                 small.count,
-                np.int64(matchings.offsets[-1]),
-                np.int64(last),
                 points,
             ),
             shared_mem=small.shared_bytes,
@@ -90,39 +84,56 @@ class InPlaceEpochs:
 
 
 class _SmallColours:
-    """The last colours of a half, as many as one thread block can keep the points of.
+    """The last colours of a half, as many as one thread block can keep the points of; in the second half also
+    the edges without colour.
 
     Attributes
     ----------
     first : int
         The first of these colours; every second one from there on is one of them.
-    ends : cupy.ndarray of shape (edges, 2), int32
-        Of their edges, colour after colour: places in ``points``.
-    points, count : cupy.ndarray of int32
-        The points they touch, and how many these are.
+    ends, weights : cupy.ndarray
+        Their edges in the order in which they act; ends are places in ``points``.
+    chunks : cupy.ndarray of shape (chunk_count + 1,), int32
+        Where one stops and waits.
+    points, count : cupy.ndarray of int32, or 0
+        The points they touch, and how many these are; 0: too many to keep, ends are the points' own numbers.
     """
 
     def __init__(self, matchings: Matchings, half: int, points):
         cp = cupy()
         row_bytes = points.dtype.itemsize * points.shape[1]
         shared = min(_SHARED_BYTES, cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
-        sizes = np.diff(matchings.offsets)
-        colours = list(range(half, matchings.colours, 2))
         room = shared // row_bytes // 2  # edges, if no two share a point
-        while colours and sizes[colours].sum() > room:
+        levels = list(range(matchings.colours, len(matchings.offsets) - 1)) if half == 1 else []
+        colours = list(range(half, matchings.colours, 2))
+        while colours and sum(matchings.sizes(colours + levels)) > room:
             colours.pop(0)
         self.first = colours[0] if colours else matchings.colours
-        edges = int(sizes[colours].sum())
-        self.shared_bytes = min(2 * edges, len(points)) * row_bytes
-        parts = [matchings.ends[matchings.offsets[c] : matchings.offsets[c + 1]] for c in colours]
-        if not edges:
-            self.ends = self.points = self.count = cp.zeros(1, np.int32)
+        chosen = colours + levels
+        stops = [0]
+        for size in matchings.sizes(chosen):
+            begin = stops[-1]
+            stops += [
+                begin + min(size, end) for end in range(_SMALL_THREADS, size + _SMALL_THREADS, _SMALL_THREADS)
+            ]
+        self.chunks, self.chunk_count = cp.asarray(stops, np.int32), len(stops) - 1
+        self.ends = self.weights = self.points = self.count = np.uintp(0)
+        self.shared_bytes = 0
+        if not chosen:
             return
-        ends = cp.concatenate(parts)
+        ranges = [slice(matchings.offsets[c], matchings.offsets[c + 1]) for c in chosen]
+        self.weights = cp.concatenate([matchings.weights[part] for part in ranges])
+        self.ends = cp.concatenate([matchings.ends[part] for part in ranges])
+        if len(self.weights) <= room:
+            self._keep_points(points, row_bytes)
+
+    def _keep_points(self, points, row_bytes: int) -> None:
+        cp = cupy()
         met = cp.zeros(len(points), np.int32)
-        met[ends] = 1
+        met[self.ends] = 1
         number = cp.cumsum(met, dtype=np.int32)
-        self.ends = number[ends] - 1
-        self.points = cp.empty(2 * edges, np.int32)
-        self.points[self.ends] = ends
-        self.count = number[-1:]
+        places = number[self.ends] - 1
+        self.points, self.count = cp.empty(places.size, np.int32), number[-1:]
+        self.points[places] = self.ends
+        self.ends = places
+        self.shared_bytes = min(places.size, len(points)) * row_bytes

@@ -18,11 +18,12 @@ from actup.backends.cuda.state import STATE, LayoutState, force_macros, from_ord
 from actup.recipe import Loss, Optimizer, Recipe
 
 _MARGIN = 6  # lines beyond the span, so that splines stay inside
-_SIDES = (256, 384, 512, 768, 1024, 1536, 2304, 3072, 4096, 6144, 8192, 12288, 16384)  # quick to transform
+_SIDES = (256, 384, 512, 768, 1024, 1536, 2048, 4096, 8192, 16384)  # quick to transform
 _LINE_SIDE = 64  # the other side's of the grid for a line of points
 _FINER = (8, 4, 2)  # a small map, which the smallest grid holds anyway, gets lines closer by these
 _STEP = 1.2  # a map too wide for the largest grid gets wider spacings by powers of this ...
 _COARSEST = 2.0  # ... up to this
+_SPREAD_POINTS = 512  # per thread block
 _KNOTS = 100 << 7  # PotentialTable::kKnots
 _FORWARD, _INVERSE = -1, 1  # of cuFFT
 _LARGEST_OVERSAMPLED = 2**20  # grid points: bounds the memory of a setup
@@ -37,10 +38,10 @@ class Mesh:
 
     def __init__(self, state: LayoutState, recipe: Recipe, points):
         n, dimensions = points.shape
-        self._state, self._points = state, points
+        self._state, self.points = state, points
         self._line = dimensions == 1
         self._usual = recipe.spacing(n)
-        self._largest = 16384 if self._line else 1024 if n <= 20_000 else 2304 if n <= 200_000 else 4096
+        self._largest = 16384 if self._line else 1024 if n <= 20_000 else 2048
         kind = 0 if recipe.normalized else 2 if recipe.loss is Loss.KL else 1
         macros = force_macros(recipe)
         self._kernels = load_kernels("layout_mesh", POTENTIAL=kind, **macros)
@@ -78,9 +79,11 @@ class Mesh:
     def convolve(self) -> None:
         """Start the kernels that make the potential of the points now."""
         spread, take_cells, multiply = self._steps
-        n = len(self._points)
-        start(
-            spread, 4 * n, self._state.state, self._points, np.int64(n), *self._grid_arguments(), self._cells
+        n = len(self.points)
+        spread(
+            (blocks_for(n, _SPREAD_POINTS),),
+            (THREADS,),
+            (self._state.state, self.points, np.int64(n), *self._grid_arguments(), self._cells),
         )
         take_cells(
             (blocks_for(self._columns), self._rows),
@@ -117,7 +120,7 @@ class Mesh:
         if needed <= current and (current == _SIDES[0] or needed > 0.45 * current):
             return current
         sides = [side for side in _SIDES if side <= self._largest]
-        return next((side for side in sides if side >= 1.15 * needed), sides[-1])
+        return next((side for side in sides if side >= 1.05 * needed), sides[-1])
 
     def _set_up(self) -> None:
         """Arrays, transforms and the influence function of the grid."""
@@ -199,7 +202,7 @@ class _Boxes:
         if len(self._known) > 1:
             earlier, smaller = self._known[-2]
             growth = np.maximum(0, sides - smaller) / (known - earlier)
-            room = np.minimum(room, 1.02 * sides + 2 * growth * ahead)
+            room = np.minimum(room, 1.02 * sides + 1.5 * growth * ahead)
         elif known == epoch:
             room = sides  # seen just now
         width, height = np.where(np.isfinite(room), room, 2 * sides)

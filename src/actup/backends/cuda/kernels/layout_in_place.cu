@@ -54,36 +54,37 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   if (acts_now(r, rule)) pull(ends[e], r, rule, y);
 }
 
-// The small colours of a half (first_colour, first_colour + 2, ...), one after the other in a single thread block
-// that keeps their points: local_ends are places in the list of these. Then the edges without colour (overflow ...
-// last), each after the other.
+// The small colours of a half, one after the other in a single thread block, cut into chunks of at most as many
+// edges as there are threads. The block keeps the listed points, of which ends are places in the list; without a
+// list it works on the points themselves.
 extern "C" __global__ void __launch_bounds__(1024)
     pull_small_colours(const Constants* constants, const State* state, const float* schedule, const int2* ends,
-                       const float* weights, const int64_t* offsets, int first_colour, int colours,
-                       const int2* local_ends, const int32_t* list, const int32_t* listed, int64_t overflow,
-                       int64_t last, Row* y) {
-  extern __shared__ Row kept[];
+                       const float* weights, const int32_t* chunks, int chunk_count, const int32_t* list,
+                       const int32_t* listed, Row* y) {
+  constexpr int ahead = 8;  // chunks whose edges are read at a time
+  extern __shared__ Row memory[];
+  Row* const kept = list ? memory : y;
   const PullRule rule = pull_rule(*constants, schedule, state->epoch);
-  const int count = *listed;
+  const int count = list ? *listed : 0;
   for (int k = threadIdx.x; k < count; k += blockDim.x) kept[k] = y[list[k]];
-  int64_t local = 0;  // local_ends hold the colours of this half alone
-  for (int colour = first_colour; colour < colours; colour += 2) {
-    const int64_t begin = offsets[colour], size = offsets[colour + 1] - begin;
-    __syncthreads();
-    for (int64_t e = threadIdx.x; e < size; e += blockDim.x) {
-      const float r = weights[begin + e];
-      if (acts_now(r, rule)) pull(local_ends[local + e], r, rule, kept);
+  for (int first = 0; first < chunk_count; first += ahead) {
+    float r[ahead];
+    int2 own[ahead];
+#pragma unroll
+    for (int u = 0; u < ahead; ++u) {
+      const int chunk = first + u, e = chunk < chunk_count ? chunks[chunk] + threadIdx.x : 0;
+      const bool inside = chunk < chunk_count && e < chunks[chunk + 1];
+      r[u] = inside ? weights[e] : -1.0f;
+      own[u] = inside ? ends[e] : int2{0, 0};
     }
-    local += size;
+#pragma unroll
+    for (int u = 0; u < ahead; ++u) {
+      __syncthreads();
+      if (r[u] >= 0 && acts_now(r[u], rule)) pull(own[u], r[u], rule, kept);
+    }
   }
   __syncthreads();
   for (int k = threadIdx.x; k < count; k += blockDim.x) y[list[k]] = kept[k];
-  __syncthreads();
-  if (threadIdx.x != 0) return;
-  for (int64_t e = overflow; e < last; ++e) {
-    const float r = weights[e];
-    if (acts_now(r, rule)) pull(ends[e], r, rule, y);
-  }
 }
 
 // All points at once, from the positions now reached to a copy of them.
