@@ -101,30 +101,39 @@ struct EdgeSums {
   int acting = 0;
 };
 
-// This thread's share of the edges begin ... end of a point.
+constexpr int kSeveral = kDimensions <= 4 ? 4 : 1;  // edges in flight
+
+// The next edges of this thread from `first` on; id -1 beyond the end.
+__device__ inline void read_edges(const int2* edges, int64_t first, int64_t end, Edge (&edge)[kSeveral]) {
+#pragma unroll
+  for (int u = 0; u < kSeveral; ++u) {
+    const int64_t e = first + u * kLanes;
+    edge[u] = e < end ? load_edge(edges, e) : Edge{-1, 0.0f};
+  }
+}
+
+// This thread's share of the edges begin ... end of a point. Edges are read one round ahead of the points they
+// lead to.
 __device__ inline void attract(const Row* y, const Row& self, const int2* edges, int64_t begin, int64_t end,
                                int lane, const Constants& constants, int epoch, EdgeSums& sums) {
-  constexpr int several = kDimensions <= 4 ? 4 : 1;  // edges in flight
   const Sampling sampling = static_cast<Sampling>(constants.sampling);
-  for (int64_t first = begin + lane; first < end; first += several * kLanes) {
-    Edge edge[several];
+  Edge ahead[kSeveral];
+  read_edges(edges, begin + lane, end, ahead);
+  for (int64_t first = begin + lane; first < end; first += kSeveral * kLanes) {
+    Edge edge[kSeveral];
+    Row other[kSeveral];
 #pragma unroll
-    for (int u = 0; u < several; ++u) {
-      const int64_t e = first + u * kLanes;
-      edge[u] = e < end ? load_edge(edges, e) : Edge{-1, 0.0f};
-      if (sampling == Sampling::exhaustive || edge[u].id < 0) continue;
-      if (acts(edge[u].weight, epoch)) {
+    for (int u = 0; u < kSeveral; ++u) {
+      edge[u] = ahead[u];
+      if (sampling != Sampling::exhaustive) {
+        if (!acts(edge[u].weight, epoch)) edge[u].id = -1;
         edge[u].weight = acting_weight(sampling, edge[u].weight);
-      } else {
-        edge[u].id = -1;
       }
-    }
-    Row other[several];
-#pragma unroll
-    for (int u = 0; u < several; ++u)
       if (edge[u].id >= 0) other[u] = y[edge[u].id];
+    }
+    read_edges(edges, first + kSeveral * kLanes, end, ahead);
 #pragma unroll
-    for (int u = 0; u < several; ++u) {
+    for (int u = 0; u < kSeveral; ++u) {
       if (edge[u].id < 0) continue;
       float delta[kDimensions];
       const Kernel<float> k = kernel<kShape>(difference_of(self, other[u], delta), constants.curve);

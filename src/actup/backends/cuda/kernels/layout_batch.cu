@@ -154,15 +154,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, kDimensions <= 3 ? BLOCKS
   const int epoch = state->epoch, lane = threadIdx.x % kLanes;
   const int64_t n = constants.n, groups = (n + kPoints - 1) / kPoints;
   Totals totals;
+  int64_t next = blockIdx.x * static_cast<int64_t>(kPoints) + threadIdx.x / kLanes;
+  int64_t next_begin = offsets[next < n ? next : n], next_end = offsets[next < n ? next + 1 : n];
   for (int64_t group = blockIdx.x; group < groups; group += gridDim.x) {
-    const int64_t i = group * kPoints + threadIdx.x / kLanes;
+    const int64_t i = next, begin = next_begin, end = next_end;
+    next += static_cast<int64_t>(gridDim.x) * kPoints;  // whose row is asked for before it is needed
+    next_begin = offsets[next < n ? next : n];
+    next_end = offsets[next < n ? next + 1 : n];
     const bool valid = i < n;
     const Row self = y[valid ? i : n - 1];
     const MeshView mesh{potential, self_potential, spacing, rows, columns};
     MeshReading reading;
     if (MESH) reading = ask_mesh(self, mesh, *state, lane);
     EdgeSums attracted;
-    if (valid) attract(y, self, edges, offsets[i], offsets[i + 1], lane, constants, epoch, attracted);
+    attract(y, self, edges, begin, end, lane, constants, epoch, attracted);
 #pragma unroll
     for (int c = 0; c < kDimensions; ++c) attracted.force[c] = sum_of_lanes(attracted.force[c]);
     attracted.stiffness = sum_of_lanes(attracted.stiffness);

@@ -59,10 +59,11 @@ extern "C" __global__ void rank_edges(const int64_t* by_tail, const int32_t* tai
   ranks[e] = static_cast<int32_t>(place - backward_firsts[tails[e]]);
 }
 
-// colours[e]: the colour, or kColours plus the level. depth: the levels that a point's edges have taken.
+// groups[e] numbers what acts one after the other: the even colours from 0 on, the odd ones from kColours/2 on, and
+// the levels from kColours on. depth: the levels that a point's edges have taken.
 extern "C" __global__ void colour_edges(const int64_t* firsts, const int32_t* tails, const int32_t* ranks,
                                         const int32_t* backward, int64_t n, int32_t* turn, uint64_t* used,
-                                        int32_t* depth, int32_t* next_warp, int32_t* colours) {
+                                        int32_t* depth, int32_t* next_warp, int32_t* groups) {
   const int lane = threadIdx.x % kWarp;
   for (;;) {
     int warp = 0;
@@ -93,13 +94,14 @@ extern "C" __global__ void colour_edges(const int64_t* firsts, const int32_t* ta
           own[word] |= uint64_t{1} << bit;
           __stcg(&used[tail * kWords + word], other | uint64_t{1} << bit);
         }
+        int group = colour / 2 + colour % 2 * (kColours / 2);
         if (colour == kColours) {
           const int level = max(own_depth, __ldcg(&depth[tail]));
-          colour += level;
+          group = kColours + level;
           own_depth = level + 1;
           __stcg(&depth[tail], level + 1);
         }
-        colours[e] = colour;
+        groups[e] = group;
         __threadfence();
         *static_cast<volatile int32_t*>(&turn[tail]) = ranks[e] + 1;
         ++e;
@@ -108,12 +110,12 @@ extern "C" __global__ void colour_edges(const int64_t* firsts, const int32_t* ta
   }
 }
 
-// The edges colour by colour: by_colour sorts the walk.
-extern "C" __global__ void group_edges(const int64_t* by_colour, const int32_t* heads, const int32_t* tails,
+// The edges group by group: by_group sorts the walk.
+extern "C" __global__ void group_edges(const int64_t* by_group, const int32_t* heads, const int32_t* tails,
                                        const float* weights, int64_t edges, int2* ends, float* grouped_weights) {
   const int64_t place = thread_number();
   if (place >= edges) return;
-  const int64_t e = by_colour[place];
+  const int64_t e = by_group[place];
   const int2 both = {heads[e], tails[e]};
   ends[place] = both;
   grouped_weights[place] = weights[e];
