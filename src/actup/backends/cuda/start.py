@@ -12,7 +12,7 @@ from actup.backends.cuda.arrays import device_graph, host_graph, to_host
 from actup.backends.cuda.compile import cupy, load_kernels
 from actup.backends.cuda.graph import pieces
 from actup.backends.cuda.subspace import Spectrum, block_width, fixed_signs, leading_eigenvectors
-from actup.components import place_components
+from actup.components import FILLED, SMALL, pack_balls, random_in_ball
 from actup.graph import Graph, on_gpu
 from actup.recipe import Extent, Initialization, Recipe
 
@@ -191,29 +191,77 @@ def _eigenvectors(graph: Graph, dimensions: int, seed: int):
 def spectral_start(graph: Graph, dimensions: int, seed: int, threads: int, X=None):
     """The leading eigenvectors of the random walk on the graph; see ``initialization.spectral_start``.
 
-    A graph in one piece stays on the device; the pieces of any other are placed by the CPU.
+    Large pieces are computed on the device and small ones by the CPU. Pieces of less than a ten-thousandth of
+    the points start as a ball: thousands of them would take longer than all the rest, and the layout unfolds
+    them in a few epochs.
     """
     cp = cupy()
-    count, labels = pieces(graph)
+    n = len(graph)
+    count, roots = pieces(graph)
     if count == 1:
         return _piece_start(graph, dimensions, seed, threads)
-    labels = cp.searchsorted(cp.unique(labels), labels)
+    labels = cp.searchsorted(cp.unique(roots), roots)
     centers = None
     if X is not None:
         centers = initialization.pca_start(_mean_rows(X, labels, count), dimensions, seed, threads)
-    here = sys.modules[__name__]
+    random = np.random.default_rng([seed, 5])
+    sizes = cp.asnumpy(cp.bincount(labels, minlength=count))
+    order, part = _sorted_by_piece(graph, labels)
+    spectral = sizes >= max(SMALL, dimensions + 2, n // 10_000)
+    in_ball = cp.flatnonzero(cp.asarray(~spectral)[labels[order]])
+    shapes = cp.zeros((n, dimensions))
+    shapes[in_ball] = cp.asarray(random_in_ball(random, len(in_ball), dimensions))
+    ends = np.cumsum(sizes)
+    for piece in np.flatnonzero(spectral):
+        begin, end = int(ends[piece] - sizes[piece]), int(ends[piece])
+        shapes[begin:end] = _fit_ball(_piece_start(part(begin, end), dimensions, seed, threads))
+    places, radii = map(cp.asarray, pack_balls(sizes, dimensions, centers, random))
+    piece_of = labels[order]
+    shapes[cp.asarray(sizes)[piece_of] == 1] = 0
+    Y = cp.empty((n, dimensions), cp.float32)
+    Y[order] = places[piece_of] + FILLED * radii[piece_of, None] * shapes
+    return Y
 
-    def coordinates(part: Graph) -> np.ndarray:
-        return initialization.component_start(part, dimensions, seed, threads, here)
 
-    graph, labels = host_graph(graph), cp.asnumpy(labels)
-    return cp.asarray(place_components(graph, labels, count, dimensions, coordinates, centers, seed))
+def _sorted_by_piece(graph: Graph, labels):
+    """The points of a piece side by side, order[new] = old, and a function from a range to its graph."""
+    cp = cupy()
+    order = cp.argsort(labels, kind="stable")
+    position = cp.empty(len(graph), cp.int32)
+    position[order] = cp.arange(len(graph), dtype=cp.int32)
+    lengths = cp.diff(graph.offsets)[order]
+    offsets = cp.concatenate([cp.zeros(1, cp.int64), cp.cumsum(lengths)])
+    rows = cp.empty(len(graph.indices), cp.int32)  # the new row of every edge, in the new order
+    load_kernels("spectrum").get_function("name_rows")(
+        (math.ceil(len(graph) / 32),), (256,), (offsets, np.int32(len(graph)), rows)
+    )
+    edges = cp.arange(len(graph.indices)) + (graph.offsets[order] - offsets[:-1])[rows]
+    indices, weights = position[graph.indices[edges]], graph.weights[edges]
+    starts = cp.asnumpy(offsets)
+
+    def part(begin: int, end: int) -> Graph:
+        inside = slice(int(starts[begin]), int(starts[end]))
+        own = offsets[begin : end + 1] - offsets[begin]
+        return Graph(own, indices[inside] - np.int32(begin), weights[inside])
+
+    return order, part
+
+
+def _fit_ball(Y):
+    """Shift and scale into the unit ball."""
+    cp = cupy()
+    Y = Y - (Y.min(axis=0) + Y.max(axis=0)) / 2
+    radius = float(cp.sqrt(cp.square(Y).sum(axis=1)).max())
+    return Y / radius if radius > 0 else Y
 
 
 def _piece_start(graph: Graph, dimensions: int, seed: int, threads: int):
     """Coordinates of a connected graph; see ``initialization.component_start``, which says why."""
     cp = cupy()
     n = len(graph)
+    if n <= _FEW:
+        here = sys.modules[__name__]
+        return cp.asarray(initialization.component_start(host_graph(graph), dimensions, seed, threads, here))
     root_degree = cp.empty(n, cp.float32)
     load_kernels("spectrum").get_function("root_degrees")(
         (math.ceil(n / 32),), (256,), (graph.offsets, graph.weights, np.int32(n), root_degree)

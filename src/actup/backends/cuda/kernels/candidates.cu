@@ -214,23 +214,26 @@ struct Segment {
 // without, all pairs of tiles are dealt evenly, so that none waits for another: `evenly` needs room for two
 // parts, and no more blocks of threads than blocks of rows.
 struct Walk {
-  const int* lists;   // (row blocks, stride), or null: all tiles
-  const int* counts;  // (row blocks)
-  int stride, first, last, blocks;
+  const int* lists;    // (lists, stride), or null: all tiles
+  const int* counts;   // (lists)
+  const int* list_of;  // (row blocks)
+  int stride, first, last;
   bool evenly;
   int at, stop;  // the next pair and the last one, or the next block of rows
+  int list = 0;  // of the block of rows that is here
   Segment here;
   bool done = false;
 
-  __device__ Walk(const int* lists, const int* counts, int stride, int first, int last, int blocks, bool evenly)
-      : lists(lists), counts(counts), stride(stride), first(first), last(last), blocks(blocks), evenly(evenly) {
+  __device__ Walk(const int* lists, const int* counts, const int* list_of, int stride, int first, int last,
+                  int blocks, bool evenly)
+      : lists(lists), counts(counts), list_of(list_of), stride(stride), first(first), last(last), evenly(evenly) {
     const long long pairs = evenly ? (long long)blocks * (last - first) : 0;
     at = evenly ? (int)(pairs * blockIdx.x / gridDim.x) : blockIdx.x;
     stop = evenly ? (int)(pairs * (blockIdx.x + 1) / gridDim.x) : blocks;
     next();
   }
 
-  __device__ int tile(int place) const { return lists ? lists[(size_t)here.block * stride + place] : place; }
+  __device__ int tile(int place) const { return lists ? lists[(size_t)list * stride + place] : place; }
 
   __device__ void next() {
     done = at >= stop;
@@ -243,7 +246,8 @@ struct Walk {
       here.part = here.begin > first;
       at += here.end - here.begin;
     } else {
-      here = {at, first, max(first, lists ? min(last, counts[at]) : last), 0};
+      if (lists) list = list_of[at];
+      here = {at, first, max(first, lists ? min(last, counts[list]) : last), 0};
       at += gridDim.x;
     }
   }
@@ -277,11 +281,11 @@ extern "C" __global__ void __launch_bounds__(128, 3)
     find_candidates(const char* __restrict__ queries, const char* __restrict__ keys,
                     const float* __restrict__ thresholds, int* __restrict__ counts, Candidate* __restrict__ room,
                     int row_blocks, long long places, int slabs, const int* tile_list, const int* tile_counts,
-                    int stride, int first, int last) {
+                    const int* list_of, int stride, int first, int last) {
   extern __shared__ __align__(1024) char memory[];
   const Word base = shared_address(memory);
   const int thread = threadIdx.x, lane = thread & 31, group = lane >> 2, quad = lane & 3;
-  Walk walk(tile_list, tile_counts, stride, first, last, row_blocks, false);
+  Walk walk(tile_list, tile_counts, list_of, stride, first, last, row_blocks, false);
   Ahead ahead(walk);
   const auto fetch = [&](int stage) {
     if (!ahead.walk.done) {
@@ -366,13 +370,13 @@ extern "C" __global__ void __launch_bounds__(128, 2)
     find_candidates(const char* __restrict__ queries, const char* __restrict__ keys,
                     const float* __restrict__ thresholds, int* __restrict__ counts, Candidate* __restrict__ room,
                     int row_blocks, long long places, int slabs, const int* tile_list, const int* tile_counts,
-                    int stride, int first, int last) {
+                    const int* list_of, int stride, int first, int last) {
   extern __shared__ __align__(1024) char memory[];
   const Word base = shared_address(memory);
   const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
   const int group = lane >> 2, quad = lane & 3, down = warp >> 1, across = warp & 1;
   const size_t slab_bytes = (size_t)places * kSlabBytes;
-  Walk walk(tile_list, tile_counts, stride, first, last, row_blocks, tile_list == nullptr);
+  Walk walk(tile_list, tile_counts, list_of, stride, first, last, row_blocks, tile_list == nullptr);
   Ahead ahead(walk);
   int ahead_slab = 0;
   const auto fetch = [&](int stage) {

@@ -61,6 +61,14 @@ extern "C" __global__ void random_block(uint64_t seed, int n, int width, float* 
   out[at] = (float)(bits >> 40) * 0x1p-23f - 1.0f;
 }
 
+// The row of every edge.
+extern "C" __global__ void name_rows(const int64_t* __restrict__ offsets, int n, int* __restrict__ rows) {
+  const int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  const int row = thread / kPanel;
+  if (row >= n) return;
+  for (int64_t e = offsets[row] + thread % kPanel; e < offsets[row + 1]; e += kPanel) rows[e] = row;
+}
+
 __device__ inline int root_of(int* parent, int i) {
   int above = parent[i];
   while (above != i) {
