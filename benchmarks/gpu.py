@@ -2,8 +2,8 @@
 
     python benchmarks/gpu.py [--only mnist million ten_million] [--repeats 5]
 
-Input lies on the device; times are medians after a warm-up run, which compiles the kernels. Quality is measured
-on the CPU, beside maps of the CPU backend. Saves benchmarks/results/gpu.json.
+Input lies on the device; times are medians after a warm-up run, which compiles the kernels. Quality is
+measured on the CPU, beside maps of the CPU backend. Saves benchmarks/results/gpu.json.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def markdown(results: dict) -> str:
     lines += ["| neighbours | k | s | recall | first use s |", "|---|---|---|---|---|"]
     for part in PARTS:
         for k, row in results.get(part, {}).get("neighbors", {}).items():
-            shape = "×".join(map(str, row["shape"]))
+            shape = " x ".join(map(str, row["shape"]))
             figures = f"{row['median']:.4f} | {row['recall']:.4f} | {row['first_seconds']:.2f}"
             lines.append(f"| {shape} | {k[2:]} | {figures} |")
     lines += ["", "| map | s | neighbours, graph, start, layout s | accuracy | V | recall@10 | KL |"]
