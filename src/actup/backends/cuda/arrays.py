@@ -103,6 +103,7 @@ class DeliveredLayout:
 
     def run(self, until: int) -> None:
         self._layout.run(until)
+        synchronize()  # who measures or stops a run wants to know how far it is
 
     def embedding(self):
         return like(self._layout.embedding(), self._template)

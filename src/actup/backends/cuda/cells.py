@@ -53,13 +53,27 @@ def find_centers(X, cells: int):
     n = len(X)
     sample = cp.ascontiguousarray(X[:: max(1, n // (_SAMPLED * cells))])
     centers = cp.ascontiguousarray(sample[:: max(1, len(sample) // cells)][:cells])
-    kernel = load_kernels("cells").get_function("cell_means")
     for _ in range(_ROUNDS):
-        labels = nearest_center(sample, centers)
-        members = cp.argsort(labels, kind="stable").astype(cp.int32)
-        offsets = _offsets(cp.bincount(labels, minlength=cells)).astype(cp.int32)
-        kernel((cells,), (64,), (sample, np.int32(X.shape[1]), members, offsets, centers))
+        group_means(sample, nearest_center(sample, centers), centers)
     return centers
+
+
+def group_means(X, labels, means) -> None:
+    """Write the mean row of each group to ``means``, (groups, columns); an empty group's stays.
+
+    Parameters
+    ----------
+    X : cupy.ndarray of shape (n, columns), C-contiguous float32
+    labels : cupy.ndarray of shape (n,)
+        The group of every row.
+    means : cupy.ndarray of shape (groups, columns), C-contiguous float32
+    """
+    cp = cupy()
+    groups, columns = means.shape
+    members = cp.argsort(labels, kind="stable").astype(cp.int32)
+    offsets = _offsets(cp.bincount(labels, minlength=groups)).astype(cp.int32)
+    kernel = load_kernels("cells").get_function("group_means")
+    kernel((groups,), (64, 4), (X, np.int32(columns), members, offsets, means))
 
 
 def nearest_center(X, centers):

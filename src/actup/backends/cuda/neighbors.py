@@ -43,7 +43,7 @@ class Plan:
     @property
     def first_tiles(self) -> int:
         """Tiles that fill the lists even if every pair is a candidate."""
-        return (4 if self.narrow else 8) * self.length // TILE
+        return self.lists * self.length // TILE
 
     def chunks(self, tiles: int) -> list[int]:
         """Where the launches begin and end that look at so many tiles."""
@@ -74,10 +74,10 @@ def make_plan(columns: int, k: int) -> Plan:
     slabs = math.ceil((columns + 2) / 64)
     steps = math.ceil((columns + 2 - 64 * (slabs - 1)) / 16)
     narrow = slabs == 1
-    used = 4 if narrow else 8  # of the lists; a wide row has twice as many, see candidates.cu
-    expected = _GROWTH * keep / used
+    lists = 4 if narrow else 8
+    expected = _GROWTH * keep / lists
     length = 16 * max(2, math.ceil((expected + 6 * math.sqrt(expected) + 2) / 16))
-    return Plan(keep, used if narrow else 2 * used, length, slabs, steps, narrow)
+    return Plan(keep, lists, length, slabs, steps, narrow)
 
 
 def nearest_neighbors(X, k: int, metric: str, threads: int = 0) -> Neighbors:

@@ -9,6 +9,7 @@ import numpy as np
 
 from actup import initialization
 from actup.backends.cuda.arrays import device_graph, host_graph, to_host
+from actup.backends.cuda.cells import group_means
 from actup.backends.cuda.compile import cupy, load_kernels
 from actup.backends.cuda.graph import pieces
 from actup.backends.cuda.subspace import Spectrum, block_width, fixed_signs, leading_eigenvectors
@@ -281,15 +282,9 @@ def _piece_start(graph: Graph, dimensions: int, seed: int, threads: int):
 
 def _mean_rows(X, labels, count: int) -> np.ndarray:
     """The mean row of X of every piece: (count, columns)."""
-    from cupyx.scipy.sparse import csr_matrix
-
-    cp = cupy()
-    n = len(X)
-    sizes = cp.bincount(labels, minlength=count)
-    members = cp.argsort(labels, kind="stable").astype(cp.int32)
-    offsets = cp.concatenate([cp.zeros(1, sizes.dtype), cp.cumsum(sizes)]).astype(cp.int32)
-    shares = (1.0 / sizes)[labels[members]].astype(cp.float32)
-    return cp.asnumpy(csr_matrix((shares, members, offsets), shape=(count, n)) @ X)
+    means = cupy().zeros((count, X.shape[1]), np.float32)
+    group_means(X, labels, means)
+    return to_host(means)
 
 
 def scale_start(Y, extent: Extent, size: float, seed: int):
