@@ -73,7 +73,7 @@ def group_means(X, labels, means) -> None:
     members = cp.argsort(labels, kind="stable").astype(cp.int32)
     offsets = _offsets(cp.bincount(labels, minlength=groups)).astype(cp.int32)
     kernel = load_kernels("cells").get_function("group_means")
-    kernel((groups,), (64, 4), (X, np.int32(columns), members, offsets, means))
+    kernel((groups,), (64, 16), (X, np.int32(columns), members, offsets, means))
 
 
 def nearest_center(X, centers):

@@ -116,7 +116,8 @@ def nearest_neighbors(X, k: int, metric: str, threads: int = 0) -> Neighbors:
     if k:
         rows = directions(X, metric == "correlation") if metric in ("cosine", "correlation") else X
         if n <= _FEW or k > _MOST_KEPT or metric in _SCANNED:
-            scan(rows, cp.arange(n, dtype=cp.int32), _SCANNED.get(metric, 0), ids, sums, bounded=False)
+            every = cp.asarray(np.arange(n, dtype=np.int32))
+            scan(rows, every, _SCANNED.get(metric, 0), ids, sums, bounded=False)
         elif n <= MOST_EXACT:
             unproven = _from_candidates(rows, k, ids, sums)
             scan(rows, unproven, 0, ids, sums, bounded=True)
@@ -129,11 +130,11 @@ def nearest_neighbors(X, k: int, metric: str, threads: int = 0) -> Neighbors:
 
 
 def _distances(sums, metric: str):
-    cp = cupy()
-    if metric == "euclidean":
-        return cp.sqrt(sums, out=sums)
-    if metric in ("cosine", "correlation"):
-        sums *= 0.5
+    """The sums as distances, in place."""
+    kind = 1 if metric == "euclidean" else 2 if metric in ("cosine", "correlation") else 0
+    if kind:
+        kernel = load_kernels("rows").get_function("finish_distances")
+        kernel((math.ceil(sums.size / 256),), (256,), (sums, np.int64(sums.size), np.int32(kind)))
     return sums
 
 
@@ -141,8 +142,18 @@ def directions(X, centered: bool):
     """The rows divided by their lengths, with one more column that is 1 where there is none."""
     n, columns = X.shape
     out = cupy().empty((n, columns + 1), np.float32)
-    kernel = load_kernels("rows", CENTERED=int(centered)).get_function("directions")
-    kernel((math.ceil(n / 8),), (256,), (X, np.int32(n), np.int32(columns), out))
+    kernel = load_kernels("rows").get_function("directions")
+    kernel((math.ceil(n / 8),), (256,), (X, np.int32(n), np.int32(columns), np.int32(centered), out))
+    return out
+
+
+def sampled_mean(X):
+    """The mean of about a thousand rows: (columns,) float32."""
+    n, columns = X.shape
+    out = cupy().empty(columns, np.float32)
+    kernel = load_kernels("rows").get_function("sampled_mean")
+    step = np.int32(max(1, n // 1000))
+    kernel((math.ceil(columns / 32),), (32, 16), (X, np.int32(n), np.int32(columns), step, out))
     return out
 
 
@@ -199,8 +210,10 @@ def spread_order(n: int):
     stride = max(1, int(n * 0.6180339887498949))
     while math.gcd(stride, n) != 1:
         stride += 1
-    order = cp.full(TILE * math.ceil(n / TILE), -1, cp.int32)
-    order[:n] = cp.arange(n, dtype=cp.int64) * stride % n
+    order = cp.empty(TILE * math.ceil(n / TILE), cp.int32)
+    kernel = load_kernels("rows").get_function("spread_order")
+    arguments = (np.int32(n), np.int32(len(order)), np.int64(stride), order)
+    kernel((math.ceil(len(order) / 256),), (256,), arguments)
     return order
 
 
@@ -221,8 +234,7 @@ class CandidateSearch:
         self._columns = np.int32(X.shape[1])
         self._kernels = plan.kernels(X.shape[1])
         places = len(order)
-        step = max(1, len(X) // 1000)
-        center = X[::step].mean(axis=0, dtype=cp.float64).astype(cp.float32)
+        center = sampled_mean(X)
         self._extremes = cp.zeros(
             2, cp.uint32
         )  # bits of the longest row's squared length, the worst rounding
@@ -265,8 +277,11 @@ class CandidateSearch:
         """
         cp, plan = cupy(), self._plan
         order = self._order[first:last]
-        self._thresholds[: last - first] = cp.where(order >= 0, np.float32(_TO_START), np.float32(np.inf))
-        self._overflowed.fill(0)
+        load_kernels("rows").get_function("first_thresholds")(
+            (math.ceil((last - first) / 256),),
+            (256,),
+            (order, np.int32(last - first), np.float32(_TO_START), self._thresholds, self._overflowed),
+        )
         blocks = (last - first) // TILE
         kernel = self._kernels.get_function("find_candidates")
         shared = 128 * TILE * (4 if plan.narrow else 6)
@@ -304,7 +319,7 @@ class CandidateSearch:
     def unproven(self):
         """The rows whose neighbours are not proven, ascending."""
         cp = cupy()
-        return cp.sort(self._flagged[: int(self._flags[0])])
+        return cp.sort(self._flagged[: int(self._flags.get()[0])])
 
     def _launch(self, name: str, blocks: int, *arguments) -> None:
         self._kernels.get_function(name)((blocks,), (256,), arguments)

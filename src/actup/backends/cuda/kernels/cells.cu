@@ -1,6 +1,6 @@
 // The mean row of groups of rows.
 
-constexpr int kColumns = 64, kRuns = 4;  // threads of a block: columns, and runs of rows that are added side by side
+constexpr int kColumns = 64, kRuns = 16;  // threads of a block: columns, and runs of rows that are added side by side
 
 // members: the rows of group after group; offsets (groups + 1). An empty group keeps its mean. A block per group;
 // every sum has a fixed order.
