@@ -86,7 +86,7 @@ def million(X: np.ndarray, y: np.ndarray, n: int = 1_000_000) -> tuple[np.ndarra
     Z = PCA(50, svd_solver="covariance_eigh").fit_transform(X.astype(np.float32))
     random = np.random.default_rng(0)
     rows = random.integers(len(Z), size=n)
-    noise = random.standard_normal((n, 50)).astype(np.float32) * Z.std(axis=0) * 0.1
+    noise = random.standard_normal((n, 50)).astype(np.float32) * Z.std(axis=0) * 0.5
     return np.ascontiguousarray(Z[rows] + noise, np.float32), y[rows]
 
 

@@ -13,7 +13,9 @@ from actup.native import engine
 from actup.recipe import Loss, Optimizer, Recipe, Repulsion, RepulsionMass
 
 _POINTS = 32  # per thread block
-_LARGEST_GRID = 1024  # thread blocks whose sums are added up at the end: fixed, so that their order is
+_BLOCKS = 5  # of threads that a multiprocessor works on at a time
+_REORDERED = (16, 48, 128)  # epochs before which points are sorted by their places: neighbours near in memory
+_REORDERED_FROM = 20_000  # points, below which all are near
 _SUMS = 15
 
 
@@ -36,25 +38,35 @@ class BatchEpochs:
         self._steps = cp.zeros_like(self.points)
         gains = recipe.optimizer is Optimizer.GAINS
         self._gains = cp.ones_like(self.points) if gains else nothing
-        self._grid = min(_LARGEST_GRID, blocks_for(n, _POINTS))
+        processors = cp.cuda.Device().attributes["MultiProcessorCount"]
+        self._grid = min(_BLOCKS * processors, blocks_for(n, _POINTS))
         self._partials = cp.empty((_SUMS, self._grid), np.float64)
         self._mesh = Mesh(state, recipe, self.points) if repulsion is Repulsion.MESH else None
         self._sampled = repulsion is Repulsion.SAMPLED
         self._load()
 
     def run(self, epoch: int) -> None:
-        if self._mesh is None:
-            self._replay.run()
-            return
-        try:
-            self._mesh.prepare(epoch)
-        except OutgrownMesh:  # outliers: all pairs from now on
-            self._mesh = None
-            self._load()
-            self._replay.run()
-            return
-        self._mesh.convolve()
-        self._launch()
+        if epoch in _REORDERED and not self._sampled and len(self.points) >= _REORDERED_FROM:
+            self._reorder()
+        if self._mesh is not None:
+            try:
+                if self._mesh.prepare(epoch):
+                    self._replay = Replay(self._launch)
+            except OutgrownMesh:  # outliers: all pairs from now on
+                self._mesh = None
+                self._load()
+        self._replay.run()
+
+    def _reorder(self) -> None:
+        new = self._graph.reorder(self.points)
+        self.points, self._steps, self._state.mass = (
+            array[new] for array in (self.points, self._steps, self._state.mass)
+        )
+        if self._recipe.optimizer is Optimizer.GAINS:
+            self._gains = self._gains[new]
+        if self._mesh is not None:
+            self._mesh.points = self.points
+        self._replay = Replay(self._launch)
 
     def _load(self) -> None:
         recipe = self._recipe
@@ -66,6 +78,7 @@ class BatchEpochs:
             COUNTED=int(recipe.repulsion_mass is RepulsionMass.PER_EDGE),
             MESH=int(self._mesh is not None),
             SAMPLED=int(self._sampled),
+            BLOCKS=_BLOCKS,
             OPTIMIZER=engine.Optimizer[recipe.optimizer.value].value,
         )
         self._forces, self._sum_up, self._step = map(kernels.get_function, ("forces", "sum_up", "step"))
@@ -73,6 +86,8 @@ class BatchEpochs:
 
     def _launch(self) -> None:
         graph, state = self._graph, self._state
+        if self._mesh is not None:
+            self._mesh.convolve()
         forces = (self._attraction, self._repulsion, self._second, self._stiffness)
         self._forces(
             (self._grid,),

@@ -6,13 +6,14 @@ import numpy as np
 
 from actup.backends.cuda.compile import cupy, load_kernels
 from actup.backends.cuda.launch import Replay, start
-from actup.backends.cuda.matchings import make_matchings
+from actup.backends.cuda.matchings import Matchings, make_matchings
 from actup.backends.cuda.relabelled import RelabelledGraph
 from actup.backends.cuda.state import LayoutState, force_macros
 from actup.recipe import Recipe, Repulsion
 
 _LANES = 8
-_SMALL = 2048  # edges of a colour that one thread block handles sooner than a launch of its own
+_SMALL_THREADS = 1024  # of the thread block for small colours
+_SHARED_BYTES = 160 * 1024  # of a multiprocessor's memory, for the points of small colours
 
 
 class InPlaceEpochs:
@@ -22,7 +23,9 @@ class InPlaceEpochs:
         self._state = state
         self._kernels = load_kernels("layout_in_place", fast_math=True, **force_macros(recipe))
         self._matchings = make_matchings(graph)
-        self._offsets = cupy().asarray(self._matchings.offsets, np.int64)
+        self._small = [_SmallColours(self._matchings, half, graph.points) for half in (0, 1)]
+        self._pull_small_colours = self._kernels.get_function("pull_small_colours")
+        self._pull_small_colours.max_dynamic_shared_size_bytes = max(c.shared_bytes for c in self._small)
         self._sampled = recipe.repulsion_for(len(graph)) is Repulsion.SAMPLED
         self.points = graph.points
         self._pushed = cupy().empty_like(graph.points)  # half an epoch goes there, the other half back
@@ -37,32 +40,10 @@ class InPlaceEpochs:
         self._kernels.get_function("count_epoch")((1,), (1,), (self._state.state,))
 
     def _half(self, half: int, points, moved) -> None:
-        state, matchings = self._state, self._matchings
+        state, small = self._state, self._small[half]
         common = (state.constants, state.state, state.schedule)
-        edges = (matchings.ends, matchings.weights)
-        sizes = np.diff(matchings.offsets)
-        # Greedy colours grow smaller; from the first small one on, all that are left share a thread block.
-        large = [c for c in range(half, matchings.colours, 2) if sizes[c] > _SMALL]
-        for colour in large:
-            begin, end = (np.int64(place) for place in matchings.offsets[colour : colour + 2])
-            start(self._kernels.get_function("pull_colour"), end - begin, *common, *edges, begin, end, points)
-        small = large[-1] + 2 if large else half
-        overflow, last = matchings.offsets[-1], len(matchings.weights) if matchings.colours else 0
-        if small < matchings.colours or (half == 1 and last > overflow):
-            self._kernels.get_function("pull_small_colours")(
-                (1,),
-                (1024,),
-                (
-                    *common,
-                    *edges,
-                    self._offsets,
-                    np.int32(small),
-                    np.int32(matchings.colours),
-                    np.int64(overflow),
-                    np.int64(last if half == 1 else overflow),
-                    points,
-                ),
-            )
+        self._pull_large(half, small.first, common, points)
+        self._pull_small(half, small, common, points)
         start(
             self._kernels.get_function("push"),
             _LANES * len(points),
@@ -73,3 +54,86 @@ class InPlaceEpochs:
             points,
             moved,
         )
+
+    def _pull_large(self, half: int, end: int, common: tuple, points) -> None:
+        """The colours below ``end``, each with a launch of its own."""
+        matchings, pull = self._matchings, self._kernels.get_function("pull_colour")
+        for colour in range(half, end, 2):
+            first, last = (np.int64(place) for place in matchings.offsets[colour : colour + 2])
+            start(pull, last - first, *common, matchings.ends, matchings.weights, first, last, points)
+
+    def _pull_small(self, half: int, small: _SmallColours, common: tuple, points) -> None:
+        """The other colours in one launch, and in the second half the edges without colour."""
+        if not small.chunk_count:
+            return
+        self._pull_small_colours(
+            (1,),
+            (_SMALL_THREADS,),
+            (
+                *common,
+                small.ends,
+                small.weights,
+                small.chunks,
+                np.int32(small.chunk_count),
+                small.points,
+                small.count,
+                points,
+            ),
+            shared_mem=small.shared_bytes,
+        )
+
+
+class _SmallColours:
+    """The last colours of a half, as many as one thread block can keep the points of; in the second half also
+    the edges without colour.
+
+    Attributes
+    ----------
+    first : int
+        The first of these colours; every second one from there on is one of them.
+    ends, weights : cupy.ndarray
+        Their edges in the order in which they act; ends are places in ``points``.
+    chunks : cupy.ndarray of shape (chunk_count + 1,), int32
+        Where one stops and waits.
+    points, count : cupy.ndarray of int32, or 0
+        The points they touch, and how many these are; 0: too many to keep, ends are the points' own numbers.
+    """
+
+    def __init__(self, matchings: Matchings, half: int, points):
+        cp = cupy()
+        row_bytes = points.dtype.itemsize * points.shape[1]
+        shared = min(_SHARED_BYTES, cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
+        room = shared // row_bytes // 2  # edges, if no two share a point
+        levels = list(range(matchings.colours, len(matchings.offsets) - 1)) if half == 1 else []
+        colours = list(range(half, matchings.colours, 2))
+        while colours and sum(matchings.sizes(colours + levels)) > room:
+            colours.pop(0)
+        self.first = colours[0] if colours else matchings.colours
+        chosen = colours + levels
+        stops = [0]
+        for size in matchings.sizes(chosen):
+            begin = stops[-1]
+            stops += [
+                begin + min(size, end) for end in range(_SMALL_THREADS, size + _SMALL_THREADS, _SMALL_THREADS)
+            ]
+        self.chunks, self.chunk_count = cp.asarray(stops, np.int32), len(stops) - 1
+        self.ends = self.weights = self.points = self.count = np.uintp(0)
+        self.shared_bytes = 0
+        if not chosen:
+            return
+        ranges = [slice(matchings.offsets[c], matchings.offsets[c + 1]) for c in chosen]
+        self.weights = cp.concatenate([matchings.weights[part] for part in ranges])
+        self.ends = cp.concatenate([matchings.ends[part] for part in ranges])
+        if len(self.weights) <= room:
+            self._keep_points(points, row_bytes)
+
+    def _keep_points(self, points, row_bytes: int) -> None:
+        cp = cupy()
+        met = cp.zeros(len(points), np.int32)
+        met[self.ends] = 1
+        number = cp.cumsum(met, dtype=np.int32)
+        places = number[self.ends] - 1
+        self.points, self.count = cp.empty(places.size, np.int32), number[-1:]
+        self.points[places] = self.ends
+        self.ends = places
+        self.shared_bytes = min(places.size, len(points)) * row_bytes

@@ -22,8 +22,8 @@ class Matchings:
     ends : cupy.ndarray of shape (edges, 2), int32
     weights : cupy.ndarray of shape (edges,), float32
     offsets : list of int
-        Colour c is edges ``offsets[c]`` to ``offsets[c + 1]``; the edges after the last colour have none, and
-        are in the order of the walk.
+        Colour c is edges ``offsets[c]`` to ``offsets[c + 1]``. From number 128 on follow the levels of the
+        edges that found no colour: taken level after level, they act as if one by one in the order of the walk.
     """
 
     ends: object
@@ -32,7 +32,12 @@ class Matchings:
 
     @property
     def colours(self) -> int:
-        return len(self.offsets) - 1
+        """How many colours there are."""
+        return min(_COLOURS, len(self.offsets) - 1)
+
+    def sizes(self, numbers: list[int]) -> list[int]:
+        """How many edges each of some colours or levels has."""
+        return [self.offsets[c + 1] - self.offsets[c] for c in numbers]
 
 
 def make_matchings(graph: RelabelledGraph) -> Matchings:
@@ -74,7 +79,7 @@ def make_matchings(graph: RelabelledGraph) -> Matchings:
         np.int64(edges),
         ranks,
     )
-    colours, counts = cp.empty(edges, np.uint8), cp.zeros(_COLOURS + 1, np.uint32)
+    colours = cp.empty(edges, np.int32)
     processors = cp.cuda.Device().attributes["MultiProcessorCount"]
     kernels.get_function("colour_edges")(
         (2 * processors,),
@@ -87,9 +92,9 @@ def make_matchings(graph: RelabelledGraph) -> Matchings:
             np.int64(n),
             cp.zeros(n, np.int32),
             cp.zeros((n, _COLOURS // 64), np.uint64),
+            cp.zeros(n, np.int32),
             cp.zeros(1, np.int32),
             colours,
-            counts,
         ),
     )
     ends, grouped = cp.empty((edges, 2), np.int32), cp.empty(edges, np.float32)
@@ -104,6 +109,5 @@ def make_matchings(graph: RelabelledGraph) -> Matchings:
         ends,
         grouped,
     )
-    sizes = counts.get()[:_COLOURS]
-    used = int(np.flatnonzero(sizes)[-1]) + 1 if sizes.any() else 0
-    return Matchings(ends, grouped, [0, *np.cumsum(sizes[:used], dtype=np.int64).tolist()])
+    sizes = cp.bincount(colours).get()
+    return Matchings(ends, grouped, [0, *np.cumsum(sizes, dtype=np.int64).tolist()])

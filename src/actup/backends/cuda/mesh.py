@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from threading import get_ident
 
 import numpy as np
 
@@ -17,11 +18,12 @@ from actup.backends.cuda.state import STATE, LayoutState, force_macros, from_ord
 from actup.recipe import Loss, Optimizer, Recipe
 
 _MARGIN = 6  # lines beyond the span, so that splines stay inside
-_SIDES = (256, 384, 512, 768, 1024, 1536, 2304, 3072, 4096, 6144, 8192, 12288, 16384)  # quick to transform
+_SIDES = (256, 384, 512, 768, 1024, 1536, 2048, 4096, 8192, 16384)  # quick to transform
 _LINE_SIDE = 64  # the other side's of the grid for a line of points
 _FINER = (8, 4, 2)  # a small map, which the smallest grid holds anyway, gets lines closer by these
 _STEP = 1.2  # a map too wide for the largest grid gets wider spacings by powers of this ...
 _COARSEST = 2.0  # ... up to this
+_SPREAD_POINTS = 512  # per thread block
 _KNOTS = 100 << 7  # PotentialTable::kKnots
 _FORWARD, _INVERSE = -1, 1  # of cuFFT
 _LARGEST_OVERSAMPLED = 2**20  # grid points: bounds the memory of a setup
@@ -36,10 +38,10 @@ class Mesh:
 
     def __init__(self, state: LayoutState, recipe: Recipe, points):
         n, dimensions = points.shape
-        self._state, self._points = state, points
+        self._state, self.points = state, points
         self._line = dimensions == 1
         self._usual = recipe.spacing(n)
-        self._largest = 16384 if self._line else 1024 if n <= 20_000 else 2304 if n <= 200_000 else 4096
+        self._largest = 16384 if self._line else 1024 if n <= 20_000 else 2048
         kind = 0 if recipe.normalized else 2 if recipe.loss is Loss.KL else 1
         macros = force_macros(recipe)
         self._kernels = load_kernels("layout_mesh", POTENTIAL=kind, **macros)
@@ -55,26 +57,33 @@ class Mesh:
         """What a kernel needs to read the potential: MeshView of kernels/mesh_view.h."""
         return (self._potential, self._self, *self._grid_arguments())
 
-    def prepare(self, epoch: int) -> None:
-        """See to it that the grid serves the points in this epoch; OutgrownMesh if none does."""
+    def prepare(self, epoch: int) -> bool:
+        """See to it that the grid serves the points in this epoch; whether it is another one.
+
+        Raises OutgrownMesh if none does.
+        """
         if epoch != _next_change(epoch - 1):
-            return
+            return False
         width, height = self._boxes.room_needed(epoch)
         if self._line:
             width, height = 0.0, width
         spacing = self._choose_spacing(max(width, height))
         rows = self._choose_side(height / spacing, self._rows)
         columns = _LINE_SIDE if self._line else self._choose_side(width / spacing, self._columns)
-        if (spacing, rows, columns) != (self._spacing, self._rows, self._columns):
-            self._spacing, self._rows, self._columns = spacing, rows, columns
-            self._set_up()
+        if (spacing, rows, columns) == (self._spacing, self._rows, self._columns):
+            return False
+        self._spacing, self._rows, self._columns = spacing, rows, columns
+        self._set_up()
+        return True
 
     def convolve(self) -> None:
         """Start the kernels that make the potential of the points now."""
         spread, take_cells, multiply = self._steps
-        n = len(self._points)
-        start(
-            spread, 4 * n, self._state.state, self._points, np.int64(n), *self._grid_arguments(), self._cells
+        n = len(self.points)
+        spread(
+            (blocks_for(n, _SPREAD_POINTS),),
+            (THREADS,),
+            (self._state.state, self.points, np.int64(n), *self._grid_arguments(), self._cells),
         )
         take_cells(
             (blocks_for(self._columns), self._rows),
@@ -111,7 +120,7 @@ class Mesh:
         if needed <= current and (current == _SIDES[0] or needed > 0.45 * current):
             return current
         sides = [side for side in _SIDES if side <= self._largest]
-        return next((side for side in sides if side >= 1.15 * needed), sides[-1])
+        return next((side for side in sides if side >= 1.05 * needed), sides[-1])
 
     def _set_up(self) -> None:
         """Arrays, transforms and the influence function of the grid."""
@@ -124,7 +133,7 @@ class Mesh:
         self._influence = cp.empty(self._spectrum.shape, np.float32)
         self._self = cp.empty(9, np.float32)
         self._steps = [self._kernels.get_function(name) for name in ("spread", "take_cells", "multiply")]
-        self._forward, self._inverse = _transforms(2 * rows, 2 * columns, cp.cuda.runtime.getDevice())
+        self._forward, self._inverse = _plans(2 * rows, 2 * columns)
 
         finer = 1 if self._smooth or rows * columns > _LARGEST_OVERSAMPLED else 2
         fine_rows, fine_columns = 2 * finer * rows, 2 * finer * columns
@@ -143,7 +152,7 @@ class Mesh:
             ),
         )
         spectrum = cp.empty((fine_rows, fine_columns // 2 + 1), np.complex64)
-        _transforms(fine_rows, fine_columns, cp.cuda.runtime.getDevice())[0].fft(sampled, spectrum, _FORWARD)
+        _plans(fine_rows, fine_columns)[0].fft(sampled, spectrum, _FORWARD)
         self._kernels.get_function("influence")(
             (blocks_for(columns + 1), 2 * rows),
             (THREADS,),
@@ -193,7 +202,7 @@ class _Boxes:
         if len(self._known) > 1:
             earlier, smaller = self._known[-2]
             growth = np.maximum(0, sides - smaller) / (known - earlier)
-            room = np.minimum(room, 1.02 * sides + 2 * growth * ahead)
+            room = np.minimum(room, 1.02 * sides + 1.5 * growth * ahead)
         elif known == epoch:
             room = sides  # seen just now
         width, height = np.where(np.isfinite(room), room, 2 * sides)
@@ -234,9 +243,14 @@ def _next_change(epoch: int) -> int:
     return (epoch // every + 1) * every
 
 
-@lru_cache(maxsize=32)
-def _transforms(rows: int, columns: int, device: int) -> tuple:
-    """Plans of the transform of a real grid and of its inverse; making one takes longer than using it."""
+def _plans(rows: int, columns: int) -> tuple:
+    """Plans of the transform of a real grid and of its inverse, which have memory of their own to work in."""
+    cuda = cupy().cuda
+    return _made_plans(rows, columns, cuda.runtime.getDevice(), cuda.get_current_stream().ptr, get_ident())
+
+
+@lru_cache(maxsize=32)  # making a plan takes longer than using it
+def _made_plans(rows: int, columns: int, *used_by: int) -> tuple:
     from cupyx.scipy.fft import get_fft_plan
 
     cp = cupy()

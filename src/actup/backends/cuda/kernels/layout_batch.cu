@@ -17,6 +17,9 @@
 #ifndef SAMPLED
 #define SAMPLED 1
 #endif
+#ifndef BLOCKS  // of threads that a multiprocessor works on at a time
+#define BLOCKS 4
+#endif
 
 using namespace actup;
 
@@ -33,10 +36,6 @@ constexpr int kAxes = kDimensions < 3 ? kDimensions : 3;
 enum { kQ, kQSquared, kWeightedQ, kSamples, kPlace, kAttractionSum = kPlace + 3, kRepulsionSum = kAttractionSum + 3,
        kAttractionWork = kRepulsionSum + 3, kRepulsionWork, kSums };
 
-struct Totals {
-  double at[kSums] = {};
-};
-
 __device__ constexpr bool used(int sum) {
   if (sum == kQ) return kNormalized;
   if (sum <= kSamples) return kTwo;
@@ -49,48 +48,67 @@ __device__ inline double sum_of_warp(double value) {
   return value;
 }
 
-// Writes the sums over the threads of this block, one after the other.
-__device__ inline void write_partials(const Totals& totals, double* partials) {
-  __shared__ double of_warp[kThreads / 32];
-#pragma unroll
-  for (int sum = 0; sum < kSums; ++sum) {
-    if (!used(sum)) continue;
-    const double value = sum_of_warp(totals.at[sum]);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      double all = 0;
-      for (double part : of_warp) all += part;
-      partials[sum * gridDim.x + blockIdx.x] = all;
-    }
+// The sums over the points of this thread block. All eight threads of a point know its share, so each keeps two
+// of the sums.
+struct Totals {
+  double at[(kSums + kLanes - 1) / kLanes] = {};
+
+  __device__ void add(int sum, int lane, double value) {
+    if (used(sum) && lane == sum % kLanes) at[sum / kLanes] += value;
   }
+
+  __device__ void write(double* partials) const {
+    __shared__ double of_warp[kThreads / 32][kSums];
+#pragma unroll
+    for (int slot = 0; slot < (kSums + kLanes - 1) / kLanes; ++slot) {
+      double value = at[slot];
+      for (int other = 16; other >= kLanes; other /= 2) value += __shfl_xor_sync(kAll, value, other);
+      const int sum = slot * kLanes + threadIdx.x % 32;
+      if (threadIdx.x % 32 < kLanes && sum < kSums) of_warp[threadIdx.x / 32][sum] = value;
+    }
+    __syncthreads();
+    if (threadIdx.x >= kSums || !used(threadIdx.x)) return;
+    double all = 0;
+    for (const auto& sums : of_warp) all += sums[threadIdx.x];
+    partials[threadIdx.x * gridDim.x + blockIdx.x] = all;
+  }
+};
+
+// Two cells of the grid around a point, asked for before they are needed.
+struct MeshReading {
+  MeshPlace at;
+  float first, next;
+};
+
+__device__ inline MeshReading ask_mesh(const Row& self, const MeshView& mesh, const State& state, int lane) {
+  const MeshPlace at = mesh_place(self, mesh, state);
+  const int64_t row = at.row - 1 + lane / 2;
+  const float* cells = mesh.potential + row * 2 * mesh.columns + at.column - 1 + lane % 2 * 2;
+  return {at, cells[0], cells[1]};
 }
 
-// The potential of all others at a point, and the force of its slopes, read from the grid by the point's eight
-// threads: two cells each.
-__device__ inline float read_mesh(const Row& self, const MeshView& mesh, const State& state, int lane,
-                                  Curve curve, float* force) {
+// The potential of all others at a point, and the force of its slopes.
+__device__ inline float read_mesh(const MeshReading& reading, const MeshView& mesh, int lane, Curve curve,
+                                  float* force) {
   constexpr PotentialKind kind = kNormalized          ? PotentialKind::kernel
                                  : kLoss == Loss::kl ? PotentialKind::umap
                                                      : PotentialKind::kernel_squared;
-  const MeshPlace at = mesh_place(self, mesh, state);
-  float wx[4], dx[4], wy = 0, dy = 0;
+  const MeshPlace& at = reading.at;
+  const bool right = lane % 2;
+  float wx[2], dx[2], wy = 0, dy = 0;
 #pragma unroll
-  for (int line = 0; line < 4; ++line) {
-    wx[line] = spline_weight(at.s, line);
-    dx[line] = spline_slope(at.s, line);
+  for (int k = 0; k < 2; ++k) {
+    wx[k] = right ? spline_weight(at.s, k + 2) : spline_weight(at.s, k);
+    dx[k] = right ? spline_slope(at.s, k + 2) : spline_slope(at.s, k);
+  }
+#pragma unroll
+  for (int line = 0; line < 4; ++line)
     if (lane / 2 == line) {
       wy = spline_weight(at.t, line);
       dy = spline_slope(at.t, line);
     }
-  }
-  const bool right = lane % 2;
-  const int64_t row = at.row - 1 + lane / 2;
-  const float* cells = mesh.potential + row * 2 * mesh.columns + at.column - 1 + 2 * right;
-  const float first = cells[0], next = cells[1];
-  const float value = (right ? wx[2] : wx[0]) * first + (right ? wx[3] : wx[1]) * next;
-  const float slope = (right ? dx[2] : dx[0]) * first + (right ? dx[3] : dx[1]) * next;
+  const float value = wx[0] * reading.first + wx[1] * reading.next;
+  const float slope = dx[0] * reading.first + dx[1] * reading.next;
   float potential = sum_of_lanes(wy * value);
   float slope_x = sum_of_lanes(wy * slope), slope_y = sum_of_lanes(dy * value);
   float cos_x[3], sin_x[3], cos_y[3], sin_y[3];
@@ -107,27 +125,27 @@ __device__ inline float read_mesh(const Row& self, const MeshView& mesh, const S
 }
 
 // Adds what one point contributes to the sums over all.
-__device__ inline void add_point(const Row& self, const EdgeSums& attracted, const RunSums& repelled,
-                                 int samples, Totals& totals) {
-  totals.at[kQ] += repelled.q;
-  totals.at[kQSquared] += repelled.q_squared;
-  totals.at[kWeightedQ] += attracted.kernel_sum;
-  totals.at[kSamples] += samples;
+__device__ inline void add_point(const Row& self, const EdgeSums& attracted, const RunSums& repelled, int samples,
+                                 int lane, Totals& totals) {
+  totals.add(kQ, lane, repelled.q);
+  totals.add(kQSquared, lane, repelled.q_squared);
+  totals.add(kWeightedQ, lane, attracted.kernel_sum);
+  totals.add(kSamples, lane, samples);
 #pragma unroll
   for (int c = 0; c < kAxes; ++c) {
     const double y = self.at[c], a = attracted.force[c], r = repelled.force[c];
-    totals.at[kPlace + c] += y;
-    totals.at[kAttractionSum + c] += a;
-    totals.at[kRepulsionSum + c] += r;
-    totals.at[kAttractionWork] += a * y;
-    totals.at[kRepulsionWork] += r * y;
+    totals.add(kPlace + c, lane, y);
+    totals.add(kAttractionSum + c, lane, a);
+    totals.add(kRepulsionSum + c, lane, r);
+    totals.add(kAttractionWork, lane, a * y);
+    totals.add(kRepulsionWork, lane, r * y);
   }
 }
 
 }  // namespace
 
 // A_i, R_i, R'_i and the stiffness of every point, and the sums of each thread block (sums x blocks).
-extern "C" __global__ void __launch_bounds__(kThreads)
+extern "C" __global__ void __launch_bounds__(kThreads, kDimensions <= 3 ? BLOCKS : 1)
     forces(const Constants* all_constants, const State* state, const Row* y, const int64_t* offsets,
            const int2* edges, Row* attraction, Row* repulsion, Row* second, float* stiffness, int32_t* counts,
            double* partials, const float* potential, const float* self_potential, float spacing, int rows,
@@ -140,6 +158,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const int64_t i = group * kPoints + threadIdx.x / kLanes;
     const bool valid = i < n;
     const Row self = y[valid ? i : n - 1];
+    const MeshView mesh{potential, self_potential, spacing, rows, columns};
+    MeshReading reading;
+    if (MESH) reading = ask_mesh(self, mesh, *state, lane);
     EdgeSums attracted;
     if (valid) attract(y, self, edges, offsets[i], offsets[i + 1], lane, constants, epoch, attracted);
 #pragma unroll
@@ -151,8 +172,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     int64_t length = constants.run_length;
     bool meets_itself = true;
     if (MESH) {
-      repelled.q = read_mesh(self, {potential, self_potential, spacing, rows, columns}, *state, lane,
-                             constants.curve, repelled.force);
+      repelled.q = read_mesh(reading, mesh, lane, constants.curve, repelled.force);
     } else {
       if (COUNTED) {
         const int acting = sum_of_lanes(attracted.acting);
@@ -169,7 +189,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
       if (kNormalized) repelled.q = sum_of_lanes(repelled.q);
       if (kTwo) repelled.q_squared = sum_of_lanes(repelled.q_squared);
     }
-    if (!valid || lane != 0) continue;
+    if (!valid) continue;
+    add_point(self, attracted, repelled, static_cast<int>(length) - meets_itself, lane, totals);
+    if (lane != 0) continue;
     Row of_edges, of_run, beside;
 #pragma unroll
     for (int c = 0; c < kDimensions; ++c) {
@@ -182,9 +204,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     if (kTwo) second[i] = beside;
     if (kCentred) stiffness[i] = attracted.stiffness;
     if (COUNTED) counts[i] = static_cast<int32_t>(length);
-    add_point(self, attracted, repelled, static_cast<int>(length) - meets_itself, totals);
   }
-  write_partials(totals, partials);
+  totals.write(partials);
 }
 
 namespace {

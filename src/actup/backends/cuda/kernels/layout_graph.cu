@@ -102,6 +102,20 @@ extern "C" __global__ void copy_rows(const int64_t* offsets, const int32_t* indi
   }
 }
 
+// The rows of a relabelled graph in another order: order[new] = old, label[old] = new.
+extern "C" __global__ void reorder_rows(const int64_t* offsets, const int2* edges, const int64_t* order,
+                                        const int32_t* label, const int64_t* new_offsets, int64_t n,
+                                        int2* new_edges) {
+  const int64_t i = thread_number() / kLanes;
+  if (i >= n) return;
+  const int64_t begin = offsets[order[i]], to = new_offsets[i], count = new_offsets[i + 1] - to;
+  for (int64_t e = threadIdx.x % kLanes; e < count; e += kLanes) {
+    const int2 edge = edges[begin + e];
+    const int2 relabelled = {label[edge.x], edge.y};
+    new_edges[to + e] = relabelled;
+  }
+}
+
 // The constants that depend on the sums of the graph.
 extern "C" __global__ void derive(Constants* constants, const double* total, const int64_t* edges,
                                   int mean_non_edge_weight) {

@@ -5,12 +5,6 @@ using namespace actup;
 
 namespace {
 
-// One undirected edge; heads[e], tails[e] of colour after colour, those without a colour last.
-struct Matchings {
-  const int2* ends;
-  const float* weights;
-};
-
 struct PullRule {
   float rate;
   int epoch, repeats;
@@ -25,12 +19,9 @@ __device__ inline PullRule pull_rule(const Constants& constants, const float* sc
           static_cast<int>(constants.repeats), static_cast<Sampling>(constants.sampling), constants.curve};
 }
 
-// Moves both ends of an edge, if it acts.
-__device__ inline void pull(const Matchings& matchings, int64_t e, const PullRule& rule, Row* y) {
-  const float r = matchings.weights[e];
-  if (rule.sampling != Sampling::exhaustive && !acts(r, rule.epoch)) return;
+// Moves both ends of an edge, if it acts; ends are places in y, which is the points or a copy of some.
+__device__ inline void pull(int2 ends, float r, const PullRule& rule, Row* y) {
   const float step = rule.rate * acting_weight(rule.sampling, r);
-  const int2 ends = matchings.ends[e];
   Row head = y[ends.x], tail = y[ends.y];
   for (int repeat = 0; repeat < rule.repeats; ++repeat) {
     float delta[kDimensions];
@@ -46,6 +37,10 @@ __device__ inline void pull(const Matchings& matchings, int64_t e, const PullRul
   y[ends.y] = tail;
 }
 
+__device__ inline bool acts_now(float r, const PullRule& rule) {
+  return rule.sampling == Sampling::exhaustive || acts(r, rule.epoch);
+}
+
 }  // namespace
 
 // The edges begin ... end of one colour.
@@ -53,24 +48,43 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     pull_colour(const Constants* constants, const State* state, const float* schedule, const int2* ends,
                 const float* weights, int64_t begin, int64_t end, Row* y) {
   const int64_t e = begin + blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x;
-  if (e < end) pull({ends, weights}, e, pull_rule(*constants, schedule, state->epoch), y);
+  if (e >= end) return;
+  const PullRule rule = pull_rule(*constants, schedule, state->epoch);
+  const float r = weights[e];
+  if (acts_now(r, rule)) pull(ends[e], r, rule, y);
 }
 
-// The small colours of a half, one after the other in a single thread block, and then the edges without colour
-// (overflow ... last), each after the other.
+// The small colours of a half, one after the other in a single thread block, cut into chunks of at most as many
+// edges as there are threads. The block keeps the listed points, of which ends are places in the list; without a
+// list it works on the points themselves.
 extern "C" __global__ void __launch_bounds__(1024)
     pull_small_colours(const Constants* constants, const State* state, const float* schedule, const int2* ends,
-                       const float* weights, const int64_t* offsets, int first_colour, int colours,
-                       int64_t overflow, int64_t last, Row* y) {
+                       const float* weights, const int32_t* chunks, int chunk_count, const int32_t* list,
+                       const int32_t* listed, Row* y) {
+  constexpr int ahead = 8;  // chunks whose edges are read at a time
+  extern __shared__ Row memory[];
+  Row* const kept = list ? memory : y;
   const PullRule rule = pull_rule(*constants, schedule, state->epoch);
-  const Matchings matchings{ends, weights};
-  for (int colour = first_colour; colour < colours; colour += 2) {
-    for (int64_t e = offsets[colour] + threadIdx.x; e < offsets[colour + 1]; e += blockDim.x)
-      pull(matchings, e, rule, y);
-    __syncthreads();
+  const int count = list ? *listed : 0;
+  for (int k = threadIdx.x; k < count; k += blockDim.x) kept[k] = y[list[k]];
+  for (int first = 0; first < chunk_count; first += ahead) {
+    float r[ahead];
+    int2 own[ahead];
+#pragma unroll
+    for (int u = 0; u < ahead; ++u) {
+      const int chunk = first + u, e = chunk < chunk_count ? chunks[chunk] + threadIdx.x : 0;
+      const bool inside = chunk < chunk_count && e < chunks[chunk + 1];
+      r[u] = inside ? weights[e] : -1.0f;
+      own[u] = inside ? ends[e] : int2{0, 0};
+    }
+#pragma unroll
+    for (int u = 0; u < ahead; ++u) {
+      __syncthreads();
+      if (r[u] >= 0 && acts_now(r[u], rule)) pull(own[u], r[u], rule, kept);
+    }
   }
-  if (threadIdx.x == 0)
-    for (int64_t e = overflow; e < last; ++e) pull(matchings, e, rule, y);
+  __syncthreads();
+  for (int k = threadIdx.x; k < count; k += blockDim.x) y[list[k]] = kept[k];
 }
 
 // All points at once, from the positions now reached to a copy of them.

@@ -10,26 +10,98 @@ using namespace actup;
 namespace {
 
 constexpr PotentialKind kPotential = static_cast<PotentialKind>(POTENTIAL);
-constexpr float kOne = 2147483648.0f;  // the weight 1 as an integer: sums do not depend on their order then
+constexpr float kOne = 8388608.0f;  // the weight 1 as an integer: sums do not depend on their order then
+constexpr int kSpreadPoints = 512;  // per thread block: their sum in a cell is below 2^32
+constexpr int kOwn = kSpreadPoints / kThreads;
+constexpr int kKept = 6144;  // cells
 
 __device__ inline int64_t thread_number() { return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; }
 
 }  // namespace
 
-// Spreads every point over 16 cells (rows x columns), which are 0 before; four threads per point.
-extern "C" __global__ void spread(const State* state, const Row* y, int64_t n, float spacing, int rows, int columns,
-                                  unsigned long long* cells) {
-  const int64_t i = thread_number() / 4;
-  if (i >= n) return;
-  const int line = threadIdx.x % 4;
-  const MeshPlace at = mesh_place(y[i], {nullptr, nullptr, spacing, rows, columns}, *state);
-  float wy = 0;
+namespace {
+
+// Calls add(row, column, weight as an integer) for the 16 cells of a point.
+template <class Add>
+__device__ inline void spread_point(const MeshPlace& at, const Add& add) {
 #pragma unroll
-  for (int r = 0; r < 4; ++r)
-    if (r == line) wy = spline_weight(at.t, r);
-  unsigned long long* cell = cells + static_cast<int64_t>(at.row - 1 + line) * columns + at.column - 1;
+  for (int row = 0; row < 4; ++row) {
+    const float wy = spline_weight(at.t, row) * kOne;
 #pragma unroll
-  for (int r = 0; r < 4; ++r) atomicAdd(cell + r, __float2uint_rn(wy * spline_weight(at.s, r) * kOne));
+    for (int column = 0; column < 4; ++column)
+      add(at.row - 1 + row, at.column - 1 + column, __float2uint_rn(wy * spline_weight(at.s, column)));
+  }
+}
+
+struct CellBox {
+  int low_row, low_column, high_row, high_column;
+};
+
+// The cells that the points of this thread block touch.
+__device__ inline CellBox touched_cells(const MeshPlace* at, const bool* valid) {
+  __shared__ CellBox box;
+  if (threadIdx.x == 0) box = {1 << 30, 1 << 30, -1, -1};
+  __syncthreads();
+  CellBox own = {1 << 30, 1 << 30, -1, -1};
+#pragma unroll
+  for (int k = 0; k < kOwn; ++k)
+    if (valid[k])
+      own = {min(own.low_row, at[k].row - 1), min(own.low_column, at[k].column - 1),
+             max(own.high_row, at[k].row + 2), max(own.high_column, at[k].column + 2)};
+  for (int other = 16; other > 0; other /= 2)
+    own = {min(own.low_row, __shfl_xor_sync(kAll, own.low_row, other)),
+           min(own.low_column, __shfl_xor_sync(kAll, own.low_column, other)),
+           max(own.high_row, __shfl_xor_sync(kAll, own.high_row, other)),
+           max(own.high_column, __shfl_xor_sync(kAll, own.high_column, other))};
+  if (threadIdx.x % 32 == 0) {
+    atomicMin(&box.low_row, own.low_row);
+    atomicMin(&box.low_column, own.low_column);
+    atomicMax(&box.high_row, own.high_row);
+    atomicMax(&box.high_column, own.high_column);
+  }
+  __syncthreads();
+  return box;
+}
+
+}  // namespace
+
+// Spreads every point over 16 cells (rows x columns), which are 0 before. Points that follow each other are near
+// each other, so a thread block first adds up its own in its memory, if they lie close enough together.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    spread(const State* state, const Row* y, int64_t n, float spacing, int rows, int columns,
+           unsigned long long* cells) {
+  __shared__ unsigned kept[kKept];
+  MeshPlace at[kOwn];
+  bool valid[kOwn];
+#pragma unroll
+  for (int k = 0; k < kOwn; ++k) {  // the threads of a warp take points that do not follow each other
+    const int place = threadIdx.x % 32 * (kSpreadPoints / 32) + threadIdx.x / 32 * kOwn + k;
+    const int64_t i = blockIdx.x * static_cast<int64_t>(kSpreadPoints) + place;
+    valid[k] = i < n;
+    at[k] = mesh_place(y[valid[k] ? i : n - 1], {nullptr, nullptr, spacing, rows, columns}, *state);
+  }
+  const CellBox box = touched_cells(at, valid);
+  const int width = box.high_column - box.low_column + 1, size = width * (box.high_row - box.low_row + 1);
+  const auto add_to_all = [&](int row, int column, unsigned weight) {
+    atomicAdd(cells + static_cast<int64_t>(row) * columns + column, static_cast<unsigned long long>(weight));
+  };
+  if (size > kKept) {
+#pragma unroll
+    for (int k = 0; k < kOwn; ++k)
+      if (valid[k]) spread_point(at[k], add_to_all);
+    return;
+  }
+  for (int cell = threadIdx.x; cell < size; cell += kThreads) kept[cell] = 0;
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < kOwn; ++k)
+    if (valid[k])
+      spread_point(at[k], [&](int row, int column, unsigned weight) {
+        atomicAdd(&kept[(row - box.low_row) * width + column - box.low_column], weight);
+      });
+  __syncthreads();
+  for (int cell = threadIdx.x; cell < size; cell += kThreads)
+    if (kept[cell]) add_to_all(box.low_row + cell / width, box.low_column + cell % width, kept[cell]);
 }
 
 // The cells as numbers, in the first quarter of a grid of twice the size; the cells are cleared.

@@ -3,6 +3,9 @@
 // An edge (i, j), i < j, may be coloured as soon as the edges before it that share a point are. Those of i are
 // coloured by the same thread; those of j come from smaller points, and turn[j] counts them. A thread takes its
 // points in order, so whoever it waits for is at work already.
+//
+// An edge that finds no colour gets a level instead, one above those of all such edges before it that share a
+// point: level by level they act as if they were taken one after the other.
 #include "device.h"
 
 namespace {
@@ -56,9 +59,10 @@ extern "C" __global__ void rank_edges(const int64_t* by_tail, const int32_t* tai
   ranks[e] = static_cast<int32_t>(place - backward_firsts[tails[e]]);
 }
 
+// colours[e]: the colour, or kColours plus the level. depth: the levels that a point's edges have taken.
 extern "C" __global__ void colour_edges(const int64_t* firsts, const int32_t* tails, const int32_t* ranks,
                                         const int32_t* backward, int64_t n, int32_t* turn, uint64_t* used,
-                                        int32_t* next_warp, uint8_t* colours, uint32_t* counts) {
+                                        int32_t* depth, int32_t* next_warp, int32_t* colours) {
   const int lane = threadIdx.x % kWarp;
   for (;;) {
     int warp = 0;
@@ -69,10 +73,12 @@ extern "C" __global__ void colour_edges(const int64_t* firsts, const int32_t* ta
     const int64_t end = i < n ? firsts[i + 1] : 0;
     bool ready = false;  // all edges from smaller points are coloured
     uint64_t own[kWords] = {};
+    int own_depth = 0;
     while (__any_sync(0xFFFFFFFFu, e < end)) {  // no thread waits for another inside
       if (e < end && !ready && acquire(&turn[i]) == backward[i]) {
         ready = true;
         for (int word = 0; word < kWords; ++word) own[word] = __ldcg(&used[i * kWords + word]);
+        own_depth = __ldcg(&depth[i]);
       }
       if (e < end && ready && acquire(&turn[tails[e]]) == ranks[e]) {
         const int64_t tail = tails[e];
@@ -87,8 +93,13 @@ extern "C" __global__ void colour_edges(const int64_t* firsts, const int32_t* ta
           own[word] |= uint64_t{1} << bit;
           __stcg(&used[tail * kWords + word], other | uint64_t{1} << bit);
         }
-        colours[e] = static_cast<uint8_t>(colour);
-        atomicAdd(&counts[colour], 1u);
+        if (colour == kColours) {
+          const int level = max(own_depth, __ldcg(&depth[tail]));
+          colour += level;
+          own_depth = level + 1;
+          __stcg(&depth[tail], level + 1);
+        }
+        colours[e] = colour;
         __threadfence();
         *static_cast<volatile int32_t*>(&turn[tail]) = ranks[e] + 1;
         ++e;
