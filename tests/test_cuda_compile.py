@@ -16,7 +16,6 @@ VARIANTS = {
     "affinities": [["-DAFFINITY=1", "-DPER_LANE=3"], ["-DAFFINITY=2"], ["-DAFFINITY=3"], ["-DPSEUDO=0"]],
     "candidates": [["-DNARROW=1", "-DLISTS=4", "-DLENGTH=64"], ["-DKEEP=176", "-DLENGTH=112", "-DSTEPS=2"]],
     "merge": [["-DSYMMETRIZATION=1"]],
-    "rows": [["-DCENTERED=1"]],
     "scan": [["-DMETRIC=1"], ["-DMETRIC=2", "-DK=150", "-DROOM=1184"]],
     "layout_batch": [
         ["-DNORMALIZED=1", "-DLOSS=1", "-DCOUNTED=1", "-DOPTIMIZER=1", "-DDIMENSIONS=5", "-DSHAPE=2"],

@@ -145,6 +145,33 @@ def test_blocks_of_rows_give_the_same(monkeypatch):
     assert (whole[0] == parts[0]).all() and (whole[1] == parts[1]).all()
 
 
+@pytest.mark.parametrize("columns", [20, 100])
+def test_cells_find_nearly_all(monkeypatch, columns):
+    """Beyond the exact search: the measured recall is the true one, and it is high."""
+    import cupy as cp
+
+    from actup.backends.cuda import cells, neighbors
+
+    random = np.random.default_rng(7)
+    X = random.normal(size=(200, columns))[random.integers(200, size=60_000)]
+    X = (X + 0.4 * random.normal(size=X.shape)).astype(np.float32)
+    monkeypatch.setattr(neighbors, "MOST_EXACT", 10_000)
+    monkeypatch.setattr(cells, "_CELL", 500)
+    result = neighbors.nearest_neighbors(cp.asarray(X), 15, "euclidean")
+    assert result.engine == "cells"
+    ids, distances = result.indices.get(), result.distances.get()
+    assert (ids != np.arange(len(X))[:, None]).all() and (np.diff(np.sort(ids, axis=1), axis=1) > 0).all()
+    rows = np.arange(7, 60_000, 300)
+    D = all_distances(X, rows)
+    np.testing.assert_allclose(
+        np.take_along_axis(D, ids[rows].astype(int), axis=1), distances[rows], rtol=1e-4
+    )
+    D[np.arange(len(rows)), rows] = np.inf
+    reach = np.sort(D, axis=1)[:, 14:15] * (1 + 1e-5)
+    recall = (distances[rows] <= reach).mean()
+    assert recall > 0.95 and abs(recall - result.recall) < 0.03
+
+
 def test_unknown_metrics_and_too_many_neighbours_are_refused():
     X = np.random.default_rng(6).normal(size=(3000, 5))
     with pytest.raises(ValueError, match="metric='hamming' is not one of"):

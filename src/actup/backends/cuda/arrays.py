@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils import check_array
 
-from actup.backends.cuda.compile import cupy
+from actup.backends.cuda.compile import cupy, load_kernels
 from actup.graph import Graph, Neighbors, on_gpu
 
 if TYPE_CHECKING:
@@ -84,7 +84,10 @@ def check_device_points(X):
     points = to_device(X)
     if points.ndim != 2 or 0 in points.shape:
         raise ValueError(f"X has shape {points.shape}; give at least one row and one column")
-    if not bool(cp.isfinite(points).all()):
+    found = cp.zeros(1, cp.int32)
+    kernel = load_kernels("rows").get_function("any_not_finite")
+    kernel((1024,), (256,), (points, np.int64(points.size), found))
+    if found.get()[0]:
         raise ValueError("Input X contains NaN, infinity or a value too large for dtype('float32').")
     return points
 
@@ -103,6 +106,7 @@ class DeliveredLayout:
 
     def run(self, until: int) -> None:
         self._layout.run(until)
+        synchronize()  # who measures or stops a run wants to know how far it is
 
     def embedding(self):
         return like(self._layout.embedding(), self._template)

@@ -19,6 +19,7 @@ _AFFINITIES = {
     Affinity.FIXED_SIGMA: 2,
     Affinity.UNIFORM: 3,
 }
+_PARTIAL_SUMS = 1024  # as in affinities.cu
 _SYMMETRIZATIONS = {Symmetrization.UMAP: 0, Symmetrization.TSNE: 1}
 
 # The bits that affinities.cu reports, and what they mean.
@@ -55,7 +56,6 @@ def directed_weights(neighbors: Neighbors, recipe: Recipe):
     if not k:
         return sorted_ids, weights
     widths = recipe.scales() if recipe.affinity is not Affinity.FIXED_SIGMA else (recipe.sigma,)
-    total = distances.sum(dtype=cp.float64)
     faults = cp.zeros(1, cp.int32)
     kernels = load_kernels(
         "affinities",
@@ -63,12 +63,16 @@ def directed_weights(neighbors: Neighbors, recipe: Recipe):
         PER_LANE=math.ceil(k / 32),
         PSEUDO=int(recipe.distance is Distance.PSEUDO),
     )
+    totals = cp.empty(_PARTIAL_SUMS, cp.float64)
+    kernels.get_function("sum_distances")(
+        (_PARTIAL_SUMS,), (256,), (distances, np.int64(distances.size), totals)
+    )
     arguments = (
-        ids, distances, np.int32(n), np.int32(k), total, cp.asarray(widths or (0.0,), cp.float64),
+        ids, distances, np.int32(n), np.int32(k), totals, cp.asarray(np.array(widths or (0.0,))),
         np.int32(len(widths)), sorted_ids, weights, faults,
     )  # fmt: skip
     kernels.get_function("affinities")((math.ceil(n / 8),), (256,), arguments)
-    found = int(faults[0])
+    found = int(faults.get()[0])
     for bit, message in _FAULTS.items():
         if found & bit:
             raise ValueError(message)
@@ -89,16 +93,20 @@ def symmetric_graph(ids, weights, symmetrization: Symmetrization) -> Graph:
     n, k = ids.shape
     targets = ids.ravel()
     incoming = cp.argsort(targets, kind="stable")  # edges by target, then by source: rows were in order
-    in_offsets = cp.zeros(n + 1, cp.int64)
-    cp.cumsum(cp.bincount(targets, minlength=n), out=in_offsets[1:])
     kernels = load_kernels("merge", SYMMETRIZATION=_SYMMETRIZATIONS[symmetrization])
+    in_offsets = cp.empty(n + 1, cp.int64)
+    kernels.get_function("target_offsets")(
+        (math.ceil((targets.size + 1) / 256),),
+        (256,),
+        (targets, incoming, np.int64(targets.size), np.int32(n), in_offsets),
+    )
     lists = (ids, weights, np.int32(n), np.int32(k), in_offsets, incoming)
     grid, block = (math.ceil(n / 128),), (128,)
     counts = cp.empty(n, cp.int64)
     kernels.get_function("count_edges")(grid, block, (*lists, counts))
     offsets = cp.zeros(n + 1, cp.int64)
     cp.cumsum(counts, out=offsets[1:])
-    edges = int(offsets[n])
+    edges = int(offsets[n:].get()[0])
     merged_ids, merged_weights = cp.empty(edges, cp.int32), cp.empty(edges, cp.float32)
     kernels.get_function("write_edges")(grid, block, (*lists, offsets, merged_ids, merged_weights))
     return Graph(offsets, merged_ids, merged_weights)
@@ -108,10 +116,12 @@ def pieces(graph: Graph):
     """The connected pieces of a graph on the device: their number, and the smallest point of each point's."""
     cp = cupy()
     n = len(graph)
-    parent = cp.arange(n, dtype=cp.int32)
+    parent = cp.empty(n, cp.int32)
+    count = cp.zeros(1, cp.int32)
     kernels = load_kernels("spectrum")
+    kernels.get_function("name_points")((math.ceil(n / 256),), (256,), (np.int32(n), parent))
     kernels.get_function("join_pieces")(
         (math.ceil(n / 32),), (256,), (graph.offsets, graph.indices, np.int32(n), parent)
     )
-    kernels.get_function("flatten_pieces")((math.ceil(n / 256),), (256,), (np.int32(n), parent))
-    return int((parent == cp.arange(n, dtype=cp.int32)).sum()), parent
+    kernels.get_function("flatten_pieces")((math.ceil(n / 256),), (256,), (np.int32(n), parent, count))
+    return int(count.get()[0]), parent

@@ -18,10 +18,11 @@ from actup.graph import Neighbors, on_gpu
 
 METRICS = ("euclidean", "cosine", "correlation", "manhattan", "chebyshev")
 
-_TILE = 128  # rows and columns of a tile; as in candidates.cu
+TILE = 128  # rows and columns of a tile; as in candidates.cu
 _SLACK = 17  # candidates kept beyond k, self included: what rounding to 16 bits may put in the wrong order
 _GROWTH = 3  # a launch looks at so many times the columns already seen
 _FEW = 2048  # rows that are scanned at once
+MOST_EXACT = 3_000_000  # rows whose pairs are all compared
 _MOST_KEPT = 512  # neighbours that candidates are kept for
 _MOST_SCANNED = 2500  # neighbours whose lists fit in a block's memory
 _SCANNED = {"manhattan": 1, "chebyshev": 2}  # the metrics that are no scalar product, as scan.cu numbers them
@@ -42,12 +43,23 @@ class Plan:
     @property
     def first_tiles(self) -> int:
         """Tiles that fill the lists even if every pair is a candidate."""
-        return (4 if self.narrow else 8) * self.length // _TILE
+        return self.lists * self.length // TILE
+
+    def chunks(self, tiles: int) -> list[int]:
+        """Where the launches begin and end that look at so many tiles."""
+        chunks = [0, min(self.first_tiles, tiles)]
+        while chunks[-1] < tiles:
+            chunks.append(min(chunks[-1] * (1 + _GROWTH), tiles))
+        return chunks
 
     @property
     def row_bytes(self) -> int:
         """What a row needs while it is searched for."""
         return 8 * (self.keep + self.lists * self.length) + 4 * self.lists + 1
+
+    def needed_bytes(self, n: int) -> int:
+        """The least that a search among n points needs, X and the result not counted."""
+        return n * (256 * self.slabs + 24) + TILE * self.row_bytes
 
     def kernels(self, columns: int):
         macros = {"KEEP": self.keep, "LISTS": self.lists, "LENGTH": self.length, "STEPS": self.steps}
@@ -62,14 +74,17 @@ def make_plan(columns: int, k: int) -> Plan:
     slabs = math.ceil((columns + 2) / 64)
     steps = math.ceil((columns + 2 - 64 * (slabs - 1)) / 16)
     narrow = slabs == 1
-    used = 4 if narrow else 8  # of the lists; a wide row has twice as many, see candidates.cu
-    expected = _GROWTH * keep / used
+    lists = 4 if narrow else 8
+    expected = _GROWTH * keep / lists
     length = 16 * max(2, math.ceil((expected + 6 * math.sqrt(expected) + 2) / 16))
-    return Plan(keep, used if narrow else 2 * used, length, slabs, steps, narrow)
+    return Plan(keep, lists, length, slabs, steps, narrow)
 
 
 def nearest_neighbors(X, k: int, metric: str, threads: int = 0) -> Neighbors:
-    """The exact k nearest other points of every point; ties go to the smaller id.
+    """The k nearest other points of every point; ties go to the smaller id.
+
+    They are exact up to ``MOST_EXACT`` points; beyond, a point is compared with those in the cells around it,
+    and the share of true neighbours that this finds is measured on a sample.
 
     Parameters
     ----------
@@ -101,19 +116,25 @@ def nearest_neighbors(X, k: int, metric: str, threads: int = 0) -> Neighbors:
     if k:
         rows = directions(X, metric == "correlation") if metric in ("cosine", "correlation") else X
         if n <= _FEW or k > _MOST_KEPT or metric in _SCANNED:
-            scan(rows, cp.arange(n, dtype=cp.int32), _SCANNED.get(metric, 0), ids, sums, bounded=False)
-        else:
+            every = cp.asarray(np.arange(n, dtype=np.int32))
+            scan(rows, every, _SCANNED.get(metric, 0), ids, sums, bounded=False)
+        elif n <= MOST_EXACT:
             unproven = _from_candidates(rows, k, ids, sums)
             scan(rows, unproven, 0, ids, sums, bounded=True)
+        else:
+            from actup.backends.cuda.cells import neighbors_in_cells
+
+            recall = neighbors_in_cells(rows, k, ids, sums)
+            return Neighbors(ids, _distances(sums, metric), engine="cells", recall=recall)
     return Neighbors(ids, _distances(sums, metric), engine="exact", recall=1.0)
 
 
 def _distances(sums, metric: str):
-    cp = cupy()
-    if metric == "euclidean":
-        return cp.sqrt(sums, out=sums)
-    if metric in ("cosine", "correlation"):
-        sums *= 0.5
+    """The sums as distances, in place."""
+    kind = 1 if metric == "euclidean" else 2 if metric in ("cosine", "correlation") else 0
+    if kind:
+        kernel = load_kernels("rows").get_function("finish_distances")
+        kernel((math.ceil(sums.size / 256),), (256,), (sums, np.int64(sums.size), np.int32(kind)))
     return sums
 
 
@@ -121,8 +142,18 @@ def directions(X, centered: bool):
     """The rows divided by their lengths, with one more column that is 1 where there is none."""
     n, columns = X.shape
     out = cupy().empty((n, columns + 1), np.float32)
-    kernel = load_kernels("rows", CENTERED=int(centered)).get_function("directions")
-    kernel((math.ceil(n / 8),), (256,), (X, np.int32(n), np.int32(columns), out))
+    kernel = load_kernels("rows").get_function("directions")
+    kernel((math.ceil(n / 8),), (256,), (X, np.int32(n), np.int32(columns), np.int32(centered), out))
+    return out
+
+
+def sampled_mean(X):
+    """The mean of about a thousand rows: (columns,) float32."""
+    n, columns = X.shape
+    out = cupy().empty(columns, np.float32)
+    kernel = load_kernels("rows").get_function("sampled_mean")
+    step = np.int32(max(1, n // 1000))
+    kernel((math.ceil(columns / 32),), (32, 16), (X, np.int32(n), np.int32(columns), step, out))
     return out
 
 
@@ -164,13 +195,9 @@ def _from_candidates(X, k: int, ids, sums):
     """Write every row's neighbours; returns the rows for which they are not proven."""
     n, columns = X.shape
     plan = make_plan(columns, k)
-    needed = n * (256 * plan.slabs + 24) + _TILE * plan.row_bytes
-    require_bytes(needed, f"the search for the neighbours of {n} points")
+    require_bytes(plan.needed_bytes(n), f"the search for the neighbours of {n} points")
     search = CandidateSearch(X, spread_order(n), plan)
-    tiles = math.ceil(n / _TILE)
-    chunks = [0, min(plan.first_tiles, tiles)]
-    while chunks[-1] < tiles:
-        chunks.append(min(chunks[-1] * (1 + _GROWTH), tiles))
+    chunks = plan.chunks(math.ceil(n / TILE))
     for first, last in search.row_ranges():
         search.find(first, last, chunks)
         search.rank(first, last, k, ids, sums, exact=True)
@@ -183,8 +210,10 @@ def spread_order(n: int):
     stride = max(1, int(n * 0.6180339887498949))
     while math.gcd(stride, n) != 1:
         stride += 1
-    order = cp.full(_TILE * math.ceil(n / _TILE), -1, cp.int32)
-    order[:n] = cp.arange(n, dtype=cp.int64) * stride % n
+    order = cp.empty(TILE * math.ceil(n / TILE), cp.int32)
+    kernel = load_kernels("rows").get_function("spread_order")
+    arguments = (np.int32(n), np.int32(len(order)), np.int64(stride), order)
+    kernel((math.ceil(len(order) / 256),), (256,), arguments)
     return order
 
 
@@ -205,8 +234,7 @@ class CandidateSearch:
         self._columns = np.int32(X.shape[1])
         self._kernels = plan.kernels(X.shape[1])
         places = len(order)
-        step = max(1, len(X) // 1000)
-        center = X[::step].mean(axis=0, dtype=cp.float64).astype(cp.float32)
+        center = sampled_mean(X)
         self._extremes = cp.zeros(
             2, cp.uint32
         )  # bits of the longest row's squared length, the worst rounding
@@ -223,8 +251,8 @@ class CandidateSearch:
             "prepare_rows", math.ceil(places / 8), X, center, order, longest, np.int32(places), self._columns,
             np.int32(plan.slabs), self._queries, self._keys, self._squares, self._rounding, worst,
         )  # fmt: skip
-        rows = max(_TILE, min(places, int(0.6 * free_bytes()) // plan.row_bytes // _TILE * _TILE))
-        self._rows = _TILE * math.ceil(math.ceil(places / math.ceil(places / rows)) / _TILE)
+        rows = max(TILE, min(places, int(0.6 * free_bytes()) // plan.row_bytes // TILE * TILE))
+        self._rows = TILE * math.ceil(math.ceil(places / math.ceil(places / rows)) / TILE)
         self._room = cp.empty((self._rows, plan.keep + plan.lists * plan.length), cp.uint64)
         self._counts = cp.empty((self._rows, plan.lists), cp.int32)
         self._overflowed = cp.empty(self._rows, cp.uint8)
@@ -244,28 +272,33 @@ class CandidateSearch:
         chunks : list of int
             Positions in the list of tiles between which one launch works; the first is 0.
         tile_lists : tuple of cupy.ndarray, optional
-            The tiles that each block of rows is compared with, (row blocks, stride), and their number, (row
-            blocks,); None: all of them.
+            Lists of tiles (lists, stride), their lengths (lists,), and the list that each block of rows is
+            compared with (row blocks,); None: all tiles.
         """
         cp, plan = cupy(), self._plan
         order = self._order[first:last]
-        self._thresholds[: last - first] = cp.where(order >= 0, np.float32(_TO_START), np.float32(np.inf))
-        self._overflowed.fill(0)
-        blocks = (last - first) // _TILE
+        load_kernels("rows").get_function("first_thresholds")(
+            (math.ceil((last - first) / 256),),
+            (256,),
+            (order, np.int32(last - first), np.float32(_TO_START), self._thresholds, self._overflowed),
+        )
+        blocks = (last - first) // TILE
         kernel = self._kernels.get_function("find_candidates")
-        shared = 128 * _TILE * (4 if plan.narrow else 6)
+        shared = 128 * TILE * (4 if plan.narrow else 6)
         kernel.max_dynamic_shared_size_bytes = shared
         per_processor = 3 if plan.narrow else 2
         slots = per_processor * cp.cuda.Device().attributes["MultiProcessorCount"]
         grid = min(blocks, slots)
         queries = self._queries[first * 64 :]
-        lists, counts = (0, 0) if tile_lists is None else tile_lists
-        stride = 0 if tile_lists is None else lists.shape[1]
+        lists, counts, list_of, stride = 0, 0, 0, 0
+        if tile_lists is not None:
+            lists, counts, list_of = tile_lists
+            list_of, stride = list_of[first // TILE :], lists.shape[1]
         for at, (begin, end) in enumerate(pairwise(chunks)):
             arguments = (
                 queries, self._keys, self._thresholds, self._counts, self._room, np.int32(blocks),
-                np.int64(self._places), np.int32(plan.slabs), lists, counts, np.int32(stride),
-                np.int32(begin), np.int32(end),
+                np.int64(self._places), np.int32(plan.slabs), lists, counts, list_of,
+                np.int32(stride), np.int32(begin), np.int32(end),
             )  # fmt: skip
             kernel((grid,), (128,), arguments, shared_mem=shared)
             self._launch(
@@ -286,7 +319,7 @@ class CandidateSearch:
     def unproven(self):
         """The rows whose neighbours are not proven, ascending."""
         cp = cupy()
-        return cp.sort(self._flagged[: int(self._flags[0])])
+        return cp.sort(self._flagged[: int(self._flags.get()[0])])
 
     def _launch(self, name: str, blocks: int, *arguments) -> None:
         self._kernels.get_function(name)((blocks,), (256,), arguments)

@@ -53,14 +53,44 @@ def leading_eigenvectors(apply: Callable, n: int, spectrum: Spectrum, wanted: in
     """
     solver = _SubspaceIteration(apply, n, spectrum, wanted, seed, known)
     solver.solve()
-    return fixed_signs(solver.vectors())
+    return solver.vectors()
 
 
-def fixed_signs(vectors):
-    """Every column with its entry of largest magnitude positive."""
+def column_stats(Y) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Least, largest, mean and mean square of every column of a C-contiguous array, as NumPy arrays."""
     cp = cupy()
-    largest = cp.take_along_axis(vectors, cp.abs(vectors).argmax(axis=0)[None, :], axis=0)
-    return cp.where(largest < 0, -vectors, vectors)
+    n, width = Y.shape
+    if width > 256:  # more than one block of the kernel has threads for
+        parts = [column_stats(cp.ascontiguousarray(Y[:, at : at + 256])) for at in range(0, width, 256)]
+        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+    partial = cp.empty((min(256, n), width, 4), cp.float64)
+    kind = "float_stats" if Y.dtype == np.float32 else "double_stats"
+    kernel = load_kernels("start").get_function(kind)
+    kernel((len(partial),), (256,), (Y, np.int64(n), np.int32(width), partial))
+    parts = partial.get()
+    return (
+        parts[..., 0].min(axis=0),
+        parts[..., 1].max(axis=0),
+        parts[..., 2].sum(axis=0) / n,
+        parts[..., 3].sum(axis=0) / n,
+    )
+
+
+def fixed_signs(block, first: int, count: int, known=None):
+    """Some columns of a C-contiguous block, each with its entry of largest magnitude positive.
+
+    Rows in which ``known`` is 0 become 0: they are points without edges.
+    """
+    cp = cupy()
+    n, width = block.shape
+    least, largest, *_ = column_stats(block)
+    signs = np.where(-least > largest, -1, 1)[first : first + count].astype(np.float32)
+    out = cp.empty((n, count), cp.float32)
+    kernel = load_kernels("start").get_function("signed_columns")
+    size = (np.int64(out.size), np.int32(width), np.int32(count))
+    arguments = (block.ravel()[first:], *size, cp.asarray(signs), 0 if known is None else known, out)
+    kernel((math.ceil(out.size / 256),), (256,), arguments)
+    return out
 
 
 class _SubspaceIteration:
@@ -79,7 +109,7 @@ class _SubspaceIteration:
         self._orthonormalize()
 
     def vectors(self):
-        return self._x[:, self._skip : self._skip + self._wanted]
+        return fixed_signs(self._x, self._skip, self._wanted, self._known)
 
     def solve(self) -> None:
         spectrum = self._spectrum
@@ -136,21 +166,34 @@ class _SubspaceIteration:
         turn[skip:, skip:] = vectors[:, ::-1]
         self._values[:skip] = product[0, 0]
         self._values[skip:] = values[::-1]
-        turn = cp.asarray(turn, cp.float32)
+        residual = self._largest_residual(product, turn)
+        turn = cp.asarray(turn.astype(np.float32))
         self._x, self._y = self._x @ turn, self._y @ turn
-        wanted = slice(skip, skip + self._wanted)
-        rest = self._y[:, wanted] - cp.asarray(self._values[wanted], cp.float32) * self._x[:, wanted]
-        return float(cp.sqrt(cp.square(rest).sum(axis=0)).max())
+        return residual
+
+    def _largest_residual(self, product: np.ndarray, turn: np.ndarray) -> float:
+        """The largest |A x - value x| of the wanted vectors, from products in double precision."""
+        wanted = turn[:, self._skip : self._skip + self._wanted]
+        values = self._values[self._skip : self._skip + self._wanted]
+
+        def along(matrix: np.ndarray) -> np.ndarray:
+            return np.einsum("ic,ij,jc->c", wanted, matrix, wanted)
+
+        xx, yy = _products(self._x, self._x), _products(self._y, self._y)
+        squares = along(yy) - 2 * values * along(product) + values**2 * along(xx)
+        return float(np.sqrt(np.maximum(squares, 0)).max())
 
     def _orthonormalize(self) -> None:
         """First columns first; twice, because once leaves what rounding hid."""
         cp = cupy()
         for _ in range(2):
-            self._x = self._x @ cp.asarray(_inverse_cholesky(_products(self._x, self._x)), cp.float32)
+            self._x = self._x @ cp.asarray(_inverse_cholesky(_products(self._x, self._x)).astype(np.float32))
 
     def _restore_known(self) -> None:
         if self._known is not None:
-            self._x[:, 0] = self._known
+            n, width = self._x.shape
+            kernel = load_kernels("start").get_function("set_first_column")
+            kernel((math.ceil(n / 256),), (256,), (self._known, np.int32(n), np.int32(width), self._x))
 
 
 def _products(x, y) -> np.ndarray:

@@ -53,11 +53,28 @@ struct Row {
 // What is wrong with a row of neighbours, as bits: distances, ids, or ids that come twice.
 enum Fault { kDistances = 1, kIds = 2, kTwice = 4 };
 
-// ids, distances (n, k) -> sorted_ids, weights (n, k). `total` is the sum of all distances; `scales` are the
+constexpr int kPartialSums = 1024;
+
+// The sum of all distances in so many parts, by as many blocks of 256 threads.
+extern "C" __global__ void __launch_bounds__(256)
+    sum_distances(const float* __restrict__ distances, long long count, double* __restrict__ partial) {
+  __shared__ double sums[8];
+  double sum = 0;
+  for (long long at = (long long)blockIdx.x * 256 + threadIdx.x; at < count; at += 256ll * gridDim.x)
+    sum += distances[at];
+  sum = warp_sum(sum);
+  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum;
+  __syncthreads();
+  if (threadIdx.x) return;
+  for (int warp = 1; warp < 8; ++warp) sum += sums[warp];
+  partial[blockIdx.x] = sum;
+}
+
+// ids, distances (n, k) -> sorted_ids, weights (n, k). `totals` are the parts of the sum of all distances; `scales` are the
 // perplexities, or the width of affinity "fixed_sigma".
 extern "C" __global__ void __launch_bounds__(256)
     affinities(const int* __restrict__ ids, const float* __restrict__ distances, int n, int k,
-               const double* __restrict__ total, const double* __restrict__ scales, int scale_count,
+               const double* __restrict__ totals, const double* __restrict__ scales, int scale_count,
                int* __restrict__ sorted_ids, float* __restrict__ weights, int* __restrict__ faults) {
   const int i = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
   if (i >= n) return;
@@ -86,7 +103,12 @@ extern "C" __global__ void __launch_bounds__(256)
     if (rho == 1e300) rho = 0;
 #pragma unroll
     for (int e = 0; e < PER_LANE; ++e) row.values[e] = umap_exponent(distance[e], PSEUDO ? rho : 0.0);
-    const double mean = rho > 0 ? sum / (k + 1) : *total / ((double)n * (k + 1));
+    double mean = sum / (k + 1);
+    if (rho == 0) {  // all neighbours are copies: the mean of all rows
+      double total = 0;
+      for (int part = lane; part < kPartialSums; part += 32) total += totals[part];
+      mean = warp_sum(total) / ((double)n * (k + 1));
+    }
     const double sigma = umap_sigma(log2((double)(k + 1)), umap_sigma_floor(mean),
                                     [&](double sigma) { return row.sum_of_weights(1 / sigma); });
 #pragma unroll

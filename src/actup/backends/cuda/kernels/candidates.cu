@@ -7,7 +7,7 @@
 // keeps the best KEEP of a row and raises its threshold; rank_candidates then compares those in float32.
 //
 // KEEP     candidates kept per row
-// LISTS    lists per row: 4 if NARROW, else 16
+// LISTS    lists per row: 4 if NARROW, else 8
 // LENGTH   room of a list; LISTS * LENGTH is a multiple of 32
 // STEPS    products of 16 columns in the last slab of 64
 // LANES    threads that share one float32 distance
@@ -15,7 +15,7 @@
 #define KEEP 32
 #endif
 #ifndef LISTS
-#define LISTS 16
+#define LISTS 8
 #endif
 #ifndef LENGTH
 #define LENGTH 48
@@ -204,48 +204,32 @@ __device__ inline void collect(const float (&sums)[32], int column, RowPair& row
   }
 }
 
-// A block of rows and the tiles of columns it meets, one after the other. A block of rows may be dealt to two
-// blocks of threads: the first one is part 0.
-struct Segment {
-  int block, begin, end, part;
-};
-
-// The segments that one block of threads works on. With lists of tiles, blocks of rows are dealt in turn;
-// without, all pairs of tiles are dealt evenly, so that none waits for another: `evenly` needs room for two
-// parts, and no more blocks of threads than blocks of rows.
+// The blocks of rows that one block of threads works on, and the tiles of columns each of them meets. All blocks
+// of threads go through the tiles in step, so that a tile comes from memory once and then from the cache.
 struct Walk {
-  const int* lists;   // (row blocks, stride), or null: all tiles
-  const int* counts;  // (row blocks)
+  const int* lists;    // (lists, stride), or null: all tiles
+  const int* counts;   // (lists)
+  const int* list_of;  // (row blocks)
   int stride, first, last, blocks;
-  bool evenly;
-  int at, stop;  // the next pair and the last one, or the next block of rows
-  Segment here;
-  bool done = false;
+  int block, begin, end;
+  int list = 0;
 
-  __device__ Walk(const int* lists, const int* counts, int stride, int first, int last, int blocks, bool evenly)
-      : lists(lists), counts(counts), stride(stride), first(first), last(last), blocks(blocks), evenly(evenly) {
-    const long long pairs = evenly ? (long long)blocks * (last - first) : 0;
-    at = evenly ? (int)(pairs * blockIdx.x / gridDim.x) : blockIdx.x;
-    stop = evenly ? (int)(pairs * (blockIdx.x + 1) / gridDim.x) : blocks;
+  __device__ Walk(const int* lists, const int* counts, const int* list_of, int stride, int first, int last,
+                  int blocks)
+      : lists(lists), counts(counts), list_of(list_of), stride(stride), first(first), last(last), blocks(blocks) {
+    block = (int)blockIdx.x - (int)gridDim.x;
     next();
   }
 
-  __device__ int tile(int place) const { return lists ? lists[(size_t)here.block * stride + place] : place; }
+  __device__ bool done() const { return block >= blocks; }
+  __device__ int tile(int place) const { return lists ? lists[(size_t)list * stride + place] : place; }
 
   __device__ void next() {
-    done = at >= stop;
-    if (done) return;
-    if (evenly) {
-      const int span = last - first;
-      here.block = at / span;
-      here.begin = first + at % span;
-      here.end = min(last, here.begin + stop - at);
-      here.part = here.begin > first;
-      at += here.end - here.begin;
-    } else {
-      here = {at, first, max(first, lists ? min(last, counts[at]) : last), 0};
-      at += gridDim.x;
-    }
+    block += gridDim.x;
+    if (done()) return;
+    if (lists) list = list_of[block];
+    begin = first;
+    end = lists ? max(first, min(last, counts[list])) : last;
   }
 };
 
@@ -257,15 +241,15 @@ struct Ahead {
   __device__ explicit Ahead(const Walk& start) : walk(start) { enter(); }
   __device__ int tile() const { return walk.tile(place); }
   __device__ void next() {
-    if (++place < walk.here.end) return;
+    if (++place < walk.end) return;
     walk.next();
     enter();
   }
 
  private:
   __device__ void enter() {
-    while (!walk.done && walk.here.begin >= walk.here.end) walk.next();
-    place = walk.here.begin;
+    while (!walk.done() && walk.begin >= walk.end) walk.next();
+    place = walk.begin;
   }
 };
 
@@ -277,14 +261,14 @@ extern "C" __global__ void __launch_bounds__(128, 3)
     find_candidates(const char* __restrict__ queries, const char* __restrict__ keys,
                     const float* __restrict__ thresholds, int* __restrict__ counts, Candidate* __restrict__ room,
                     int row_blocks, long long places, int slabs, const int* tile_list, const int* tile_counts,
-                    int stride, int first, int last) {
+                    const int* list_of, int stride, int first, int last) {
   extern __shared__ __align__(1024) char memory[];
   const Word base = shared_address(memory);
   const int thread = threadIdx.x, lane = thread & 31, group = lane >> 2, quad = lane & 3;
-  Walk walk(tile_list, tile_counts, stride, first, last, row_blocks, false);
+  Walk walk(tile_list, tile_counts, list_of, stride, first, last, row_blocks);
   Ahead ahead(walk);
   const auto fetch = [&](int stage) {
-    if (!ahead.walk.done) {
+    if (!ahead.walk.done()) {
       const char* from = keys + (size_t)ahead.tile() * kTileBytes + thread * 16;
       const Word to = base + stage * kTileBytes + thread * 16;
 #pragma unroll
@@ -297,8 +281,8 @@ extern "C" __global__ void __launch_bounds__(128, 3)
   for (int stage = 0; stage < kStages - 1; ++stage) fetch(stage);
   int stage = 0;
   const Word key_row = ((lane & 7) + ((lane >> 4) << 3)) * kSlabBytes;
-  for (; !walk.done; walk.next()) {
-    const size_t row = (size_t)walk.here.block * kTile + (thread >> 5) * 32 + group;
+  for (; !walk.done(); walk.next()) {
+    const size_t row = (size_t)walk.block * kTile + (thread >> 5) * 32 + group;
     Word query[2][STEPS][4];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -315,7 +299,7 @@ extern "C" __global__ void __launch_bounds__(128, 3)
       const size_t at = row + 16 * i;
       rows[i] = {thresholds[at], thresholds[at + 8], 0, 0, room + at * kRoom + KEEP + quad * LENGTH};
     }
-    for (int t = walk.here.begin; t < walk.here.end; ++t) {
+    for (int t = walk.begin; t < walk.end; ++t) {
       await_copies<kStages - 2>();
       __syncthreads();
       fetch((stage + kStages - 1) % kStages);
@@ -358,26 +342,26 @@ extern "C" __global__ void __launch_bounds__(128, 3)
 }
 
 #else
-// Any number of columns: 4 warps of 64 rows x 64 columns; slabs of both sides pass through shared memory. LISTS
-// is 16, 8 for each of the two parts a block of rows may be in.
+// Any number of columns: 4 warps of 64 rows x 64 columns; slabs of both sides pass through shared memory; LISTS
+// is 8.
 constexpr int kStages = 3;
 
 extern "C" __global__ void __launch_bounds__(128, 2)
     find_candidates(const char* __restrict__ queries, const char* __restrict__ keys,
                     const float* __restrict__ thresholds, int* __restrict__ counts, Candidate* __restrict__ room,
                     int row_blocks, long long places, int slabs, const int* tile_list, const int* tile_counts,
-                    int stride, int first, int last) {
+                    const int* list_of, int stride, int first, int last) {
   extern __shared__ __align__(1024) char memory[];
   const Word base = shared_address(memory);
   const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
   const int group = lane >> 2, quad = lane & 3, down = warp >> 1, across = warp & 1;
   const size_t slab_bytes = (size_t)places * kSlabBytes;
-  Walk walk(tile_list, tile_counts, stride, first, last, row_blocks, tile_list == nullptr);
+  Walk walk(tile_list, tile_counts, list_of, stride, first, last, row_blocks);
   Ahead ahead(walk);
   int ahead_slab = 0;
   const auto fetch = [&](int stage) {
-    if (!ahead.walk.done) {
-      const size_t block = ahead.walk.here.block;
+    if (!ahead.walk.done()) {
+      const size_t block = ahead.walk.block;
       const char* query = queries + ahead_slab * slab_bytes + block * kTileBytes + thread * 16;
       const char* key = keys + ahead_slab * slab_bytes + (size_t)ahead.tile() * kTileBytes + thread * 16;
       const Word to = base + stage * 2 * kTileBytes + thread * 16;
@@ -396,11 +380,11 @@ extern "C" __global__ void __launch_bounds__(128, 2)
 #pragma unroll
   for (int stage = 0; stage < kStages - 1; ++stage) fetch(stage);
   int stage = 0;
-  for (; !walk.done; walk.next()) {
-    const size_t row = (size_t)walk.here.block * kTile + down * 64 + group;
-    const int list = walk.here.part * 8 + across * 4 + quad;
+  for (; !walk.done(); walk.next()) {
+    const size_t row = (size_t)walk.block * kTile + down * 64 + group;
+    const int list = across * 4 + quad;
     int found[8] = {};
-    for (int t = walk.here.begin; t < walk.here.end; ++t) {
+    for (int t = walk.begin; t < walk.end; ++t) {
       float sums[4][32];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
@@ -446,12 +430,8 @@ extern "C" __global__ void __launch_bounds__(128, 2)
         found[2 * i + 1] = rows.count1;
       }
     }
-    const bool alone = walk.here.part == 0 && (walk.here.end == last || tile_list);  // the other part is empty
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      counts[(row + 8 * i) * LISTS + list] = found[i];
-      if (alone) counts[(row + 8 * i) * LISTS + 8 + list] = 0;
-    }
+    for (int i = 0; i < 8; ++i) counts[(row + 8 * i) * LISTS + list] = found[i];
   }
 }
 #endif
@@ -522,10 +502,56 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
-// Compares the kept candidates in float32 and writes the best k of every row by (distance, id). A row is flagged
-// unless what it never saw is proven to be further away: those columns scored less than the threshold, up to
-// the rounding of rows and sums. A warp per row. `exact` is 0 if not all columns were looked at; only rows with
-// too few candidates are flagged then.
+// How far distances of the rounded rows, scaled, may be from the true ones, for a pair that is `apart`.
+struct Errors {
+  float square, length, rounding, worst;
+  int columns;
+
+  // Of a squared distance, from the sum on tensor cores: each step of 16 columns rounds, and so did the first
+  // scores, which began at a large number.
+  __device__ float of_sum(float apart) const {
+    const float reach = length + apart;
+    return 2 * (5e-7f * (1 + 0.0625f * columns) * reach * reach + 0.02f);
+  }
+  // Of a distance, from the rounding of both rows.
+  __device__ float of_rows(float apart) const {
+    return rounding + fminf(worst, 4.9e-4f * (length + apart) + 1e-6f);
+  }
+  __device__ float distance(float score) const { return sqrtf(fmaxf(0.0f, square - 2 * score)); }
+  __device__ float least(float score) const {
+    const float apart = distance(score);
+    return sqrtf(fmaxf(0.0f, apart * apart - of_sum(apart))) - of_rows(apart);
+  }
+  __device__ float most(float score) const {
+    const float apart = distance(score);
+    return sqrtf(apart * apart + of_sum(apart)) + of_rows(apart);
+  }
+};
+
+// The rank-th largest of the kept scores of a row, by a warp; the smallest number if there are fewer.
+__device__ inline float kept_score(const Candidate* kept, int rank) {
+  constexpr int kPerLane = (KEEP + 31) / 32;
+  const int lane = threadIdx.x & 31;
+  Word score[kPerLane], found = 0;
+#pragma unroll
+  for (int e = 0; e < kPerLane; ++e) {
+    const int at = e * 32 + lane;
+    score[e] = at < KEEP && kept[at].column >= 0 ? ordered(kept[at].score) : 0;
+  }
+  for (int bit = 31; bit >= 0; --bit) {
+    const Word raised = found | 1u << bit;
+    int above = 0;
+#pragma unroll
+    for (int e = 0; e < kPerLane; ++e) above += score[e] >= raised;
+    if (__reduce_add_sync(~0u, above) >= rank) found = raised;
+  }
+  return found ? unordered(found) : kNowhere;
+}
+
+// Compares the kept candidates in float32, but for those that are certainly too far, and writes the best k of
+// every row by (distance, id). A row is flagged unless what it never saw is proven to be further away: those
+// columns scored less than the threshold, up to the rounding of rows and sums. A warp per row. `exact` is 0 if
+// not all columns were looked at; only rows with too few candidates are flagged then.
 extern "C" __global__ void __launch_bounds__(256)
     rank_candidates(const float* __restrict__ points, int columns, const int* __restrict__ order,
                     const Candidate* __restrict__ room, const float* __restrict__ thresholds,
@@ -541,14 +567,16 @@ extern "C" __global__ void __launch_bounds__(256)
   const int self = order[row];
   if (self < 0) return;
   const float* x = points + (size_t)self * columns;
+  const Candidate* kept = room + (size_t)row * kRoom;
+  const Errors errors{squares[row], sqrtf(squares[row]), rounding[row], __uint_as_float(*worst), columns};
+  const float reach = errors.most(kept_score(kept, k + 1));  // the row itself is one of them
   const int sub = lane / LANES, part = lane % LANES;
-  int present = 0;
   for (int begin = 0; begin < KEEP; begin += 32 / LANES) {
     const int at = begin + sub;
     int other = -1;
     if (at < KEEP) {
-      const int column = room[(size_t)row * kRoom + at].column;
-      if (column >= 0) other = all_order[column];
+      const Candidate candidate = kept[at];
+      if (candidate.column >= 0 && errors.least(candidate.score) <= reach) other = all_order[candidate.column];
     }
     if (other == self) other = -1;
     float sum = 0;
@@ -565,7 +593,6 @@ extern "C" __global__ void __launch_bounds__(256)
     if (part == 0 && at < KEEP) {
       distance[warp][at] = other < 0 ? __int_as_float(0x7f800000) : sum;
       id[warp][at] = other < 0 ? 0x7fffffff : other;
-      present += other >= 0;
     }
   }
   __syncwarp();
@@ -585,13 +612,7 @@ extern "C" __global__ void __launch_bounds__(256)
   }
   for (int apart = 16; apart; apart >>= 1) last = fmaxf(last, __shfl_xor_sync(~0u, last, apart));
   if (lane != 0) return;
-  const float square = squares[row], length = sqrtf(square);
-  const float seen = sqrtf(fmaxf(0.0f, square - 2 * thresholds[row]));  // the nearest that can be missing
-  const float reach = length + seen;
-  const float sum_error = 2e-6f * (1 + 0.0625f * columns) * 0.25f * reach * reach + 0.02f;
-  const float key_error = fminf(__uint_as_float(*worst), 4.9e-4f * reach + 1e-6f);
-  const float nearest =
-      sqrtf(fmaxf(0.0f, seen * seen - 2 * sum_error)) - rounding[row] - key_error;
+  const float nearest = errors.least(thresholds[row]);  // that can be missing
   const bool proven = last >= 0 && (!exact || (!overflowed[row] && sqrtf(last) * scale_of(*longest) < nearest));
   if (!proven) flagged[atomicAdd(flags, 1)] = self;
 }

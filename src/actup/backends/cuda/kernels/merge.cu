@@ -33,6 +33,15 @@ struct Lists {
   }
 };
 
+// Where the edges to each target begin: `incoming` names the edges by ascending target.
+extern "C" __global__ void target_offsets(const int* __restrict__ targets, const int64_t* __restrict__ incoming,
+                                          int64_t edges, int n, int64_t* __restrict__ offsets) {
+  const int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (at > edges) return;
+  const int before = at > 0 ? targets[incoming[at - 1]] : -1, here = at < edges ? targets[incoming[at]] : n;
+  for (int row = before + 1; row <= here; ++row) offsets[row] = at;
+}
+
 extern "C" __global__ void count_edges(const int* out_ids, const float* out_weights, int n, int k,
                                        const int64_t* in_offsets, const int64_t* in_edges, int64_t* counts) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;

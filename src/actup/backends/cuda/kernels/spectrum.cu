@@ -30,27 +30,32 @@ extern "C" __global__ void normalize_weights(const int64_t* __restrict__ offsets
   }
 }
 
-// out = alpha A x + beta x + gamma previous, all of shape (n, width); `previous` may be `out`. A lane per entry
-// of a panel; blockIdx.y is the panel.
+// out = alpha A x + beta x + gamma previous, all of shape (n, width); `previous` may be `out`. A thread per four
+// entries of a row; blockIdx.y is the panel.
+__device__ inline float4 plus(float4 sum, float weight, float4 x) {
+  return {sum.x + weight * x.x, sum.y + weight * x.y, sum.z + weight * x.z, sum.w + weight * x.w};
+}
+
 extern "C" __global__ void __launch_bounds__(256)
     apply_graph(const int64_t* __restrict__ offsets, const int* __restrict__ ids,
                 const float* __restrict__ weights, int n, int width, const float* __restrict__ x,
                 const float* previous, float* out, float alpha, float beta, float gamma) {
   const int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  const int row = thread / kPanel, column = blockIdx.y * kPanel + thread % kPanel;
+  const int row = thread / 2, column = blockIdx.y * kPanel + (thread % 2) * 4;
   if (row >= n) return;
-  float even = 0, odd = 0;
+  const auto entry = [&](const float* block, int64_t at) { return *(const float4*)(block + at * width + column); };
+  float4 even = {0, 0, 0, 0}, odd = {0, 0, 0, 0};
   int64_t e = offsets[row];
   const int64_t end = offsets[row + 1];
   for (; e + 1 < end; e += 2) {
-    even += weights[e] * x[(int64_t)ids[e] * width + column];
-    odd += weights[e + 1] * x[(int64_t)ids[e + 1] * width + column];
+    even = plus(even, weights[e], entry(x, ids[e]));
+    odd = plus(odd, weights[e + 1], entry(x, ids[e + 1]));
   }
-  if (e < end) even += weights[e] * x[(int64_t)ids[e] * width + column];
-  const int64_t at = (int64_t)row * width + column;
-  float result = alpha * (even + odd) + beta * x[at];
-  if (gamma != 0) result += gamma * previous[at];
-  out[at] = result;
+  if (e < end) even = plus(even, weights[e], entry(x, ids[e]));
+  float4 result = plus({0, 0, 0, 0}, alpha, plus(even, 1, odd));
+  result = plus(result, beta, entry(x, row));
+  if (gamma != 0) result = plus(result, gamma, entry(previous, row));
+  *(float4*)(out + (int64_t)row * width + column) = result;
 }
 
 // The same first vectors as the CPU's.
@@ -59,6 +64,14 @@ extern "C" __global__ void random_block(uint64_t seed, int n, int width, float* 
   if (at >= (int64_t)n * width) return;
   const uint64_t bits = random_bits(seed, 0, (uint32_t)(at / width), (uint32_t)(at % width));
   out[at] = (float)(bits >> 40) * 0x1p-23f - 1.0f;
+}
+
+// The row of every edge.
+extern "C" __global__ void name_rows(const int64_t* __restrict__ offsets, int n, int* __restrict__ rows) {
+  const int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  const int row = thread / kPanel;
+  if (row >= n) return;
+  for (int64_t e = offsets[row] + thread % kPanel; e < offsets[row + 1]; e += kPanel) rows[e] = row;
 }
 
 __device__ inline int root_of(int* parent, int i) {
@@ -92,7 +105,16 @@ extern "C" __global__ void join_pieces(const int64_t* __restrict__ offsets, cons
   }
 }
 
-extern "C" __global__ void flatten_pieces(int n, int* parent) {
+// Every point's root, and the number of roots.
+extern "C" __global__ void flatten_pieces(int n, int* parent, int* count) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) parent[i] = root_of(parent, i);
+  if (i >= n) return;
+  const int root = root_of(parent, i);
+  parent[i] = root;
+  if (root == i) atomicAdd(count, 1);
+}
+
+extern "C" __global__ void name_points(int n, int* out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = i;
 }
