@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from actup.backends.cpu import loss_of
 from actup.backends.cuda.arrays import device_graph, host_graph, on_gpu, require_bytes, to_device, to_host
 from actup.backends.cuda.batch import BatchEpochs
