@@ -61,7 +61,7 @@ struct Edge {
   float weight;
 };
 
-__device__ inline Edge load_edge(const int2* edges, int64_t e) {
+__device__ inline Edge load_edge(const int2* edges, int e) {
   const int2 both = __ldg(edges + e);
   return {both.x, __int_as_float(both.y)};
 }
@@ -103,12 +103,12 @@ struct EdgeSums {
 
 constexpr int kSeveral = kDimensions <= 4 ? 4 : 1;  // edges in flight
 
-// The next edges of this thread from `first` on; id -1 beyond the end.
-__device__ inline void read_edges(const int2* edges, int64_t first, int64_t end, Edge (&edge)[kSeveral]) {
+// The next edges of this thread from `first` on; id -1 beyond the row's end.
+__device__ inline void read_edges(const int2* row, int first, int count, Edge (&edge)[kSeveral]) {
 #pragma unroll
   for (int u = 0; u < kSeveral; ++u) {
-    const int64_t e = first + u * kLanes;
-    edge[u] = e < end ? load_edge(edges, e) : Edge{-1, 0.0f};
+    const int e = first + u * kLanes;
+    edge[u] = e < count ? load_edge(row, e) : Edge{-1, 0.0f};
   }
 }
 
@@ -117,9 +117,11 @@ __device__ inline void read_edges(const int2* edges, int64_t first, int64_t end,
 __device__ inline void attract(const Row* y, const Row& self, const int2* edges, int64_t begin, int64_t end,
                                int lane, const Constants& constants, int epoch, EdgeSums& sums) {
   const Sampling sampling = static_cast<Sampling>(constants.sampling);
+  const int2* row = edges + begin;
+  const int count = static_cast<int>(end - begin);
   Edge ahead[kSeveral];
-  read_edges(edges, begin + lane, end, ahead);
-  for (int64_t first = begin + lane; first < end; first += kSeveral * kLanes) {
+  read_edges(row, lane, count, ahead);
+  for (int first = lane; first < count; first += kSeveral * kLanes) {
     Edge edge[kSeveral];
     Row other[kSeveral];
 #pragma unroll
@@ -131,7 +133,7 @@ __device__ inline void attract(const Row* y, const Row& self, const int2* edges,
       }
       if (edge[u].id >= 0) other[u] = y[edge[u].id];
     }
-    read_edges(edges, first + kSeveral * kLanes, end, ahead);
+    read_edges(row, first + kSeveral * kLanes, count, ahead);
 #pragma unroll
     for (int u = 0; u < kSeveral; ++u) {
       if (edge[u].id < 0) continue;
@@ -157,17 +159,17 @@ struct RunSums {
 
 // This thread's share of the run first ... first + length - 1 (mod n) of point i.
 template <bool normalized>
-__device__ inline void repel(const Row* y, const Row& self, int64_t i, int64_t first, int64_t length, int lane,
+__device__ inline void repel(const Row* y, const Row& self, uint32_t i, uint32_t first, uint32_t length, int lane,
                              const Constants& constants, RunSums& sums) {
   constexpr bool two = normalized && kLoss == Loss::frobenius;
-  constexpr int64_t piece = 1024;  // float sums over a piece, then added up: keeps long runs accurate
-  const int64_t n = constants.n;
-  for (int64_t begin = 0; begin < length; begin += piece) {
-    const int64_t end = begin + piece < length ? begin + piece : length;
+  constexpr uint32_t piece = 1024;  // float sums over a piece, then added up: keeps long runs accurate
+  const uint32_t n = constants.n;
+  for (uint32_t begin = 0; begin < length; begin += piece) {
+    const uint32_t end = begin + piece < length ? begin + piece : length;
     RunSums part;
 #pragma unroll 4
-    for (int64_t k = begin + lane; k < end; k += kLanes) {
-      int64_t other = first + k;
+    for (uint32_t k = begin + lane; k < end; k += kLanes) {
+      uint32_t other = first + k;
       if (other >= n) other -= n;
       float delta[kDimensions];
       const float d2 = difference_of(self, y[other], delta);
