@@ -15,7 +15,7 @@ from actup.recipe import Recipe, Repulsion
 
 _LANES = 8
 _SMALL_THREADS = 1024  # of the thread block for small colours
-_SMALL = 2048  # edges that one thread block handles as fast as all of them
+_SMALL = 1024  # edges of a group that one thread block handles sooner than a launch of its own
 _MOST_LAUNCHES = 64
 _SHARED_BYTES = 160 * 1024  # of a multiprocessor's memory, for the points of small colours
 
@@ -112,7 +112,7 @@ class _SmallGroups:
         fitting = int(np.searchsorted(-(stops[-1] - stops), -room))
         small = int(np.flatnonzero(np.append(_SMALL + 1, sizes) > _SMALL)[-1])
         # The edges without colour of a large hub are many groups, too many for launches of their own.
-        self.first = small if fitting - small > _MOST_LAUNCHES else fitting
+        self.first = small if fitting - small > _MOST_LAUNCHES else max(small, fitting)
         self.chunks, self.chunk_count = _chunks(sizes[self.first :])
         edges = slice(int(stops[self.first]), int(stops[-1]))
         self.ends, self.weights = matchings.ends[edges], matchings.weights[edges]

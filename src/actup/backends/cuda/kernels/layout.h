@@ -22,8 +22,8 @@ namespace actup {
 constexpr int kDimensions = DIMENSIONS;
 constexpr Shape kShape = static_cast<Shape>(SHAPE);
 constexpr Loss kLoss = static_cast<Loss>(LOSS);
-constexpr int kLanes = 8;     // threads per point
-constexpr int kThreads = 256; // per thread block of the kernels that work on points
+constexpr int kLanes = 8;      // threads per point
+constexpr int kThreads = 256;  // per thread block of the kernels that work on points
 constexpr int kPoints = kThreads / kLanes;
 constexpr unsigned kAll = 0xFFFFFFFFu;
 
@@ -46,7 +46,8 @@ struct Rule {  // of one epoch: F_i = attraction A_i + share_i (repulsion R_i + 
 struct State {
   int32_t epoch, rested;
   Rule rule;
-  int32_t box[3][4];  // least and largest of each axis before an epoch, as ordered(): of it, the next, and a spare
+  int32_t box[3][4];  // least and largest of each axis before an epoch, as ordered(): of it, the next, and a
+                      // spare
 };
 
 // The schedule's rows.
@@ -112,8 +113,8 @@ __device__ inline void read_edges(const int2* row, int first, int count, Edge (&
   }
 }
 
-// This thread's share of the edges begin ... end of a point. Edges are read one round ahead of the points they
-// lead to.
+// This thread's share of the edges begin ... end of a point. Edges are read one round ahead of the points
+// they lead to.
 __device__ inline void attract(const Row* y, const Row& self, const int2* edges, int64_t begin, int64_t end,
                                int lane, const Constants& constants, int epoch, EdgeSums& sums) {
   const Sampling sampling = static_cast<Sampling>(constants.sampling);
@@ -159,8 +160,8 @@ struct RunSums {
 
 // This thread's share of the run first ... first + length - 1 (mod n) of point i.
 template <bool normalized>
-__device__ inline void repel(const Row* y, const Row& self, uint32_t i, uint32_t first, uint32_t length, int lane,
-                             const Constants& constants, RunSums& sums) {
+__device__ inline void repel(const Row* y, const Row& self, uint32_t i, uint32_t first, uint32_t length,
+                             int lane, const Constants& constants, RunSums& sums) {
   constexpr bool two = normalized && kLoss == Loss::frobenius;
   constexpr uint32_t piece = 1024;  // float sums over a piece, then added up: keeps long runs accurate
   const uint32_t n = constants.n;

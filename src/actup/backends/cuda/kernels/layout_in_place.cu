@@ -62,7 +62,8 @@ struct Chunks {
   float r[kAhead];  // negative where there is no edge
   int2 ends[kAhead];
 
-  __device__ void read(const int2* all_ends, const float* weights, const int32_t* stops, int first, int count) {
+  __device__ void read(const int2* all_ends, const float* weights, const int32_t* stops, int first,
+                       int count) {
 #pragma unroll
     for (int u = 0; u < kAhead; ++u) {
       const int chunk = first + u, e = (chunk < count ? stops[chunk] : 0) + threadIdx.x;
@@ -75,13 +76,13 @@ struct Chunks {
 
 }  // namespace
 
-// Small groups of edges, one after the other in a single thread block, cut into chunks of at most as many edges as
-// there are threads. The block keeps the listed points, of which ends are places in the list; without a list it
-// works on the points themselves.
+// Small groups of edges, one after the other in a single thread block, cut into chunks of at most as many
+// edges as there are threads. The block keeps the listed points, of which ends are places in the list;
+// without a list it works on the points themselves.
 extern "C" __global__ void __launch_bounds__(1024)
-    pull_small_colours(const Constants* constants, const State* state, const float* schedule, const int2* ends,
-                       const float* weights, const int32_t* stops, int chunk_count, const int32_t* list,
-                       const int32_t* listed, Row* y) {
+    pull_small_colours(const Constants* constants, const State* state, const float* schedule,
+                       const int2* ends, const float* weights, const int32_t* stops, int chunk_count,
+                       const int32_t* list, const int32_t* listed, Row* y) {
   extern __shared__ Row memory[];
   Row* const kept = list ? memory : y;
   const PullRule rule = pull_rule(*constants, schedule, state->epoch);
@@ -106,8 +107,8 @@ extern "C" __global__ void __launch_bounds__(1024)
 
 // All points at once, from the positions now reached to a copy of them.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    push(const Constants* all_constants, const State* state, const float* schedule, const float* mass, int sampled,
-         int half, const Row* from, Row* to) {
+    push(const Constants* all_constants, const State* state, const float* schedule, const float* mass,
+         int sampled, int half, const Row* from, Row* to) {
   const Constants constants = *all_constants;
   const int epoch = state->epoch, lane = threadIdx.x % kLanes;
   const int64_t n = constants.n, i = blockIdx.x * static_cast<int64_t>(kPoints) + threadIdx.x / kLanes;
