@@ -54,6 +54,20 @@ def test_same_bits_on_every_run(name):
         np.testing.assert_array_equal(run("cuda", graph, start, recipe, 30), first)
 
 
+@pytest.mark.parametrize("name", ["tsne", "gdr_umap", "classic_tsne"])
+def test_sorting_the_points_again_changes_no_result(name, monkeypatch):
+    from actup.backends.cuda import batch
+
+    recipe, n = tamed(preset(name).but(epochs=12), 300), 300
+    graph, start = graph_of(n, recipe), start_of(n, 2)
+    once = run("cuda", graph, start, recipe, 10)
+    monkeypatch.setattr(batch, "_REORDERED_FROM", 1)
+    monkeypatch.setattr(batch, "_REORDERED", (1, 4, 5))
+    again = run("cuda", graph, start, recipe, 10)
+    assert np.abs(once - start).max() > 0.02
+    np.testing.assert_allclose(again, once, rtol=0, atol=1e-4 * np.ptp(start))
+
+
 def test_arrays_on_the_device_stay_there():
     import cupy
 
@@ -91,6 +105,15 @@ def test_hubs_colour_as_on_the_cpu(name):
     start = spiral(n)
     expected = run("cpu", graph, start, recipe, 3)
     np.testing.assert_allclose(run("cuda", graph, start, recipe, 3), expected, rtol=0, atol=1e-3)
+
+
+def test_too_little_memory_is_told_before_the_work(monkeypatch):
+    from actup.backends.cuda import arrays
+
+    monkeypatch.setattr(arrays, "free_bytes", lambda: 1000)
+    recipe = preset("gdr_umap").but(epochs=5)
+    with pytest.raises(MemoryError, match="the layout of 101 points"):
+        run("cuda", graph_of(101, recipe), start_of(101, 2), recipe, 1)
 
 
 def test_tree_is_replaced_by_the_sum_it_approximates():

@@ -13,8 +13,8 @@ from actup.native import engine
 from actup.recipe import Loss, Optimizer, Recipe, Repulsion, RepulsionMass
 
 _POINTS = 32  # per thread block
-_BLOCKS = 5  # of threads that a multiprocessor works on at a time
-_REORDERED = (16, 48, 128)  # epochs before which points are sorted by their places: neighbours near in memory
+_BLOCKS = 4  # of threads that a multiprocessor works on at a time
+_REORDERED = (16, 48, 128, 256)  # epochs before which points are sorted by place, near ones together
 _REORDERED_FROM = 20_000  # points, below which all are near
 _SUMS = 15
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from actup.backends.cuda.compile import cupy, load_kernels
@@ -13,6 +15,8 @@ from actup.recipe import Recipe, Repulsion
 
 _LANES = 8
 _SMALL_THREADS = 1024  # of the thread block for small colours
+_SMALL = 1024  # edges of a group that one thread block handles sooner than a launch of its own
+_MOST_LAUNCHES = 64
 _SHARED_BYTES = 160 * 1024  # of a multiprocessor's memory, for the points of small colours
 
 
@@ -23,7 +27,7 @@ class InPlaceEpochs:
         self._state = state
         self._kernels = load_kernels("layout_in_place", fast_math=True, **force_macros(recipe))
         self._matchings = make_matchings(graph)
-        self._small = [_SmallColours(self._matchings, half, graph.points) for half in (0, 1)]
+        self._small = [_SmallGroups(self._matchings, half, graph.points) for half in (0, 1)]
         self._pull_small_colours = self._kernels.get_function("pull_small_colours")
         self._pull_small_colours.max_dynamic_shared_size_bytes = max(c.shared_bytes for c in self._small)
         self._sampled = recipe.repulsion_for(len(graph)) is Repulsion.SAMPLED
@@ -40,10 +44,10 @@ class InPlaceEpochs:
         self._kernels.get_function("count_epoch")((1,), (1,), (self._state.state,))
 
     def _half(self, half: int, points, moved) -> None:
-        state, small = self._state, self._small[half]
+        state = self._state
         common = (state.constants, state.state, state.schedule)
-        self._pull_large(half, small.first, common, points)
-        self._pull_small(half, small, common, points)
+        self._pull_large(half, common, points)
+        self._pull_small(half, common, points)
         start(
             self._kernels.get_function("push"),
             _LANES * len(points),
@@ -55,15 +59,16 @@ class InPlaceEpochs:
             moved,
         )
 
-    def _pull_large(self, half: int, end: int, common: tuple, points) -> None:
-        """The colours below ``end``, each with a launch of its own."""
+    def _pull_large(self, half: int, common: tuple, points) -> None:
+        """The groups before the small ones, each with a launch of its own."""
         matchings, pull = self._matchings, self._kernels.get_function("pull_colour")
-        for colour in range(half, end, 2):
-            first, last = (np.int64(place) for place in matchings.offsets[colour : colour + 2])
-            start(pull, last - first, *common, matchings.ends, matchings.weights, first, last, points)
+        stops = matchings.stops[half][: self._small[half].first + 1]
+        for begin, end in pairwise(map(np.int64, stops)):
+            start(pull, end - begin, *common, matchings.ends, matchings.weights, begin, end, points)
 
-    def _pull_small(self, half: int, small: _SmallColours, common: tuple, points) -> None:
-        """The other colours in one launch, and in the second half the edges without colour."""
+    def _pull_small(self, half: int, common: tuple, points) -> None:
+        """The other groups in one launch."""
+        small = self._small[half]
         if not small.chunk_count:
             return
         self._pull_small_colours(
@@ -83,48 +88,37 @@ class InPlaceEpochs:
         )
 
 
-class _SmallColours:
-    """The last colours of a half, as many as one thread block can keep the points of; in the second half also
-    the edges without colour.
+class _SmallGroups:
+    """The last groups of a half, as many as one thread block can keep the points of.
 
     Attributes
     ----------
     first : int
-        The first of these colours; every second one from there on is one of them.
+        The number of groups before them.
     ends, weights : cupy.ndarray
-        Their edges in the order in which they act; ends are places in ``points``.
+        Their edges; ends are places in ``points``.
     chunks : cupy.ndarray of shape (chunk_count + 1,), int32
-        Where one stops and waits.
+        Where one stops and waits: at the end of each group, and after as many edges as there are threads.
     points, count : cupy.ndarray of int32, or 0
         The points they touch, and how many these are; 0: too many to keep, ends are the points' own numbers.
     """
 
     def __init__(self, matchings: Matchings, half: int, points):
-        cp = cupy()
         row_bytes = points.dtype.itemsize * points.shape[1]
-        shared = min(_SHARED_BYTES, cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
+        shared = min(_SHARED_BYTES, cupy().cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
         room = shared // row_bytes // 2  # edges, if no two share a point
-        levels = list(range(matchings.colours, len(matchings.offsets) - 1)) if half == 1 else []
-        colours = list(range(half, matchings.colours, 2))
-        while colours and sum(matchings.sizes(colours + levels)) > room:
-            colours.pop(0)
-        self.first = colours[0] if colours else matchings.colours
-        chosen = colours + levels
-        stops = [0]
-        for size in matchings.sizes(chosen):
-            begin = stops[-1]
-            stops += [
-                begin + min(size, end) for end in range(_SMALL_THREADS, size + _SMALL_THREADS, _SMALL_THREADS)
-            ]
-        self.chunks, self.chunk_count = cp.asarray(stops, np.int32), len(stops) - 1
-        self.ends = self.weights = self.points = self.count = np.uintp(0)
+        stops = np.array(matchings.stops[half])
+        sizes = np.diff(stops)
+        fitting = int(np.searchsorted(-(stops[-1] - stops), -room))
+        small = int(np.flatnonzero(np.append(_SMALL + 1, sizes) > _SMALL)[-1])
+        # The edges without colour of a large hub are many groups, too many for launches of their own.
+        self.first = small if fitting - small > _MOST_LAUNCHES else max(small, fitting)
+        self.chunks, self.chunk_count = _chunks(sizes[self.first :])
+        edges = slice(int(stops[self.first]), int(stops[-1]))
+        self.ends, self.weights = matchings.ends[edges], matchings.weights[edges]
+        self.points = self.count = np.uintp(0)
         self.shared_bytes = 0
-        if not chosen:
-            return
-        ranges = [slice(matchings.offsets[c], matchings.offsets[c + 1]) for c in chosen]
-        self.weights = cp.concatenate([matchings.weights[part] for part in ranges])
-        self.ends = cp.concatenate([matchings.ends[part] for part in ranges])
-        if len(self.weights) <= room:
+        if 0 < len(self.weights) <= room:
             self._keep_points(points, row_bytes)
 
     def _keep_points(self, points, row_bytes: int) -> None:
@@ -137,3 +131,14 @@ class _SmallColours:
         self.points[places] = self.ends
         self.ends = places
         self.shared_bytes = min(places.size, len(points)) * row_bytes
+
+
+def _chunks(sizes: np.ndarray) -> tuple:
+    """Where chunks of groups of some sizes begin and end, and how many there are."""
+    stops = [0]
+    for size in sizes.tolist():
+        begin = stops[-1]
+        stops += [
+            begin + min(size, end) for end in range(_SMALL_THREADS, size + _SMALL_THREADS, _SMALL_THREADS)
+        ]
+    return cupy().asarray(stops, np.int32), len(stops) - 1

@@ -30,7 +30,7 @@ class Replay:
     def run(self) -> None:
         """Start the sequence once more, on the current stream."""
         self._runs += 1
-        if self._graph is None and self._runs <= 2:  # capturing pays from the third run on
+        if self._runs == 1:  # a sequence that runs once is not worth a graph
             self._launch()
             return
         if self._graph is None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from actup.backends.cpu import loss_of
+from actup.backends.cuda.arrays import device_graph, host_graph, on_gpu, require_bytes, to_device, to_host
 from actup.backends.cuda.batch import BatchEpochs
-from actup.backends.cuda.compile import cupy
 from actup.backends.cuda.in_place import InPlaceEpochs
 from actup.backends.cuda.relabelled import RelabelledGraph
 from actup.backends.cuda.state import LayoutState
@@ -22,18 +20,20 @@ class CudaLayout:
     """
 
     def __init__(self, graph: Graph, start, recipe: Recipe, seed: int, threads: int):
-        cp = cupy()
+        n = len(graph)
         self.epoch = 0
-        self.n_epochs = recipe.n_epochs(len(graph))
+        self.n_epochs = recipe.n_epochs(n)
         self._recipe, self._threads, self._caller_graph = recipe, threads, graph
-        self._on_device = isinstance(graph.weights, cp.ndarray)
-        repulsion = recipe.repulsion_for(len(graph))
+        self._on_device = on_gpu(graph.weights)
+        require_bytes(
+            _needed_bytes(graph, recipe), f"the layout of {n} points and {len(graph.weights)} edges"
+        )
         in_place = recipe.update is Update.IN_PLACE
         self._graph = RelabelledGraph(
-            graph,
-            cp.ascontiguousarray(cp.asarray(start, np.float32)),
+            device_graph(graph),
+            to_device(start),
             seed,
-            shuffled=in_place or repulsion is Repulsion.SAMPLED,  # runs must be random points
+            shuffled=in_place or recipe.repulsion_for(n) is Repulsion.SAMPLED,  # runs must be random points
             weakest=1 / self.n_epochs if recipe.prune and self.n_epochs else 0.0,
         )
         state = LayoutState(self._graph, recipe, seed)
@@ -52,11 +52,18 @@ class CudaLayout:
 
     def loss(self) -> float:
         """The recipe's loss at the points now, over all pairs; computed on the CPU."""
-        graph, points = self._caller_graph, self.embedding()
-        if self._on_device:
-            graph = Graph(graph.offsets.get(), graph.indices.get(), graph.weights.get())
-            points = points.get()
-        return loss_of(graph, points, self._recipe, self._threads)
+        points = to_host(self.embedding())
+        return loss_of(host_graph(self._caller_graph), points, self._recipe, self._threads)
+
+
+def _needed_bytes(graph: Graph, recipe: Recipe) -> float:
+    """What the layout takes beside the graph, a little more than less."""
+    edges = 8 * len(graph.weights)
+    copies = 4 if recipe.update is Update.IN_PLACE else 2  # sorted by colour, or again by place
+    if not on_gpu(graph.weights):
+        copies += 1
+    mesh = 0.4e9 if recipe.repulsion_for(len(graph)) is Repulsion.MESH and len(graph) > 60_000 else 0.1e9
+    return copies * edges + len(graph) * (100 + 32 * recipe.n_components) + mesh
 
 
 def make_layout(graph: Graph, start, recipe: Recipe, seed: int, threads: int) -> CudaLayout:

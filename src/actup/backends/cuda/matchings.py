@@ -15,29 +15,22 @@ _COLOURS = 128
 
 @dataclass(frozen=True)
 class Matchings:
-    """Undirected edges grouped by colour.
+    """Undirected edges in the groups that act one after the other, those of the first half of an epoch first.
+
+    A group is a colour. The second half ends with the edges that found no colour, in groups that act as if
+    these edges were taken one by one.
 
     Attributes
     ----------
     ends : cupy.ndarray of shape (edges, 2), int32
     weights : cupy.ndarray of shape (edges,), float32
-    offsets : list of int
-        Colour c is edges ``offsets[c]`` to ``offsets[c + 1]``. From number 128 on follow the levels of the
-        edges that found no colour: taken level after level, they act as if one by one in the order of the walk.
+    stops : tuple of two lists of int
+        Of each half, where its first group begins and where each group ends.
     """
 
     ends: object
     weights: object
-    offsets: list[int]
-
-    @property
-    def colours(self) -> int:
-        """How many colours there are."""
-        return min(_COLOURS, len(self.offsets) - 1)
-
-    def sizes(self, numbers: list[int]) -> list[int]:
-        """How many edges each of some colours or levels has."""
-        return [self.offsets[c + 1] - self.offsets[c] for c in numbers]
+    stops: tuple[list[int], list[int]]
 
 
 def make_matchings(graph: RelabelledGraph) -> Matchings:
@@ -66,7 +59,7 @@ def make_matchings(graph: RelabelledGraph) -> Matchings:
     )
     edges = int(firsts[-1])
     if edges == 0:
-        return Matchings(cp.empty((1, 2), np.int32), cp.empty(1, np.float32), [0])
+        return Matchings(cp.empty((1, 2), np.int32), cp.empty(1, np.float32), ([0], [0]))
     heads, tails, weights = heads[:edges], tails[:edges], weights[:edges]
 
     ranks = cp.empty(edges, np.int32)
@@ -79,7 +72,7 @@ def make_matchings(graph: RelabelledGraph) -> Matchings:
         np.int64(edges),
         ranks,
     )
-    colours = cp.empty(edges, np.int32)
+    groups = cp.empty(edges, np.int32)
     processors = cp.cuda.Device().attributes["MultiProcessorCount"]
     kernels.get_function("colour_edges")(
         (2 * processors,),
@@ -94,14 +87,14 @@ def make_matchings(graph: RelabelledGraph) -> Matchings:
             cp.zeros((n, _COLOURS // 64), np.uint64),
             cp.zeros(n, np.int32),
             cp.zeros(1, np.int32),
-            colours,
+            groups,
         ),
     )
     ends, grouped = cp.empty((edges, 2), np.int32), cp.empty(edges, np.float32)
     start(
         kernels.get_function("group_edges"),
         edges,
-        cp.argsort(colours),
+        cp.argsort(groups),
         heads,
         tails,
         weights,
@@ -109,5 +102,7 @@ def make_matchings(graph: RelabelledGraph) -> Matchings:
         ends,
         grouped,
     )
-    sizes = cp.bincount(colours).get()
-    return Matchings(ends, grouped, [0, *np.cumsum(sizes, dtype=np.int64).tolist()])
+    sizes = cp.bincount(groups, minlength=_COLOURS).get()
+    first, second = (half[half > 0] for half in np.split(sizes, [_COLOURS // 2]))
+    stops = np.cumsum([0, *first, *second]).tolist()
+    return Matchings(ends, grouped, (stops[: len(first) + 1], stops[len(first) :]))

@@ -18,7 +18,7 @@ from actup.backends.cuda.state import STATE, LayoutState, force_macros, from_ord
 from actup.recipe import Loss, Optimizer, Recipe
 
 _MARGIN = 6  # lines beyond the span, so that splines stay inside
-_SIDES = (256, 384, 512, 768, 1024, 1536, 2048, 4096, 8192, 16384)  # quick to transform
+_SIDES = (256, 512, 1024, 2048, 4096, 8192, 16384)  # quick to transform
 _LINE_SIDE = 64  # the other side's of the grid for a line of points
 _FINER = (8, 4, 2)  # a small map, which the smallest grid holds anyway, gets lines closer by these
 _STEP = 1.2  # a map too wide for the largest grid gets wider spacings by powers of this ...

@@ -14,6 +14,8 @@ _LANES = 8  # threads per point
 class RelabelledGraph:
     """Rows of edges on the device, in an order of the points that suits the descent.
 
+    The graph and the points that it is made from are on the device.
+
     Attributes
     ----------
     order : cupy.ndarray of shape (n,), int32
@@ -33,9 +35,7 @@ class RelabelledGraph:
         cp = cupy()
         kernels = load_kernels("layout_graph")
         n, dimensions = start_points.shape
-        offsets = cp.asarray(graph.offsets, np.int64)
-        indices = cp.asarray(graph.indices, np.int32)
-        weights = cp.asarray(graph.weights, np.float32)
+        offsets, indices, weights = graph.offsets, graph.indices, graph.weights
         size = (np.int64(n), np.int32(dimensions))
 
         if shuffled:

@@ -22,8 +22,8 @@ namespace actup {
 constexpr int kDimensions = DIMENSIONS;
 constexpr Shape kShape = static_cast<Shape>(SHAPE);
 constexpr Loss kLoss = static_cast<Loss>(LOSS);
-constexpr int kLanes = 8;     // threads per point
-constexpr int kThreads = 256; // per thread block of the kernels that work on points
+constexpr int kLanes = 8;      // threads per point
+constexpr int kThreads = 256;  // per thread block of the kernels that work on points
 constexpr int kPoints = kThreads / kLanes;
 constexpr unsigned kAll = 0xFFFFFFFFu;
 
@@ -46,7 +46,8 @@ struct Rule {  // of one epoch: F_i = attraction A_i + share_i (repulsion R_i + 
 struct State {
   int32_t epoch, rested;
   Rule rule;
-  int32_t box[3][4];  // least and largest of each axis before an epoch, as ordered(): of it, the next, and a spare
+  int32_t box[3][4];  // least and largest of each axis before an epoch, as ordered(): of it, the next, and a
+                      // spare
 };
 
 // The schedule's rows.
@@ -61,7 +62,7 @@ struct Edge {
   float weight;
 };
 
-__device__ inline Edge load_edge(const int2* edges, int64_t e) {
+__device__ inline Edge load_edge(const int2* edges, int e) {
   const int2 both = __ldg(edges + e);
   return {both.x, __int_as_float(both.y)};
 }
@@ -101,30 +102,41 @@ struct EdgeSums {
   int acting = 0;
 };
 
-// This thread's share of the edges begin ... end of a point.
+constexpr int kSeveral = kDimensions <= 4 ? 4 : 1;  // edges in flight
+
+// The next edges of this thread from `first` on; id -1 beyond the row's end.
+__device__ inline void read_edges(const int2* row, int first, int count, Edge (&edge)[kSeveral]) {
+#pragma unroll
+  for (int u = 0; u < kSeveral; ++u) {
+    const int e = first + u * kLanes;
+    edge[u] = e < count ? load_edge(row, e) : Edge{-1, 0.0f};
+  }
+}
+
+// This thread's share of the edges begin ... end of a point. Edges are read one round ahead of the points
+// they lead to.
 __device__ inline void attract(const Row* y, const Row& self, const int2* edges, int64_t begin, int64_t end,
                                int lane, const Constants& constants, int epoch, EdgeSums& sums) {
-  constexpr int several = kDimensions <= 4 ? 4 : 1;  // edges in flight
   const Sampling sampling = static_cast<Sampling>(constants.sampling);
-  for (int64_t first = begin + lane; first < end; first += several * kLanes) {
-    Edge edge[several];
+  const int2* row = edges + begin;
+  const int count = static_cast<int>(end - begin);
+  Edge ahead[kSeveral];
+  read_edges(row, lane, count, ahead);
+  for (int first = lane; first < count; first += kSeveral * kLanes) {
+    Edge edge[kSeveral];
+    Row other[kSeveral];
 #pragma unroll
-    for (int u = 0; u < several; ++u) {
-      const int64_t e = first + u * kLanes;
-      edge[u] = e < end ? load_edge(edges, e) : Edge{-1, 0.0f};
-      if (sampling == Sampling::exhaustive || edge[u].id < 0) continue;
-      if (acts(edge[u].weight, epoch)) {
+    for (int u = 0; u < kSeveral; ++u) {
+      edge[u] = ahead[u];
+      if (sampling != Sampling::exhaustive) {
+        if (!acts(edge[u].weight, epoch)) edge[u].id = -1;
         edge[u].weight = acting_weight(sampling, edge[u].weight);
-      } else {
-        edge[u].id = -1;
       }
-    }
-    Row other[several];
-#pragma unroll
-    for (int u = 0; u < several; ++u)
       if (edge[u].id >= 0) other[u] = y[edge[u].id];
+    }
+    read_edges(row, first + kSeveral * kLanes, count, ahead);
 #pragma unroll
-    for (int u = 0; u < several; ++u) {
+    for (int u = 0; u < kSeveral; ++u) {
       if (edge[u].id < 0) continue;
       float delta[kDimensions];
       const Kernel<float> k = kernel<kShape>(difference_of(self, other[u], delta), constants.curve);
@@ -148,17 +160,17 @@ struct RunSums {
 
 // This thread's share of the run first ... first + length - 1 (mod n) of point i.
 template <bool normalized>
-__device__ inline void repel(const Row* y, const Row& self, int64_t i, int64_t first, int64_t length, int lane,
-                             const Constants& constants, RunSums& sums) {
+__device__ inline void repel(const Row* y, const Row& self, uint32_t i, uint32_t first, uint32_t length,
+                             int lane, const Constants& constants, RunSums& sums) {
   constexpr bool two = normalized && kLoss == Loss::frobenius;
-  constexpr int64_t piece = 1024;  // float sums over a piece, then added up: keeps long runs accurate
-  const int64_t n = constants.n;
-  for (int64_t begin = 0; begin < length; begin += piece) {
-    const int64_t end = begin + piece < length ? begin + piece : length;
+  constexpr uint32_t piece = 1024;  // float sums over a piece, then added up: keeps long runs accurate
+  const uint32_t n = constants.n;
+  for (uint32_t begin = 0; begin < length; begin += piece) {
+    const uint32_t end = begin + piece < length ? begin + piece : length;
     RunSums part;
 #pragma unroll 4
-    for (int64_t k = begin + lane; k < end; k += kLanes) {
-      int64_t other = first + k;
+    for (uint32_t k = begin + lane; k < end; k += kLanes) {
+      uint32_t other = first + k;
       if (other >= n) other -= n;
       float delta[kDimensions];
       const float d2 = difference_of(self, y[other], delta);

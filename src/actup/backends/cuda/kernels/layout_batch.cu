@@ -33,8 +33,18 @@ constexpr bool kWatched = kCentred && kNormalized && kLoss == Loss::kl;  // see 
 constexpr int kAxes = kDimensions < 3 ? kDimensions : 3;
 
 // Sums over all points.
-enum { kQ, kQSquared, kWeightedQ, kSamples, kPlace, kAttractionSum = kPlace + 3, kRepulsionSum = kAttractionSum + 3,
-       kAttractionWork = kRepulsionSum + 3, kRepulsionWork, kSums };
+enum {
+  kQ,
+  kQSquared,
+  kWeightedQ,
+  kSamples,
+  kPlace,
+  kAttractionSum = kPlace + 3,
+  kRepulsionSum = kAttractionSum + 3,
+  kAttractionWork = kRepulsionSum + 3,
+  kRepulsionWork,
+  kSums
+};
 
 __device__ constexpr bool used(int sum) {
   if (sum == kQ) return kNormalized;
@@ -48,8 +58,8 @@ __device__ inline double sum_of_warp(double value) {
   return value;
 }
 
-// The sums over the points of this thread block. All eight threads of a point know its share, so each keeps two
-// of the sums.
+// The sums over the points of this thread block. All eight threads of a point know its share, so each keeps
+// two of the sums.
 struct Totals {
   double at[(kSums + kLanes - 1) / kLanes] = {};
 
@@ -87,10 +97,21 @@ __device__ inline MeshReading ask_mesh(const Row& self, const MeshView& mesh, co
   return {at, cells[0], cells[1]};
 }
 
+// cos and sin of 0, 2 pi t and 4 pi t, for 0 <= t < 1.
+__device__ inline void harmonics(float t, float* cosine, float* sine) {
+  cosine[0] = 1;
+  sine[0] = 0;
+  __sincosf(6.28318531f * t - 3.14159265f, &sine[1], &cosine[1]);  // is most accurate around 0
+  cosine[1] = -cosine[1];
+  sine[1] = -sine[1];
+  cosine[2] = 2 * cosine[1] * cosine[1] - 1;
+  sine[2] = 2 * cosine[1] * sine[1];
+}
+
 // The potential of all others at a point, and the force of its slopes.
 __device__ inline float read_mesh(const MeshReading& reading, const MeshView& mesh, int lane, Curve curve,
                                   float* force) {
-  constexpr PotentialKind kind = kNormalized          ? PotentialKind::kernel
+  constexpr PotentialKind kind = kNormalized         ? PotentialKind::kernel
                                  : kLoss == Loss::kl ? PotentialKind::umap
                                                      : PotentialKind::kernel_squared;
   const MeshPlace& at = reading.at;
@@ -112,11 +133,8 @@ __device__ inline float read_mesh(const MeshReading& reading, const MeshView& me
   float potential = sum_of_lanes(wy * value);
   float slope_x = sum_of_lanes(wy * slope), slope_y = sum_of_lanes(dy * value);
   float cos_x[3], sin_x[3], cos_y[3], sin_y[3];
-#pragma unroll
-  for (int p = 0; p < 3; ++p) {
-    sincospif(2 * p * at.s, &sin_x[p], &cos_x[p]);
-    sincospif(2 * p * at.t, &sin_y[p], &cos_y[p]);
-  }
+  harmonics(at.s, cos_x, sin_x);
+  harmonics(at.t, cos_y, sin_y);
   take_off_self(mesh.self, cos_x, sin_x, cos_y, sin_y, potential, slope_x, slope_y);
   const float factor = -force_factor(kind, curve) / mesh.spacing;
   if (kDimensions == 2) force[0] = factor * slope_x;
@@ -125,8 +143,8 @@ __device__ inline float read_mesh(const MeshReading& reading, const MeshView& me
 }
 
 // Adds what one point contributes to the sums over all.
-__device__ inline void add_point(const Row& self, const EdgeSums& attracted, const RunSums& repelled, int samples,
-                                 int lane, Totals& totals) {
+__device__ inline void add_point(const Row& self, const EdgeSums& attracted, const RunSums& repelled,
+                                 int samples, int lane, Totals& totals) {
   totals.add(kQ, lane, repelled.q);
   totals.add(kQSquared, lane, repelled.q_squared);
   totals.add(kWeightedQ, lane, attracted.kernel_sum);
@@ -154,15 +172,20 @@ extern "C" __global__ void __launch_bounds__(kThreads, kDimensions <= 3 ? BLOCKS
   const int epoch = state->epoch, lane = threadIdx.x % kLanes;
   const int64_t n = constants.n, groups = (n + kPoints - 1) / kPoints;
   Totals totals;
+  int64_t next = blockIdx.x * static_cast<int64_t>(kPoints) + threadIdx.x / kLanes;
+  int64_t next_begin = offsets[next < n ? next : n], next_end = offsets[next < n ? next + 1 : n];
   for (int64_t group = blockIdx.x; group < groups; group += gridDim.x) {
-    const int64_t i = group * kPoints + threadIdx.x / kLanes;
+    const int64_t i = next, begin = next_begin, end = next_end;
+    next += static_cast<int64_t>(gridDim.x) * kPoints;  // whose row is asked for before it is needed
+    next_begin = offsets[next < n ? next : n];
+    next_end = offsets[next < n ? next + 1 : n];
     const bool valid = i < n;
     const Row self = y[valid ? i : n - 1];
     const MeshView mesh{potential, self_potential, spacing, rows, columns};
     MeshReading reading;
     if (MESH) reading = ask_mesh(self, mesh, *state, lane);
     EdgeSums attracted;
-    if (valid) attract(y, self, edges, offsets[i], offsets[i + 1], lane, constants, epoch, attracted);
+    attract(y, self, edges, begin, end, lane, constants, epoch, attracted);
 #pragma unroll
     for (int c = 0; c < kDimensions; ++c) attracted.force[c] = sum_of_lanes(attracted.force[c]);
     attracted.stiffness = sum_of_lanes(attracted.stiffness);
@@ -221,7 +244,8 @@ __device__ inline bool attraction_wins(const double* sums, const Rule& rule, dou
 }
 
 // The factors that make a force of the sums: docs/layout.md, "Forces".
-__device__ inline void mix_forces(const double* sums, const Constants& constants, float exaggeration, Rule& rule) {
+__device__ inline void mix_forces(const double* sums, const Constants& constants, float exaggeration,
+                                  Rule& rule) {
   const LeadingFactors lead = leading_factors(constants.curve, kNormalized, kLoss);
   const bool scalar = static_cast<Sampling>(constants.sampling) == Sampling::scalar;
   const float p = kNormalized && !scalar ? constants.p_max : 1.0f;
@@ -248,10 +272,11 @@ __device__ inline void mix_forces(const double* sums, const Constants& constants
 
 }  // namespace
 
-// Adds up the sums of all blocks in a fixed order, makes the rule of this epoch's step, and counts the epoch. One
-// thread block, a warp for each sum.
+// Adds up the sums of all blocks in a fixed order, makes the rule of this epoch's step, and counts the epoch.
+// One thread block, a warp for each sum.
 extern "C" __global__ void __launch_bounds__(32 * kSums)
-    sum_up(const Constants* all_constants, const float* schedule, const double* partials, int blocks, State* state) {
+    sum_up(const Constants* all_constants, const float* schedule, const double* partials, int blocks,
+           State* state) {
   __shared__ double sums[kSums];
   const int sum = threadIdx.x / 32;
   double value = 0;
@@ -271,8 +296,8 @@ extern "C" __global__ void __launch_bounds__(32 * kSums)
   rule.momentum = scheduled(kMomentum);
   rule.cap = scheduled(kStepCap);
   rule.stiffness_scale = -rule.attraction;
-  rule.stiffness_floor = scheduled(kStiffnessFloor) * rule.stiffness_scale /
-                         (scheduled(kExaggeration) * constants.repeats);
+  rule.stiffness_floor =
+      scheduled(kStiffnessFloor) * rule.stiffness_scale / (scheduled(kExaggeration) * constants.repeats);
   const bool expanding = epoch >= constants.expansion_begin && epoch < constants.expansion_end;
   rule.stop = kWatched && expanding && !state->rested && attraction_wins(sums, rule, constants.n);
   if (rule.stop) state->rested = 1;
@@ -287,7 +312,8 @@ extern "C" __global__ void __launch_bounds__(32 * kSums)
 namespace {
 
 // What multiplies the repulsion of a point besides the rule's factor: g_i, or 1/m_i.
-__device__ inline float share_of(const Constants& constants, const float* mass, const int32_t* counts, int64_t i) {
+__device__ inline float share_of(const Constants& constants, const float* mass, const int32_t* counts,
+                                 int64_t i) {
   if (kNormalized && kLoss == Loss::kl) return 1.0f;
   if (!kNormalized) return COUNTED ? 1.0f : mass[i] / static_cast<float>(constants.run_length);
   const int m = COUNTED ? counts[i] : constants.run_length;
@@ -339,7 +365,8 @@ __device__ inline void grow_box(const Row& y, bool valid, State* state) {
   }
   __syncthreads();
   if (threadIdx.x < 2) atomicMin(&state->box[state->epoch % 3][threadIdx.x], box[threadIdx.x]);
-  if (threadIdx.x >= 2 && threadIdx.x < 4) atomicMax(&state->box[state->epoch % 3][threadIdx.x], box[threadIdx.x]);
+  if (threadIdx.x >= 2 && threadIdx.x < 4)
+    atomicMax(&state->box[state->epoch % 3][threadIdx.x], box[threadIdx.x]);
 }
 
 }  // namespace

@@ -5,9 +5,12 @@ using namespace actup;
 
 namespace {
 
-__device__ inline int64_t thread_number() { return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; }
+__device__ inline int64_t thread_number() {
+  return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+}
 
-// Relative weight of an edge, 0 if it is too weak: rounded as on the CPU, because it decides when an edge acts.
+// Relative weight of an edge, 0 if it is too weak: rounded as on the CPU, because it decides when an edge
+// acts.
 __device__ inline float relative_weight(float weight, const float* largest, float weakest) {
   const float r = __fdiv_rn(weight, *largest);
   return r >= weakest ? r : 0.0f;
@@ -47,7 +50,8 @@ extern "C" __global__ void relabel(const int64_t* sorted, const float* start, in
 }
 
 // The points back in the caller's order.
-extern "C" __global__ void restore(const int32_t* order, const float* y, int64_t n, int dimensions, float* to) {
+extern "C" __global__ void restore(const int32_t* order, const float* y, int64_t n, int dimensions,
+                                   float* to) {
   const int64_t i = thread_number();
   if (i >= n) return;
   for (int c = 0; c < dimensions; ++c) to[int64_t{order[i]} * dimensions + c] = y[i * dimensions + c];
@@ -80,7 +84,8 @@ extern "C" __global__ void count_edges(const int64_t* offsets, const float* weig
 // Rows of the relabelled graph, the edges of each in the order of the caller's graph.
 extern "C" __global__ void copy_rows(const int64_t* offsets, const int32_t* indices, const float* weights,
                                      const float* largest, float weakest, const int32_t* order,
-                                     const int32_t* label, const int64_t* new_offsets, int64_t n, int2* edges) {
+                                     const int32_t* label, const int64_t* new_offsets, int64_t n,
+                                     int2* edges) {
   const int64_t i = thread_number() / kLanes;
   const int lane = threadIdx.x % kLanes, group = threadIdx.x % 32 / kLanes * kLanes;
   int64_t begin = 0, end = 0, to = 0;
@@ -120,7 +125,8 @@ extern "C" __global__ void reorder_rows(const int64_t* offsets, const int2* edge
 extern "C" __global__ void derive(Constants* constants, const double* total, const int64_t* edges,
                                   int mean_non_edge_weight) {
   constants->p_max = *total > 0 ? static_cast<float>(1 / *total) : 0.0f;
-  constants->non_edge_weight =
-      mean_non_edge_weight && *edges > 0 ? static_cast<float>(1 - *total / static_cast<double>(*edges)) : 1.0f;
+  constants->non_edge_weight = mean_non_edge_weight && *edges > 0
+                                   ? static_cast<float>(1 - *total / static_cast<double>(*edges))
+                                   : 1.0f;
   constants->mean_strength = constants->n ? static_cast<float>(*total / constants->n) : 0.0f;
 }

@@ -54,43 +54,61 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   if (acts_now(r, rule)) pull(ends[e], r, rule, y);
 }
 
-// The small colours of a half, one after the other in a single thread block, cut into chunks of at most as many
-// edges as there are threads. The block keeps the listed points, of which ends are places in the list; without a
-// list it works on the points themselves.
+namespace {
+
+constexpr int kAhead = 8;  // chunks whose edges are read at a time
+
+struct Chunks {
+  float r[kAhead];  // negative where there is no edge
+  int2 ends[kAhead];
+
+  __device__ void read(const int2* all_ends, const float* weights, const int32_t* stops, int first,
+                       int count) {
+#pragma unroll
+    for (int u = 0; u < kAhead; ++u) {
+      const int chunk = first + u, e = (chunk < count ? stops[chunk] : 0) + threadIdx.x;
+      const bool inside = chunk < count && e < stops[chunk + 1];
+      r[u] = inside ? weights[e] : -1.0f;
+      ends[u] = inside ? all_ends[e] : int2{0, 0};
+    }
+  }
+};
+
+}  // namespace
+
+// Small groups of edges, one after the other in a single thread block, cut into chunks of at most as many
+// edges as there are threads. The block keeps the listed points, of which ends are places in the list;
+// without a list it works on the points themselves.
 extern "C" __global__ void __launch_bounds__(1024)
-    pull_small_colours(const Constants* constants, const State* state, const float* schedule, const int2* ends,
-                       const float* weights, const int32_t* chunks, int chunk_count, const int32_t* list,
-                       const int32_t* listed, Row* y) {
-  constexpr int ahead = 8;  // chunks whose edges are read at a time
+    pull_small_colours(const Constants* constants, const State* state, const float* schedule,
+                       const int2* ends, const float* weights, const int32_t* stops, int chunk_count,
+                       const int32_t* list, const int32_t* listed, Row* y) {
   extern __shared__ Row memory[];
   Row* const kept = list ? memory : y;
   const PullRule rule = pull_rule(*constants, schedule, state->epoch);
   const int count = list ? *listed : 0;
+  Chunks next;
+  next.read(ends, weights, stops, 0, chunk_count);
+#pragma unroll 8
   for (int k = threadIdx.x; k < count; k += blockDim.x) kept[k] = y[list[k]];
-  for (int first = 0; first < chunk_count; first += ahead) {
-    float r[ahead];
-    int2 own[ahead];
+  for (int first = 0; first < chunk_count; first += kAhead) {
+    const Chunks now = next;
+    next.read(ends, weights, stops, first + kAhead, chunk_count);
 #pragma unroll
-    for (int u = 0; u < ahead; ++u) {
-      const int chunk = first + u, e = chunk < chunk_count ? chunks[chunk] + threadIdx.x : 0;
-      const bool inside = chunk < chunk_count && e < chunks[chunk + 1];
-      r[u] = inside ? weights[e] : -1.0f;
-      own[u] = inside ? ends[e] : int2{0, 0};
-    }
-#pragma unroll
-    for (int u = 0; u < ahead; ++u) {
+    for (int u = 0; u < kAhead; ++u) {
       __syncthreads();
-      if (r[u] >= 0 && acts_now(r[u], rule)) pull(own[u], r[u], rule, kept);
+      if (now.r[u] >= 0 && acts_now(now.r[u], rule)) pull(now.ends[u], now.r[u], rule, kept);
     }
   }
   __syncthreads();
+#pragma unroll 8
   for (int k = threadIdx.x; k < count; k += blockDim.x) y[list[k]] = kept[k];
 }
 
 // All points at once, from the positions now reached to a copy of them.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    push(const Constants* all_constants, const State* state, const float* schedule, const float* mass, int sampled,
-         int half, const Row* from, Row* to) {
+    push(const Constants* all_constants, const State* state, const float* schedule, const float* mass,
+         int sampled, int half, const Row* from, Row* to) {
   const Constants constants = *all_constants;
   const int epoch = state->epoch, lane = threadIdx.x % kLanes;
   const int64_t n = constants.n, i = blockIdx.x * static_cast<int64_t>(kPoints) + threadIdx.x / kLanes;

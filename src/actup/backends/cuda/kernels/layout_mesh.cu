@@ -15,7 +15,9 @@ constexpr int kSpreadPoints = 512;  // per thread block: their sum in a cell is 
 constexpr int kOwn = kSpreadPoints / kThreads;
 constexpr int kKept = 6144;  // cells
 
-__device__ inline int64_t thread_number() { return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; }
+__device__ inline int64_t thread_number() {
+  return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+}
 
 }  // namespace
 
@@ -65,8 +67,8 @@ __device__ inline CellBox touched_cells(const MeshPlace* at, const bool* valid) 
 
 }  // namespace
 
-// Spreads every point over 16 cells (rows x columns), which are 0 before. Points that follow each other are near
-// each other, so a thread block first adds up its own in its memory, if they lie close enough together.
+// Spreads every point over 16 cells (rows x columns), which are 0 before. Points that follow each other are
+// near each other, so a thread block first adds up its own in its memory, if they lie close enough together.
 extern "C" __global__ void __launch_bounds__(kThreads)
     spread(const State* state, const Row* y, int64_t n, float spacing, int rows, int columns,
            unsigned long long* cells) {
@@ -123,7 +125,8 @@ extern "C" __global__ void multiply(const float* influence, int64_t size, float2
 
 // --- once per grid ---
 
-// The table of UMAP's potential, by Simpson's rule between knots; one thread block, each thread a stretch of it.
+// The table of UMAP's potential, by Simpson's rule between knots; one thread block, each thread a stretch of
+// it.
 extern "C" __global__ void __launch_bounds__(1024) tabulate(const Constants* constants, float* table) {
   const Curve curve = constants->curve;
   const float epsilon = constants->repulsion_epsilon;
@@ -150,8 +153,8 @@ extern "C" __global__ void __launch_bounds__(1024) tabulate(const Constants* con
 }
 
 // The potential around cell 0 of a periodic grid.
-extern "C" __global__ void sample_potential(const Constants* constants, const float* table, float spacing, int line, int rows,
-                                            int columns, float* grid) {
+extern "C" __global__ void sample_potential(const Constants* constants, const float* table, float spacing,
+                                            int line, int rows, int columns, float* grid) {
   const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
   if (column >= columns) return;
   const Curve curve = constants->curve;
@@ -191,8 +194,9 @@ extern "C" __global__ void tabulate_frequencies(int size, float* table) {
   if (i <= size) reinterpret_cast<Frequency*>(table)[i] = Frequency(i, size);
 }
 
-// The best influence function at all frequencies (2 rows x columns + 1), from the potential's spectrum on a grid
-// `finer` times as fine; divided by the number of cells, as the transforms do not. Also as a complex spectrum.
+// The best influence function at all frequencies (2 rows x columns + 1), from the potential's spectrum on a
+// grid `finer` times as fine; divided by the number of cells, as the transforms do not. Also as a complex
+// spectrum.
 extern "C" __global__ void influence(const float2* spectrum, const float* of_rows, const float* of_columns,
                                      int finer, int rows, int columns, float* influence, float2* as_complex) {
   const int l = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
@@ -207,7 +211,8 @@ extern "C" __global__ void influence(const float2* spectrum, const float* of_row
     const int mirrored_k = 2 * rows - k, mirrored_l = 2 * columns - l;
     wanted += influence_term(x.k, x.alias, x.alias_weight, y.k, y.k, y.weight, own(k, mirrored_l));
     wanted += influence_term(x.k, x.k, x.weight, y.k, y.alias, y.alias_weight, own(mirrored_k, l));
-    wanted += influence_term(x.k, x.alias, x.alias_weight, y.k, y.alias, y.alias_weight, own(mirrored_k, mirrored_l));
+    wanted += influence_term(x.k, x.alias, x.alias_weight, y.k, y.alias, y.alias_weight,
+                             own(mirrored_k, mirrored_l));
   }
   float best = wanted / influence_norm(x.sum, x.slope, y.sum, y.slope);
   if (k == 0 && l == 0) best = own(0, 0);  // was 0/0

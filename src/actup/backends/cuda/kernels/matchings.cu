@@ -1,8 +1,8 @@
 // Edge matchings: the greedy colouring of docs/layout.md, exactly as if the edges were walked one by one.
 //
-// An edge (i, j), i < j, may be coloured as soon as the edges before it that share a point are. Those of i are
-// coloured by the same thread; those of j come from smaller points, and turn[j] counts them. A thread takes its
-// points in order, so whoever it waits for is at work already.
+// An edge (i, j), i < j, may be coloured as soon as the edges before it that share a point are. Those of i
+// are coloured by the same thread; those of j come from smaller points, and turn[j] counts them. A thread
+// takes its points in order, so whoever it waits for is at work already.
 //
 // An edge that finds no colour gets a level instead, one above those of all such edges before it that share a
 // point: level by level they act as if they were taken one after the other.
@@ -14,7 +14,9 @@ constexpr int kColours = 128;
 constexpr int kWords = kColours / 64;
 constexpr int kWarp = 32;
 
-__device__ inline int64_t thread_number() { return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; }
+__device__ inline int64_t thread_number() {
+  return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+}
 
 __device__ inline int acquire(const int32_t* place) {
   const int value = *static_cast<const volatile int32_t*>(place);
@@ -25,8 +27,8 @@ __device__ inline int acquire(const int32_t* place) {
 }  // namespace
 
 // How many edges of each point lead to a larger one.
-extern "C" __global__ void count_forward(const int64_t* offsets, const int2* edges, int64_t n, int32_t* forward,
-                                         int32_t* backward) {
+extern "C" __global__ void count_forward(const int64_t* offsets, const int2* edges, int64_t n,
+                                         int32_t* forward, int32_t* backward) {
   const int64_t i = thread_number();
   if (i >= n) return;
   int count = 0;
@@ -50,19 +52,21 @@ extern "C" __global__ void walk(const int64_t* offsets, const int2* edges, const
   }
 }
 
-// The how-manieth edge to its tail an edge is. by_tail sorts the walk by tail; backward_firsts are where they begin.
-extern "C" __global__ void rank_edges(const int64_t* by_tail, const int32_t* tails, const int64_t* backward_firsts,
-                                      int64_t edges, int32_t* ranks) {
+// The how-manieth edge to its tail an edge is. by_tail sorts the walk by tail; backward_firsts are where they
+// begin.
+extern "C" __global__ void rank_edges(const int64_t* by_tail, const int32_t* tails,
+                                      const int64_t* backward_firsts, int64_t edges, int32_t* ranks) {
   const int64_t place = thread_number();
   if (place >= edges) return;
   const int64_t e = by_tail[place];
   ranks[e] = static_cast<int32_t>(place - backward_firsts[tails[e]]);
 }
 
-// colours[e]: the colour, or kColours plus the level. depth: the levels that a point's edges have taken.
+// groups[e] numbers what acts one after the other: the even colours from 0 on, the odd ones from kColours/2
+// on, and the levels from kColours on. depth: the levels that a point's edges have taken.
 extern "C" __global__ void colour_edges(const int64_t* firsts, const int32_t* tails, const int32_t* ranks,
                                         const int32_t* backward, int64_t n, int32_t* turn, uint64_t* used,
-                                        int32_t* depth, int32_t* next_warp, int32_t* colours) {
+                                        int32_t* depth, int32_t* next_warp, int32_t* groups) {
   const int lane = threadIdx.x % kWarp;
   for (;;) {
     int warp = 0;
@@ -93,13 +97,14 @@ extern "C" __global__ void colour_edges(const int64_t* firsts, const int32_t* ta
           own[word] |= uint64_t{1} << bit;
           __stcg(&used[tail * kWords + word], other | uint64_t{1} << bit);
         }
+        int group = colour / 2 + colour % 2 * (kColours / 2);
         if (colour == kColours) {
           const int level = max(own_depth, __ldcg(&depth[tail]));
-          colour += level;
+          group = kColours + level;
           own_depth = level + 1;
           __stcg(&depth[tail], level + 1);
         }
-        colours[e] = colour;
+        groups[e] = group;
         __threadfence();
         *static_cast<volatile int32_t*>(&turn[tail]) = ranks[e] + 1;
         ++e;
@@ -108,12 +113,13 @@ extern "C" __global__ void colour_edges(const int64_t* firsts, const int32_t* ta
   }
 }
 
-// The edges colour by colour: by_colour sorts the walk.
-extern "C" __global__ void group_edges(const int64_t* by_colour, const int32_t* heads, const int32_t* tails,
-                                       const float* weights, int64_t edges, int2* ends, float* grouped_weights) {
+// The edges group by group: by_group sorts the walk.
+extern "C" __global__ void group_edges(const int64_t* by_group, const int32_t* heads, const int32_t* tails,
+                                       const float* weights, int64_t edges, int2* ends,
+                                       float* grouped_weights) {
   const int64_t place = thread_number();
   if (place >= edges) return;
-  const int64_t e = by_colour[place];
+  const int64_t e = by_group[place];
   const int2 both = {heads[e], tails[e]};
   ends[place] = both;
   grouped_weights[place] = weights[e];

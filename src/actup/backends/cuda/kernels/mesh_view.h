@@ -30,10 +30,12 @@ __device__ inline MeshPlace mesh_place(const Row& y, const MeshView& mesh, const
   const auto place = [&](int c, int size) {
     return on_axis(y.at[c], from_ordered(box[c]), from_ordered(box[c + 2]), mesh.spacing, size);
   };
-  const float column = kDimensions == 1 ? 0.5f * static_cast<float>(mesh.columns - 1) : place(0, mesh.columns);
+  const float column =
+      kDimensions == 1 ? 0.5f * static_cast<float>(mesh.columns - 1) : place(0, mesh.columns);
   const float row = place(kDimensions == 1 ? 0 : 1, mesh.rows);
   const int whole_column = static_cast<int>(column), whole_row = static_cast<int>(row);
-  return {whole_column, whole_row, column - static_cast<float>(whole_column), row - static_cast<float>(whole_row)};
+  return {whole_column, whole_row, column - static_cast<float>(whole_column),
+          row - static_cast<float>(whole_row)};
 }
 
 }  // namespace actup
