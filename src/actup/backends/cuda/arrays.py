@@ -64,8 +64,8 @@ class _Registered:
 def mapped(array: np.ndarray):
     """The array as a cupy.ndarray that stays in the host's memory: kernels read it over the bus.
 
-    For data that is too large for the device. Slow to read, but a search reads it only to round its rows to 16
-    bits, which are kept on the device, and to compare the best candidates.
+    For data that is too large for the device. Slow to read, but a search reads it only to round its rows to
+    16 bits, which are kept on the device, and to compare the best candidates.
     """
     cp = cupy()
     owner = _Registered(array)
