@@ -3,17 +3,19 @@
     python benchmarks/gpu.py [--only mnist million ten_million] [--repeats 5]
 
 Input lies on the device; times are medians after a warm-up run, which compiles the kernels. Quality is
-measured on the CPU, beside maps of the CPU backend. Saves benchmarks/results/gpu.json.
+measured on the CPU, beside maps of the CPU backend. Saves benchmarks/results/gpu.json, in which parts that
+were not run stay as they are.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 
 import numpy as np
 from data import load
-from report import save, summary
+from report import RESULTS, save, summary
 
 import actup
 from actup import metrics
@@ -37,10 +39,14 @@ def main() -> None:
     X = cp.asarray(np.ascontiguousarray(X, np.float32))
     device = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)
     results = {"gpu": device["name"].decode(), "memory": int(device["totalGlobalMem"])}
+    path = RESULTS / "gpu.json"
+    if path.exists():
+        results = {**json.loads(path.read_text())["results"], **results}
     for part in options.only:
         results[part] = MEASURES[part](X, y, options.repeats, not options.no_quality)
         print(markdown({part: results[part], "gpu": results["gpu"]}), flush=True)
-    print("saved", save("gpu", results, ["actup", "cupy-cuda12x", "cupy-cuda13x", "numpy"]))
+        save("gpu", results, ["actup", "cupy", "cupy-cuda12x", "cupy-cuda13x", "numpy", "scipy"])
+    print("saved", path)
 
 
 def mnist(X, y, repeats: int, quality: bool) -> dict:

@@ -155,6 +155,19 @@ def test_too_little_memory_is_said_before_the_work(monkeypatch, blobs):
 
 @pytest.mark.cuda
 @needs_gpu
+@pytest.mark.parametrize("name", ["gdr_umap", "gdr_tsne"])
+def test_data_too_large_for_the_device_stays_on_the_host(monkeypatch, blobs, name):
+    """The same bits, read over the bus."""
+    from actup.backends.cuda import arrays
+
+    recipe = preset(name).but(epochs=5)
+    copied = actup.embed(blobs[0], recipe, backend="cuda").embedding
+    monkeypatch.setattr(arrays, "_COPIED", 0.0)
+    np.testing.assert_array_equal(actup.embed(blobs[0], recipe, backend="cuda").embedding, copied)
+
+
+@pytest.mark.cuda
+@needs_gpu
 def test_the_callback_gets_numpy_and_can_stop(blobs):
     seen = []
 

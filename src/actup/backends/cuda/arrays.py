@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from actup.pipeline import Embedding
 
 
+_COPIED = 0.4  # of the free memory: larger data stays on the host
+_MAPPED = 2  # what CUDA calls memory that the device can read
+
+
 def synchronize() -> None:
     """Wait for all that the device has been asked to do."""
     cupy().cuda.get_current_stream().synchronize()
@@ -44,6 +48,30 @@ def to_device(array, dtype=np.float32):
         array = array.detach() if hasattr(array, "detach") else array  # torch: no gradient goes through a map
         array = cp.from_dlpack(array) if hasattr(array, "__dlpack__") else cp.asarray(array)
     return cp.ascontiguousarray(cp.asarray(array), dtype)
+
+
+class _Registered:
+    """The pages of a NumPy array while the device may read them."""
+
+    def __init__(self, array: np.ndarray):
+        self._array = array
+        cupy().cuda.runtime.hostRegister(array.ctypes.data, array.nbytes, _MAPPED)
+
+    def __del__(self):
+        cupy().cuda.runtime.hostUnregister(self._array.ctypes.data)
+
+
+def mapped(array: np.ndarray):
+    """The array as a cupy.ndarray that stays in the host's memory: kernels read it over the bus.
+
+    For data that is too large for the device. Slow to read, but a search reads it only to round its rows to
+    16 bits, which are kept on the device, and to compare the best candidates.
+    """
+    cp = cupy()
+    owner = _Registered(array)
+    device = cp.cuda.Device().id
+    memory = cp.cuda.UnownedMemory(array.ctypes.data, array.nbytes, owner, device)
+    return cp.ndarray(array.shape, array.dtype, cp.cuda.MemoryPointer(memory, 0))
 
 
 def to_host(array) -> np.ndarray:
@@ -80,8 +108,9 @@ def check_device_points(X):
     if not on_gpu(X):
         with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
             X = check_array(X, input_name="X", dtype=np.float32, order="C", ensure_all_finite=False)
-        require_bytes(X.nbytes, f"X of shape {X.shape}")
-    points = to_device(X)
+        points = to_device(X) if X.nbytes <= _COPIED * free_bytes() else mapped(X)
+    else:
+        points = to_device(X)
     if points.ndim != 2 or 0 in points.shape:
         raise ValueError(f"X has shape {points.shape}; give at least one row and one column")
     found = cp.zeros(1, cp.int32)

@@ -6,6 +6,8 @@ candidates.cu runs over lists of tiles instead of all of them.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from actup.backends.cuda.arrays import require_bytes
@@ -15,7 +17,7 @@ from actup.backends.cuda.neighbors import TILE, CandidateSearch, make_plan, scan
 _CELL = 4096  # rows of a cell, on average
 _SAMPLED = 128  # rows per cell that the centres are found from
 _ROUNDS = 5  # of k-means
-_PROBES = 24  # cells that a row is compared with
+_PROBES = 96  # cells that a row is compared with
 _SCORES = 1 << 29  # rows times cells that are compared at a time
 _CHECKED = 256  # rows whose neighbours are found again among all points
 
@@ -83,11 +85,12 @@ def nearest_center(X, centers):
     turned = cp.ascontiguousarray((centers - origin).T)
     half = cp.square(centers - origin).sum(axis=1) / 2
     labels = cp.empty(len(X), cp.int32)
+    kernel = load_kernels("cells").get_function("best_columns")
     step = max(1, _SCORES // len(centers))
     for begin in range(0, len(X), step):
         scores = (X[begin : begin + step] - origin) @ turned
-        scores -= half
-        labels[begin : begin + step] = scores.argmax(axis=1)
+        arguments = (scores, half, np.int32(len(scores)), np.int32(len(centers)), labels[begin:])
+        kernel((math.ceil(len(scores) / 8),), (256,), arguments)
     return labels
 
 
@@ -116,18 +119,20 @@ def _tile_lists(centers, first_tiles):
     cells = len(centers)
     starts = cp.asnumpy(first_tiles)
     counts = np.diff(starts)
-    points = cp.asnumpy(centers).astype(np.float64)
-    squares = (points**2).sum(axis=1)
-    apart = squares[:, None] - 2 * points @ points.T + squares[None, :]
-    np.fill_diagonal(apart, -1.0)  # its own cell first
-    around = np.argsort(apart, axis=1, kind="stable")[:, : min(_PROBES, cells)]
-    lengths = counts[around].sum(axis=1)
+    squares = cp.square(centers).sum(axis=1)
+    apart = squares[:, None] + squares[None, :] - 2 * (centers @ centers.T)
+    apart[cp.arange(cells), cp.arange(cells)] = -1  # its own cell first
+    around = cp.asnumpy(cp.argsort(apart, axis=1)[:, : min(_PROBES, cells)])
+    sizes = counts[around]  # in tiles, (cells, probes)
+    lengths = sizes.sum(axis=1)
     lists = np.zeros((cells, int(lengths.max())), np.int32)
-    for cell in range(cells):
-        tiles = [np.arange(starts[other], starts[other + 1]) for other in around[cell]]
-        lists[cell, : lengths[cell]] = np.concatenate(tiles)
+    ends = np.cumsum(sizes.ravel())
+    within = np.arange(ends[-1]) - np.repeat(ends - sizes.ravel(), sizes.ravel())
+    lists[np.arange(lists.shape[1]) < lengths[:, None]] = (
+        np.repeat(starts[:-1][around].ravel(), sizes.ravel()) + within
+    )
     list_of = np.repeat(np.arange(cells, dtype=np.int32), counts)
-    return cp.asarray(lists), cp.asarray(lengths, cp.int32), cp.asarray(list_of)
+    return cp.asarray(lists), cp.asarray(lengths.astype(np.int32)), cp.asarray(list_of)
 
 
 def _measured_recall(X, ids, sums) -> float:

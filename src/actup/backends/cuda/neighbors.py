@@ -19,7 +19,7 @@ from actup.graph import Neighbors, on_gpu
 METRICS = ("euclidean", "cosine", "correlation", "manhattan", "chebyshev")
 
 TILE = 128  # rows and columns of a tile; as in candidates.cu
-_SLACK = 17  # candidates kept beyond k, self included: what rounding to 16 bits may put in the wrong order
+_SLACK = 9  # candidates kept beyond k, self included: what rounding to 16 bits may put in the wrong order
 _GROWTH = 3  # a launch looks at so many times the columns already seen
 _FEW = 2048  # rows that are scanned at once
 MOST_EXACT = 3_000_000  # rows whose pairs are all compared
@@ -70,13 +70,13 @@ class Plan:
 
 def make_plan(columns: int, k: int) -> Plan:
     """The sizes for rows of so many columns."""
-    keep = 16 * math.ceil((k + _SLACK) / 16)
+    keep = 8 * math.ceil((k + _SLACK) / 8)
     slabs = math.ceil((columns + 2) / 64)
     steps = math.ceil((columns + 2 - 64 * (slabs - 1)) / 16)
     narrow = slabs == 1
     lists = 4 if narrow else 8
     expected = _GROWTH * keep / lists
-    length = 16 * max(2, math.ceil((expected + 6 * math.sqrt(expected) + 2) / 16))
+    length = 16 * max(4 if narrow else 2, math.ceil((expected + 6 * math.sqrt(expected) + 2) / 16))
     return Plan(keep, lists, length, slabs, steps, narrow)
 
 
@@ -317,9 +317,8 @@ class CandidateSearch:
         )  # fmt: skip
 
     def unproven(self):
-        """The rows whose neighbours are not proven, ascending."""
-        cp = cupy()
-        return cp.sort(self._flagged[: int(self._flags.get()[0])])
+        """The rows whose neighbours are not proven, in any order."""
+        return self._flagged[: int(self._flags.get()[0])]
 
     def _launch(self, name: str, blocks: int, *arguments) -> None:
         self._kernels.get_function(name)((blocks,), (256,), arguments)

@@ -13,7 +13,13 @@ from actup.backends.cuda.cells import group_means
 from actup.backends.cuda.compile import cupy, load_kernels
 from actup.backends.cuda.graph import pieces
 from actup.backends.cuda.neighbors import sampled_mean
-from actup.backends.cuda.subspace import Spectrum, block_width, column_stats, leading_eigenvectors
+from actup.backends.cuda.subspace import (
+    Spectrum,
+    SubspaceIteration,
+    block_width,
+    column_stats,
+    leading_eigenvectors,
+)
 from actup.components import FILLED, SMALL, pack_balls, random_in_ball
 from actup.graph import Graph, on_gpu
 from actup.recipe import Extent, Initialization, Recipe
@@ -158,11 +164,14 @@ def spectral_coordinates(graph: Graph, dimensions: int, seed: int, threads: int 
     if n <= max(_FEW, 4 * block_width(dimensions + 1)):
         found = cpu.spectral_coordinates(host_graph(graph), dimensions, seed, threads)
         return cupy().asarray(found) if there else found
-    found = _eigenvectors(device_graph(graph), dimensions, seed)
+    solver, _ = _spectral_solver(device_graph(graph), dimensions, seed)
+    solver.solve()
+    found = solver.vectors(dimensions)
     return found if there else to_host(found)
 
 
-def _eigenvectors(graph: Graph, dimensions: int, seed: int):
+def _spectral_solver(graph: Graph, dimensions: int, seed: int):
+    """The solver for D^-1/2 W D^-1/2 of a graph on the device, and the roots of the degrees."""
     cp = cupy()
     n = len(graph)
     kernels = load_kernels("spectrum")
@@ -187,7 +196,7 @@ def _eigenvectors(graph: Graph, dimensions: int, seed: int):
 
     budget = min(max(12_000_000 // n, 100), 2000)  # seconds, not hours
     spectrum = Spectrum(-1.0, 1.0, 0.9, first_degree=20, last_degree=200, budget=budget)
-    return leading_eigenvectors(apply, n, spectrum, dimensions, seed, root_degree)
+    return SubspaceIteration(apply, n, spectrum, dimensions, seed, root_degree), root_degree
 
 
 def spectral_start(graph: Graph, dimensions: int, seed: int, threads: int, X=None):
@@ -258,24 +267,27 @@ def _fit_ball(Y):
 
 
 def _piece_start(graph: Graph, dimensions: int, seed: int, threads: int):
-    """Coordinates of a connected graph; see ``initialization.component_start``, which says why."""
+    """Coordinates of a connected graph; see ``initialization.component_start``, which says why.
+
+    What takes the place of a vector that singles out a handful of points may be one of those that only guard
+    the wanted ones: it is less exact, and good enough to begin with.
+    """
     cp = cupy()
     n = len(graph)
-    if n <= _FEW:
+    if n <= max(_FEW, 4 * block_width(dimensions + 13)):
         here = sys.modules[__name__]
         return cp.asarray(initialization.component_start(host_graph(graph), dimensions, seed, threads, here))
-    root_degree = cp.empty(n, cp.float32)
-    load_kernels("spectrum").get_function("root_degrees")(
-        (math.ceil(n / 32),), (256,), (graph.offsets, graph.weights, np.int32(n), root_degree)
-    )
-    for more in (0, 4, 12):
-        asked = min(dimensions + more, n - 1)
-        columns = _over(spectral_coordinates(graph, asked, seed, threads), root_degree)
+    solver, root_degree = _spectral_solver(graph, dimensions, seed)
+    for wanted in (dimensions, dimensions + 4, dimensions + 12):
+        if wanted > dimensions:
+            solver.grow(wanted)
+        solver.solve()
+        columns = _over(solver.vectors(solver.found), root_degree)
         ordered = cp.sort(columns, axis=1)
         low, high = _quantile(ordered, 0.005), _quantile(ordered, 0.995)
         length = high - low
         telling = length >= 0.05 * (_quantile(ordered, 1.0) - _quantile(ordered, 0.0))
-        if np.count_nonzero(telling) >= dimensions or asked == n - 1:
+        if np.count_nonzero(telling) >= dimensions:
             break
     kept = np.argsort(~telling, kind="stable")[:dimensions]
     Y = cp.empty((n, len(kept)), cp.float32)

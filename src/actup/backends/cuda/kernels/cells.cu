@@ -1,4 +1,4 @@
-// The mean row of groups of rows.
+// Cells of rows: which centre is nearest, and the mean row of each cell.
 
 constexpr int kColumns = 64, kRuns = 16;  // threads of a block: columns, and runs of rows that are added side by side
 
@@ -25,4 +25,25 @@ extern "C" __global__ void group_means(const float* __restrict__ points, int col
     }
     __syncthreads();
   }
+}
+
+// The column with the largest score less its offset, of every row of scores (n, count); the first of equals. A warp
+// per row.
+extern "C" __global__ void __launch_bounds__(256)
+    best_columns(const float* __restrict__ scores, const float* __restrict__ offsets, int n, int count,
+                 int* __restrict__ out) {
+  const int row = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
+  if (row >= n) return;
+  float best = -3.4e38f;
+  int found = 0x7fffffff;
+  for (int c = lane; c < count; c += 32) {
+    const float score = scores[(size_t)row * count + c] - offsets[c];
+    if (score > best) best = score, found = c;
+  }
+  for (int apart = 16; apart; apart >>= 1) {
+    const float score = __shfl_xor_sync(~0u, best, apart);
+    const int other = __shfl_xor_sync(~0u, found, apart);
+    if (score > best || (score == best && other < found)) best = score, found = other;
+  }
+  if (lane == 0) out[row] = found;
 }
