@@ -70,7 +70,7 @@ class Plan:
 
 def make_plan(columns: int, k: int) -> Plan:
     """The sizes for rows of so many columns."""
-    keep = 8 * math.ceil((k + _SLACK) / 8)
+    keep = 8 * math.ceil((k + _SLACK + max(0, k - 15) // 6) / 8)  # distant ones are denser
     slabs = math.ceil((columns + 2) / 64)
     steps = math.ceil((columns + 2 - 64 * (slabs - 1)) / 16)
     narrow = slabs == 1
