@@ -16,13 +16,14 @@ VARIANTS = {
     "affinities": [["-DAFFINITY=1", "-DPER_LANE=3"], ["-DAFFINITY=2"], ["-DAFFINITY=3"], ["-DPSEUDO=0"]],
     "candidates": [["-DNARROW=1", "-DLISTS=4", "-DLENGTH=64"], ["-DKEEP=176", "-DLENGTH=112", "-DSTEPS=2"]],
     "merge": [["-DSYMMETRIZATION=1"]],
-    "scan": [["-DMETRIC=1"], ["-DMETRIC=2", "-DK=150", "-DROOM=1184"]],
+    "scan": [["-DMETRIC=1"], ["-DMETRIC=3"], ["-DMETRIC=2", "-DK=150", "-DROOM=1184"]],
     "layout_batch": [
         ["-DNORMALIZED=1", "-DLOSS=1", "-DCOUNTED=1", "-DOPTIMIZER=1", "-DDIMENSIONS=5", "-DSHAPE=2"],
         ["-DMESH=1", "-DOPTIMIZER=2", "-DSHAPE=1"],
         ["-DMESH=1", "-DOPTIMIZER=2", "-DNORMALIZED=1", "-DDIMENSIONS=1"],
+        ["-DMESH=1", "-DNORMALIZED=1", "-DLOSS=1", "-DSAMPLED=0"],
     ],
-    "layout_in_place": [["-DLOSS=1", "-DDIMENSIONS=3", "-DSHAPE=1"]],
+    "layout_in_place": [["-DLOSS=1", "-DDIMENSIONS=3", "-DSHAPE=1"], ["-DHORIZON=1", "-DSHAPE=1"]],
     "layout_mesh": [["-DPOTENTIAL=2", "-DSHAPE=1"], ["-DPOTENTIAL=1", "-DDIMENSIONS=1"]],
 }
 

@@ -45,6 +45,47 @@ def test_equals_the_cpu_on_many_points(name, repulsion):
     assert apart.mean() < 1e-3  # close points magnify roundings
 
 
+@pytest.mark.parametrize("unit", ["points", "one"])
+def test_two_potentials_equal_all_pairs(unit):
+    """The normalised Frobenius loss on the mesh, with one unit of the rate and with the other."""
+    recipe = preset("sampled_gdr_tsne").but(epochs=12, loss="frobenius", learning_rate_unit=unit)
+    recipe, n = tamed(recipe, 300), 300
+    graph, start = graph_of(n, recipe), start_of(n, 2)
+    exact = run("cuda", graph, start, recipe.but(repulsion="exact"), 10)
+    found = run("cuda", graph, start, recipe.but(repulsion="mesh", mesh_spacing=0.04), 10)
+    assert np.abs(exact - start).max() > 0.02
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-3 * np.ptp(start))
+
+
+def test_frobenius_on_the_mesh_equals_the_cpu_on_many_points():
+    recipe = preset("sampled_gdr_tsne").but(epochs=12, loss="frobenius", repulsion="mesh", learning_rate=0.05)
+    graph, start = ring_graph(40_001), spiral(40_001)
+    expected = run("cpu", graph, start, recipe, 10)
+    moved = np.abs(expected - start).max()
+    assert moved > 0.01
+    apart = np.abs(run("cuda", graph, start, recipe, 10) - expected).max(axis=1)
+    assert (apart > 0.02 * moved + 2e-5 * np.ptp(start)).mean() < 1e-3
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_horizon_equals_the_cpu_on_many_points(kept, monkeypatch):
+    """Measured beside the small colours, and by a kernel of its own where their points are not kept."""
+    from actup.backends.cuda import in_place
+
+    if not kept:
+        monkeypatch.setattr(in_place, "_SHARED_BYTES", 0)
+    recipe = preset("umap").but(epochs=12, horizon=1.2, learning_rate=0.02)
+    graph, start = ring_graph(20_001), spiral(20_001)
+    found, expected, free = (
+        run(backend, graph, start, recipe.but(horizon=horizon), 3)
+        for backend, horizon in (("cuda", 1.2), ("cpu", 1.2), ("cpu", None))
+    )
+    held = np.abs(expected - free).max(axis=1) > 1e-2
+    assert held.mean() > 0.02
+    apart = np.abs(found - expected).max(axis=1) > 1e-3
+    assert apart.mean() < 1e-3  # close points magnify roundings
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_same_bits_on_every_run(name):
     recipe, n = preset(name).but(epochs=30), 20_001

@@ -87,6 +87,9 @@ ACTUP_DEVICE inline LeadingFactors leading_factors(Curve curve, bool normalized,
   return loss == Loss::kl ? LeadingFactors{2 * ab, 2 * curve.b} : LeadingFactors{4 * ab, 4 * ab};
 }
 
+// What the normalised Frobenius force is multiplied by instead of 1/Z in the unit of points.
+constexpr double kFrobeniusShare = 0.1;
+
 // Whether an edge of relative weight r acts in an epoch: a share r of all epochs, evenly spread.
 ACTUP_DEVICE inline bool acts(float r, int epoch) {
   return static_cast<int>(static_cast<float>(epoch + 1) * r) >

@@ -83,7 +83,6 @@ class Layout {
   static constexpr int64_t kBlocksPerChunk = 16;
   static constexpr int64_t kPointsPerChunk = kBlocksPerChunk * kBlock;
   static constexpr int64_t kEdgesPerChunk = 2048;
-  static constexpr double kFrobeniusShare = 0.1;  // of Z, in the unit of points
 
   struct Totals {  // of one chunk, then of all
     double q = 0, q_squared = 0, attraction = 0;

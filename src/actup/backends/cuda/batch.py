@@ -124,10 +124,4 @@ class BatchEpochs:
         )
 
 
-_NO_MESH = (
-    np.uintp(0),
-    np.uintp(0),
-    np.float32(0),
-    np.int32(0),
-    np.int32(0),
-)  # potential, self, spacing, sides
+_NO_MESH = (*4 * (np.uintp(0),), np.float32(0), np.int32(0), np.int32(0))  # potentials, spacing, sides

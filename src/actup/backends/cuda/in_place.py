@@ -18,6 +18,8 @@ _SMALL_THREADS = 1024  # of the thread block for small colours
 _SMALL = 1024  # edges of a group that one thread block handles sooner than a launch of its own
 _MOST_LAUNCHES = 64
 _SHARED_BYTES = 160 * 1024  # of a multiprocessor's memory, for the points of small colours
+_OTHER_BYTES = 1024  # of it, for what a kernel declares itself
+_MEASURING = 64  # thread blocks that measure the map
 
 
 class InPlaceEpochs:
@@ -25,7 +27,15 @@ class InPlaceEpochs:
 
     def __init__(self, graph: RelabelledGraph, state: LayoutState, recipe: Recipe):
         self._state = state
-        self._kernels = load_kernels("layout_in_place", fast_math=True, **force_macros(recipe))
+        self._measured = None
+        if (
+            recipe.horizon is not None
+        ):  # sums of shares of the points: those of small colours, then the others
+            self._measured = cupy().empty((1 + _MEASURING, recipe.n_components + 1), np.float64)
+        horizon = int(recipe.horizon is not None)
+        self._kernels = load_kernels(
+            "layout_in_place", fast_math=True, **force_macros(recipe), HORIZON=horizon
+        )
         self._matchings = make_matchings(graph)
         self._small = [_SmallGroups(self._matchings, half, graph.points) for half in (0, 1)]
         self._pull_small_colours = self._kernels.get_function("pull_small_colours")
@@ -48,6 +58,7 @@ class InPlaceEpochs:
         common = (state.constants, state.state, state.schedule)
         self._pull_large(half, common, points)
         self._pull_small(half, common, points)
+        measured, shares = self._measure(half, points)
         start(
             self._kernels.get_function("push"),
             _LANES * len(points),
@@ -57,7 +68,19 @@ class InPlaceEpochs:
             np.int32(half),
             points,
             moved,
+            measured,
+            np.int32(shares),
         )
+
+    def _measure(self, half: int, points) -> tuple:
+        """The sums that the horizon is made of, and of how many shares; 0 without a horizon."""
+        if self._measured is None:
+            return np.uintp(0), 0
+        if self._small[half].keeps_points:  # whose kernel has measured all
+            return self._measured, 1 + _MEASURING
+        arguments = (self._state.constants, points, self._measured)
+        self._kernels.get_function("measure")((_MEASURING,), (_SMALL_THREADS,), arguments)
+        return self._measured, _MEASURING
 
     def _pull_large(self, half: int, common: tuple, points) -> None:
         """The groups before the small ones, each with a launch of its own."""
@@ -67,12 +90,13 @@ class InPlaceEpochs:
             start(pull, end - begin, *common, matchings.ends, matchings.weights, begin, end, points)
 
     def _pull_small(self, half: int, common: tuple, points) -> None:
-        """The other groups in one launch."""
+        """The other groups in one launch, which with a horizon measures the map besides, if it can."""
         small = self._small[half]
         if not small.chunk_count:
             return
+        measures = self._measured is not None and small.keeps_points
         self._pull_small_colours(
-            (1,),
+            (1 + _MEASURING if measures else 1,),
             (_SMALL_THREADS,),
             (
                 *common,
@@ -83,6 +107,8 @@ class InPlaceEpochs:
                 small.points,
                 small.count,
                 points,
+                small.marks,
+                self._measured if measures else np.uintp(0),
             ),
             shared_mem=small.shared_bytes,
         )
@@ -101,11 +127,17 @@ class _SmallGroups:
         Where one stops and waits: at the end of each group, and after as many edges as there are threads.
     points, count : cupy.ndarray of int32, or 0
         The points they touch, and how many these are; 0: too many to keep, ends are the points' own numbers.
+    marks : cupy.ndarray of shape (n,), int32, or 0
+        1 for the points they touch.
+    keeps_points : bool
+        Whether there are ``points``.
     """
 
     def __init__(self, matchings: Matchings, half: int, points):
         row_bytes = points.dtype.itemsize * points.shape[1]
-        shared = min(_SHARED_BYTES, cupy().cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
+        shared = min(
+            _SHARED_BYTES, cupy().cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"] - _OTHER_BYTES
+        )
         room = shared // row_bytes // 2  # edges, if no two share a point
         stops = np.array(matchings.stops[half])
         sizes = np.diff(stops)
@@ -116,16 +148,17 @@ class _SmallGroups:
         self.chunks, self.chunk_count = _chunks(sizes[self.first :])
         edges = slice(int(stops[self.first]), int(stops[-1]))
         self.ends, self.weights = matchings.ends[edges], matchings.weights[edges]
-        self.points = self.count = np.uintp(0)
+        self.points = self.count = self.marks = np.uintp(0)
         self.shared_bytes = 0
-        if 0 < len(self.weights) <= room:
+        self.keeps_points = 0 < len(self.weights) <= room
+        if self.keeps_points:
             self._keep_points(points, row_bytes)
 
     def _keep_points(self, points, row_bytes: int) -> None:
         cp = cupy()
-        met = cp.zeros(len(points), np.int32)
-        met[self.ends] = 1
-        number = cp.cumsum(met, dtype=np.int32)
+        self.marks = cp.zeros(len(points), np.int32)
+        self.marks[self.ends] = 1
+        number = cp.cumsum(self.marks, dtype=np.int32)
         places = number[self.ends] - 1
         self.points, self.count = cp.empty(places.size, np.int32), number[-1:]
         self.points[places] = self.ends

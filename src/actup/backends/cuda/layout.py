@@ -9,7 +9,7 @@ from actup.backends.cuda.in_place import InPlaceEpochs
 from actup.backends.cuda.relabelled import RelabelledGraph
 from actup.backends.cuda.state import LayoutState
 from actup.graph import Graph
-from actup.recipe import Recipe, Repulsion, Update
+from actup.recipe import Loss, Recipe, Repulsion, Update
 
 
 class CudaLayout:
@@ -63,6 +63,8 @@ def _needed_bytes(graph: Graph, recipe: Recipe) -> float:
     if not on_gpu(graph.weights):
         copies += 1
     mesh = 0.4e9 if recipe.repulsion_for(len(graph)) is Repulsion.MESH and len(graph) > 60_000 else 0.1e9
+    if recipe.normalized and recipe.loss is Loss.FROBENIUS:
+        mesh *= 1.5  # two potentials
     return copies * edges + len(graph) * (100 + 32 * recipe.n_components) + mesh
 
 

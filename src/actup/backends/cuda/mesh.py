@@ -34,7 +34,7 @@ class OutgrownMesh(Exception):
 
 
 class Mesh:
-    """A grid over the points, and the potential of all points on it."""
+    """A grid over the points, and the potentials of all points on it: one, or two for some losses."""
 
     def __init__(self, state: LayoutState, recipe: Recipe, points):
         n, dimensions = points.shape
@@ -42,20 +42,16 @@ class Mesh:
         self._line = dimensions == 1
         self._usual = recipe.spacing(n)
         self._largest = 16384 if self._line else 1024 if n <= 20_000 else 2048
-        kind = 0 if recipe.normalized else 2 if recipe.loss is Loss.KL else 1
-        macros = force_macros(recipe)
-        self._kernels = load_kernels("layout_mesh", POTENTIAL=kind, **macros)
-        self._smooth = kind != 2 and macros["SHAPE"] == 0  # its spectrum ends before the grid's does
-        self._table = cupy().empty(_KNOTS + 1 if kind == 2 else 1, np.float32)
-        if kind == 2:
-            self._kernels.get_function("tabulate")((1,), (1024,), (state.constants, self._table))
+        self._potentials = [_Potential(kind, state, recipe) for kind in _kinds(recipe)]
+        self._kernels = self._potentials[0].kernels
         caps = None if recipe.optimizer is Optimizer.GAINS else recipe.schedule(n).step_cap
         self._boxes = _Boxes(state, dimensions, caps)
         self._spacing, self._rows, self._columns = 0.0, 0, 0
 
     def view(self) -> tuple:
-        """What a kernel needs to read the potential: MeshView of kernels/mesh_view.h."""
-        return (self._potential, self._self, *self._grid_arguments())
+        """What a kernel needs to read two potentials: the parts of MeshView of kernels/mesh_view.h."""
+        first, second = self._potentials[0], self._potentials[-1]
+        return (first.cells, first.of_self, second.cells, second.of_self, *self._grid_arguments())
 
     def prepare(self, epoch: int) -> bool:
         """See to it that the grid serves the points in this epoch; whether it is another one.
@@ -77,7 +73,7 @@ class Mesh:
         return True
 
     def convolve(self) -> None:
-        """Start the kernels that make the potential of the points now."""
+        """Start the kernels that make the potentials of the points now."""
         spread, take_cells, multiply = self._steps
         n = len(self.points)
         spread(
@@ -91,8 +87,10 @@ class Mesh:
             (self._cells, np.int32(self._rows), np.int32(self._columns), self._grid),
         )
         self._forward.fft(self._grid, self._spectrum, _FORWARD)
-        start(multiply, self._influence.size, self._influence, np.int64(self._influence.size), self._spectrum)
-        self._inverse.fft(self._spectrum, self._potential, _INVERSE)
+        size = self._spectrum.size
+        for potential in self._potentials:
+            start(multiply, size, potential.influence, np.int64(size), self._spectrum, potential.spectrum)
+            self._inverse.fft(potential.spectrum, potential.cells, _INVERSE)
 
     def _grid_arguments(self) -> tuple:
         return np.float32(self._spacing), np.int32(self._rows), np.int32(self._columns)
@@ -123,29 +121,73 @@ class Mesh:
         return next((side for side in sides if side >= 1.05 * needed), sides[-1])
 
     def _set_up(self) -> None:
-        """Arrays, transforms and the influence function of the grid."""
+        """Arrays, transforms and the influence functions of the grid."""
         cp = cupy()
         rows, columns = self._rows, self._columns
         self._cells = cp.zeros((rows, columns), np.uint64)
         self._grid = cp.zeros((2 * rows, 2 * columns), np.float32)
-        self._potential = cp.empty_like(self._grid)
         self._spectrum = cp.empty((2 * rows, columns + 1), np.complex64)
-        self._influence = cp.empty(self._spectrum.shape, np.float32)
-        self._self = cp.empty(9, np.float32)
         self._steps = [self._kernels.get_function(name) for name in ("spread", "take_cells", "multiply")]
         self._forward, self._inverse = _plans(2 * rows, 2 * columns)
+        tables = self._frequencies(rows), self._frequencies(columns)
+        for potential in self._potentials:  # the last one may spoil the points' spectrum
+            last = potential is self._potentials[-1]
+            potential.spectrum = self._spectrum if last else cp.empty_like(self._spectrum)
+            potential.set_up(self._spacing, rows, columns, self._line, tables, self._inverse)
 
+    def _frequencies(self, side: int):
+        table = cupy().empty((side + 1, 6), np.float32)
+        start(self._kernels.get_function("tabulate_frequencies"), side + 1, np.int32(side), table)
+        return table
+
+
+def _kinds(recipe: Recipe) -> tuple[int, ...]:
+    """The potentials of a recipe's repulsion, as PotentialKind of mesh.h numbers them."""
+    if recipe.loss is Loss.KL:
+        return (0,) if recipe.normalized else (2,)
+    return (1, 0) if recipe.normalized else (1,)
+
+
+class _Potential:
+    """One potential of all points on the grid.
+
+    Attributes
+    ----------
+    spectrum : cupy.ndarray of shape (2 rows, columns + 1), complex64
+        Room for its spectrum, given by the mesh.
+    influence : cupy.ndarray of the same shape, float32
+        What the points' spectrum is multiplied by.
+    cells : cupy.ndarray of shape (2 rows, 2 columns), float32
+    of_self : cupy.ndarray of shape (9,), float32
+        What a point feels of itself.
+    """
+
+    def __init__(self, kind: int, state: LayoutState, recipe: Recipe):
+        macros = force_macros(recipe)
+        self.kernels = load_kernels("layout_mesh", POTENTIAL=kind, **macros)
+        self._constants = state.constants
+        self._smooth = kind != 2 and macros["SHAPE"] == 0  # its spectrum ends before the grid's does
+        self._table = cupy().empty(_KNOTS + 1 if kind == 2 else 1, np.float32)
+        if kind == 2:
+            self.kernels.get_function("tabulate")((1,), (1024,), (state.constants, self._table))
+
+    def set_up(self, spacing: float, rows: int, columns: int, line: bool, tables: tuple, inverse) -> None:
+        """Arrays and the influence function of a grid, by tables of its frequencies along both sides."""
+        cp = cupy()
+        self.cells = cp.empty((2 * rows, 2 * columns), np.float32)
+        self.influence = cp.empty(self.spectrum.shape, np.float32)
+        self.of_self = cp.empty(9, np.float32)
         finer = 1 if self._smooth or rows * columns > _LARGEST_OVERSAMPLED else 2
         fine_rows, fine_columns = 2 * finer * rows, 2 * finer * columns
         sampled = cp.empty((fine_rows, fine_columns), np.float32)
-        self._kernels.get_function("sample_potential")(
+        self.kernels.get_function("sample_potential")(
             (blocks_for(fine_columns), fine_rows),
             (THREADS,),
             (
-                self._state.constants,
+                self._constants,
                 self._table,
-                np.float32(self._spacing / finer),
-                np.int32(self._line),
+                np.float32(spacing / finer),
+                np.int32(line),
                 np.int32(fine_rows),
                 np.int32(fine_columns),
                 sampled,
@@ -153,29 +195,16 @@ class Mesh:
         )
         spectrum = cp.empty((fine_rows, fine_columns // 2 + 1), np.complex64)
         _plans(fine_rows, fine_columns)[0].fft(sampled, spectrum, _FORWARD)
-        self._kernels.get_function("influence")(
+        size = (np.int32(finer), np.int32(rows), np.int32(columns))
+        self.kernels.get_function("influence")(
             (blocks_for(columns + 1), 2 * rows),
             (THREADS,),
-            (
-                spectrum,
-                self._frequencies(rows),
-                self._frequencies(columns),
-                np.int32(finer),
-                np.int32(rows),
-                np.int32(columns),
-                self._influence,
-                self._spectrum,
-            ),
+            (spectrum, *tables, *size, self.influence, self.spectrum),
         )
-        self._inverse.fft(self._spectrum, self._potential, _INVERSE)  # of a point in cell 0
-        self._kernels.get_function("self_potential")(
-            (1,), (9,), (self._potential, np.int32(2 * columns), self._self)
+        inverse.fft(self.spectrum, self.cells, _INVERSE)  # of a point in cell 0
+        self.kernels.get_function("self_potential")(
+            (1,), (9,), (self.cells, np.int32(2 * columns), self.of_self)
         )
-
-    def _frequencies(self, side: int):
-        table = cupy().empty((side + 1, 6), np.float32)
-        start(self._kernels.get_function("tabulate_frequencies"), side + 1, np.int32(side), table)
-        return table
 
 
 class _Boxes:

@@ -7,16 +7,16 @@ columns and keeps the best few; ``kernels/scan.cu`` looks at every point for the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
-from actup.backends.cuda.arrays import free_bytes, host_neighbors, require_bytes, to_device
+from actup.backends.cuda.arrays import free_bytes, host_neighbors, require_bytes, to_device, to_host
 from actup.backends.cuda.compile import cupy, load_kernels
 from actup.graph import Neighbors, on_gpu
 
-METRICS = ("euclidean", "cosine", "correlation", "manhattan", "chebyshev")
+METRICS = ("euclidean", "cosine", "correlation", "inner_product", "manhattan", "chebyshev")
 SCALARS = (np.float32,)
 
 TILE = 128  # rows and columns of a tile; as in candidates.cu
@@ -26,7 +26,8 @@ _FEW = 2048  # rows that are scanned at once
 MOST_EXACT = 3_000_000  # rows whose pairs are all compared
 _MOST_KEPT = 512  # neighbours that candidates are kept for
 _MOST_SCANNED = 2500  # neighbours whose lists fit in a block's memory
-_SCANNED = {"manhattan": 1, "chebyshev": 2}  # the metrics that are no scalar product, as scan.cu numbers them
+# The metrics whose pairs are all compared in float32, as scan.cu numbers them.
+_SCANNED = {"manhattan": 1, "chebyshev": 2, "inner_product": 3}
 _TO_START = -25000.0  # below every score, above those of columns that only fill a tile
 
 
@@ -85,7 +86,8 @@ def nearest_neighbors(X, k: int, metric: str, threads: int = 0) -> Neighbors:
     """The k nearest other points of every point; ties go to the smaller id.
 
     They are exact up to ``MOST_EXACT`` points; beyond, a point is compared with those in the cells around it,
-    and the share of true neighbours that this finds is measured on a sample.
+    and the share of true neighbours that this finds is measured on a sample. More neighbours than fit in a
+    thread block's memory are searched on the CPU.
 
     Parameters
     ----------
@@ -96,21 +98,19 @@ def nearest_neighbors(X, k: int, metric: str, threads: int = 0) -> Neighbors:
     metric : str
         One of ``METRICS``.
     threads : int
-        Not used: here because the other backends have it.
+        How many threads work where the CPU does.
 
     Returns
     -------
     Neighbors
     """
     if not on_gpu(X):
-        return host_neighbors(nearest_neighbors(to_device(X), k, metric))
+        return host_neighbors(nearest_neighbors(to_device(X), k, metric, threads))
     cp = cupy()
     if metric not in METRICS:
         raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))} of backend='cuda'")
     if k > _MOST_SCANNED:
-        raise ValueError(
-            f"{k} neighbours are more than backend='cuda' searches, {_MOST_SCANNED}: use backend='cpu'"
-        )
+        return _from_cpu(X, k, metric, threads)
     n = len(X)
     ids = cp.zeros((n, k), cp.int32)
     sums = cp.zeros((n, k), cp.float32)
@@ -130,9 +130,18 @@ def nearest_neighbors(X, k: int, metric: str, threads: int = 0) -> Neighbors:
     return Neighbors(ids, _distances(sums, metric), engine="exact", recall=1.0)
 
 
+def _from_cpu(X, k: int, metric: str, threads: int) -> Neighbors:
+    """The neighbours found on the CPU, brought to the device."""
+    from actup.neighbors import nearest_neighbors as nearest_on_cpu
+
+    found = nearest_on_cpu(to_host(X), k, metric=metric, n_jobs=threads or None)
+    return replace(found, indices=to_device(found.indices, np.int32), distances=to_device(found.distances))
+
+
 def _distances(sums, metric: str):
     """The sums as distances, in place."""
-    kind = 1 if metric == "euclidean" else 2 if metric in ("cosine", "correlation") else 0
+    halves = ("cosine", "correlation", "inner_product")
+    kind = 1 if metric == "euclidean" else 2 if metric in halves else 0
     if kind:
         kernel = load_kernels("rows").get_function("finish_distances")
         kernel((math.ceil(sums.size / 256),), (256,), (sums, np.int64(sums.size), np.int32(kind)))
@@ -145,6 +154,19 @@ def directions(X, centered: bool):
     out = cupy().empty((n, columns + 1), np.float32)
     kernel = load_kernels("rows").get_function("directions")
     kernel((math.ceil(n / 8),), (256,), (X, np.int32(n), np.int32(columns), np.int32(centered), out))
+    return out
+
+
+def _lacking_lengths(X):
+    """What the squared length of every row lacks to the largest one: (n,) float32."""
+    cp = cupy()
+    n, columns = X.shape
+    largest, out = cp.zeros(1, cp.uint64), cp.empty(n, np.float32)
+    kernels = load_kernels("rows")
+    size = (np.int32(n), np.int32(columns))
+    grid, block = (math.ceil(n / 8),), (256,)
+    kernels.get_function("largest_length")(grid, block, (X, *size, largest))
+    kernels.get_function("lacking_lengths")(grid, block, (X, *size, largest, out))
     return out
 
 
@@ -186,7 +208,8 @@ def scan(X, rows, metric: int, ids, sums, *, bounded: bool) -> None:
     parts = max(1, min(idle, n // 2048))  # few rows: their points are dealt to several blocks of threads
     found = cp.empty((parts, count, k), cp.uint64)
     size = (np.int32(n), np.int32(columns))
-    arguments = (X, *size, rows, np.int32(count), np.int32(bounded), sums, found)
+    lacking = _lacking_lengths(X) if metric == _SCANNED["inner_product"] else np.uintp(0)
+    arguments = (X, *size, rows, np.int32(count), np.int32(bounded), sums, lacking, found)
     kernel((blocks, parts), (256,), arguments, shared_mem=64 * room)
     merge = kernels.get_function("merge_parts")
     merge((blocks,), (256,), (found, np.int32(parts), rows, np.int32(count), ids, sums))

@@ -9,7 +9,7 @@ import numpy as np
 from actup.backends.cuda.compile import cupy, load_kernels
 from actup.backends.cuda.relabelled import RelabelledGraph
 from actup.native import engine
-from actup.recipe import NonEdgeWeight, Recipe, Repulsion, RepulsionMass
+from actup.recipe import LearningRateUnit, NonEdgeWeight, Recipe, Repulsion, RepulsionMass
 
 # The structs of kernels/layout.h, field by field.
 _CONSTANTS = np.dtype(
@@ -17,10 +17,10 @@ _CONSTANTS = np.dtype(
         ("seed", np.uint64),
         ("partition", np.float64),
         *((name, np.int32) for name in ("n", "epochs", "run_length", "expansion_begin", "expansion_end")),
-        ("sampling", np.int32),
+        *((name, np.int32) for name in ("sampling", "rate_in_points")),
         ("curve", np.float32, 3),
         *((name, np.float32) for name in ("repulsion_rate", "repulsion_epsilon", "force_scale")),
-        *((name, np.float32) for name in ("gradient_clip", "rested_momentum", "repeats")),
+        *((name, np.float32) for name in ("gradient_clip", "rested_momentum", "repeats", "horizon")),
         *((name, np.float32) for name in ("p_max", "non_edge_weight", "mean_strength")),
     ]
 )
@@ -64,6 +64,8 @@ class LayoutState:
         constants["gradient_clip"] = math.inf if recipe.gradient_clip is None else recipe.gradient_clip
         constants["rested_momentum"] = schedule.rested_momentum
         constants["repeats"] = 2 if recipe.symmetric_attraction else 1
+        constants["rate_in_points"] = recipe.learning_rate_unit is LearningRateUnit.POINTS
+        constants["horizon"] = recipe.horizon or 0.0
         self.constants = _upload(constants)
         load_kernels("layout_graph").get_function("derive")(
             (1,),

@@ -27,12 +27,12 @@ constexpr int kThreads = 256;  // per thread block of the kernels that work on p
 constexpr int kPoints = kThreads / kLanes;
 constexpr unsigned kAll = 0xFFFFFFFFu;
 
-struct Constants {  // layout.py has the same fields in the same order
+struct Constants {  // state.py has the same fields in the same order
   uint64_t seed;
   double partition;
-  int32_t n, epochs, run_length, expansion_begin, expansion_end, sampling;
+  int32_t n, epochs, run_length, expansion_begin, expansion_end, sampling, rate_in_points;
   Curve curve;
-  float repulsion_rate, repulsion_epsilon, force_scale, gradient_clip, rested_momentum, repeats;
+  float repulsion_rate, repulsion_epsilon, force_scale, gradient_clip, rested_momentum, repeats, horizon;
   float p_max, non_edge_weight, mean_strength;  // from the graph: derive() in layout_graph.cu
 };
 
@@ -80,6 +80,11 @@ __device__ inline float from_ordered(int32_t bits) {
 template <class Number>
 __device__ inline Number sum_of_lanes(Number value) {
   for (int other = kLanes / 2; other > 0; other /= 2) value += __shfl_xor_sync(kAll, value, other, kLanes);
+  return value;
+}
+
+__device__ inline double sum_of_warp(double value) {
+  for (int other = 16; other > 0; other /= 2) value += __shfl_xor_sync(kAll, value, other);
   return value;
 }
 

@@ -53,11 +53,6 @@ __device__ constexpr bool used(int sum) {
   return kWatched && (sum >= kAttractionWork || (sum - kPlace) % 3 < kAxes);
 }
 
-__device__ inline double sum_of_warp(double value) {
-  for (int other = 16; other > 0; other /= 2) value += __shfl_xor_sync(kAll, value, other);
-  return value;
-}
-
 // The sums over the points of this thread block. All eight threads of a point know its share, so each keeps
 // two of the sums.
 struct Totals {
@@ -84,6 +79,10 @@ struct Totals {
   }
 };
 
+constexpr PotentialKind kMainKind = kLoss == Loss::frobenius ? PotentialKind::kernel_squared
+                                    : kNormalized            ? PotentialKind::kernel
+                                                             : PotentialKind::umap;
+
 // Two cells of the grid around a point, asked for before they are needed.
 struct MeshReading {
   MeshPlace at;
@@ -109,11 +108,8 @@ __device__ inline void harmonics(float t, float* cosine, float* sine) {
 }
 
 // The potential of all others at a point, and the force of its slopes.
-__device__ inline float read_mesh(const MeshReading& reading, const MeshView& mesh, int lane, Curve curve,
-                                  float* force) {
-  constexpr PotentialKind kind = kNormalized         ? PotentialKind::kernel
-                                 : kLoss == Loss::kl ? PotentialKind::umap
-                                                     : PotentialKind::kernel_squared;
+__device__ inline float read_mesh(const MeshReading& reading, const MeshView& mesh, PotentialKind kind,
+                                  int lane, Curve curve, float* force) {
   const MeshPlace& at = reading.at;
   const bool right = lane % 2;
   float wx[2], dx[2], wy = 0, dy = 0;
@@ -166,8 +162,8 @@ __device__ inline void add_point(const Row& self, const EdgeSums& attracted, con
 extern "C" __global__ void __launch_bounds__(kThreads, kDimensions <= 3 ? BLOCKS : 1)
     forces(const Constants* all_constants, const State* state, const Row* y, const int64_t* offsets,
            const int2* edges, Row* attraction, Row* repulsion, Row* second, float* stiffness, int32_t* counts,
-           double* partials, const float* potential, const float* self_potential, float spacing, int rows,
-           int columns) {
+           double* partials, const float* potential, const float* self_potential,
+           const float* second_potential, const float* second_self, float spacing, int rows, int columns) {
   const Constants constants = *all_constants;
   const int epoch = state->epoch, lane = threadIdx.x % kLanes;
   const int64_t n = constants.n, groups = (n + kPoints - 1) / kPoints;
@@ -182,8 +178,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, kDimensions <= 3 ? BLOCKS
     const bool valid = i < n;
     const Row self = y[valid ? i : n - 1];
     const MeshView mesh{potential, self_potential, spacing, rows, columns};
-    MeshReading reading;
+    const MeshView second_mesh{second_potential, second_self, spacing, rows, columns};
+    MeshReading reading, second_reading;
     if (MESH) reading = ask_mesh(self, mesh, *state, lane);
+    if (MESH && kTwo) second_reading = ask_mesh(self, second_mesh, *state, lane);
     EdgeSums attracted;
     attract(y, self, edges, begin, end, lane, constants, epoch, attracted);
 #pragma unroll
@@ -195,7 +193,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, kDimensions <= 3 ? BLOCKS
     int64_t length = constants.run_length;
     bool meets_itself = true;
     if (MESH) {
-      repelled.q = read_mesh(reading, mesh, lane, constants.curve, repelled.force);
+      const float sum = read_mesh(reading, mesh, kMainKind, lane, constants.curve, repelled.force);
+      repelled.q = sum;
+      if (kTwo) {
+        repelled.q_squared = sum;
+        repelled.q = read_mesh(second_reading, second_mesh, PotentialKind::kernel, lane, constants.curve,
+                               repelled.second);
+      }
     } else {
       if (COUNTED) {
         const int acting = sum_of_lanes(attracted.acting);
@@ -265,9 +269,10 @@ __device__ inline void mix_forces(const double* sums, const Constants& constants
   const double pairs_per_sample = n * (n - 1) / sums[kSamples];
   const double Z = sums[kQ] * pairs_per_sample, Q = sums[kQSquared] * pairs_per_sample;
   const double x = sums[kWeightedQ] * p / Z - Q / (Z * Z);
-  rule.attraction = static_cast<float>(rule.attraction / Z);
-  rule.repulsion = static_cast<float>(lead.repulsion / (Z * Z) * n);
-  rule.second = static_cast<float>(lead.repulsion / Z * x * n);
+  const double scale = constants.rate_in_points ? kFrobeniusShare : 1 / Z;
+  rule.attraction = static_cast<float>(rule.attraction * scale);
+  rule.repulsion = static_cast<float>(lead.repulsion / Z * n * scale);
+  rule.second = static_cast<float>(lead.repulsion * x * n * scale);
 }
 
 }  // namespace

@@ -1,9 +1,85 @@
 // In-place epochs: edge by edge over matchings, then a capped repulsion; twice per epoch.
 #include "layout.h"
 
+#ifndef HORIZON  // beyond some radii of the map, repulsion pushes no point farther out
+#define HORIZON 0
+#endif
+
 using namespace actup;
 
 namespace {
+
+constexpr int kMeasures = kDimensions + 1;
+
+// Sums over points, of which the map's middle and radius are made: coordinates, then squares.
+struct Measures {
+  double at[kMeasures] = {};
+
+  __device__ void add(const Row& y) {
+#pragma unroll
+    for (int c = 0; c < kDimensions; ++c) {
+      const double value = y.at[c];
+      at[c] += value;
+      at[kDimensions] += value * value;
+    }
+  }
+
+  // The sums of a thread block, in a fixed order.
+  __device__ void write(double* to) const {
+    __shared__ double of_warps[2][32];  // in turn, so that a slow reader is not overtaken
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#pragma unroll
+    for (int c = 0; c < kMeasures; ++c) {
+      const double own = sum_of_warp(at[c]);
+      if (lane == 0) of_warps[c % 2][warp] = own;
+      __syncthreads();
+      if (warp != 0) continue;
+      const double all = sum_of_warp(lane < blockDim.x / 32 ? of_warps[c % 2][lane] : 0.0);
+      if (lane == 0) to[c] = all;
+    }
+  }
+};
+
+// Measures every blocks-th stretch of the points, but for those with a mark.
+__device__ inline void measure_points(const Row* y, const int32_t* marks, int64_t n, int block, int blocks,
+                                      double* to) {
+  Measures own;
+  for (int64_t i = block * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < n;
+       i += static_cast<int64_t>(blocks) * blockDim.x)
+    if (!marks || !marks[i]) own.add(y[i]);
+  own.write(to);
+}
+
+struct Horizon {
+  float middle[kDimensions];
+  float limit;  // squared distance from the middle
+
+  // From the sums of all shares of the points.
+  __device__ void settle(const double* sums, double n, float radii) {
+    double squares = sums[kDimensions] / n;
+    for (int c = 0; c < kDimensions; ++c) {
+      const double mean = sums[c] / n;
+      middle[c] = static_cast<float>(mean);
+      squares -= mean * mean;
+    }
+    limit = static_cast<float>(static_cast<double>(radii) * radii * squares);
+  }
+
+  // Takes from a move what leads farther out, if the point is beyond.
+  __device__ void hold(const Row& y, float* move) const {
+    float offset[kDimensions], squared = 0, outward = 0;
+#pragma unroll
+    for (int c = 0; c < kDimensions; ++c) {
+      offset[c] = y.at[c] - middle[c];
+      squared += offset[c] * offset[c];
+      outward += offset[c] * move[c];
+    }
+    if (!(squared > limit && outward > 0)) return;
+    const float share = outward / squared;
+#pragma unroll
+    for (int c = 0; c < kDimensions; ++c) move[c] -= share * offset[c];
+  }
+};
 
 struct PullRule {
   float rate;
@@ -79,12 +155,18 @@ struct Chunks {
 
 // Small groups of edges, one after the other in a single thread block, cut into chunks of at most as many
 // edges as there are threads. The block keeps the listed points, of which ends are places in the list;
-// without a list it works on the points themselves.
+// without a list it works on the points themselves. With a horizon further blocks measure the other points
+// meanwhile, those without a mark.
 extern "C" __global__ void __launch_bounds__(1024)
     pull_small_colours(const Constants* constants, const State* state, const float* schedule,
                        const int2* ends, const float* weights, const int32_t* stops, int chunk_count,
-                       const int32_t* list, const int32_t* listed, Row* y) {
+                       const int32_t* list, const int32_t* listed, Row* y, const int32_t* marks,
+                       double* measured) {
   extern __shared__ Row memory[];
+  if (HORIZON && blockIdx.x > 0) {
+    measure_points(y, marks, constants->n, blockIdx.x - 1, gridDim.x - 1, measured + blockIdx.x * kMeasures);
+    return;
+  }
   Row* const kept = list ? memory : y;
   const PullRule rule = pull_rule(*constants, schedule, state->epoch);
   const int count = list ? *listed : 0;
@@ -104,13 +186,34 @@ extern "C" __global__ void __launch_bounds__(1024)
   __syncthreads();
 #pragma unroll 8
   for (int k = threadIdx.x; k < count; k += blockDim.x) y[list[k]] = kept[k];
+  if (HORIZON && gridDim.x > 1) {
+    Measures own;
+    for (int k = threadIdx.x; k < count; k += blockDim.x) own.add(kept[k]);
+    own.write(measured);
+  }
+}
+
+// Measures all points, where no other kernel does it on its way.
+extern "C" __global__ void __launch_bounds__(1024)
+    measure(const Constants* constants, const Row* y, double* measured) {
+  measure_points(y, nullptr, constants->n, blockIdx.x, gridDim.x, measured + blockIdx.x * kMeasures);
 }
 
 // All points at once, from the positions now reached to a copy of them.
-extern "C" __global__ void __launch_bounds__(kThreads)
+extern "C" __global__ void __launch_bounds__(kThreads, kDimensions <= 2 ? 8 : 1)
     push(const Constants* all_constants, const State* state, const float* schedule, const float* mass,
-         int sampled, int half, const Row* from, Row* to) {
+         int sampled, int half, const Row* from, Row* to, const double* measured, int shares) {
   const Constants constants = *all_constants;
+#if HORIZON
+  __shared__ double sums_of_map[kMeasures];
+  __shared__ Horizon horizon;
+  for (int c = threadIdx.x / 32; c < kMeasures; c += kThreads / 32) {
+    double sum = 0;
+    for (int share = threadIdx.x % 32; share < shares; share += 32) sum += measured[share * kMeasures + c];
+    sum = sum_of_warp(sum);
+    if (threadIdx.x % 32 == 0) sums_of_map[c] = sum;
+  }
+#endif
   const int epoch = state->epoch, lane = threadIdx.x % kLanes;
   const int64_t n = constants.n, i = blockIdx.x * static_cast<int64_t>(kPoints) + threadIdx.x / kLanes;
   const bool valid = i < n;
@@ -128,11 +231,21 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     sums.force[c] = share * sum_of_lanes(sums.force[c]);
     squared += sums.force[c] * sums.force[c];
   }
+#if HORIZON
+  __syncthreads();
+  if (threadIdx.x == 0) horizon.settle(sums_of_map, static_cast<double>(n), constants.horizon);
+  __syncthreads();
+#endif
   if (!valid || lane != 0) return;
   const float cap = schedule[kStepCap * constants.epochs + epoch];
   const float scale = squared > cap * cap ? cap / sqrtf(squared) : 1.0f;
 #pragma unroll
-  for (int c = 0; c < kDimensions; ++c) self.at[c] += scale * sums.force[c];
+  for (int c = 0; c < kDimensions; ++c) sums.force[c] *= scale;
+#if HORIZON
+  horizon.hold(self, sums.force);
+#endif
+#pragma unroll
+  for (int c = 0; c < kDimensions; ++c) self.at[c] += sums.force[c];
   to[i] = self;
 }
 

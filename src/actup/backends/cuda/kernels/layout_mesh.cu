@@ -115,12 +115,14 @@ extern "C" __global__ void take_cells(unsigned long long* cells, int rows, int c
   cells[cell] = 0;
 }
 
-extern "C" __global__ void multiply(const float* influence, int64_t size, float2* spectrum) {
+// The product may take the spectrum's place.
+extern "C" __global__ void multiply(const float* influence, int64_t size, const float2* spectrum,
+                                    float2* product) {
   const int64_t i = thread_number();
   if (i >= size) return;
   const float factor = influence[i];
   const float2 value = spectrum[i];
-  spectrum[i] = {factor * value.x, factor * value.y};
+  product[i] = {factor * value.x, factor * value.y};
 }
 
 // --- once per grid ---

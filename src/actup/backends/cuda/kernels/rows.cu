@@ -28,6 +28,29 @@ extern "C" __global__ void directions(const float* __restrict__ points, int n, i
   if (lane == 0) to[columns] = none ? 1.0f : 0.0f;
 }
 
+// What the squared length of every row lacks to the largest one, which comes as the bits of a double and is found
+// in a first pass; a warp per row.
+__device__ inline double squared_length(const float* x, int columns) {
+  double square = 0;
+  for (int c = threadIdx.x & 31; c < columns; c += 32) square += (double)x[c] * x[c];
+  return warp_sum(square);
+}
+extern "C" __global__ void largest_length(const float* __restrict__ points, int n, int columns,
+                                          unsigned long long* __restrict__ largest) {
+  const int row = (blockIdx.x * blockDim.x + threadIdx.x) >> 5;
+  if (row >= n) return;
+  const double square = squared_length(points + (size_t)row * columns, columns);
+  if ((threadIdx.x & 31) == 0) atomicMax(largest, (unsigned long long)__double_as_longlong(square));
+}
+extern "C" __global__ void lacking_lengths(const float* __restrict__ points, int n, int columns,
+                                           const unsigned long long* __restrict__ largest,
+                                           float* __restrict__ out) {
+  const int row = (blockIdx.x * blockDim.x + threadIdx.x) >> 5;
+  if (row >= n) return;
+  const double square = squared_length(points + (size_t)row * columns, columns);
+  if ((threadIdx.x & 31) == 0) out[row] = (float)(__longlong_as_double((long long)*largest) - square);
+}
+
 // The mean of every step-th row, to centre by: near the true mean, which is all that rounding needs.
 extern "C" __global__ void sampled_mean(const float* __restrict__ points, int n, int columns, int step,
                                         float* __restrict__ out) {

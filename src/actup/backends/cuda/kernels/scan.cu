@@ -5,7 +5,8 @@
 // reduction leaves one in each lane. Whatever is nearer than the row's bound joins the row's list; a list that
 // fills up is cut to its best k, which lowers the bound.
 //
-// METRIC   0: sum of squares, 1: sum of magnitudes, 2: largest magnitude
+// METRIC   0: sum of squares, 1: sum of magnitudes, 2: largest magnitude, 3: sum of squares and of what both
+//          rows lack (inner product: |x - y|^2 + (M - |x|^2) + (M - |y|^2) = 2 (M - <x, y>), without cancelling)
 // K        neighbours wanted
 // ROOM     room of a list: at least K + 512
 #ifndef METRIC
@@ -25,7 +26,7 @@ constexpr int kRows = 8, kPoints = 4, kRound = 16;  // rounds between two looks 
 
 __device__ inline float add(float sum, float x, float y) {
   const float difference = x - y;
-#if METRIC == 0
+#if METRIC == 0 || METRIC == 3
   return sum + difference * difference;
 #elif METRIC == 1
   return sum + fabsf(difference);
@@ -91,7 +92,8 @@ __device__ inline int compact(Key* keys, int count, Key bound) {
 // order; what is missing is the largest key.
 extern "C" __global__ void __launch_bounds__(256)
     scan_rows(const float* __restrict__ points, int n, int columns, const int* __restrict__ rows, int count,
-              int bounded, const float* __restrict__ sums, Key* __restrict__ found) {
+              int bounded, const float* __restrict__ sums, const float* __restrict__ lacking,
+              Key* __restrict__ found) {
   extern __shared__ __align__(16) Key lists[];  // kRows x ROOM
   __shared__ int length[kRows];
   __shared__ Key bound[kRows];
@@ -130,8 +132,11 @@ extern "C" __global__ void __launch_bounds__(256)
           for (int r = 0; r < kRows; ++r) total[p * kRows + r] = add(total[p * kRows + r], x[r], value);
         }
       }
-      const float sum = transposed_total<16>(total);
+      float sum = transposed_total<16>(total);
       const int other = at + point;
+#if METRIC == 3
+      sum += lacking[self] + lacking[min(other, n - 1)];
+#endif
       const Key key = Key(__float_as_uint(sum)) << 32 | (Word)other;
       if (other < stop && other != self && key < bound[own]) lists[own * ROOM + atomicAdd(&length[own], 1)] = key;
     }
