@@ -14,12 +14,12 @@ import json
 import time
 
 import numpy as np
-from data import load
 from report import RESULTS, save, summary
 
 import actup
 from actup import metrics
 from actup.backends.cuda.neighbors import nearest_neighbors
+from actup.datasets import load
 
 PARTS = ("mnist", "million", "ten_million")
 NOISE = 0.5  # of a copied point, relative to each column's standard deviation
@@ -35,8 +35,8 @@ def main() -> None:
     arguments.add_argument("--repeats", type=int, default=5)
     arguments.add_argument("--no-quality", action="store_true", help="times only")
     options = arguments.parse_args()
-    X, y = load("mnist")
-    X = cp.asarray(np.ascontiguousarray(X, np.float32))
+    data = load("mnist")
+    X, y = cp.asarray(np.ascontiguousarray(data.X, np.float32)), data.y
     device = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)
     results = {"gpu": device["name"].decode(), "memory": int(device["totalGlobalMem"])}
     path = RESULTS / "gpu.json"
