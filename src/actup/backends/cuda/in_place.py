@@ -27,15 +27,13 @@ class InPlaceEpochs:
 
     def __init__(self, graph: RelabelledGraph, state: LayoutState, recipe: Recipe):
         self._state = state
-        self._measured = None
-        if (
-            recipe.horizon is not None
-        ):  # sums of shares of the points: those of small colours, then the others
-            self._measured = cupy().empty((1 + _MEASURING, recipe.n_components + 1), np.float64)
-        horizon = int(recipe.horizon is not None)
+        measures = recipe.horizon is not None
         self._kernels = load_kernels(
-            "layout_in_place", fast_math=True, **force_macros(recipe), HORIZON=horizon
+            "layout_in_place", fast_math=True, **force_macros(recipe), HORIZON=int(measures)
         )
+        # Sums over shares of the points: those of the small colours, then the others.
+        sums = (1 + _MEASURING, recipe.n_components + 1)
+        self._measured = cupy().empty(sums, np.float64) if measures else None
         self._matchings = make_matchings(graph)
         self._small = [_SmallGroups(self._matchings, half, graph.points) for half in (0, 1)]
         self._pull_small_colours = self._kernels.get_function("pull_small_colours")
