@@ -99,24 +99,26 @@ class _Scatter:
         self._X = X
         self._center = sampled_mean(X)
         n, columns = X.shape
-        product = cp.zeros((columns + 1, columns + 1), cp.float32)
-        for rows in self._chunks():  # the last column of which is 1: its products are sums
+        self._width = 8 * math.ceil((columns + 1) / 8)  # odd widths are slow to multiply
+        product = cp.zeros((self._width, self._width), cp.float32)
+        for rows in self._chunks():  # one column of which is 1: its products are sums
             product = product + rows.T @ rows
         product = product.get().astype(np.float64)
-        self._offset = product[:-1, -1] / n
-        self._matrix = product[:-1, :-1] - n * np.outer(self._offset, self._offset)
+        self._offset = product[:columns, columns] / n
+        self._matrix = product[:columns, :columns] - n * np.outer(self._offset, self._offset)
         self.trace = float(np.trace(self._matrix))
 
     def _chunks(self):
         """The rows less the centre, and a 1, some at a time."""
         cp = cupy()
         n, columns = self._X.shape
-        step = max(1, _CHUNK // (columns + 1))
+        step = max(1, _CHUNK // self._width)
         kernel = load_kernels("rows").get_function("centered_rows")
         for begin in range(0, n, step):
             rows = self._X[begin : begin + step]
-            out = cp.empty((len(rows), columns + 1), cp.float32)
-            arguments = (rows, self._center, np.int32(len(rows)), np.int32(columns), out)
+            out = cp.empty((len(rows), self._width), cp.float32)
+            size = (np.int32(len(rows)), np.int32(columns), np.int32(self._width))
+            arguments = (rows, self._center, *size, out)
             kernel((math.ceil(out.size / 256),), (256,), arguments)
             yield out
 
@@ -142,7 +144,9 @@ class _Scatter:
     def project(self, axes: np.ndarray):
         """The scores of every row along the axes: (n, count) float32 on the device."""
         cp = cupy()
-        turned = cp.asarray(np.vstack([axes, -(self._offset @ axes)]).astype(np.float32))
+        turned = np.zeros((self._width, axes.shape[1]), np.float32)
+        turned[: len(axes) + 1] = np.vstack([axes, -(self._offset @ axes)])
+        turned = cp.asarray(turned)
         parts = [rows @ turned for rows in self._chunks()]
         return parts[0] if len(parts) == 1 else cp.concatenate(parts)
 

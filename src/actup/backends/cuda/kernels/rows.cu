@@ -44,13 +44,14 @@ extern "C" __global__ void sampled_mean(const float* __restrict__ points, int n,
   out[c] = (float)(sum / ((n + step - 1) / step));
 }
 
-// Rows less a row near their mean, with one more column of ones.
+// Rows less a row near their mean, with one more column of ones, and zeros up to `width`.
 extern "C" __global__ void centered_rows(const float* __restrict__ points, const float* __restrict__ center,
-                                         int n, int columns, float* __restrict__ out) {
-  const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x, width = columns + 1;
-  if (at >= n * width) return;
-  const size_t row = at / width, c = at % width;
-  out[at] = c < columns ? points[row * columns + c] - center[c] : 1.0f;
+                                         int n, int columns, int width, float* __restrict__ out) {
+  const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (at >= (size_t)n * width) return;
+  const size_t row = at / width;
+  const int c = (int)(at % width);
+  out[at] = c < columns ? points[row * columns + c] - center[c] : c == columns ? 1.0f : 0.0f;
 }
 
 // Any run of places is spread over all rows: the multiples of `stride`, which shares no factor with n.
