@@ -6,8 +6,8 @@ __device__ inline double warp_sum(double x) {
 }
 
 // Rows to directions, for metrics that compare those; a warp per row. The row is divided by its length, where
-// `centered` after subtracting its mean. One more column is 1 in rows of length zero, else 0, which puts them at
-// distance 1 from all others (see distance.h).
+// `centered` after subtracting its mean. One more column is 1 in rows of length zero, else 0, which puts them
+// at distance 1 from all others (see distance.h).
 extern "C" __global__ void directions(const float* __restrict__ points, int n, int columns, int centered,
                                       float* __restrict__ out) {
   const int row = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
@@ -62,7 +62,8 @@ extern "C" __global__ void spread_order(int n, int places, long long stride, int
 
 // Thresholds below every score, and beyond any where a place has no row.
 extern "C" __global__ void first_thresholds(const int* __restrict__ order, int places, float lowest,
-                                            float* __restrict__ thresholds, unsigned char* __restrict__ overflowed) {
+                                            float* __restrict__ thresholds,
+                                            unsigned char* __restrict__ overflowed) {
   const int at = blockIdx.x * blockDim.x + threadIdx.x;
   if (at >= places) return;
   thresholds[at] = order[at] >= 0 ? lowest : __int_as_float(0x7f800000);
@@ -76,7 +77,8 @@ extern "C" __global__ void finish_distances(float* __restrict__ sums, long long 
 }
 
 // Whether any number is infinite or NaN.
-extern "C" __global__ void any_not_finite(const float* __restrict__ values, long long count, int* __restrict__ found) {
+extern "C" __global__ void any_not_finite(const float* __restrict__ values, long long count,
+                                          int* __restrict__ found) {
   bool wrong = false;
   for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < count;
        at += (long long)gridDim.x * blockDim.x)
