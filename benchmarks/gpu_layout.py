@@ -105,7 +105,7 @@ def main() -> None:
             results[f"{kind}-{name}"] = measure(name, on_device, labels, with_cpu=kind == "mnist")
     if options.save:
         device = cupy().cuda.runtime.getDeviceProperties(0)["name"].decode()
-        save("gpu_layout", {"gpu": device, **results}, ["actup", "cupy", "numpy"])
+        save("gpu_layout", {"gpu": device, "cupy": cupy().__version__, **results}, ["numpy"])
 
 
 if __name__ == "__main__":

@@ -34,75 +34,62 @@ class Matchings:
 
 
 def make_matchings(graph: RelabelledGraph) -> Matchings:
-    """Colour the edges of a graph; waits for the device once, to learn how many there are of each colour."""
+    """Colour the edges of a graph; waits for the device to learn how many there are, also of each colour."""
     cp = cupy()
     kernels = load_kernels("matchings")
-    n = len(graph)
-    forward, backward = cp.empty(n, np.int32), cp.empty(n, np.int32)
-    start(
-        kernels.get_function("count_forward"), n, graph.offsets, graph.edges, np.int64(n), forward, backward
-    )
-    firsts = offsets_of(forward)
-    capacity = max(1, len(graph.edges) // 2)
-    heads, tails = cp.empty(capacity, np.int32), cp.empty(capacity, np.int32)
-    weights = cp.empty(capacity, np.float32)
-    start(
-        kernels.get_function("walk"),
-        n,
-        graph.offsets,
-        graph.edges,
-        firsts,
-        np.int64(n),
-        heads,
-        tails,
-        weights,
-    )
-    edges = int(firsts[-1])
-    if edges == 0:
+    walk = _Walk(graph, kernels)
+    edges = len(walk.tails)
+    if not edges:
         return Matchings(cp.empty((1, 2), np.int32), cp.empty(1, np.float32), ([0], [0]))
-    heads, tails, weights = heads[:edges], tails[:edges], weights[:edges]
+    groups = _colour(walk, kernels)
+    ends, weights = cp.empty((edges, 2), np.int32), cp.empty(edges, np.float32)
+    in_walk = (walk.heads, walk.tails, walk.weights, np.int64(edges))
+    start(kernels.get_function("group_edges"), edges, cp.argsort(groups), *in_walk, ends, weights)
+    sizes = cp.bincount(groups, minlength=_COLOURS).get()
+    first, second = (half[half > 0] for half in np.split(sizes, [_COLOURS // 2]))
+    stops = np.cumsum([0, *first, *second]).tolist()
+    return Matchings(ends, weights, (stops[: len(first) + 1], stops[len(first) :]))
 
-    ranks = cp.empty(edges, np.int32)
-    start(
-        kernels.get_function("rank_edges"),
-        edges,
-        cp.argsort(tails),
-        tails,
-        offsets_of(backward),
-        np.int64(edges),
-        ranks,
-    )
-    groups = cp.empty(edges, np.int32)
+
+class _Walk:
+    """The undirected edges in the order in which they are coloured.
+
+    Attributes
+    ----------
+    heads, tails, weights : cupy.ndarray of shape (edges,)
+        Heads are less than tails, and ascend.
+    firsts : cupy.ndarray of shape (n + 1,), int64
+        Where the edges of each head begin.
+    backward : cupy.ndarray of shape (n,), int32
+        How many edges have each point as their tail.
+    """
+
+    def __init__(self, graph: RelabelledGraph, kernels):
+        cp, n = cupy(), len(graph)
+        rows = (graph.offsets, graph.edges)
+        forward, self.backward = cp.empty(n, np.int32), cp.empty(n, np.int32)
+        start(kernels.get_function("count_forward"), n, *rows, np.int64(n), forward, self.backward)
+        self.firsts = offsets_of(forward)
+        edges = int(self.firsts[-1])
+        self.heads, self.tails = cp.empty(edges, np.int32), cp.empty(edges, np.int32)
+        self.weights = cp.empty(edges, np.float32)
+        arrays = (self.heads, self.tails, self.weights)
+        start(kernels.get_function("walk"), n, *rows, self.firsts, np.int64(n), *arrays)
+
+
+def _colour(walk: _Walk, kernels):
+    """The number of the group that each edge of the walk acts in: kernels/matchings.cu."""
+    cp, n, edges = cupy(), len(walk.backward), len(walk.tails)
+    ranks, groups = cp.empty(edges, np.int32), cp.empty(edges, np.int32)
+    by_tail, backward_firsts = cp.argsort(walk.tails), offsets_of(walk.backward)
+    size = np.int64(edges)
+    start(kernels.get_function("rank_edges"), edges, by_tail, walk.tails, backward_firsts, size, ranks)
+    turn, depth, next_warp = cp.zeros(n, np.int32), cp.zeros(n, np.int32), cp.zeros(1, np.int32)
+    used = cp.zeros((n, _COLOURS // 64), np.uint64)
     processors = cp.cuda.Device().attributes["MultiProcessorCount"]
     kernels.get_function("colour_edges")(
         (2 * processors,),
         (256,),
-        (
-            firsts,
-            tails,
-            ranks,
-            backward,
-            np.int64(n),
-            cp.zeros(n, np.int32),
-            cp.zeros((n, _COLOURS // 64), np.uint64),
-            cp.zeros(n, np.int32),
-            cp.zeros(1, np.int32),
-            groups,
-        ),
+        (walk.firsts, walk.tails, ranks, walk.backward, np.int64(n), turn, used, depth, next_warp, groups),
     )
-    ends, grouped = cp.empty((edges, 2), np.int32), cp.empty(edges, np.float32)
-    start(
-        kernels.get_function("group_edges"),
-        edges,
-        cp.argsort(groups),
-        heads,
-        tails,
-        weights,
-        np.int64(edges),
-        ends,
-        grouped,
-    )
-    sizes = cp.bincount(groups, minlength=_COLOURS).get()
-    first, second = (half[half > 0] for half in np.split(sizes, [_COLOURS // 2]))
-    stops = np.cumsum([0, *first, *second]).tolist()
-    return Matchings(ends, grouped, (stops[: len(first) + 1], stops[len(first) :]))
+    return groups

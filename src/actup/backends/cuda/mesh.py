@@ -249,7 +249,7 @@ def _plans(rows: int, columns: int) -> tuple:
     return _made_plans(rows, columns, cuda.runtime.getDevice(), cuda.get_current_stream().ptr, get_ident())
 
 
-@lru_cache(maxsize=32)  # making a plan takes longer than using it
+@lru_cache(maxsize=12)  # making a plan takes longer than using it
 def _made_plans(rows: int, columns: int, *used_by: int) -> tuple:
     from cupyx.scipy.fft import get_fft_plan
 

@@ -32,62 +32,40 @@ class RelabelledGraph:
     """
 
     def __init__(self, graph: Graph, start_points, seed: int, shuffled: bool, weakest: float):
-        cp = cupy()
-        kernels = load_kernels("layout_graph")
-        n, dimensions = start_points.shape
-        offsets, indices, weights = graph.offsets, graph.indices, graph.weights
-        size = (np.int64(n), np.int32(dimensions))
-
+        self._kernels = load_kernels("layout_graph")
+        n = len(start_points)
         if shuffled:
-            keys = cp.empty(n, np.uint64)
-            start(kernels.get_function("random_keys"), n, np.uint64(seed), np.int64(n), keys)
+            keys = cupy().empty(n, np.uint64)
+            start(self._kernels.get_function("random_keys"), n, np.uint64(seed), np.int64(n), keys)
         else:
             keys = _place_keys(start_points)
+        label = self._relabel(keys, start_points)
+        self._copy_rows(graph, label, np.float32(weakest))
+        self.total = self.strength.sum(dtype=np.float64)
+
+    def _relabel(self, keys, start_points):
+        """Sort the points by their keys; the new number of each."""
+        cp, (n, dimensions) = cupy(), start_points.shape
         self.order, label = cp.empty(n, np.int32), cp.empty(n, np.int32)
         self.points = cp.empty_like(start_points)
-        start(
-            kernels.get_function("relabel"),
-            n,
-            cp.argsort(keys),
-            start_points,
-            *size,
-            self.order,
-            label,
-            self.points,
-        )
+        size = (np.int64(n), np.int32(dimensions))
+        kernel = self._kernels.get_function("relabel")
+        start(kernel, n, cp.argsort(keys), start_points, *size, self.order, label, self.points)
+        return label
 
+    def _copy_rows(self, graph: Graph, label, weakest: np.float32) -> None:
+        """Strengths, degrees and rows of the edges that are strong enough."""
+        cp, n = cupy(), len(label)
+        offsets, indices, weights = graph.offsets, graph.indices, graph.weights
         largest = weights.max() if weights.size else cp.ones((), np.float32)
         self.strength, self.degree = cp.empty(n, np.float32), cp.empty(n, np.int32)
-        start(
-            kernels.get_function("count_edges"),
-            _LANES * n,
-            offsets,
-            weights,
-            largest,
-            np.float32(weakest),
-            self.order,
-            np.int64(n),
-            self.strength,
-            self.degree,
-        )
+        kept = (weights, largest, weakest, self.order)
+        count_edges = self._kernels.get_function("count_edges")
+        start(count_edges, _LANES * n, offsets, *kept, np.int64(n), self.strength, self.degree)
         self.offsets = offsets_of(self.degree)
         self.edges = cp.empty((max(1, weights.size), 2), np.int32)
-        start(
-            kernels.get_function("copy_rows"),
-            _LANES * n,
-            offsets,
-            indices,
-            weights,
-            largest,
-            np.float32(weakest),
-            self.order,
-            label,
-            self.offsets,
-            np.int64(n),
-            self.edges,
-        )
-        self.total = self.strength.sum(dtype=np.float64)
-        self._restore = kernels.get_function("restore")
+        copy_rows = self._kernels.get_function("copy_rows")
+        start(copy_rows, _LANES * n, offsets, indices, *kept, label, self.offsets, np.int64(n), self.edges)
 
     def __len__(self) -> int:
         return len(self.order)
@@ -106,7 +84,7 @@ class RelabelledGraph:
         label[new] = cp.arange(n, dtype=np.int32)
         self.degree, self.strength, self.order = self.degree[new], self.strength[new], self.order[new]
         offsets, edges = offsets_of(self.degree), cp.empty_like(self.edges)
-        kernel = load_kernels("layout_graph").get_function("reorder_rows")
+        kernel = self._kernels.get_function("reorder_rows")
         start(kernel, _LANES * n, self.offsets, self.edges, new, label, offsets, np.int64(n), edges)
         self.offsets, self.edges = offsets, edges
         return new
@@ -115,24 +93,17 @@ class RelabelledGraph:
         """A copy of points (n, dimensions) in the caller's order."""
         restored = cupy().empty_like(points)
         n, dimensions = points.shape
-        start(self._restore, n, self.order, points, np.int64(n), np.int32(dimensions), restored)
+        kernel = self._kernels.get_function("restore")
+        start(kernel, n, self.order, points, np.int64(n), np.int32(dimensions), restored)
         return restored
 
 
 def _place_keys(points):
     """Keys that sort points (n, dimensions) along a Morton curve through their first two axes."""
     n, dimensions = points.shape
-    keys = cupy().empty(n, np.uint64)
-    start(
-        load_kernels("layout_graph").get_function("place_keys"),
-        n,
-        points,
-        points.min(axis=0),
-        points.max(axis=0),
-        np.int64(n),
-        np.int32(dimensions),
-        keys,
-    )
+    keys, corners = cupy().empty(n, np.uint64), (points.min(axis=0), points.max(axis=0))
+    kernel = load_kernels("layout_graph").get_function("place_keys")
+    start(kernel, n, points, *corners, np.int64(n), np.int32(dimensions), keys)
     return keys
 
 

@@ -49,9 +49,10 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 const float* weights, int64_t begin, int64_t end, Row* y) {
   const int64_t e = begin + blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x;
   if (e >= end) return;
-  const PullRule rule = pull_rule(*constants, schedule, state->epoch);
+  const int2 both = ends[e];  // asked for before it is known to be needed
   const float r = weights[e];
-  if (acts_now(r, rule)) pull(ends[e], r, rule, y);
+  const PullRule rule = pull_rule(*constants, schedule, state->epoch);
+  if (acts_now(r, rule)) pull(both, r, rule, y);
 }
 
 namespace {

@@ -18,10 +18,14 @@ __device__ inline int64_t thread_number() {
   return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
 }
 
-__device__ inline int acquire(const int32_t* place) {
-  const int value = *static_cast<const volatile int32_t*>(place);
-  __threadfence();
+// What a thread wrote before release() is seen by one that acquire()s the value.
+__device__ inline int32_t acquire(const int32_t* place) {
+  int32_t value;
+  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(place) : "memory");
   return value;
+}
+__device__ inline void release(int32_t* place, int32_t value) {
+  asm volatile("st.release.gpu.global.s32 [%0], %1;" : : "l"(place), "r"(value) : "memory");
 }
 
 }  // namespace
@@ -105,8 +109,7 @@ extern "C" __global__ void colour_edges(const int64_t* firsts, const int32_t* ta
           __stcg(&depth[tail], level + 1);
         }
         groups[e] = group;
-        __threadfence();
-        *static_cast<volatile int32_t*>(&turn[tail]) = ranks[e] + 1;
+        release(&turn[tail], ranks[e] + 1);
         ++e;
       }
     }
