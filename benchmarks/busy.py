@@ -50,6 +50,16 @@ def main() -> None:
     print("saved", save("busy", results, ["actup", "numpy"]))
 
 
+def markdown(results: dict) -> str:
+    """What this benchmark found, in words."""
+    slowdowns = ", ".join(f"`{name}` {results[name]['slowdown']:.2f}" for name in PRESETS if name in results)
+    return (
+        f"`python benchmarks/busy.py`: {results['points']:,} points, all cores, while"
+        f" {results['busy_processes']} other process never rests; a fair share would be a slowdown of"
+        f" {results['fair_slowdown']:.2f}. Medians: {slowdowns}."
+    )
+
+
 def layout(name: str, n: int, threads: int):
     """A function that runs the preset's layout of random clusters once."""
     random = np.random.default_rng(0)

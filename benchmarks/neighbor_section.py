@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 
-def section(results: dict) -> str:
+def markdown(results: dict) -> str:
     """Markdown of the parts that have results."""
     parts = [
-        "## Nearest neighbours",
-        "",
         "`python benchmarks/neighbors.py`: seconds are the fastest of the runs.",
     ]
     for name, write in (("searches", _searches), ("levels", _levels), ("scale", _scale), ("umap", _umap)):

@@ -4,7 +4,7 @@
 
 Prints each figure as it is measured and a section for docs/benchmarks.md at the end. Results are saved under
 benchmarks/results/neighbors.json; parts that were not run keep their earlier results. Data sets are those of
-data.py, and ``noise``: 100,000 rows of 30 independent normal columns.
+actup.datasets, and ``noise``: 100,000 rows of 30 independent normal columns.
 
     searches   seconds and recall of ActUp, pynndescent (compiled already) and faiss's HNSW, in one process
     levels     the same search by the engines for older processors, in processes of their own
@@ -19,13 +19,13 @@ import json
 import math
 
 import numpy as np
-from data import load
 from neighbor_peers import faiss_hnsw, fresh_umap, in_level, installed, warm_pynndescent
-from neighbor_section import section
+from neighbor_section import markdown
 from report import RESULTS, save, summary, timed
 from sklearn.metrics import pairwise_distances_chunked
 
 from actup import metrics
+from actup.datasets import load
 from actup.neighbors import nearest_neighbors
 
 METRIC = {"glove_50k_100d": "cosine"}
@@ -49,7 +49,7 @@ def main() -> None:
     for name in options.parts:
         results[name] = PARTS[name](options)
         print("saved", save("neighbors", results, PACKAGES), flush=True)
-    print(section(results))
+    print(markdown(results))
 
 
 def searches(options) -> list[dict]:
@@ -111,8 +111,8 @@ def scale(options) -> dict:
 
 def umap(options) -> dict:
     """UMAP of MNIST in fresh processes: import and first fit, then a second fit."""
-    X, y = load("mnist")
-    X, y = np.ascontiguousarray(X[: options.points], np.float32), y[: options.points]
+    mnist = load("mnist")
+    X, y = np.ascontiguousarray(mnist.X[: options.points], np.float32), mnist.y[: options.points]
     rows = {}
     for package in ("actup", *(["umap"] if installed("umap") else [])):
         runs = [fresh_umap(package, X) for _ in range(options.repeats if package == "actup" else 1)]
@@ -137,7 +137,7 @@ def forms(name: str, points: int | None):
     if name == "noise":
         X = np.random.default_rng(0).normal(size=(100_000, 30)).astype(np.float32)
     else:
-        X = load(name)[0]
+        X = load(name).X
     X = np.ascontiguousarray(X[:points])
     if X.dtype != np.float32:
         yield X.dtype.name, X
@@ -148,7 +148,7 @@ def upsampled(n: int) -> np.ndarray:
     """Rows of MNIST's first 50 components, drawn with replacement, with noise of 0.3 deviations."""
     from sklearn.decomposition import PCA
 
-    base = PCA(50, random_state=0).fit_transform(load("mnist")[0].astype(np.float32)).astype(np.float32)
+    base = PCA(50, random_state=0).fit_transform(load("mnist").X.astype(np.float32)).astype(np.float32)
     rng = np.random.default_rng(0)
     X = base[rng.integers(len(base), size=n)]
     X += 0.3 * base.std(axis=0) * rng.standard_normal(X.shape, np.float32)

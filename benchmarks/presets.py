@@ -14,13 +14,13 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from data import load
 from report import save, saved, summary, timed
 
 import actup
 from actup import embed, metrics, nearest_neighbors
 from actup.backends import load_backend
 from actup.cookbook import preset
+from actup.datasets import load
 from actup.graph import Graph
 
 THREADS = 2
@@ -55,8 +55,8 @@ def main() -> None:
 
 
 def measure_presets(options, results: dict) -> None:
-    X, y = load("mnist")
-    X, y = np.ascontiguousarray(X[: options.points], np.float32), y[: options.points]
+    mnist = load("mnist")
+    X, y = np.ascontiguousarray(mnist.X[: options.points], np.float32), mnist.y[: options.points]
     rows = results.setdefault(f"mnist {len(X)}", {})
     missing = [name for name in options.presets if name not in rows or options.again]
     if not missing:

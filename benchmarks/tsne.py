@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from data import load
 from report import save, saved, summary, timed
 
 import actup
 from actup import metrics
 from actup.backends import load_backend
 from actup.cookbook import preset
+from actup.datasets import load
 from actup.initialization import make_start
 from actup.neighbors import nearest_neighbors
 from actup.recipe import Recipe
@@ -175,9 +175,9 @@ def main() -> None:
     results = saved("tsne")
     if not options.markdown:
         for name in options.data:
-            X, y = load(name)
-            X = np.ascontiguousarray(X[: options.points], np.float32)
-            y = None if y is None else y[: options.points]
+            data = load(name)
+            X = np.ascontiguousarray(data.X[: options.points], np.float32)
+            y = None if data.y is None else data.y[: options.points]
             measure(Problem(name, X, y, DATA[name], 3 if options.three_d else 2), options, results)
     print(markdown(results))
 

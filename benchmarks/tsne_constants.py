@@ -16,12 +16,12 @@ import argparse
 from itertools import product
 
 import numpy as np
-from data import load
 from report import save
 from tsne import DATA, PACKAGES, Problem, descend, open_tsne_descent
 
 from actup import metrics
 from actup.cookbook import preset
+from actup.datasets import load
 
 AWKWARD = ("swiss", "noise", "blobs", "copies", "outlier")
 STARTS = ("pca", "spectral", "random")
@@ -74,7 +74,7 @@ def points(name: str, n: int, draw: int) -> np.ndarray:
 
         X = load_digits().data
     else:
-        X = load(name if name in DATA else "mnist")[0]
+        X = load(name if name in DATA else "mnist").X
     rows = random.permutation(len(X))[: n // 4 if name == "copies" else n]
     X = np.float32(X[rows])
     if name == "copies":

@@ -18,8 +18,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from data import load
 from report import save, saved
+
+from actup.datasets import load
 
 COLUMNS = 50
 NOISE = 0.1
@@ -59,7 +60,7 @@ def run_apart(n: int, perplexity: float) -> dict:
 
 def upsampled(n: int) -> np.ndarray:
     """MNIST's leading components, repeated with noise: (n, 50) float32."""
-    X = np.float32(load("mnist")[0])
+    X = np.float32(load("mnist").X)
     X -= X.mean(axis=0)
     _, vectors = np.linalg.eigh(X.T @ X)
     scores = X @ vectors[:, ::-1][:, :COLUMNS]

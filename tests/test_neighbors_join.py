@@ -100,6 +100,14 @@ def test_recall_is_a_choice(wanted, monkeypatch):
     assert check_lists(approximate(X, recall=wanted), X, wanted=wanted) >= wanted
 
 
+def test_few_wide_rows_with_many_neighbors_are_searched_whatever_it_costs(monkeypatch):
+    monkeypatch.setattr(join, "_NANOSECONDS_PER_ROW", 0)
+    X = clustered(3000, 60)
+    found = join.JoinSearch(X, "euclidean", 0, 2).neighbors(K, 0.97)
+    assert found.indices.shape == (3000, K)
+    assert found.recall > 0.3
+
+
 def test_probing_some_clusters_is_enough_where_there_is_structure(monkeypatch):
     monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
     X = clustered(12_000, 100)

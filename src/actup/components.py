@@ -8,9 +8,9 @@ import numpy as np
 
 from actup.graph import Graph
 
-_SMALL = 8  # pieces below this size are a seeded ball instead of spectral coordinates
+SMALL = 8  # pieces below this size are a seeded ball instead of spectral coordinates
 _PACKED = 400  # at most so many pieces, none of them small, are packed; the others are dust between them
-_FILLED = 0.9  # of a piece's ball that its points may use
+FILLED = 0.9  # of a piece's ball that its points may use
 
 
 def place_components(
@@ -46,17 +46,20 @@ def place_components(
     sizes = np.bincount(labels, minlength=count)
     order, offsets, indices, weights = _sorted_by_piece(graph, labels)
     ends = np.cumsum(sizes)
-    shapes = _random_in_ball(random, len(graph), dimensions)
-    for piece in np.flatnonzero(sizes >= max(_SMALL, dimensions + 2)):
+    spectral = sizes >= max(SMALL, dimensions + 2)
+    in_ball = ~spectral[labels[order]]
+    shapes = np.zeros((len(graph), dimensions))
+    shapes[in_ball] = random_in_ball(random, np.count_nonzero(in_ball), dimensions)
+    for piece in np.flatnonzero(spectral):
         begin, end = ends[piece] - sizes[piece], ends[piece]
         edges = slice(offsets[begin], offsets[end])
         part = Graph(offsets[begin : end + 1] - offsets[begin], indices[edges] - begin, weights[edges])
-        shapes[begin:end] = _fit_ball(coordinates(part))
-    places, radii = _pack(sizes, dimensions, centers, random)
+        shapes[begin:end] = fit_ball(coordinates(part))
+    places, radii = pack_balls(sizes, dimensions, centers, random)
     piece_of = labels[order]
     shapes[sizes[piece_of] == 1] = 0
     Y = np.empty((len(graph), dimensions), np.float32)
-    Y[order] = places[piece_of] + _FILLED * radii[piece_of, None] * shapes
+    Y[order] = places[piece_of] + FILLED * radii[piece_of, None] * shapes
     return Y
 
 
@@ -71,7 +74,7 @@ def _sorted_by_piece(graph: Graph, labels: np.ndarray):
     return order, offsets, position[graph.indices[edges]], graph.weights[edges]
 
 
-def _random_in_ball(random: np.random.Generator, n: int, dimensions: int) -> np.ndarray:
+def random_in_ball(random: np.random.Generator, n: int, dimensions: int) -> np.ndarray:
     directions = _directions(random, n, dimensions)
     return directions * random.uniform(size=(n, 1)) ** (1 / dimensions)
 
@@ -81,14 +84,14 @@ def _directions(random: np.random.Generator, n: int, dimensions: int) -> np.ndar
     return directions / np.linalg.norm(directions, axis=1, keepdims=True)
 
 
-def _fit_ball(Y: np.ndarray) -> np.ndarray:
+def fit_ball(Y: np.ndarray) -> np.ndarray:
     """Shift and scale into the unit ball."""
     Y = Y - (Y.min(axis=0) + Y.max(axis=0)) / 2
     radius = np.linalg.norm(Y, axis=1).max()
     return Y / radius if radius > 0 else Y
 
 
-def _pack(sizes: np.ndarray, dimensions: int, centers, random: np.random.Generator):
+def pack_balls(sizes: np.ndarray, dimensions: int, centers, random: np.random.Generator):
     """Centres (count, dimensions) and radii (count,) of the pieces' balls.
 
     From the middle outwards, each takes the first free place on the ray from the origin through the centre it
@@ -98,7 +101,7 @@ def _pack(sizes: np.ndarray, dimensions: int, centers, random: np.random.Generat
     radii = sizes ** (1 / dimensions)
     whole = sizes.sum() ** (1 / dimensions)
     by_size = np.argsort(-sizes, kind="stable")
-    packed = by_size[: min(_PACKED, np.count_nonzero(sizes >= _SMALL))]
+    packed = by_size[: min(_PACKED, np.count_nonzero(sizes >= SMALL))]
     directions = _directions(random, count, dimensions)
     if centers is None:
         wanted = whole * random.uniform(size=count) ** (1 / dimensions)

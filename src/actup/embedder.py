@@ -9,10 +9,21 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from actup.graph import Neighbors
-from actup.pipeline import POINTS, Embedding, Given, canonical_rows, descend, prepare, steps
+from actup.backends import choose_backend
+from actup.graph import Graph, Neighbors, on_gpu
+from actup.pipeline import (
+    POINTS,
+    Embedding,
+    Given,
+    canonical_rows,
+    check_points,
+    count_rows,
+    descend,
+    prepare,
+    steps,
+)
 from actup.progress import Progress
 from actup.recipe import Recipe
 from actup.threads import count_threads
@@ -102,24 +113,37 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def _prepare(self, X, progress: Progress) -> Embedding:
         recipe = self._recipe()  # first: refuses what cannot be run before any work is done
         known = _given_neighbors(self.precomputed_knn)
-        with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
-            X = canonical_rows(validate_data(self, X, **POINTS))
+        backend = choose_backend(self.backend, X, count_rows(X))
+        points = self._check(X, backend)
         self.seed_ = _draw_seed(self.random_state)
         prepared = prepare(
-            X,
+            points,
             recipe,
             Given(init=None if isinstance(self.init, str) else self.init, neighbors=known),
             seed=self.seed_,
             threads=count_threads(self.n_jobs),
-            backend=self.backend,
+            backend=backend,
             progress=progress,
+            like=X,
         )
         self.recall_ = float("nan") if prepared.neighbors is None else prepared.neighbors.recall
         return replace(prepared, neighbors=None)  # not kept, and as large as the graph: free it now
 
+    def _check(self, X, backend: str):
+        """X where the backend computes, checked, with what scikit-learn wants to know about it."""
+        if on_gpu(X):
+            points = check_points(X, Given(), backend)
+            self.n_features_in_ = points.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+            return points
+        on_cpu = POINTS if backend != "cuda" else {**POINTS, "ensure_all_finite": False}
+        with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
+            points = validate_data(self, X, **on_cpu)
+        return check_points(points, Given(), backend) if backend == "cuda" else canonical_rows(points)
+
     def _keep(self, result: Embedding) -> None:
         self.embedding_ = result.embedding
-        self.graph_ = result.graph.to_scipy()
+        self._graph = result.graph
         self.init_used_ = result.init_used
         self.n_epochs_ = result.n_epochs
         self.recipe_ = result.recipe
@@ -130,6 +154,13 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
+
+    @property
+    def graph_(self):
+        check_is_fitted(self, "embedding_")
+        if isinstance(self._graph, Graph):  # converted when first read: a GPU's graph stays there until then
+            self._graph = self._graph.to_scipy()
+        return self._graph
 
     @property
     def _n_features_out(self) -> int:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from actup.cookbook import preset as named_recipe
 from actup.cookbook import preset_for
 from actup.embedder import Embedder, Lists, RandomState, Start, change, start_name
-from actup.graph import Graph
+from actup.graph import Graph, on_gpu
 from actup.pipeline import Embedding
 from actup.progress import Callback
 from actup.recipe import (
@@ -71,8 +71,9 @@ class UMAP(Embedder):
     callback : callable, default=None
         ``callback(stage, fraction, embedding)``, called about ten times per second during the layout;
         returning True stops there and keeps the points. See ``actup.progress.Progress``.
-    backend : str, default="cpu"
-        Who computes.
+    backend : {"cpu", "cuda", "auto", "reference"}, default="cpu"
+        Who computes; "auto": the GPU where there is one and enough points, else the CPU. Each gives the same
+        bits in every run; between them the last digits differ.
 
     Attributes
     ----------
@@ -187,8 +188,9 @@ class TSNE(Embedder):
     callback : callable, default=None
         ``callback(stage, fraction, embedding)``, called about ten times per second during the layout;
         returning True stops there and keeps the points. See ``actup.progress.Progress``.
-    backend : str, default="cpu"
-        Who computes.
+    backend : {"cpu", "cuda", "auto", "reference"}, default="cpu"
+        Who computes; "auto": the GPU where there is one and enough points, else the CPU. Each gives the same
+        bits in every run; between them the last digits differ.
 
     Attributes
     ----------
@@ -293,8 +295,11 @@ class TSNE(Embedder):
         if len(self.embedding_) == 1:
             return 0.0, "exact"
         graph = Graph(self.graph_.indptr, self.graph_.indices, self.graph_.data)
+        points, threads = self.embedding_, count_threads(self.n_jobs)
+        if on_gpu(points):
+            from actup.backends.cuda.arrays import to_host
+
+            points = to_host(points)
         a, b = self.recipe_.kernel()
-        losses = PairLosses(
-            graph, self.embedding_, a, b, count_threads(self.n_jobs), self.recipe_.dof, method="auto"
-        )
+        losses = PairLosses(graph, points, a, b, threads, self.recipe_.dof, method="auto")
         return losses.kl_divergence(), losses.kernel_sum[1]

@@ -146,8 +146,9 @@ class GDR(Embedder):
     callback : callable, default=None
         ``callback(stage, fraction, embedding)``, called about ten times per second during the layout;
         returning True stops there and keeps the points. See ``actup.progress.Progress``.
-    backend : str, default="cpu"
-        Who computes.
+    backend : {"cpu", "cuda", "auto", "reference"}, default="cpu"
+        Who computes; "auto": the GPU where there is one and enough points, else the CPU. Each gives the same
+        bits in every run; between them the last digits differ.
 
     Attributes
     ----------

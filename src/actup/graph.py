@@ -6,6 +6,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
+_DLPACK_CUDA = 2  # what DLPack calls an NVIDIA GPU
+
+
+def on_gpu(array) -> bool:
+    """Whether an array lies on a GPU: CuPy's, torch's, any with DLPack or CUDA's array interface."""
+    if isinstance(array, np.ndarray):
+        return False
+    if hasattr(array, "__dlpack_device__"):
+        return array.__dlpack_device__()[0] == _DLPACK_CUDA
+    return hasattr(array, "__cuda_array_interface__")
+
+
+def array_module(array):
+    """The module for an array of ours: CuPy if it lies on a GPU, else NumPy."""
+    if not on_gpu(array):
+        return np
+    import cupy
+
+    return cupy
+
+
+def _contiguous(array, dtype):
+    """The array in C order and of a type; one on a GPU stays there, and its backend keeps it so."""
+    return array if on_gpu(array) else np.ascontiguousarray(array, dtype)
+
 
 @dataclass(frozen=True)
 class Neighbors:
@@ -32,8 +57,8 @@ class Neighbors:
                 f"neighbour indices of shape {self.indices.shape} and distances of shape "
                 f"{self.distances.shape} must be two arrays of one shape (n, k)"
             )
-        object.__setattr__(self, "indices", np.ascontiguousarray(self.indices, np.int32))
-        object.__setattr__(self, "distances", np.ascontiguousarray(self.distances, np.float32))
+        object.__setattr__(self, "indices", _contiguous(self.indices, np.int32))
+        object.__setattr__(self, "distances", _contiguous(self.distances, np.float32))
 
     def __len__(self) -> int:
         return self.indices.shape[0]
@@ -85,9 +110,9 @@ class Graph:
     weights: np.ndarray
 
     def __post_init__(self):
-        object.__setattr__(self, "offsets", np.ascontiguousarray(self.offsets, np.int64))
-        object.__setattr__(self, "indices", np.ascontiguousarray(self.indices, np.int32))
-        object.__setattr__(self, "weights", np.ascontiguousarray(self.weights, np.float32))
+        object.__setattr__(self, "offsets", _contiguous(self.offsets, np.int64))
+        object.__setattr__(self, "indices", _contiguous(self.indices, np.int32))
+        object.__setattr__(self, "weights", _contiguous(self.weights, np.float32))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -103,10 +128,13 @@ class Graph:
         return Graph(kept_before[self.offsets], self.indices[keep], self.weights[keep])
 
     def to_scipy(self):
-        """The graph as a ``scipy.sparse.csr_matrix``."""
+        """The graph as a ``scipy.sparse.csr_matrix``; copied from the GPU if it lies there."""
         from scipy.sparse import csr_matrix
 
-        return csr_matrix((self.weights, self.indices, self.offsets), shape=(len(self), len(self)))
+        arrays = (self.weights, self.indices, self.offsets)
+        if array_module(self.weights) is not np:
+            arrays = tuple(array.get() for array in arrays)
+        return csr_matrix(arrays, shape=(len(self), len(self)))
 
     @classmethod
     def from_scipy(cls, matrix) -> Graph:

@@ -15,7 +15,7 @@ from actup.graph import Graph
 from actup.native import engine
 from actup.recipe import Extent, Initialization, Recipe
 
-_JITTER = 1e-4  # of the start's size: copies of one point must not share a place, or no force separates them
+JITTER = 1e-4  # of the start's size: copies of one point must not share a place, or no force separates them
 _NOISE = 1e-2  # of the widest axis: what an axis gets that the data cannot fill
 
 
@@ -102,7 +102,7 @@ def pca_start(X, dimensions: int, seed: int, threads: int) -> np.ndarray:
         X = np.ascontiguousarray(X, X.dtype if X.dtype.type in SCALARS else np.float32)
         shift = X[:: max(1, len(X) // 1000)].mean(axis=0, dtype=np.float64).astype(np.float32)
         scores, _ = engine.principal_scores(X, shift, dimensions=kept, seed=seed, threads=threads)
-    return _widen(scores, dimensions, seed)
+    return widen(scores, dimensions, seed)
 
 
 def spectral_start(
@@ -128,7 +128,7 @@ def spectral_start(
     from scipy.sparse.csgraph import connected_components
 
     def coordinates(part: Graph) -> np.ndarray:
-        return _component_start(part, dimensions, seed, threads, backend)
+        return component_start(part, dimensions, seed, threads, backend)
 
     if len(graph) == 1:
         return np.zeros((1, dimensions), np.float32)
@@ -167,7 +167,7 @@ def scale_start(Y: np.ndarray, extent: Extent, size: float, seed: int = 0) -> np
     else:
         Y = Y / width
         measure = np.ptp(Y, axis=0).max() if extent is Extent.BOX else Y.std(axis=0).max()
-        Y = Y + _JITTER * measure * random
+        Y = Y + JITTER * measure * random
     if extent is Extent.BOX:
         Y = Y - Y.min(axis=0, initial=np.inf)
         widest = Y.max(initial=0.0)
@@ -197,11 +197,11 @@ def _given_start(init, n: int, dimensions: int, seed: int) -> np.ndarray:
     if len(copies):
         width = np.ptp(Y, axis=0).max() or 1.0
         moves = np.random.default_rng([seed, 3]).uniform(-1, 1, (len(copies), dimensions))
-        Y[np.sort(copies)] += (_JITTER * width * moves).astype(np.float32)
+        Y[np.sort(copies)] += (JITTER * width * moves).astype(np.float32)
     return Y
 
 
-def _widen(Y: np.ndarray, dimensions: int, seed: int) -> np.ndarray:
+def widen(Y: np.ndarray, dimensions: int, seed: int) -> np.ndarray:
     """Add columns of small noise up to the wanted number."""
     missing = dimensions - Y.shape[1]
     if missing <= 0:
@@ -211,7 +211,7 @@ def _widen(Y: np.ndarray, dimensions: int, seed: int) -> np.ndarray:
     return np.hstack([Y, (_NOISE * deviation * noise).astype(np.float32)])
 
 
-def _component_start(graph: Graph, dimensions: int, seed: int, threads: int, backend: ModuleType):
+def component_start(graph: Graph, dimensions: int, seed: int, threads: int, backend: ModuleType):
     """Coordinates of a connected graph: eigenvectors of its random walk that tell many points apart.
 
     Dividing by the root of the degree turns the backend's vectors into those of the walk, in which neighbours
@@ -231,7 +231,7 @@ def _component_start(graph: Graph, dimensions: int, seed: int, threads: int, bac
             break
     found = np.clip(found, low - length, high + length).astype(np.float32)
     kept = np.argsort(~telling, kind="stable")[:dimensions]
-    return _widen(found[:, kept], dimensions, seed)
+    return widen(found[:, kept], dimensions, seed)
 
 
 def _mean_rows(X, labels: np.ndarray, count: int):

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from actup.backends import choose_backend
 from actup.cookbook import preset
-from actup.pipeline import Embedding, Given, check_points, descend, fit_to_size, prepare
+from actup.pipeline import Embedding, Given, check_points, count_rows, descend, fit_to_size, prepare
 from actup.progress import Progress
 from actup.recipe import Initialization, Recipe, switches
 from actup.threads import count_threads
@@ -87,7 +88,8 @@ def embed_many(
     chosen = [preset(recipe) if isinstance(recipe, str) else recipe for recipe in given]
     names = _check_names(_own_names(given, chosen) if names is None else list(names), len(given))
     _check_agreement(chosen)
-    X = check_points(X, Given())
+    like, backend = X, choose_backend(backend, X, count_rows(X))
+    X = check_points(X, Given(), backend)
     progress = Progress() if progress is None else progress
     n_samples = X.shape[0]
     fitted = [fit_to_size(recipe, n_samples) if n_samples > 1 else recipe for recipe in chosen]
@@ -103,6 +105,7 @@ def embed_many(
             threads=count_threads(threads, "threads"),
             backend=backend,
             progress=progress,
+            like=like,
         )
         results[names[i]] = descend(shared.keep(prepared), progress)
         if results[names[i]].interrupted:

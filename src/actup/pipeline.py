@@ -10,16 +10,17 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import ModuleType
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.utils import check_array
 
-from actup.backends import Layout, load_backend
+from actup.backends import Layout, choose_backend, load_backend
 from actup.backends.join import SCALARS
 from actup.cookbook import preset
-from actup.graph import Graph, Neighbors
+from actup.graph import Graph, Neighbors, array_module, on_gpu
 from actup.initialization import make_start
 from actup.neighbors import nearest_neighbors
 from actup.progress import Progress
@@ -87,7 +88,8 @@ def embed(
     ----------
     X : array-like or sparse matrix of shape (n, features), or None
         Finite numbers; it is never changed. (n, n) distances, dense or sparse, if the recipe's metric is
-        "precomputed". None if ``neighbors`` or ``graph`` is all that is known.
+        "precomputed". None if ``neighbors`` or ``graph`` is all that is known. An array on a GPU (CuPy,
+        torch) is used where it lies by backend "cuda", and the map is one of its kind.
     recipe : Recipe or str
         What to do, e.g. ``preset("umap").but(epochs=100)``, or the name of a preset.
     init : array-like of shape (n, n_components), default=None
@@ -101,7 +103,8 @@ def embed(
     threads : int, default=None
         How many threads work; None and -1: one per core that this process may use.
     backend : str, default="cpu"
-        Who computes; ``actup.backends.backends()`` lists the names.
+        Who computes; ``actup.backends.backends()`` lists the names. "auto": "cuda" where there is a GPU and
+        at least 5,000 points, else "cpu"; maps of the two differ as two seeds' do.
     progress : Progress, default=None
         Shows how far the run is, and can stop it.
 
@@ -120,14 +123,16 @@ def embed(
     graph = graph if graph is None or isinstance(graph, Graph) else Graph.from_scipy(graph)
     given = Given(init, neighbors, graph)
     progress = Progress() if progress is None else progress
+    backend = choose_backend(backend, X, count_rows(X, given))
     prepared = prepare(
-        check_points(X, given),
+        check_points(X, given, backend),
         recipe,
         given,
         seed=seed,
         threads=count_threads(threads, "threads"),
         backend=backend,
         progress=progress,
+        like=X,
     )
     return descend(prepared, progress)
 
@@ -150,38 +155,39 @@ def prepare(
     threads: int,
     backend: str,
     progress: Progress,
+    like=None,
 ) -> Embedding:
-    """All stages up to the layout, which stands at epoch 0; X fulfils ``POINTS``."""
+    """All stages up to the layout, at epoch 0; X fulfils ``POINTS``, and ``like`` is what it came as."""
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed={seed} must be 0 to 2**64 - 1")
     engine = load_backend(backend)
-    n_samples = next(
-        known.shape[0] if known is X else len(known)
-        for known in (X, given.graph, given.neighbors)
-        if known is not None
-    )
+    deliver = getattr(engine, "delivered", lambda prepared, like: prepared)
+    n_samples = count_rows(X, given)
     if n_samples == 1:
-        return _single_point(recipe)
+        return deliver(_single_point(recipe), like)
     seconds: dict[str, float] = {}
     if given.graph is None:
         recipe = fit_to_size(recipe, n_samples)
         k = recipe.neighbors_searched(n_samples)
-        with _stage("neighbors", progress, seconds):
+        with _stage("neighbors", engine, progress, seconds):
             if given.neighbors is None:
                 neighbors = _check_distances(_find_neighbors(X, k, recipe, engine, threads))
             else:
                 neighbors = _check_neighbors(given.neighbors, n_samples, k)
-        with _stage("graph", progress, seconds):
+        with _stage("graph", engine, progress, seconds):
             graph = engine.affinity_graph(neighbors, recipe, threads)
     else:
         neighbors, graph = None, _check_graph(given.graph, n_samples)
-    with _stage("start", progress, seconds):
+    with _stage("start", engine, progress, seconds):
+        begin_at = getattr(engine, "make_start", partial(make_start, backend=engine))
         rows = None if recipe.metric == "precomputed" else X  # distances are no rows to start from
-        start, init_used = make_start(rows, graph, recipe, given.init, seed, threads, engine)
+        start, init_used = begin_at(rows, graph, recipe, given.init, seed, threads)
     begin = time.perf_counter()
     layout = engine.make_layout(graph, start, recipe, seed, threads)
     seconds["layout"] = time.perf_counter() - begin
-    return Embedding(start, recipe, graph, neighbors, init_used, seconds=seconds, layout=layout)
+    return deliver(
+        Embedding(start, recipe, graph, neighbors, init_used, seconds=seconds, layout=layout), like
+    )
 
 
 def descend(prepared: Embedding, progress: Progress) -> Embedding:
@@ -245,20 +251,40 @@ def _fraction(layout: Layout) -> float:
 
 
 @contextmanager
-def _stage(name: str, progress: Progress, seconds: dict[str, float]) -> Iterator[None]:
+def _stage(name: str, engine: ModuleType, progress: Progress, seconds: dict[str, float]) -> Iterator[None]:
     """Time a stage and report its beginning and its end."""
     progress.report(name, 0.0)
     begin = time.perf_counter()
     yield
+    getattr(engine, "synchronize", lambda: None)()
     seconds[name] = time.perf_counter() - begin
     progress.report(name, 1.0)
 
 
-def check_points(X, given: Given) -> np.ndarray | None:
+def count_rows(X, given: Given | None = None) -> int:
+    """The number of points; 0 if X is nothing that has rows, which its check refuses."""
+    given = Given() if given is None else given
+    known = next((known for known in (X, given.graph, given.neighbors) if known is not None), ())
+    try:
+        return known.shape[0] if hasattr(known, "shape") else len(known)
+    except (TypeError, IndexError):
+        return 0
+
+
+def check_points(X, given: Given, backend: str = "cpu"):
+    """X as every stage may take it for granted, where the backend computes; None stays None."""
     if X is None:
         if given.graph is None and given.neighbors is None:
             raise ValueError("X=None needs neighbors or graph in its place")
         return None
+    if backend == "cuda":
+        from actup.backends.cuda.arrays import check_device_points
+
+        return check_device_points(X)
+    if on_gpu(X):
+        from actup.backends.cuda.arrays import to_host
+
+        X = to_host(X)
     with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
         return canonical_rows(check_array(X, input_name="X", **POINTS))
 
@@ -277,6 +303,10 @@ def _find_neighbors(X, k: int, recipe: Recipe, engine: ModuleType, threads: int)
     if not issparse(X) and recipe.metric in engine.METRICS and not recipe.metric_kwds:
         rows = X if X.dtype.type in engine.SCALARS else X.astype(np.float32)
         return engine.nearest_neighbors(rows, k, recipe.metric, threads)
+    if on_gpu(X):
+        from actup.backends.cuda.arrays import to_host
+
+        X = to_host(X)
     parameters = dict(recipe.metric_kwds)
     return nearest_neighbors(X, k, metric=recipe.metric, metric_kwds=parameters, n_jobs=threads)
 
@@ -318,7 +348,7 @@ def _check_neighbors(neighbors: Neighbors, n_samples: int, k: int) -> Neighbors:
         raise ValueError(
             f"neighbors has indices {indices.min()} to {indices.max()}; they must be 0 to {n_samples - 1}"
         )
-    if (indices == np.arange(n_samples)[:, None]).any():
+    if (indices == array_module(indices).arange(n_samples)[:, None]).any():
         raise ValueError("neighbors names a point as its own neighbour: leave out the first column")
     return _check_distances(replace(neighbors, indices=indices, distances=distances))
 

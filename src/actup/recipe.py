@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from functools import lru_cache
 from numbers import Real
 from typing import get_args, get_type_hints
 
@@ -472,6 +473,7 @@ def _refuse_contradictions(recipe: Recipe) -> None:
             raise ValueError(remedy)
 
 
+@lru_cache(maxsize=64)  # a stage that asks again should not wait for the fit
 def fit_kernel(min_dist: float, spread: float) -> tuple[float, float]:
     """The a and b for which 1/(1 + a d^(2b)) is closest to UMAP's wanted curve.
 

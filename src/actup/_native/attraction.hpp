@@ -6,17 +6,6 @@
 
 namespace actup {
 
-// Whether an edge of relative weight r acts in an epoch: a share r of all epochs, evenly spread.
-inline bool acts(float r, int epoch) {
-  return static_cast<int>(static_cast<float>(epoch + 1) * r) >
-         static_cast<int>(static_cast<float>(epoch) * r);
-}
-
-// The weight of an attraction that acts, before p_max.
-inline float acting_weight(Sampling sampling, float r) {
-  return sampling == Sampling::scalar || sampling == Sampling::unbiased ? 1.0f : r;
-}
-
 // Adds sum_j weight_j * attraction(|yi - yj|) (yi - yj) to force, the sum of those coefficients to stiffness,
 // and sum_j weight_j q_j to kernel_sum; the last two only if they are not null.
 // Reads up to 7 ids beyond `count`; they must be valid.

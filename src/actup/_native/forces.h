@@ -2,10 +2,13 @@
 // or CUDA.
 //
 // Everything is a template over Real: a float, or a vector of floats from vectors.h. d2 is the squared
-// distance plus kTiny. The factors that are the same for all pairs (2ab, 4ab, ...) are in leading_factors().
+// distance plus kTiny. On a GPU each is compiled for one shape. The factors that are the same for all pairs
+// (2ab, 4ab, ...) are in leading_factors().
 #pragma once
 
+#if !defined(__CUDACC__)
 #include <type_traits>
+#endif
 
 #include "settings.h"
 #include "vectors.h"
@@ -17,6 +20,7 @@ constexpr float kTiny = 1e-12f;
 // What has to be computed of a curve: loops are compiled for each.
 enum class Shape { unit, powered, tailed };
 
+#if !defined(__CUDACC__)
 // Calls choose(shape) with the curve's shape as a constant.
 template <class Choose>
 inline auto with_shape(Curve curve, const Choose& choose) {
@@ -24,6 +28,7 @@ inline auto with_shape(Curve curve, const Choose& choose) {
   if (curve.a != 1 || curve.b != 1) return choose(std::integral_constant<Shape, Shape::powered>{});
   return choose(std::integral_constant<Shape, Shape::unit>{});
 }
+#endif
 
 // q = (1 + a d^2b / dof)^-dof and its slope d^(2b-2)/(1 + a d^2b / dof): dq/d(d2) = -ab slope q for all of
 // them, so the forces have one form. Powered: dof = 1. Unit: a = b = dof = 1, where both are 1/(1 + d2).
@@ -34,7 +39,7 @@ struct Kernel {
 };
 
 template <Shape shape, class Real>
-inline Kernel<Real> kernel(Real d2, Curve curve) {
+ACTUP_DEVICE inline Kernel<Real> kernel(Real d2, Curve curve) {
   if constexpr (shape == Shape::unit) {
     const Real q = 1.0f / (1.0f + d2);
     return {q, q};
@@ -48,13 +53,13 @@ inline Kernel<Real> kernel(Real d2, Curve curve) {
 
 // Attraction along (yi - yj), up to its leading factor: slope (KL) and slope q (Frobenius).
 template <Loss loss, class Real>
-inline Real attraction(const Kernel<Real>& k) {
+ACTUP_DEVICE inline Real attraction(const Kernel<Real>& k) {
   return loss == Loss::kl ? k.slope : k.slope * k.q;
 }
 
 // Repulsion along (yi - yk) in the unnormalised KL setting, up to 2b: 1/((eps + d2)(1 + a d^2b)). dof is 1.
 template <Shape shape, class Real>
-inline Real umap_repulsion(Real d2, Curve curve, float epsilon) {
+ACTUP_DEVICE inline Real umap_repulsion(Real d2, Curve curve, float epsilon) {
   if constexpr (shape == Shape::unit) {
     return 1.0f / ((epsilon + d2) * (1.0f + d2));
   } else {
@@ -64,7 +69,7 @@ inline Real umap_repulsion(Real d2, Curve curve, float epsilon) {
 
 // Every other repulsion, up to its leading factor: slope q (normalised KL) and slope q^2 (Frobenius).
 template <Loss loss, class Real>
-inline Real repulsion(const Kernel<Real>& k) {
+ACTUP_DEVICE inline Real repulsion(const Kernel<Real>& k) {
   return loss == Loss::kl ? k.slope * k.q : k.slope * k.q * k.q;
 }
 
@@ -73,13 +78,24 @@ struct LeadingFactors {
   float repulsion;
 };
 
-inline LeadingFactors leading_factors(const Settings& s) {
-  const float ab = s.curve.a * s.curve.b;
-  if (s.normalized) {
-    const float factor = s.loss == Loss::kl ? 4 * ab : 8 * ab;
+ACTUP_DEVICE inline LeadingFactors leading_factors(Curve curve, bool normalized, Loss loss) {
+  const float ab = curve.a * curve.b;
+  if (normalized) {
+    const float factor = loss == Loss::kl ? 4 * ab : 8 * ab;
     return {factor, factor};
   }
-  return s.loss == Loss::kl ? LeadingFactors{2 * ab, 2 * s.curve.b} : LeadingFactors{4 * ab, 4 * ab};
+  return loss == Loss::kl ? LeadingFactors{2 * ab, 2 * curve.b} : LeadingFactors{4 * ab, 4 * ab};
+}
+
+// Whether an edge of relative weight r acts in an epoch: a share r of all epochs, evenly spread.
+ACTUP_DEVICE inline bool acts(float r, int epoch) {
+  return static_cast<int>(static_cast<float>(epoch + 1) * r) >
+         static_cast<int>(static_cast<float>(epoch) * r);
+}
+
+// The weight of an attraction that acts, before p_max.
+ACTUP_DEVICE inline float acting_weight(Sampling sampling, float r) {
+  return sampling == Sampling::scalar || sampling == Sampling::unbiased ? 1.0f : r;
 }
 
 }  // namespace actup

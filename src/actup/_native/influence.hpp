@@ -11,7 +11,7 @@
 
 #include "fourier.hpp"
 #include "potential.hpp"
-#include "spline.hpp"
+#include "spline.h"
 
 namespace actup {
 
@@ -47,16 +47,17 @@ class Influence {
     const int64_t k = group * kLanes;
     const Lanes ky = load<Lanes>(&y_.k[k]), weight = load<Lanes>(&y_.weight[k]);
     const float kx = x_.k[l];
-    Lanes wanted = (kx * kx + ky * ky) * (x_.weight[l] * weight) * own(group, l);
+    Lanes wanted = influence_term(kx, kx, x_.weight[l], ky, ky, weight, own(group, l));
     if (oversampling_ > 1) {
       const Lanes alias = load<Lanes>(&y_.alias[k]), alias_weight = load<Lanes>(&y_.alias_weight[k]);
       const int mirrored = 2 * columns_ - l;
-      wanted += (kx * x_.alias[l] + ky * ky) * (x_.alias_weight[l] * weight) * own(group, mirrored);
-      wanted += (kx * kx + ky * alias) * (x_.weight[l] * alias_weight) * aliases(k, l);
-      wanted += (kx * x_.alias[l] + ky * alias) * (x_.alias_weight[l] * alias_weight) * aliases(k, mirrored);
+      const float alias_x = x_.alias[l], alias_weight_x = x_.alias_weight[l];
+      wanted += influence_term(kx, alias_x, alias_weight_x, ky, ky, weight, own(group, mirrored));
+      wanted += influence_term(kx, kx, x_.weight[l], ky, alias, alias_weight, aliases(k, l));
+      wanted += influence_term(kx, alias_x, alias_weight_x, ky, alias, alias_weight, aliases(k, mirrored));
     }
     const Lanes sum = load<Lanes>(&y_.sum[k]), slope = load<Lanes>(&y_.slope[k]);
-    Lanes best = wanted / (x_.sum[l] * sum * (x_.slope[l] * sum + x_.sum[l] * slope));
+    Lanes best = wanted / influence_norm(x_.sum[l], x_.slope[l], sum, slope);
     if (k == 0 && l == 0) best[0] = spectrum_[0][0];  // was 0/0
     return best / static_cast<float>(oversampling_ * oversampling_);
   }
@@ -86,13 +87,12 @@ class Influence {
         for (int f = 0; f < 4; ++f)
           near[e][f] += turn_of(k, f, rows_) * partial[4 * (k / kLanes) + e][k % kLanes];
 
-    const auto overlap = spline_overlaps();
     SelfPotential self{};
     for (int p = 0; p < 3; ++p)
       for (int q = 0; q < 3; ++q)
         for (int e = 0; e < 4; ++e)
           for (int f = 0; f < 4; ++f)
-            self[p][q] += static_cast<float>(overlap[e][p] * overlap[f][q] * near[e][f]);
+            self[p][q] += static_cast<float>(spline_overlap(e, p) * spline_overlap(f, q) * near[e][f]);
     return self;
   }
 
@@ -127,22 +127,6 @@ class Influence {
       values[lane] = own(row / kLanes, l)[row % kLanes];
     }
     return values;
-  }
-
-  // How much two splines e grid lines apart overlap at a point, as a cosine series in its place: [e][p]. Both
-  // signs of e are counted.
-  static std::array<std::array<double, 3>, 4> spline_overlaps() {
-    constexpr int places = 32;
-    std::array<std::array<double, 3>, 4> series{};
-    for (int i = 0; i < places; ++i) {
-      const float4 w = spline_weights(static_cast<float>(i) / places);
-      for (int e = 0; e < 4; ++e)
-        for (int j = 0; j + e < 4; ++j)
-          for (int p = 0; p < 3; ++p)
-            series[e][p] += (e ? 2.0 : 1.0) * (p ? 2.0 : 1.0) / places * w[j] * w[j + e] *
-                            std::cos(2 * std::numbers::pi * p * i / places);
-    }
-    return series;
   }
 
   int rows_, columns_, oversampling_;

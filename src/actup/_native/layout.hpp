@@ -274,7 +274,7 @@ class Layout {
   }
 
   Mixture mix_forces(const Totals& all) const {
-    const LeadingFactors lead = leading_factors(s_);
+    const LeadingFactors lead = leading_factors(s_.curve, s_.normalized, s_.loss);
     const float naive_or_p = s_.normalized && s_.sampling != Sampling::scalar ? p_max_ : 1.0f;
     Mixture m;
     m.attraction = -lead.attraction * scheduled(s_.schedule.exaggeration) *
@@ -382,7 +382,7 @@ class Layout {
   void pull_edges(int64_t begin, int64_t end, int width) {
     constexpr int capacity = 512;
     const float rate = scheduled(s_.schedule.learning_rate) * scheduled(s_.schedule.exaggeration) *
-                       leading_factors(s_).attraction;
+                       leading_factors(s_.curve, s_.normalized, s_.loss).attraction;
     int32_t heads[capacity + 8], tails[capacity + 8];
     float weights[capacity + 8] = {};
     // Whole vectors are read, so what lies beyond the acting edges has to be no other thread's point.
@@ -414,8 +414,9 @@ class Layout {
     float16 stack[D ? D : 1];
     std::vector<float16> heap(D ? 0 : dimensions);
     float16* force = D ? stack : heap.data();
-    const float rate = scheduled(s_.schedule.learning_rate) * leading_factors(s_).repulsion *
-                       non_edge_weight_ * s_.repulsion_rate / (2.0f * static_cast<float>(run_length_));
+    const float rate = scheduled(s_.schedule.learning_rate) *
+                       leading_factors(s_.curve, s_.normalized, s_.loss).repulsion * non_edge_weight_ *
+                       s_.repulsion_rate / (2.0f * static_cast<float>(run_length_));
     for (int64_t block = begin; block < end; ++block) {
       std::fill_n(force, dimensions, float16{});
       RunSums sums{force, nullptr};

@@ -11,8 +11,6 @@
 
 namespace actup {
 
-constexpr int kBlock = 16;  // points that share a run of negatives: the lanes of a float16
-
 // A number of dimensions known to the compiler (2 and 3 are specialised), or only at run time (0).
 template <int D>
 struct Dimensions {

@@ -2,13 +2,7 @@
 // GPU.
 #pragma once
 
-#include <cstdint>
-
-#ifdef __CUDACC__
-#define ACTUP_DEVICE __host__ __device__
-#else
-#define ACTUP_DEVICE
-#endif
+#include "device.h"
 
 namespace actup {
 

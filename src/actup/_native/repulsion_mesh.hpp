@@ -265,7 +265,10 @@ class Mesh {
       const float16 s = load<float16>(at[0]), t = load<float16>(at[1]);
       float16 potential = load<float16>(found[0]);
       float16 slope_x = load<float16>(found[1]), slope_y = load<float16>(found[2]);
-      take_off_self(s, t, potential, slope_x, slope_y);
+      float16 cos_x[3], sin_x[3], cos_y[3], sin_y[3];
+      harmonics(s, cos_x, sin_x);
+      harmonics(t, cos_y, sin_y);
+      take_off_self(self_[0].data(), cos_x, sin_x, cos_y, sin_y, potential, slope_x, slope_y);
       for (int lane = 0; lane < count; ++lane) {
         const float force[2] = {-factor * slope_x[lane], -factor * slope_y[lane]};
         total += static_cast<double>(potential[lane]);
@@ -273,19 +276,6 @@ class Mesh {
       }
     }
     return total;
-  }
-
-  // Half of the self potential's gradient: one of its two ends is what is differentiated.
-  void take_off_self(float16 s, float16 t, float16& potential, float16& slope_x, float16& slope_y) const {
-    float16 cos_x[3], sin_x[3], cos_y[3], sin_y[3];
-    harmonics(s, cos_x, sin_x);
-    harmonics(t, cos_y, sin_y);
-    for (int p = 0; p < 3; ++p)
-      for (int q = 0; q < 3; ++q) {
-        potential -= self_[p][q] * cos_x[p] * cos_y[q];
-        slope_x += std::numbers::pi_v<float> * static_cast<float>(p) * self_[p][q] * sin_x[p] * cos_y[q];
-        slope_y += std::numbers::pi_v<float> * static_cast<float>(q) * self_[p][q] * cos_x[p] * sin_y[q];
-      }
   }
 
   // cos and sin of 0, 2 pi t and 4 pi t, for 0 <= t < 1, to about 1e-4: series around t = 1/2.

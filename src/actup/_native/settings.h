@@ -1,10 +1,14 @@
 // Settings: the part of a Recipe that the layout reads, as plain numbers. backends/cpu.py fills it.
 #pragma once
 
-#include <cstdint>
+#include "device.h"
+#if !defined(__CUDACC__)
 #include <vector>
+#endif
 
 namespace actup {
+
+constexpr int kBlock = 16;  // points that share a run of negatives: the lanes of a float16
 
 enum class Loss : int { kl, frobenius };
 enum class Sampling : int { exhaustive, scalar, accelerated, unbiased };
@@ -19,6 +23,8 @@ struct Curve {
   float b = 1;
   float dof = 1;
 };
+
+#if !defined(__CUDACC__)  // a GPU gets these as arrays and constants: see backends/cuda/layout.py
 
 struct Schedule {  // one value per epoch
   std::vector<float> learning_rate;
@@ -57,5 +63,7 @@ struct Settings {
   uint64_t seed = 0;
   Schedule schedule;
 };
+
+#endif
 
 }  // namespace actup

@@ -1,8 +1,25 @@
 // Vectors of floats through the compiler's vector extensions, and the few functions they need.
 //
 // Sums over lanes use the same logical widths (8 and 16) at every level; the compiler splits them where
-// registers are narrower. So the order of all sums is the same on every processor.
+// registers are narrower. So the order of all sums is the same on every processor. On a GPU a thread has no
+// vectors: only power() is left.
 #pragma once
+
+#if defined(__CUDACC__)
+
+namespace actup {
+
+// x^b for x > 0, to about 5e-6.
+__device__ inline float power(float x, float b) {
+  float y = b * __log2f(x);
+  if (b > 2.0f || b < 0) y = fminf(fmaxf(y, -126.0f), 126.0f);  // as below
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(y));
+  return y;
+}
+
+}  // namespace actup
+
+#else
 
 #include <bit>
 #include <cstdint>
@@ -117,3 +134,5 @@ inline Vector power(Vector x, float b) {
 }
 
 }  // namespace actup
+
+#endif

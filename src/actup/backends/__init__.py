@@ -10,6 +10,10 @@ A backend is a module with two constants and four functions::
     spectral_coordinates(graph, dimensions, seed, threads) -> ndarray (n, dimensions), unscaled
     make_layout(graph, start, recipe, seed, threads)  -> Layout
 
+A backend whose arrays live elsewhere also has ``make_start(X, graph, recipe, init, seed, threads)``, which
+replaces ``initialization.make_start``; ``synchronize()``, which waits for what has been asked for; and
+``delivered(prepared, X)``, which gives what was computed as arrays of the caller's kind.
+
 X is C-contiguous, of one of ``SCALARS``, and finite; ``start`` is (n, n_components) float32; all arrays are
 in the caller's order. Every function is deterministic: the number of threads never changes a bit of the
 result.
@@ -17,13 +21,21 @@ result.
 
 from __future__ import annotations
 
+import warnings
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Protocol
 
 import numpy as np
 
-_BACKENDS = {"cpu": "actup.backends.cpu", "reference": "actup.backends.reference"}
+from actup.graph import on_gpu
+
+_BACKENDS = {
+    "cpu": "actup.backends.cpu",
+    "cuda": "actup.backends.cuda",
+    "reference": "actup.backends.reference",
+}
 
 
 class Layout(Protocol):
@@ -43,12 +55,56 @@ class Layout(Protocol):
 
 
 def backends() -> list[str]:
-    """The names of all backends."""
-    return list(_BACKENDS)
+    """The names of the backends that can run here: "cuda" only where CuPy finds a GPU."""
+    return [name for name in _BACKENDS if name != "cuda" or cuda_is_available()]
+
+
+@cache
+def cuda_is_available() -> bool:
+    """Whether backend "cuda" can run: CuPy is installed and finds a GPU."""
+    from actup.backends.cuda.compile import cupy
+
+    try:
+        cupy()
+    except (ImportError, RuntimeError):
+        return False
+    return True
+
+
+# Points from which a GPU is worth its start, for backend "auto".
+_WORTH_A_GPU = 5_000
+
+
+def choose_backend(name: str, X, n_samples: int) -> str:
+    """The backend that "auto" stands for: "cuda" where a GPU is there and has enough to do, else "cpu".
+
+    Data that lies on a GPU already is always enough; sparse data stays on the CPU. Any other name is itself.
+    """
+    if name != "auto":
+        return name
+    if (n_samples < _WORTH_A_GPU and not on_gpu(X)) or hasattr(X, "tocsr"):
+        return "cpu"
+    if cuda_is_available():
+        return "cuda"
+    _note_unusable_gpu()
+    return "cpu"
+
+
+@cache
+def _note_unusable_gpu() -> None:
+    """Say once that CuPy is installed but cannot be used; say nothing if it is not installed."""
+    from actup.backends.cuda.compile import cupy
+
+    try:
+        cupy()
+    except ImportError:
+        pass
+    except RuntimeError as error:
+        warnings.warn(f"backend='auto' uses the CPU: {error}", UserWarning, stacklevel=4)
 
 
 def load_backend(name: str) -> ModuleType:
     """The module that implements a backend."""
     if name not in _BACKENDS:
-        raise ValueError(f"backend={name!r} is not one of {', '.join(map(repr, _BACKENDS))}")
+        raise ValueError(f"backend={name!r} is not one of 'auto', {', '.join(map(repr, _BACKENDS))}")
     return import_module(_BACKENDS[name])

@@ -113,17 +113,22 @@ class CpuLayout:
         return self._layout.embedding()
 
     def loss(self) -> float:
-        from actup.metrics.losses import PairLosses
+        return loss_of(self._graph, self.embedding(), self._recipe, self._threads)
 
-        recipe = self._recipe
-        graph = self._graph.pruned(1 / self.n_epochs) if recipe.prune and self.n_epochs else self._graph
-        losses = PairLosses(graph, self.embedding(), *recipe.kernel(), self._threads, recipe.dof)
-        if recipe.loss is Loss.FROBENIUS:
-            return losses.frobenius(recipe.normalized)
-        if not recipe.normalized:
-            return losses.cross_entropy()
-        fixed = recipe.partition
-        return losses.kl_divergence(None if fixed is None else fixed * len(graph) ** 2)
+
+def loss_of(graph: Graph, Y: np.ndarray, recipe: Recipe, threads: int) -> float:
+    """The recipe's loss of a map (n, n_components), over all pairs."""
+    from actup.metrics.losses import PairLosses
+
+    n_epochs = recipe.n_epochs(len(graph))
+    graph = graph.pruned(1 / n_epochs) if recipe.prune and n_epochs else graph
+    losses = PairLosses(graph, Y, *recipe.kernel(), threads, recipe.dof)
+    if recipe.loss is Loss.FROBENIUS:
+        return losses.frobenius(recipe.normalized)
+    if not recipe.normalized:
+        return losses.cross_entropy()
+    fixed = recipe.partition
+    return losses.kl_divergence(None if fixed is None else fixed * len(graph) ** 2)
 
 
 def make_layout(graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int) -> CpuLayout:

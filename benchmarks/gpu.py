@@ -1,0 +1,198 @@
+"""Every stage on one GPU: MNIST, and a million and ten million points made from it.
+
+    python benchmarks/gpu.py [--only mnist million ten_million] [--repeats 5]
+
+Input lies on the device; times are medians after a warm-up run, which compiles the kernels. Quality is
+measured on the CPU, beside maps of the CPU backend. Saves benchmarks/results/gpu.json, in which parts that
+were not run stay as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+
+import numpy as np
+from data import load
+from report import RESULTS, save, summary
+
+import actup
+from actup import metrics
+from actup.backends.cuda.neighbors import nearest_neighbors
+
+PARTS = ("mnist", "million", "ten_million")
+NOISE = 0.5  # of a copied point, relative to each column's standard deviation
+COLUMNS = 50
+QUALITY_POINTS = 100_000  # of which quality is measured at most
+
+
+def main() -> None:
+    import cupy as cp
+
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    arguments.add_argument("--repeats", type=int, default=5)
+    arguments.add_argument("--no-quality", action="store_true", help="times only")
+    options = arguments.parse_args()
+    X, y = load("mnist")
+    X = cp.asarray(np.ascontiguousarray(X, np.float32))
+    device = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)
+    results = {"gpu": device["name"].decode(), "memory": int(device["totalGlobalMem"])}
+    path = RESULTS / "gpu.json"
+    if path.exists():
+        results = {**json.loads(path.read_text())["results"], **results}
+    for part in options.only:
+        results[part] = MEASURES[part](X, y, options.repeats, not options.no_quality)
+        print(markdown({part: results[part], "gpu": results["gpu"]}), flush=True)
+        save("gpu", results, ["actup", "cupy", "cupy-cuda12x", "cupy-cuda13x", "numpy", "scipy"])
+    print("saved", path)
+
+
+def mnist(X, y, repeats: int, quality: bool) -> dict:
+    result = {"neighbors": {f"k={k}": time_neighbors(X, k, repeats) for k in (15, 90)}}
+    result["maps"] = {name: time_map(X, name, y, repeats, quality) for name in ("gdr_umap", "umap", "tsne")}
+    if quality:
+        host = X.get()
+        for name in result["maps"]:
+            made = actup.embed(host, name)
+            result["maps"][name]["cpu"] = {
+                "seconds": sum(made.seconds.values()),
+                **map_quality(host, made, y),
+            }
+    return result
+
+
+def million(X, y, repeats: int, quality: bool) -> dict:
+    points, labels = upsampled(X, y, 1_000_000)
+    result = {"neighbors": {f"k={k}": time_neighbors(points, k, repeats) for k in (15, 90)}}
+    result["maps"] = {
+        name: time_map(points, name, labels, repeats, quality) for name in ("gdr_umap", "umap", "tsne")
+    }
+    return result
+
+
+def ten_million(X, y, repeats: int, quality: bool) -> dict:
+    points, labels = upsampled(X, y, 10_000_000)
+    repeats = min(repeats, 3)
+    result = {"neighbors": {"k=15": time_neighbors(points, 15, repeats, sample=64)}}
+    result["maps"] = {"gdr_umap": time_map(points, "gdr_umap", labels, repeats, quality)}
+    return result
+
+
+MEASURES = {"mnist": mnist, "million": million, "ten_million": ten_million}
+
+
+def upsampled(X, y, n: int):
+    """n points: rows of X's leading principal components, drawn with replacement, with noise."""
+    import cupy as cp
+
+    centered = X - X.mean(axis=0)
+    _, axes = np.linalg.eigh((centered.T @ centered).get().astype(np.float64))
+    scores = centered @ cp.asarray(axes[:, ::-1][:, :COLUMNS], cp.float32)
+    random = cp.random.default_rng(0)
+    rows = random.integers(0, len(X), n)
+    points = scores[rows]
+    width = NOISE * scores.std(axis=0)
+    for begin in range(0, n, 1_000_000):
+        part = points[begin : begin + 1_000_000]
+        part += width * random.standard_normal(part.shape, dtype=cp.float32)
+    return points, y[rows.get()]
+
+
+def timed_on_device(work, repeats: int):
+    """The last result of ``work()``, the seconds of the first call and those of the others."""
+    import cupy as cp
+
+    seconds = []
+    for _ in range(repeats + 1):
+        result = None
+        cp.cuda.Device().synchronize()
+        begin = time.perf_counter()
+        result = work()
+        cp.cuda.Device().synchronize()
+        seconds.append(time.perf_counter() - begin)
+    return result, seconds[0], seconds[1:]
+
+
+def time_neighbors(X, k: int, repeats: int, sample: int = 500) -> dict:
+    """Seconds, and the recall of some rows against all pairs in double precision."""
+    import cupy as cp
+
+    neighbors, first, seconds = timed_on_device(lambda: nearest_neighbors(X, k, "euclidean"), repeats)
+    rows = cp.linspace(0, len(X) - 1, sample).astype(cp.int64)
+    found = true_neighbors = 0
+    for row in rows.get():
+        distances = cp.square(X - X[row]).sum(axis=1, dtype=cp.float64)
+        distances[row] = cp.inf
+        nearest = cp.argpartition(distances, k)[:k]
+        found += int(cp.isin(neighbors.indices[row], nearest).sum())
+        true_neighbors += k
+    return {
+        "shape": list(X.shape),
+        "first_seconds": first,
+        "recall": found / true_neighbors,
+        "engine": neighbors.engine,
+        **summary(seconds),
+    }
+
+
+def time_map(X, name: str, labels, repeats: int, quality: bool) -> dict:
+    """Seconds end to end and by stage, and the quality of the last map."""
+    made, first, seconds = timed_on_device(lambda: actup.embed(X, name, backend="cuda"), repeats)
+    row = {"first_seconds": first, "stages": made.seconds, "epochs": made.n_epochs, **summary(seconds)}
+    return {**row, **map_quality(X, made, labels)} if quality else row
+
+
+def map_quality(X, made, labels) -> dict:
+    """Label accuracy, V-measure and recall; of many points, of every so manieth, and without the recall."""
+    Y = made.embedding.get() if hasattr(made.embedding, "get") else made.embedding
+    step = max(1, len(Y) // QUALITY_POINTS)
+    shown, kept = Y[::step], labels[::step]
+    row = {
+        "knn_accuracy": float(metrics.knn_accuracy(shown, kept)),
+        "v_measure": float(metrics.v_measure(shown, kept, n_init=10)),
+    }
+    if step == 1:
+        host = X.get() if hasattr(X, "get") else X
+        row["recall_at_10"] = float(metrics.neighbor_recall(host, Y, 10, sample=3000))
+        if made.recipe.normalized:
+            row["kl_divergence"] = float(made.layout.loss())
+    return row
+
+
+def markdown(results: dict) -> str:
+    """The tables of the documentation."""
+    lines = [f"{results['gpu']}.", ""]
+    lines += ["| neighbours | k | s | recall | first use s |", "|---|---|---|---|---|"]
+    for part in PARTS:
+        for k, row in results.get(part, {}).get("neighbors", {}).items():
+            shape = " x ".join(map(str, row["shape"]))
+            figures = f"{row['median']:.4f} | {row['recall']:.4f} | {row['first_seconds']:.2f}"
+            lines.append(f"| {shape} | {k[2:]} | {figures} |")
+    lines += ["", "| map | s | neighbours, graph, start, layout s | accuracy | V | recall@10 | KL |"]
+    lines += ["|---|---|---|---|---|---|---|"]
+    for part in PARTS:
+        for name, row in results.get(part, {}).get("maps", {}).items():
+            lines.append(_map_row(f"{part} `{name}`", row, row["median"]))
+            if "cpu" in row:
+                lines.append(_map_row(f"{part} `{name}` on the CPU", row["cpu"], row["cpu"]["seconds"]))
+    return "\n".join(lines)
+
+
+def _map_row(name: str, row: dict, seconds: float) -> str:
+    stages = " ".join(f"{value:.3f}" for value in row.get("stages", {}).values())
+    figures = [
+        f"{scale * row[key]:.{digits}f}" if key in row else ""
+        for key, scale, digits in (
+            ("knn_accuracy", 100, 2),
+            ("v_measure", 100, 1),
+            ("recall_at_10", 1, 4),
+            ("kl_divergence", 1, 3),
+        )
+    ]
+    return f"| {name} | {seconds:.3f} | {stages} | {' | '.join(figures)} |"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+// Cells of rows: which centre is nearest, and the mean row of each cell.
+
+constexpr int kColumns = 64, kRuns = 16;  // threads of a block: columns, and runs of rows that are added side by side
+
+// members: the rows of group after group; offsets (groups + 1). An empty group keeps its mean. A block per group;
+// every sum has a fixed order.
+extern "C" __global__ void group_means(const float* __restrict__ points, int columns,
+                                       const int* __restrict__ members, const int* __restrict__ offsets,
+                                       float* __restrict__ means) {
+  __shared__ double sums[kRuns][kColumns];
+  const int begin = offsets[blockIdx.x], end = offsets[blockIdx.x + 1];
+  if (begin == end) return;
+  for (int first = 0; first < columns; first += kColumns) {
+    const int c = first + threadIdx.x;
+    double sum = 0;
+    if (c < columns) {
+#pragma unroll 4
+      for (int e = begin + threadIdx.y; e < end; e += kRuns) sum += points[(size_t)members[e] * columns + c];
+    }
+    sums[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y == 0 && c < columns) {
+      for (int run = 1; run < kRuns; ++run) sum += sums[run][threadIdx.x];
+      means[(size_t)blockIdx.x * columns + c] = (float)(sum / (end - begin));
+    }
+    __syncthreads();
+  }
+}
+
+// The column with the largest score less its offset, of every row of scores (n, count); the first of equals. A warp
+// per row.
+extern "C" __global__ void __launch_bounds__(256)
+    best_columns(const float* __restrict__ scores, const float* __restrict__ offsets, int n, int count,
+                 int* __restrict__ out) {
+  const int row = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
+  if (row >= n) return;
+  float best = -3.4e38f;
+  int found = 0x7fffffff;
+  for (int c = lane; c < count; c += 32) {
+    const float score = scores[(size_t)row * count + c] - offsets[c];
+    if (score > best) best = score, found = c;
+  }
+  for (int apart = 16; apart; apart >>= 1) {
+    const float score = __shfl_xor_sync(~0u, best, apart);
+    const int other = __shfl_xor_sync(~0u, found, apart);
+    if (score > best || (score == best && other < found)) best = score, found = other;
+  }
+  if (lane == 0) out[row] = found;
+}

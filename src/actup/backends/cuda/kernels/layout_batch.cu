@@ -1,0 +1,413 @@
+// Batch epochs: all forces, their sums, then all steps.
+#include "layout.h"
+#include "mesh_view.h"
+
+#ifndef NORMALIZED
+#define NORMALIZED 0
+#endif
+#ifndef COUNTED  // as many negatives as edges that act
+#define COUNTED 0
+#endif
+#ifndef MESH  // else runs of points, which may be all of them
+#define MESH 0
+#endif
+#ifndef OPTIMIZER
+#define OPTIMIZER 0
+#endif
+#ifndef SAMPLED
+#define SAMPLED 1
+#endif
+#ifndef BLOCKS  // of threads that a multiprocessor works on at a time
+#define BLOCKS 4
+#endif
+
+using namespace actup;
+
+namespace {
+
+constexpr bool kNormalized = NORMALIZED;
+constexpr bool kTwo = kNormalized && kLoss == Loss::frobenius;
+constexpr Optimizer kOptimizer = static_cast<Optimizer>(OPTIMIZER);
+constexpr bool kCentred = kOptimizer == Optimizer::stiffness;
+constexpr bool kWatched = kCentred && kNormalized && kLoss == Loss::kl;  // see balance.hpp
+constexpr int kAxes = kDimensions < 3 ? kDimensions : 3;
+
+// Sums over all points.
+enum {
+  kQ,
+  kQSquared,
+  kWeightedQ,
+  kSamples,
+  kPlace,
+  kAttractionSum = kPlace + 3,
+  kRepulsionSum = kAttractionSum + 3,
+  kAttractionWork = kRepulsionSum + 3,
+  kRepulsionWork,
+  kSums
+};
+
+__device__ constexpr bool used(int sum) {
+  if (sum == kQ) return kNormalized;
+  if (sum <= kSamples) return kTwo;
+  if (sum < kPlace + 3) return kCentred && sum - kPlace < kAxes;
+  return kWatched && (sum >= kAttractionWork || (sum - kPlace) % 3 < kAxes);
+}
+
+__device__ inline double sum_of_warp(double value) {
+  for (int other = 16; other > 0; other /= 2) value += __shfl_xor_sync(kAll, value, other);
+  return value;
+}
+
+// The sums over the points of this thread block. All eight threads of a point know its share, so each keeps
+// two of the sums.
+struct Totals {
+  double at[(kSums + kLanes - 1) / kLanes] = {};
+
+  __device__ void add(int sum, int lane, double value) {
+    if (used(sum) && lane == sum % kLanes) at[sum / kLanes] += value;
+  }
+
+  __device__ void write(double* partials) const {
+    __shared__ double of_warp[kThreads / 32][kSums];
+#pragma unroll
+    for (int slot = 0; slot < (kSums + kLanes - 1) / kLanes; ++slot) {
+      double value = at[slot];
+      for (int other = 16; other >= kLanes; other /= 2) value += __shfl_xor_sync(kAll, value, other);
+      const int sum = slot * kLanes + threadIdx.x % 32;
+      if (threadIdx.x % 32 < kLanes && sum < kSums) of_warp[threadIdx.x / 32][sum] = value;
+    }
+    __syncthreads();
+    if (threadIdx.x >= kSums || !used(threadIdx.x)) return;
+    double all = 0;
+    for (const auto& sums : of_warp) all += sums[threadIdx.x];
+    partials[threadIdx.x * gridDim.x + blockIdx.x] = all;
+  }
+};
+
+// Two cells of the grid around a point, asked for before they are needed.
+struct MeshReading {
+  MeshPlace at;
+  float first, next;
+};
+
+__device__ inline MeshReading ask_mesh(const Row& self, const MeshView& mesh, const State& state, int lane) {
+  const MeshPlace at = mesh_place(self, mesh, state);
+  const int64_t row = at.row - 1 + lane / 2;
+  const float* cells = mesh.potential + row * 2 * mesh.columns + at.column - 1 + lane % 2 * 2;
+  return {at, cells[0], cells[1]};
+}
+
+// cos and sin of 0, 2 pi t and 4 pi t, for 0 <= t < 1.
+__device__ inline void harmonics(float t, float* cosine, float* sine) {
+  cosine[0] = 1;
+  sine[0] = 0;
+  __sincosf(6.28318531f * t - 3.14159265f, &sine[1], &cosine[1]);  // is most accurate around 0
+  cosine[1] = -cosine[1];
+  sine[1] = -sine[1];
+  cosine[2] = 2 * cosine[1] * cosine[1] - 1;
+  sine[2] = 2 * cosine[1] * sine[1];
+}
+
+// The potential of all others at a point, and the force of its slopes.
+__device__ inline float read_mesh(const MeshReading& reading, const MeshView& mesh, int lane, Curve curve,
+                                  float* force) {
+  constexpr PotentialKind kind = kNormalized         ? PotentialKind::kernel
+                                 : kLoss == Loss::kl ? PotentialKind::umap
+                                                     : PotentialKind::kernel_squared;
+  const MeshPlace& at = reading.at;
+  const bool right = lane % 2;
+  float wx[2], dx[2], wy = 0, dy = 0;
+#pragma unroll
+  for (int k = 0; k < 2; ++k) {
+    wx[k] = right ? spline_weight(at.s, k + 2) : spline_weight(at.s, k);
+    dx[k] = right ? spline_slope(at.s, k + 2) : spline_slope(at.s, k);
+  }
+#pragma unroll
+  for (int line = 0; line < 4; ++line)
+    if (lane / 2 == line) {
+      wy = spline_weight(at.t, line);
+      dy = spline_slope(at.t, line);
+    }
+  const float value = wx[0] * reading.first + wx[1] * reading.next;
+  const float slope = dx[0] * reading.first + dx[1] * reading.next;
+  float potential = sum_of_lanes(wy * value);
+  float slope_x = sum_of_lanes(wy * slope), slope_y = sum_of_lanes(dy * value);
+  float cos_x[3], sin_x[3], cos_y[3], sin_y[3];
+  harmonics(at.s, cos_x, sin_x);
+  harmonics(at.t, cos_y, sin_y);
+  take_off_self(mesh.self, cos_x, sin_x, cos_y, sin_y, potential, slope_x, slope_y);
+  const float factor = -force_factor(kind, curve) / mesh.spacing;
+  if (kDimensions == 2) force[0] = factor * slope_x;
+  force[kDimensions == 2 ? 1 : 0] = factor * slope_y;
+  return potential;
+}
+
+// Adds what one point contributes to the sums over all.
+__device__ inline void add_point(const Row& self, const EdgeSums& attracted, const RunSums& repelled,
+                                 int samples, int lane, Totals& totals) {
+  totals.add(kQ, lane, repelled.q);
+  totals.add(kQSquared, lane, repelled.q_squared);
+  totals.add(kWeightedQ, lane, attracted.kernel_sum);
+  totals.add(kSamples, lane, samples);
+#pragma unroll
+  for (int c = 0; c < kAxes; ++c) {
+    const double y = self.at[c], a = attracted.force[c], r = repelled.force[c];
+    totals.add(kPlace + c, lane, y);
+    totals.add(kAttractionSum + c, lane, a);
+    totals.add(kRepulsionSum + c, lane, r);
+    totals.add(kAttractionWork, lane, a * y);
+    totals.add(kRepulsionWork, lane, r * y);
+  }
+}
+
+}  // namespace
+
+// A_i, R_i, R'_i and the stiffness of every point, and the sums of each thread block (sums x blocks).
+extern "C" __global__ void __launch_bounds__(kThreads, kDimensions <= 3 ? BLOCKS : 1)
+    forces(const Constants* all_constants, const State* state, const Row* y, const int64_t* offsets,
+           const int2* edges, Row* attraction, Row* repulsion, Row* second, float* stiffness, int32_t* counts,
+           double* partials, const float* potential, const float* self_potential, float spacing, int rows,
+           int columns) {
+  const Constants constants = *all_constants;
+  const int epoch = state->epoch, lane = threadIdx.x % kLanes;
+  const int64_t n = constants.n, groups = (n + kPoints - 1) / kPoints;
+  Totals totals;
+  int64_t next = blockIdx.x * static_cast<int64_t>(kPoints) + threadIdx.x / kLanes;
+  int64_t next_begin = offsets[next < n ? next : n], next_end = offsets[next < n ? next + 1 : n];
+  for (int64_t group = blockIdx.x; group < groups; group += gridDim.x) {
+    const int64_t i = next, begin = next_begin, end = next_end;
+    next += static_cast<int64_t>(gridDim.x) * kPoints;  // whose row is asked for before it is needed
+    next_begin = offsets[next < n ? next : n];
+    next_end = offsets[next < n ? next + 1 : n];
+    const bool valid = i < n;
+    const Row self = y[valid ? i : n - 1];
+    const MeshView mesh{potential, self_potential, spacing, rows, columns};
+    MeshReading reading;
+    if (MESH) reading = ask_mesh(self, mesh, *state, lane);
+    EdgeSums attracted;
+    attract(y, self, edges, begin, end, lane, constants, epoch, attracted);
+#pragma unroll
+    for (int c = 0; c < kDimensions; ++c) attracted.force[c] = sum_of_lanes(attracted.force[c]);
+    attracted.stiffness = sum_of_lanes(attracted.stiffness);
+    if (kTwo) attracted.kernel_sum = sum_of_lanes(attracted.kernel_sum);
+
+    RunSums repelled;
+    int64_t length = constants.run_length;
+    bool meets_itself = true;
+    if (MESH) {
+      repelled.q = read_mesh(reading, mesh, lane, constants.curve, repelled.force);
+    } else {
+      if (COUNTED) {
+        const int acting = sum_of_lanes(attracted.acting);
+        length = acting < n ? acting : n;
+      }
+      const int64_t first = SAMPLED ? run_start(constants, epoch, i, 0) : 0;
+      if (valid) repel<kNormalized>(y, self, i, first, length, lane, constants, repelled);
+      meets_itself = (i - first + n) % n < length;
+#pragma unroll
+      for (int c = 0; c < kDimensions; ++c) {
+        repelled.force[c] = sum_of_lanes(repelled.force[c]);
+        if (kTwo) repelled.second[c] = sum_of_lanes(repelled.second[c]);
+      }
+      if (kNormalized) repelled.q = sum_of_lanes(repelled.q);
+      if (kTwo) repelled.q_squared = sum_of_lanes(repelled.q_squared);
+    }
+    if (!valid) continue;
+    add_point(self, attracted, repelled, static_cast<int>(length) - meets_itself, lane, totals);
+    if (lane != 0) continue;
+    Row of_edges, of_run, beside;
+#pragma unroll
+    for (int c = 0; c < kDimensions; ++c) {
+      of_edges.at[c] = attracted.force[c];
+      of_run.at[c] = repelled.force[c];
+      beside.at[c] = repelled.second[c];
+    }
+    attraction[i] = of_edges;
+    repulsion[i] = of_run;
+    if (kTwo) second[i] = beside;
+    if (kCentred) stiffness[i] = attracted.stiffness;
+    if (COUNTED) counts[i] = static_cast<int32_t>(length);
+  }
+  totals.write(partials);
+}
+
+namespace {
+
+// By the virial theorem a map expands while its repulsion, projected on the places of the points, exceeds its
+// attraction.
+__device__ inline bool attraction_wins(const double* sums, const Rule& rule, double n) {
+  double work = rule.attraction * sums[kAttractionWork] + rule.repulsion * sums[kRepulsionWork];
+  for (int c = 0; c < kAxes; ++c)
+    work -= sums[kPlace + c] / n *
+            (rule.attraction * sums[kAttractionSum + c] + rule.repulsion * sums[kRepulsionSum + c]);
+  return work < 0;
+}
+
+// The factors that make a force of the sums: docs/layout.md, "Forces".
+__device__ inline void mix_forces(const double* sums, const Constants& constants, float exaggeration,
+                                  Rule& rule) {
+  const LeadingFactors lead = leading_factors(constants.curve, kNormalized, kLoss);
+  const bool scalar = static_cast<Sampling>(constants.sampling) == Sampling::scalar;
+  const float p = kNormalized && !scalar ? constants.p_max : 1.0f;
+  rule.attraction = -lead.attraction * exaggeration * constants.repeats * p;
+  rule.repulsion = rule.second = 0;
+  if (!kNormalized) {
+    rule.repulsion = lead.repulsion * constants.non_edge_weight * constants.repulsion_rate;
+    return;
+  }
+  if (!(sums[kQ] > 0)) return;
+  const double n = constants.n;
+  if (kLoss == Loss::kl) {  // a fixed Z needs the sum over all points, of which a run is a share
+    const double Z = constants.partition > 0 ? constants.partition * n * constants.run_length : sums[kQ];
+    rule.repulsion = static_cast<float>(lead.repulsion / Z);
+    return;
+  }
+  const double pairs_per_sample = n * (n - 1) / sums[kSamples];
+  const double Z = sums[kQ] * pairs_per_sample, Q = sums[kQSquared] * pairs_per_sample;
+  const double x = sums[kWeightedQ] * p / Z - Q / (Z * Z);
+  rule.attraction = static_cast<float>(rule.attraction / Z);
+  rule.repulsion = static_cast<float>(lead.repulsion / (Z * Z) * n);
+  rule.second = static_cast<float>(lead.repulsion / Z * x * n);
+}
+
+}  // namespace
+
+// Adds up the sums of all blocks in a fixed order, makes the rule of this epoch's step, and counts the epoch.
+// One thread block, a warp for each sum.
+extern "C" __global__ void __launch_bounds__(32 * kSums)
+    sum_up(const Constants* all_constants, const float* schedule, const double* partials, int blocks,
+           State* state) {
+  __shared__ double sums[kSums];
+  const int sum = threadIdx.x / 32;
+  double value = 0;
+  if (used(sum))
+    for (int block = threadIdx.x % 32; block < blocks; block += 32) value += partials[sum * blocks + block];
+  value = sum_of_warp(value);
+  if (threadIdx.x % 32 == 0) sums[sum] = value;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+
+  const Constants constants = *all_constants;
+  const int epoch = state->epoch, epochs = constants.epochs;
+  const auto scheduled = [&](int row) { return schedule[row * epochs + epoch]; };
+  Rule rule;
+  mix_forces(sums, constants, scheduled(kExaggeration), rule);
+  rule.learning_rate = scheduled(kLearningRate);
+  rule.momentum = scheduled(kMomentum);
+  rule.cap = scheduled(kStepCap);
+  rule.stiffness_scale = -rule.attraction;
+  rule.stiffness_floor =
+      scheduled(kStiffnessFloor) * rule.stiffness_scale / (scheduled(kExaggeration) * constants.repeats);
+  const bool expanding = epoch >= constants.expansion_begin && epoch < constants.expansion_end;
+  rule.stop = kWatched && expanding && !state->rested && attraction_wins(sums, rule, constants.n);
+  if (rule.stop) state->rested = 1;
+  if (expanding && state->rested) rule.momentum = constants.rested_momentum;
+  for (int c = 0; c < 3; ++c)
+    rule.middle[c] = kCentred && c < kAxes ? static_cast<float>(sums[kPlace + c] / constants.n) : 0.0f;
+  state->rule = rule;
+  for (int c = 0; c < 4; ++c) state->box[(epoch + 2) % 3][c] = c < 2 ? 0x7FFFFFFF : -0x7FFFFFFF - 1;
+  state->epoch = epoch + 1;
+}
+
+namespace {
+
+// What multiplies the repulsion of a point besides the rule's factor: g_i, or 1/m_i.
+__device__ inline float share_of(const Constants& constants, const float* mass, const int32_t* counts,
+                                 int64_t i) {
+  if (kNormalized && kLoss == Loss::kl) return 1.0f;
+  if (!kNormalized) return COUNTED ? 1.0f : mass[i] / static_cast<float>(constants.run_length);
+  const int m = COUNTED ? counts[i] : constants.run_length;
+  return m > 0 ? 1.0f / static_cast<float>(m) : 0.0f;
+}
+
+// step <- momentum step + share F, shortened to the cap.
+__device__ inline void advance_capped(Row& step, const Row& force, float share, const Rule& rule) {
+  float squared = 0;
+#pragma unroll
+  for (int c = 0; c < kDimensions; ++c) {
+    step.at[c] = rule.momentum * step.at[c] + share * force.at[c];
+    squared += step.at[c] * step.at[c];
+  }
+  if (!(squared > rule.cap * rule.cap)) return;
+  const float scale = rule.cap / sqrtf(squared);
+#pragma unroll
+  for (int c = 0; c < kDimensions; ++c) step.at[c] *= scale;
+}
+
+__device__ inline void advance_gains(Row& step, Row& gain, const Row& force, const Constants& constants,
+                                     const Rule& rule) {
+#pragma unroll
+  for (int c = 0; c < kDimensions; ++c) {
+    const float adapted = force.at[c] * step.at[c] > 0 ? gain.at[c] + 0.2f : gain.at[c] * 0.8f;
+    gain.at[c] = fminf(fmaxf(adapted, 0.01f), 1000.0f);
+    const float scaled = constants.force_scale * force.at[c] * gain.at[c];
+    const float clipped = fminf(fmaxf(scaled, -constants.gradient_clip), constants.gradient_clip);
+    step.at[c] = rule.learning_rate * clipped + rule.momentum * step.at[c];
+  }
+}
+
+// Least and largest coordinates, over the block and then over all: the order of blocks does not matter.
+__device__ inline void grow_box(const Row& y, bool valid, State* state) {
+  __shared__ int32_t box[4];
+  if (threadIdx.x < 4) box[threadIdx.x] = threadIdx.x < 2 ? 0x7FFFFFFF : -0x7FFFFFFF - 1;
+  __syncthreads();
+#pragma unroll
+  for (int c = 0; c < (kDimensions < 2 ? 1 : 2); ++c) {
+    int32_t low = valid ? ordered(y.at[c]) : 0x7FFFFFFF, high = valid ? ordered(y.at[c]) : -0x7FFFFFFF - 1;
+    for (int other = 16; other > 0; other /= 2) {
+      low = min(low, __shfl_xor_sync(kAll, low, other));
+      high = max(high, __shfl_xor_sync(kAll, high, other));
+    }
+    if (threadIdx.x % 32 == 0) {
+      atomicMin(&box[c], low);
+      atomicMax(&box[c + 2], high);
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x < 2) atomicMin(&state->box[state->epoch % 3][threadIdx.x], box[threadIdx.x]);
+  if (threadIdx.x >= 2 && threadIdx.x < 4)
+    atomicMax(&state->box[state->epoch % 3][threadIdx.x], box[threadIdx.x]);
+}
+
+}  // namespace
+
+// Moves every point by its step; one thread per point.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    step(const Constants* all_constants, State* state, const float* mass, const float* full_stiffness,
+         const int32_t* counts, const Row* attraction, const Row* repulsion, const Row* second,
+         const float* stiffness, Row* steps, Row* gains, Row* y) {
+  const Constants constants = *all_constants;
+  const int64_t i = blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x;
+  const bool valid = i < constants.n;
+  Row moved = {};
+  if (valid) {
+    const Rule rule = state->rule;
+    const float share = share_of(constants, mass, counts, i);
+    Row force, own_step = steps[i];
+    const Row of_edges = attraction[i], of_run = repulsion[i];
+#pragma unroll
+    for (int c = 0; c < kDimensions; ++c) {
+      force.at[c] = rule.attraction * of_edges.at[c] + rule.repulsion * share * of_run.at[c];
+      if (kTwo) force.at[c] += rule.second * share * second[i].at[c];
+      if (rule.stop) own_step.at[c] = 0;
+    }
+    if (kOptimizer == Optimizer::gains) {
+      Row gain = gains[i];
+      advance_gains(own_step, gain, force, constants, rule);
+      gains[i] = gain;
+    } else if (kOptimizer == Optimizer::step) {
+      advance_capped(own_step, force, rule.learning_rate, rule);
+    } else {
+      const float least = rule.stiffness_floor * (kNormalized ? constants.mean_strength : full_stiffness[i]);
+      const float used = fmaxf(rule.stiffness_scale * stiffness[i], least);
+      advance_capped(own_step, force, rule.learning_rate / fmaxf(used, 1e-24f), rule);
+    }
+    steps[i] = own_step;
+    moved = y[i];
+#pragma unroll
+    for (int c = 0; c < kDimensions; ++c)
+      moved.at[c] += kCentred && c < 3 ? own_step.at[c] - rule.middle[c < 3 ? c : 0] : own_step.at[c];
+    y[i] = moved;
+  }
+  if (MESH) grow_box(moved, valid, state);
+}

@@ -1,0 +1,132 @@
+// The graph as the layout sees it: points relabelled, weights relative to the largest, weak edges dropped.
+#include "layout.h"
+
+using namespace actup;
+
+namespace {
+
+__device__ inline int64_t thread_number() {
+  return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+}
+
+// Relative weight of an edge, 0 if it is too weak: rounded as on the CPU, because it decides when an edge
+// acts.
+__device__ inline float relative_weight(float weight, const float* largest, float weakest) {
+  const float r = __fdiv_rn(weight, *largest);
+  return r >= weakest ? r : 0.0f;
+}
+
+}  // namespace
+
+extern "C" __global__ void random_keys(uint64_t seed, int64_t n, uint64_t* keys) {
+  const int64_t i = thread_number();
+  if (i < n) keys[i] = random_bits(seed, ~uint32_t{0}, static_cast<uint32_t>(i), 0);
+}
+
+// Places along a Morton curve through the first two axes; low and high are the corners of the points' box.
+extern "C" __global__ void place_keys(const float* start, const float* low, const float* high, int64_t n,
+                                      int dimensions, uint64_t* keys) {
+  const int64_t i = thread_number();
+  if (i >= n) return;
+  uint64_t key = 0;
+  for (int c = 0; c < (dimensions < 2 ? 1 : 2); ++c) {
+    const float span = high[c] - low[c];
+    const float place = span > 0 ? (start[i * dimensions + c] - low[c]) / span : 0.0f;
+    const auto cell = static_cast<uint32_t>(fminf(place * 65535.0f, 65535.0f));
+    for (int bit = 0; bit < 16; ++bit) key |= static_cast<uint64_t>(cell >> bit & 1) << (2 * bit + c);
+  }
+  keys[i] = key;
+}
+
+// order[new] = old, from an int64 sort; label[old] = new; the points in their new order.
+extern "C" __global__ void relabel(const int64_t* sorted, const float* start, int64_t n, int dimensions,
+                                   int32_t* order, int32_t* label, float* y) {
+  const int64_t i = thread_number();
+  if (i >= n) return;
+  const int64_t old = sorted[i];
+  order[i] = static_cast<int32_t>(old);
+  label[old] = static_cast<int32_t>(i);
+  for (int c = 0; c < dimensions; ++c) y[i * dimensions + c] = start[old * dimensions + c];
+}
+
+// The points back in the caller's order.
+extern "C" __global__ void restore(const int32_t* order, const float* y, int64_t n, int dimensions,
+                                   float* to) {
+  const int64_t i = thread_number();
+  if (i >= n) return;
+  for (int c = 0; c < dimensions; ++c) to[int64_t{order[i]} * dimensions + c] = y[i * dimensions + c];
+}
+
+// Strength and degree of every relabelled point; eight threads per point.
+extern "C" __global__ void count_edges(const int64_t* offsets, const float* weights, const float* largest,
+                                       float weakest, const int32_t* order, int64_t n, float* strength,
+                                       int32_t* degree) {
+  const int64_t i = thread_number() / kLanes;
+  const int lane = threadIdx.x % kLanes;
+  double sum = 0;
+  int count = 0;
+  if (i < n) {
+    const int64_t old = order[i];
+    for (int64_t e = offsets[old] + lane; e < offsets[old + 1]; e += kLanes) {
+      const float r = relative_weight(weights[e], largest, weakest);
+      sum += r;
+      count += r > 0;
+    }
+  }
+  sum = sum_of_lanes(sum);
+  count = sum_of_lanes(count);
+  if (i < n && lane == 0) {
+    strength[i] = static_cast<float>(sum);
+    degree[i] = count;
+  }
+}
+
+// Rows of the relabelled graph, the edges of each in the order of the caller's graph.
+extern "C" __global__ void copy_rows(const int64_t* offsets, const int32_t* indices, const float* weights,
+                                     const float* largest, float weakest, const int32_t* order,
+                                     const int32_t* label, const int64_t* new_offsets, int64_t n,
+                                     int2* edges) {
+  const int64_t i = thread_number() / kLanes;
+  const int lane = threadIdx.x % kLanes, group = threadIdx.x % 32 / kLanes * kLanes;
+  int64_t begin = 0, end = 0, to = 0;
+  if (i < n) {
+    begin = offsets[order[i]];
+    end = offsets[order[i] + 1];
+    to = new_offsets[i];
+  }
+  while (__any_sync(kAll, begin < end)) {  // the four points of a warp stay together
+    const int64_t e = begin + lane;
+    const float r = e < end ? relative_weight(weights[e], largest, weakest) : 0.0f;
+    const unsigned kept = __ballot_sync(kAll, r > 0) >> group & 0xFF;
+    if (r > 0) {
+      const int2 edge = {label[indices[e]], __float_as_int(r)};
+      edges[to + __popc(kept & ((1u << lane) - 1))] = edge;
+    }
+    to += __popc(kept);
+    begin += kLanes;
+  }
+}
+
+// The rows of a relabelled graph in another order: order[new] = old, label[old] = new.
+extern "C" __global__ void reorder_rows(const int64_t* offsets, const int2* edges, const int64_t* order,
+                                        const int32_t* label, const int64_t* new_offsets, int64_t n,
+                                        int2* new_edges) {
+  const int64_t i = thread_number() / kLanes;
+  if (i >= n) return;
+  const int64_t begin = offsets[order[i]], to = new_offsets[i], count = new_offsets[i + 1] - to;
+  for (int64_t e = threadIdx.x % kLanes; e < count; e += kLanes) {
+    const int2 edge = edges[begin + e];
+    const int2 relabelled = {label[edge.x], edge.y};
+    new_edges[to + e] = relabelled;
+  }
+}
+
+// The constants that depend on the sums of the graph.
+extern "C" __global__ void derive(Constants* constants, const double* total, const int64_t* edges,
+                                  int mean_non_edge_weight) {
+  constants->p_max = *total > 0 ? static_cast<float>(1 / *total) : 0.0f;
+  constants->non_edge_weight = mean_non_edge_weight && *edges > 0
+                                   ? static_cast<float>(1 - *total / static_cast<double>(*edges))
+                                   : 1.0f;
+  constants->mean_strength = constants->n ? static_cast<float>(*total / constants->n) : 0.0f;
+}

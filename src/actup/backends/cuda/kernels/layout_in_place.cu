@@ -1,0 +1,139 @@
+// In-place epochs: edge by edge over matchings, then a capped repulsion; twice per epoch.
+#include "layout.h"
+
+using namespace actup;
+
+namespace {
+
+struct PullRule {
+  float rate;
+  int epoch, repeats;
+  Sampling sampling;
+  Curve curve;
+};
+
+__device__ inline PullRule pull_rule(const Constants& constants, const float* schedule, int epoch) {
+  const auto scheduled = [&](int row) { return schedule[row * constants.epochs + epoch]; };
+  const float lead = leading_factors(constants.curve, false, kLoss).attraction;
+  return {scheduled(kLearningRate) * scheduled(kExaggeration) * lead, epoch,
+          static_cast<int>(constants.repeats), static_cast<Sampling>(constants.sampling), constants.curve};
+}
+
+// Moves both ends of an edge, if it acts; ends are places in y, which is the points or a copy of some.
+__device__ inline void pull(int2 ends, float r, const PullRule& rule, Row* y) {
+  const float step = rule.rate * acting_weight(rule.sampling, r);
+  Row head = y[ends.x], tail = y[ends.y];
+  for (int repeat = 0; repeat < rule.repeats; ++repeat) {
+    float delta[kDimensions];
+    const float d2 = difference_of(head, tail, delta);
+    const float share = step * attraction<kLoss>(kernel<kShape>(d2, rule.curve));
+#pragma unroll
+    for (int c = 0; c < kDimensions; ++c) {
+      head.at[c] -= share * delta[c];
+      tail.at[c] += share * delta[c];
+    }
+  }
+  y[ends.x] = head;
+  y[ends.y] = tail;
+}
+
+__device__ inline bool acts_now(float r, const PullRule& rule) {
+  return rule.sampling == Sampling::exhaustive || acts(r, rule.epoch);
+}
+
+}  // namespace
+
+// The edges begin ... end of one colour.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    pull_colour(const Constants* constants, const State* state, const float* schedule, const int2* ends,
+                const float* weights, int64_t begin, int64_t end, Row* y) {
+  const int64_t e = begin + blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x;
+  if (e >= end) return;
+  const int2 both = ends[e];  // asked for before it is known to be needed
+  const float r = weights[e];
+  const PullRule rule = pull_rule(*constants, schedule, state->epoch);
+  if (acts_now(r, rule)) pull(both, r, rule, y);
+}
+
+namespace {
+
+constexpr int kAhead = 8;  // chunks whose edges are read at a time
+
+struct Chunks {
+  float r[kAhead];  // negative where there is no edge
+  int2 ends[kAhead];
+
+  __device__ void read(const int2* all_ends, const float* weights, const int32_t* stops, int first,
+                       int count) {
+#pragma unroll
+    for (int u = 0; u < kAhead; ++u) {
+      const int chunk = first + u, e = (chunk < count ? stops[chunk] : 0) + threadIdx.x;
+      const bool inside = chunk < count && e < stops[chunk + 1];
+      r[u] = inside ? weights[e] : -1.0f;
+      ends[u] = inside ? all_ends[e] : int2{0, 0};
+    }
+  }
+};
+
+}  // namespace
+
+// Small groups of edges, one after the other in a single thread block, cut into chunks of at most as many
+// edges as there are threads. The block keeps the listed points, of which ends are places in the list;
+// without a list it works on the points themselves.
+extern "C" __global__ void __launch_bounds__(1024)
+    pull_small_colours(const Constants* constants, const State* state, const float* schedule,
+                       const int2* ends, const float* weights, const int32_t* stops, int chunk_count,
+                       const int32_t* list, const int32_t* listed, Row* y) {
+  extern __shared__ Row memory[];
+  Row* const kept = list ? memory : y;
+  const PullRule rule = pull_rule(*constants, schedule, state->epoch);
+  const int count = list ? *listed : 0;
+  Chunks next;
+  next.read(ends, weights, stops, 0, chunk_count);
+#pragma unroll 8
+  for (int k = threadIdx.x; k < count; k += blockDim.x) kept[k] = y[list[k]];
+  for (int first = 0; first < chunk_count; first += kAhead) {
+    const Chunks now = next;
+    next.read(ends, weights, stops, first + kAhead, chunk_count);
+#pragma unroll
+    for (int u = 0; u < kAhead; ++u) {
+      __syncthreads();
+      if (now.r[u] >= 0 && acts_now(now.r[u], rule)) pull(now.ends[u], now.r[u], rule, kept);
+    }
+  }
+  __syncthreads();
+#pragma unroll 8
+  for (int k = threadIdx.x; k < count; k += blockDim.x) y[list[k]] = kept[k];
+}
+
+// All points at once, from the positions now reached to a copy of them.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    push(const Constants* all_constants, const State* state, const float* schedule, const float* mass,
+         int sampled, int half, const Row* from, Row* to) {
+  const Constants constants = *all_constants;
+  const int epoch = state->epoch, lane = threadIdx.x % kLanes;
+  const int64_t n = constants.n, i = blockIdx.x * static_cast<int64_t>(kPoints) + threadIdx.x / kLanes;
+  const bool valid = i < n;
+  Row self = from[valid ? i : n - 1];
+  RunSums sums;
+  const int64_t first = sampled ? run_start(constants, epoch, i, half) : 0;
+  if (valid) repel<false>(from, self, i, first, constants.run_length, lane, constants, sums);
+  float squared = 0;
+  const float lead = leading_factors(constants.curve, false, kLoss).repulsion;
+  const float share = schedule[kLearningRate * constants.epochs + epoch] * lead * constants.non_edge_weight *
+                      constants.repulsion_rate / (2.0f * static_cast<float>(constants.run_length)) *
+                      mass[valid ? i : n - 1];
+#pragma unroll
+  for (int c = 0; c < kDimensions; ++c) {
+    sums.force[c] = share * sum_of_lanes(sums.force[c]);
+    squared += sums.force[c] * sums.force[c];
+  }
+  if (!valid || lane != 0) return;
+  const float cap = schedule[kStepCap * constants.epochs + epoch];
+  const float scale = squared > cap * cap ? cap / sqrtf(squared) : 1.0f;
+#pragma unroll
+  for (int c = 0; c < kDimensions; ++c) self.at[c] += scale * sums.force[c];
+  to[i] = self;
+}
+
+extern "C" __global__ void count_epoch(State* state) { ++state->epoch; }

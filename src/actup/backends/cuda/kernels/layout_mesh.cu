@@ -1,0 +1,232 @@
+// The mesh: points to grid, the product of the spectra, and the influence function of a grid.
+#include "mesh_view.h"
+
+#ifndef POTENTIAL
+#define POTENTIAL 0
+#endif
+
+using namespace actup;
+
+namespace {
+
+constexpr PotentialKind kPotential = static_cast<PotentialKind>(POTENTIAL);
+constexpr float kOne = 8388608.0f;  // the weight 1 as an integer: sums do not depend on their order then
+constexpr int kSpreadPoints = 512;  // per thread block: their sum in a cell is below 2^32
+constexpr int kOwn = kSpreadPoints / kThreads;
+constexpr int kKept = 6144;  // cells
+
+__device__ inline int64_t thread_number() {
+  return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+}
+
+}  // namespace
+
+namespace {
+
+// Calls add(row, column, weight as an integer) for the 16 cells of a point.
+template <class Add>
+__device__ inline void spread_point(const MeshPlace& at, const Add& add) {
+#pragma unroll
+  for (int row = 0; row < 4; ++row) {
+    const float wy = spline_weight(at.t, row) * kOne;
+#pragma unroll
+    for (int column = 0; column < 4; ++column)
+      add(at.row - 1 + row, at.column - 1 + column, __float2uint_rn(wy * spline_weight(at.s, column)));
+  }
+}
+
+struct CellBox {
+  int low_row, low_column, high_row, high_column;
+};
+
+// The cells that the points of this thread block touch.
+__device__ inline CellBox touched_cells(const MeshPlace* at, const bool* valid) {
+  __shared__ CellBox box;
+  if (threadIdx.x == 0) box = {1 << 30, 1 << 30, -1, -1};
+  __syncthreads();
+  CellBox own = {1 << 30, 1 << 30, -1, -1};
+#pragma unroll
+  for (int k = 0; k < kOwn; ++k)
+    if (valid[k])
+      own = {min(own.low_row, at[k].row - 1), min(own.low_column, at[k].column - 1),
+             max(own.high_row, at[k].row + 2), max(own.high_column, at[k].column + 2)};
+  for (int other = 16; other > 0; other /= 2)
+    own = {min(own.low_row, __shfl_xor_sync(kAll, own.low_row, other)),
+           min(own.low_column, __shfl_xor_sync(kAll, own.low_column, other)),
+           max(own.high_row, __shfl_xor_sync(kAll, own.high_row, other)),
+           max(own.high_column, __shfl_xor_sync(kAll, own.high_column, other))};
+  if (threadIdx.x % 32 == 0) {
+    atomicMin(&box.low_row, own.low_row);
+    atomicMin(&box.low_column, own.low_column);
+    atomicMax(&box.high_row, own.high_row);
+    atomicMax(&box.high_column, own.high_column);
+  }
+  __syncthreads();
+  return box;
+}
+
+}  // namespace
+
+// Spreads every point over 16 cells (rows x columns), which are 0 before. Points that follow each other are
+// near each other, so a thread block first adds up its own in its memory, if they lie close enough together.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    spread(const State* state, const Row* y, int64_t n, float spacing, int rows, int columns,
+           unsigned long long* cells) {
+  __shared__ unsigned kept[kKept];
+  MeshPlace at[kOwn];
+  bool valid[kOwn];
+#pragma unroll
+  for (int k = 0; k < kOwn; ++k) {  // the threads of a warp take points that do not follow each other
+    const int place = threadIdx.x % 32 * (kSpreadPoints / 32) + threadIdx.x / 32 * kOwn + k;
+    const int64_t i = blockIdx.x * static_cast<int64_t>(kSpreadPoints) + place;
+    valid[k] = i < n;
+    at[k] = mesh_place(y[valid[k] ? i : n - 1], {nullptr, nullptr, spacing, rows, columns}, *state);
+  }
+  const CellBox box = touched_cells(at, valid);
+  const int width = box.high_column - box.low_column + 1, size = width * (box.high_row - box.low_row + 1);
+  const auto add_to_all = [&](int row, int column, unsigned weight) {
+    atomicAdd(cells + static_cast<int64_t>(row) * columns + column, static_cast<unsigned long long>(weight));
+  };
+  if (size > kKept) {
+#pragma unroll
+    for (int k = 0; k < kOwn; ++k)
+      if (valid[k]) spread_point(at[k], add_to_all);
+    return;
+  }
+  for (int cell = threadIdx.x; cell < size; cell += kThreads) kept[cell] = 0;
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < kOwn; ++k)
+    if (valid[k])
+      spread_point(at[k], [&](int row, int column, unsigned weight) {
+        atomicAdd(&kept[(row - box.low_row) * width + column - box.low_column], weight);
+      });
+  __syncthreads();
+  for (int cell = threadIdx.x; cell < size; cell += kThreads)
+    if (kept[cell]) add_to_all(box.low_row + cell / width, box.low_column + cell % width, kept[cell]);
+}
+
+// The cells as numbers, in the first quarter of a grid of twice the size; the cells are cleared.
+extern "C" __global__ void take_cells(unsigned long long* cells, int rows, int columns, float* grid) {
+  const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
+  if (column >= columns) return;
+  const int64_t cell = static_cast<int64_t>(row) * columns + column;
+  grid[2 * static_cast<int64_t>(row) * columns + column] = static_cast<float>(cells[cell]) * (1 / kOne);
+  cells[cell] = 0;
+}
+
+extern "C" __global__ void multiply(const float* influence, int64_t size, float2* spectrum) {
+  const int64_t i = thread_number();
+  if (i >= size) return;
+  const float factor = influence[i];
+  const float2 value = spectrum[i];
+  spectrum[i] = {factor * value.x, factor * value.y};
+}
+
+// --- once per grid ---
+
+// The table of UMAP's potential, by Simpson's rule between knots; one thread block, each thread a stretch of
+// it.
+extern "C" __global__ void __launch_bounds__(1024) tabulate(const Constants* constants, float* table) {
+  const Curve curve = constants->curve;
+  const float epsilon = constants->repulsion_epsilon;
+  __shared__ double stretches[1024];
+  constexpr int knots = PotentialTable::kKnots, size = (knots + 1023) / 1024;
+  const double reach = fmin(static_cast<double>(PotentialTable::limit(curve.b)), PotentialTable::knot(knots));
+  const auto force = [&](double d2) {
+    return static_cast<double>(umap_repulsion<Shape::powered>(static_cast<float>(d2), curve, epsilon));
+  };
+  const auto piece = [&](int i) {
+    const double low = PotentialTable::knot(i), high = PotentialTable::knot(i + 1);
+    if (high > reach) return 0.0;
+    return (high - low) / 6 * (force(low) + 4 * force(0.5 * (low + high)) + force(high));
+  };
+  const int first = threadIdx.x * size, last = min(knots, first + size);
+  double sum = 0;
+  for (int i = last - 1; i >= first; --i) sum += piece(i);
+  stretches[threadIdx.x] = sum;
+  __syncthreads();
+  double integral = PotentialTable::tail(reach, curve);
+  if (threadIdx.x == 0) table[knots] = static_cast<float>(integral);
+  for (int later = 1023; later > threadIdx.x; --later) integral += stretches[later];
+  for (int i = last - 1; i >= first; --i) table[i] = static_cast<float>(integral += piece(i));
+}
+
+// The potential around cell 0 of a periodic grid.
+extern "C" __global__ void sample_potential(const Constants* constants, const float* table, float spacing,
+                                            int line, int rows, int columns, float* grid) {
+  const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
+  if (column >= columns) return;
+  const Curve curve = constants->curve;
+  const float x = line ? 0.0f : spacing * static_cast<float>(min(column, columns - column));
+  const float y = spacing * static_cast<float>(min(row, rows - row));
+  const float d2 = fminf(x * x + y * y, PotentialTable::limit(curve.b));
+  float value;
+  if (kPotential == PotentialKind::umap) {
+    value = PotentialTable::look_up(table, d2);
+  } else {
+    value = kernel<kShape>(d2 + kTiny, curve).q;
+    if (kPotential == PotentialKind::kernel_squared) value *= value;
+  }
+  grid[static_cast<int64_t>(row) * columns + column] = value;
+}
+
+namespace {
+
+struct Frequency {  // of one axis; see influence.hpp
+  float k, weight, alias, alias_weight, sum, slope;
+  __device__ Frequency(int i, int size) {
+    constexpr double pi = 3.14159265358979323846;
+    const double own = pi * i / size, other = own - 2 * pi;
+    k = static_cast<float>(own);
+    weight = static_cast<float>(spline_spectrum_squared(own));
+    alias = static_cast<float>(other);
+    alias_weight = static_cast<float>(spline_spectrum_squared(other));
+    sum = static_cast<float>(spline_alias_sum(own));
+    slope = static_cast<float>(spline_alias_slope(own));
+  }
+};
+
+}  // namespace
+
+extern "C" __global__ void tabulate_frequencies(int size, float* table) {
+  const int i = thread_number();
+  if (i <= size) reinterpret_cast<Frequency*>(table)[i] = Frequency(i, size);
+}
+
+// The best influence function at all frequencies (2 rows x columns + 1), from the potential's spectrum on a
+// grid `finer` times as fine; divided by the number of cells, as the transforms do not. Also as a complex
+// spectrum.
+extern "C" __global__ void influence(const float2* spectrum, const float* of_rows, const float* of_columns,
+                                     int finer, int rows, int columns, float* influence, float2* as_complex) {
+  const int l = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
+  if (l > columns) return;
+  const int k = min(row, 2 * rows - row);
+  const Frequency x = reinterpret_cast<const Frequency*>(of_columns)[l];
+  const Frequency y = reinterpret_cast<const Frequency*>(of_rows)[k];
+  const int64_t stride = static_cast<int64_t>(finer) * columns + 1;
+  const auto own = [&](int a, int b) { return spectrum[a * stride + b].x; };
+  float wanted = influence_term(x.k, x.k, x.weight, y.k, y.k, y.weight, own(k, l));
+  if (finer > 1) {
+    const int mirrored_k = 2 * rows - k, mirrored_l = 2 * columns - l;
+    wanted += influence_term(x.k, x.alias, x.alias_weight, y.k, y.k, y.weight, own(k, mirrored_l));
+    wanted += influence_term(x.k, x.k, x.weight, y.k, y.alias, y.alias_weight, own(mirrored_k, l));
+    wanted += influence_term(x.k, x.alias, x.alias_weight, y.k, y.alias, y.alias_weight,
+                             own(mirrored_k, mirrored_l));
+  }
+  float best = wanted / influence_norm(x.sum, x.slope, y.sum, y.slope);
+  if (k == 0 && l == 0) best = own(0, 0);  // was 0/0
+  best /= static_cast<float>(finer * finer) * 4.0f * static_cast<float>(rows) * static_cast<float>(columns);
+  const int64_t at = static_cast<int64_t>(row) * (columns + 1) + l;
+  influence[at] = best;
+  as_complex[at] = {best, 0.0f};
+}
+
+// What a point feels of itself, from the mesh's potential around cell 0 of a grid with rows of `stride`.
+extern "C" __global__ void self_potential(const float* around, int stride, float* self) {
+  const int p = threadIdx.x / 3, q = threadIdx.x % 3;
+  double sum = 0;
+  for (int e = 0; e < 4; ++e)
+    for (int f = 0; f < 4; ++f) sum += spline_overlap(e, p) * spline_overlap(f, q) * around[f * stride + e];
+  self[threadIdx.x] = static_cast<float>(sum);
+}

@@ -1,0 +1,84 @@
+// Rows of the data brought to another form, and the small arrays a search for neighbours begins with.
+
+__device__ inline double warp_sum(double x) {
+  for (int apart = 16; apart; apart >>= 1) x += __shfl_xor_sync(~0u, x, apart);
+  return x;
+}
+
+// Rows to directions, for metrics that compare those; a warp per row. The row is divided by its length, where
+// `centered` after subtracting its mean. One more column is 1 in rows of length zero, else 0, which puts them at
+// distance 1 from all others (see distance.h).
+extern "C" __global__ void directions(const float* __restrict__ points, int n, int columns, int centered,
+                                      float* __restrict__ out) {
+  const int row = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
+  if (row >= n) return;
+  const float* x = points + (size_t)row * columns;
+  float* to = out + (size_t)row * (columns + 1);
+  double mean = 0;
+  if (centered) {
+    for (int c = lane; c < columns; c += 32) mean += x[c];
+    mean = warp_sum(mean) / columns;
+  }
+  double square = 0;
+  for (int c = lane; c < columns; c += 32) square += (x[c] - mean) * (x[c] - mean);
+  const double length = sqrt(warp_sum(square));
+  // A constant row differs from its mean by rounding only.
+  const bool none = !(length > 1e-12 * fabs(mean) * sqrt((double)columns));
+  for (int c = lane; c < columns; c += 32) to[c] = none ? 0.0f : (float)((x[c] - mean) / length);
+  if (lane == 0) to[columns] = none ? 1.0f : 0.0f;
+}
+
+// The mean of every step-th row, to centre by: near the true mean, which is all that rounding needs.
+extern "C" __global__ void sampled_mean(const float* __restrict__ points, int n, int columns, int step,
+                                        float* __restrict__ out) {
+  __shared__ double sums[16][33];
+  const int c = blockIdx.x * 32 + threadIdx.x;
+  double sum = 0;
+  if (c < columns)
+    for (long long row = (long long)threadIdx.y * step; row < n; row += 16ll * step)
+      sum += points[(size_t)row * columns + c];
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y || c >= columns) return;
+  for (int y = 1; y < 16; ++y) sum += sums[y][threadIdx.x];
+  out[c] = (float)(sum / ((n + step - 1) / step));
+}
+
+// Rows less a row near their mean, with one more column of ones.
+extern "C" __global__ void centered_rows(const float* __restrict__ points, const float* __restrict__ center,
+                                         int n, int columns, float* __restrict__ out) {
+  const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x, width = columns + 1;
+  if (at >= n * width) return;
+  const size_t row = at / width, c = at % width;
+  out[at] = c < columns ? points[row * columns + c] - center[c] : 1.0f;
+}
+
+// Any run of places is spread over all rows: the multiples of `stride`, which shares no factor with n.
+extern "C" __global__ void spread_order(int n, int places, long long stride, int* __restrict__ out) {
+  const int at = blockIdx.x * blockDim.x + threadIdx.x;
+  if (at < places) out[at] = at < n ? (int)(at * stride % n) : -1;
+}
+
+// Thresholds below every score, and beyond any where a place has no row.
+extern "C" __global__ void first_thresholds(const int* __restrict__ order, int places, float lowest,
+                                            float* __restrict__ thresholds, unsigned char* __restrict__ overflowed) {
+  const int at = blockIdx.x * blockDim.x + threadIdx.x;
+  if (at >= places) return;
+  thresholds[at] = order[at] >= 0 ? lowest : __int_as_float(0x7f800000);
+  overflowed[at] = 0;
+}
+
+// From sums to distances: the root (1) or the half (2).
+extern "C" __global__ void finish_distances(float* __restrict__ sums, long long count, int kind) {
+  const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+  if (at < count) sums[at] = kind == 1 ? sqrtf(sums[at]) : 0.5f * sums[at];
+}
+
+// Whether any number is infinite or NaN.
+extern "C" __global__ void any_not_finite(const float* __restrict__ values, long long count, int* __restrict__ found) {
+  bool wrong = false;
+  for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < count;
+       at += (long long)gridDim.x * blockDim.x)
+    wrong |= !(fabsf(values[at]) < __int_as_float(0x7f800000));
+  if (wrong) *found = 1;
+}

@@ -1,0 +1,119 @@
+"""What every kernel of the layout reads: constants, the schedule, and the state the device changes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from actup.backends.cuda.compile import cupy, load_kernels
+from actup.backends.cuda.relabelled import RelabelledGraph
+from actup.native import engine
+from actup.recipe import NonEdgeWeight, Recipe, Repulsion, RepulsionMass
+
+# The structs of kernels/layout.h, field by field.
+_CONSTANTS = np.dtype(
+    [
+        ("seed", np.uint64),
+        ("partition", np.float64),
+        *((name, np.int32) for name in ("n", "epochs", "run_length", "expansion_begin", "expansion_end")),
+        ("sampling", np.int32),
+        ("curve", np.float32, 3),
+        *((name, np.float32) for name in ("repulsion_rate", "repulsion_epsilon", "force_scale")),
+        *((name, np.float32) for name in ("gradient_clip", "rested_momentum", "repeats")),
+        *((name, np.float32) for name in ("p_max", "non_edge_weight", "mean_strength")),
+    ]
+)
+STATE = np.dtype(
+    [
+        ("epoch", np.int32),
+        ("rested", np.int32),
+        ("rule", np.float32, 11),
+        ("stop", np.int32),
+        ("box", np.int32, (3, 4)),
+    ]
+)
+
+
+class LayoutState:
+    """Arrays on the device that all kernels of a layout are given.
+
+    Attributes
+    ----------
+    constants, state, schedule : cupy.ndarray
+    mass : cupy.ndarray of shape (n,), float32
+        What a point's unnormalised repulsion is proportional to.
+    """
+
+    def __init__(self, graph: RelabelledGraph, recipe: Recipe, seed: int):
+        cp = cupy()
+        n = len(graph)
+        schedule = recipe.schedule(n)
+        sampled = recipe.repulsion_for(n) is Repulsion.SAMPLED
+        constants = np.zeros((), _CONSTANTS)
+        constants["seed"] = seed
+        constants["n"] = n
+        constants["epochs"] = max(1, len(schedule))
+        constants["partition"] = recipe.partition or 0.0
+        constants["run_length"] = min(recipe.negatives, n) if sampled else n
+        constants["expansion_begin"], constants["expansion_end"] = schedule.expansion
+        constants["sampling"] = engine.Sampling[recipe.sampling.value].value
+        constants["curve"] = *recipe.kernel(), recipe.dof
+        for name in ("repulsion_rate", "repulsion_epsilon", "force_scale"):
+            constants[name] = getattr(recipe, name)
+        constants["gradient_clip"] = math.inf if recipe.gradient_clip is None else recipe.gradient_clip
+        constants["rested_momentum"] = schedule.rested_momentum
+        constants["repeats"] = 2 if recipe.symmetric_attraction else 1
+        self.constants = _upload(constants)
+        load_kernels("layout_graph").get_function("derive")(
+            (1,),
+            (1,),
+            (
+                self.constants,
+                graph.total,
+                graph.offsets[-1:],
+                np.int32(recipe.non_edge_weight is NonEdgeWeight.MEAN),
+            ),
+        )
+        rows = ("learning_rate", "momentum", "exaggeration", "step_cap", "stiffness_floor")
+        self.schedule = cp.asarray(np.stack([getattr(schedule, name) for name in rows]))
+        strong = recipe.repulsion_mass is RepulsionMass.STRENGTH
+        self.mass = graph.strength if strong else graph.degree.astype(np.float32)
+        self.state = _upload(_first_state(graph.points))
+
+
+def _first_state(points) -> np.ndarray:
+    """Epoch 0, and the box of the points, of which the first two axes count."""
+    state = np.zeros((), STATE)
+    state["box"][:, :2], state["box"][:, 2:] = 2**31 - 1, -(2**31)
+    axes = min(points.shape[1], 2)
+    corners = cupy().stack([points[:, :axes].min(axis=0), points[:, :axes].max(axis=0)]).get()
+    state["box"][0].reshape(2, 2)[:, :axes] = _ordered(corners)
+    return state
+
+
+def _ordered(values: np.ndarray) -> np.ndarray:
+    """Integers that order as the floats do: ordered() of kernels/layout.h."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.int32)
+    return np.where(bits >= 0, bits, bits ^ 0x7FFFFFFF)
+
+
+def from_ordered(bits: np.ndarray) -> np.ndarray:
+    """The floats of such integers."""
+    return np.where(bits >= 0, bits, bits ^ 0x7FFFFFFF).astype(np.int32).view(np.float32)
+
+
+def _upload(record: np.ndarray):
+    """A record's bytes on the device."""
+    return cupy().asarray(np.frombuffer(record.tobytes(), np.uint8))
+
+
+def force_macros(recipe: Recipe) -> dict[str, int]:
+    """The macros of kernels/layout.h."""
+    a, b = recipe.kernel()
+    shape = 2 if recipe.dof != 1 else 1 if (a, b) != (1.0, 1.0) else 0
+    return {
+        "DIMENSIONS": recipe.n_components,
+        "SHAPE": shape,
+        "LOSS": engine.Loss[recipe.loss.value].value,
+    }

@@ -1,0 +1,84 @@
+"""The kernel files without a GPU: each compiles, and who lacks CuPy is told what to install."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from actup.backends import cuda_is_available, load_backend
+from actup.backends.cuda.compile import KERNELS, source_of
+
+FILES = sorted(path.stem for path in KERNELS.glob("*.cu"))
+VARIANTS = {
+    "affinities": [["-DAFFINITY=1", "-DPER_LANE=3"], ["-DAFFINITY=2"], ["-DAFFINITY=3"], ["-DPSEUDO=0"]],
+    "candidates": [["-DNARROW=1", "-DLISTS=4", "-DLENGTH=64"], ["-DKEEP=176", "-DLENGTH=112", "-DSTEPS=2"]],
+    "merge": [["-DSYMMETRIZATION=1"]],
+    "scan": [["-DMETRIC=1"], ["-DMETRIC=2", "-DK=150", "-DROOM=1184"]],
+    "layout_batch": [
+        ["-DNORMALIZED=1", "-DLOSS=1", "-DCOUNTED=1", "-DOPTIMIZER=1", "-DDIMENSIONS=5", "-DSHAPE=2"],
+        ["-DMESH=1", "-DOPTIMIZER=2", "-DSHAPE=1"],
+        ["-DMESH=1", "-DOPTIMIZER=2", "-DNORMALIZED=1", "-DDIMENSIONS=1"],
+    ],
+    "layout_in_place": [["-DLOSS=1", "-DDIMENSIONS=3", "-DSHAPE=1"]],
+    "layout_mesh": [["-DPOTENTIAL=2", "-DSHAPE=1"], ["-DPOTENTIAL=1", "-DDIMENSIONS=1"]],
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_headers_are_in_the_source_once(name):
+    source = source_of(name)
+    assert '#include "' not in source
+    assert source.count("typedef unsigned char uint8_t;") <= 1
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+@pytest.mark.parametrize(
+    ("name", "macros"), [(name, macros) for name in FILES for macros in ([], *VARIANTS.get(name, []))]
+)
+def test_compiles(name, macros, tmp_path):
+    source = tmp_path / f"{name}.cu"
+    source.write_text(source_of(name))
+    command = [
+        "nvcc",
+        "-std=c++17",
+        "-arch=sm_80",
+        "-ptx",
+        "-Werror",
+        "all-warnings",
+        "-diag-suppress",
+        "177",
+        *macros,
+    ]
+    done = subprocess.run([*command, "-o", tmp_path / "out.ptx", source], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_cupy_the_error_names_the_extra():
+    code = """
+import sys
+sys.modules["cupy"] = None
+from actup.backends import backends, load_backend
+from actup.backends.cuda.compile import load_kernels
+assert "cuda" not in backends()
+try:
+    load_kernels("layout_graph")
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "actup[cuda" in done.stdout
+
+
+@pytest.mark.skipif(cuda_is_available(), reason="needs a machine without a GPU")
+def test_without_a_gpu_the_backend_imports_and_refuses_to_work():
+    import numpy as np
+
+    from actup.cookbook import preset
+    from actup.graph import Graph
+
+    graph = Graph(np.zeros(3), np.zeros(0), np.zeros(0))
+    with pytest.raises((ImportError, RuntimeError), match="backend='cuda'"):
+        load_backend("cuda").make_layout(graph, np.zeros((2, 2)), preset("umap"), 0, 1)
