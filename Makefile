@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src/actup/_native -type f) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test lint format bench sanitize clean
+.PHONY: demo test lint format bench bench-quick figures reproduce reproduce-quick sanitize clean
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/demo.py --out out
@@ -22,9 +22,27 @@ format: $(VENV)/installed
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i src/actup/_native/* tests/native/*
 
+# Data sets: see `actup datasets`. The race leaves out peers that are not installed (pip install .[race]).
 bench: $(VENV)/benchmarks
+	$(BIN)/python benchmarks/race.py
 	$(BIN)/python benchmarks/layout.py
+	$(BIN)/python benchmarks/tsne.py
+	$(BIN)/python benchmarks/neighbors.py
 	$(BIN)/python benchmarks/busy.py
+
+bench-quick: $(VENV)/benchmarks
+	$(BIN)/python benchmarks/race.py --quick
+
+# docs/benchmarks.md and its pictures, from the saved results.
+figures: $(VENV)/installed
+	$(BIN)/python benchmarks/figures.py
+
+# docs/reproduction.md and its pictures; goes on where it stopped.
+reproduce: $(VENV)/installed
+	$(BIN)/actup reproduce all --page docs
+
+reproduce-quick: $(VENV)/installed
+	$(BIN)/actup reproduce all --quick
 
 # The compiled code without Python, once under the thread sanitizer and once under the other two.
 CXX ?= g++

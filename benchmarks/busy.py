@@ -22,7 +22,7 @@ from actup.backends import load_backend
 from actup.cookbook import preset
 from actup.threads import count_threads
 
-PRESETS = ("umap", "gdr_umap", "gdr_tsne")
+PRESETS = ("umap", "gdr_umap", "gdr_tsne", "tsne")
 EPOCHS = 100
 
 
@@ -48,6 +48,16 @@ def main() -> None:
         results[name] = {"quiet": quiet, "busy": busy, "slowdown": slowdown}
         print(f"{name:<12} {quiet['median']:7.3f}  {busy['median']:7.3f}  {slowdown:8.2f}")
     print("saved", save("busy", results, ["actup", "numpy"]))
+
+
+def markdown(results: dict) -> str:
+    """What this benchmark found, in words."""
+    slowdowns = ", ".join(f"`{name}` {results[name]['slowdown']:.2f}" for name in PRESETS if name in results)
+    return (
+        f"`python benchmarks/busy.py`: {results['points']:,} points, all cores, while"
+        f" {results['busy_processes']} other process never rests; a fair share would be a slowdown of"
+        f" {results['fair_slowdown']:.2f}. Medians: {slowdowns}."
+    )
 
 
 def layout(name: str, n: int, threads: int):

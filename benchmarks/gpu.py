@@ -10,16 +10,15 @@ were not run stay as they are.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 
 import numpy as np
-from data import load
-from report import RESULTS, save, summary
+from report import save, saved, summary
 
 import actup
 from actup import metrics
 from actup.backends.cuda.neighbors import nearest_neighbors
+from actup.datasets import load
 
 PARTS = ("mnist", "million", "ten_million")
 NOISE = 0.5  # of a copied point, relative to each column's standard deviation
@@ -35,18 +34,16 @@ def main() -> None:
     arguments.add_argument("--repeats", type=int, default=5)
     arguments.add_argument("--no-quality", action="store_true", help="times only")
     options = arguments.parse_args()
-    X, y = load("mnist")
-    X = cp.asarray(np.ascontiguousarray(X, np.float32))
+    data = load("mnist")
+    X, y = cp.asarray(np.ascontiguousarray(data.X, np.float32)), data.y
     device = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)
-    results = {"gpu": device["name"].decode(), "memory": int(device["totalGlobalMem"])}
-    path = RESULTS / "gpu.json"
-    if path.exists():
-        results = {**json.loads(path.read_text())["results"], **results}
+    results = saved("gpu")
+    results |= {"gpu": device["name"].decode(), "memory": int(device["totalGlobalMem"])}
     for part in options.only:
         results[part] = MEASURES[part](X, y, options.repeats, not options.no_quality)
         print(markdown({part: results[part], "gpu": results["gpu"]}), flush=True)
-        save("gpu", results, ["actup", "cupy", "cupy-cuda12x", "cupy-cuda13x", "numpy", "scipy"])
-    print("saved", path)
+        path = save("gpu", results, ["actup", "cupy-cuda12x", "cupy-cuda13x", "numpy", "scipy"])
+        print("saved", path)
 
 
 def mnist(X, y, repeats: int, quality: bool) -> dict:

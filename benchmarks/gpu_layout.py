@@ -9,13 +9,13 @@ import argparse
 import time
 
 import numpy as np
-from data import load
 from report import save, summary
 
 from actup.backends import load_backend
 from actup.backends.cuda.arrays import to_host
 from actup.backends.cuda.compile import cupy
 from actup.cookbook import preset
+from actup.datasets import load
 from actup.graph import Graph
 
 PRESETS = ("gdr_umap", "tsne", "umap", "sampled_gdr_umap")
@@ -96,7 +96,8 @@ def main() -> None:
     parser.add_argument("--save", action="store_true", help="write results/gpu_layout.json")
     parser.add_argument("--presets", nargs="+", default=PRESETS)
     options = parser.parse_args()
-    X, y = load("mnist")
+    mnist = load("mnist")
+    X, y = mnist.X, mnist.y
     data = {"mnist": (X.astype(np.float32), y)} | ({"million": million(X, y)} if options.million else {})
     results = {}
     for kind, (points, labels) in data.items():

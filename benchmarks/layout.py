@@ -15,13 +15,14 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from data import load
 from report import save, summary, timed
 
 import actup
 from actup import metrics
 from actup.backends import load_backend
 from actup.cookbook import preset
+from actup.datasets import load
+from actup.experiments.tables import table
 from actup.graph import Graph
 from actup.initialization import scale_start
 from actup.neighbors import nearest_neighbors
@@ -35,9 +36,9 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="5,000 points instead of 60,000")
     quick = arguments.parse_args().quick
-    X, y = load("mnist")
     n = 5_000 if quick else 60_000
-    X, y = np.ascontiguousarray(X[:n], np.float32), y[:n]
+    mnist = load("mnist")
+    X, y = np.ascontiguousarray(mnist.X[:n], np.float32), mnist.y[:n]
 
     results = {"points": n, "import_seconds": import_seconds(), "installed_megabytes": installed_megabytes()}
     graph, start, results["stages"] = stages(X)
@@ -194,6 +195,37 @@ def installed_megabytes() -> float:
     compiled = Path(sys.modules["actup._processor"].__file__).parent
     files |= set(compiled.glob("_*.so"))
     return sum(path.stat().st_size for path in files) / 1e6
+
+
+def markdown(results: dict) -> str:
+    """The table of this benchmark, and what else it measured."""
+    header = ["layout", "min s", "median s", "times faster (min, median)"]
+    rows = []
+    for name, row in results["layouts"].items():
+        rows.append([
+            name if name == "umap-learn" else f"ActUp `{name}`",
+            f"{row['min']:.2f}",
+            f"{row['median']:.2f}",
+            f"{row['times_faster_by_min']:.1f}, {row['times_faster_by_median']:.1f}",
+            f"{100 * np.mean(row['knn_accuracy']):.2f}",
+            f"{100 * np.mean(row['v_measure']):.1f}",
+            f"{np.mean(row['recall_at_10']):.4f}",
+            f"{np.mean(row['trustworthiness']):.3f}",
+        ])  # fmt: skip
+    stages = ", ".join(f"{stage} {seconds['min']:.3f} s" for stage, seconds in results["stages"].items())
+    memory = max(results["layout_memory"].values())
+    before = (
+        f"`python benchmarks/layout.py`: MNIST, {results['points']:,} points; the same graph, the same start"
+        f" and, unless it says otherwise, {EPOCHS} epochs, in one process. Quality is the mean over"
+        f" {len(SEEDS)} seeds."
+    )
+    after = (
+        f"Stages before it: {stages}. `import actup` takes {results['import_seconds']:.3f} s; the installed"
+        f" package {results['installed_megabytes']:.1f} MB. A layout adds one copy of the graph and at most"
+        f" {memory:.0f} bytes per point."
+    )
+    quality_header = ["accuracy", "V", "recall@10", "trustworthiness"]
+    return "\n\n".join([before, table(header + quality_header, rows), after])
 
 
 def show(results: dict) -> None:

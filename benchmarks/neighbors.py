@@ -1,93 +1,165 @@
-"""The neighbour search against pynndescent's: same data, same process, compilation excluded.
+"""The neighbour search against pynndescent's and faiss's: at every processor level, at scale, in UMAP.
 
-    python benchmarks/neighbors.py [--sets mnist,fashion_mnist,...] [--repeats 3]
+    python benchmarks/neighbors.py [--parts searches levels scale umap] [--repeats 3]
 
-Prints seconds, CPU-seconds and recall of both, and saves them under benchmarks/results/neighbors.json. Data
-sets are those of data.py, and ``noise``: 100,000 rows of 30 independent normal columns.
+Prints each figure as it is measured and a section for docs/benchmarks.md at the end. Results are saved under
+benchmarks/results/neighbors.json; parts that were not run keep their earlier results. Data sets are those of
+actup.datasets, and ``noise``: 100,000 rows of 30 independent normal columns.
+
+    searches   seconds and recall of ActUp, pynndescent (compiled already) and faiss's HNSW, in one process
+    levels     the same search by the engines for older processors, in processes of their own
+    scale      100 thousand to a million rows of 50 columns: MNIST's components with noise
+    umap       UMAP from the pixels, import included, against umap-learn; both in fresh processes
 """
 
 from __future__ import annotations
 
 import argparse
-import time
+import json
+import math
 
 import numpy as np
-from data import load
-from report import save
+from neighbor_peers import faiss_hnsw, fresh_umap, in_level, installed, warm_pynndescent
+from neighbor_section import markdown
+from report import RESULTS, save, summary, timed
 from sklearn.metrics import pairwise_distances_chunked
 
+from actup import metrics
+from actup.datasets import load
 from actup.neighbors import nearest_neighbors
 
 METRIC = {"glove_50k_100d": "cosine"}
 SAMPLED_ROWS = 500
+PACKAGES = ["actup", "pynndescent", "faiss-cpu", "umap-learn", "numpy", "scipy"]
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--sets", default="mnist,fashion_mnist,noise", help="names, separated by commas")
-    arguments.add_argument("--neighbors", default="15,90", help="numbers of neighbours, separated by commas")
+    arguments.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS))
+    arguments.add_argument(
+        "--sets", nargs="+", default=["mnist", "fashion_mnist", "usps", "coil100_32", "noise"]
+    )
+    arguments.add_argument("--neighbors", nargs="+", type=int, default=[15, 90])
     arguments.add_argument("--repeats", type=int, default=3)
+    arguments.add_argument("--points", type=int, default=None, help="only the first rows of every set")
+    arguments.add_argument("--scale-points", nargs="+", type=int, default=[100_000, 300_000, 1_000_000])
     options = arguments.parse_args()
-    searches = {"actup": nearest_neighbors}
-    try:
-        searches["pynndescent"] = warm_pynndescent()
-    except ImportError:
-        print("pynndescent is not installed (pip install actup[bench]): no comparison")
-    results = []
-    for name in options.sets.split(","):
-        for dtype, X in forms(name):
-            metric = METRIC.get(name, "euclidean")
-            for k in map(int, options.neighbors.split(",")):
-                rows, radii = true_radii(X, k, metric)
-                for engine, search in searches.items():
-                    if engine == "pynndescent" and dtype != "float32":
+    path = RESULTS / "neighbors.json"
+    results = json.loads(path.read_text())["results"] if path.exists() else {}
+    for name in options.parts:
+        results[name] = PARTS[name](options)
+        print("saved", save("neighbors", results, PACKAGES), flush=True)
+    print(markdown(results))
+
+
+def searches(options) -> list[dict]:
+    """Every data set, number of neighbours and engine; types other than float32 are ActUp's alone."""
+    engines = {"actup": nearest_neighbors}
+    if installed("pynndescent"):
+        engines["pynndescent"] = warm_pynndescent()
+    if installed("faiss"):
+        engines["faiss HNSW"] = faiss_hnsw
+    rows = []
+    for name in options.sets:
+        for dtype, X in forms(name, options.points):
+            for k in options.neighbors:
+                metric = METRIC.get(name, "euclidean")
+                sample, radii = true_radii(X, k, metric)
+                for engine, search in engines.items():
+                    if engine != "actup" and (dtype != "float32" or (engine != "pynndescent" and k > 15)):
                         continue
                     row = {"data": name, "shape": X.shape, "dtype": dtype, "k": k, "engine": engine}
-                    row |= race(lambda: search(X, k, metric=metric), options.repeats)  # noqa: B023
-                    row["recall"] = float(np.mean(row.pop("distances")[rows] <= radii * (1 + 1e-4) + 1e-6))
-                    results.append(row)
-                    print(
-                        f"{name:18} {dtype:8} k={k:<3} {engine:12} {row['seconds']:7.2f} s "
-                        f"{row['cpu_seconds']:7.2f} CPU-s  recall {row['recall']:.4f}",
-                        flush=True,
-                    )
-    print("saved", save("neighbors", {"searches": results}, ["actup", "pynndescent", "numpy"]))
+                    row |= measured(lambda: search(X, k, metric=metric), options.repeats, sample, radii)  # noqa: B023
+                    rows.append(row)
+    return rows
 
 
-def forms(name: str):
+def levels(options) -> list[dict]:
+    """MNIST in float32, k = 15, by the engine of each level that this processor has."""
+    _, X = list(forms("mnist", options.points))[-1]
+    sample, radii = true_radii(X, 15, "euclidean")
+    rows = []
+    for level in ("v4", "v3", "v2"):
+        found = in_level(level, X, 15, options.repeats)
+        if found is None:
+            print(f"level {level} is not built, or not for this processor")
+            continue
+        distances, seconds = found
+        row = {"level": level, **summary(seconds), "recall": recall(distances, sample, radii)}
+        rows.append(row)
+        print(f"level {level}: {row['min']:.2f} s, recall {row['recall']:.4f}", flush=True)
+    return rows
+
+
+def scale(options) -> dict:
+    """Growth of ActUp's time, and pynndescent once at the largest size."""
+    rows = []
+    for n in options.scale_points:
+        X = upsampled(n)
+        sample, radii = true_radii(X, 15, "euclidean")
+        row = {"data": "upsampled", "shape": X.shape, "dtype": "float32", "k": 15, "engine": "actup"}
+        rows.append(row | measured(lambda: nearest_neighbors(X, 15), options.repeats, sample, radii))  # noqa: B023
+    first, last = rows[0], rows[-1]
+    if installed("pynndescent"):
+        search = warm_pynndescent()
+        row = {**row, "engine": "pynndescent"}
+        rows.append(row | measured(lambda: search(X, 15, metric="euclidean"), 1, sample, radii))
+    exponent = math.log(last["min"] / first["min"]) / math.log(last["shape"][0] / first["shape"][0])
+    print(f"exponent {exponent:.2f}", flush=True)
+    return {"rows": rows, "exponent": exponent}
+
+
+def umap(options) -> dict:
+    """UMAP of MNIST in fresh processes: import and first fit, then a second fit."""
+    mnist = load("mnist")
+    X, y = np.ascontiguousarray(mnist.X[: options.points], np.float32), mnist.y[: options.points]
+    rows = {}
+    for package in ("actup", *(["umap"] if installed("umap") else [])):
+        runs = [fresh_umap(package, X) for _ in range(options.repeats if package == "actup" else 1)]
+        Y = runs[-1]["embedding"]
+        rows[package] = {
+            "cold": min(run["cold"] for run in runs),
+            "warm": min(run["warm"] for run in runs),
+            "knn_accuracy": metrics.knn_accuracy(Y, y),
+            "v_measure": metrics.v_measure(Y, y, n_init=10),
+            "recall_at_10": metrics.neighbor_recall(X, Y, 10, sample=3000),
+            "trustworthiness": metrics.trustworthiness(X, Y, 15),
+        }
+        print(package, {name: round(value, 4) for name, value in rows[package].items()}, flush=True)
+    return rows
+
+
+PARTS = {"searches": searches, "levels": levels, "scale": scale, "umap": umap}
+
+
+def forms(name: str, points: int | None):
     """A data set as it is stored, and as float32."""
     if name == "noise":
         X = np.random.default_rng(0).normal(size=(100_000, 30)).astype(np.float32)
     else:
-        X = np.ascontiguousarray(load(name)[0])
+        X = load(name).X
+    X = np.ascontiguousarray(X[:points])
     if X.dtype != np.float32:
         yield X.dtype.name, X
     yield "float32", X.astype(np.float32, copy=False)
 
 
-def warm_pynndescent():
-    """pynndescent's search as a function, compiled already."""
-    from pynndescent import NNDescent
+def upsampled(n: int) -> np.ndarray:
+    """Rows of MNIST's first 50 components, drawn with replacement, with noise of 0.3 deviations."""
+    from sklearn.decomposition import PCA
 
-    def search(X, k, metric):
-        graph = NNDescent(X, metric=metric, n_neighbors=k + 1).neighbor_graph  # it counts the point itself
-        return type("Lists", (), {"indices": graph[0][:, 1:], "distances": graph[1][:, 1:]})
-
-    warm_up = np.random.default_rng(0).normal(size=(5_000, 40)).astype(np.float32)
-    for metric in ("euclidean", "cosine"):
-        search(warm_up, 15, metric)
-    return search
+    base = PCA(50, random_state=0).fit_transform(load("mnist").X.astype(np.float32)).astype(np.float32)
+    rng = np.random.default_rng(0)
+    X = base[rng.integers(len(base), size=n)]
+    X += 0.3 * base.std(axis=0) * rng.standard_normal(X.shape, np.float32)
+    return X
 
 
-def race(work, repeats: int) -> dict:
-    """The fastest of some runs."""
-    runs = []
-    for _ in range(repeats):
-        begin, cpu_begin = time.perf_counter(), time.process_time()
-        found = work()
-        runs.append((time.perf_counter() - begin, time.process_time() - cpu_begin))
-    seconds, cpu_seconds = (min(run) for run in zip(*runs, strict=True))
-    return {"seconds": seconds, "cpu_seconds": cpu_seconds, "distances": found.distances}
+def measured(work, repeats: int, sample: np.ndarray, radii: np.ndarray) -> dict:
+    found, seconds = timed(work, repeats)
+    row = {**summary(seconds), "recall": recall(found.distances, sample, radii)}
+    print(f"{row['min']:8.2f} s  recall {row['recall']:.4f}", flush=True)
+    return row
 
 
 def true_radii(X: np.ndarray, k: int, metric: str):
@@ -96,6 +168,10 @@ def true_radii(X: np.ndarray, k: int, metric: str):
     blocks = pairwise_distances_chunked(X[rows].astype(np.float64), X.astype(np.float64), metric=metric)
     radii = np.concatenate([np.partition(block, k, axis=1)[:, k] for block in blocks])  # itself is first
     return rows, radii[:, None]
+
+
+def recall(distances: np.ndarray, rows: np.ndarray, radii: np.ndarray) -> float:
+    return float(np.mean(distances[rows] <= radii * (1 + 1e-4) + 1e-6))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,12 @@ def summary(seconds: list[float]) -> dict[str, float]:
     return {"min": min(seconds), "median": statistics.median(seconds)}
 
 
+def saved(name: str) -> dict:
+    """The results that were saved under this name; none: empty."""
+    record = load(name)
+    return {} if record is None else record["results"]
+
+
 def save(name: str, results: dict, packages: list[str]) -> Path:
     """Write the results beside the versions they were measured with."""
     versions = {"python": platform.python_version()}
@@ -40,6 +46,12 @@ def save(name: str, results: dict, packages: list[str]) -> Path:
     record = {"versions": versions, "machine": machine, "results": results}
     path.write_text(json.dumps(record, indent=1) + "\n")
     return path
+
+
+def load(name: str) -> dict | None:
+    """What ``save`` has written under this name: ``versions``, ``machine`` and ``results``."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else None
 
 
 def _processor() -> str:

@@ -1,115 +1,248 @@
-"""t-SNE against openTSNE: the same similarities, the same start, the same process; then end to end.
+"""t-SNE on all data sets, beside openTSNE and scikit-learn: seconds, loss and quality of every map.
 
-    python benchmarks/tsne.py [--data mnist fashion_mnist] [--points 60000] [--skip-end-to-end]
+    python benchmarks/tsne.py [--data mnist usps] [--methods tsne openTSNE] [--points 60000] [--three-d]
+                              [--repeats 5] [--again]
+    python benchmarks/tsne.py --markdown
 
-Prints seconds, exact KL divergence, neighbour recall, label accuracy and V-measure of both, and saves them
-under benchmarks/results/tsne.json.
+Two kinds of runs. A *descent* starts from the same similarities (perplexity 30) and the same PCA start for
+all; a *whole run* starts from the data. The KL divergence is always that of ActUp's similarities, exact. Each
+result is saved in benchmarks/results/tsne.json as soon as it is there and skipped the next time, unless
+--again. --markdown only prints the tables of what is saved.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from data import load
-from report import save, summary, timed
+from report import save, saved, summary, timed
 
 import actup
 from actup import metrics
 from actup.backends import load_backend
 from actup.cookbook import preset
+from actup.datasets import load
 from actup.initialization import make_start
 from actup.neighbors import nearest_neighbors
+from actup.recipe import Recipe
 
 THREADS = 2
-RECIPES = ("tsne", "sampled_tsne", "gdr_tsne")
+TSNE = preset("tsne")
+PACKAGES = ["actup", "openTSNE", "scikit-learn", "numpy", "scipy"]
+DATA = {  # name: metric
+    "mnist": "euclidean",
+    "fashion_mnist": "euclidean",
+    "usps": "euclidean",
+    "coil100_32": "euclidean",
+    "balf_liao2020_pca50": "euclidean",
+    "glove_50k_100d": "cosine",
+}
 
 
-def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--data", nargs="+", default=["mnist", "fashion_mnist"])
-    arguments.add_argument("--points", type=int, default=60_000)
-    arguments.add_argument("--skip-end-to-end", action="store_true")
-    chosen = arguments.parse_args()
-    results = {}
-    for name in chosen.data:
-        X, y = load(name)
-        X, y = np.ascontiguousarray(X[: chosen.points], np.float32), y[: chosen.points]
-        results[name] = descents(X, y)
-        if not chosen.skip_end_to_end:
-            results[name]["end_to_end"] = end_to_end(X)
-        show(name, results[name])
-    print("saved", save("tsne", results, ["actup", "openTSNE", "numpy", "scipy"]))
+@dataclass
+class Problem:
+    """A data set, and what all descents on it share."""
 
+    name: str
+    X: np.ndarray
+    y: np.ndarray | None
+    metric: str
+    dimensions: int = 2
+    recipe: Recipe = TSNE
 
-def descents(X, y) -> dict:
-    """openTSNE's descent and ours on the graph and the start of preset "tsne"."""
-    cpu, recipe = load_backend("cpu"), preset("tsne")
-    neighbors = nearest_neighbors(X, recipe.neighbors_searched(len(X)))
-    graph = cpu.affinity_graph(neighbors, recipe, THREADS)
-    start, _ = make_start(X, graph, recipe, None, 0, THREADS, cpu)
-    runs = {"openTSNE": (lambda: open_tsne(graph, start), 1)}
-    for name in RECIPES:
-        variant = preset(name)
-        runs[name] = (lambda variant=variant: layout(cpu, graph, start, variant), 3)
-    rows = {}
-    for name, (run, repeats) in runs.items():
-        Y, seconds = timed(run, repeats)
-        rows[name] = summary(seconds) | {
-            "kl": metrics.kl_divergence(graph, Y),
-            "recall_at_10": metrics.neighbor_recall(X, Y, 10, sample=3000),
-            "knn_accuracy": metrics.knn_accuracy(Y, y),
-            "v_measure": metrics.v_measure(Y, y, n_init=10),
-            "trustworthiness": metrics.trustworthiness(X, Y, 15),
+    def __post_init__(self):
+        self.recipe = self.recipe.but(metric=self.metric, n_components=self.dimensions)
+
+    @cached_property
+    def graph(self):
+        recipe = self.recipe
+        neighbors = nearest_neighbors(self.X, recipe.neighbors_searched(len(self.X)), metric=self.metric)
+        return load_backend("cpu").affinity_graph(neighbors, recipe, THREADS)
+
+    @cached_property
+    def start(self) -> np.ndarray:
+        return make_start(self.X, self.graph, self.recipe, None, 0, THREADS, load_backend("cpu"))[0]
+
+    @property
+    def key(self) -> str:
+        return f"{self.name} {len(self.X)}" + (" 3-D" if self.dimensions == 3 else "")
+
+    def quality(self, Y: np.ndarray) -> dict[str, float]:
+        found = {
+            "kl": metrics.kl_divergence(self.graph, Y),
+            "recall_at_10": metrics.neighbor_recall(self.X, Y, 10, metric=self.metric, sample=3000),
+            "trustworthiness": metrics.trustworthiness(self.X, Y, 15, metric=self.metric),
         }
-    return {"points": len(X), "edges": len(graph.indices), "descents": rows}
+        if self.y is not None:
+            found["knn_accuracy"] = metrics.knn_accuracy(Y, self.y)
+            found["v_measure"] = metrics.v_measure(Y, self.y, n_init=10)
+        return found
 
 
-def layout(cpu, graph, start, recipe):
-    descent = cpu.make_layout(graph, start, recipe, 0, THREADS)
-    descent.run(descent.n_epochs)
-    return descent.embedding()
+# --- the methods ---
 
 
-def open_tsne(graph, start):
-    """openTSNE's default descent: 250 iterations with exaggeration 12, then 500, through its FFT."""
+def descend(problem: Problem, recipe: Recipe, start: np.ndarray) -> np.ndarray:
+    """The map that a recipe's descent makes of the problem's similarities."""
+    layout = load_backend("cpu").make_layout(problem.graph, start, recipe, 0, THREADS)
+    layout.run(layout.n_epochs)
+    return layout.embedding()
+
+
+def descent(name: str, **changes):
+    """A method: the descent of a preset."""
+
+    def run(problem: Problem) -> np.ndarray:
+        recipe = preset(name).but(n_components=problem.dimensions, **changes)
+        return descend(problem, recipe, problem.start)
+
+    return run
+
+
+def open_tsne_descent(problem: Problem) -> np.ndarray:
+    """openTSNE's default descent: 250 iterations with exaggeration 12, then 500."""
     from openTSNE import TSNEEmbedding
     from openTSNE.affinity import PrecomputedAffinities
 
-    affinities = PrecomputedAffinities(graph.to_scipy().astype(np.float64), normalize=True)
-    small = 1e-4 * start / start[:, 0].std()
-    embedding = TSNEEmbedding(
-        small.astype(np.float64), affinities, negative_gradient_method="fft", n_jobs=THREADS
-    )
+    affinities = PrecomputedAffinities(problem.graph.to_scipy().astype(np.float64), normalize=True)
+    small = (1e-4 * problem.start / problem.start[:, 0].std()).astype(np.float64)
+    method = "fft" if len(small) >= 10_000 else "bh"  # as openTSNE itself chooses
+    embedding = TSNEEmbedding(small, affinities, negative_gradient_method=method, n_jobs=THREADS)
     embedding.optimize(250, exaggeration=12, momentum=0.8, inplace=True)
     embedding.optimize(500, momentum=0.8, inplace=True)
     return np.asarray(embedding, np.float32)
 
 
-def end_to_end(X) -> dict:
+def whole_actup(problem: Problem) -> np.ndarray:
+    model = actup.TSNE(problem.dimensions, metric=problem.metric, n_jobs=THREADS, random_state=0)
+    return model.fit_transform(problem.X)
+
+
+def whole_open_tsne(problem: Problem) -> np.ndarray:
     import openTSNE
 
-    _, theirs = timed(lambda: openTSNE.TSNE(n_jobs=THREADS, random_state=0).fit(X))
-    _, ours = timed(lambda: actup.TSNE(n_jobs=THREADS, random_state=0).fit(X))
-    return {"openTSNE": theirs[0], "actup": ours[0], "ratio": theirs[0] / ours[0]}
+    model = openTSNE.TSNE(metric=problem.metric, n_jobs=THREADS, random_state=0)
+    return np.asarray(model.fit(problem.X), np.float32)
 
 
-def show(name: str, result: dict) -> None:
-    print(f"{name}: {result['points']} points, {result['edges'] / result['points']:.0f} edges each")
-    print("descent          min s    ratio      KL  recall   100-NN      V  trust")
-    slowest = result["descents"]["openTSNE"]["min"]
-    for method, row in result["descents"].items():
-        print(
-            f"{method:<13} {row['min']:8.2f} {slowest / row['min']:7.1f}x {row['kl']:7.3f}"
-            f" {row['recall_at_10']:7.4f} {100 * row['knn_accuracy']:8.2f} {100 * row['v_measure']:6.1f}"
-            f" {row['trustworthiness']:6.3f}"
-        )
-    if "end_to_end" in result:
-        whole = result["end_to_end"]
-        print(
-            f"end to end: openTSNE {whole['openTSNE']:.1f} s, ActUp {whole['actup']:.2f} s,"
-            f" {whole['ratio']:.1f}x"
-        )
+def whole_scikit_learn(problem: Problem) -> np.ndarray:
+    from sklearn.manifold import TSNE
+
+    model = TSNE(problem.dimensions, metric=problem.metric, n_jobs=THREADS, random_state=0)
+    return model.fit_transform(problem.X)
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a map is made, and how the tables call it."""
+
+    label: str
+    run: object
+    kind: str = "descent"
+    ours: bool = True  # then it is repeated, and min and median are shown
+    three_d: bool = True
+    of: str | None = None  # whose seconds it is compared with
+
+
+METHODS = {
+    "openTSNE": Method("openTSNE", open_tsne_descent, ours=False, three_d=False),
+    "tsne": Method("ActUp `tsne`", descent("tsne"), of="openTSNE"),
+    "barnes_hut": Method("ActUp `tsne`, Barnes-Hut", descent("tsne", repulsion="barnes_hut"), of="openTSNE"),
+    "sampled": Method("ActUp `sampled_tsne`", descent("sampled_tsne"), of="openTSNE"),
+    "gdr_tsne": Method("ActUp `gdr_tsne`, the short schedule", descent("gdr_tsne"), of="openTSNE"),
+    "whole_openTSNE": Method("openTSNE.TSNE()", whole_open_tsne, "whole run", ours=False, three_d=False),
+    "whole_scikit_learn": Method("sklearn.manifold.TSNE()", whole_scikit_learn, "whole run", ours=False),
+    "whole_actup": Method("actup.TSNE()", whole_actup, "whole run", of="whole_openTSNE"),
+}
+
+
+# --- running ---
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
+    arguments.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    arguments.add_argument("--points", type=int, default=60_000, help="at most so many, the first ones")
+    arguments.add_argument("--repeats", type=int, default=5, help="of ActUp's runs; the others run once")
+    arguments.add_argument("--three-d", action="store_true", help="maps in three dimensions")
+    arguments.add_argument("--again", action="store_true", help="replace what is saved")
+    arguments.add_argument("--markdown", action="store_true", help="only print the tables of what is saved")
+    options = arguments.parse_args()
+    results = saved("tsne")
+    if not options.markdown:
+        for name in options.data:
+            data = load(name)
+            X = np.ascontiguousarray(data.X[: options.points], np.float32)
+            y = None if data.y is None else data.y[: options.points]
+            measure(Problem(name, X, y, DATA[name], 3 if options.three_d else 2), options, results)
+    print(markdown(results))
+
+
+def measure(problem: Problem, options, results: dict) -> None:
+    """Adds every method that is wanted and not there yet, and saves after each."""
+    rows = results.setdefault(problem.key, {}).setdefault("methods", {})
+    for name in options.methods:
+        method = METHODS[name]
+        if (name in rows and not options.again) or (problem.dimensions == 3 and not method.three_d):
+            continue
+        results[problem.key] |= {
+            "data": problem.name,
+            "metric": problem.metric,
+            "dimensions": problem.dimensions,
+            "points": len(problem.X),
+            "edges": len(problem.graph.indices),
+        }
+        _ = problem.start  # no method has to pay for it
+        Y, seconds = timed(lambda method=method: method.run(problem), options.repeats if method.ours else 1)
+        rows[name] = summary(seconds) | problem.quality(Y) | {"map_deviation": float(Y.std())}
+        save("tsne", results, PACKAGES)
+        print(f"{time.strftime('%H:%M:%S')} {problem.key}: {name} {min(seconds):.2f} s", flush=True)
+
+
+# --- tables ---
+
+
+def markdown(results: dict) -> str:
+    """The tables of all saved results, for docs/benchmarks.md."""
+    lines = []
+    for result in results.values():
+        title = f"{result['data']}, {result['points']:,} points"
+        title += ", three dimensions" if result["dimensions"] == 3 else ""
+        title += ", cosine distance" if result["metric"] == "cosine" else ""
+        lines += [f"### {title}", ""]
+        for kind in ("descent", "whole run"):
+            rows = {name: METHODS[name] for name in METHODS if name in result["methods"]}
+            rows = {name: method for name, method in rows.items() if method.kind == kind}
+            if rows:
+                lines += [*_table(kind, rows, result["methods"]), ""]
+    return "\n".join(lines)
+
+
+def _table(kind: str, methods: dict[str, Method], rows: dict) -> list[str]:
+    lines = [
+        f"| {kind} | min s | median s | times faster | KL | recall@10 | accuracy | V | trustworthiness |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, method in methods.items():
+        row = rows[name]
+        peer = rows.get(method.of)
+        cells = [
+            method.label,
+            f"{row['min']:.2f}",
+            f"{row['median']:.2f}",
+            f"{peer['min'] / row['min']:.1f}" if peer else "",
+            f"{row['kl']:.3f}",
+            f"{row['recall_at_10']:.4f}",
+            f"{100 * row['knn_accuracy']:.2f}" if "knn_accuracy" in row else "",
+            f"{100 * row['v_measure']:.1f}" if "v_measure" in row else "",
+            f"{row['trustworthiness']:.4f}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def test_gdr_exposes_every_switch():
     parameters = inspect.signature(GDR).parameters
     for field in fields(Recipe):
         assert parameters[field.name].default is None
-    extra = {"preset", "init", "random_state", "n_jobs", "verbose", "callback", "backend"}
+    extra = {"preset", "precomputed_knn", "init", "random_state", "n_jobs", "verbose", "callback", "backend"}
     assert set(parameters) == {field.name for field in fields(Recipe)} | extra
 
 

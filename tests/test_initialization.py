@@ -324,7 +324,9 @@ def test_fallbacks_say_why():
     assert make_start(X, no_edges(30), Recipe(), None, 0, 1, cpu)[1] == "pca (the graph has no edges)"
     recipe = Recipe(initialization="pca")
     used = make_start(None, chain(30), recipe, None, 0, 1, cpu)[1]
-    assert used == "random (there are no rows to take components of)"
+    assert used == "spectral (there are no rows to take components of)"
+    used = make_start(None, no_edges(30), recipe, None, 0, 1, cpu)[1]
+    assert used == "random (the graph has no edges)"
 
 
 def test_given_places_are_used_as_given():
@@ -351,3 +353,10 @@ def test_given_places_are_used_as_given():
 def test_errors_name_init(init, error, message):
     with pytest.raises(error, match=message):
         make_start(None, chain(30), Recipe(), init, 0, 1, cpu)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.uint8, np.int8])
+def test_components_of_small_types_are_read_as_they_are(dtype):
+    whole = np.random.default_rng(0).integers(0, 100, (1003, 37)).astype(dtype)
+    wanted = pca_start(whole.astype(np.float32), 2, 0, 2)
+    np.testing.assert_array_equal(pca_start(whole, 2, 0, 1), wanted)

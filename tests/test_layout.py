@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.sparse import coo_matrix
 
 from actup.backends import backends, load_backend
 from actup.graph import Graph
@@ -84,6 +85,33 @@ def test_equals_the_oracle_on_a_star(backend, name):
     assert_equals_oracle(
         backend, graph, start_of(201, 2), recipe.but(learning_rate=recipe.learning_rate / 10)
     )
+
+
+@pytest.mark.parametrize("backend", FAST)
+@pytest.mark.parametrize("dimensions", [1, 2, 3, 5])
+def test_a_near_horizon_equals_the_oracle(backend, dimensions):
+    free = tamed(PRESETS["umap"].but(n_components=dimensions, horizon=None), N)
+    graph, start = graph_of(N, free), start_of(N, dimensions)
+    held = free.but(horizon=1.0)
+    assert_equals_oracle(backend, graph, start, held)
+    (free_map,), (held_map,) = (run(backend, graph, start, recipe, [10]) for recipe in (free, held))
+    assert np.abs(free_map - held_map).max() > 1e-3
+
+
+@pytest.mark.parametrize("backend", backends())
+def test_repulsion_leads_no_point_beyond_the_horizon_farther_out(backend):
+    heads = np.arange(N - 1)
+    matrix = coo_matrix((np.ones(N - 1), (heads, heads + 1)), (N, N)).tolil()
+    matrix[1, 2] = 0  # points 0 and 1 are tied to each other alone
+    graph = Graph.from_scipy((matrix + matrix.T).tocsr())
+    start = np.random.default_rng(0).normal(size=(N, 2)).astype(np.float32)
+    start[:2] = [[30, 40], [30.5, 40]]
+
+    def moved_outward(horizon):
+        (Y,) = run(backend, graph, start, PRESETS["umap"].but(horizon=horizon), [10])
+        return (Y[:2] - start[:2]).mean(axis=0) @ [0.6, 0.8]
+
+    assert moved_outward(2.0) < 1e-4 < 1e-2 < moved_outward(None)
 
 
 @pytest.mark.parametrize("backend", backends())

@@ -14,7 +14,10 @@ from actup.schedule import Phase, Role
 from variations import ENUMS, TYPES
 
 SEQUENCES = {"phases", "perplexities"}
-NUMBERS = [name for name in switches() if name not in {*ENUMS, *SEQUENCES} and TYPES[name] is not bool]
+METRIC = {"metric", "metric_kwds"}
+NUMBERS = [
+    name for name in switches() if name not in {*ENUMS, *SEQUENCES, *METRIC} and TYPES[name] is not bool
+]
 BOOLEANS = [name for name in switches() if TYPES[name] is bool]
 INTEGERS = [name for name in NUMBERS if TYPES[name] in (int, int | None)]
 # What a switch needs beside it.
@@ -23,6 +26,7 @@ COMPANIONS = {
     "b": {"a": 1.0},
     "dof": {"normalized": True},
     "partition": {"normalized": True},
+    "horizon": {"update": "in_place", "momentum": 0},
 }
 
 
@@ -255,3 +259,20 @@ def test_fitted_kernels_scale_with_the_distances(relative, spread):
     unit_a, unit_b = fit_kernel(relative, 1.0)
     assert b == pytest.approx(unit_b, rel=1e-6)
     assert a * spread ** (2 * b) == pytest.approx(unit_a, rel=1e-6)
+
+
+def test_metrics_are_names_or_functions():
+    assert Recipe(metric="l1").metric == "manhattan"
+    assert Recipe(metric=np.dot).metric is np.dot
+    with pytest.raises(ValueError, match=r"^metric='nonsense' is not one of 'euclidean', 'manhattan'"):
+        Recipe(metric="nonsense")
+    with pytest.raises(TypeError, match=r"^metric=3 must be a name or a function"):
+        Recipe(metric=3)
+
+
+def test_parameters_of_a_metric_become_a_value():
+    first = Recipe(metric="minkowski", metric_kwds={"w": np.array([1.0, 2.0]), "p": 3})
+    assert first == Recipe(metric="minkowski", metric_kwds={"p": 3, "w": [1.0, 2.0]})
+    assert hash(first) == hash(first.but(epochs=first.epochs))
+    with pytest.raises(TypeError, match=r"^metric_kwds=3 must be a dict"):
+        Recipe(metric_kwds=3)

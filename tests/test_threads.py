@@ -14,7 +14,12 @@ def test_count_threads():
     assert count_threads(-2) == max(1, count_threads(-1) - 1)
     assert count_threads(-1000) == 1
     if hasattr(os, "sched_getaffinity"):
-        assert count_threads(-1) == len(os.sched_getaffinity(0))
+        assert count_threads(-1) <= len(os.sched_getaffinity(0))
+
+
+def test_limits_on_cores_count(monkeypatch):
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    assert count_threads(-1) == 1
 
 
 @pytest.mark.parametrize(("n_jobs", "error"), [(0, ValueError), (1.5, TypeError), (True, TypeError)])

@@ -45,7 +45,7 @@ def short_presets() -> dict[str, Recipe]:
 
 
 # What is settled before the layout begins; the tests of these stages vary it.
-_EARLIER = {"metric", "affinity", "distance", "symmetrization", "perplexity", "n_neighbors"}
+_EARLIER = {"metric", "metric_kwds", "affinity", "distance", "symmetrization", "perplexity", "n_neighbors"}
 _EARLIER |= {"perplexities", "sigma"}
 _EARLIER |= {"initialization", "start_extent", "start_size"}
 # What is not one number: its preset covers it.

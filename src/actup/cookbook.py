@@ -49,10 +49,10 @@ _GDR_UMAP = Recipe(
     exaggeration=4.0,
     step_cap=1.0,
     phases=(
-        Phase(Role.EXAGGERATE, 15, momentum=0.9, rate=1.5),
-        Phase(Role.ANNEAL, 15, momentum=0.9, rate=1.5),
-        Phase(Role.EXPAND, 70, momentum=0.95, rate=1.5),
-        Phase(Role.SETTLE, 20, momentum=0.8, rate=1.0),
+        Phase(Role.EXAGGERATE, 13, momentum=0.9, rate=1.5),
+        Phase(Role.ANNEAL, 12, momentum=0.9, rate=1.5),
+        Phase(Role.EXPAND, 58, momentum=0.95, rate=1.5),
+        Phase(Role.SETTLE, 17, momentum=0.8, rate=1.0),
     ),
 )
 
@@ -63,6 +63,7 @@ _UMAP = Recipe(
     negatives=16,
     repulsion_rate=5.0,  # negative_sample_rate
     repulsion_epsilon=0.001,
+    horizon=2.0,
     update=Update.IN_PLACE,
     decay_power=1.0,
     momentum=0.0,
@@ -170,7 +171,7 @@ _PRESETS = {
     "accelerated_tsne": _SAMPLED_TSNE.but(sampling=Sampling.UNBIASED),
     "accelerated_gdr_umap": _SAMPLED_GDR_UMAP.but(sampling=Sampling.UNBIASED, negatives=32),
     "accelerated_gdr_tsne": _SAMPLED_GDR_TSNE.but(sampling=Sampling.UNBIASED),
-    "paper_umap": _UMAP.but(epochs=500),
+    "paper_umap": _UMAP.but(epochs=500, horizon=None),
     "paper_tsne": _PAPER_TSNE,
     "paper_gdr_umap": _PAPER_GDR_UMAP,
     "paper_gdr_tsne": _PAPER_GDR_TSNE,

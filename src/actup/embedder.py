@@ -12,20 +12,32 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from actup.backends import choose_backend
-from actup.graph import Graph, on_gpu
-from actup.pipeline import POINTS, Embedding, Given, check_points, count_rows, descend, prepare, steps
+from actup.graph import Graph, Neighbors, on_gpu
+from actup.pipeline import (
+    POINTS,
+    Embedding,
+    Given,
+    canonical_rows,
+    check_points,
+    count_rows,
+    descend,
+    prepare,
+    steps,
+)
 from actup.progress import Progress
 from actup.recipe import Recipe
 from actup.threads import count_threads
 
 Start = str | np.ndarray | None
 RandomState = int | np.random.RandomState | np.random.Generator | None
+Lists = tuple | None  # (indices, distances), or umap-learn's (indices, distances, index)
 
 
 class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Fits a recipe to data. An estimator says with ``_recipe`` what to run.
 
-    It also has the parameters ``init``, ``random_state``, ``n_jobs``, ``verbose``, ``callback``, ``backend``.
+    It also has the parameters ``metric``, ``precomputed_knn``, ``init``, ``random_state``, ``n_jobs``,
+    ``verbose``, ``callback`` and ``backend``.
     """
 
     def _recipe(self) -> Recipe:
@@ -38,8 +50,9 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Dense, finite numbers of any type; computed in float32, never changed.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
+            ``metric`` is "precomputed".
         y : None
             Ignored; here because scikit-learn's pipelines pass it.
 
@@ -56,8 +69,9 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Dense, finite numbers of any type; computed in float32, never changed.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
+            ``metric`` is "precomputed".
         y : None
             Ignored; here because scikit-learn's pipelines pass it.
 
@@ -76,8 +90,9 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Dense, finite numbers of any type; computed in float32, never changed.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
+            ``metric`` is "precomputed".
         y : None
             Ignored; here because ``fit`` has it.
         every : int, default=10
@@ -97,19 +112,21 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def _prepare(self, X, progress: Progress) -> Embedding:
         recipe = self._recipe()  # first: refuses what cannot be run before any work is done
+        known = _given_neighbors(self.precomputed_knn)
         backend = choose_backend(self.backend, X, count_rows(X))
         points = self._check(X, backend)
         self.seed_ = _draw_seed(self.random_state)
         prepared = prepare(
             points,
             recipe,
-            Given(init=None if isinstance(self.init, str) else self.init),
+            Given(init=None if isinstance(self.init, str) else self.init, neighbors=known),
             seed=self.seed_,
             threads=count_threads(self.n_jobs),
             backend=backend,
             progress=progress,
             like=X,
         )
+        self.recall_ = float("nan") if prepared.neighbors is None else prepared.neighbors.recall
         return replace(prepared, neighbors=None)  # not kept, and as large as the graph: free it now
 
     def _check(self, X, backend: str):
@@ -122,7 +139,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         on_cpu = POINTS if backend != "cuda" else {**POINTS, "ensure_all_finite": False}
         with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
             points = validate_data(self, X, **on_cpu)
-        return check_points(points, Given(), backend) if backend == "cuda" else points
+        return check_points(points, Given(), backend) if backend == "cuda" else canonical_rows(points)
 
     def _keep(self, result: Embedding) -> None:
         self.embedding_ = result.embedding
@@ -131,6 +148,12 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.n_epochs_ = result.n_epochs
         self.recipe_ = result.recipe
         self.stage_seconds_ = result.seconds
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        return tags
 
     @property
     def graph_(self):
@@ -159,6 +182,19 @@ def change(base: Recipe, names: dict[str, str], **changes) -> Recipe:
             if message.startswith(f"{switch}="):
                 message = message.replace(switch, name, 1)
         raise type(error)(message) from None
+
+
+def _given_neighbors(lists: Lists) -> Neighbors | None:
+    """The neighbours that ``precomputed_knn`` holds; umap-learn's default is a tuple of None."""
+    if lists is None or (isinstance(lists, tuple) and all(part is None for part in lists)):
+        return None
+    if isinstance(lists, Neighbors):
+        return lists
+    if not isinstance(lists, tuple | list) or len(lists) not in (2, 3):
+        raise TypeError(
+            f"precomputed_knn={lists!r} must be (indices, distances) or (indices, distances, index)"
+        )
+    return Neighbors.from_lists(*lists[:2])
 
 
 def _draw_seed(random_state: RandomState) -> int:

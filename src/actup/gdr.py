@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from actup.cookbook import preset as named_recipe
 from actup.cookbook import preset_for
-from actup.embedder import Embedder, RandomState, Start
+from actup.embedder import Embedder, Lists, RandomState, Start
 from actup.progress import Callback
 from actup.recipe import (
     Affinity,
@@ -47,8 +47,14 @@ class GDR(Embedder):
         Several of them, whose similarities are averaged; affinity "multiscale" only.
     sigma : float, default=None
         Width of the Gaussian, in the unit of the distances; affinity "fixed_sigma" only.
-    metric : str, default=None
-        Distance between samples.
+    metric : str or callable, default=None
+        Distance between samples: all that ``actup.nearest_neighbors`` knows. "precomputed": X holds the
+        distances, dense or sparse.
+    metric_kwds : dict, default=None
+        The metric's parameters.
+    precomputed_knn : tuple of (indices, distances[, index]), default=None
+        Each sample's nearest neighbours, two arrays of one shape, if they are known; they may name the sample
+        itself, as umap-learn's do, or not. X then only decides the start.
     affinity : {"umap", "gaussian", "multiscale", "fixed_sigma", "uniform"}, default=None
         How distances become similarities.
     distance : {"pseudo", "plain"}, default=None
@@ -94,6 +100,9 @@ class GDR(Embedder):
         Distance of the grid's lines; repulsion "mesh" only.
     theta : float, default=None
         How wide a group of points may be, relative to its distance; repulsion "barnes_hut".
+    horizon : float, default=None
+        Beyond this many root-mean-square radii of the map, repulsion pushes no point farther out; update
+        "in_place" only.
     update : {"batch", "in_place"}, default=None
         Whether all points move at once or edge by edge.
     optimizer : {"step", "gains", "stiffness"}, default=None
@@ -147,6 +156,8 @@ class GDR(Embedder):
         The map.
     graph_ : scipy CSR matrix of shape (n_samples, n_samples)
         The similarities.
+    recall_ : float
+        Share of true neighbours found, measured on a sample; NaN if they were given.
     init_used_ : str
         Where the points started.
     n_epochs_ : int
@@ -170,7 +181,9 @@ class GDR(Embedder):
     perplexity: float | None = None
     perplexities: Sequence[float] | None = None
     sigma: float | None = None
-    metric: str | None = None
+    metric: str | Callable | None = None
+    metric_kwds: dict | None = None
+    precomputed_knn: Lists = None
     affinity: str | None = None
     distance: str | None = None
     symmetrization: str | None = None
@@ -195,6 +208,7 @@ class GDR(Embedder):
     repulsion_epsilon: float | None = None
     mesh_spacing: float | None = None
     theta: float | None = None
+    horizon: float | None = None
     update: str | None = None
     optimizer: str | None = None
     epochs: int | None = None
@@ -243,7 +257,6 @@ _OF_SAMPLING = {
     "sampling",
     "update",
     "optimizer",
-    "loss",
     "momentum",
     "decay_start",
     "decay_power",

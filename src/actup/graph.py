@@ -63,6 +63,36 @@ class Neighbors:
     def __len__(self) -> int:
         return self.indices.shape[0]
 
+    @classmethod
+    def from_lists(cls, indices, distances) -> Neighbors:
+        """Neighbours as other libraries list them, which may name each point as a neighbour of itself.
+
+        Parameters
+        ----------
+        indices : array-like of shape (n, k), whole numbers
+        distances : array-like of shape (n, k)
+
+        Returns
+        -------
+        Neighbors
+            As given if no row names itself. If any does, each loses its own id, or its last entry where it
+            does not name itself (copies of a point may have taken its place), and k - 1 columns are left.
+        """
+        indices, distances = np.asarray(indices), np.asarray(distances)
+        if indices.ndim != 2 or indices.shape != distances.shape or indices.dtype.kind not in "iu":
+            raise ValueError(
+                f"neighbour indices of shape {indices.shape} ({indices.dtype}) and distances of shape "
+                f"{distances.shape} must be whole numbers and numbers of one shape (n, k)"
+            )
+        own = indices == np.arange(len(indices))[:, None]
+        if own.any():
+            last = np.zeros_like(own)
+            last[:, -1] = True
+            dropped = np.where(own.any(axis=1, keepdims=True), own & (own.cumsum(axis=1) == 1), last)
+            shape = (len(indices), indices.shape[1] - 1)
+            indices, distances = indices[~dropped].reshape(shape), distances[~dropped].reshape(shape)
+        return cls(indices, distances)
+
 
 @dataclass(frozen=True)
 class Graph:

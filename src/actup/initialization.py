@@ -9,6 +9,7 @@ from types import ModuleType
 
 import numpy as np
 
+from actup.backends.join import SCALARS
 from actup.components import place_components
 from actup.graph import Graph
 from actup.native import engine
@@ -47,6 +48,8 @@ def make_start(
         return _given_start(init, len(graph), recipe.n_components, seed), "array"
     kind, reason = recipe.initialization, ""
     Y = None
+    if kind is Initialization.PCA and X is None:
+        kind, reason = Initialization.SPECTRAL, "there are no rows to take components of"
     if kind is Initialization.SPECTRAL:
         if len(graph.indices):
             Y = spectral_start(graph, recipe.n_components, seed, threads, backend, X)
@@ -54,7 +57,7 @@ def make_start(
             kind, reason = Initialization.PCA, "the graph has no edges"
     if kind is Initialization.PCA:
         if X is None:
-            kind, reason = Initialization.RANDOM, reason or "there are no rows to take components of"
+            kind = Initialization.RANDOM
         else:
             Y = pca_start(X, recipe.n_components, seed, threads)
     if Y is None:
@@ -96,7 +99,7 @@ def pca_start(X, dimensions: int, seed: int, threads: int) -> np.ndarray:
             offsets, indices, X.data, columns=X.shape[1], dimensions=kept, seed=seed, threads=threads
         )
     else:
-        X = np.ascontiguousarray(X, np.float32)
+        X = np.ascontiguousarray(X, X.dtype if X.dtype.type in SCALARS else np.float32)
         shift = X[:: max(1, len(X) // 1000)].mean(axis=0, dtype=np.float64).astype(np.float32)
         scores, _ = engine.principal_scores(X, shift, dimensions=kept, seed=seed, threads=threads)
     return widen(scores, dimensions, seed)

@@ -15,7 +15,16 @@ from actup.recipe import Initialization, Recipe, switches
 from actup.threads import count_threads
 
 # The switches that each stage reads, besides the number of neighbours.
-_GRAPH = ("metric", "affinity", "distance", "symmetrization", "perplexity", "perplexities", "sigma")
+_GRAPH = (
+    "metric",
+    "metric_kwds",
+    "affinity",
+    "distance",
+    "symmetrization",
+    "perplexity",
+    "perplexities",
+    "sigma",
+)
 _START = ("initialization", "start_extent", "start_size", "n_components")
 
 
@@ -82,15 +91,16 @@ def embed_many(
     like, backend = X, choose_backend(backend, X, count_rows(X))
     X = check_points(X, Given(), backend)
     progress = Progress() if progress is None else progress
-    fitted = [fit_to_size(recipe, len(X)) if len(X) > 1 else recipe for recipe in chosen]
+    n_samples = X.shape[0]
+    fitted = [fit_to_size(recipe, n_samples) if n_samples > 1 else recipe for recipe in chosen]
     shared = _Shared()
     results: dict[str, Embedding] = {}
     # The one with most neighbours goes first, so that all others can take theirs from it.
-    for i in sorted(range(len(fitted)), key=lambda i: -fitted[i].neighbors_searched(len(X))):
+    for i in sorted(range(len(fitted)), key=lambda i: -fitted[i].neighbors_searched(n_samples)):
         prepared = prepare(
             X,
             fitted[i],
-            shared.given(fitted[i], len(X)),
+            shared.given(fitted[i], n_samples),
             seed=seed,
             threads=count_threads(threads, "threads"),
             backend=backend,
@@ -169,8 +179,13 @@ def _check_names(names: list[str], count: int) -> list[str]:
 
 
 def _check_agreement(recipes: list[Recipe]) -> None:
-    for name, reason in (("metric", "share neighbours"), ("n_components", "be aligned")):
-        values = sorted({getattr(recipe, name) for recipe in recipes})
+    shared = (
+        ("metric", "share neighbours"),
+        ("metric_kwds", "share neighbours"),
+        ("n_components", "be aligned"),
+    )
+    for name, reason in shared:
+        values = sorted({getattr(recipe, name) for recipe in recipes}, key=str)
         if len(values) > 1:
             listed = ", ".join(map(str, values))
             raise ValueError(f"recipes have {name} of {listed}: only maps with one {name} can {reason}")

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 
 import numpy as np
+from scipy import sparse
 
+from actup.comparison import COMPILED, Comparison, canonical, check_metric, compare
 from actup.graph import Neighbors
+from actup.pairwise import check_count, neighbors_by_metric, neighbors_from_distances, refuse_overflow
 from actup.threads import count_threads
 
-# Other names of the compiled metrics, as SciPy and scikit-learn know them.
-_SYNONYMS = {
-    "l2": "euclidean",
-    "l1": "manhattan",
-    "cityblock": "manhattan",
-    "taxicab": "manhattan",
-    "linf": "chebyshev",
-    "linfinity": "chebyshev",
-    "infinity": "chebyshev",
-}
-
 _ALGORITHMS = ("auto", "exact", "approximate")
+# Rows that are moved before they are compared, in full precision.
+_MOVED = ("seuclidean", "mahalanobis", "haversine", "softmax_hellinger")
 
 
 def nearest_neighbors(
@@ -29,6 +23,7 @@ def nearest_neighbors(
     n_neighbors: int = 15,
     *,
     metric: str | Callable = "euclidean",
+    metric_kwds: Mapping | None = None,
     algorithm: str = "auto",
     recall: float = 0.97,
     random_state: int = 0,
@@ -38,20 +33,27 @@ def nearest_neighbors(
 
     Parameters
     ----------
-    X : array-like of shape (n, columns), or (n, n) distances if ``metric`` is ``"precomputed"``
-        Any numeric type; never changed. The approximate search reads float32, float16, uint8 and int8 as they
-        are, from a memory map if they lie in one; other types become float32. Distances in the compiled
-        metrics are computed in float32.
+    X : array-like or sparse matrix of shape (n, columns), or (n, n) distances if ``metric`` is "precomputed"
+        Any numeric type; never changed. float32, float16, uint8, int8 and bool are searched as they are, from
+        a memory map if they lie in one; other types become float32. Distances are computed in float32.
+        Sparse X is compared as CSR and never made dense. Sparse distances need at least ``n_neighbors``
+        entries in every row.
     n_neighbors : int, default=15
         How many other points; a point is never its own neighbour, though an equal row may be.
     metric : str or callable, default="euclidean"
-        ``"euclidean"``, ``"manhattan"``, ``"chebyshev"``, ``"cosine"`` and ``"correlation"`` are compiled.
-        Any other metric of ``sklearn.metrics.pairwise_distances``, or a function of two rows, gives exact
-        results as well, more slowly. ``"precomputed"``: ``X`` holds the distances from row to column.
+        Compiled are "euclidean", "manhattan", "chebyshev", "minkowski", "seuclidean", "mahalanobis",
+        "cosine", "correlation", "hellinger", "inner_product" ("dot"), "canberra", "braycurtis", "hamming",
+        "haversine", "softmax_hellinger"; and, of which columns are not zero, "jaccard", "dice", "matching",
+        "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "yule". umap-learn's
+        "poincare", "symmetric_kl" and "ll_dirichlet", any other metric of
+        ``sklearn.metrics.pairwise_distances``, or a function of two rows give exact results as well, more
+        slowly. "precomputed": ``X`` holds the distances from row to column.
+    metric_kwds : dict, default=None
+        The parameters: ``p`` and weights ``w`` of "minkowski", ``V`` of "seuclidean", ``V`` or ``VI``
+        of "mahalanobis"; those of other metrics and functions are handed on.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
-        ``"exact"`` compares all pairs. ``"approximate"`` searches clusters of integer codes and knows the
-        metrics ``"euclidean"``, ``"cosine"`` and ``"correlation"``. ``"auto"`` takes the approximate search
-        where it knows the metric and is the faster one.
+        "exact" compares all pairs. "approximate" searches clusters of integer codes, if the metric is a
+        compiled one. "auto" takes the approximate search where it is the faster one.
     recall : float, default=0.97
         The share of true neighbours that the approximate search is to find. What it takes is measured on 512
         rows of ``X``; what was found is in the result.
@@ -73,29 +75,29 @@ def nearest_neighbors(
 
     Notes
     -----
-    Rows without a direction (all zero under ``"cosine"``, constant under ``"correlation"``) are at distance 0
-    from each other and at distance 1 from every other row.
+    Rows without a direction (all zero under "cosine" and "hellinger", constant under "correlation") are at
+    distance 0 from each other and at distance 1 from every other row.
+
+    "inner_product" is M - <x, y> with M the largest squared length of the rows of ``X``, so that no distance
+    is negative; for rows of length 1 it is 1 - <x, y>, umap-learn's "dot".
+
+    Metrics other than "euclidean", "cosine", "correlation" and "hellinger", and sparse X, are searched by
+    candidates from a neighbouring space (euclidean, or a random projection) that are then compared in the
+    metric itself; where no affordable number of candidates reaches the recall, all pairs are compared.
     """
     threads = count_threads(n_jobs)
-    name = _SYNONYMS.get(metric, metric) if isinstance(metric, str) else metric
+    name = check_metric(metric)
     search = _Search(algorithm, recall, random_state)
     if name == "precomputed":
         search.refuse_approximate(name)
-        return _from_distances(X, n_neighbors)
-
-    from actup.backends import cpu, join
-
-    if name in cpu.metrics():
-        X = _as_rows(X, join.SCALARS if name in join.METRICS else np.float32)
-        k = _checked(n_neighbors, len(X))
-        if search.approximates(name, X.shape):
-            neighbors = join.JoinSearch(X, name, search.seed, threads).neighbors(k, search.recall)
-        else:
-            neighbors = cpu.exact_neighbors(X.astype(np.float32, copy=False), k, name, threads)
-    else:
+        _refuse_parameters(name, metric_kwds)
+        return neighbors_from_distances(_as_rows(X, None), n_neighbors)
+    if name not in COMPILED:
         search.refuse_approximate(name)
-        neighbors = _from_pairwise(_as_rows(X, None), n_neighbors, name, threads)
-    return _refuse_overflow(neighbors)
+        return neighbors_by_metric(_as_rows(X, None), n_neighbors, name, metric_kwds, threads)
+    rows = _as_rows(X, _dtypes(name))
+    k = check_count(n_neighbors, rows.shape[0])
+    return refuse_overflow(_Searcher(rows, name, metric_kwds, search, threads).neighbors(k))
 
 
 class NeighborIndex:
@@ -106,10 +108,12 @@ class NeighborIndex:
 
     Parameters
     ----------
-    X : array-like of shape (n, columns)
+    X : array-like or sparse matrix of shape (n, columns)
         Read as ``nearest_neighbors`` reads it, and kept; do not change it while the index is in use.
     metric : str, default="euclidean"
-        ``"euclidean"``, ``"manhattan"``, ``"chebyshev"``, ``"cosine"`` or ``"correlation"``.
+        One of the compiled metrics of ``nearest_neighbors``.
+    metric_kwds : dict, default=None
+        Its parameters.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
     recall : float, default=0.97
     random_state : int, default=0
@@ -122,30 +126,26 @@ class NeighborIndex:
         X,
         *,
         metric: str = "euclidean",
+        metric_kwds: Mapping | None = None,
         algorithm: str = "auto",
         recall: float = 0.97,
         random_state: int = 0,
         n_jobs: int | None = -1,
     ):
-        from actup.backends import cpu, join
-
-        self._threads = count_threads(n_jobs)
-        self._metric = _SYNONYMS.get(metric, metric)
-        if self._metric not in cpu.metrics():
-            raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, cpu.metrics()))}")
+        self._metric = canonical(metric)
+        if self._metric not in COMPILED:
+            raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, COMPILED))}")
         search = _Search(algorithm, recall, random_state)
-        self._recall = search.recall
-        self._X = _as_rows(X, join.SCALARS if self._metric in join.METRICS else np.float32)
-        self._join = None
-        if search.approximates(self._metric, self._X.shape):
-            self._join = join.JoinSearch(self._X, self._metric, search.seed, self._threads)
+        rows = _as_rows(X, _dtypes(self._metric))
+        self._shape = rows.shape
+        self._searcher = _Searcher(rows, self._metric, metric_kwds, search, count_threads(n_jobs))
 
     def query(self, X_new, n_neighbors: int = 15) -> Neighbors:
         """The rows of ``X`` nearest to every row of ``X_new``, nearest first; ties go to the smaller id.
 
         Parameters
         ----------
-        X_new : array-like of shape (m, columns)
+        X_new : array-like or sparse matrix of shape (m, columns)
         n_neighbors : int, default 15
             At most n. A row that is also one of ``X`` finds itself.
 
@@ -154,20 +154,15 @@ class NeighborIndex:
         Neighbors
             ``indices`` of rows of ``X`` and ``distances``, of shape (m, n_neighbors).
         """
-        from actup.backends import cpu, join
-
-        rows = _as_rows(X_new, join.SCALARS if self._join else np.float32, "X_new")
-        if rows.shape[1] != self._X.shape[1]:
-            raise ValueError(f"X_new has {rows.shape[1]} columns, but X has {self._X.shape[1]}")
-        k = _checked(n_neighbors, len(self._X) + 1)
-        if self._join:
-            return _refuse_overflow(self._join.query(rows, k, self._recall))
-        points = self._X.astype(np.float32, copy=False)
-        return _refuse_overflow(cpu.neighbors_query(points, rows, k, self._metric, self._threads))
+        rows = _as_rows(X_new, _dtypes(self._metric), "X_new")
+        if rows.shape[1] != self._shape[1]:
+            raise ValueError(f"X_new has {rows.shape[1]} columns, but X has {self._shape[1]}")
+        k = check_count(n_neighbors, self._shape[0] + 1)
+        return refuse_overflow(self._searcher.query(rows, k))
 
 
 class _Search:
-    """The parameters of the approximate search, checked, and whether it is the one to use."""
+    """The parameters of the approximate search, checked."""
 
     def __init__(self, algorithm: str, recall: float, random_state: int):
         if algorithm not in _ALGORITHMS:
@@ -184,98 +179,89 @@ class _Search:
         self.recall = float(recall)
         self.seed = int(random_state)
 
-    def approximates(self, metric: str, shape: tuple[int, int]) -> bool:
-        from actup.backends import join
-
-        if metric not in join.METRICS:
-            self.refuse_approximate(metric)
-            return False
-        if self.algorithm == "auto":
-            return not join.exact_is_cheaper(*shape)
-        return self.algorithm == "approximate" and shape[0] > 1
-
     def refuse_approximate(self, metric: str | Callable) -> None:
         if self.algorithm == "approximate":
             raise ValueError(
                 f"algorithm='approximate' does not know metric={metric!r}: use 'auto' or 'exact', or one of "
-                "the metrics 'euclidean', 'cosine' and 'correlation'"
+                f"the metrics {', '.join(map(repr, COMPILED))}"
             )
 
 
-def _as_rows(X, dtype, name: str = "X") -> np.ndarray:
-    """``X`` as a finite, C-contiguous matrix; a copy only where it has to be one."""
+class _Searcher:
+    """Rows in a compiled metric, and the search that suits them."""
+
+    def __init__(self, rows, metric: str, parameters: Mapping | None, search: _Search, threads: int):
+        from actup.backends import join
+        from actup.backends.proxy import ProxySearch, exact_is_cheaper
+        from actup.backends.spaces import DenseSpace, SparseSpace
+
+        self._comparison: Comparison = compare(metric, parameters, rows)
+        self._given = rows
+        self._recall = search.recall
+        points = self._moved(rows)
+        kind = SparseSpace if sparse.issparse(points) else DenseSpace
+        self._space = kind(points, self._comparison.metric, self._comparison.p, threads)
+        self._join = self._proxy = None
+        joined = kind is DenseSpace and self._comparison.metric in join.METRICS
+        cheap = join.exact_is_cheaper(*points.shape) if joined else exact_is_cheaper(self._space)
+        if search.algorithm == "exact" or points.shape[0] < 2 or (search.algorithm == "auto" and cheap):
+            return
+        if joined:
+            self._join = join.JoinSearch(points, self._comparison.metric, search.seed, threads)
+        else:
+            self._proxy = ProxySearch(self._space, search.seed, threads)
+
+    def neighbors(self, k: int) -> Neighbors:
+        found = None
+        if self._join:
+            found = self._join.neighbors(k, self._recall)
+        elif self._proxy:
+            found = self._proxy.neighbors(k, self._recall)
+        return self._finished(found or self._space.exact(None, k), self._given)
+
+    def query(self, rows, k: int) -> Neighbors:
+        moved, found = self._moved(rows), None
+        if self._join:
+            found = self._join.query(moved, k, self._recall)
+        elif self._proxy:
+            found = self._proxy.query(moved, k, self._recall)
+        return self._finished(found or self._space.exact(moved, k), rows)
+
+    def _moved(self, rows):
+        return rows if self._comparison.move is None else self._comparison.move(rows)
+
+    def _finished(self, found: Neighbors, rows) -> Neighbors:
+        """Distances as they were asked for, in order again."""
+        if self._comparison.finish is None:
+            return found
+        distances = self._comparison.finish(rows, self._given, found.indices)
+        order = np.argsort(distances, axis=1, kind="stable")
+        indices, distances = (np.take_along_axis(part, order, 1) for part in (found.indices, distances))
+        return Neighbors(indices, distances, found.engine, found.recall)
+
+
+def _dtypes(metric: str):
+    from actup.backends import join
+
+    return None if metric in _MOVED else join.SCALARS
+
+
+def _refuse_parameters(metric: str, parameters: Mapping | None) -> None:
+    if parameters:
+        raise ValueError(f"metric_kwds={dict(parameters)!r}: metric={metric!r} has no parameters")
+
+
+def _as_rows(X, dtype, name: str = "X"):
+    """``X`` as a finite matrix, C-contiguous or canonical CSR; a copy only where it has to be one."""
     from sklearn.utils import check_array
 
+    if isinstance(X, np.ndarray) and X.dtype == bool:
+        X = X.view(np.uint8)
+    if sparse.issparse(X) and dtype is not None:
+        dtype = np.float32
     with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
-        return check_array(X, dtype=dtype or "numeric", order="C", input_name=name)
-
-
-def _checked(n_neighbors, n_samples: int) -> int:
-    """``n_neighbors`` if that many other points exist."""
-    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, numbers.Integral):
-        raise TypeError(f"n_neighbors={n_neighbors!r} must be an integer")
-    if n_neighbors < 1:
-        raise ValueError(f"n_neighbors={n_neighbors} must be at least 1")
-    if n_neighbors >= n_samples:
-        raise ValueError(
-            f"n_neighbors={n_neighbors} needs at least {n_neighbors + 1} samples, got {n_samples}"
-        )
-    return int(n_neighbors)
-
-
-def _refuse_overflow(neighbors: Neighbors) -> Neighbors:
-    if not np.isfinite(neighbors.distances).all():
-        raise ValueError(
-            "distances between rows of X are too large for float32: divide X by its largest value"
-        )
-    return neighbors
-
-
-def _from_pairwise(X: np.ndarray, n_neighbors: int, metric: str | Callable, threads: int) -> Neighbors:
-    """Neighbours in a metric that scikit-learn computes, block of rows by block of rows."""
-    from sklearn.metrics import pairwise_distances_chunked
-    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
-
-    k = _checked(n_neighbors, len(X))
-    if metric in PAIRWISE_BOOLEAN_FUNCTIONS:
-        X = X.astype(bool)
-    blocks = pairwise_distances_chunked(X, metric=metric, n_jobs=threads, working_memory=128)  # MiB
-    return _collect(blocks, len(X), k)
-
-
-def _from_distances(X, n_neighbors: int) -> Neighbors:
-    """Neighbours from a square matrix of distances; its diagonal plays no part."""
-    X = _as_rows(X, None)
-    if X.shape[0] != X.shape[1]:
-        raise ValueError(f"metric='precomputed' needs a square matrix of distances, got shape {X.shape}")
-    k = _checked(n_neighbors, len(X))
-    rows = max(1, 2**24 // len(X))
-    blocks = (X[begin : begin + rows].astype(np.float64) for begin in range(0, len(X), rows))
-    return _refuse_overflow(_collect(blocks, len(X), k))
-
-
-def _collect(blocks: Iterator[np.ndarray], n_samples: int, k: int) -> Neighbors:
-    """The k nearest others, from consecutive blocks of rows of the distance matrix; overwrites them."""
-    indices = np.empty((n_samples, k), np.int32)
-    distances = np.empty((n_samples, k), np.float32)
-    begin = 0
-    for block in blocks:
-        if not (block >= 0).all():
-            raise ValueError("distances must be numbers of at least 0; the metric gave one that is not")
-        rows = slice(begin, begin + len(block))
-        block[np.arange(len(block)), np.arange(n_samples)[rows]] = np.inf
-        indices[rows] = _smallest(block, k)
-        with np.errstate(over="ignore"):
-            distances[rows] = np.take_along_axis(block, indices[rows], axis=1)
-        begin += len(block)
-    return Neighbors(indices, distances, engine="exact", recall=1.0)
-
-
-def _smallest(block: np.ndarray, k: int) -> np.ndarray:
-    """The columns of each row's k smallest values, ascending; ties go to the smaller column."""
-    columns = np.sort(np.argpartition(block, k - 1, axis=1)[:, :k], axis=1)
-    values = np.take_along_axis(block, columns, axis=1)
-    tied = np.flatnonzero((block <= values.max(axis=1, keepdims=True)).sum(axis=1) > k)
-    columns = np.take_along_axis(columns, np.argsort(values, axis=1, kind="stable"), axis=1)
-    columns[tied] = np.argsort(block[tied], axis=1, kind="stable")[:, :k]
-    return columns
+        rows = check_array(X, dtype=dtype or "numeric", order="C", input_name=name, accept_sparse="csr")
+    if sparse.issparse(rows) and not rows.has_canonical_format:
+        rows = rows.copy() if rows is X else rows
+        rows.sum_duplicates()
+    return rows

@@ -14,18 +14,21 @@ from functools import partial
 from types import ModuleType
 
 import numpy as np
+from scipy.sparse import csr_matrix, issparse
 from sklearn.utils import check_array
 
 from actup.backends import Layout, choose_backend, load_backend
+from actup.backends.join import SCALARS
 from actup.cookbook import preset
 from actup.graph import Graph, Neighbors, array_module, on_gpu
 from actup.initialization import make_start
+from actup.neighbors import nearest_neighbors
 from actup.progress import Progress
 from actup.recipe import Recipe
 from actup.threads import count_threads
 
 # What every stage may take for granted about X; the arguments of scikit-learn's validation.
-POINTS = {"dtype": np.float32, "order": "C", "ensure_all_finite": True}
+POINTS = {"dtype": list(SCALARS), "order": "C", "ensure_all_finite": True, "accept_sparse": "csr"}
 
 # The layout returns to Python this often, for Ctrl-C, the callback and the bar.
 _SLICE_SECONDS = 0.1
@@ -83,9 +86,10 @@ def embed(
 
     Parameters
     ----------
-    X : array-like of shape (n, features), or None
-        Finite numbers; it is never changed. None if ``neighbors`` or ``graph`` is all that is known. An array
-        on a GPU (CuPy, torch, ...) is used where it lies by backend "cuda", and the map is one of its kind.
+    X : array-like or sparse matrix of shape (n, features), or None
+        Finite numbers; it is never changed. (n, n) distances, dense or sparse, if the recipe's metric is
+        "precomputed". None if ``neighbors`` or ``graph`` is all that is known. An array on a GPU (CuPy,
+        torch) is used where it lies by backend "cuda", and the map is one of its kind.
     recipe : Recipe or str
         What to do, e.g. ``preset("umap").but(epochs=100)``, or the name of a preset.
     init : array-like of shape (n, n_components), default=None
@@ -167,7 +171,7 @@ def prepare(
         k = recipe.neighbors_searched(n_samples)
         with _stage("neighbors", engine, progress, seconds):
             if given.neighbors is None:
-                neighbors = _check_distances(engine.nearest_neighbors(X, k, recipe.metric, threads))
+                neighbors = _check_distances(_find_neighbors(X, k, recipe, engine, threads))
             else:
                 neighbors = _check_neighbors(given.neighbors, n_samples, k)
         with _stage("graph", engine, progress, seconds):
@@ -176,7 +180,8 @@ def prepare(
         neighbors, graph = None, _check_graph(given.graph, n_samples)
     with _stage("start", engine, progress, seconds):
         begin_at = getattr(engine, "make_start", partial(make_start, backend=engine))
-        start, init_used = begin_at(X, graph, recipe, given.init, seed, threads)
+        rows = None if recipe.metric == "precomputed" else X  # distances are no rows to start from
+        start, init_used = begin_at(rows, graph, recipe, given.init, seed, threads)
     begin = time.perf_counter()
     layout = engine.make_layout(graph, start, recipe, seed, threads)
     seconds["layout"] = time.perf_counter() - begin
@@ -281,7 +286,29 @@ def check_points(X, given: Given, backend: str = "cpu"):
 
         X = to_host(X)
     with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
-        return check_array(X, input_name="X", **POINTS)
+        return canonical_rows(check_array(X, input_name="X", **POINTS))
+
+
+def canonical_rows(X):
+    """Sparse rows as float32 with sorted ids, none twice; dense ones as they are. Never changes X."""
+    if not issparse(X):
+        return X
+    rows = csr_matrix(X, dtype=np.float32, copy=not X.has_canonical_format)
+    rows.sum_duplicates()
+    return rows
+
+
+def _find_neighbors(X, k: int, recipe: Recipe, engine: ModuleType, threads: int) -> Neighbors:
+    """By the backend if it knows the metric and the kind of rows, else by ``actup.neighbors``."""
+    if not issparse(X) and recipe.metric in engine.METRICS and not recipe.metric_kwds:
+        rows = X if X.dtype.type in engine.SCALARS else X.astype(np.float32)
+        return engine.nearest_neighbors(rows, k, recipe.metric, threads)
+    if on_gpu(X):
+        from actup.backends.cuda.arrays import to_host
+
+        X = to_host(X)
+    parameters = dict(recipe.metric_kwds)
+    return nearest_neighbors(X, k, metric=recipe.metric, metric_kwds=parameters, n_jobs=threads)
 
 
 def _single_point(recipe: Recipe) -> Embedding:

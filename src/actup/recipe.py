@@ -8,6 +8,7 @@ fields act on the points, epoch by epoch, is written down in docs/layout.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -16,17 +17,8 @@ from typing import get_args, get_type_hints
 
 import numpy as np
 
+from actup.comparison import check_metric
 from actup.schedule import Phase, Schedule, falling_schedule, phase_lengths, phased_schedule
-
-
-class Metric(StrEnum):
-    """What near means in the data."""
-
-    EUCLIDEAN = "euclidean"
-    COSINE = "cosine"
-    CORRELATION = "correlation"
-    MANHATTAN = "manhattan"
-    CHEBYSHEV = "chebyshev"
 
 
 class Affinity(StrEnum):
@@ -128,7 +120,7 @@ class LearningRateUnit(StrEnum):
     """What ``learning_rate`` is multiplied by."""
 
     ONE = "one"
-    POINTS = "points"  # the number of points: normalised forces are of order 1/n
+    POINTS = "points"  # n, as normalised forces are of order 1/n; loss "frobenius": n Z/10
 
 
 @dataclass(frozen=True)
@@ -140,7 +132,8 @@ class Recipe:
     perplexity: float = 30.0  # affinity "gaussian" only; three times as many neighbours are searched
     perplexities: tuple[float, ...] = ()  # affinity "multiscale" only; three times the largest are searched
     sigma: float | None = None  # affinity "fixed_sigma" only: its width, in the unit of the distances
-    metric: Metric = Metric.EUCLIDEAN
+    metric: str | Callable = "euclidean"  # a name that actup.neighbors knows, or a function of two rows
+    metric_kwds: tuple[tuple[str, object], ...] = ()  # its parameters; given as a dict
     affinity: Affinity = Affinity.UMAP
     distance: Distance = Distance.PSEUDO
     symmetrization: Symmetrization = Symmetrization.UMAP
@@ -169,6 +162,7 @@ class Recipe:
     repulsion_epsilon: float = 0.01
     mesh_spacing: float | None = None  # repulsion "mesh": distance of the grid's lines; None: see spacing()
     theta: float = 0.5  # repulsion "barnes_hut": how wide a group may be, relative to its distance
+    horizon: float | None = None  # update "in_place": how many RMS radii repulsion may push a point out
     # the descent
     update: Update = Update.BATCH
     optimizer: Optimizer = Optimizer.STEP
@@ -231,7 +225,7 @@ class Recipe:
         """The repulsion that "auto" stands for: all pairs while they are few, then the fastest fit one."""
         if self.repulsion is not Repulsion.AUTO:
             return self.repulsion
-        if n_samples <= _FEW or (self.normalized and self.loss is Loss.FROBENIUS):
+        if n_samples <= _FEW:
             return Repulsion.EXACT
         if self.n_components <= 2:
             return Repulsion.MESH
@@ -243,6 +237,8 @@ class Recipe:
             return self.mesh_spacing
         if not self.normalized and self.loss is Loss.KL:
             return 0.15  # UMAP's repulsion is nearly singular
+        if self.loss is Loss.FROBENIUS:
+            return 0.35  # the square of the kernel is narrower
         return 0.7 if n_samples >= 60_000 else 0.5  # errors of many points cancel
 
     def kernel(self) -> tuple[float, float]:
@@ -287,6 +283,8 @@ def _parse_switches(recipe: Recipe) -> None:
     if not isinstance(phases, list | tuple) or not all(isinstance(phase, Phase) for phase in phases):
         raise TypeError(f"phases={phases!r} must be a sequence of Phase")
     object.__setattr__(recipe, "phases", tuple(phases))
+    object.__setattr__(recipe, "metric", check_metric(recipe.metric))
+    object.__setattr__(recipe, "metric_kwds", _parse_parameters(recipe.metric_kwds))
     object.__setattr__(recipe, "perplexities", _parse_perplexities(recipe.perplexities))
     for name, kind in _ENUMS.items():
         value = getattr(recipe, name)
@@ -295,6 +293,18 @@ def _parse_switches(recipe: Recipe) -> None:
         except ValueError:
             allowed = ", ".join(repr(str(member)) for member in kind)
             raise ValueError(f"{name}={value!r} is not one of {allowed}") from None
+
+
+def _parse_parameters(values: object) -> tuple[tuple[str, object], ...]:
+    """Names and values, in order, as something that can be compared and hashed: arrays become tuples."""
+
+    def frozen(value: object) -> object:
+        value = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+        return tuple(map(frozen, value)) if isinstance(value, list | tuple) else value
+
+    if not isinstance(values, Mapping | tuple):
+        raise TypeError(f"metric_kwds={values!r} must be a dict of the metric's parameters")
+    return tuple(sorted((name, frozen(value)) for name, value in dict(values).items()))
 
 
 def _parse_perplexities(values: object) -> tuple[float, ...]:
@@ -339,6 +349,7 @@ _RANGES = {
     "late_exaggeration": (float, 0, math.inf, False),
     "mesh_spacing": (float, 0, math.inf, False),
     "theta": (float, 0, math.inf, True),
+    "horizon": (float, 0, math.inf, False),
     "step_cap": (float, 0, math.inf, False),
     "force_scale": (float, 0, math.inf, False),
     "gradient_clip": (float, 0, math.inf, False),
@@ -427,6 +438,10 @@ def _refuse_contradictions(recipe: Recipe) -> None:
             f"update='in_place' cannot run with repulsion='{recipe.repulsion}': set repulsion='sampled'",
         ),
         (
+            recipe.horizon is not None and not in_place,
+            f"horizon={recipe.horizon} belongs to update='in_place': leave it out",
+        ),
+        (
             recipe.optimizer is Optimizer.STIFFNESS and not recipe.phases,
             "optimizer='stiffness' needs phases: take them from a preset, e.g. preset('tsne').phases",
         ),
@@ -438,13 +453,6 @@ def _refuse_contradictions(recipe: Recipe) -> None:
             recipe.repulsion is Repulsion.BARNES_HUT and recipe.n_components > 3,
             f"repulsion='barnes_hut' needs n_components of 1 to 3, not {recipe.n_components}: "
             "set repulsion='auto'",
-        ),
-        (
-            recipe.repulsion in (Repulsion.MESH, Repulsion.BARNES_HUT)
-            and recipe.normalized
-            and recipe.loss is Loss.FROBENIUS,
-            f"repulsion='{recipe.repulsion}' has no potential for the normalised loss='frobenius': "
-            "set repulsion='exact' or 'sampled'",
         ),
         (
             in_place and recipe.momentum > 0,

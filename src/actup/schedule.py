@@ -56,6 +56,7 @@ _ANNEALED = 1.2  # what the annealing ends at, times the late exaggeration
 _MANY = 60_000  # points whose expansion needs no more epochs than the phase has
 _LARGE = 500_000  # points that need twice the epochs to gather in clusters
 _SMALL = 2_000  # points that need time to settle
+_FEW = 4_000  # points that a slower annealing brings to a lower loss, at no cost worth counting
 
 
 def falling_schedule(recipe: Recipe, n_samples: int) -> Schedule:
@@ -114,9 +115,12 @@ def phase_lengths(recipe: Recipe, n_samples: int) -> list[int]:
 def _grown(phase: Phase, recipe: Recipe, n_samples: int) -> int:
     if phase.role in (Role.EXAGGERATE, Role.ANNEAL):
         far_from_its_place = n_samples >= _LARGE or recipe.starts_anywhere
-        return 2 * phase.epochs if far_from_its_place else phase.epochs
+        slowly = phase.role is Role.ANNEAL and recipe.normalized and n_samples <= _FEW
+        return 2 * phase.epochs if far_from_its_place or slowly else phase.epochs
     if phase.role is Role.EXPAND and n_samples > _MANY:  # the map's size grows with time, at every n
         return min(4 * phase.epochs, round(phase.epochs * (n_samples / _MANY) ** 0.5))
     if phase.role is Role.SETTLE and recipe.normalized and n_samples <= _SMALL:
         return max(200, phase.epochs)
+    if phase.role is Role.SETTLE and recipe.normalized and recipe.starts_anywhere:
+        return 4 * phase.epochs  # at high momentum, points that came from afar are still on their way
     return phase.epochs

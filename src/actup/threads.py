@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from numbers import Integral
 
 
@@ -18,9 +17,7 @@ def count_threads(n_jobs: int | None, name: str = "n_jobs") -> int:
 
 
 def _usable_cores() -> int:
-    """The cores this process may run on, which inside a container can be fewer than the machine has."""
-    if hasattr(os, "process_cpu_count"):  # Python 3.13
-        return os.process_cpu_count() or 1
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """The cores this process may use, which inside a container can be fewer than the machine has."""
+    from joblib import cpu_count  # it also knows the quotas of containers
+
+    return cpu_count()

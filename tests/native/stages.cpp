@@ -25,7 +25,7 @@ std::vector<double> stages(int64_t n, int64_t columns, int64_t k, Metric metric,
   const DenseRows rows{x.data(), n, columns};
   std::vector<int32_t> ids(n * k);
   std::vector<float> distances(n * k);
-  nearest_exact(rows, rows, true, k, metric, threads, ids.data(), distances.data());
+  nearest_exact(rows, rows, true, k, metric, 2.0f, threads, ids.data(), distances.data());
   const NeighborRows neighbors{ids.data(), distances.data(), n, k};
   const Distance distance = affinity == Affinity::umap ? Distance::pseudo : Distance::plain;
   const SparseRows graph =
@@ -42,7 +42,7 @@ std::vector<double> stages(int64_t n, int64_t columns, int64_t k, Metric metric,
   const GraphView view{n, graph.offsets.get(), graph.ids.get(), graph.weights.get()};
   spectral_coordinates(view, dimensions, 0, threads, coordinates.data(), values.data());
   all.insert(all.end(), coordinates.begin(), coordinates.end());
-  const DenseTable table{x.data(), shift.data(), n, columns};
+  const DenseTable table{{x.data(), Scalar::float32, n, columns}, shift.data()};
   principal_scores(table, dimensions, 0, threads, coordinates.data(), values.data());
   all.insert(all.end(), coordinates.begin(), coordinates.end());
   return all;

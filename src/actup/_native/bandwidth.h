@@ -32,7 +32,9 @@ struct Bisection {
 
 // UMAP: p(j|i) = exp(-max(d - rho, 0)/sigma), rho the distance to the nearest neighbour not at distance zero.
 // With plain distances, rho is taken as zero here.
-ACTUP_DEVICE inline double umap_exponent(double distance, double rho) { return distance > rho ? distance - rho : 0; }
+ACTUP_DEVICE inline double umap_exponent(double distance, double rho) {
+  return distance > rho ? distance - rho : 0;
+}
 
 // umap-learn's floor: sigma is at least this share of the mean distance (of the row, or of all rows where rho
 // is zero), or one very near neighbour would be the only one.

@@ -1,34 +1,15 @@
-// Neighbours and the graph, for Python.
-#include <nanobind/stl/optional.h>
+// The graph of similarities, for Python.
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <optional>
 #include <tuple>
 
 #include "affinities.hpp"
 #include "bindings.hpp"
-#include "neighbors_exact.hpp"
 
 namespace actup {
 
 namespace {
-
-DenseRows dense_rows(const Matrix<float>& array) {
-  return {array.data(), static_cast<int64_t>(array.shape(0)), static_cast<int64_t>(array.shape(1))};
-}
-
-auto exact_neighbors(const Matrix<float>& points, const std::optional<Matrix<float>>& queries, int64_t k,
-                     Metric metric, int threads) {
-  const DenseRows rows = dense_rows(queries ? *queries : points);
-  auto ids = std::make_unique_for_overwrite<int32_t[]>(rows.rows * k);
-  auto distances = std::make_unique_for_overwrite<float[]>(rows.rows * k);
-  {
-    nb::gil_scoped_release release;
-    nearest_exact(dense_rows(points), rows, !queries, k, metric, threads, ids.get(), distances.get());
-  }
-  return std::tuple(to_numpy(std::move(ids), rows.rows, k), to_numpy(std::move(distances), rows.rows, k));
-}
 
 auto affinity_arrays(const Matrix<int32_t>& ids, const Matrix<float>& distances, Affinity affinity,
                      Distance distance, Symmetrization symmetrization, std::vector<double> perplexities,
@@ -49,12 +30,6 @@ auto affinity_arrays(const Matrix<int32_t>& ids, const Matrix<float>& distances,
 }  // namespace
 
 void bind_graph(nb::module_& module) {
-  nb::enum_<Metric>(module, "Metric")
-      .value("euclidean", Metric::euclidean)
-      .value("manhattan", Metric::manhattan)
-      .value("chebyshev", Metric::chebyshev)
-      .value("cosine", Metric::cosine)
-      .value("correlation", Metric::correlation);
   nb::enum_<Affinity>(module, "Affinity")
       .value("umap", Affinity::umap)
       .value("gaussian", Affinity::gaussian)
@@ -64,8 +39,6 @@ void bind_graph(nb::module_& module) {
   nb::enum_<Symmetrization>(module, "Symmetrization")
       .value("umap", Symmetrization::umap)
       .value("tsne", Symmetrization::tsne);
-  module.def("exact_neighbors", &exact_neighbors, nb::arg("points"), nb::arg("queries").none(), nb::arg("k"),
-             nb::arg("metric"), nb::arg("threads"));
   module.def("affinity_graph", &affinity_arrays, nb::arg("ids"), nb::arg("distances"), nb::arg("affinity"),
              nb::arg("distance"), nb::arg("symmetrization"), nb::arg("perplexities"), nb::arg("sigma"),
              nb::arg("threads"));

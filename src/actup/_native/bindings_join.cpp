@@ -2,32 +2,16 @@
 #include <nanobind/stl/tuple.h>
 
 #include <memory>
-#include <stdexcept>
 #include <tuple>
 #include <vector>
 
 #include "bindings.hpp"
 #include "calibration.hpp"
 #include "neighbors_join.hpp"
+#include "typed_arrays.hpp"
 
 namespace actup {
 namespace {
-
-using Array = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-Scalar scalar_of(const nb::dlpack::dtype& type) {
-  if (type == nb::dtype<float>()) return Scalar::float32;
-  if (type == nb::dtype<uint8_t>()) return Scalar::uint8;
-  if (type == nb::dtype<int8_t>()) return Scalar::int8;
-  if (type.code == static_cast<uint8_t>(nb::dlpack::dtype_code::Float) && type.bits == 16)
-    return Scalar::float16;
-  throw std::invalid_argument("rows must be float32, float16, uint8 or int8");
-}
-
-TypedRows typed_rows(const Array& array) {
-  return {array.data(), scalar_of(array.dtype()), static_cast<int64_t>(array.shape(0)),
-          static_cast<int64_t>(array.shape(1))};
-}
 
 template <class T, class... Shape>
 auto copied(const std::vector<T>& values, Shape... shape) {
@@ -38,20 +22,9 @@ auto copied(const std::vector<T>& values, Shape... shape) {
 
 // An index and the rows it reads.
 struct HeldIndex {
-  Array points;
+  TypedArray points;
   std::unique_ptr<JoinIndex> index;
 };
-
-template <class Search>
-auto lists(int64_t rows, int64_t k, const Search& search) {
-  auto ids = std::make_unique_for_overwrite<int32_t[]>(rows * k);
-  auto distances = std::make_unique_for_overwrite<float[]>(rows * k);
-  {
-    nb::gil_scoped_release release;
-    search(ids.get(), distances.get());
-  }
-  return std::tuple(to_numpy(std::move(ids), rows, k), to_numpy(std::move(distances), rows, k));
-}
 
 auto calibrate(const HeldIndex& held, int64_t k, int64_t sampled, uint64_t seed, int threads) {
   Calibration result;
@@ -71,7 +44,7 @@ void bind_join(nb::module_& module) {
   nb::class_<HeldIndex>(module, "JoinIndex")
       .def(
           "__init__",
-          [](HeldIndex* self, Array points, Metric metric, int64_t columns, uint64_t seed, int threads) {
+          [](HeldIndex* self, TypedArray points, Metric metric, int64_t columns, uint64_t seed, int threads) {
             const TypedRows rows = typed_rows(points);
             std::unique_ptr<JoinIndex> index;
             {
@@ -94,17 +67,17 @@ void bind_join(nb::module_& module) {
       .def(
           "neighbors",
           [](const HeldIndex& held, int64_t k, int64_t probes, int64_t candidates, int threads) {
-            return lists(held.index->points().rows().rows, k, [&](int32_t* ids, float* distances) {
+            return neighbor_lists(held.index->points().rows().rows, k, [&](int32_t* ids, float* distances) {
               join_neighbors(*held.index, k, {probes, candidates}, threads, ids, distances);
             });
           },
           nb::arg("k"), nb::arg("probes"), nb::arg("candidates"), nb::arg("threads"))
       .def(
           "query",
-          [](const HeldIndex& held, const Array& rows, int64_t k, int64_t probes, int64_t candidates,
+          [](const HeldIndex& held, const TypedArray& rows, int64_t k, int64_t probes, int64_t candidates,
              int threads) {
             const TypedRows queries = typed_rows(rows);
-            return lists(queries.rows, k, [&](int32_t* ids, float* distances) {
+            return neighbor_lists(queries.rows, k, [&](int32_t* ids, float* distances) {
               join_query(*held.index, queries, k, {probes, candidates}, threads, ids, distances);
             });
           },

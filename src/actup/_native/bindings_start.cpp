@@ -2,6 +2,7 @@
 #include "bindings.hpp"
 #include "principal.hpp"
 #include "spectral.hpp"
+#include "typed_arrays.hpp"
 
 namespace actup {
 
@@ -41,9 +42,8 @@ void bind_start(nb::module_& module) {
       nb::arg("threads"));
   module.def(
       "principal_scores",
-      [](Matrix<float> x, Vector<float> shift, int dimensions, uint64_t seed, int threads) {
-        const DenseTable rows{x.data(), shift.data(), static_cast<int64_t>(x.shape(0)),
-                              static_cast<int64_t>(x.shape(1))};
+      [](const TypedArray& x, Vector<float> shift, int dimensions, uint64_t seed, int threads) {
+        const DenseTable rows{typed_rows(x), shift.data()};
         return solved(rows.rows, dimensions, [&](float* scores, double* scatter) {
           principal_scores(rows, dimensions, seed, threads, scores, scatter);
         });

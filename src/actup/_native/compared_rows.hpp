@@ -21,7 +21,10 @@ struct RowPlace {
   float factor = 1;
 };
 
-inline float16 placed(float16 values, const RowPlace& place) { return (values - place.mean) * place.factor; }
+template <bool roots>
+inline float16 placed(float16 values, const RowPlace& place) {
+  return ((roots ? square_root(values) : values) - place.mean) * place.factor;
+}
 
 class ComparedRows {
  public:
@@ -44,21 +47,29 @@ class ComparedRows {
   int64_t width() const { return rows_.columns + (uses_directions(metric_) ? 1 : 0); }
   // Whether rows can be compared without their places.
   bool plain() const { return !uses_directions(metric_) && unit_ == 1; }
+  // Whether the roots of values are compared.
+  bool roots() const { return metric_ == Metric::hellinger; }
   RowPlace place(int64_t row) const { return uses_directions(metric_) ? places_[row] : RowPlace{0, unit_}; }
 
   // Writes width() floats and may write zeros up to the next multiple of kWide.
   void read(int64_t row, float* out) const {
     const RowPlace at = place(row);
     rows_.typed([&](auto* values) {
-      for_each_wide(values + row * rows_.columns, rows_.columns,
-                    [&](int64_t column, float16 wide) { store(out + column, placed(wide, at)); });
+      for_each_wide(values + row * rows_.columns, rows_.columns, [&](int64_t column, float16 wide) {
+        store(out + column, roots() ? placed<true>(wide, at) : placed<false>(wide, at));
+      });
     });
     const int64_t padded = (width() + kWide - 1) / kWide * kWide;
     std::fill(out + rows_.columns, out + padded, 0.0f);
     if (uses_directions(metric_)) out[rows_.columns] = static_cast<float>(at.factor == 0);
   }
 
-  float distance(float squares) const { return distance_of(metric_, squares) / unit_; }
+  // Directions that differ by no more than their rounding are equal ones, of which one was not rounded: the
+  // compiler may fuse the product that places a row with the difference it is for.
+  float distance(float squares) const {
+    if (uses_directions(metric_) && squares <= 0x1p-48f) return 0;
+    return distance_of(metric_, squares) / unit_;
+  }
 
  private:
   template <class T>
@@ -80,7 +91,7 @@ class ComparedRows {
     }
     for (int64_t column = 0; column < rows_.columns; ++column) {
       const double difference = value(row + column) - mean;
-      squares += difference * difference;
+      squares += roots() ? difference : difference * difference;
     }
     return {static_cast<float>(mean), squares > 0 ? static_cast<float>(1 / std::sqrt(squares)) : 0.0f};
   }

@@ -1,25 +1,60 @@
 // The metrics: how two rows' columns add up to a distance. Serves CPU and GPU.
 //
-// A metric is one of three sums over columns, taken over rows that may have been brought to another form
-// first (neighbors_exact.hpp does it while it packs them):
+// A metric is a sum over columns, taken over rows that may have been brought to another form first:
 //
 //   euclidean, manhattan, chebyshev   rows as they are
+//   minkowski, canberra, hamming      rows as they are
+//   braycurtis                        rows as they are; the ratio of two sums
 //   cosine                            rows divided by their length; 1 - cos = |u - v|²/2 has no cancellation
 //   correlation                       the same after subtracting each row's mean
+//   hellinger                         cosine of the square roots; the distance is the root of 1 - cos
+//   inner_product                     M - <x, y>, M the largest squared length: |u - v|²/2 after two more
+//                                     columns, (√(M - |x|²), 0) for points and (0, √(M - |x|²)) for queries
+//   jaccard and the others below      which columns are not zero: counts, see presence_distance()
 //
 // A row of length zero has no direction. It is at distance 0 from other such rows, because equal rows always
 // are, and at distance 1 from all others (scikit-learn agrees on the latter, says 1 for the former; SciPy
 // says nan to both). One more column does it: 1 in rows of length zero, else 0.
 #pragma once
 
+#include <cmath>
+#include <cstdint>
+
 #include "vectors.h"
 
 namespace actup {
 
-enum class Metric { euclidean, manhattan, chebyshev, cosine, correlation };
+enum class Metric {
+  euclidean,
+  manhattan,
+  chebyshev,
+  cosine,
+  correlation,
+  hellinger,
+  inner_product,
+  minkowski,
+  canberra,
+  hamming,
+  braycurtis,
+  jaccard,
+  dice,
+  matching,
+  kulsinski,
+  rogerstanimoto,
+  russellrao,
+  sokalmichener,
+  sokalsneath,
+  yule,
+};
 
 inline constexpr bool uses_directions(Metric metric) {
-  return metric == Metric::cosine || metric == Metric::correlation;
+  return metric == Metric::cosine || metric == Metric::correlation || metric == Metric::hellinger;
+}
+inline constexpr bool uses_presence(Metric metric) { return metric >= Metric::jaccard; }
+// Whether distances grow with the rows.
+inline constexpr bool has_unit(Metric metric) {
+  return metric == Metric::euclidean || metric == Metric::manhattan || metric == Metric::chebyshev ||
+         metric == Metric::minkowski || metric == Metric::inner_product;
 }
 
 // Of floats or vectors of them.
@@ -28,52 +63,167 @@ inline T larger(T x, T y) {
   return x > y ? x : y;
 }
 inline float magnitude(float x) { return __builtin_fabsf(x); }
+inline double magnitude(double x) { return __builtin_fabs(x); }
 template <class Vector>
 inline Vector magnitude(Vector x) {
   return std::bit_cast<Vector>(std::bit_cast<typename Traits<Vector>::Ints>(x) & 0x7FFFFFFF);
 }
+inline double where(bool condition, double value) { return condition ? value : 0; }
+inline double power(double x, float b) { return std::pow(x, static_cast<double>(b)); }
 
-// add(sum, x, y): the sum with one more column; join(a, b): two such sums of different columns. Neither ever
-// makes a sum smaller, so a pair whose sum has passed a bound is beyond it for good. T is a float or a
-// vector.
-struct SquaredDifferences {
+// A Sum adds up columns: add(state, x, y) is the state with one more column, join(a, b) that of the columns
+// of both, value(state) what is compared; T is a number or a vector of them. If it grows, a pair whose value
+// has passed a bound is beyond it for good.
+struct PlainSum {
+  static constexpr bool kGrows = true;
   template <class T>
-  static T add(T sum, T x, T y) {
+  using State = T;
+  template <class T>
+  T join(T a, T b) const {
+    return a + b;
+  }
+  template <class T>
+  T value(T state) const {
+    return state;
+  }
+};
+
+struct SquaredDifferences : PlainSum {
+  template <class T>
+  T add(T sum, T x, T y) const {
     const T difference = x - y;
     return sum + difference * difference;
   }
-  template <class T>
-  static T join(T a, T b) {
-    return a + b;
-  }
 };
 
-struct AbsoluteDifferences {
+struct AbsoluteDifferences : PlainSum {
   template <class T>
-  static T add(T sum, T x, T y) {
+  T add(T sum, T x, T y) const {
     return sum + magnitude(x - y);
   }
-  template <class T>
-  static T join(T a, T b) {
-    return a + b;
-  }
 };
 
-struct LargestDifference {
+struct LargestDifference : PlainSum {
   template <class T>
-  static T add(T sum, T x, T y) {
+  T add(T sum, T x, T y) const {
     return larger(sum, magnitude(x - y));
   }
   template <class T>
-  static T join(T a, T b) {
+  T join(T a, T b) const {
     return larger(a, b);
   }
 };
 
+struct PoweredDifferences : PlainSum {
+  float exponent;
+  explicit PoweredDifferences(float p) : exponent(p) {}
+  template <class T>
+  T add(T sum, T x, T y) const {
+    const T difference = magnitude(x - y);
+    return sum + where(difference > 1e-30f, power(difference, exponent));
+  }
+};
+
+struct RelativeDifferences : PlainSum {  // canberra
+  template <class T>
+  T add(T sum, T x, T y) const {
+    const T total = magnitude(x) + magnitude(y);
+    return sum + where(total > 0.0f, magnitude(x - y) / total);
+  }
+};
+
+struct UnequalColumns : PlainSum {  // hamming
+  template <class T>
+  T add(T sum, T x, T y) const {
+    return sum + where(x != y, x - x + 1.0f);
+  }
+};
+
+struct DifferencesOverSums {  // braycurtis
+  static constexpr bool kGrows = false;
+  template <class T>
+  struct State {
+    T differences, totals;
+  };
+  template <class T>
+  State<T> add(State<T> sums, T x, T y) const {
+    return {sums.differences + magnitude(x - y), sums.totals + magnitude(x + y)};
+  }
+  template <class T>
+  State<T> join(State<T> a, State<T> b) const {
+    return {a.differences + b.differences, a.totals + b.totals};
+  }
+  template <class T>
+  T value(State<T> sums) const {
+    return where(sums.totals > 0.0f, sums.differences / sums.totals);
+  }
+};
+
+// Gives function(sum) the Sum of a metric of columns; `p` is minkowski's.
+template <class Function>
+auto with_sum(Metric metric, float p, const Function& function) {
+  switch (metric) {
+    case Metric::manhattan:
+      return function(AbsoluteDifferences{});
+    case Metric::chebyshev:
+      return function(LargestDifference{});
+    case Metric::minkowski:
+      return function(PoweredDifferences{p});
+    case Metric::canberra:
+      return function(RelativeDifferences{});
+    case Metric::hamming:
+      return function(UnequalColumns{});
+    case Metric::braycurtis:
+      return function(DifferencesOverSums{});
+    default:
+      return function(SquaredDifferences{});
+  }
+}
+
 // The distance a finished sum stands for.
-inline float distance_of(Metric metric, float sum) {
-  if (uses_directions(metric)) return sum / 2;
-  return metric == Metric::euclidean ? __builtin_sqrtf(sum) : sum;
+inline float distance_of(Metric metric, float sum, int64_t columns = 1, float p = 2) {
+  switch (metric) {
+    case Metric::euclidean:
+      return __builtin_sqrtf(sum);
+    case Metric::cosine:
+    case Metric::correlation:
+    case Metric::inner_product:
+      return sum / 2;
+    case Metric::hellinger:
+      return __builtin_sqrtf(sum / 2);
+    case Metric::hamming:
+      return sum / static_cast<float>(columns);
+    case Metric::minkowski:
+      return std::pow(sum, 1 / p);
+    default:
+      return sum;
+  }
+}
+
+// The distance between two rows of which x and y columns are not zero, `both` of them in both; umap-learn's
+// definitions, so equal rows are at distance 0 (of SciPy's russellrao and kulsinski they are not).
+inline float presence_distance(Metric metric, float both, float x, float y, float columns) {
+  const float only_x = x - both, only_y = y - both, unequal = only_x + only_y;
+  if (unequal == 0) return 0;
+  switch (metric) {
+    case Metric::jaccard:
+      return unequal / (unequal + both);
+    case Metric::dice:
+      return unequal / (unequal + 2 * both);
+    case Metric::matching:
+      return unequal / columns;
+    case Metric::kulsinski:
+      return (unequal - both + columns) / (unequal + columns);
+    case Metric::russellrao:
+      return (columns - both) / columns;
+    case Metric::sokalsneath:
+      return unequal / (unequal + both / 2);
+    case Metric::yule:
+      if (only_x * only_y == 0) return 0;
+      return 2 * only_x * only_y / (both * (columns - both - unequal) + only_x * only_y);
+    default:  // rogerstanimoto, sokalmichener
+      return 2 * unequal / (columns + unequal);
+  }
 }
 
 }  // namespace actup

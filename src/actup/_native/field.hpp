@@ -11,10 +11,8 @@ namespace actup {
 class Field {
  public:
   Field() = default;
-  Field(const Settings& s, const Points& points)
-      : kind_(s.normalized         ? PotentialKind::kernel
-              : s.loss == Loss::kl ? PotentialKind::umap
-                                   : PotentialKind::kernel_squared),
+  Field(const Settings& s, const Points& points, PotentialKind kind)
+      : kind_(kind),
         curve_(s.curve),
         epsilon_(s.repulsion_epsilon),
         theta_(s.theta),
@@ -25,10 +23,16 @@ class Field {
                                      Mesh::usual_largest(points.n, points.dimensions));
   }
 
+  // The potential whose force the repulsion is; the normalised Frobenius loss has that of the kernel besides.
+  static PotentialKind main_kind(const Settings& s) {
+    if (s.loss == Loss::frobenius) return PotentialKind::kernel_squared;
+    return s.normalized ? PotentialKind::kernel : PotentialKind::umap;
+  }
+
   bool active() const { return active_; }
 
-  // Fills repulsion (blocks x dimensions x 16); returns the sum of the kernel over all pairs, if it is
-  // normalised. A mesh that had to be much coarser than asked for (outliers) gives way to the tree for good.
+  // Fills repulsion (blocks x dimensions x 16); returns the sum of the potential over all pairs. A mesh that
+  // had to be much coarser than asked for (outliers) gives way to the tree for good.
   double repel(const Points& points, int threads, float* repulsion) {
     const int dimensions = points.dimensions;
     const auto keep = [=](int64_t i, const float* force, float) {

@@ -6,6 +6,7 @@
 #include "attraction.hpp"
 #include "balance.hpp"
 #include "field.hpp"
+#include "horizon.hpp"
 #include "parallel.hpp"
 #include "relabelled_graph.hpp"
 #include "repulsion_sampled.hpp"
@@ -53,6 +54,8 @@ class Layout {
     points_.copy_rows_to_planes(0, n);
 
     if (!s_.in_place) allocate_batch_state();
+    if (s_.in_place && s_.horizon > 0)
+      horizon_ = Horizon(s_.horizon, (n + kPointsPerChunk - 1) / kPointsPerChunk, dimensions);
     choose_kernels();
   }
 
@@ -78,7 +81,9 @@ class Layout {
 
  private:
   static constexpr int64_t kBlocksPerChunk = 16;
+  static constexpr int64_t kPointsPerChunk = kBlocksPerChunk * kBlock;
   static constexpr int64_t kEdgesPerChunk = 2048;
+  static constexpr double kFrobeniusShare = 0.1;  // of Z, in the unit of points
 
   struct Totals {  // of one chunk, then of all
     double q = 0, q_squared = 0, attraction = 0;
@@ -109,7 +114,10 @@ class Layout {
     if (second_force()) second_.assign(size, 0.0f);
     if (per_edge()) counts_.assign(padded(points_.n), 0);
     if (s_.optimizer == Optimizer::stiffness) stiffness_.assign(padded(points_.n), 0.0f);
-    if (s_.repulsion == Repulsion::mesh || s_.repulsion == Repulsion::barnes_hut) field_ = Field(s_, points_);
+    if (s_.repulsion == Repulsion::mesh || s_.repulsion == Repulsion::barnes_hut) {
+      field_ = Field(s_, points_, Field::main_kind(s_));
+      if (second_force()) second_field_ = Field(s_, points_, PotentialKind::kernel);
+    }
     steps_ = StepState(size, s_.optimizer == Optimizer::gains);
   }
 
@@ -120,15 +128,30 @@ class Layout {
   void batch_epoch() {
     const int64_t chunks = (blocks() + kBlocksPerChunk - 1) / kBlocksPerChunk;
     totals_.assign(chunks, {});
-    const double field_q = field_.active() ? field_.repel(points_, threads_, repulsion_.data()) : 0;
+    const Totals of_fields = repel_by_fields();
     parallel_chunks(chunks, threads_, [&](int64_t chunk) { (this->*forces_)(chunk); });
     Totals all = sum_totals();
-    if (field_.active()) all.q = field_q;
+    if (field_.active()) {
+      all.q = of_fields.q;
+      all.q_squared = of_fields.q_squared;
+      all.samples = of_fields.samples;
+    }
     const Mixture mixture = mix_forces(all);
     const StepRule rule = step_rule(all, mixture);
     parallel_ranges(blocks(), kBlocksPerChunk, threads_, [&](int64_t begin, int64_t end) {
       for (int64_t block = begin; block < end; ++block) step_block(block, mixture, rule, all);
     });
+  }
+
+  // Fills the repulsion, and the second one if there is one, from mesh or tree; their sums over all pairs.
+  Totals repel_by_fields() {
+    Totals totals;
+    if (!field_.active() || points_.n < 2) return totals;
+    const double sum = field_.repel(points_, threads_, repulsion_.data());
+    totals.q = second_force() ? second_field_.repel(points_, threads_, second_.data()) : sum;
+    totals.q_squared = sum;
+    totals.samples = points_.n * (points_.n - 1);
+    return totals;
   }
 
   Totals sum_totals() const {
@@ -270,9 +293,10 @@ class Layout {
     const double pairs_per_sample = n * (n - 1) / static_cast<double>(all.samples);
     const double Z = all.q * pairs_per_sample, Q = all.q_squared * pairs_per_sample;
     const double s = all.attraction * naive_or_p / Z - Q / (Z * Z);
-    m.attraction = static_cast<float>(m.attraction / Z);
-    m.repulsion = static_cast<float>(lead.repulsion / (Z * Z) * n);
-    m.second = static_cast<float>(lead.repulsion / Z * s * n);
+    const double scale = s_.rate_in_points ? kFrobeniusShare : 1 / Z;
+    m.attraction = static_cast<float>(m.attraction * scale);
+    m.repulsion = static_cast<float>(lead.repulsion / Z * n * scale);
+    m.second = static_cast<float>(lead.repulsion * s * n * scale);
     return m;
   }
 
@@ -343,8 +367,11 @@ class Layout {
         const int64_t overflow = matchings_.offsets[matchings_.colours()];
         (this->*pull_)(overflow, matchings_.offsets.back(), 1);
       }
-      parallel_ranges(points_.n, kBlocksPerChunk * kBlock, threads_,
-                      [&](int64_t begin, int64_t end) { points_.copy_rows_to_planes(begin, end); });
+      parallel_ranges(points_.n, kPointsPerChunk, threads_, [&](int64_t begin, int64_t end) {
+        points_.copy_rows_to_planes(begin, end);
+        if (horizon_.active()) horizon_.measure(begin / kPointsPerChunk, points_, begin, end);
+      });
+      if (horizon_.active()) horizon_.settle(points_);
       parallel_ranges(blocks(), kBlocksPerChunk, threads_,
                       [&](int64_t begin, int64_t end) { (this->*push_)(begin, end, half); });
     }
@@ -398,6 +425,7 @@ class Layout {
       const float16 share = rate * load<float16>(&mass_[block * kBlock]);
       for (int c = 0; c < dimensions; ++c) force[c] *= share;
       cap_length(force, dimensions, scheduled(s_.schedule.step_cap));
+      if (horizon_.active()) horizon_.hold(points_, block, force);
       const int64_t row = block * kBlock;
       const int valid = static_cast<int>(std::min<int64_t>(kBlock, points_.n - row));
       for (int lane = 0; lane < valid; ++lane)
@@ -457,7 +485,7 @@ class Layout {
   std::vector<float> weights_;
   std::vector<float> attraction_, repulsion_, second_;  // blocks x dimensions x 16
   std::vector<int32_t> counts_;                         // negatives of each point this epoch, if per edge
-  Field field_;                                         // mesh or tree, if the repulsion is one
+  Field field_, second_field_;                          // mesh or tree, if the repulsion is one
   std::vector<float> stiffness_;                        // sums of the coefficients of attraction
   std::vector<float> full_stiffness_;                   // what they would be if all neighbours were close
   bool rested_ = false;                                 // the expansion has come to its end
@@ -465,6 +493,7 @@ class Layout {
   std::vector<Totals> totals_;
 
   Matchings matchings_;  // in place
+  Horizon horizon_;
 
   void (Layout::*forces_)(int64_t) = nullptr;
   void (Layout::*pull_)(int64_t, int64_t, int) = nullptr;

@@ -10,37 +10,40 @@
 #include <vector>
 
 #include "subspace.hpp"
+#include "typed_rows.hpp"
 
 namespace actup {
 
-// Rows of a dense matrix, row-major, read relative to a row near their mean so that a common offset costs no
+// Rows of a dense matrix of any type, read relative to a row near their mean so that a common offset costs no
 // digits.
 struct DenseTable {
-  const float* values;
+  TypedRows table;
   const float* shift;
-  int64_t rows, columns;
+  int64_t rows = table.rows, columns = table.columns;
 
   template <class Body>
   void for_each(int64_t row, const Body& body) const {
-    const float* x = values + row * columns;
+    std::vector<float> room;
+    const float* const x = table.floats(row, 1, room);
     for (int64_t c = 0; c < columns; ++c) body(c, x[c] - shift[c]);
   }
 
   // For rows [begin, end): score = row · q - offset; sums += row ⊗ score; returns the sum of the scores.
   Lanes accumulate(int64_t begin, int64_t end, const Lanes* q, Lanes offset, Lanes* sums) const {
     Lanes total = {};
+    std::vector<float> room;
     int64_t i = begin;
-    for (; i + 4 <= end; i += 4) total += accumulate_rows<4>(i, q, offset, sums);
-    for (; i < end; ++i) total += accumulate_rows<1>(i, q, offset, sums);
+    for (; i + 4 <= end; i += 4) total += accumulate_rows<4>(table.floats(i, 4, room), q, offset, sums);
+    for (; i < end; ++i) total += accumulate_rows<1>(table.floats(i, 1, room), q, offset, sums);
     return total;
   }
 
  private:
   template <int count>
-  Lanes accumulate_rows(int64_t first, const Lanes* q, Lanes offset, Lanes* sums) const {
+  Lanes accumulate_rows(const float* first, const Lanes* q, Lanes offset, Lanes* sums) const {
     const float* x[count];
     Lanes score[count], total = {};
-    for (int r = 0; r < count; ++r) x[r] = values + (first + r) * columns, score[r] = -offset;
+    for (int r = 0; r < count; ++r) x[r] = first + r * columns, score[r] = -offset;
     for (int64_t c = 0; c < columns; ++c)
       for (int r = 0; r < count; ++r) score[r] += (x[r][c] - shift[c]) * q[c];
     for (int64_t c = 0; c < columns; ++c)

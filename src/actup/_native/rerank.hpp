@@ -21,8 +21,10 @@ class Reranker {
       const int64_t columns = points_.rows().columns;
       for (int64_t at = 0; at < count; ++at) {
         if (at + kAhead < count) prefetch(values + ids[at + kAhead] * columns, columns);
-        out[at] = points_.plain() ? plain_squares(query, values + ids[at] * columns)
-                                  : placed_squares(query, values + ids[at] * columns, points_.place(ids[at]));
+        const auto* const row = values + ids[at] * columns;
+        out[at] = points_.plain()   ? plain_squares(query, row)
+                  : points_.roots() ? placed_squares<true>(query, row, points_.place(ids[at]))
+                                    : placed_squares<false>(query, row, points_.place(ids[at]));
       }
     });
   }
@@ -58,7 +60,7 @@ class Reranker {
     return sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
   }
 
-  template <class T>
+  template <bool roots, class T>
   float placed_squares(const float* query, const T* row, const RowPlace& place) const {
     const int64_t columns = points_.rows().columns;
     float16 sums[2] = {};
@@ -67,7 +69,7 @@ class Reranker {
 #pragma GCC unroll 2
       for (int part = 0; part < 2; ++part) {
         const int64_t at = column + part * kWide;
-        const float16 difference = load_wide(query + at) - placed(load_wide(row + at), place);
+        const float16 difference = load_wide(query + at) - placed<roots>(load_wide(row + at), place);
         sums[part] += difference * difference;
       }
     }
@@ -75,7 +77,7 @@ class Reranker {
     for (; column < columns; column += kWide) {
       const int64_t count = std::min<int64_t>(kWide, columns - column);
       const float16 values =
-          placed(count == kWide ? load_wide(row + column) : load_some(row + column, count), place);
+          placed<roots>(count == kWide ? load_wide(row + column) : load_some(row + column, count), place);
       for (int64_t at = 0; at < count; ++at) {
         const float difference = query[column + at] - values[at];
         rest += difference * difference;
@@ -92,7 +94,7 @@ class Reranker {
 };
 
 // Writes the k smallest of `count` values with their ids, ascending by (value, id); -1 and infinity fill up.
-// By counting how many are smaller: no branches, and candidates are few.
+// By counting how many are smaller, without branches, while candidates are few.
 inline void smallest(const float* values, const int32_t* ids, int64_t count, int64_t k,
                      std::vector<uint64_t>& keys, float* out_values, int32_t* out_ids) {
   keys.resize(count);
@@ -100,7 +102,16 @@ inline void smallest(const float* values, const int32_t* ids, int64_t count, int
     keys[at] =
         static_cast<uint64_t>(std::bit_cast<uint32_t>(values[at])) << 32 | static_cast<uint32_t>(ids[at]);
   }
-  for (int64_t at = 0; at < count; ++at) {
+  constexpr int64_t kMany = 256;
+  if (count > kMany) {
+    const int64_t kept = std::min(count, k);
+    std::partial_sort(keys.begin(), keys.begin() + kept, keys.end());
+    for (int64_t rank = 0; rank < kept; ++rank) {
+      out_values[rank] = std::bit_cast<float>(static_cast<uint32_t>(keys[rank] >> 32));
+      out_ids[rank] = static_cast<int32_t>(keys[rank]);
+    }
+  }
+  for (int64_t at = 0; at < count && count <= kMany; ++at) {
     const auto key = static_cast<int64_t>(keys[at]);
     int64_t rank = 0;
     for (int64_t other = 0; other < count; ++other) rank += static_cast<int64_t>(keys[other]) < key;

@@ -41,7 +41,8 @@ struct Settings {
   int n_epochs = 0;
   Curve curve;
   bool normalized = false;
-  double partition = 0;  // normalised KL: Z is this times n^2; 0: the sum over the repelling pairs
+  bool rate_in_points = false;  // normalised Frobenius: its force is taken times Z/10
+  double partition = 0;         // normalised KL: Z is this times n^2; 0: the sum over the repelling pairs
   Loss loss = Loss::kl;
   bool symmetric_attraction = false;
   Sampling sampling = Sampling::exhaustive;
@@ -53,6 +54,7 @@ struct Settings {
   float repulsion_epsilon = 0.001f;
   float mesh_spacing = 0.5f;
   float theta = 0.5f;
+  float horizon = 0;  // in place: root-mean-square radii of the map; 0: none
   bool in_place = false;
   Optimizer optimizer = Optimizer::step;
   bool prune = true;

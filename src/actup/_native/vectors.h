@@ -84,7 +84,11 @@ inline Vector where(typename Traits<Vector>::Ints mask, Vector v) {
 }
 
 // The sum of the lanes, in a fixed tree.
-inline float sum(float8 v) { return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])); }
+inline float sum(float8 v) {
+  const float4 four = __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
+  const float4 two = four + __builtin_shufflevector(four, four, 2, 3, 0, 1);
+  return two[0] + two[1];
+}
 
 // The sums of the lanes of four vectors.
 inline float4 sums_of(const float4* v) {

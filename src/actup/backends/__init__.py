@@ -1,6 +1,9 @@
 """Backends: the contract every one fulfils, and the registry.
 
-A backend is a module with these functions::
+A backend is a module with two constants and four functions::
+
+    METRICS    the metrics of its nearest_neighbors; actup.neighbors serves all others, and sparse rows
+    SCALARS    the types of dense rows it reads as they are; others become float32
 
     nearest_neighbors(X, k, metric, threads)          -> Neighbors
     affinity_graph(neighbors, recipe, threads)        -> Graph
@@ -11,8 +14,9 @@ A backend whose arrays live elsewhere also has ``make_start(X, graph, recipe, in
 replaces ``initialization.make_start``; ``synchronize()``, which waits for what has been asked for; and
 ``delivered(prepared, X)``, which gives what was computed as arrays of the caller's kind.
 
-X is C-contiguous float32 and finite; ``start`` is (n, n_components) float32; all arrays are in the caller's
-order. Every function is deterministic: the number of threads never changes a bit of the result.
+X is C-contiguous, of one of ``SCALARS``, and finite; ``start`` is (n, n_components) float32; all arrays are
+in the caller's order. Every function is deterministic: the number of threads never changes a bit of the
+result.
 """
 
 from __future__ import annotations

@@ -9,18 +9,17 @@ import numpy as np
 from actup.backends import join
 from actup.graph import Graph, Neighbors
 from actup.native import engine
-from actup.recipe import Affinity, Loss, NonEdgeWeight, Recipe, Update
+from actup.recipe import Affinity, LearningRateUnit, Loss, NonEdgeWeight, Recipe, Update
 from actup.schedule import Schedule
 
-
-def metrics() -> list[str]:
-    """The metrics that ``nearest_neighbors`` and ``neighbors_query`` know."""
-    return [member.name for member in engine.Metric]
+# The metrics that ``nearest_neighbors`` and ``neighbors_query`` know; actup.neighbors knows more.
+METRICS = ("euclidean", "manhattan", "chebyshev", "cosine", "correlation")
+SCALARS = join.SCALARS
 
 
 def _metric(name: str):
-    if name not in metrics():
-        raise ValueError(f"metric={name!r} is not one of {', '.join(map(repr, metrics()))}")
+    if name not in METRICS:
+        raise ValueError(f"metric={name!r} is not one of {', '.join(map(repr, METRICS))}")
     return engine.Metric[name]
 
 
@@ -29,11 +28,11 @@ def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neigh
 
     Parameters
     ----------
-    X : ndarray of shape (n, columns), C-contiguous float32, finite
+    X : ndarray of shape (n, columns), C-contiguous, of one of ``SCALARS``, finite
     k : int
         From 0 to n - 1.
     metric : str
-        One of ``metrics()``.
+        One of ``METRICS``.
     threads : int
     """
     if k > 0 and metric in join.METRICS and not join.exact_is_cheaper(*X.shape):
@@ -43,7 +42,9 @@ def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neigh
 
 def exact_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:
     """The exact k nearest other points of every point; ties go to the smaller id. Parameters as above."""
-    indices, distances = engine.exact_neighbors(X, None, k, _metric(metric), threads)
+    indices, distances = engine.exact_neighbors(
+        X.astype(np.float32, copy=False), None, k, _metric(metric), 2.0, threads
+    )
     return Neighbors(indices, distances, engine="exact", recall=1.0)
 
 
@@ -53,7 +54,7 @@ def neighbors_query(X: np.ndarray, queries: np.ndarray, k: int, metric: str, thr
     A query that is also a row of ``X`` finds itself. Parameters as in ``nearest_neighbors``; ``queries`` is
     of shape (m, columns), and k from 0 to n.
     """
-    indices, distances = engine.exact_neighbors(X, queries, k, _metric(metric), threads)
+    indices, distances = engine.exact_neighbors(X, queries, k, _metric(metric), 2.0, threads)
     return Neighbors(indices, distances, engine="exact", recall=1.0)
 
 
@@ -141,6 +142,7 @@ def layout_settings(recipe: Recipe, n_samples: int, seed: int):
     settings.n_epochs = recipe.n_epochs(n_samples)
     settings.curve = engine.Curve(*recipe.kernel(), recipe.dof)
     settings.partition = recipe.partition or 0.0
+    settings.horizon = recipe.horizon or 0.0
     settings.loss = engine.Loss[recipe.loss.value]
     settings.sampling = engine.Sampling[recipe.sampling.value]
     settings.repulsion = engine.Repulsion[recipe.repulsion_for(n_samples).value]
@@ -148,6 +150,7 @@ def layout_settings(recipe: Recipe, n_samples: int, seed: int):
     settings.mesh_spacing = recipe.spacing(n_samples)
     settings.mean_non_edge_weight = recipe.non_edge_weight is NonEdgeWeight.MEAN
     settings.in_place = recipe.update is Update.IN_PLACE
+    settings.rate_in_points = recipe.learning_rate_unit is LearningRateUnit.POINTS
     settings.optimizer = engine.Optimizer[recipe.optimizer.value]
     settings.schedule = _engine_schedule(recipe.schedule(n_samples))
     settings.gradient_clip = math.inf if recipe.gradient_clip is None else recipe.gradient_clip

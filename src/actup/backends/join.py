@@ -11,7 +11,7 @@ import numpy as np
 from actup.graph import Neighbors
 from actup.native import engine
 
-METRICS = ("euclidean", "cosine", "correlation")
+METRICS = ("euclidean", "cosine", "correlation", "hellinger")
 DEFAULT_RECALL = 0.97
 SCALARS = (np.float32, np.float16, np.uint8, np.int8)
 
@@ -131,9 +131,9 @@ class JoinSearch:
 def _cheapest(index, calibration: Calibration, recall: float, X: np.ndarray) -> Effort:
     """The cheapest effort that almost certainly reaches a recall, or the best one that can be afforded."""
     cost = _nanoseconds(index, calibration, X)
-    allowed = cost <= max(_NANOSECONDS_PER_ROW, cost.min())
     if len(X) <= _ALL_CLUSTERS_ROWS:
-        allowed[:-1] = False
+        cost[:-1] = np.inf
+    allowed = cost <= max(_NANOSECONDS_PER_ROW, cost.min())
     wanted = min(recall, calibration.certain[allowed].max())
     cost[~allowed | (calibration.certain < wanted)] = np.inf
     row, column = np.unravel_index(np.argmin(cost), cost.shape)

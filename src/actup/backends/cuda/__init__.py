@@ -3,10 +3,12 @@
 from actup.backends.cuda.arrays import delivered, synchronize
 from actup.backends.cuda.graph import affinity_graph
 from actup.backends.cuda.layout import make_layout
-from actup.backends.cuda.neighbors import nearest_neighbors
+from actup.backends.cuda.neighbors import METRICS, SCALARS, nearest_neighbors
 from actup.backends.cuda.start import make_start, spectral_coordinates
 
 __all__ = [
+    "METRICS",
+    "SCALARS",
     "affinity_graph",
     "delivered",
     "make_layout",

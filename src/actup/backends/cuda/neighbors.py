@@ -17,6 +17,7 @@ from actup.backends.cuda.compile import cupy, load_kernels
 from actup.graph import Neighbors, on_gpu
 
 METRICS = ("euclidean", "cosine", "correlation", "manhattan", "chebyshev")
+SCALARS = (np.float32,)
 
 TILE = 128  # rows and columns of a tile; as in candidates.cu
 _SLACK = 9  # candidates kept beyond k, self included: what rounding to 16 bits may put in the wrong order

@@ -52,14 +52,17 @@ def make_start(X, graph: Graph, recipe: Recipe, init, seed: int, threads: int):
         return cp.asarray(Y), used
     kind, reason = recipe.initialization, ""
     Y = None
+    if kind is Initialization.PCA and X is None:
+        kind, reason = Initialization.SPECTRAL, "there are no rows to take components of"
     if kind is Initialization.SPECTRAL:
         if len(graph.indices):
-            Y, reason = spectral_start(graph, recipe.n_components, seed, threads, X)
+            Y, replaced = spectral_start(graph, recipe.n_components, seed, threads, X)
+            reason = reason or replaced
         else:
             kind, reason = Initialization.PCA, "the graph has no edges"
     if kind is Initialization.PCA:
         if X is None:
-            kind, reason = Initialization.RANDOM, reason or "there are no rows to take components of"
+            kind = Initialization.RANDOM
         else:
             Y = pca_start(X, recipe.n_components, seed)
     if Y is None:

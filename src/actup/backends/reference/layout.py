@@ -7,6 +7,7 @@ import numpy as np
 from actup.backends.reference.random import random_below, random_bits
 from actup.graph import Graph
 from actup.recipe import (
+    LearningRateUnit,
     Loss,
     NonEdgeWeight,
     Optimizer,
@@ -216,10 +217,16 @@ class Layout:
                 Q = (repels * q**2).sum() * n * (n - 1) / N if N else 0.0
                 W = (v * q).sum()
                 excess = W / Z - Q / Z**2
-                coefficients = 8 * a * b / Z * attraction_factor * v * s * q
+                scale = self._frobenius_scale()
+                coefficients = scale * attraction_factor * v * s * q
                 all_points = n / np.maximum(length, 1)[:, None]
-                R = 8 * a * b / Z * all_points * (R / Z + excess * R_prime)
+                R = scale * all_points * (R / Z + excess * R_prime)
                 return -_sum(coefficients, difference), R, coefficients.sum(axis=1)
+
+    def _frobenius_scale(self) -> float:
+        """The leading factor of the normalised Frobenius force; times Z/10 in the unit of points."""
+        in_points = self._recipe.learning_rate_unit is LearningRateUnit.POINTS
+        return 8 * self._a * self._b * (0.1 if in_points else 1 / self._last_Z)
 
     # Steps
 
@@ -250,9 +257,8 @@ class Layout:
             full = (2 if loss is Loss.KL else 4) * a * b * self._strength
         else:
             p = 1.0 if self._recipe.sampling is Sampling.SCALAR else self._p_max
-            full = np.full(len(self._y), p * self._total / len(self._y)) * 4 * a * b
-            if loss is Loss.FROBENIUS:
-                full = full * 2 / self._last_Z
+            leading = 4 * a * b if loss is Loss.KL else self._frobenius_scale()
+            full = np.full(len(self._y), leading * p * self._total / len(self._y))
         return self._schedule.stiffness_floor[self.epoch] * full
 
     def _rest_if_balanced(self, attraction: np.ndarray, repulsion: np.ndarray) -> None:
@@ -283,7 +289,17 @@ class Layout:
             repels, length = self._runs(half, v)
             R = _sum(repels * self._unnormalized_repulsion(d2, q, s), difference)
             g = self._repulsion_factors(length)[:, None]
-            self._y = self._y + self._cap(self._learning_rate() * g / 2 * R)
+            self._y = self._y + self._hold(self._cap(self._learning_rate() * g / 2 * R))
+
+    def _hold(self, moves: np.ndarray) -> np.ndarray:
+        """The moves without what leads points beyond the horizon still farther out."""
+        if self._recipe.horizon is None:
+            return moves
+        offset = self._y - self._y.mean(axis=0)
+        squared = (offset**2).sum(axis=1)
+        outward = (offset * moves).sum(axis=1)
+        beyond = (squared > self._recipe.horizon**2 * squared.mean()) & (outward > 0)
+        return moves - np.where(beyond, outward / np.maximum(squared, _TINY), 0)[:, None] * offset
 
     def _pull_together(self, edges: list[tuple[int, int]], v: np.ndarray) -> None:
         """Moves both ends of edges that share no point."""

@@ -6,6 +6,9 @@ import numpy as np
 
 from actup.graph import Neighbors
 
+METRICS = ("euclidean", "manhattan", "chebyshev", "cosine", "correlation")
+SCALARS = (np.float32, np.float16, np.uint8, np.int8)
+
 
 def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int = 1) -> Neighbors:
     """The k nearest other points of every point; of equally near ones, those with the lower ids.
@@ -46,7 +49,7 @@ def distances_from(X: np.ndarray, i: int, metric: str) -> np.ndarray:
             return _angular_distances(X, i)
         case "correlation":
             return _angular_distances(X - X.mean(axis=1, keepdims=True), i)
-    raise ValueError(f"metric={metric!r} is not one of euclidean, manhattan, chebyshev, cosine, correlation")
+    raise ValueError(f"metric={metric!r} is not one of {', '.join(METRICS)}")
 
 
 def _angular_distances(X: np.ndarray, i: int) -> np.ndarray:

@@ -1,0 +1,125 @@
+// The Python face of the searches that compare rows as they are: dense, of bits, sparse, and of given pairs.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <optional>
+#include <tuple>
+
+#include "bindings.hpp"
+#include "neighbors_exact.hpp"
+#include "neighbors_presence.hpp"
+#include "neighbors_sparse.hpp"
+#include "pairs.hpp"
+#include "typed_arrays.hpp"
+
+namespace actup {
+
+namespace {
+
+DenseRows dense_rows(const Matrix<float>& array) {
+  return {array.data(), static_cast<int64_t>(array.shape(0)), static_cast<int64_t>(array.shape(1))};
+}
+
+BitRows bit_rows(const Matrix<uint64_t>& array, int64_t columns) {
+  return {array.data(), static_cast<int64_t>(array.shape(0)), static_cast<int64_t>(array.shape(1)), columns};
+}
+
+// Compressed rows as Python hands them over: (offsets, ids, values).
+using CsrArrays = std::tuple<Vector<int64_t>, Vector<int32_t>, Vector<float>>;
+
+CsrRows csr_rows(const CsrArrays& arrays, int64_t columns) {
+  const auto& [offsets, ids, values] = arrays;
+  return {offsets.data(), ids.data(), values.data(), static_cast<int64_t>(offsets.size()) - 1, columns};
+}
+
+template <class T>
+const T* data_or_null(const std::optional<Vector<T>>& array) {
+  return array ? array->data() : nullptr;
+}
+
+auto exact_neighbors(const Matrix<float>& points, const std::optional<Matrix<float>>& queries, int64_t k,
+                     Metric metric, float p, int threads) {
+  const DenseRows rows = dense_rows(queries ? *queries : points);
+  return neighbor_lists(rows.rows, k, [&](int32_t* ids, float* distances) {
+    nearest_exact(dense_rows(points), rows, !queries, k, metric, p, threads, ids, distances);
+  });
+}
+
+auto present_neighbors(const Matrix<uint64_t>& points, const std::optional<Matrix<uint64_t>>& queries,
+                       int64_t columns, int64_t k, Metric metric, int threads) {
+  const BitRows rows = bit_rows(queries ? *queries : points, columns);
+  return neighbor_lists(rows.rows, k, [&](int32_t* ids, float* distances) {
+    nearest_present(bit_rows(points, columns), rows, !queries, k, metric, threads, ids, distances);
+  });
+}
+
+auto paired_neighbors(const TypedArray& points, const TypedArray& queries,
+                      const std::optional<Vector<int32_t>>& own,
+                      const std::optional<Matrix<int32_t>>& candidates, int64_t k, Metric metric, float p,
+                      double longest, int threads) {
+  const TypedRows rows = typed_rows(points);
+  const PairQueries asked{typed_rows(queries), data_or_null(own)};
+  const PairMetric how{metric, p, longest};
+  return neighbor_lists(asked.rows.rows, k, [&](int32_t* ids, float* distances) {
+    if (candidates) {
+      nearest_of_candidates(rows, asked, how, candidates->data(), static_cast<int64_t>(candidates->shape(1)),
+                            k, threads, ids, distances);
+    } else {
+      nearest_of_all(rows, asked, how, k, threads, ids, distances);
+    }
+  });
+}
+
+auto sparse_neighbors(const CsrArrays& points, const CsrArrays& queries, int64_t columns,
+                      const std::optional<Vector<int32_t>>& own,
+                      const std::optional<Matrix<int32_t>>& candidates, int64_t k, Metric metric, float p,
+                      double longest, int threads) {
+  const CsrRows rows = csr_rows(points, columns), asked = csr_rows(queries, columns);
+  const SparseSearch search{metric, p, longest, k, threads};
+  return neighbor_lists(asked.rows, k, [&](int32_t* ids, float* distances) {
+    if (candidates) {
+      nearest_sparse_of(rows, asked, data_or_null(own), candidates->data(),
+                        static_cast<int64_t>(candidates->shape(1)), search, ids, distances);
+    } else {
+      nearest_sparse(rows, asked, data_or_null(own), search, ids, distances);
+    }
+  });
+}
+
+}  // namespace
+
+void bind_neighbors(nb::module_& module) {
+  nb::enum_<Metric>(module, "Metric")
+      .value("euclidean", Metric::euclidean)
+      .value("manhattan", Metric::manhattan)
+      .value("chebyshev", Metric::chebyshev)
+      .value("cosine", Metric::cosine)
+      .value("correlation", Metric::correlation)
+      .value("hellinger", Metric::hellinger)
+      .value("inner_product", Metric::inner_product)
+      .value("minkowski", Metric::minkowski)
+      .value("canberra", Metric::canberra)
+      .value("hamming", Metric::hamming)
+      .value("braycurtis", Metric::braycurtis)
+      .value("jaccard", Metric::jaccard)
+      .value("dice", Metric::dice)
+      .value("matching", Metric::matching)
+      .value("kulsinski", Metric::kulsinski)
+      .value("rogerstanimoto", Metric::rogerstanimoto)
+      .value("russellrao", Metric::russellrao)
+      .value("sokalmichener", Metric::sokalmichener)
+      .value("sokalsneath", Metric::sokalsneath)
+      .value("yule", Metric::yule);
+  module.def("exact_neighbors", &exact_neighbors, nb::arg("points"), nb::arg("queries").none(), nb::arg("k"),
+             nb::arg("metric"), nb::arg("p"), nb::arg("threads"));
+  module.def("present_neighbors", &present_neighbors, nb::arg("points"), nb::arg("queries").none(),
+             nb::arg("columns"), nb::arg("k"), nb::arg("metric"), nb::arg("threads"));
+  module.def("paired_neighbors", &paired_neighbors, nb::arg("points"), nb::arg("queries"),
+             nb::arg("own").none(), nb::arg("candidates").none(), nb::arg("k"), nb::arg("metric"),
+             nb::arg("p"), nb::arg("longest"), nb::arg("threads"));
+  module.def("sparse_neighbors", &sparse_neighbors, nb::arg("points"), nb::arg("queries"), nb::arg("columns"),
+             nb::arg("own").none(), nb::arg("candidates").none(), nb::arg("k"), nb::arg("metric"),
+             nb::arg("p"), nb::arg("longest"), nb::arg("threads"));
+}
+
+}  // namespace actup

@@ -1,0 +1,67 @@
+// Horizon: beyond some radii of the map, repulsion pushes no point farther out. A group of points that hardly
+// an edge ties to the others would else drift off, and the rest of the map shrink in every picture of it.
+#pragma once
+
+#include <cmath>
+
+#include "points.hpp"
+
+namespace actup {
+
+class Horizon {
+ public:
+  Horizon() = default;
+  // radii: how many root-mean-square radii of the map; chunks: how many shares of the points are measured.
+  Horizon(float radii, int64_t chunks, int dimensions)
+      : radii_(radii), width_(dimensions + 1), sums_(chunks * width_, 0.0), middle_(dimensions, 0.0f) {}
+
+  bool active() const { return radii_ > 0; }
+
+  // Measures points [begin, end) of a chunk.
+  void measure(int64_t chunk, const Points& points, int64_t begin, int64_t end) {
+    double* sums = &sums_[chunk * width_];
+    std::fill_n(sums, width_, 0.0);
+    for (int64_t i = begin; i < end; ++i) {
+      for (int c = 0; c < points.dimensions; ++c) {
+        const double y = points.row(i)[c];
+        sums[c] += y;
+        sums[points.dimensions] += y * y;
+      }
+    }
+  }
+
+  // Once all chunks are measured: where the map's middle is, and how far its horizon.
+  void settle(const Points& points) {
+    std::vector<double> all(width_, 0.0);
+    for (size_t i = 0; i < sums_.size(); ++i) all[i % width_] += sums_[i];
+    const double n = static_cast<double>(points.n);
+    double squares = all[points.dimensions] / n;
+    for (int c = 0; c < points.dimensions; ++c) {
+      middle_[c] = static_cast<float>(all[c] / n);
+      squares -= all[c] / n * all[c] / n;
+    }
+    limit_ = static_cast<float>(radii_ * radii_ * squares);
+  }
+
+  // Takes from the moves of a block (dimensions x 16) what leads farther out, where points are beyond.
+  void hold(const Points& points, int64_t block, float16* moves) const {
+    float16 squared = {}, outward = {};
+    for (int c = 0; c < points.dimensions; ++c) {
+      const float16 offset = load<float16>(points.plane(c) + block * kBlock) - middle_[c];
+      squared += offset * offset;
+      outward += offset * moves[c];
+    }
+    const float16 share = (squared > limit_) & (outward > 0.0f) ? outward / squared : float16{};
+    for (int c = 0; c < points.dimensions; ++c)
+      moves[c] -= share * (load<float16>(points.plane(c) + block * kBlock) - middle_[c]);
+  }
+
+ private:
+  float radii_ = 0;
+  int width_ = 0;
+  std::vector<double> sums_;   // chunks x (dimensions + 1): coordinates, then squares
+  std::vector<float> middle_;  // of the map
+  float limit_ = 0;            // squared distance from it
+};
+
+}  // namespace actup

@@ -1,0 +1,214 @@
+// Distances between sparse rows, in the metrics that columns missing in both rows do not change.
+//
+// A sum over all columns is the sum over either row's own columns plus a correction for the columns that both
+// have, so one pass over the common columns gives the distance. Where that loses digits (equal rows must be
+// at distance 0), a walk along both rows gives it again, from differences.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "distance.h"
+#include "parallel.hpp"
+
+namespace actup {
+
+// Compressed rows; ids ascend within a row.
+struct CsrRows {
+  const int64_t* offsets;
+  const int32_t* ids;
+  const float* values;
+  int64_t rows;
+  int64_t columns;
+};
+
+// Rows in the form in which they are compared. Under correlation a missing column stands for `absent`, and
+// the values are kept relative to it.
+class SparseForm {
+ public:
+  SparseForm(const CsrRows& rows, Metric metric, float p, int threads)
+      : rows_(rows), metric_(metric), p_(p), places_(rows.rows), values_(rows.offsets[rows.rows]) {
+    parallel_ranges(rows.rows, 1024, threads, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) prepare(row);
+    });
+  }
+
+  struct Place {
+    double total = 0;  // what the row adds on its own
+    double absent = 0;
+    bool none = false;  // no direction
+  };
+
+  int64_t rows() const { return rows_.rows; }
+  int64_t columns() const { return rows_.columns; }
+  int64_t begin(int64_t row) const { return rows_.offsets[row]; }
+  int64_t end(int64_t row) const { return rows_.offsets[row + 1]; }
+  int32_t id(int64_t at) const { return rows_.ids[at]; }
+  float value(int64_t at) const { return values_[at]; }
+  const Place& place(int64_t row) const { return places_[row]; }
+
+  double squared_length(int64_t row) const {
+    double squares = 0;
+    for (int64_t at = begin(row); at < end(row); ++at) squares += static_cast<double>(value(at)) * value(at);
+    return squares;
+  }
+
+ private:
+  void prepare(int64_t row) {
+    Place& place = places_[row];
+    const double mean = metric_ == Metric::correlation ? mean_of(row) : 0;
+    double squares = static_cast<double>(rows_.columns - (end(row) - begin(row))) * mean * mean;
+    for (int64_t at = begin(row); at < end(row); ++at) {
+      const double value = value_of(rows_.values[at]) - mean;
+      squares += value * value;
+    }
+    const bool directed = uses_directions(metric_);
+    place.none = directed && squares <= 1e-30 * static_cast<double>(rows_.columns) * mean * mean;
+    const double factor = !directed ? 1 : place.none ? 0 : 1 / std::sqrt(squares);
+    place.absent = -mean * factor;
+    for (int64_t at = begin(row); at < end(row); ++at) {
+      values_[at] = static_cast<float>(value_of(rows_.values[at]) * factor);
+    }
+    if (directed) {
+      place.total = 1;
+    } else if (uses_presence(metric_)) {
+      for (int64_t at = begin(row); at < end(row); ++at) place.total += values_[at] != 0;
+    } else {
+      with_sum(metric_, p_, [&](auto sum) { place.total = own_total(sum, row); });
+    }
+  }
+
+  template <class Sum>
+  double own_total(const Sum& sum, int64_t row) const {
+    typename Sum::template State<double> state{};
+    for (int64_t at = begin(row); at < end(row); ++at) {
+      state = sum.add(state, static_cast<double>(values_[at]), 0.0);
+    }
+    if constexpr (Sum::kGrows) {
+      return sum.value(state);
+    } else {
+      return state.totals;
+    }
+  }
+
+  double mean_of(int64_t row) const {
+    double sum = 0;
+    for (int64_t at = begin(row); at < end(row); ++at) sum += rows_.values[at];
+    return sum / static_cast<double>(rows_.columns);
+  }
+
+  double value_of(float value) const {
+    return metric_ == Metric::hellinger ? std::sqrt(static_cast<double>(value)) : value;
+  }
+
+  CsrRows rows_;
+  Metric metric_;
+  float p_;
+  std::vector<Place> places_;
+  std::vector<float> values_;
+};
+
+// Gives function(common) what a column adds that two rows have, beyond what each adds on its own.
+template <class Function>
+void with_common(Metric metric, float p, const Function& function) {
+  if (uses_presence(metric)) {
+    function([](double x, double y) { return static_cast<double>(x != 0 && y != 0); });
+  } else if (metric == Metric::inner_product) {
+    function([](double x, double y) { return x * y; });
+  } else if (metric == Metric::euclidean || uses_directions(metric)) {
+    function([](double x, double y) { return -2 * x * y; });
+  } else {
+    with_sum(metric, p, [&](auto sum) {
+      if constexpr (decltype(sum)::kGrows) {
+        function([sum](double x, double y) {
+          return sum.add(0.0, x, y) - sum.add(0.0, x, 0.0) - sum.add(0.0, 0.0, y);
+        });
+      } else {  // braycurtis, of values of at least 0
+        function([](double x, double y) { return magnitude(x - y) - x - y; });
+      }
+    });
+  }
+}
+
+class SparsePairs {
+ public:
+  SparsePairs(const SparseForm& points, const SparseForm& queries, Metric metric, float p, double longest)
+      : points_(points), queries_(queries), metric_(metric), p_(p), longest_(longest) {}
+
+  // From the sum over common columns; what is compared, rounded.
+  float rough(int64_t query, int64_t point, double common) const {
+    const SparseForm::Place &q = queries_.place(query), &x = points_.place(point);
+    const auto columns = static_cast<double>(points_.columns());
+    if (uses_presence(metric_)) {
+      return presence_distance(metric_, static_cast<float>(common), static_cast<float>(q.total),
+                               static_cast<float>(x.total), static_cast<float>(columns));
+    }
+    if (metric_ == Metric::inner_product) return static_cast<float>(std::max(0.0, longest_ - common));
+    const double sum = q.total + x.total + common;
+    if (metric_ == Metric::braycurtis) {
+      return static_cast<float>(q.total + x.total > 0 ? sum / (q.total + x.total) : 0);
+    }
+    if (metric_ == Metric::correlation || uses_directions(metric_)) {
+      return static_cast<float>(
+          std::max(0.0, sum + 2 * columns * q.absent * x.absent - 2 * (q.none && x.none)));
+    }
+    return static_cast<float>(std::max(0.0, sum));
+  }
+
+  // The same from differences.
+  float exact(int64_t query, int64_t point) const {
+    if (uses_directions(metric_)) return static_cast<float>(squares(query, point));
+    return with_sum(metric_, p_, [&](auto sum) { return static_cast<float>(walk(sum, query, point)); });
+  }
+  bool rough_is_exact() const { return uses_presence(metric_) || metric_ == Metric::inner_product; }
+
+  float distance(float compared) const {
+    return rough_is_exact() ? compared : distance_of(metric_, compared, points_.columns(), p_);
+  }
+
+ private:
+  // function(x, y) for every column that either row has.
+  template <class Function>
+  void along(int64_t query, int64_t point, const Function& function) const {
+    int64_t at = queries_.begin(query), other = points_.begin(point);
+    const int64_t end = queries_.end(query), other_end = points_.end(point);
+    while (at < end || other < other_end) {
+      const bool take = at < end && (other == other_end || queries_.id(at) <= points_.id(other));
+      const bool take_other = other < other_end && (at == end || points_.id(other) <= queries_.id(at));
+      function(take ? static_cast<double>(queries_.value(at)) : 0.0,
+               take_other ? static_cast<double>(points_.value(other)) : 0.0);
+      at += take;
+      other += take_other;
+    }
+  }
+
+  template <class Sum>
+  double walk(const Sum& sum, int64_t query, int64_t point) const {
+    typename Sum::template State<double> state{};
+    along(query, point, [&](double x, double y) { state = sum.add(state, x, y); });
+    return sum.value(state);
+  }
+
+  double squares(int64_t query, int64_t point) const {
+    const SparseForm::Place &q = queries_.place(query), &x = points_.place(point);
+    if (q.none || x.none) return q.none && x.none ? 0 : 2;
+    const double shift = q.absent - x.absent;
+    double sum = 0;
+    int64_t met = 0;
+    along(query, point, [&](double u, double v) {
+      const double difference = u - v + shift;
+      sum += difference * difference;
+      ++met;
+    });
+    return sum + static_cast<double>(points_.columns() - met) * shift * shift;
+  }
+
+  const SparseForm &points_, &queries_;
+  Metric metric_;
+  float p_;
+  double longest_;
+};
+
+}  // namespace actup

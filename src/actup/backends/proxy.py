@@ -1,0 +1,178 @@
+"""Approximate search in metrics that the join does not know: candidates from a neighbouring space.
+
+The neighbouring space only proposes. What is returned are distances in the metric itself, and how many
+candidates that takes is measured against the true neighbours of a sample; where no affordable number reaches
+the wanted recall, the caller compares all pairs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from actup.backends.spaces import DenseSpace, SparseSpace
+from actup.graph import Neighbors
+from actup.native import engine
+
+# Comparing all pairs is cheaper below this, in squared differences of two columns.
+_EXACT_PRODUCTS = 2e11
+_EXACT_ROWS = 4_000
+
+_SAMPLED_ROWS = 512
+_ROWS_AT_ONCE = 8192
+_MOST_CANDIDATES = 2048
+
+
+def exact_is_cheaper(space: DenseSpace | SparseSpace) -> bool:
+    """Whether comparing all pairs takes no longer than preparing a search."""
+    return len(space) <= _EXACT_ROWS or space.exact_cost <= _EXACT_PRODUCTS
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """An index of the neighbouring space, how much of it to look at, and the recall of a sample then."""
+
+    index: object
+    probes: int
+    candidates: int
+    recall: float
+    rows: np.ndarray
+    radii: np.ndarray
+
+
+class _Sample:
+    """Some points and how far their k-th neighbour is: the measure of every plan."""
+
+    def __init__(self, space: DenseSpace | SparseSpace, k: int, seed: int):
+        count = min(_SAMPLED_ROWS, len(space))
+        chosen = np.random.default_rng(seed).choice(len(space), count, replace=False)
+        self.ids = np.sort(chosen).astype(np.int32)
+        self.rows = space.X[self.ids]
+        self.k = k
+        self._space = space
+        self.radii = space.nearest(self.rows, self.ids, None, k)[1][:, -1]
+
+    def shares(self, candidates: np.ndarray) -> np.ndarray:
+        """The share of each row's true neighbours among its candidates."""
+        distances = self._space.nearest(self.rows, self.ids, candidates, self.k)[1]
+        return np.mean(distances <= self.radii[:, None] * (1 + 1e-5), axis=1)
+
+    def certain(self, candidates: np.ndarray) -> float:
+        """The recall that is reached almost certainly: two standard errors below the mean."""
+        shares = self.shares(candidates)
+        return shares.mean() - 2 * shares.std() / np.sqrt(len(shares))
+
+
+class ProxySearch:
+    """An index of the rows of a space.
+
+    Parameters
+    ----------
+    space : DenseSpace or SparseSpace, of at least 2 rows
+    seed, threads : int
+    """
+
+    def __init__(self, space: DenseSpace | SparseSpace, seed: int, threads: int):
+        self._space = space
+        self._seed = seed
+        self._threads = threads
+        self._indexes: dict[int, object] = {}
+        self._plans: dict[tuple[int, float], _Plan | None] = {}
+
+    def neighbors(self, k: int, recall: float) -> Neighbors | None:
+        """The k nearest other points of every point; None if the recall is out of reach."""
+        plan = self._plan(k, recall)
+        if plan is None:
+            return None
+        n = len(self._space)
+        indices, distances = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
+        for begin in range(0, n, _ROWS_AT_ONCE):
+            part = slice(begin, min(n, begin + _ROWS_AT_ONCE))
+            own = np.arange(part.start, part.stop, dtype=np.int32)
+            rows = self._space.X[part]
+            found = self._candidates(plan.index, rows, plan.candidates + 1, plan.probes)
+            indices[part], distances[part] = self._space.nearest(rows, own, found, k)
+        share = float(np.mean(distances[plan.rows] <= plan.radii[:, None] * (1 + 1e-5)))
+        return Neighbors(indices, distances, engine="proxy", recall=share)
+
+    def query(self, rows, k: int, recall: float) -> Neighbors | None:
+        """The k nearest points to every row; None if the recall is out of reach."""
+        plan = self._plan(min(k, len(self._space) - 1), recall)
+        if plan is None:
+            return None
+        count = max(plan.candidates, k)
+        lists = []
+        for begin in range(0, rows.shape[0], _ROWS_AT_ONCE):
+            part = rows[begin : begin + _ROWS_AT_ONCE]
+            found = self._candidates(plan.index, part, count, plan.probes)
+            lists.append(self._space.nearest(part, None, found, k))
+        indices, distances = (np.concatenate(arrays) for arrays in zip(*lists, strict=True))
+        return Neighbors(indices, distances, engine="proxy", recall=plan.recall)
+
+    def _plan(self, k: int, recall: float) -> _Plan | None:
+        if (k, recall) not in self._plans:
+            self._plans[k, recall] = self._calibrate(k, recall)
+        return self._plans[k, recall]
+
+    def _calibrate(self, k: int, recall: float) -> _Plan | None:
+        """The first plan that almost certainly reaches the recall, of indexes with more and more columns."""
+        sample = _Sample(self._space, k, self._seed)
+        return next(filter(None, (self._effort(index, sample, recall) for index in self._widening())), None)
+
+    def _effort(self, index, sample: _Sample, recall: float) -> _Plan | None:
+        """As few candidates as do it if all clusters are probed, then as few clusters as do it with them."""
+
+        def probing(probes: int, count: int) -> np.ndarray:
+            return self._candidates(index, sample.rows, count + 1, probes)
+
+        most = min(_MOST_CANDIDATES, len(self._space) - 1)
+        spare = recall + (1 - recall) / 3  # some of it is lost again to clusters that are not probed
+        steps = _ladder(sample.k, most)
+        count = _first(steps, lambda count: sample.certain(probing(index.clusters, count)) >= spare)
+        if count is None:
+            return None
+        steps = _ladder(2, index.clusters)
+        probes = _first(steps, lambda probes: sample.certain(probing(probes, count)) >= recall)
+        if probes is None:
+            return None
+        mean = float(sample.shares(probing(probes, count)).mean())
+        return _Plan(index, probes, count, mean, sample.ids, sample.radii)
+
+    def _widening(self):
+        """Indexes of the neighbouring space with more and more of its columns."""
+        columns, width = 0, 1
+        points, metric = self._space.proxy()
+        while columns < width:
+            if columns not in self._indexes:
+                self._indexes[columns] = engine.JoinIndex(
+                    points, engine.Metric[metric], columns, self._seed, self._threads
+                )
+            index = self._indexes[columns]
+            yield index
+            width = index.width
+            if index.columns >= width:
+                return
+            columns = min(4 * index.columns, width)
+
+    def _candidates(self, index, rows, count: int, probes: int) -> np.ndarray:
+        compared = min(2 * count + 32, len(self._space))  # in the neighbouring space, which codes only sketch
+        return index.query(self._space.asked(rows), count, probes, compared, self._threads)[0]
+
+
+def _ladder(first: int, last: int) -> list[int]:
+    """Whole numbers that grow by about 1.4, the last one included."""
+    steps = []
+    value = float(first)
+    while value < last:
+        steps.append(round(value))
+        value *= 1.4142135
+    return [*steps, last]
+
+
+def _first(steps: list[int], fulfils: Callable[[int], bool]) -> int | None:
+    """The first step that fulfils a condition, if all later ones do too; by bisection."""
+    at = bisect_left(steps, True, key=fulfils)
+    return steps[at] if at < len(steps) else None

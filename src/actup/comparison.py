@@ -1,0 +1,234 @@
+"""What near means: a metric's name and parameters become what the engine compares.
+
+Some metrics are others in disguise: rows are moved first (``seuclidean`` divides columns), or distances are
+computed anew at the end (``haversine`` measures chords in space, then arcs).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from numbers import Real
+
+import numpy as np
+from scipy import sparse
+
+from actup.special_metrics import SPECIAL
+
+Rows = np.ndarray | sparse.csr_matrix | sparse.csr_array
+
+# Other names, as SciPy, scikit-learn, umap-learn and pynndescent know them.
+_SYNONYMS = {
+    "l2": "euclidean",
+    "l1": "manhattan",
+    "cityblock": "manhattan",
+    "taxicab": "manhattan",
+    "linf": "chebyshev",
+    "linfty": "chebyshev",
+    "linfinity": "chebyshev",
+    "infinity": "chebyshev",
+    "dot": "inner_product",
+    "standardised_euclidean": "seuclidean",
+    "wminkowski": "minkowski",
+    "weighted_minkowski": "minkowski",
+}
+
+# The parameters of the metrics that have some, besides those of a callable or of scikit-learn's metrics.
+_PARAMETERS = {"minkowski": {"p", "w"}, "seuclidean": {"V"}, "mahalanobis": {"V", "VI"}}
+_DISGUISED = ("seuclidean", "mahalanobis", "haversine", "softmax_hellinger")
+PRESENCE = (
+    "jaccard", "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener",
+    "sokalsneath", "yule",
+)  # fmt: skip
+_COLUMNS = (
+    "euclidean", "manhattan", "chebyshev", "cosine", "correlation", "hellinger", "inner_product", "minkowski",
+    "canberra", "hamming", "braycurtis",
+)  # fmt: skip
+COMPILED = (*_COLUMNS, *PRESENCE, *_DISGUISED)
+_NOT_SPARSE = ("chebyshev", "mahalanobis", "haversine", "softmax_hellinger")
+
+
+def canonical(metric: str | Callable) -> str | Callable:
+    """The one name of a metric that has several."""
+    return _SYNONYMS.get(metric, metric) if isinstance(metric, str) else metric
+
+
+def check_metric(metric: object) -> str | Callable:
+    """The canonical metric; refuses what nobody computes."""
+    if callable(metric):
+        return metric
+    if not isinstance(metric, str):
+        raise TypeError(f"metric={metric!r} must be a name or a function of two rows")
+    name = canonical(metric)
+    if name in COMPILED or name == "precomputed" or name in SPECIAL or name in _metrics_of_scikit_learn():
+        return name
+    raise ValueError(
+        f"metric={metric!r} is not one of {', '.join(map(repr, (*COMPILED, *SPECIAL)))}, nor one of "
+        "sklearn.metrics.pairwise_distances; a function of two rows is possible as well"
+    )
+
+
+def _metrics_of_scikit_learn() -> set[str]:
+    from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
+
+    of_scipy = {"sqeuclidean", "sokalmichener", "yule"}
+    return (set(PAIRWISE_DISTANCE_FUNCTIONS) | of_scipy) - {"nan_euclidean", "precomputed"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A compiled metric for the rows of one X.
+
+    Attributes
+    ----------
+    metric : str
+        What the engine compares.
+    p : float
+        Its exponent, if it is ``"minkowski"``.
+    move : callable or None
+        Brings rows to where that metric means the one that was asked for.
+    finish : callable or None
+        ``finish(rows, points, indices)`` gives the distances asked for, from the rows as they were.
+    """
+
+    metric: str
+    p: float = 2.0
+    move: Callable[[Rows], Rows] | None = None
+    finish: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None
+
+
+def compare(metric: str, parameters: Mapping | None, X: Rows) -> Comparison:
+    """How the engine compares the rows of X in one of ``COMPILED``."""
+    parameters = dict(parameters or {})
+    unknown = sorted(set(parameters) - _PARAMETERS.get(metric, set()))
+    if unknown:
+        allowed = ", ".join(sorted(_PARAMETERS.get(metric, ()))) or "none"
+        raise ValueError(
+            f"metric_kwds has {unknown[0]!r}, but the parameters of metric={metric!r} are: {allowed}"
+        )
+    if sparse.issparse(X) and metric in _NOT_SPARSE:
+        raise ValueError(
+            f"metric={metric!r} has no form for sparse X: use X.toarray(), or metric='euclidean', 'cosine', "
+            "'manhattan' or another one"
+        )
+    match metric:
+        case "hellinger" | "braycurtis" if metric == "hellinger" or sparse.issparse(X):
+            _refuse_negative(metric, X)
+        case "minkowski":
+            return _minkowski(X, **parameters)
+        case "seuclidean":
+            return Comparison("euclidean", move=partial(_scale, factors=_inverse_deviations(X, **parameters)))
+        case "mahalanobis":
+            return Comparison("euclidean", move=partial(_turn, root=_root_of_inverse(X, **parameters)))
+        case "softmax_hellinger":
+            return Comparison("hellinger", move=_softmax)
+        case "haversine":
+            if X.shape[1] != 2:
+                raise ValueError(
+                    f"metric='haversine' needs 2 columns, latitude and longitude in radians, not {X.shape[1]}"
+                )
+            return Comparison("euclidean", move=_on_sphere, finish=_arcs)
+    return Comparison(metric)
+
+
+def _refuse_negative(metric: str, X: Rows) -> None:
+    values = X.data if sparse.issparse(X) else X
+    if values.size and values.min() < 0:
+        raise ValueError(f"metric={metric!r} needs values of at least 0, X has {values.min()}")
+
+
+def _minkowski(X: Rows, p: float = 2.0, w=None) -> Comparison:
+    if isinstance(p, bool) or not isinstance(p, Real) or not p > 0:
+        raise ValueError(f"metric_kwds p={p!r} must be a number above 0")
+    p = float(p)
+    move = None
+    if w is not None:
+        weights = _vector("w", w, X.shape[1])
+        if (weights < 0).any():
+            raise ValueError(f"metric_kwds w must hold weights of at least 0, got {weights.min()}")
+        move = partial(_scale, factors=weights ** (0.0 if math.isinf(p) else 1 / p))
+    if math.isinf(p) and sparse.issparse(X):
+        return compare("chebyshev", None, X)
+    return Comparison(
+        {1.0: "manhattan", 2.0: "euclidean", math.inf: "chebyshev"}.get(p, "minkowski"), p, move
+    )
+
+
+def _vector(name: str, values, size: int) -> np.ndarray:
+    vector = np.asarray(values, np.float64)
+    if vector.shape != (size,) or not np.isfinite(vector).all():
+        raise ValueError(
+            f"metric_kwds {name} must be {size} finite numbers, one per column; got shape {vector.shape}"
+        )
+    return vector
+
+
+def _inverse_deviations(X: Rows, V=None) -> np.ndarray:
+    if V is None:
+        if sparse.issparse(X):
+            n = X.shape[0]
+            means = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+            squares = np.asarray(X.astype(np.float64).power(2).mean(axis=0)).ravel()
+            variances = (squares - means**2) * n / max(1, n - 1)
+        else:
+            variances = np.var(X, axis=0, ddof=min(1, len(X) - 1), dtype=np.float64)
+        constant = ~(variances > 0)  # such a column changes no distance
+        return np.where(constant, 0, 1 / np.sqrt(np.where(constant, 1, variances)))
+    variances = _vector("V", V, X.shape[1])
+    if (variances <= 0).any():
+        raise ValueError(f"metric_kwds V must hold variances above 0, got {variances.min()}")
+    return 1 / np.sqrt(variances)
+
+
+def _root_of_inverse(X: np.ndarray, V=None, VI=None) -> np.ndarray:
+    """L with L Lᵀ the inverse covariance."""
+    columns = X.shape[1]
+    if VI is None:
+        covariance = np.cov(X, rowvar=False, dtype=np.float64) if V is None else np.asarray(V, np.float64)
+        covariance = covariance.reshape(-1, 1) if covariance.ndim == 0 else covariance
+        if covariance.shape != (columns, columns):
+            raise ValueError(f"metric_kwds V has shape {covariance.shape}; {(columns, columns)} is needed")
+        if np.linalg.matrix_rank(covariance, hermitian=True) < columns:
+            raise ValueError("metric='mahalanobis': the covariance has no inverse; give metric_kwds VI")
+        VI = np.linalg.inv(covariance)
+    inverse = np.asarray(VI, np.float64)
+    if inverse.shape != (columns, columns):
+        raise ValueError(f"metric_kwds VI has shape {inverse.shape}; {(columns, columns)} is needed")
+    try:
+        return np.linalg.cholesky((inverse + inverse.T) / 2)
+    except np.linalg.LinAlgError:
+        raise ValueError("metric='mahalanobis': VI is not positive definite") from None
+
+
+def _scale(X: Rows, factors: np.ndarray) -> Rows:
+    if sparse.issparse(X):
+        return sparse.csr_matrix(X.multiply(factors[None, :]), dtype=np.float32)
+    return (X * factors).astype(np.float32)
+
+
+def _turn(X: np.ndarray, root: np.ndarray) -> np.ndarray:
+    return (X @ root).astype(np.float32)
+
+
+def _softmax(X: np.ndarray) -> np.ndarray:
+    from scipy.special import softmax
+
+    return softmax(X.astype(np.float64), axis=1).astype(np.float32)
+
+
+def _on_sphere(X: np.ndarray) -> np.ndarray:
+    latitude, longitude = np.asarray(X, np.float64).T
+    x, y = np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude)
+    return np.column_stack([x, y, np.sin(latitude)]).astype(np.float32)
+
+
+def _arcs(rows: np.ndarray, points: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Great-circle distances from rows to their neighbours: what float32 chords lose of short ones."""
+    here, there = np.asarray(rows, np.float64)[:, None, :], np.asarray(points, np.float64)[indices]
+    half = (there - here) / 2
+    chord = (
+        np.sin(half[..., 0]) ** 2 + np.cos(here[..., 0]) * np.cos(there[..., 0]) * np.sin(half[..., 1]) ** 2
+    )
+    return 2 * np.arcsin(np.sqrt(np.clip(chord, 0, 1)))

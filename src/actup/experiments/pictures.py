@@ -1,0 +1,266 @@
+"""Pictures of the report: grids of small maps, lines and fields, kept small enough for a repository."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import fill
+
+import numpy as np
+
+from actup.colors import CATEGORICAL, SEQUENTIAL, categorical_palette, ramp
+from actup.plotting import INK, QUIET_INK
+
+_DPI = 110
+_MOST_POINTS = 10_000  # drawn in a panel
+_WIDTH = 9.6  # inches of a whole picture
+_LARGEST_PANEL = 2.3
+_LETTER = 0.095  # inches that a letter of a title takes
+_COLORS_KEPT = 128  # in the file's palette
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A map and what stands under it."""
+
+    Y: np.ndarray | None
+    labels: np.ndarray | None = None
+    caption: str = ""
+
+
+def new_figure(width: float, height: float):
+    """A figure that no window system knows of."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib: pip install actup[plot]") from error
+    figure = Figure(figsize=(width, height), facecolor="white", dpi=_DPI)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save_small(figure, path: Path, few_colors: bool = True) -> None:
+    """Write a PNG; with few colours it has a third of the bytes, and points look the same."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=_DPI)
+    image = Image.open(buffer).convert("RGB")
+    if few_colors:
+        image = image.quantize(_COLORS_KEPT, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image.save(path, optimize=True)
+
+
+def draw_maps(path: Path, rows: Sequence[Sequence[Panel]], row_titles: Sequence[str],
+              column_titles: Sequence[str]) -> None:  # fmt: skip
+    """A grid of maps: titles above the columns, at the left of the rows, captions under the panels."""
+    columns = max(len(row) for row in rows)
+    left, caption, gap = 0.34, 0.26, 0.06  # inches
+    side = min(_LARGEST_PANEL, (_WIDTH - left) / columns - gap)
+    width = left + columns * (side + gap)
+    column_titles = [fill(title, max(8, int(side / _LETTER))) for title in column_titles]
+    top = 0.16 + 0.18 * max(title.count("\n") + 1 for title in column_titles)
+    height = top + len(rows) * (side + caption)
+    figure = new_figure(width, height)
+    for r, row in enumerate(rows):
+        bottom = height - top - (r + 1) * (side + caption) + caption
+        middle = (bottom + side / 2) / height
+        figure.text(0.12 / width, middle, row_titles[r], rotation=90, ha="center", va="center",
+                    fontsize=11, color=INK)  # fmt: skip
+        for c, panel in enumerate(row):
+            x = left + c * (side + gap)
+            axes = figure.add_axes((x / width, bottom / height, side / width, side / height))
+            _draw_panel(axes, panel, side)
+            center = (x + side / 2) / width
+            if r == 0:
+                figure.text(center, 1 - top / 2 / height, column_titles[c], ha="center", va="center",
+                            fontsize=10.5, color=INK)  # fmt: skip
+            figure.text(center, (bottom - 0.13) / height, panel.caption, ha="center", va="center",
+                        fontsize=8.5, color=QUIET_INK)  # fmt: skip
+    save_small(figure, path)
+
+
+def _draw_panel(axes, panel: Panel, side: float) -> None:
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for spine in axes.spines.values():
+        spine.set_color("#dfe2e7")
+    if panel.Y is None or not np.isfinite(panel.Y).all():
+        axes.text(0.5, 0.5, "not run" if panel.Y is None else "not finite", ha="center", va="center",
+                  color=QUIET_INK, transform=axes.transAxes)  # fmt: skip
+        return
+    order = np.random.default_rng(0).permutation(len(panel.Y))[:_MOST_POINTS]
+    Y = panel.Y[order]
+    colors = point_colors(panel.labels, len(panel.Y))[order]
+    size = float(np.clip(0.16 * (72 * side) ** 2 / len(Y), 0.35, 9.0))
+    axes.scatter(*Y.T, s=size, c=colors, alpha=0.75, linewidths=0)
+    # A few points far out must not press all others into one dot.
+    low, high = np.quantile(Y, [0.002, 0.998], axis=0)
+    center, radius = (low + high) / 2, 0.55 * max(float((high - low).max()), 1e-6)
+    axes.set_xlim(center[0] - radius, center[0] + radius)
+    axes.set_ylim(center[1] - radius, center[1] + radius)
+
+
+def point_colors(labels: np.ndarray | None, n: int) -> np.ndarray:
+    """Colours of points: classes from the palette, values along the ramp."""
+    if labels is None:
+        return np.full((n, 3), np.array([0, 114, 178]) / 255)
+    if np.issubdtype(labels.dtype, np.floating):
+        return ramp(labels, float(labels.min()), float(labels.max())) / 255
+    classes, codes = np.unique(labels, return_inverse=True)
+    palette = np.array(
+        [[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in categorical_palette(len(classes))]
+    )
+    return palette[codes]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line of a chart."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    dashed: bool = False
+    color: str | None = None
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Axes with lines on them."""
+
+    title: str
+    curves: Sequence[Curve]
+    x: str
+    y: str
+    logarithmic: tuple[bool, bool] = (False, False)
+    y_limits: tuple[float, float] | None = None
+
+
+def draw_charts(path: Path, charts: Sequence[Chart], height: float = 3.4) -> None:
+    """Charts side by side, with one legend under them."""
+    figure = new_figure(_WIDTH, height)
+    layout = figure.subplots(1, len(charts), squeeze=False)[0]
+    handles = {}
+    for axes, chart in zip(layout, charts, strict=True):
+        for i, curve in enumerate(chart.curves):
+            (line,) = axes.plot(
+                curve.x,
+                curve.y,
+                color=curve.color or CATEGORICAL[i % len(CATEGORICAL)],
+                linestyle="--" if curve.dashed else "-",
+                marker="o",
+                markersize=3,
+                linewidth=1.6,
+            )
+            handles.setdefault(curve.name, line)
+        _style(axes, chart)
+    columns = min(len(handles), int(_WIDTH / (0.6 + 0.075 * max(map(len, handles), default=1))))
+    rows = -(-len(handles) // max(columns, 1))
+    figure.legend(
+        handles.values(), handles.keys(), loc="lower center", ncols=max(columns, 1), frameon=False,
+        fontsize=9, labelcolor=INK,
+    )  # fmt: skip
+    figure.tight_layout(rect=(0, (0.08 + 0.2 * rows) / height, 1, 1))
+    save_small(figure, path)
+
+
+def draw_bars(path: Path, rows: dict[str, dict[str, float]], title: str, ours: str) -> None:
+    """Pairs of bars on a logarithmic axis; rows whose name begins with ``ours`` stand out."""
+    height = 1.0 + 0.34 * len(rows)
+    figure = new_figure(_WIDTH, height)
+    axes = figure.subplots()
+    smallest = min(value for row in rows.values() for value in row.values())
+    for i, (name, row) in enumerate(rows.items()):
+        strong, pale = ("#d55e00", "#f3b98b") if name.startswith(ours) else ("#0072b2", "#9cc9e6")
+        for (kind, value), color, offset in zip(row.items(), (pale, strong), (-0.18, 0.18), strict=True):
+            axes.barh(i + offset, value, height=0.34, left=0, color=color)
+            axes.text(value * 1.05, i + offset, f"{value:.3g} s {kind}", va="center", fontsize=7.5, color=INK)
+    axes.set_yticks(range(len(rows)), list(rows), fontsize=9, color=INK)
+    axes.invert_yaxis()
+    axes.set_xlim(smallest / 2, 3 * max(value for row in rows.values() for value in row.values()))
+    _style(axes, Chart(title, (), "seconds, logarithmic", "", (True, False)))
+    axes.grid(False, axis="y")
+    axes.tick_params(axis="y", labelsize=9, colors=INK)
+    figure.tight_layout()
+    save_small(figure, path)
+
+
+def _style(axes, chart: Chart) -> None:
+    axes.set_title(chart.title, fontsize=11, color=INK)
+    axes.set_xlabel(chart.x, fontsize=9, color=QUIET_INK)
+    axes.set_ylabel(chart.y, fontsize=9, color=QUIET_INK)
+    for axis, logarithmic in zip((axes.xaxis, axes.yaxis), chart.logarithmic, strict=True):
+        if logarithmic:
+            _make_logarithmic(axis)
+    if chart.y_limits is not None:
+        axes.set_ylim(*chart.y_limits)
+    axes.grid(True, color="#eceef1", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(labelsize=8, colors=QUIET_INK, length=0)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color("#c9cdd4")
+
+
+def _make_logarithmic(axis) -> None:
+    """Ticks at 1, 2 and 5 times the powers of ten, written out."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if _decades(axis) < 3 else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_minor_locator(NullLocator())
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _decades(axis) -> float:
+    low, high = axis.get_view_interval()
+    return float(np.log10(high / low)) if low > 0 else np.inf
+
+
+@dataclass(frozen=True)
+class Field:
+    """Values over a plane, and where they are zero."""
+
+    title: str
+    values: np.ndarray  # (rows, columns)
+
+
+def draw_fields(path: Path, fields: Sequence[Field], x: np.ndarray, y: np.ndarray, names: tuple[str, str],
+                meaning: str) -> None:  # fmt: skip
+    """Heat maps on one scale that is linear near zero and logarithmic beyond, zero dotted."""
+    from matplotlib.colors import LinearSegmentedColormap, SymLogNorm
+
+    diverging = LinearSegmentedColormap.from_list(
+        "actup", ["#0072b2", "#8ec4e4", "#f7f7f5", "#f0b982", "#d55e00"]
+    )
+    largest = max(float(np.abs(field.values).max()) for field in fields)
+    norm = SymLogNorm(linthresh=0.01, vmin=-largest, vmax=largest)
+    figure = new_figure(_WIDTH, 3.5)
+    layout = figure.subplots(1, len(fields), sharey=True)
+    for axes, field in zip(layout, fields, strict=True):
+        shown = axes.pcolormesh(
+            x, y, field.values, cmap=diverging, norm=norm, shading="auto", rasterized=True
+        )
+        axes.contour(x, y, field.values, levels=[0.0], colors=[INK], linestyles="dotted", linewidths=1.6)
+        axes.set_title(field.title, fontsize=11, color=INK)
+        axes.set_xlabel(names[0], fontsize=9, color=QUIET_INK)
+        axes.tick_params(labelsize=8, colors=QUIET_INK, length=0)
+    layout[0].set_ylabel(names[1], fontsize=9, color=QUIET_INK)
+    figure.subplots_adjust(left=0.06, right=0.89, bottom=0.14, top=0.91, wspace=0.08)
+    bar = figure.colorbar(shown, cax=figure.add_axes((0.905, 0.14, 0.015, 0.77)))
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=8, colors=QUIET_INK, length=0)
+    bar.set_label(meaning, fontsize=9, color=QUIET_INK)
+    save_small(figure, path, few_colors=False)
+
+
+def shade(share: float) -> str:
+    """A colour along the sequential ramp, for curves that belong to growing numbers."""
+    return SEQUENTIAL[round(share * (len(SEQUENTIAL) - 2))]

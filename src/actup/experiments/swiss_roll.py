@@ -1,0 +1,58 @@
+"""Experiment: the Swiss roll from random starts."""
+
+from __future__ import annotations
+
+from actup.experiments.experiment import Experiment, Run, Scale
+from actup.experiments.normalization import VARIANTS, roll_panel
+from actup.experiments.notes import note
+from actup.experiments.pictures import draw_maps
+from actup.experiments.results import Found
+from actup.experiments.tables import table, with_spread
+from actup.recipe import Initialization
+
+_SIZES = (5_000, 10_000)  # the paper's table says one, its text the other
+_STARTS = {"random start": Initialization.RANDOM, "spectral start": Initialization.SPECTRAL}
+
+
+def _seeds(scale: Scale, size: int, start: str, name: str) -> list[Run]:
+    recipe = VARIANTS[name].but(initialization=_STARTS[start])
+    return [
+        Run("swiss_roll", recipe, seed, points=scale.of(size), label=f"{name}, {start}")
+        for seed in range(scale.seeds)
+    ]
+
+
+def _runs(scale: Scale) -> list[Run]:
+    return [run for size in _SIZES for start in _STARTS for name in VARIANTS
+            for run in _seeds(scale, size, start, name)]  # fmt: skip
+
+
+def _render(found: Found) -> str:
+    rows = []
+    for size in _SIZES:
+        for start in _STARTS:
+            cells = [f"{found.scale.of(size):,} points, {start}"]
+            for name in VARIANTS:
+                runs = _seeds(found.scale, size, start, name)
+                cells.append(with_spread(found.figures(runs, "unrolled"), 2))
+            rows.append(cells)
+    picture = found.draw("swiss_roll", lambda path: _draw(path, found))
+    return "\n\n".join([table(["", *VARIANTS], rows), note("swiss_roll"), picture])
+
+
+def _draw(path, found: Found) -> None:
+    rows = [
+        [roll_panel(found, _seeds(found.scale, _SIZES[0], start, name)[0]) for name in VARIANTS]
+        for start in _STARTS
+    ]
+    draw_maps(path, rows, list(_STARTS), list(VARIANTS))
+
+
+EXPERIMENT = Experiment(
+    "swiss_roll",
+    "The Swiss roll",
+    "From random starts no method unrolls the Swiss roll (appendix, figure 4): what looks like manifold "
+    "learning is the spectral start.",
+    _runs,
+    _render,
+)

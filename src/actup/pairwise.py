@@ -1,0 +1,121 @@
+"""Neighbours from distances that somebody else computes: scikit-learn, a function, or the caller."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+from scipy import sparse
+
+from actup.graph import Neighbors
+from actup.special_metrics import SPECIAL, blocks
+
+
+def check_count(n_neighbors, n_samples: int) -> int:
+    """``n_neighbors`` if that many other points exist."""
+    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, numbers.Integral):
+        raise TypeError(f"n_neighbors={n_neighbors!r} must be an integer")
+    if n_neighbors < 1:
+        raise ValueError(f"n_neighbors={n_neighbors} must be at least 1")
+    if n_neighbors >= n_samples:
+        raise ValueError(
+            f"n_neighbors={n_neighbors} needs at least {n_neighbors + 1} samples, got {n_samples}"
+        )
+    return int(n_neighbors)
+
+
+def refuse_overflow(neighbors: Neighbors) -> Neighbors:
+    if not np.isfinite(neighbors.distances).all():
+        raise ValueError(
+            "distances between rows of X are too large for float32: divide X by its largest value"
+        )
+    return neighbors
+
+
+def neighbors_by_metric(
+    X, n_neighbors: int, metric: str | Callable, parameters: Mapping | None, threads: int
+) -> Neighbors:
+    """Neighbours in a metric that scikit-learn or a function computes, block of rows by block of rows."""
+    from sklearn.metrics import pairwise_distances_chunked
+    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
+
+    k = check_count(n_neighbors, X.shape[0])
+    if sparse.issparse(X) and not callable(metric):
+        raise ValueError(
+            f"metric={metric!r} has no form for sparse X: use X.toarray(), or metric='euclidean', 'cosine', "
+            "'manhattan' or another one"
+        )
+    if metric in SPECIAL:
+        if parameters:
+            raise ValueError(f"metric_kwds={dict(parameters)!r}: metric={metric!r} has no parameters")
+        return refuse_overflow(_collect(blocks(X, metric), X.shape[0], k))
+    if metric in PAIRWISE_BOOLEAN_FUNCTIONS:
+        X = X.astype(bool)
+    parts = pairwise_distances_chunked(
+        X, metric=metric, n_jobs=threads, working_memory=128, **(parameters or {})
+    )  # MiB
+    return refuse_overflow(_collect(parts, X.shape[0], k))
+
+
+def neighbors_from_distances(X, n_neighbors: int) -> Neighbors:
+    """Neighbours from a square matrix of distances; its diagonal plays no part.
+
+    Of a sparse matrix only the stored entries are known, zeros among them; it needs ``n_neighbors`` of them
+    in every row besides the diagonal.
+    """
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(f"metric='precomputed' needs a square matrix of distances, got shape {X.shape}")
+    k = check_count(n_neighbors, X.shape[0])
+    if sparse.issparse(X):
+        return refuse_overflow(_from_entries(X, k))
+    rows = max(1, 2**24 // len(X))
+    parts = (X[begin : begin + rows].astype(np.float64) for begin in range(0, len(X), rows))
+    return refuse_overflow(_collect(parts, len(X), k))
+
+
+def _from_entries(X, k: int) -> Neighbors:
+    """The k smallest stored entries of every row, without the diagonal."""
+    n = X.shape[0]
+    rows = np.repeat(np.arange(n), np.diff(X.indptr))
+    others = rows != X.indices
+    rows, columns, values = rows[others], X.indices[others], X.data[others]
+    if values.size and not values.min() >= 0:
+        raise ValueError("distances must be numbers of at least 0; X has one that is not")
+    counts = np.bincount(rows, minlength=n)
+    if counts.min() < k:
+        raise ValueError(
+            f"n_neighbors={k}, but row {counts.argmin()} of the sparse distances has only {counts.min()} "
+            "entries besides the diagonal: store more distances, e.g. with kneighbors_graph(mode='distance')"
+        )
+    order = np.lexsort((columns, values, rows))
+    firsts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    chosen = order[firsts[:, None] + np.arange(k)]
+    return Neighbors(columns[chosen], values[chosen], engine="given", recall=float("nan"))
+
+
+def _collect(blocks: Iterator[np.ndarray], n_samples: int, k: int) -> Neighbors:
+    """The k nearest others, from consecutive blocks of rows of the distance matrix; overwrites them."""
+    indices = np.empty((n_samples, k), np.int32)
+    distances = np.empty((n_samples, k), np.float32)
+    begin = 0
+    for block in blocks:
+        if not (block >= 0).all():
+            raise ValueError("distances must be numbers of at least 0; the metric gave one that is not")
+        rows = slice(begin, begin + len(block))
+        block[np.arange(len(block)), np.arange(n_samples)[rows]] = np.inf
+        indices[rows] = _smallest(block, k)
+        with np.errstate(over="ignore"):
+            distances[rows] = np.take_along_axis(block, indices[rows], axis=1)
+        begin += len(block)
+    return Neighbors(indices, distances, engine="exact", recall=1.0)
+
+
+def _smallest(block: np.ndarray, k: int) -> np.ndarray:
+    """The columns of each row's k smallest values, ascending; ties go to the smaller column."""
+    columns = np.sort(np.argpartition(block, k - 1, axis=1)[:, :k], axis=1)
+    values = np.take_along_axis(block, columns, axis=1)
+    tied = np.flatnonzero((block <= values.max(axis=1, keepdims=True)).sum(axis=1) > k)
+    columns = np.take_along_axis(columns, np.argsort(values, axis=1, kind="stable"), axis=1)
+    columns[tied] = np.argsort(block[tied], axis=1, kind="stable")[:, :k]
+    return columns

@@ -1,0 +1,149 @@
+// The neighbour searches under a sanitizer: build, calibration, search and queries of the join, and the exact
+// searches of columns, bits, pairs and sparse rows; the same bits at any number of threads.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "calibration.hpp"
+#include "check.hpp"
+#include "neighbors_exact.hpp"
+#include "neighbors_join.hpp"
+#include "neighbors_presence.hpp"
+#include "neighbors_sparse.hpp"
+#include "pairs.hpp"
+#include "stages.hpp"
+
+namespace {
+
+using namespace actup;
+
+// Rows around a few centers, so that clusters have something to find; some are copies.
+std::vector<float> clumps(int64_t n, int64_t columns) {
+  std::vector<float> x = random_values(n * columns, 7);
+  for (int64_t row = 0; row < n; ++row) {
+    for (int64_t column = 0; column < columns; ++column) {
+      x[row * columns + column] += 30 * uniform(8, (row % 9) * columns + column);
+      if (row % 50 == 0 && row) x[row * columns + column] = x[column];
+    }
+  }
+  return x;
+}
+
+template <class T>
+std::vector<T> converted(const std::vector<float>& x) {
+  return std::vector<T>(x.begin(), x.end());
+}
+
+struct Lists {
+  std::vector<int32_t> ids;
+  std::vector<float> distances;
+  Lists(int64_t rows, int64_t k) : ids(rows * k), distances(rows * k) {}
+  std::vector<double> all() const {
+    std::vector<double> numbers(ids.begin(), ids.end());
+    numbers.insert(numbers.end(), distances.begin(), distances.end());
+    return numbers;
+  }
+};
+
+// Everything that the join computes, as numbers to compare.
+std::vector<double> join(const TypedRows& rows, Metric metric, int64_t columns, int64_t k, int threads) {
+  const JoinIndex index(rows, metric, columns, 3, threads);
+  const Calibration calibration = Calibrator(index, k).run(64, 3, threads);
+  std::vector<double> all(calibration.mean.begin(), calibration.mean.end());
+  all.insert(all.end(), calibration.radii.begin(), calibration.radii.end());
+  Lists found(rows.rows, k), asked(std::min<int64_t>(rows.rows, 40), k);
+  const JoinEffort effort{std::max<int64_t>(1, index.clusters().count() / 3), std::min(3 * k, rows.rows - 1)};
+  join_neighbors(index, k, effort, threads, found.ids.data(), found.distances.data());
+  const TypedRows queries{rows.data, rows.scalar, std::min<int64_t>(rows.rows, 40), rows.columns};
+  join_query(index, queries, k, effort, threads, asked.ids.data(), asked.distances.data());
+  for (const Lists* lists : {&found, &asked}) {
+    const std::vector<double> numbers = lists->all();
+    all.insert(all.end(), numbers.begin(), numbers.end());
+  }
+  return all;
+}
+
+std::vector<double> compared(int64_t n, int64_t columns, int64_t k, Metric metric, int threads) {
+  const std::vector<float> x = clumps(n, columns);
+  const std::vector<uint8_t> bytes = converted<uint8_t>(x);
+  const TypedRows rows{bytes.data(), Scalar::uint8, n, columns};
+  Lists exact(n, k), pairs(n, k), chosen(n, k);
+  if (!uses_presence(metric)) {
+    const DenseRows dense{x.data(), n, columns};
+    nearest_exact(dense, dense, true, k, metric, 3.0f, threads, exact.ids.data(), exact.distances.data());
+  }
+  std::vector<double> all = exact.all();
+  if (uses_directions(metric)) return all;
+  std::vector<int32_t> own(n), candidates(n * 2 * k);
+  for (int64_t row = 0; row < n; ++row) own[row] = static_cast<int32_t>(row);
+  for (size_t at = 0; at < candidates.size(); ++at) candidates[at] = static_cast<int32_t>(at * 7 % n);
+  const PairMetric how{metric, 3.0f, 1e6};
+  nearest_of_all(rows, {rows, own.data()}, how, k, threads, pairs.ids.data(), pairs.distances.data());
+  nearest_of_candidates(rows, {rows, nullptr}, how, candidates.data(), 2 * k, k, threads, chosen.ids.data(),
+                        chosen.distances.data());
+  for (const Lists* lists : {&pairs, &chosen}) {
+    const std::vector<double> numbers = lists->all();
+    all.insert(all.end(), numbers.begin(), numbers.end());
+  }
+  return all;
+}
+
+std::vector<double> present(int64_t n, int64_t k, int threads) {
+  std::vector<uint64_t> words(n * 2);
+  for (size_t at = 0; at < words.size(); ++at)
+    words[at] = random_bits(9, 0, static_cast<uint32_t>(at), 0) >> 9;
+  const BitRows bits{words.data(), n, 2, 120};
+  Lists found(n, k);
+  nearest_present(bits, bits, true, k, Metric::jaccard, threads, found.ids.data(), found.distances.data());
+  return found.all();
+}
+
+std::vector<double> sparse(int64_t n, int64_t k, Metric metric, int threads) {
+  std::vector<int64_t> offsets{0};
+  std::vector<int32_t> ids, own(n), candidates(n * 2 * k);
+  std::vector<float> values;
+  constexpr int64_t columns = 60;
+  for (int64_t row = 0; row < n; ++row) {
+    for (int64_t column = row % 3; column < columns && row % 11; column += 1 + (row + column) % 9) {
+      ids.push_back(static_cast<int32_t>(column));
+      values.push_back(1 + uniform(4, row * columns + column));
+    }
+    offsets.push_back(static_cast<int64_t>(ids.size()));
+    own[row] = static_cast<int32_t>(row);
+  }
+  for (size_t at = 0; at < candidates.size(); ++at) candidates[at] = static_cast<int32_t>(at % n);
+  const CsrRows rows{offsets.data(), ids.data(), values.data(), n, columns};
+  const SparseSearch search{metric, 3.0f, 1e3, k, threads};
+  Lists found(n, k), chosen(n, k);
+  nearest_sparse(rows, rows, own.data(), search, found.ids.data(), found.distances.data());
+  nearest_sparse_of(rows, rows, own.data(), candidates.data(), 2 * k, search, chosen.ids.data(),
+                    chosen.distances.data());
+  std::vector<double> all = found.all();
+  const std::vector<double> numbers = chosen.all();
+  all.insert(all.end(), numbers.begin(), numbers.end());
+  return all;
+}
+
+}  // namespace
+
+int main() {
+  for (const Metric metric : {Metric::euclidean, Metric::cosine, Metric::correlation, Metric::hellinger}) {
+    for (const int64_t n : {2, 3, 17, 65}) {
+      const std::vector<float> x = clumps(n, 5);
+      join({x.data(), Scalar::float32, n, 5}, metric, 0, std::min<int64_t>(n - 1, 4), 1);
+    }
+    const std::vector<float> x = clumps(1500, 150);
+    const TypedRows rows{x.data(), Scalar::float32, 1500, 150};
+    CHECK(join(rows, metric, 0, 7, 1) == join(rows, metric, 0, 7, 4));
+    const std::vector<uint8_t> bytes = converted<uint8_t>(x);
+    const TypedRows small{bytes.data(), Scalar::uint8, 1500, 150};
+    CHECK(join(small, metric, 32, 7, 1) == join(small, metric, 32, 7, 3));
+  }
+  for (int number = 0; number <= static_cast<int>(Metric::yule); ++number) {
+    const auto metric = static_cast<Metric>(number);
+    for (const int64_t columns : {1, 16, 37}) compared(19, columns, 3, metric, 1);
+    CHECK(compared(400, 70, 5, metric, 1) == compared(400, 70, 5, metric, 4));
+    if (metric != Metric::chebyshev) CHECK(sparse(300, 4, metric, 1) == sparse(300, 4, metric, 4));
+  }
+  CHECK(present(500, 6, 1) == present(500, 6, 4));
+}

@@ -1,0 +1,51 @@
+"""The command line: what it lists, and how it refuses."""
+
+import subprocess
+import sys
+
+import pytest
+
+import actup
+from actup.cli import main
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "actup", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def test_version_and_help():
+    assert run("--version").stdout.strip() == f"actup {actup.__version__}"
+    assert "reproduce" in run("--help").stdout
+
+
+def test_help_is_light():
+    code = "import sys; from actup.cli import _parser; _parser(); print('numpy' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
+
+
+def test_lists(capsys):
+    assert main(["reproduce"]) == 0
+    assert "switches" in capsys.readouterr().out
+    assert main(["reproduce", "list"]) == 0
+    assert "needs a quiet machine" in capsys.readouterr().out
+    assert main(["datasets"]) == 0
+    assert "swiss_roll" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reproduce", "everything"], "'everything' is not one of embeddings"),
+        (["reproduce", "all", "--seeds", "0"], "--seeds 0 must be at least 1"),
+        (["reproduce", "all", "--points", "-3"], "--points -3 must be at least 1"),
+    ],
+)
+def test_refusals(arguments, message, tmp_path, capsys):
+    assert main([*arguments, "--out", str(tmp_path)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_no_command():
+    assert run().returncode == 2

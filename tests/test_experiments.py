@@ -1,0 +1,196 @@
+"""The experiments: all of them in a tiny form, resuming, and the figures they are made of."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from actup import datasets, preset
+from actup.backends.reference import layout as reference
+from actup.cli import main
+from actup.experiments import experiments
+from actup.experiments.experiment import QUICK, Run, Scale
+from actup.experiments.forces import attraction, from_all_points, from_some_points, repulsion
+from actup.experiments.methods import COLUMNS, PAPER, switched
+from actup.experiments.notes import note
+from actup.experiments.published import COLUMN_MEANS, ROW_MEANS, SWITCHES
+from actup.experiments.report import write_report
+from actup.experiments.results import Store
+from actup.experiments.runner import Sources, perform
+from actup.experiments.runtimes import upsampled
+from actup.experiments.sampling_angles import compare
+from actup.experiments.workspace import Workspace
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Small stand-ins for every data set that is not generated."""
+    folder = tmp_path_factory.mktemp("data")
+    digits = datasets.load("digits", n_samples=400)
+    for name in ("mnist", "fashion_mnist", "coil100", "single_cell"):
+        np.savez(folder / f"{name}.npz", X=digits.X, y=digits.y)
+    np.savez(folder / "word_vectors.npz", X=digits.X[:200].astype(np.float16))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def workspace():
+    return Workspace(datasets.load("digits", n_samples=200), 2, 89)
+
+
+@pytest.mark.filterwarnings("ignore:.*expect other figures")
+def test_all_experiments_in_a_tiny_form(folder, tmp_path, capfd):
+    command = [
+        "reproduce",
+        "all",
+        "--quick",
+        "--points",
+        "120",
+        "--data",
+        str(folder),
+        "--out",
+        str(tmp_path),
+    ]
+    assert main(command) == 0
+    page = (tmp_path / "reproduction.md").read_text(encoding="utf-8")
+    for experiment in experiments().values():
+        assert f"## {experiment.title}" in page
+    assert "Not run yet" not in page
+    assert page.count("Not run: the data set was not at hand.") == 1  # CIFAR-10
+    assert not re.search(r"\bnan\b", page)
+    for picture in re.findall(r"\]\((pictures/\w+\.png)\)", page):
+        assert (tmp_path / picture).stat().st_size > 3_000
+    lines = (tmp_path / "results.jsonl").read_text().splitlines()
+    assert len({json.loads(line)["key"] for line in lines}) == len(lines) > 100
+    capfd.readouterr()
+    runs = [run for experiment in experiments().values() for run in experiment.runs(Scale(120, 1))]
+    assert perform(runs, Store(tmp_path), Sources(folder), 1) == ["cifar10"]  # all else is done
+    assert (tmp_path / "results.jsonl").read_text().splitlines() == lines
+
+
+def test_it_goes_on_after_a_torn_line(tmp_path):
+    store = Store(tmp_path)
+    runs = [Run("digits", preset("gdr_umap"), seed, points=60) for seed in range(3)]
+    assert perform(runs[:2], store, Sources(), 1) == []
+    with (tmp_path / "results.jsonl").open("a") as file:
+        file.write('{"key": "abc", "resu')
+    again = Store(tmp_path)
+    assert runs[0] in again and runs[1] in again and runs[2] not in again
+    assert again.results(runs[0]) == store.results(runs[0])
+    assert again.map(runs[0]).shape == (60, 2) and again.map(runs[1]) is None  # maps are kept for seed 0
+    perform(runs, again, Sources(), 1)
+    assert runs[2] in Store(tmp_path)
+
+
+def test_missing_data_is_skipped(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv(datasets.FOLDER_VARIABLE, raising=False)
+    runs = [Run("mnist", preset("umap"), points=50), Run("digits", preset("umap"), points=50)]
+    store = Store(tmp_path)
+    assert perform(runs, store, Sources(), 1) == ["mnist"]
+    assert runs[0] not in store and runs[1] in store
+    assert "mnist.npz" in capsys.readouterr().err
+
+
+def test_a_run_is_its_data_recipe_seed_and_measure():
+    run = Run("digits", preset("umap"), 0, label="one")
+    assert run.key == Run("digits", preset("umap"), 0, label="other").key
+    others = [
+        Run("mnist", preset("umap")),
+        Run("digits", preset("umap").but(epochs=7)),
+        Run("digits", preset("umap"), 1),
+        Run("digits", preset("umap"), measure="angles"),
+        Run("digits", preset("umap"), points=9),
+    ]
+    assert len({run.key, *(other.key for other in others)}) == 6
+
+
+def test_every_switch_is_turned_and_turned_back():
+    for recipe in PAPER.values():
+        variants = [switched(recipe, column) for column in COLUMNS]
+        assert len(set(variants)) == len(COLUMNS)
+        for column, variant in zip(COLUMNS, variants, strict=True):
+            assert switched(variant, column) == recipe
+    with pytest.raises(ValueError, match="'colour' is not one of default"):
+        switched(PAPER["UMAP"], "colour")
+
+
+def test_published_tables_are_complete():
+    for rows in (*SWITCHES.values(), *ROW_MEANS.values()):
+        assert set(rows) == set(PAPER)
+    for rows in SWITCHES.values():
+        assert all(len(row) == len(COLUMNS) for row in rows.values())
+    # The paper prints both for single cell: they must agree.
+    for method, row in SWITCHES["single_cell"].items():
+        for which in (0, 1):
+            mean, deviation = ROW_MEANS["single_cell"][method][which]
+            values = [cell[which] for cell in row]
+            assert np.mean(values) == pytest.approx(mean, abs=0.06)
+            assert np.std(values) == pytest.approx(deviation, abs=0.25)
+    assert all(len(means) == len(COLUMNS) for pair in COLUMN_MEANS.values() for means in pair)
+
+
+@pytest.mark.parametrize("method", ["GDR_tsne", "GDR_umap"])
+def test_forces_are_those_of_the_oracle(workspace, method):
+    recipe = from_all_points(PAPER[method])
+    graph = workspace.graph(recipe)
+    Y = np.random.default_rng(0).normal(0, 3, (len(graph), 2)).astype(np.float32)
+    oracle = reference.Layout(graph, Y, recipe.but(prune=False, exaggeration=1.0), 0)
+    pull, push, _ = oracle._forces()
+    back = np.argsort(oracle._order)
+    ours = attraction(graph, Y, recipe, 2), repulsion(graph, Y, recipe, 0, 2)
+    for found, expected in zip(ours, (pull[back], push[back]), strict=True):
+        assert np.abs(found - expected).max() < 1e-4 * np.abs(expected).max()
+
+
+def test_sampled_repulsion_is_right_in_the_mean(workspace):
+    recipe = PAPER["GDR_tsne"]
+    graph = workspace.graph(recipe)
+    Y = np.random.default_rng(0).normal(0, 3, (len(graph), 2)).astype(np.float32)
+    exact = repulsion(graph, Y, from_all_points(recipe), 0, 2)
+    draws = [repulsion(graph, Y, from_some_points(recipe, 16), seed, 2) for seed in range(400)]
+    compared = compare(np.mean(draws, axis=0), exact)
+    assert compared["along"] == pytest.approx(1, abs=0.03)
+    assert compared["angle"] < 6
+    assert compare(draws[0], exact)["angle"] > compared["angle"]
+    assert compare(exact, exact) == pytest.approx(
+        {"angle": 0, "mean_cosine": 1, "median_ratio": 1, "mean_ratio": 1, "along": 1}, abs=1e-4
+    )
+
+
+def test_workspace_shares_graphs_and_gives_the_map_of_embed(workspace):
+    from actup import embed
+
+    recipe = preset("gdr_umap").but(epochs=20)
+    assert workspace.graph(recipe) is workspace.graph(recipe.but(a=1.0, b=1.0))
+    assert workspace.graph(recipe) is not workspace.graph(recipe.but(n_neighbors=9))
+    made = workspace.embed(recipe, 3)
+    assert (made.embedding == embed(workspace.X, recipe, seed=3).embedding).all()
+
+
+def test_upsampled():
+    X = np.random.default_rng(0).integers(0, 256, (50, 64)).astype(np.uint8)
+    larger = upsampled(X, 130, 0)
+    assert larger.shape == (130, 64) and larger.dtype == np.uint8
+    assert (larger[:50] == X).all()
+    moves = [(down, right) for down in range(-2, 3) for right in range(-2, 3)]
+    images = X.reshape(50, 8, 8).astype(int)
+    moved = np.concatenate([np.roll(images, move, (1, 2)).reshape(50, 64) for move in moves])
+    nearest = np.abs(larger[50:, None].astype(int) - moved).max(axis=2).argmin(axis=1)
+    assert np.abs(larger[50:].astype(int) - moved[nearest]).max() < 40  # noise of 2 %
+    assert len(set(nearest // 50)) > 10 and len(set(nearest % 50)) > 25  # many moves, many images
+    assert len(np.unique(upsampled(X, 20, 0), axis=0)) == 20
+
+
+def test_report_of_nothing_says_how_to_run(tmp_path):
+    page = write_report(list(experiments().values()), Store(tmp_path), QUICK, tmp_path)
+    text = page.read_text(encoding="utf-8")
+    assert text.count("Not run yet: `actup reproduce") == len(experiments()) - 1  # gradient maps need no runs
+
+
+def test_every_note_is_used():
+    from actup.experiments.notes import _notes
+
+    assert all(note(name) for name in _notes())
+    with pytest.raises(KeyError):
+        note("nothing")
