@@ -10,11 +10,10 @@ were not run stay as they are.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 
 import numpy as np
-from report import RESULTS, save, summary
+from report import save, saved, summary
 
 import actup
 from actup import metrics
@@ -38,15 +37,13 @@ def main() -> None:
     data = load("mnist")
     X, y = cp.asarray(np.ascontiguousarray(data.X, np.float32)), data.y
     device = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)
-    results = {"gpu": device["name"].decode(), "memory": int(device["totalGlobalMem"])}
-    path = RESULTS / "gpu.json"
-    if path.exists():
-        results = {**json.loads(path.read_text())["results"], **results}
+    results = saved("gpu")
+    results |= {"gpu": device["name"].decode(), "memory": int(device["totalGlobalMem"])}
     for part in options.only:
         results[part] = MEASURES[part](X, y, options.repeats, not options.no_quality)
         print(markdown({part: results[part], "gpu": results["gpu"]}), flush=True)
-        save("gpu", results, ["actup", "cupy", "cupy-cuda12x", "cupy-cuda13x", "numpy", "scipy"])
-    print("saved", path)
+        path = save("gpu", results, ["actup", "cupy-cuda12x", "cupy-cuda13x", "numpy", "scipy"])
+        print("saved", path)
 
 
 def mnist(X, y, repeats: int, quality: bool) -> dict:

@@ -39,15 +39,15 @@ def warm_pynndescent():
 
 
 def faiss_hnsw(X, k, metric):
-    """A graph with 32 links per row, as wide as a recall of about 0.98 on images needs; build and search."""
+    """A graph with 32 links per row, no wider than a recall of 0.98 on images needs; build and search."""
     import faiss
 
     faiss.omp_set_num_threads(THREADS)
     if metric == "cosine":
         X = X / np.linalg.norm(X, axis=1, keepdims=True)
     index = faiss.IndexHNSWFlat(X.shape[1], 32)
-    index.hnsw.efConstruction = 80
-    index.hnsw.efSearch = max(64, 2 * k)
+    index.hnsw.efConstruction = 24
+    index.hnsw.efSearch = k + 5
     index.add(X)
     squares, indices = index.search(X, k + 1)
     distances = squares[:, 1:] / 2 if metric == "cosine" else np.sqrt(squares[:, 1:])

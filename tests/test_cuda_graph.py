@@ -140,7 +140,9 @@ def test_spectral_start_of_pieces_equals_the_cpus_places():
     from actup.backends.cuda.start import spectral_start
 
     X, graph = ring_graph(900, 3)
-    mine = cp.asnumpy(spectral_start(device_graph(graph), 2, 0, 1, cp.asarray(X)))
+    mine, reason = spectral_start(device_graph(graph), 2, 0, 1, cp.asarray(X))
+    mine = cp.asnumpy(mine)
+    assert reason == ""
     theirs = initialization.spectral_start(graph, 2, 0, 1, cpu, X)
     np.testing.assert_allclose(mine, theirs, atol=1e-3 * np.abs(theirs).max())
 
@@ -154,3 +156,28 @@ def test_scale_start_equals_the_cpus(extent):
     Y = np.random.default_rng(6).normal(size=(1000, 2)).astype(np.float32)
     mine = cp.asnumpy(scale_start(cp.asarray(Y), extent, 3.0, 1))
     np.testing.assert_allclose(mine, initialization.scale_start(Y, extent, 3.0, 1), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("many", [1_000, 10**9])
+def test_eigenvectors_that_single_out_a_few_points_are_replaced(many, monkeypatch):
+    """Forty small clumps that hang on the rest by a thread fill the leading eigenvectors."""
+    import cupy as cp
+
+    from actup.backends.cuda import start
+    from actup.backends.cuda.arrays import device_graph
+
+    monkeypatch.setattr(start, "_MANY", many)
+    random = np.random.default_rng(8)
+    X = random.normal(size=(5000, 10)).astype(np.float32)
+    X[4400:] = np.repeat(20 * random.normal(size=(40, 10)), 15, axis=0) + 0.01 * random.normal(size=(600, 10))
+    base = cpu.affinity_graph(neighbors_of(X, 14), RECIPES["umap"], 1).to_scipy().tolil()
+    for clump in range(4400, 5000, 15):
+        base[clump, clump - 4400] = base[clump - 4400, clump] = 1e-3
+    graph = Graph.from_scipy(base.tocsr())
+    Y, reason = start.spectral_start(device_graph(graph), 2, 0, 1, cp.asarray(X))
+    assert bool(cp.isfinite(Y).all())
+    if many == 1_000:
+        assert reason.startswith("pca")
+        np.testing.assert_array_equal(Y.get(), start.pca_start(cp.asarray(X), 2, 0).get())
+    else:
+        assert reason == ""

@@ -221,6 +221,15 @@ def test_all_rows_zero_under_cosine():
     assert (found.distances == 0).all()
 
 
+@pytest.mark.parametrize("metric", ["cosine", "correlation", "hellinger"])
+def test_equal_directions_are_at_distance_zero(metric):
+    X = np.abs(clustered(5000, 61))
+    X[1000:3000] = X[0]
+    found = approximate(X, metric=metric)
+    assert (found.distances[1000:3000] == 0).all()
+    assert (found.distances[3000:, 0] > 0).all()
+
+
 @pytest.mark.parametrize("n", [2, 3, 17, 300])
 def test_few_rows_and_as_many_neighbours_as_there_are(n):
     X = np.random.default_rng(n).normal(size=(n, 5)).astype(np.float32)

@@ -88,8 +88,8 @@ def embed(
     ----------
     X : array-like or sparse matrix of shape (n, features), or None
         Finite numbers; it is never changed. (n, n) distances, dense or sparse, if the recipe's metric is
-        "precomputed". None if ``neighbors`` or ``graph`` is all that is known. An array on a GPU (of CuPy,
-        torch, ...) is used where it lies by backend "cuda", and the map is one of its kind.
+        "precomputed". None if ``neighbors`` or ``graph`` is all that is known. An array on a GPU (CuPy,
+        torch) is used where it lies by backend "cuda", and the map is one of its kind.
     recipe : Recipe or str
         What to do, e.g. ``preset("umap").but(epochs=100)``, or the name of a preset.
     init : array-like of shape (n, n_components), default=None

@@ -64,7 +64,12 @@ class ComparedRows {
     if (uses_directions(metric_)) out[rows_.columns] = static_cast<float>(at.factor == 0);
   }
 
-  float distance(float squares) const { return distance_of(metric_, squares) / unit_; }
+  // Directions that differ by no more than their rounding are equal ones, of which one was not rounded: the
+  // compiler may fuse the product that places a row with the difference it is for.
+  float distance(float squares) const {
+    if (uses_directions(metric_) && squares <= 0x1p-48f) return 0;
+    return distance_of(metric_, squares) / unit_;
+  }
 
  private:
   template <class T>

@@ -47,7 +47,7 @@ class Pairs {
       const auto row = [&](int64_t at) { return values + (ids ? ids[at] : first + at) * points_.columns; };
       if (how_.metric == Metric::inner_product) {
         for (int64_t at = 0; at < count; ++at) {
-          out[at] = static_cast<float>(std::max(0.0, how_.longest - product(query, row(at))));
+          out[at] = static_cast<float>(std::max(0.0, how_.longest - total(Products{}, query, row(at))));
         }
       } else if (uses_presence(how_.metric)) {
         for (int64_t at = 0; at < count; ++at) out[at] = presence(query, row(at));
@@ -62,15 +62,23 @@ class Pairs {
   }
 
  private:
-  // Zeros beyond the last column add nothing: equal values are at distance 0 in every metric. Short sums are
-  // kept apart, because a count or sum of many columns rounds.
+  // Zeros beyond the last column add nothing: equal values are at distance 0 in every metric. Four sums in
+  // turn, because one would wait for itself.
   template <class Sum, class T>
   float total(const Sum& sum, const float* query, const T* row) const {
-    typename Sum::template State<float16> wide = {};
-    for_each_wide(row, points_.columns, [&](int64_t column, float16 values) {
-      wide = sum.add(wide, load<float16>(query + column), values);
+    typename Sum::template State<float16> parts[4] = {};
+    int64_t column = 0;
+    for (; column + 4 * kWide <= points_.columns; column += 4 * kWide) {
+#pragma GCC unroll 4
+      for (int part = 0; part < 4; ++part) {
+        const int64_t at = column + part * kWide;
+        parts[part] = sum.add(parts[part], load<float16>(query + at), load_wide(row + at));
+      }
+    }
+    for_each_wide(row + column, points_.columns - column, [&](int64_t at, float16 values) {
+      parts[0] = sum.add(parts[0], load<float16>(query + column + at), values);
     });
-    return reduced(sum, wide);
+    return reduced(sum, sum.join(sum.join(parts[0], parts[1]), sum.join(parts[2], parts[3])));
   }
 
   template <class Sum>
@@ -87,13 +95,9 @@ class Pairs {
     return totals > 0 ? sum(wide.differences) / totals : 0.0f;
   }
 
-  template <class T>
-  double product(const float* query, const T* row) const {
-    float16 wide{};
-    for_each_wide(row, points_.columns,
-                  [&](int64_t column, float16 values) { wide += load<float16>(query + column) * values; });
-    return sum(wide);
-  }
+  struct Products : PlainSum {
+    float16 add(float16 sum, float16 x, float16 y) const { return sum + x * y; }
+  };
 
   template <class T>
   float presence(const float* query, const T* row) const {
@@ -145,8 +149,7 @@ inline void nearest_of_candidates(const TypedRows& points, const PairQueries& qu
 // The k nearest of all points to each of a few queries.
 inline void nearest_of_all(const TypedRows& points, const PairQueries& queries, const PairMetric& how,
                            int64_t k, int threads, int32_t* ids, float* distances) {
-  constexpr int64_t kPointsAtOnce = 256;
-  const Pairs pairs(points, how);
+  constexpr int64_t kPointsAtOnce = 64;
   parallel_ranges(queries.rows.rows, 8, threads, [&](int64_t begin, int64_t end) {
     std::vector<std::vector<float>> rows(end - begin);
     for (int64_t row = begin; row < end; ++row) {
@@ -154,10 +157,13 @@ inline void nearest_of_all(const TypedRows& points, const PairQueries& queries, 
       NearestList{distances + row * k, ids + row * k, k}.clear();
     }
     float values[kPointsAtOnce];
+    std::vector<float> room;
     for (int64_t first = 0; first < points.rows; first += kPointsAtOnce) {
       const int64_t count = std::min(kPointsAtOnce, points.rows - first);
+      const TypedRows block{points.floats(first, count, room), Scalar::float32, count, points.columns};
+      const Pairs pairs(block, how);
       for (int64_t row = begin; row < end; ++row) {
-        pairs.distances(rows[row - begin].data(), nullptr, first, count, values);
+        pairs.distances(rows[row - begin].data(), nullptr, 0, count, values);
         const NearestList list{distances + row * k, ids + row * k, k};
         for (int64_t at = 0; at < count; ++at) {
           if (!(values[at] < list.bound()) || (queries.own && queries.own[row] == first + at)) continue;

@@ -24,7 +24,7 @@ struct DenseTable {
   template <class Body>
   void for_each(int64_t row, const Body& body) const {
     std::vector<float> room;
-    const float* const x = read(row, 1, room);
+    const float* const x = table.floats(row, 1, room);
     for (int64_t c = 0; c < columns; ++c) body(c, x[c] - shift[c]);
   }
 
@@ -33,23 +33,12 @@ struct DenseTable {
     Lanes total = {};
     std::vector<float> room;
     int64_t i = begin;
-    for (; i + 4 <= end; i += 4) total += accumulate_rows<4>(read(i, 4, room), q, offset, sums);
-    for (; i < end; ++i) total += accumulate_rows<1>(read(i, 1, room), q, offset, sums);
+    for (; i + 4 <= end; i += 4) total += accumulate_rows<4>(table.floats(i, 4, room), q, offset, sums);
+    for (; i < end; ++i) total += accumulate_rows<1>(table.floats(i, 1, room), q, offset, sums);
     return total;
   }
 
  private:
-  // Some rows as floats, one after the other: as they lie, or converted into `room`.
-  const float* read(int64_t first, int64_t count, std::vector<float>& room) const {
-    if (table.scalar == Scalar::float32) return static_cast<const float*>(table.data) + first * columns;
-    room.resize(count * columns + kWide);
-    table.typed([&](auto* values) {
-      for_each_wide(values + first * columns, count * columns,
-                    [&](int64_t at, float16 wide) { store(room.data() + at, wide); });
-    });
-    return room.data();
-  }
-
   template <int count>
   Lanes accumulate_rows(const float* first, const Lanes* q, Lanes offset, Lanes* sums) const {
     const float* x[count];

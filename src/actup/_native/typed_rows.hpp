@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "vectors.h"
 
@@ -37,6 +38,9 @@ struct TypedRows {
         return function(static_cast<const float*>(data));
     }
   }
+
+  // Some rows as floats, one after the other: as they lie, or converted into `room`.
+  const float* floats(int64_t first, int64_t count, std::vector<float>& room) const;
 };
 
 constexpr int kWide = Traits<float16>::lanes;
@@ -84,6 +88,16 @@ inline void for_each_wide(const T* row, int64_t columns, const Function& functio
   int64_t column = 0;
   for (; column + kWide <= columns; column += kWide) function(column, load_wide(row + column));
   if (column < columns) function(column, load_some(row + column, columns - column));
+}
+
+inline const float* TypedRows::floats(int64_t first, int64_t count, std::vector<float>& room) const {
+  if (scalar == Scalar::float32) return static_cast<const float*>(data) + first * columns;
+  room.resize(count * columns + kWide);
+  typed([&](auto* values) {
+    for_each_wide(values + first * columns, count * columns,
+                  [&](int64_t at, float16 wide) { store(room.data() + at, wide); });
+  });
+  return room.data();
 }
 
 // The sum of the lanes, in a fixed tree.

@@ -130,8 +130,8 @@ class ProxySearch:
 
         most = min(_MOST_CANDIDATES, len(self._space) - 1)
         spare = recall + (1 - recall) / 3  # some of it is lost again to clusters that are not probed
-        found = probing(index.clusters, most)
-        count = _first(_ladder(sample.k, most), lambda count: sample.certain(found[:, : count + 1]) >= spare)
+        steps = _ladder(sample.k, most)
+        count = _first(steps, lambda count: sample.certain(probing(index.clusters, count)) >= spare)
         if count is None:
             return None
         steps = _ladder(2, index.clusters)
@@ -158,7 +158,8 @@ class ProxySearch:
             columns = min(4 * index.columns, width)
 
     def _candidates(self, index, rows, count: int, probes: int) -> np.ndarray:
-        return index.query(self._space.asked(rows), count, probes, count, self._threads)[0]
+        compared = min(2 * count + 32, len(self._space))  # in the neighbouring space, which codes only sketch
+        return index.query(self._space.asked(rows), count, probes, compared, self._threads)[0]
 
 
 def _ladder(first: int, last: int) -> list[int]:

@@ -94,7 +94,9 @@ class DenseSpace:
         if self.metric in PRESENCE:
             return _presence(rows)
         if self.metric == "inner_product":
-            return np.hstack([rows.astype(np.float32, copy=False), np.zeros((len(rows), 1), np.float32)])
+            asked = np.zeros((len(rows), rows.shape[1] + 1), np.float32)
+            asked[:, :-1] = rows * _stretch(rows, self._longest)
+            return asked
         return rows
 
 
@@ -143,7 +145,8 @@ class SparseSpace:
         return points, "cosine" if directions else "euclidean"
 
     def asked(self, rows) -> np.ndarray:
-        return self._sketched(rows)
+        sketched = self._sketched(rows)
+        return sketched * _stretch(rows, self._longest) if self.metric == "inner_product" else sketched
 
     def _sketched(self, rows) -> np.ndarray:
         if self._sketch is None:
@@ -185,6 +188,12 @@ def _squared_lengths(rows) -> np.ndarray:
         return np.asarray(rows.astype(np.float64).power(2).sum(axis=1)).ravel()
     wide = rows.astype(np.float64)
     return np.einsum("ij,ij->i", wide, wide)
+
+
+def _stretch(rows, longest: float) -> np.ndarray:
+    """What makes rows as long as the longest point: no product's rank changes, and codes suit both."""
+    squares = _squared_lengths(rows)
+    return np.sqrt(longest / np.where(squares > 0, squares, 1)).astype(np.float32)[:, None]
 
 
 def _presence(rows: np.ndarray) -> np.ndarray:

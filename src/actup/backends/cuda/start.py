@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -25,6 +27,7 @@ from actup.graph import Graph, on_gpu
 from actup.recipe import Extent, Initialization, Recipe
 
 _FEW = 2_000  # points whose eigenvectors the CPU finds before a GPU has started
+_MANY = 200_000  # points for which more eigenvectors would take longer than the rest of the run
 _MOST_COLUMNS = 16_384  # columns whose scatter matrix is written out; of more, the CPU finds the axes
 _CHUNK = 1 << 25  # numbers of X that are centred at a time
 
@@ -53,7 +56,8 @@ def make_start(X, graph: Graph, recipe: Recipe, init, seed: int, threads: int):
         kind, reason = Initialization.SPECTRAL, "there are no rows to take components of"
     if kind is Initialization.SPECTRAL:
         if len(graph.indices):
-            Y = spectral_start(graph, recipe.n_components, seed, threads, X)
+            Y, replaced = spectral_start(graph, recipe.n_components, seed, threads, X)
+            reason = reason or replaced
         else:
             kind, reason = Initialization.PCA, "the graph has no edges"
     if kind is Initialization.PCA:
@@ -98,24 +102,26 @@ class _Scatter:
         self._X = X
         self._center = sampled_mean(X)
         n, columns = X.shape
-        product = cp.zeros((columns + 1, columns + 1), cp.float32)
-        for rows in self._chunks():  # the last column of which is 1: its products are sums
+        self._width = 8 * math.ceil((columns + 1) / 8)  # odd widths are slow to multiply
+        product = cp.zeros((self._width, self._width), cp.float32)
+        for rows in self._chunks():  # one column of which is 1: its products are sums
             product = product + rows.T @ rows
         product = product.get().astype(np.float64)
-        self._offset = product[:-1, -1] / n
-        self._matrix = product[:-1, :-1] - n * np.outer(self._offset, self._offset)
+        self._offset = product[:columns, columns] / n
+        self._matrix = product[:columns, :columns] - n * np.outer(self._offset, self._offset)
         self.trace = float(np.trace(self._matrix))
 
     def _chunks(self):
         """The rows less the centre, and a 1, some at a time."""
         cp = cupy()
         n, columns = self._X.shape
-        step = max(1, _CHUNK // (columns + 1))
+        step = max(1, _CHUNK // self._width)
         kernel = load_kernels("rows").get_function("centered_rows")
         for begin in range(0, n, step):
             rows = self._X[begin : begin + step]
-            out = cp.empty((len(rows), columns + 1), cp.float32)
-            arguments = (rows, self._center, np.int32(len(rows)), np.int32(columns), out)
+            out = cp.empty((len(rows), self._width), cp.float32)
+            size = (np.int32(len(rows)), np.int32(columns), np.int32(self._width))
+            arguments = (rows, self._center, *size, out)
             kernel((math.ceil(out.size / 256),), (256,), arguments)
             yield out
 
@@ -141,7 +147,9 @@ class _Scatter:
     def project(self, axes: np.ndarray):
         """The scores of every row along the axes: (n, count) float32 on the device."""
         cp = cupy()
-        turned = cp.asarray(np.vstack([axes, -(self._offset @ axes)]).astype(np.float32))
+        turned = np.zeros((self._width, axes.shape[1]), np.float32)
+        turned[: len(axes) + 1] = np.vstack([axes, -(self._offset @ axes)])
+        turned = cp.asarray(turned)
         parts = [rows @ turned for rows in self._chunks()]
         return parts[0] if len(parts) == 1 else cp.concatenate(parts)
 
@@ -207,12 +215,20 @@ def spectral_start(graph: Graph, dimensions: int, seed: int, threads: int, X=Non
     Large pieces are computed on the device and small ones by the CPU. Pieces of less than a ten-thousandth of
     the points start as a ball: thousands of them would take longer than all the rest, and the layout unfolds
     them in a few epochs.
+
+    Returns
+    -------
+    Y : cupy.ndarray of shape (n, dimensions), float32
+    reason : str
+        Why principal components took the place of some eigenvectors; empty if they did not.
     """
     cp = cupy()
     n = len(graph)
     count, roots = pieces(graph)
+    components = None if X is None else _Components(X, dimensions, seed)
     if count == 1:
-        return _piece_start(graph, dimensions, seed, threads)
+        Y = _piece_start(graph, dimensions, seed, threads, components)
+        return Y, components.reason if components else ""
     labels = cp.searchsorted(cp.unique(roots), roots)
     centers = None
     if X is not None:
@@ -227,13 +243,30 @@ def spectral_start(graph: Graph, dimensions: int, seed: int, threads: int, X=Non
     ends = np.cumsum(sizes)
     for piece in np.flatnonzero(spectral):
         begin, end = int(ends[piece] - sizes[piece]), int(ends[piece])
-        shapes[begin:end] = _fit_ball(_piece_start(part(begin, end), dimensions, seed, threads))
+        of_piece = components and components.of(order[begin:end])
+        shapes[begin:end] = _fit_ball(_piece_start(part(begin, end), dimensions, seed, threads, of_piece))
     places, radii = map(cp.asarray, pack_balls(sizes, dimensions, centers, random))
     piece_of = labels[order]
     shapes[cp.asarray(sizes)[piece_of] == 1] = 0
     Y = cp.empty((n, dimensions), cp.float32)
     Y[order] = places[piece_of] + FILLED * radii[piece_of, None] * shapes
-    return Y
+    return Y, components.reason if components else ""
+
+
+class _Components:
+    """The principal components of X, for pieces whose eigenvectors tell too little; found when needed."""
+
+    def __init__(self, X, dimensions: int, seed: int):
+        self._find = cache(lambda: pca_start(X, dimensions, seed))
+        self.reason = ""
+
+    def of(self, rows) -> Callable:
+        """What gives the components of some rows."""
+        return lambda: self()[rows]
+
+    def __call__(self):
+        self.reason = "pca where eigenvectors single out a few points"
+        return self._find()
 
 
 def _sorted_by_piece(graph: Graph, labels):
@@ -268,21 +301,23 @@ def _fit_ball(Y):
     return Y / radius if radius > 0 else Y
 
 
-def _piece_start(graph: Graph, dimensions: int, seed: int, threads: int):
+def _piece_start(graph: Graph, dimensions: int, seed: int, threads: int, components=None):
     """Coordinates of a connected graph; see ``initialization.component_start``, which says why.
 
     What takes the place of a vector that singles out a handful of points may be one of those that only guard
-    the wanted ones: it is less exact, and good enough to begin with.
+    the wanted ones: it is a little less exact, and good enough to begin with. Where those do not suffice
+    either, looking for more costs more than all other stages: many points then take their ``components``,
+    from which maps come out as well.
     """
     cp = cupy()
     n = len(graph)
     if n <= max(_FEW, 4 * block_width(dimensions + 13)):
         here = sys.modules[__name__]
         return cp.asarray(initialization.component_start(host_graph(graph), dimensions, seed, threads, here))
-    solver, root_degree = _spectral_solver(graph, dimensions, seed)
-    for wanted in (dimensions, dimensions + 4, dimensions + 12):
-        if wanted > dimensions:
-            solver.grow(wanted)
+    for more in (0, 4, 12):
+        if more and components is not None and n > _MANY:
+            return components()
+        solver, root_degree = _spectral_solver(graph, dimensions + more, seed)
         solver.solve()
         columns = _over(solver.vectors(solver.found), root_degree)
         ordered = cp.sort(columns, axis=1)

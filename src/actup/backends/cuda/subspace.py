@@ -98,13 +98,15 @@ class SubspaceIteration:
 
     def __init__(self, apply: Callable, n: int, spectrum: Spectrum, wanted: int, seed: int, known=None):
         cp = cupy()
-        self._apply, self._spectrum, self._known, self._seed = apply, spectrum, known, seed
+        self._apply, self._spectrum, self._wanted, self._known = apply, spectrum, wanted, known
         self._skip = 0 if known is None else 1
-        self._wanted, self._cut, self._budget = wanted, spectrum.cut, spectrum.budget
         width = block_width(wanted + self._skip)
-        self._x = self._random_block(n, width, seed)
+        self._x = cp.empty((n, width), cp.float32)
         self._y = cp.empty_like(self._x)
         self._values = np.zeros(width)
+        kernel = load_kernels("spectrum").get_function("random_block")
+        size = (np.int32(n), np.int32(width))
+        kernel((math.ceil(n * width / 256),), (256,), (np.uint64(seed), *size, self._x))
         self._restore_known()
         self._orthonormalize()
 
@@ -117,29 +119,14 @@ class SubspaceIteration:
         """The first vectors: (n, count) float32."""
         return fixed_signs(self._x, self._skip, count, self._known)
 
-    def grow(self, wanted: int) -> None:
-        """Want more vectors: the block keeps those it has, and may work half as long for the others."""
-        cp = cupy()
-        n, before = self._x.shape
-        self._wanted = wanted
-        width = block_width(wanted + self._skip)
-        if width > before:
-            block = self._random_block(n, width, self._seed + 1)
-            block[:, :before] = self._x
-            top, last = self._spectrum.top, self._values[-1]
-            self._x, self._y, self._values = block, cp.empty_like(block), np.zeros(width)
-            self._cut = max(2 * last - top, self._spectrum.low + 1e-3)  # the new ones lie below the last
-            self._orthonormalize()
-        self._budget = self._spectrum.budget // 2
-
     def solve(self) -> None:
         """Filter and turn the block until the wanted vectors are exact enough or the budget is spent."""
         spectrum = self._spectrum
-        degree, top = spectrum.first_degree, spectrum.top
+        degree, top, cut = spectrum.first_degree, spectrum.top, spectrum.cut
         last_wanted, used = top, 0
-        while used + spectrum.first_degree <= self._budget:
-            now = min(self._bounded_degree(degree, top, self._cut, last_wanted), self._budget - used)
-            self._filter(now, top, self._cut)
+        while used + spectrum.first_degree <= spectrum.budget:
+            now = min(self._bounded_degree(degree, top, cut, last_wanted), spectrum.budget - used)
+            self._filter(now, top, cut)
             used += now + 1
             residual = self._rayleigh_ritz()
             if self._known is None:
@@ -148,14 +135,8 @@ class SubspaceIteration:
             if residual <= spectrum.tolerance * (last_wanted - unwanted):
                 break
             width = top - spectrum.low
-            self._cut = min(max(unwanted, spectrum.low + 1e-3 * width), top - 1e-7 * width)
+            cut = min(max(unwanted, spectrum.low + 1e-3 * width), top - 1e-7 * width)
             degree = min(degree + degree // 2, spectrum.last_degree)
-
-    def _random_block(self, n: int, width: int, seed: int):
-        block = cupy().empty((n, width), np.float32)
-        kernel = load_kernels("spectrum").get_function("random_block")
-        kernel((math.ceil(n * width / 256),), (256,), (np.uint64(seed), np.int32(n), np.int32(width), block))
-        return block
 
     def _bounded_degree(self, degree: int, top: float, cut: float, last_wanted: float) -> int:
         """A filter must not raise the top so far above the last wanted that rounding swallows that one."""

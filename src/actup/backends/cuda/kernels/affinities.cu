@@ -70,8 +70,8 @@ extern "C" __global__ void __launch_bounds__(256)
   partial[blockIdx.x] = sum;
 }
 
-// ids, distances (n, k) -> sorted_ids, weights (n, k). `totals` are the parts of the sum of all distances; `scales` are the
-// perplexities, or the width of affinity "fixed_sigma".
+// ids, distances (n, k) -> sorted_ids, weights (n, k). `totals` are the parts of the sum of all distances;
+// `scales` are the perplexities, or the width of affinity "fixed_sigma".
 extern "C" __global__ void __launch_bounds__(256)
     affinities(const int* __restrict__ ids, const float* __restrict__ distances, int n, int k,
                const double* __restrict__ totals, const double* __restrict__ scales, int scale_count,

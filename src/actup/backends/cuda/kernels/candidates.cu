@@ -1,10 +1,11 @@
 // Candidates for the nearest neighbours of every row, from 16-bit products on tensor cores.
 //
-// The score of a pair is x·y - |y|²/2: the larger, the nearer. Rows are centred, scaled and rounded to 16 bits
-// (prepare_rows); one launch compares all rows with a range of columns. An accumulator starts at minus its row's
-// threshold, so a pair is a candidate if the sign bit of the finished sum is 0. Candidates go to lists that
-// belong to one thread each: no atomics, and the same lists in every run. Between launches, select_candidates
-// keeps the best KEEP of a row and raises its threshold; rank_candidates then compares those in float32.
+// The score of a pair is x·y - |y|²/2: the larger, the nearer. Rows are centred, scaled and rounded to 16
+// bits (prepare_rows); one launch compares all rows with a range of columns. An accumulator starts at minus
+// its row's threshold, so a pair is a candidate if the sign bit of the finished sum is 0. Candidates go to
+// lists that belong to one thread each: no atomics, and the same lists in every run. Between launches,
+// select_candidates keeps the best KEEP of a row and raises its threshold; rank_candidates then compares
+// those in float32.
 //
 // KEEP     candidates kept per row
 // LISTS    lists per row: 4 if NARROW, else 8
@@ -27,7 +28,8 @@
 #define LANES 32
 #endif
 
-typedef unsigned int Word;
+#include "tiles.h"
+
 typedef unsigned short Half;
 
 struct alignas(8) Candidate {
@@ -51,8 +53,6 @@ __device__ inline float from_half(Half h) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
   return x;
 }
-__device__ inline Word shared_address(const void* p) { return (Word)__cvta_generic_to_shared(p); }
-
 __device__ inline float warp_sum(float x) {
   for (int apart = 16; apart; apart >>= 1) x += __shfl_xor_sync(~0u, x, apart);
   return x;
@@ -65,8 +65,8 @@ __device__ inline size_t place(long long rows, int row, int c) {
 }
 
 // The largest squared length of a centred row, as the bits of a float; a warp per row.
-extern "C" __global__ void longest_row(const float* __restrict__ points, const float* __restrict__ center, int n,
-                                       int columns, Word* longest) {
+extern "C" __global__ void longest_row(const float* __restrict__ points, const float* __restrict__ center,
+                                       int n, int columns, Word* longest) {
   const int lane = threadIdx.x & 31;
   float most = 0;
   const int warps = gridDim.x * blockDim.x >> 5;
@@ -88,8 +88,9 @@ __device__ inline float scale_of(Word longest) {
   return exp2f(floorf(log2f(127.0f / length)));
 }
 
-// Rows to 16 bits, as queries (with 1 in two more columns) and as points (with -|y|²/2 in those, in two parts).
-// `order` names the row of X at every place, or is -1 where a place only fills a tile. A warp per place.
+// Rows to 16 bits, as queries (with 1 in two more columns) and as points (with -|y|²/2 in those, in two
+// parts). `order` names the row of X at every place, or is -1 where a place only fills a tile. A warp per
+// place.
 extern "C" __global__ void prepare_rows(const float* __restrict__ points, const float* __restrict__ center,
                                         const int* __restrict__ order, const Word* __restrict__ longest,
                                         int places, int columns, int slabs, Half* __restrict__ queries,
@@ -125,35 +126,6 @@ extern "C" __global__ void prepare_rows(const float* __restrict__ points, const 
     keys[place(places, at, columns)] = high;
     keys[place(places, at, columns + 1)] = row >= 0 ? to_half(value - from_half(high)) : to_half(0.0f);
   }
-}
-
-// 16 x 8 products of 16 columns. `start` is what the accumulators of the two rows begin with.
-__device__ inline void multiply(float* sums, const Word (&a)[4], Word b0, Word b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-__device__ inline void multiply_first(float* sums, const Word (&a)[4], Word b0, Word b1, float start0,
-                                      float start1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%10,%11,%11};"
-      : "=f"(sums[0]), "=f"(sums[1]), "=f"(sums[2]), "=f"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(start0), "f"(start1));
-}
-__device__ inline void load_matrix(Word address, Word& r0, Word& r1, Word& r2, Word& r3) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-               : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3)
-               : "r"(address)
-               : "memory");
-}
-__device__ inline void copy_piece(Word to, const void* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-}
-__device__ inline void close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int pending>
-__device__ inline void await_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 }
 
 // What a thread knows about the two rows of an accumulator fragment: i and i + 8.
@@ -204,64 +176,16 @@ __device__ inline void collect(const float (&sums)[32], int column, RowPair& row
   }
 }
 
-// The blocks of rows that one block of threads works on, and the tiles of columns each of them meets. All blocks
-// of threads go through the tiles in step, so that a tile comes from memory once and then from the cache.
-struct Walk {
-  const int* lists;    // (lists, stride), or null: all tiles
-  const int* counts;   // (lists)
-  const int* list_of;  // (row blocks)
-  int stride, first, last, blocks;
-  int block, begin, end;
-  int list = 0;
-
-  __device__ Walk(const int* lists, const int* counts, const int* list_of, int stride, int first, int last,
-                  int blocks)
-      : lists(lists), counts(counts), list_of(list_of), stride(stride), first(first), last(last), blocks(blocks) {
-    block = (int)blockIdx.x - (int)gridDim.x;
-    next();
-  }
-
-  __device__ bool done() const { return block >= blocks; }
-  __device__ int tile(int place) const { return lists ? lists[(size_t)list * stride + place] : place; }
-
-  __device__ void next() {
-    block += gridDim.x;
-    if (done()) return;
-    if (lists) list = list_of[block];
-    begin = first;
-    end = lists ? max(first, min(last, counts[list])) : last;
-  }
-};
-
-// The tiles of a walk one by one, for what is copied ahead.
-struct Ahead {
-  Walk walk;
-  int place;
-
-  __device__ explicit Ahead(const Walk& start) : walk(start) { enter(); }
-  __device__ int tile() const { return walk.tile(place); }
-  __device__ void next() {
-    if (++place < walk.end) return;
-    walk.next();
-    enter();
-  }
-
- private:
-  __device__ void enter() {
-    while (!walk.done() && walk.begin >= walk.end) walk.next();
-    place = walk.begin;
-  }
-};
-
 #ifdef NARROW
 // Up to 62 columns: 4 warps of 32 rows each, whose queries stay in registers; LISTS is 4.
 constexpr int kStages = 4;
 
 extern "C" __global__ void __launch_bounds__(128, 3)
     find_candidates(const char* __restrict__ queries, const char* __restrict__ keys,
-                    const float* __restrict__ thresholds, int* __restrict__ counts, Candidate* __restrict__ room,
-                    int row_blocks, long long places, int slabs, const int* tile_list, const int* tile_counts,
-                    const int* list_of, int stride, int first, int last) {
+                    const float* __restrict__ thresholds, int* __restrict__ counts,
+                    Candidate* __restrict__ room, int row_blocks, long long places, int slabs,
+                    const int* tile_list, const int* tile_counts, const int* list_of, int stride, int first,
+                    int last) {
   extern __shared__ __align__(1024) char memory[];
   const Word base = shared_address(memory);
   const int thread = threadIdx.x, lane = thread & 31, group = lane >> 2, quad = lane & 3;
@@ -291,7 +215,8 @@ extern "C" __global__ void __launch_bounds__(128, 3)
       for (int k = 0; k < STEPS; ++k)
 #pragma unroll
         for (int part = 0; part < 4; ++part)  // rows i and i + 8 of columns 0-7, then of columns 8-15
-          query[i][k][part] = *(const Word*)(from + (part & 1) * 1024 + (((2 * k + (part >> 1)) ^ group) << 4));
+          query[i][k][part] =
+              *(const Word*)(from + (part & 1) * 1024 + (((2 * k + (part >> 1)) ^ group) << 4));
     }
     RowPair rows[2];
 #pragma unroll
@@ -318,7 +243,8 @@ extern "C" __global__ void __launch_bounds__(128, 3)
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
               if (k == 0) {
-                multiply_first(&sums[i][8 * j], query[i][k], b0, b1, -rows[i].threshold0, -rows[i].threshold1);
+                multiply_first(&sums[i][8 * j], query[i][k], b0, b1, -rows[i].threshold0,
+                               -rows[i].threshold1);
                 multiply_first(&sums[i][8 * j + 4], query[i][k], b2, b3, -rows[i].threshold0,
                                -rows[i].threshold1);
               } else {
@@ -342,15 +268,16 @@ extern "C" __global__ void __launch_bounds__(128, 3)
 }
 
 #else
-// Any number of columns: 4 warps of 64 rows x 64 columns; slabs of both sides pass through shared memory; LISTS
-// is 8.
+// Any number of columns: 4 warps of 64 rows x 64 columns; slabs of both sides pass through shared memory;
+// LISTS is 8.
 constexpr int kStages = 3;
 
 extern "C" __global__ void __launch_bounds__(128, 2)
     find_candidates(const char* __restrict__ queries, const char* __restrict__ keys,
-                    const float* __restrict__ thresholds, int* __restrict__ counts, Candidate* __restrict__ room,
-                    int row_blocks, long long places, int slabs, const int* tile_list, const int* tile_counts,
-                    const int* list_of, int stride, int first, int last) {
+                    const float* __restrict__ thresholds, int* __restrict__ counts,
+                    Candidate* __restrict__ room, int row_blocks, long long places, int slabs,
+                    const int* tile_list, const int* tile_counts, const int* list_of, int stride, int first,
+                    int last) {
   extern __shared__ __align__(1024) char memory[];
   const Word base = shared_address(memory);
   const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
@@ -388,7 +315,8 @@ extern "C" __global__ void __launch_bounds__(128, 2)
       float sums[4][32];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const float start0 = -__ldg(thresholds + row + 16 * i), start1 = -__ldg(thresholds + row + 16 * i + 8);
+        const float start0 = -__ldg(thresholds + row + 16 * i),
+                    start1 = -__ldg(thresholds + row + 16 * i + 8);
 #pragma unroll
         for (int e = 0; e < 32; ++e) sums[i][e] = e & 2 ? start1 : start0;
       }
@@ -409,7 +337,8 @@ extern "C" __global__ void __launch_bounds__(128, 2)
           Word b[8][2];
 #pragma unroll
           for (int j = 0; j < 4; ++j)
-            load_matrix(key + j * 2048 + key_piece, b[2 * j][0], b[2 * j][1], b[2 * j + 1][0], b[2 * j + 1][1]);
+            load_matrix(key + j * 2048 + key_piece, b[2 * j][0], b[2 * j][1], b[2 * j + 1][0],
+                        b[2 * j + 1][1]);
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
             Word a[4];
@@ -436,183 +365,4 @@ extern "C" __global__ void __launch_bounds__(128, 2)
 }
 #endif
 
-// A float's bits in the order of the numbers, and back.
-__device__ inline Word ordered(float x) {
-  const Word bits = __float_as_uint(x);
-  return bits >> 31 ? ~bits : bits | 0x80000000u;
-}
-__device__ inline float unordered(Word bits) {
-  return __uint_as_float(bits >> 31 ? bits & 0x7fffffffu : ~bits);
-}
-
-// Keeps the best KEEP of a row's candidates and raises its threshold just above the last of them, so that
-// copies of that one do not come again in numbers. A warp per row; `fresh`: nothing was kept before.
-extern "C" __global__ void __launch_bounds__(256)
-    select_candidates(Candidate* __restrict__ room, const int* __restrict__ counts,
-                      const int* __restrict__ order, const float* __restrict__ squares,
-                      float* __restrict__ thresholds, unsigned char* __restrict__ overflowed, int rows, int fresh) {
-  constexpr int kKept = (KEEP + 31) / 32, kNew = LISTS * LENGTH / 32;
-  const int row = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
-  if (row >= rows || order[row] < 0) return;
-  Candidate* mine = room + (size_t)row * kRoom;
-  const int list = lane % LISTS, offset = lane / LISTS;
-  int count = counts[(size_t)row * LISTS + list];
-  if (__any_sync(~0u, count > LENGTH) && lane == 0) overflowed[row] = 1;
-  count = min(count, LENGTH);
-  if (!fresh && __all_sync(~0u, count == 0)) return;
-  Word score[kKept + kNew];
-  int column[kKept + kNew];
-#pragma unroll
-  for (int e = 0; e < kKept + kNew; ++e) {
-    score[e] = 0;
-    column[e] = -1;
-    const int kept = e * 32 + lane, found = (e - kKept) * (32 / LISTS) + offset;
-    const bool present = e < kKept ? !fresh && kept < KEEP : found < count;
-    if (present) {
-      const Candidate candidate = mine[e < kKept ? kept : KEEP + list * LENGTH + found];
-      score[e] = candidate.column < 0 ? 0 : ordered(candidate.score);
-      column[e] = candidate.column;
-    }
-  }
-  Word bound = 0;  // the KEEP-th largest, bit by bit
-  for (int bit = 31; bit >= 0; --bit) {
-    const Word raised = bound | 1u << bit;
-    int above = 0;
-#pragma unroll
-    for (int e = 0; e < kKept + kNew; ++e) above += score[e] >= raised;
-    above = __reduce_add_sync(~0u, above);
-    if (above >= KEEP) bound = raised;
-  }
-  int kept = 0;
-  const Word before = (1u << lane) - 1;
-  for (int equal = 0; equal < 2; ++equal) {
-#pragma unroll
-    for (int e = 0; e < kKept + kNew; ++e) {
-      const bool keep = column[e] >= 0 && (equal ? score[e] == bound : score[e] > bound);
-      const Word mask = __ballot_sync(~0u, keep);
-      const int to = kept + __popc(mask & before);
-      if (keep && to < KEEP) mine[to] = {unordered(score[e]), column[e]};
-      kept += __popc(mask);
-    }
-  }
-  for (int e = kept + lane; e < KEEP; e += 32) mine[e] = {0.0f, -1};
-  if (lane == 0 && bound) {
-    const float last = unordered(bound);
-    thresholds[row] = last + 2e-6f * (fabsf(last) + 0.5f * squares[row]);
-  }
-}
-
-// How far distances of the rounded rows, scaled, may be from the true ones, for a pair that is `apart`.
-struct Errors {
-  float square, length, rounding, worst;
-  int columns;
-
-  // Of a squared distance, from the sum on tensor cores: each step of 16 columns rounds, and so did the first
-  // scores, which began at a large number.
-  __device__ float of_sum(float apart) const {
-    const float reach = length + apart;
-    return 2 * (5e-7f * (1 + 0.0625f * columns) * reach * reach + 0.02f);
-  }
-  // Of a distance, from the rounding of both rows.
-  __device__ float of_rows(float apart) const {
-    return rounding + fminf(worst, 4.9e-4f * (length + apart) + 1e-6f);
-  }
-  __device__ float distance(float score) const { return sqrtf(fmaxf(0.0f, square - 2 * score)); }
-  __device__ float least(float score) const {
-    const float apart = distance(score);
-    return sqrtf(fmaxf(0.0f, apart * apart - of_sum(apart))) - of_rows(apart);
-  }
-  __device__ float most(float score) const {
-    const float apart = distance(score);
-    return sqrtf(apart * apart + of_sum(apart)) + of_rows(apart);
-  }
-};
-
-// The rank-th largest of the kept scores of a row, by a warp; the smallest number if there are fewer.
-__device__ inline float kept_score(const Candidate* kept, int rank) {
-  constexpr int kPerLane = (KEEP + 31) / 32;
-  const int lane = threadIdx.x & 31;
-  Word score[kPerLane], found = 0;
-#pragma unroll
-  for (int e = 0; e < kPerLane; ++e) {
-    const int at = e * 32 + lane;
-    score[e] = at < KEEP && kept[at].column >= 0 ? ordered(kept[at].score) : 0;
-  }
-  for (int bit = 31; bit >= 0; --bit) {
-    const Word raised = found | 1u << bit;
-    int above = 0;
-#pragma unroll
-    for (int e = 0; e < kPerLane; ++e) above += score[e] >= raised;
-    if (__reduce_add_sync(~0u, above) >= rank) found = raised;
-  }
-  return found ? unordered(found) : kNowhere;
-}
-
-// Compares the kept candidates in float32, but for those that are certainly too far, and writes the best k of
-// every row by (distance, id). A row is flagged unless what it never saw is proven to be further away: those
-// columns scored less than the threshold, up to the rounding of rows and sums. A warp per row. `exact` is 0 if
-// not all columns were looked at; only rows with too few candidates are flagged then.
-extern "C" __global__ void __launch_bounds__(256)
-    rank_candidates(const float* __restrict__ points, int columns, const int* __restrict__ order,
-                    const Candidate* __restrict__ room, const float* __restrict__ thresholds,
-                    const float* __restrict__ squares, const float* __restrict__ rounding,
-                    const unsigned char* __restrict__ overflowed, const Word* __restrict__ longest,
-                    const Word* __restrict__ worst, const int* __restrict__ all_order, int first_row, int rows,
-                    int k, int exact, int* __restrict__ ids, float* __restrict__ sums, int* __restrict__ flagged,
-                    int* __restrict__ flags) {
-  __shared__ float distance[8][KEEP];
-  __shared__ int id[8][KEEP];
-  const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, row = blockIdx.x * 8 + warp;
-  if (row >= rows) return;
-  const int self = order[row];
-  if (self < 0) return;
-  const float* x = points + (size_t)self * columns;
-  const Candidate* kept = room + (size_t)row * kRoom;
-  const Errors errors{squares[row], sqrtf(squares[row]), rounding[row], __uint_as_float(*worst), columns};
-  const float reach = errors.most(kept_score(kept, k + 1));  // the row itself is one of them
-  const int sub = lane / LANES, part = lane % LANES;
-  for (int begin = 0; begin < KEEP; begin += 32 / LANES) {
-    const int at = begin + sub;
-    int other = -1;
-    if (at < KEEP) {
-      const Candidate candidate = kept[at];
-      if (candidate.column >= 0 && errors.least(candidate.score) <= reach) other = all_order[candidate.column];
-    }
-    if (other == self) other = -1;
-    float sum = 0;
-    if (other >= 0) {
-      const float* y = points + (size_t)other * columns;
-#pragma unroll 4
-      for (int c = part; c < columns; c += LANES) {
-        const float difference = x[c] - __ldg(y + c);
-        sum += difference * difference;
-      }
-    }
-#pragma unroll
-    for (int apart = LANES / 2; apart; apart >>= 1) sum += __shfl_xor_sync(~0u, sum, apart);
-    if (part == 0 && at < KEEP) {
-      distance[warp][at] = other < 0 ? __int_as_float(0x7f800000) : sum;
-      id[warp][at] = other < 0 ? 0x7fffffff : other;
-    }
-  }
-  __syncwarp();
-  float last = -1;
-  for (int at = lane; at < KEEP; at += 32) {
-    const float mine = distance[warp][at];
-    const int name = id[warp][at];
-    if (name == 0x7fffffff) continue;
-    int rank = 0;
-    for (int e = 0; e < KEEP; ++e)
-      rank += distance[warp][e] < mine || (distance[warp][e] == mine && id[warp][e] < name);
-    if (rank < k) {
-      ids[(size_t)self * k + rank] = name;
-      sums[(size_t)self * k + rank] = mine;
-      if (rank == k - 1) last = mine;
-    }
-  }
-  for (int apart = 16; apart; apart >>= 1) last = fmaxf(last, __shfl_xor_sync(~0u, last, apart));
-  if (lane != 0) return;
-  const float nearest = errors.least(thresholds[row]);  // that can be missing
-  const bool proven = last >= 0 && (!exact || (!overflowed[row] && sqrtf(last) * scale_of(*longest) < nearest));
-  if (!proven) flagged[atomicAdd(flags, 1)] = self;
-}
+#include "ranking.h"

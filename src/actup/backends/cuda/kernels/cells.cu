@@ -1,9 +1,10 @@
 // Cells of rows: which centre is nearest, and the mean row of each cell.
 
-constexpr int kColumns = 64, kRuns = 16;  // threads of a block: columns, and runs of rows that are added side by side
+constexpr int kColumns = 64,
+              kRuns = 16;  // threads of a block: columns, and runs of rows that are added side by side
 
-// members: the rows of group after group; offsets (groups + 1). An empty group keeps its mean. A block per group;
-// every sum has a fixed order.
+// members: the rows of group after group; offsets (groups + 1). An empty group keeps its mean. A block per
+// group; every sum has a fixed order.
 extern "C" __global__ void group_means(const float* __restrict__ points, int columns,
                                        const int* __restrict__ members, const int* __restrict__ offsets,
                                        float* __restrict__ means) {
@@ -27,8 +28,8 @@ extern "C" __global__ void group_means(const float* __restrict__ points, int col
   }
 }
 
-// The column with the largest score less its offset, of every row of scores (n, count); the first of equals. A warp
-// per row.
+// The column with the largest score less its offset, of every row of scores (n, count); the first of equals.
+// A warp per row.
 extern "C" __global__ void __launch_bounds__(256)
     best_columns(const float* __restrict__ scores, const float* __restrict__ offsets, int n, int count,
                  int* __restrict__ out) {

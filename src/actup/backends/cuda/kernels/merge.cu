@@ -10,7 +10,7 @@
 using namespace actup;
 
 struct Lists {
-  const int* out_ids;       // (n, k), ascending in a row
+  const int* out_ids;  // (n, k), ascending in a row
   const float* out_weights;
   int k;
   const int64_t* in_offsets;  // (n + 1)
@@ -34,8 +34,9 @@ struct Lists {
 };
 
 // Where the edges to each target begin: `incoming` names the edges by ascending target.
-extern "C" __global__ void target_offsets(const int* __restrict__ targets, const int64_t* __restrict__ incoming,
-                                          int64_t edges, int n, int64_t* __restrict__ offsets) {
+extern "C" __global__ void target_offsets(const int* __restrict__ targets,
+                                          const int64_t* __restrict__ incoming, int64_t edges, int n,
+                                          int64_t* __restrict__ offsets) {
   const int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (at > edges) return;
   const int before = at > 0 ? targets[incoming[at - 1]] : -1, here = at < edges ? targets[incoming[at]] : n;

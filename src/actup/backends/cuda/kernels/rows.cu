@@ -6,8 +6,8 @@ __device__ inline double warp_sum(double x) {
 }
 
 // Rows to directions, for metrics that compare those; a warp per row. The row is divided by its length, where
-// `centered` after subtracting its mean. One more column is 1 in rows of length zero, else 0, which puts them at
-// distance 1 from all others (see distance.h).
+// `centered` after subtracting its mean. One more column is 1 in rows of length zero, else 0, which puts them
+// at distance 1 from all others (see distance.h).
 extern "C" __global__ void directions(const float* __restrict__ points, int n, int columns, int centered,
                                       float* __restrict__ out) {
   const int row = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
@@ -28,8 +28,8 @@ extern "C" __global__ void directions(const float* __restrict__ points, int n, i
   if (lane == 0) to[columns] = none ? 1.0f : 0.0f;
 }
 
-// What the squared length of every row lacks to the largest one, which comes as the bits of a double and is found
-// in a first pass; a warp per row.
+// What the squared length of every row lacks to the largest one, which comes as the bits of a double and is
+// found in a first pass; a warp per row.
 __device__ inline double squared_length(const float* x, int columns) {
   double square = 0;
   for (int c = threadIdx.x & 31; c < columns; c += 32) square += (double)x[c] * x[c];
@@ -67,13 +67,14 @@ extern "C" __global__ void sampled_mean(const float* __restrict__ points, int n,
   out[c] = (float)(sum / ((n + step - 1) / step));
 }
 
-// Rows less a row near their mean, with one more column of ones.
+// Rows less a row near their mean, with one more column of ones, and zeros up to `width`.
 extern "C" __global__ void centered_rows(const float* __restrict__ points, const float* __restrict__ center,
-                                         int n, int columns, float* __restrict__ out) {
-  const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x, width = columns + 1;
-  if (at >= n * width) return;
-  const size_t row = at / width, c = at % width;
-  out[at] = c < columns ? points[row * columns + c] - center[c] : 1.0f;
+                                         int n, int columns, int width, float* __restrict__ out) {
+  const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (at >= (size_t)n * width) return;
+  const size_t row = at / width;
+  const int c = (int)(at % width);
+  out[at] = c < columns ? points[row * columns + c] - center[c] : c == columns ? 1.0f : 0.0f;
 }
 
 // Any run of places is spread over all rows: the multiples of `stride`, which shares no factor with n.
@@ -84,7 +85,8 @@ extern "C" __global__ void spread_order(int n, int places, long long stride, int
 
 // Thresholds below every score, and beyond any where a place has no row.
 extern "C" __global__ void first_thresholds(const int* __restrict__ order, int places, float lowest,
-                                            float* __restrict__ thresholds, unsigned char* __restrict__ overflowed) {
+                                            float* __restrict__ thresholds,
+                                            unsigned char* __restrict__ overflowed) {
   const int at = blockIdx.x * blockDim.x + threadIdx.x;
   if (at >= places) return;
   thresholds[at] = order[at] >= 0 ? lowest : __int_as_float(0x7f800000);
@@ -98,7 +100,8 @@ extern "C" __global__ void finish_distances(float* __restrict__ sums, long long 
 }
 
 // Whether any number is infinite or NaN.
-extern "C" __global__ void any_not_finite(const float* __restrict__ values, long long count, int* __restrict__ found) {
+extern "C" __global__ void any_not_finite(const float* __restrict__ values, long long count,
+                                          int* __restrict__ found) {
   bool wrong = false;
   for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < count;
        at += (long long)gridDim.x * blockDim.x)

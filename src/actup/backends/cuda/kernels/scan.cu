@@ -1,12 +1,13 @@
-// The nearest neighbours of some rows by looking at every point in float32: for what candidates.cu cannot prove,
-// for few points, and for metrics that are no scalar product.
+// The nearest neighbours of some rows by looking at every point in float32: for what candidates.cu cannot
+// prove, for few points, and for metrics that are no scalar product.
 //
 // A block of 8 warps takes 8 rows. A warp compares them with 4 points at a time: 32 sums, which a transposing
-// reduction leaves one in each lane. Whatever is nearer than the row's bound joins the row's list; a list that
-// fills up is cut to its best k, which lowers the bound.
+// reduction leaves one in each lane. Whatever is nearer than the row's bound joins the row's list; a list
+// that fills up is cut to its best k, which lowers the bound.
 //
 // METRIC   0: sum of squares, 1: sum of magnitudes, 2: largest magnitude, 3: sum of squares and of what both
-//          rows lack (inner product: |x - y|^2 + (M - |x|^2) + (M - |y|^2) = 2 (M - <x, y>), without cancelling)
+//          rows lack (inner product: |x - y|^2 + (M - |x|^2) + (M - |y|^2) = 2 (M - <x, y>), without
+//          cancelling)
 // K        neighbours wanted
 // ROOM     room of a list: at least K + 512
 #ifndef METRIC
@@ -87,9 +88,9 @@ __device__ inline int compact(Key* keys, int count, Key bound) {
   return kept;
 }
 
-// rows: the ids of the rows to search for. sums (n, K) holds, where `bounded`, the sums of neighbours that are
-// known, of which the last is a bound. found (parts, count, K): the best of every part of the points, in any
-// order; what is missing is the largest key.
+// rows: the ids of the rows to search for. sums (n, K) holds, where `bounded`, the sums of neighbours that
+// are known, of which the last is a bound. found (parts, count, K): the best of every part of the points, in
+// any order; what is missing is the largest key.
 extern "C" __global__ void __launch_bounds__(256)
     scan_rows(const float* __restrict__ points, int n, int columns, const int* __restrict__ rows, int count,
               int bounded, const float* __restrict__ sums, const float* __restrict__ lacking,
@@ -113,7 +114,8 @@ extern "C" __global__ void __launch_bounds__(256)
   const int own = lane % kRows, point = lane / kRows;  // of the sum that ends in this lane
   const int self = rows[min(first + own, count - 1)];
   const int stop = (int)((long long)n * (blockIdx.y + 1) / gridDim.y);
-  for (int begin = (int)((long long)n * blockIdx.y / gridDim.y); begin < stop; begin += kRound * 8 * kPoints) {
+  for (int begin = (int)((long long)n * blockIdx.y / gridDim.y); begin < stop;
+       begin += kRound * 8 * kPoints) {
     for (int round = 0; round < kRound; ++round) {
       const int at = begin + (round * 8 + warp) * kPoints;
       if (at >= stop) break;
@@ -138,7 +140,8 @@ extern "C" __global__ void __launch_bounds__(256)
       sum += lacking[self] + lacking[min(other, n - 1)];
 #endif
       const Key key = Key(__float_as_uint(sum)) << 32 | (Word)other;
-      if (other < stop && other != self && key < bound[own]) lists[own * ROOM + atomicAdd(&length[own], 1)] = key;
+      if (other < stop && other != self && key < bound[own])
+        lists[own * ROOM + atomicAdd(&length[own], 1)] = key;
     }
     __syncthreads();
     if (length[warp] > ROOM - 512) {

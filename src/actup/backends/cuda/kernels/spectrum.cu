@@ -1,5 +1,5 @@
-// What the eigenvectors of the start are made with: the normalised graph times a block of vectors, the block's
-// random start, and the pieces of a graph.
+// What the eigenvectors of the start are made with: the normalised graph times a block of vectors, the
+// block's random start, and the pieces of a graph.
 #include "random.h"
 
 using namespace actup;
@@ -7,8 +7,8 @@ using namespace actup;
 constexpr int kPanel = 8;  // vectors that go side by side; lanes of a row
 
 // The root of every point's degree, 8 lanes per row.
-extern "C" __global__ void root_degrees(const int64_t* __restrict__ offsets, const float* __restrict__ weights,
-                                        int n, float* __restrict__ out) {
+extern "C" __global__ void root_degrees(const int64_t* __restrict__ offsets,
+                                        const float* __restrict__ weights, int n, float* __restrict__ out) {
   const int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   const int row = min((int)(thread / kPanel), n - 1), lane = thread % kPanel;
   double degree = 0;
@@ -30,8 +30,8 @@ extern "C" __global__ void normalize_weights(const int64_t* __restrict__ offsets
   }
 }
 
-// out = alpha A x + beta x + gamma previous, all of shape (n, width); `previous` may be `out`. A thread per four
-// entries of a row; blockIdx.y is the panel.
+// out = alpha A x + beta x + gamma previous, all of shape (n, width); `previous` may be `out`. A thread per
+// four entries of a row; blockIdx.y is the panel.
 __device__ inline float4 plus(float4 sum, float weight, float4 x) {
   return {sum.x + weight * x.x, sum.y + weight * x.y, sum.z + weight * x.z, sum.w + weight * x.w};
 }
@@ -43,7 +43,9 @@ extern "C" __global__ void __launch_bounds__(256)
   const int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   const int row = thread / 2, column = blockIdx.y * kPanel + (thread % 2) * 4;
   if (row >= n) return;
-  const auto entry = [&](const float* block, int64_t at) { return *(const float4*)(block + at * width + column); };
+  const auto entry = [&](const float* block, int64_t at) {
+    return *(const float4*)(block + at * width + column);
+  };
   float4 even = {0, 0, 0, 0}, odd = {0, 0, 0, 0};
   int64_t e = offsets[row];
   const int64_t end = offsets[row + 1];
@@ -85,10 +87,10 @@ __device__ inline int root_of(int* parent, int i) {
   return i;
 }
 
-// Joins the trees of the ends of every edge; a root is the smallest point of its tree. Concurrent updates only
-// ever shorten a path or hang a root below a smaller one, so any order leaves the same pieces.
-extern "C" __global__ void join_pieces(const int64_t* __restrict__ offsets, const int* __restrict__ ids, int n,
-                                       int* parent) {
+// Joins the trees of the ends of every edge; a root is the smallest point of its tree. Concurrent updates
+// only ever shorten a path or hang a root below a smaller one, so any order leaves the same pieces.
+extern "C" __global__ void join_pieces(const int64_t* __restrict__ offsets, const int* __restrict__ ids,
+                                       int n, int* parent) {
   const int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   const int row = thread / kPanel, lane = thread % kPanel;
   if (row >= n) return;

@@ -1,7 +1,7 @@
 // The last steps of a start: from eigenvectors or scores to places of a wanted size.
 
-// Least, largest, sum and sum of squares of every column, of each block's rows: partial (blocks, width, 4). A block
-// has 256 threads and width is at most 256; blocks take rows in turn, so sums have a fixed order.
+// Least, largest, sum and sum of squares of every column, of each block's rows: partial (blocks, width, 4). A
+// block has 256 threads and width is at most 256; blocks take rows in turn, so sums have a fixed order.
 template <class T>
 __device__ inline void column_stats(const T* __restrict__ values, long long n, int width,
                                     double* __restrict__ partial) {
@@ -37,8 +37,9 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 // Each row over its divisor, column by column: out (width, n), so that a column can be sorted.
-extern "C" __global__ void divided_columns(const float* __restrict__ vectors, const float* __restrict__ divisors,
-                                           int n, int width, float* __restrict__ out) {
+extern "C" __global__ void divided_columns(const float* __restrict__ vectors,
+                                           const float* __restrict__ divisors, int n, int width,
+                                           float* __restrict__ out) {
   const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (at >= (long long)n * width) return;
   const int row = (int)(at / width), c = (int)(at % width);
@@ -52,10 +53,12 @@ extern "C" __global__ void clipped_column(const float* __restrict__ column, int 
   if (row < n) out[(size_t)row * width + to] = fminf(fmaxf(column[row], low), high);
 }
 
-// out = (values - shift) * scale + jitter * amount, column by column: float to double, and without jitter back.
+// out = (values - shift) * scale + jitter * amount, column by column: float to double, and without jitter
+// back.
 extern "C" __global__ void jittered(const float* __restrict__ values, long long count, int width,
                                     const double* __restrict__ shift, double scale,
-                                    const double* __restrict__ jitter, double amount, double* __restrict__ out) {
+                                    const double* __restrict__ jitter, double amount,
+                                    double* __restrict__ out) {
   const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (at < count) out[at] = (values[at] - shift[at % width]) * scale + amount * jitter[at];
 }
@@ -66,9 +69,9 @@ extern "C" __global__ void scaled(const double* __restrict__ values, long long c
 }
 
 // Columns with their signs changed where told; rows in which `known` is 0, if it is there, become 0.
-extern "C" __global__ void signed_columns(const float* __restrict__ values, long long count, int stride, int width,
-                                          const float* __restrict__ signs, const float* __restrict__ known,
-                                          float* __restrict__ out) {
+extern "C" __global__ void signed_columns(const float* __restrict__ values, long long count, int stride,
+                                          int width, const float* __restrict__ signs,
+                                          const float* __restrict__ known, float* __restrict__ out) {
   const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (at >= count) return;
   const long long row = at / width;
@@ -77,8 +80,8 @@ extern "C" __global__ void signed_columns(const float* __restrict__ values, long
 
 // out = alpha image + beta x + gamma previous
 extern "C" __global__ void combine(const float* __restrict__ image, const float* __restrict__ x,
-                                   const float* previous, float* out, long long count, float alpha, float beta,
-                                   float gamma) {
+                                   const float* previous, float* out, long long count, float alpha,
+                                   float beta, float gamma) {
   const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (at >= count) return;
   float result = alpha * image[at] + beta * x[at];
