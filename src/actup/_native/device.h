@@ -1,4 +1,4 @@
-// What lets a header serve CPU and GPU: a mark for functions of both, and the integer types where the GPU's
+// What lets a header serve CPU and GPU: marks for functions of both, and the integer types where the GPU's
 // run-time compiler has no standard library.
 #pragma once
 
@@ -17,6 +17,8 @@ typedef unsigned long long uint64_t;
 
 #if defined(__CUDACC__)
 #define ACTUP_DEVICE __host__ __device__
+#define ACTUP_INLINE __forceinline__
 #else
 #define ACTUP_DEVICE
+#define ACTUP_INLINE [[gnu::always_inline]] inline  // vectors are costly to hand to a function
 #endif

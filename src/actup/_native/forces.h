@@ -39,7 +39,7 @@ struct Kernel {
 };
 
 template <Shape shape, class Real>
-ACTUP_DEVICE inline Kernel<Real> kernel(Real d2, Curve curve) {
+ACTUP_DEVICE ACTUP_INLINE Kernel<Real> kernel(Real d2, Curve curve) {
   if constexpr (shape == Shape::unit) {
     const Real q = 1.0f / (1.0f + d2);
     return {q, q};
@@ -53,13 +53,13 @@ ACTUP_DEVICE inline Kernel<Real> kernel(Real d2, Curve curve) {
 
 // Attraction along (yi - yj), up to its leading factor: slope (KL) and slope q (Frobenius).
 template <Loss loss, class Real>
-ACTUP_DEVICE inline Real attraction(const Kernel<Real>& k) {
+ACTUP_DEVICE ACTUP_INLINE Real attraction(const Kernel<Real>& k) {
   return loss == Loss::kl ? k.slope : k.slope * k.q;
 }
 
 // Repulsion along (yi - yk) in the unnormalised KL setting, up to 2b: 1/((eps + d2)(1 + a d^2b)). dof is 1.
 template <Shape shape, class Real>
-ACTUP_DEVICE inline Real umap_repulsion(Real d2, Curve curve, float epsilon) {
+ACTUP_DEVICE ACTUP_INLINE Real umap_repulsion(Real d2, Curve curve, float epsilon) {
   if constexpr (shape == Shape::unit) {
     return 1.0f / ((epsilon + d2) * (1.0f + d2));
   } else {
@@ -69,7 +69,7 @@ ACTUP_DEVICE inline Real umap_repulsion(Real d2, Curve curve, float epsilon) {
 
 // Every other repulsion, up to its leading factor: slope q (normalised KL) and slope q^2 (Frobenius).
 template <Loss loss, class Real>
-ACTUP_DEVICE inline Real repulsion(const Kernel<Real>& k) {
+ACTUP_DEVICE ACTUP_INLINE Real repulsion(const Kernel<Real>& k) {
   return loss == Loss::kl ? k.slope * k.q : k.slope * k.q * k.q;
 }
 

@@ -17,28 +17,39 @@ class Horizon {
 
   bool active() const { return radii_ > 0; }
 
-  // Measures points [begin, end) of a chunk.
+  // Measures points [begin, end) of a chunk, in whole blocks but for the last point of all.
   void measure(int64_t chunk, const Points& points, int64_t begin, int64_t end) {
     double* sums = &sums_[chunk * width_];
-    std::fill_n(sums, width_, 0.0);
-    for (int64_t i = begin; i < end; ++i) {
-      for (int c = 0; c < points.dimensions; ++c) {
-        const double y = points.row(i)[c];
-        sums[c] += y;
-        sums[points.dimensions] += y * y;
+    const int64_t whole = begin + (end - begin) / kBlock * kBlock;
+    double squares = 0;
+    for (int c = 0; c < points.dimensions; ++c) {
+      const float* plane = points.plane(c);
+      float16 sum_of = {}, square_of = {};
+      for (int64_t i = begin; i < whole; i += kBlock) {
+        const float16 y = load<float16>(plane + i);
+        sum_of += y;
+        square_of += y * y;
+      }
+      sums[c] = sum(sum_of);
+      squares += sum(square_of);
+      for (int64_t i = whole; i < end; ++i) {
+        sums[c] += plane[i];
+        squares += plane[i] * plane[i];
       }
     }
+    sums[points.dimensions] = squares;
   }
 
   // Once all chunks are measured: where the map's middle is, and how far its horizon.
   void settle(const Points& points) {
-    std::vector<double> all(width_, 0.0);
-    for (size_t i = 0; i < sums_.size(); ++i) all[i % width_] += sums_[i];
     const double n = static_cast<double>(points.n);
-    double squares = all[points.dimensions] / n;
-    for (int c = 0; c < points.dimensions; ++c) {
-      middle_[c] = static_cast<float>(all[c] / n);
-      squares -= all[c] / n * all[c] / n;
+    double squares = 0;
+    for (int c = 0; c < width_; ++c) {
+      double mean = 0;
+      for (size_t at = c; at < sums_.size(); at += width_) mean += sums_[at];
+      mean /= n;
+      if (c < points.dimensions) middle_[c] = static_cast<float>(mean);
+      squares += c < points.dimensions ? -mean * mean : mean;
     }
     limit_ = static_cast<float>(radii_ * radii_ * squares);
   }

@@ -199,8 +199,7 @@ class Layout {
       float* attraction = &attraction_[block * kBlock * dimensions];
       std::fill_n(attraction, kBlock * dimensions, 0.0f);
       const int64_t row_end = std::min(points_.n, (block + 1) * kBlock);
-      for (int64_t i = block * kBlock; i < row_end; ++i)
-        attract_row<D, shape, loss>(i, attraction + i % kBlock, totals);
+      attract_rows<D, shape, loss>(block * kBlock, row_end, attraction, totals);
       if (!field_.active()) repel_block<D, shape, loss, normalized, counted>(block, force, second, totals);
       if (s_.optimizer == Optimizer::stiffness)
         totals.balance.add_block(points_, block, attraction, &repulsion_[block * kBlock * dimensions]);
@@ -225,6 +224,36 @@ class Layout {
     totals.q += sums.q;
     totals.q_squared += sums.q_squared;
     totals.samples += sums.samples;
+  }
+
+  // The attractions on points [begin, end) of a block, several at a time where the curve takes long.
+  template <int D, Shape shape, Loss loss>
+  void attract_rows(int64_t begin, int64_t end, float* to, Totals& totals) {
+    double* kernel_sum = second_force() ? &totals.attraction : nullptr;
+    for (int64_t i = begin; i < end;) {
+      int64_t together = 0;
+      if constexpr (D > 0 && shape != Shape::unit) {
+        using Rows = RowsAttraction<D, shape, loss>;
+        if (s_.sampling == Sampling::exhaustive) together = Rows::rows_that_fit(offsets_.data(), i, end);
+        if (together > 0) {
+          Rows rows;
+          rows.prepare(points_, offsets_.data(), ids_.data(), weights_.data(), i, i + together, s_.curve,
+                       kernel_sum);
+          for (const int64_t first = offsets_[i], stop = i + together; i < stop; ++i) {
+            float force[D];
+            const float stiffness = rows.add_up(offsets_[i] - first, offsets_[i + 1] - first, force);
+            for (int c = 0; c < D; ++c) to[c * kBlock + i - begin] = force[c];
+            if (!stiffness_.empty()) stiffness_[i] = stiffness;
+            if (per_edge())
+              counts_[i] = static_cast<int32_t>(std::min(offsets_[i + 1] - offsets_[i], points_.n));
+          }
+        }
+      }
+      if (together == 0) {
+        attract_row<D, shape, loss>(i, to + i - begin, totals);
+        ++i;
+      }
+    }
   }
 
   // The attraction on point i, written with a stride of one block.
@@ -360,7 +389,7 @@ class Layout {
       for (int colour = half; colour < matchings_.colours(); colour += 2) {
         const int64_t begin = matchings_.offsets[colour], size = matchings_.offsets[colour + 1] - begin;
         parallel_ranges(size, kEdgesPerChunk, threads_,
-                        [&](int64_t from, int64_t to) { (this->*pull_)(begin + from, begin + to, 8); });
+                        [&](int64_t from, int64_t to) { (this->*pull_)(begin + from, begin + to, kBlock); });
       }
       if (half == 1) {
         const int64_t overflow = matchings_.offsets[matchings_.colours()];
@@ -380,30 +409,32 @@ class Layout {
   template <int D, Shape shape, Loss loss>
   void pull_edges(int64_t begin, int64_t end, int width) {
     constexpr int capacity = 512;
+    const bool all_act = s_.sampling == Sampling::exhaustive;
+    const bool equal = s_.sampling == Sampling::scalar || s_.sampling == Sampling::unbiased;
     const float rate = scheduled(s_.schedule.learning_rate) * scheduled(s_.schedule.exaggeration) *
                        leading_factors(s_.curve, s_.normalized, s_.loss).attraction;
-    int32_t heads[capacity + 8], tails[capacity + 8];
-    float weights[capacity + 8] = {};
-    // Whole vectors are read, so what lies beyond the acting edges has to be no other thread's point.
-    if (begin < end) {
-      std::fill_n(heads, capacity + 8, matchings_.heads[begin]);
-      std::fill_n(tails, capacity + 8, matchings_.tails[begin]);
-    }
+    Edge edges[capacity + kBlock];
+    float weights[capacity + kBlock];
+    std::fill_n(weights, capacity + kBlock, 1.0f);
     for (int64_t from = begin; from < end; from += capacity) {
       const int size = static_cast<int>(std::min<int64_t>(capacity, end - from));
+      const Edge* edge = &matchings_.edges[from];
       const float* weight = &matchings_.weights[from];
       int32_t act[capacity];
-      for (int e = 0; e < size; ++e) act[e] = acts(weight[e], epoch_);
-      int acting = 0;
-      for (int e = 0; e < size; ++e) {
-        heads[acting] = matchings_.heads[from + e];
-        tails[acting] = matchings_.tails[from + e];
-        weights[acting] = acting_weight(s_.sampling, weight[e]);
-        acting += s_.sampling == Sampling::exhaustive ? 1 : act[e];
+      for (int e = 0; e < size; ++e) act[e] = all_act || acts(weight[e], epoch_);
+      Edge* next = edges;  // written at every edge, advanced past those that act: no branch to guess
+      for (int e = 0; e < size; next += act[e++]) *next = edge[e];
+      const int acting = static_cast<int>(next - edges);
+      if (acting == 0) continue;
+      if (!equal) {
+        float* to = weights;
+        for (int e = 0; e < size; to += act[e++]) *to = acting_weight(s_.sampling, weight[e]);
       }
+      // Whole vectors are read, so what lies beyond the acting edges has to be no other thread's point.
+      std::fill_n(next, kBlock, edges[0]);
       for (int e = 0; e < acting; e += width)
-        pull_together<D, shape, loss>(points_, heads + e, tails + e, weights + e, std::min(width, acting - e),
-                                      rate, attraction_repeats(), s_.curve);
+        pull_together<D, shape, loss>(points_, edges + e, weights + e, std::min(width, acting - e), rate,
+                                      attraction_repeats(), s_.curve);
     }
   }
 

@@ -7,11 +7,15 @@
 
 namespace actup {
 
+struct Edge {
+  int32_t head, tail;
+};
+
 // Edges grouped by colour: colour c is edges offsets[c] to offsets[c + 1]. The last group holds the
 // edges that found no colour; they may share points and have to be taken one after the other.
 struct Matchings {
   static constexpr int kColours = 128;
-  std::vector<int32_t> heads, tails;
+  std::vector<Edge> edges;
   std::vector<float> weights;
   std::vector<int64_t> offsets;
 
@@ -50,16 +54,14 @@ Matchings make_matchings(int64_t n, int64_t edges, const ForEachEdge& for_each_e
   result.offsets.assign(colours + 2, 0);
   for (int c = 0; c < colours; ++c) result.offsets[c + 1] = result.offsets[c] + count[c];
   result.offsets[colours + 1] = result.offsets[colours] + count[Matchings::kColours];
-  result.heads.resize(result.offsets.back());
-  result.tails.resize(result.offsets.back());
+  result.edges.resize(result.offsets.back());
   result.weights.resize(result.offsets.back());
   std::vector<int64_t> next(result.offsets.begin(), result.offsets.end() - 1);
   int64_t edge = 0;
   for_each_edge([&](int32_t head, int32_t tail, float weight) {
     const int colour = colour_of[edge++];
     const int64_t place = next[colour == Matchings::kColours ? colours : colour]++;
-    result.heads[place] = head;
-    result.tails[place] = tail;
+    result.edges[place] = {head, tail};
     result.weights[place] = weight;
   });
   return result;

@@ -51,22 +51,27 @@ struct Points {
   }
 };
 
-// Coordinate c of eight points, or both coordinates at once in two dimensions: 64-bit loads beat gathers.
-inline float8 gather(const float* rows, const int32_t* ids, int dimensions, int c) {
-  float8 v;
-  for (int lane = 0; lane < 8; ++lane) v[lane] = rows[static_cast<int64_t>(ids[lane]) * dimensions + c];
+// Coordinate c of as many points as a vector has lanes; their ids are `stride` apart.
+template <class Vector, int stride = 1>
+inline Vector gather(const float* rows, const int32_t* ids, int dimensions, int c) {
+  Vector v;
+  for (int lane = 0; lane < Traits<Vector>::lanes; ++lane)
+    v[lane] = rows[static_cast<int64_t>(ids[stride * lane]) * dimensions + c];
   return v;
 }
 
-struct Pair8 {
-  float8 x, y;
+// Both coordinates at once in two dimensions: 64-bit loads beat gathers.
+template <class Vector>
+struct Pairs {
+  Vector x, y;
 };
 
-inline Pair8 gather_pairs(const float* rows, const int32_t* ids) {
+template <int stride = 1>
+inline Pairs<float8> gather_pairs(const float* rows, const int32_t* ids) {
   typedef double double4 __attribute__((vector_size(32)));
   const auto pair = [&](int lane) {
     double bits;  // carries two floats; never computed with
-    std::memcpy(&bits, rows + 2 * static_cast<int64_t>(ids[lane]), sizeof bits);
+    std::memcpy(&bits, rows + 2 * static_cast<int64_t>(ids[stride * lane]), sizeof bits);
     return bits;
   };
   const float8 low = std::bit_cast<float8>(double4{pair(0), pair(1), pair(4), pair(5)});
@@ -75,15 +80,20 @@ inline Pair8 gather_pairs(const float* rows, const int32_t* ids) {
           __builtin_shufflevector(low, high, 1, 3, 9, 11, 5, 7, 13, 15)};
 }
 
-inline void scatter_pairs(float* rows, const int32_t* ids, int count, const Pair8& p) {
-  const float8 low = __builtin_shufflevector(p.x, p.y, 0, 8, 1, 9, 4, 12, 5, 13);
-  const float8 high = __builtin_shufflevector(p.x, p.y, 2, 10, 3, 11, 6, 14, 7, 15);
+template <int stride>
+inline void scatter_pairs(float* rows, const int32_t* ids, int count, const Pairs<float8>& p) {
   float buffer[16];
-  store(buffer, low);
-  store(buffer + 8, high);
+  store(buffer, __builtin_shufflevector(p.x, p.y, 0, 8, 1, 9, 4, 12, 5, 13));
+  store(buffer + 8, __builtin_shufflevector(p.x, p.y, 2, 10, 3, 11, 6, 14, 7, 15));
   constexpr int place[8] = {0, 2, 8, 10, 4, 6, 12, 14};
-  for (int lane = 0; lane < count; ++lane)
-    std::memcpy(rows + 2 * static_cast<int64_t>(ids[lane]), buffer + place[lane], 2 * sizeof(float));
+  const auto put = [&](int lane) {
+    std::memcpy(rows + 2 * static_cast<int64_t>(ids[stride * lane]), buffer + place[lane], 2 * sizeof(float));
+  };
+  if (count >= 8) {  // one by one: the compiler would make a scatter of a loop, which is slower
+    put(0), put(1), put(2), put(3), put(4), put(5), put(6), put(7);
+  } else {
+    for (int lane = 0; lane < count; ++lane) put(lane);
+  }
 }
 
 }  // namespace actup

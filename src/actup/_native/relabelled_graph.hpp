@@ -119,8 +119,8 @@ class RelabelledGraph {
                  int threads) const {
     offsets.assign(size() + 1, 0);
     for (int64_t i = 0; i < size(); ++i) offsets[i + 1] = offsets[i] + degree[i];
-    ids.assign(edges + 8, 0);
-    weights.assign(edges + 8, 0.0f);
+    ids.assign(edges + 16, 0);  // whole vectors are read
+    weights.assign(edges + 16, 0.0f);
     parallel_ranges(size(), 4096, threads, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         int64_t e = offsets[i];

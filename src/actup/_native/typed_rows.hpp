@@ -100,12 +100,4 @@ inline const float* TypedRows::floats(int64_t first, int64_t count, std::vector<
   return room.data();
 }
 
-// The sum of the lanes, in a fixed tree.
-inline float sum(float16 v) {
-  float8 low, high;
-  std::memcpy(&low, &v, sizeof low);
-  std::memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof low, sizeof high);
-  return sum(low + high);
-}
-
 }  // namespace actup

@@ -25,6 +25,8 @@ __device__ inline float power(float x, float b) {
 #include <cstdint>
 #include <cstring>
 
+#include "device.h"
+
 namespace actup {
 
 typedef float float4 __attribute__((vector_size(16)));
@@ -90,6 +92,14 @@ inline float sum(float8 v) {
   return two[0] + two[1];
 }
 
+inline float8 low_half(float16 v) { return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7); }
+inline float8 high_half(float16 v) { return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15); }
+inline float16 joined(float8 low, float8 high) {
+  return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+inline float sum(float16 v) { return sum(low_half(v) + high_half(v)); }
+
 // The sums of the lanes of four vectors.
 inline float4 sums_of(const float4* v) {
   const float4 a =
@@ -108,7 +118,7 @@ inline Vector square_root(Vector v) {
 
 // x^b for x > 0, to about 5e-6: 2^(b log2 x), both by minimax polynomials.
 template <class Vector>
-inline Vector power(Vector x, float b) {
+ACTUP_INLINE Vector power(Vector x, float b) {
   using Ints = typename Traits<Vector>::Ints;
   const Ints bits = std::bit_cast<Ints>(x);
   const Ints exponent = (bits - 0x3F3504F3) >> 23;  // mantissa in [sqrt(1/2), sqrt(2))
