@@ -100,6 +100,10 @@ def scale(options) -> dict:
         row = {"data": "upsampled", "shape": X.shape, "dtype": "float32", "k": 15, "engine": "actup"}
         rows.append(row | measured(lambda: nearest_neighbors(X, 15), options.repeats, sample, radii))  # noqa: B023
     first, last = rows[0], rows[-1]
+    fewer = {**row, "engine": "actup, recall=0.95"}
+    rows.append(
+        fewer | measured(lambda: nearest_neighbors(X, 15, recall=0.95), options.repeats, sample, radii)
+    )
     if installed("pynndescent"):
         search = warm_pynndescent()
         row = {**row, "engine": "pynndescent"}

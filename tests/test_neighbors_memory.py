@@ -43,11 +43,24 @@ def points(n, columns, dtype):
     return X
 
 
+def noise(n, columns, dtype):
+    """Nothing to search by: the codes grow as wide as they may."""
+    X = np.random.default_rng(0).integers(0, 256, (n, columns), np.uint8)
+    return X.astype(dtype, copy=False)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss counts in another unit elsewhere")
 @pytest.mark.parametrize("mode", ["none", "r"])
-@pytest.mark.parametrize(("n", "columns", "dtype"), [(200_000, 50, np.float32), (60_000, 784, np.uint8)])
-def test_peak_memory(n, columns, dtype, mode, tmp_path):
-    np.save(tmp_path / "X.npy", points(n, columns, dtype))
+@pytest.mark.parametrize(
+    ("make", "n", "columns", "dtype"),
+    [
+        (points, 200_000, 50, np.float32),
+        (points, 60_000, 784, np.uint8),
+        (noise, 20_001, 784, np.uint8),
+    ],
+)
+def test_peak_memory(make, n, columns, dtype, mode, tmp_path):
+    np.save(tmp_path / "X.npy", make(n, columns, dtype))
     run = [sys.executable, "-c", SCRIPT, str(tmp_path / "X.npy"), mode]
     added, data, lists = map(int, subprocess.run(run, check=True, capture_output=True).stdout.split())
     assert added <= 0.3 * data + 3 * lists, f"{added / 2**20:.0f} MiB for X of {data / 2**20:.0f} MiB"

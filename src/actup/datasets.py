@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
+from actup.notices import warn_user
 
 FOLDER_VARIABLE = "ACTUP_DATA"
 
@@ -218,11 +219,9 @@ def _remedy(known: _Known, folder: Path | None) -> str:
 
 def _verify(dataset: Dataset, known: _Known) -> None:
     if known.checksum is not None and checksum(dataset) != known.checksum:
-        warnings.warn(
+        warn_user(
             f"{dataset.name} from {dataset.source} is not the {known.about} that figures were published for "
-            f"(shape {dataset.X.shape}, {dataset.X.dtype}): expect other figures",
-            UserWarning,
-            stacklevel=3,
+            f"(shape {dataset.X.shape}, {dataset.X.dtype}): expect other figures"
         )
 
 

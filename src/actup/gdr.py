@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from actup.cookbook import preset as named_recipe
 from actup.cookbook import preset_for
 from actup.embedder import Embedder, Lists, RandomState, Start
+from actup.notices import warn_user
 from actup.progress import Callback
 from actup.recipe import (
     Affinity,
@@ -312,4 +312,4 @@ _IDLE: dict[str, tuple[Callable[[Recipe], bool], str]] = {
 def _warn_of_idle_switches(changes: dict[str, object], recipe: Recipe) -> None:
     for name, value in changes.items():
         if name in _IDLE and _IDLE[name][0](recipe):
-            warnings.warn(f"{name}={value!r} has no effect: {_IDLE[name][1]}", UserWarning, stacklevel=5)
+            warn_user(f"{name}={value!r} has no effect: {_IDLE[name][1]}")

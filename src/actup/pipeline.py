@@ -6,7 +6,6 @@ X ──> neighbors ──> graph ──> start ──> layout ──> embedding
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -23,6 +22,7 @@ from actup.cookbook import preset
 from actup.graph import Graph, Neighbors, array_module, on_gpu
 from actup.initialization import make_start
 from actup.neighbors import nearest_neighbors
+from actup.notices import warn_user
 from actup.progress import Progress
 from actup.recipe import Recipe
 from actup.threads import count_threads
@@ -200,11 +200,7 @@ def descend(prepared: Embedding, progress: Progress) -> Embedding:
         for _ in _slices(layout, progress):
             pass
     except KeyboardInterrupt:
-        warnings.warn(
-            f"interrupted at epoch {layout.epoch} of {layout.n_epochs}: the points stay where they are",
-            UserWarning,
-            stacklevel=3,
-        )
+        warn_user(f"interrupted at epoch {layout.epoch} of {layout.n_epochs}: the points stay where they are")
     return _record(prepared, time.perf_counter() - begin)
 
 
@@ -327,11 +323,7 @@ def fit_to_size(recipe: Recipe, n_samples: int) -> Recipe:
         return recipe
     if recipe.n_neighbors <= n_samples:
         return recipe
-    warnings.warn(
-        f"n_neighbors={recipe.n_neighbors} is larger than the number of samples; using {n_samples}",
-        UserWarning,
-        stacklevel=4,
-    )
+    warn_user(f"n_neighbors={recipe.n_neighbors} is larger than the number of samples; using {n_samples}")
     return recipe.but(n_neighbors=n_samples)
 
 

@@ -6,7 +6,7 @@
 #include "attraction.hpp"
 #include "balance.hpp"
 #include "field.hpp"
-#include "horizon.hpp"
+#include "in_place.hpp"
 #include "parallel.hpp"
 #include "relabelled_graph.hpp"
 #include "repulsion_sampled.hpp"
@@ -26,7 +26,7 @@ class Layout {
         anywhere ? random_order(graph.n, s_.seed, threads) : place_order(graph.n, start, dimensions, threads),
         weakest, threads);
     if (s_.in_place) {
-      matchings_ = relabelled.matchings();
+      in_place_ = InPlaceEpochs(relabelled.matchings(), s_, graph.n, dimensions);
     } else {
       relabelled.copy_rows(offsets_, ids_, weights_, threads);
     }
@@ -53,10 +53,10 @@ class Layout {
       std::copy_n(start + int64_t{order_[i]} * dimensions, dimensions, points_.row(i));
     points_.copy_rows_to_planes(0, n);
 
-    if (!s_.in_place) allocate_batch_state();
-    if (s_.in_place && s_.horizon > 0)
-      horizon_ = Horizon(s_.horizon, (n + kPointsPerChunk - 1) / kPointsPerChunk, dimensions);
-    choose_kernels();
+    if (!s_.in_place) {
+      allocate_batch_state();
+      choose_kernels();
+    }
   }
 
   int epoch() const { return epoch_; }
@@ -66,7 +66,7 @@ class Layout {
   void run(int until) {
     for (until = std::min(until, s_.n_epochs); epoch_ < until; ++epoch_) {
       if (s_.in_place) {
-        in_place_epoch();
+        in_place_.run({s_, points_, mass_.data(), non_edge_weight_, run_length_, epoch_, threads_});
       } else {
         batch_epoch();
       }
@@ -81,8 +81,6 @@ class Layout {
 
  private:
   static constexpr int64_t kBlocksPerChunk = 16;
-  static constexpr int64_t kPointsPerChunk = kBlocksPerChunk * kBlock;
-  static constexpr int64_t kEdgesPerChunk = 2048;
 
   struct Totals {  // of one chunk, then of all
     double q = 0, q_squared = 0, attraction = 0;
@@ -382,113 +380,15 @@ class Layout {
     }
   }
 
-  // --- in place: edge by edge over matchings, then a capped repulsion; twice per epoch ---
-
-  void in_place_epoch() {
-    for (int half = 0; half < 2; ++half) {
-      for (int colour = half; colour < matchings_.colours(); colour += 2) {
-        const int64_t begin = matchings_.offsets[colour], size = matchings_.offsets[colour + 1] - begin;
-        parallel_ranges(size, kEdgesPerChunk, threads_,
-                        [&](int64_t from, int64_t to) { (this->*pull_)(begin + from, begin + to, kBlock); });
-      }
-      if (half == 1) {
-        const int64_t overflow = matchings_.offsets[matchings_.colours()];
-        (this->*pull_)(overflow, matchings_.offsets.back(), 1);
-      }
-      parallel_ranges(points_.n, kPointsPerChunk, threads_, [&](int64_t begin, int64_t end) {
-        points_.copy_rows_to_planes(begin, end);
-        if (horizon_.active()) horizon_.measure(begin / kPointsPerChunk, points_, begin, end);
-      });
-      if (horizon_.active()) horizon_.settle(points_);
-      parallel_ranges(blocks(), kBlocksPerChunk, threads_,
-                      [&](int64_t begin, int64_t end) { (this->*push_)(begin, end, half); });
-    }
-  }
-
-  // Edges [begin, end) of one matching, `width` at a time (1 where edges may share points).
-  template <int D, Shape shape, Loss loss>
-  void pull_edges(int64_t begin, int64_t end, int width) {
-    constexpr int capacity = 512;
-    const bool all_act = s_.sampling == Sampling::exhaustive;
-    const bool equal = s_.sampling == Sampling::scalar || s_.sampling == Sampling::unbiased;
-    const float rate = scheduled(s_.schedule.learning_rate) * scheduled(s_.schedule.exaggeration) *
-                       leading_factors(s_.curve, s_.normalized, s_.loss).attraction;
-    Edge edges[capacity + kBlock];
-    float weights[capacity + kBlock];
-    std::fill_n(weights, capacity + kBlock, 1.0f);
-    for (int64_t from = begin; from < end; from += capacity) {
-      const int size = static_cast<int>(std::min<int64_t>(capacity, end - from));
-      const Edge* edge = &matchings_.edges[from];
-      const float* weight = &matchings_.weights[from];
-      int32_t act[capacity];
-      for (int e = 0; e < size; ++e) act[e] = all_act || acts(weight[e], epoch_);
-      Edge* next = edges;  // written at every edge, advanced past those that act: no branch to guess
-      for (int e = 0; e < size; next += act[e++]) *next = edge[e];
-      const int acting = static_cast<int>(next - edges);
-      if (acting == 0) continue;
-      if (!equal) {
-        float* to = weights;
-        for (int e = 0; e < size; to += act[e++]) *to = acting_weight(s_.sampling, weight[e]);
-      }
-      // Whole vectors are read, so what lies beyond the acting edges has to be no other thread's point.
-      std::fill_n(next, kBlock, edges[0]);
-      for (int e = 0; e < acting; e += width)
-        pull_together<D, shape, loss>(points_, edges + e, weights + e, std::min(width, acting - e), rate,
-                                      attraction_repeats(), s_.curve);
-    }
-  }
-
-  template <int D, Shape shape, Loss loss>
-  void push_blocks(int64_t begin, int64_t end, int half) {
-    const Dimensions<D> dimensions(points_.dimensions);
-    float16 stack[D ? D : 1];
-    std::vector<float16> heap(D ? 0 : dimensions);
-    float16* force = D ? stack : heap.data();
-    const float rate = scheduled(s_.schedule.learning_rate) *
-                       leading_factors(s_.curve, s_.normalized, s_.loss).repulsion * non_edge_weight_ *
-                       s_.repulsion_rate / (2.0f * static_cast<float>(run_length_));
-    for (int64_t block = begin; block < end; ++block) {
-      std::fill_n(force, dimensions, float16{});
-      RunSums sums{force, nullptr};
-      repel<D, shape, loss, false, false>(points_, block, run_start(s_, points_.n, epoch_, block, half),
-                                          run_length_, nullptr, s_, sums);
-      const float16 share = rate * load<float16>(&mass_[block * kBlock]);
-      for (int c = 0; c < dimensions; ++c) force[c] *= share;
-      cap_length(force, dimensions, scheduled(s_.schedule.step_cap));
-      if (horizon_.active()) horizon_.hold(points_, block, force);
-      const int64_t row = block * kBlock;
-      const int valid = static_cast<int>(std::min<int64_t>(kBlock, points_.n - row));
-      for (int lane = 0; lane < valid; ++lane)
-        for (int c = 0; c < dimensions; ++c) points_.row(row + lane)[c] += force[c][lane];
-    }
-  }
-
   // --- the right instance of each template, chosen once ---
 
   void choose_kernels() {
-    const auto with_dimensions = [&](auto choose) {
-      switch (points_.dimensions) {
-        case 2:
-          return choose(std::integral_constant<int, 2>{});
-        case 3:
-          return choose(std::integral_constant<int, 3>{});
-        default:
-          return choose(std::integral_constant<int, 0>{});
-      }
-    };
-    const auto with_flag = [](bool flag, auto choose) {
-      return flag ? choose(std::true_type{}) : choose(std::false_type{});
-    };
-    with_dimensions([&](auto d) {
+    with_dimensions(points_.dimensions, [&](auto d) {
       with_shape(s_.curve, [&](auto shape) {
         with_flag(s_.loss == Loss::frobenius, [&](auto frobenius) {
           constexpr int D = d();
           constexpr Loss loss = frobenius() ? Loss::frobenius : Loss::kl;
           constexpr bool tailed = shape() == Shape::tailed;  // then only normalised
-          if constexpr (!tailed) {
-            pull_ = &Layout::pull_edges<D, shape(), loss>;
-            push_ = &Layout::push_blocks<D, shape(), loss>;
-          }
           with_flag(s_.normalized, [&](auto normalized) {
             with_flag(per_edge(), [&](auto counted) {
               if constexpr (normalized() || !tailed)
@@ -522,12 +422,9 @@ class Layout {
   StepState steps_;
   std::vector<Totals> totals_;
 
-  Matchings matchings_;  // in place
-  Horizon horizon_;
+  InPlaceEpochs in_place_;
 
   void (Layout::*forces_)(int64_t) = nullptr;
-  void (Layout::*pull_)(int64_t, int64_t, int) = nullptr;
-  void (Layout::*push_)(int64_t, int64_t, int) = nullptr;
 };
 
 }  // namespace actup

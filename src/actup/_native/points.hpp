@@ -19,6 +19,19 @@ struct Dimensions {
   operator int() const { return D ? D : count; }
 };
 
+// Calls choose(D) with the number of dimensions as a constant, 0 for those that are not specialised.
+template <class Choose>
+inline auto with_dimensions(int dimensions, const Choose& choose) {
+  if (dimensions == 2) return choose(std::integral_constant<int, 2>{});
+  if (dimensions == 3) return choose(std::integral_constant<int, 3>{});
+  return choose(std::integral_constant<int, 0>{});
+}
+
+template <class Choose>
+inline auto with_flag(bool flag, const Choose& choose) {
+  return flag ? choose(std::true_type{}) : choose(std::false_type{});
+}
+
 struct Points {
   int64_t n = 0;
   int dimensions = 0;

@@ -21,7 +21,6 @@ result.
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -30,6 +29,7 @@ from typing import Protocol
 import numpy as np
 
 from actup.graph import on_gpu
+from actup.notices import warn_user
 
 _BACKENDS = {
     "cpu": "actup.backends.cpu",
@@ -100,7 +100,7 @@ def _note_unusable_gpu() -> None:
     except ImportError:
         pass
     except RuntimeError as error:
-        warnings.warn(f"backend='auto' uses the CPU: {error}", UserWarning, stacklevel=4)
+        warn_user(f"backend='auto' uses the CPU: {error}")
 
 
 def load_backend(name: str) -> ModuleType:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,26 +9,32 @@ import numpy as np
 
 from actup.graph import Neighbors
 from actup.native import engine
+from actup.notices import warn_user
 
 METRICS = ("euclidean", "cosine", "correlation", "hellinger")
 DEFAULT_RECALL = 0.97
 SCALARS = (np.float32, np.float16, np.uint8, np.int8)
 
-# Exact search is cheaper below these: rows, and rows x rows x columns (about a CPU-second).
-_EXACT_ROWS = 4_000
-_EXACT_PRODUCTS = 3e10
+# What searches cost, in nanoseconds of one core: the exact one per pair of rows and for each of its columns,
+# the approximate one per row and column. One machine's measure, used on all, so that they choose alike.
+_PAIR, _PRODUCT = 0.3, 0.0235
+_ROW, _COLUMN = 7_500, 15
+_UNNOTICED = 5e8  # an exact search that takes no longer is worth having
 # Up to here comparing all codes costs little, and finds more than was asked for.
 _ALL_CLUSTERS_ROWS = 20_000
 
 _SAMPLED_ROWS = 512
+_CODES = 0.25  # of the memory of X, for codes of one byte per column
 _LOW_RECALL = 0.9
 # A search that would take longer than this per row takes the best recall it can have in that time.
 _NANOSECONDS_PER_ROW = 4e5
 
 
 def exact_is_cheaper(n_samples: int, columns: int) -> bool:
-    """Whether comparing all pairs takes about a CPU-second or less."""
-    return n_samples <= _EXACT_ROWS or float(n_samples) ** 2 * columns <= _EXACT_PRODUCTS
+    """Whether comparing all pairs takes less time than the approximate search, or too little to mind."""
+    exact = float(n_samples) ** 2 * (_PAIR + _PRODUCT * columns)
+    approximate = n_samples * float(_ROW + _COLUMN * columns)
+    return exact <= max(approximate, _UNNOTICED)
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,8 @@ class Calibration:
     candidates: np.ndarray
     mean: np.ndarray
     error: np.ndarray
+    columns: int  # of the codes that were searched
+    most_columns: int  # that codes of these data may have
 
     @cached_property
     def certain(self) -> np.ndarray:
@@ -81,7 +88,7 @@ class JoinSearch:
         self._metric = engine.Metric[metric]
         self._seed = seed
         self._threads = threads
-        self._indexes: dict[int, object] = {}
+        self._columns, self._index = 0, None  # the last index: two at a time would take too much memory
         self._calibrations: dict[tuple[int, int], Calibration] = {}
 
     def neighbors(self, k: int, recall: float) -> Neighbors:
@@ -91,11 +98,9 @@ class JoinSearch:
         indices, distances = index.neighbors(k, effort.probes, effort.candidates, self._threads)
         found = calibration.recall_of(distances)
         if found < min(_LOW_RECALL, recall):
-            warnings.warn(
+            warn_user(
                 f"about {found:.0%} of the nearest neighbours were found: X has hardly any structure to "
-                "search by; algorithm='exact' finds them all, in more time",
-                UserWarning,
-                stacklevel=4,
+                "search by; algorithm='exact' finds them all, in more time"
             )
         return Neighbors(indices, distances, engine="join", recall=found)
 
@@ -111,21 +116,26 @@ class JoinSearch:
         """An index whose columns tell enough to reach the recall, and what efforts find in it."""
         columns = 0  # as many as the data needs, by a rule
         while True:
-            index, calibration = self._calibrate(columns, k)
-            if calibration.certain.max() >= recall or index.columns >= index.width:
-                return index, calibration
-            columns = min(4 * index.columns, index.width)
+            calibration = self._calibrate(columns, k)
+            if calibration.certain.max() >= recall or calibration.columns >= calibration.most_columns:
+                return self._indexed(columns), calibration
+            columns = min(4 * calibration.columns, calibration.most_columns)
 
-    def _calibrate(self, columns: int, k: int):
-        if columns not in self._indexes:
-            self._indexes[columns] = engine.JoinIndex(
-                self._X, self._metric, columns, self._seed, self._threads
-            )
-        index = self._indexes[columns]
+    def _calibrate(self, columns: int, k: int) -> Calibration:
         if (columns, k) not in self._calibrations:
+            index = self._indexed(columns)
             table = index.calibrate(k, _SAMPLED_ROWS, self._seed, self._threads)
-            self._calibrations[columns, k] = Calibration(*table)
-        return index, self._calibrations[columns, k]
+            most = max(index.columns, int(_CODES * self._X.itemsize * index.width))
+            self._calibrations[columns, k] = Calibration(*table, index.columns, min(most, index.width))
+        return self._calibrations[columns, k]
+
+    def _indexed(self, columns: int):
+        """The index with so many columns; it depends on nothing that was asked for before."""
+        if self._index is None or self._columns != columns:
+            self._index = None  # free it first
+            self._index = engine.JoinIndex(self._X, self._metric, columns, self._seed, self._threads)
+            self._columns = columns
+        return self._index
 
 
 def _cheapest(index, calibration: Calibration, recall: float, X: np.ndarray) -> Effort:

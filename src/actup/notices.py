@@ -1,0 +1,21 @@
+"""warn_user(): warnings that point at the caller's own line, however deep in ActUp they arise."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parent)
+
+
+def warn_user(message: str) -> None:
+    """Warn as if the first line outside ActUp and scikit-learn's wrappers had done it."""
+    level, frame = 1, sys._getframe()
+    while frame is not None and _is_ours(frame.f_code.co_filename):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, UserWarning, stacklevel=level)
+
+
+def _is_ours(file: str) -> bool:
+    return file.startswith(_PACKAGE) or "sklearn" in Path(file).parts
