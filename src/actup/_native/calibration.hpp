@@ -33,9 +33,11 @@ class Calibrator {
       }
     }
     probes_.push_back(clusters);
+    const int64_t fewest = k + k / 8 + 2;
+    if (fewest < points - 1) candidates_.push_back(fewest);
     for (int64_t step = 16; step <= kMostCandidates; step *= 2) {
       for (int64_t candidates : {step, step + step / 2}) {
-        if (candidates >= k + k / 8 + 1 && candidates < points - 1) candidates_.push_back(candidates);
+        if (candidates > fewest && candidates < points - 1) candidates_.push_back(candidates);
       }
     }
     if (candidates_.empty()) candidates_.push_back(std::min(2 * k, points - 1));

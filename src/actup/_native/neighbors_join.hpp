@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "candidates.hpp"
@@ -175,6 +176,13 @@ class ChunkSearch {
     ids_.resize(offsets_[count()]);
     squares_.resize(offsets_[count()]);
     cursors_.assign(offsets_.begin(), offsets_.end() - 1);
+    struct Comparison {
+      int64_t query, begin, end;
+    } waiting{0, 0, 0};  // its rows are on their way while those of the next one are looked up
+    const auto compare = [&](const Comparison& c) {
+      reranker_.squares(values_.data() + c.query * wide, ids_.data() + c.begin, c.end - c.begin,
+                        squares_.data() + c.begin);
+    };
     for (int32_t cluster : visited_) {
       const int64_t end = index_.first_position(cluster + 1);
       for (int64_t at = 0; at < probing_count(cluster); ++at) {
@@ -187,11 +195,12 @@ class ChunkSearch {
           ids_[cursor] = index_.id_at(positions[cursor]);
         }
         if (cursor == begin) continue;
-        reranker_.squares(values_.data() + query * wide, ids_.data() + begin, cursor - begin,
-                          squares_.data() + begin);
         cursors_[query] = cursor;
+        reranker_.prefetch(ids_.data() + begin, cursor - begin);
+        compare(std::exchange(waiting, {query, begin, cursor}));
       }
     }
+    compare(waiting);
   }
 
   void select(int64_t query, int64_t k, int32_t* ids, float* distances) {

@@ -15,12 +15,22 @@ class Reranker {
  public:
   explicit Reranker(const ComparedRows& points) : points_(points) {}
 
-  // Squared differences from a query, as ComparedRows::read gives it, to each candidate.
+  // Asks for rows that will be compared soon.
+  void prefetch(const int32_t* ids, int64_t count) const {
+    points_.rows().typed([&](auto* values) {
+      const int64_t columns = points_.rows().columns;
+      for (int64_t at = 0; at < std::min(count, kMostAhead); ++at)
+        prefetch_row(values + ids[at] * columns, columns);
+    });
+  }
+
+  // Squared differences from a query, as ComparedRows::read gives it, to each candidate. The first of them
+  // have been asked for.
   void squares(const float* query, const int32_t* ids, int64_t count, float* out) const {
     points_.rows().typed([&](auto* values) {
       const int64_t columns = points_.rows().columns;
       for (int64_t at = 0; at < count; ++at) {
-        if (at + kAhead < count) prefetch(values + ids[at + kAhead] * columns, columns);
+        if (at + kMostAhead < count) prefetch_row(values + ids[at + kMostAhead] * columns, columns);
         const auto* const row = values + ids[at] * columns;
         out[at] = points_.plain()   ? plain_squares(query, row)
                   : points_.roots() ? placed_squares<true>(query, row, points_.place(ids[at]))
@@ -30,10 +40,10 @@ class Reranker {
   }
 
  private:
-  static constexpr int64_t kAhead = 2;
+  static constexpr int64_t kMostAhead = 8;
 
   template <class T>
-  static void prefetch(const T* row, int64_t columns) {
+  static void prefetch_row(const T* row, int64_t columns) {
     const auto* const bytes = reinterpret_cast<const char*>(row);
     const auto size = std::min<int64_t>(columns * static_cast<int64_t>(sizeof(T)), 2048);
     for (int64_t at = 0; at < size; at += 64) __builtin_prefetch(bytes + at);
