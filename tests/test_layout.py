@@ -114,6 +114,14 @@ def test_repulsion_leads_no_point_beyond_the_horizon_farther_out(backend):
     assert moved_outward(2.0) < 1e-4 < 1e-2 < moved_outward(None)
 
 
+@pytest.mark.parametrize("backend", FAST)
+def test_the_horizon_of_a_map_far_from_the_origin(backend):
+    recipe = tamed(PRESETS["umap"].but(horizon=1.0), N)
+    graph, start = graph_of(N, recipe), start_of(N, 2)
+    (near,), (far,) = (run(backend, graph, start + offset, recipe, [5]) for offset in (0, np.float32(4096)))
+    np.testing.assert_allclose(far - 4096, near, atol=0.02)
+
+
 @pytest.mark.parametrize("backend", backends())
 @pytest.mark.parametrize("name", MAIN_RECIPES)
 def test_run_in_steps_equals_one_run(backend, name):

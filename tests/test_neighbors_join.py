@@ -4,6 +4,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -360,3 +361,18 @@ def test_index_errors(algorithm):
     assert index.query(uniform(5, 3), 40).indices.shape == (5, 40)
     with pytest.raises(ValueError, match="metric='sqeuclidean'"):
         NeighborIndex(uniform(40, 3), metric="sqeuclidean")
+
+
+def test_very_many_neighbors():
+    X = clustered(6000, 40, seed=7)
+    check_lists(approximate(X, 900), X)
+
+
+def test_one_index_may_be_asked_by_several_threads():
+    X = clustered(6000, 40, seed=8)
+    index = NeighborIndex(X, algorithm="approximate")
+    wanted = {k: NeighborIndex(X, algorithm="approximate").query(X[:50], k).indices for k in (5, 30, 90)}
+    with ThreadPoolExecutor(6) as pool:
+        asked = [5, 30, 90] * 6
+        found = pool.map(lambda k: index.query(X[:50], k).indices, asked)
+        assert all(np.array_equal(ids, wanted[k]) for k, ids in zip(asked, found, strict=True))

@@ -162,8 +162,8 @@ class TSNE(Embedder):
         "auto": steps follow each point's own stiffness, so that there is no rate to choose. A number:
         momentum with gains and this rate, as scikit-learn does it and in its unit.
     max_iter : int, default=None
-        Iterations, the exaggerated ones included; None: about 160, more for many points; 1000 if
-        ``learning_rate`` is a number.
+        Iterations, the exaggerated ones included; None: 160 for 4,000 to 60,000 samples, more for fewer (375
+        up to 2,000), for many more, and from a random start; 1000 if ``learning_rate`` is a number.
     metric : str or callable, default="euclidean"
         Distance between samples: all that ``actup.nearest_neighbors`` knows. "precomputed": X holds the
         distances, dense or sparse.

@@ -53,7 +53,8 @@ def nearest_neighbors(
         of "mahalanobis"; those of other metrics and functions are handed on.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
         "exact" compares all pairs. "approximate" searches clusters of integer codes, if the metric is a
-        compiled one. "auto" takes the approximate search where it is the faster one.
+        compiled one. "auto" takes the approximate search where it is the faster
+        one and comparing all pairs would take more than about half a second of one core.
     recall : float, default=0.97
         The share of true neighbours that the approximate search is to find. What it takes is measured on 512
         rows of ``X``; what was found is in the result.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
-from pathlib import Path
 
-_PACKAGE = str(Path(__file__).parent)
+_OURS = os.path.dirname(__file__) + os.sep
 
 
 def warn_user(message: str) -> None:
@@ -18,4 +18,6 @@ def warn_user(message: str) -> None:
 
 
 def _is_ours(file: str) -> bool:
-    return file.startswith(_PACKAGE) or "sklearn" in Path(file).parts
+    sklearn = sys.modules.get("sklearn")
+    theirs = os.path.dirname(sklearn.__file__) + os.sep if sklearn else _OURS
+    return file.startswith((_OURS, theirs))

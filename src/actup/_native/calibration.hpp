@@ -40,7 +40,8 @@ class Calibrator {
         if (candidates > fewest && candidates < points - 1) candidates_.push_back(candidates);
       }
     }
-    if (candidates_.empty()) candidates_.push_back(std::min(2 * k, points - 1));
+    const int64_t most = std::min(2 * k, points - 1);  // of very many neighbours
+    if (candidates_.empty() || candidates_.back() < most) candidates_.push_back(most);
   }
 
   Calibration run(int64_t sampled, uint64_t seed, int threads) const {

@@ -17,6 +17,12 @@ class Horizon {
 
   bool active() const { return radii_ > 0; }
 
+  // Places are measured from where the middle was, at first from a point: far from 0, squares would lose it.
+  void prepare(const Points& points) {
+    if (!settled_) std::copy_n(points.row(0), points.dimensions, middle_.begin());
+    settled_ = true;
+  }
+
   // Measures points [begin, end) of a chunk, in whole blocks but for the last point of all.
   void measure(int64_t chunk, const Points& points, int64_t begin, int64_t end) {
     double* sums = &sums_[chunk * width_];
@@ -26,15 +32,16 @@ class Horizon {
       const float* plane = points.plane(c);
       float16 sum_of = {}, square_of = {};
       for (int64_t i = begin; i < whole; i += kBlock) {
-        const float16 y = load<float16>(plane + i);
+        const float16 y = load<float16>(plane + i) - middle_[c];
         sum_of += y;
         square_of += y * y;
       }
       sums[c] = sum(sum_of);
       squares += sum(square_of);
       for (int64_t i = whole; i < end; ++i) {
-        sums[c] += plane[i];
-        squares += plane[i] * plane[i];
+        const float y = plane[i] - middle_[c];
+        sums[c] += y;
+        squares += y * y;
       }
     }
     sums[points.dimensions] = squares;
@@ -48,10 +55,10 @@ class Horizon {
       double mean = 0;
       for (size_t at = c; at < sums_.size(); at += width_) mean += sums_[at];
       mean /= n;
-      if (c < points.dimensions) middle_[c] = static_cast<float>(mean);
+      if (c < points.dimensions) middle_[c] += static_cast<float>(mean);
       squares += c < points.dimensions ? -mean * mean : mean;
     }
-    limit_ = static_cast<float>(radii_ * radii_ * squares);
+    limit_ = static_cast<float>(radii_ * radii_ * std::max(0.0, squares));
   }
 
   // Takes from the moves of a block (dimensions x 16) what leads farther out, where points are beyond.
@@ -69,6 +76,7 @@ class Horizon {
 
  private:
   float radii_ = 0;
+  bool settled_ = false;
   int width_ = 0;
   std::vector<double> sums_;   // chunks x (dimensions + 1): coordinates, then squares
   std::vector<float> middle_;  // of the map

@@ -45,6 +45,7 @@ class InPlaceEpochs {
 
   void run(const InPlaceState& state) {
     Points& points = state.points;
+    if (horizon_.active()) horizon_.prepare(points);
     for (int half = 0; half < 2; ++half) {
       for (int colour = half; colour < matchings_.colours(); colour += 2) {
         const int64_t begin = matchings_.offsets[colour], size = matchings_.offsets[colour + 1] - begin;

@@ -114,7 +114,7 @@ class RelabelledGraph {
     }
   }
 
-  // Rows of ids and relative weights, followed by padding so that eight may be read at any place.
+  // Rows of ids and relative weights, followed by padding so that sixteen may be read at any place.
   void copy_rows(std::vector<int64_t>& offsets, std::vector<int32_t>& ids, std::vector<float>& weights,
                  int threads) const {
     offsets.assign(size() + 1, 0);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 
 import numpy as np
 
@@ -89,11 +90,13 @@ class JoinSearch:
         self._seed = seed
         self._threads = threads
         self._columns, self._index = 0, None  # the last index: two at a time would take too much memory
+        self._lock = Lock()  # several threads may ask
         self._calibrations: dict[tuple[int, int], Calibration] = {}
 
     def neighbors(self, k: int, recall: float) -> Neighbors:
         """The k nearest other points of every point; warns where recall stays low."""
-        index, calibration = self._plan(k, recall)
+        with self._lock:
+            index, calibration = self._plan(k, recall)
         effort = _cheapest(index, calibration, recall, self._X)
         indices, distances = index.neighbors(k, effort.probes, effort.candidates, self._threads)
         found = calibration.recall_of(distances)
@@ -106,7 +109,8 @@ class JoinSearch:
 
     def query(self, rows: np.ndarray, k: int, recall: float) -> Neighbors:
         """The k nearest points to every row, which is of one of ``SCALARS``; k up to n."""
-        index, calibration = self._plan(min(k, len(self._X) - 1), recall)
+        with self._lock:
+            index, calibration = self._plan(min(k, len(self._X) - 1), recall)
         effort = _cheapest(index, calibration, recall, self._X)
         candidates = max(effort.candidates, k)
         indices, distances = index.query(rows, k, effort.probes, candidates, self._threads)
@@ -125,7 +129,9 @@ class JoinSearch:
         if (columns, k) not in self._calibrations:
             index = self._indexed(columns)
             table = index.calibrate(k, _SAMPLED_ROWS, self._seed, self._threads)
-            most = max(index.columns, int(_CODES * self._X.itemsize * index.width))
+            most = int(_CODES * self._X.itemsize * index.width)
+            if most < index.width:  # a projection has less than half of the columns, or there is none
+                most = max(index.columns, min(most, (index.width - 1) // 2))
             self._calibrations[columns, k] = Calibration(*table, index.columns, min(most, index.width))
         return self._calibrations[columns, k]
 
