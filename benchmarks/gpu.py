@@ -160,7 +160,7 @@ def map_quality(X, made, labels) -> dict:
 
 def markdown(results: dict) -> str:
     """The tables of the documentation."""
-    lines = [f"{results['gpu']}.", ""]
+    lines = [" ".join(filter(None, (f"{results['gpu']}.", results.get("note")))), ""]
     lines += ["| neighbours | k | s | recall | first use s |", "|---|---|---|---|---|"]
     for part in PARTS:
         for k, row in results.get(part, {}).get("neighbors", {}).items():

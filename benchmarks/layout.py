@@ -26,7 +26,8 @@ from actup.experiments.tables import table
 from actup.graph import Graph
 from actup.initialization import scale_start
 from actup.neighbors import nearest_neighbors
-from actup.recipe import Extent, Recipe
+from actup.recipe import Recipe
+from actup.switches import Extent
 
 EPOCHS = 200
 SEEDS = (1, 2, 3)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from functools import partial
 
 import numpy as np
 from neighbor_peers import faiss_hnsw, fresh_umap, in_level, installed, warm_pynndescent
@@ -69,7 +70,7 @@ def searches(options) -> list[dict]:
                     if engine != "actup" and (dtype != "float32" or (engine != "pynndescent" and k > 15)):
                         continue
                     row = {"data": name, "shape": X.shape, "dtype": dtype, "k": k, "engine": engine}
-                    row |= measured(lambda: search(X, k, metric=metric), options.repeats, sample, radii)  # noqa: B023
+                    row |= measured(partial(search, X, k, metric=metric), options.repeats, sample, radii)
                     rows.append(row)
     return rows
 
@@ -98,11 +99,11 @@ def scale(options) -> dict:
         X = upsampled(n)
         sample, radii = true_radii(X, 15, "euclidean")
         row = {"data": "upsampled", "shape": X.shape, "dtype": "float32", "k": 15, "engine": "actup"}
-        rows.append(row | measured(lambda: nearest_neighbors(X, 15), options.repeats, sample, radii))  # noqa: B023
+        rows.append(row | measured(partial(nearest_neighbors, X, 15), options.repeats, sample, radii))
     first, last = rows[0], rows[-1]
     fewer = {**row, "engine": "actup, recall=0.95"}
     rows.append(
-        fewer | measured(lambda: nearest_neighbors(X, 15, recall=0.95), options.repeats, sample, radii)
+        fewer | measured(partial(nearest_neighbors, X, 15, recall=0.95), options.repeats, sample, radii)
     )
     if installed("pynndescent"):
         search = warm_pynndescent()
