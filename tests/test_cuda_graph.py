@@ -8,7 +8,7 @@ import pytest
 from actup import initialization, preset
 from actup.backends import cpu, cuda_is_available
 from actup.graph import Graph, Neighbors
-from actup.recipe import Extent
+from actup.switches import Extent
 
 pytestmark = [
     pytest.mark.cuda,

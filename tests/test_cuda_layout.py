@@ -8,7 +8,7 @@ import pytest
 from actup.backends import cuda_is_available, load_backend
 from actup.cookbook import preset
 from actup.graph import Graph
-from actup.recipe import Repulsion
+from actup.switches import Repulsion
 from variations import graph_of, start_of, tamed
 
 pytestmark = [

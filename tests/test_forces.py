@@ -10,7 +10,8 @@ from scipy.special import rel_entr
 
 from actup.backends import backends, load_backend
 from actup.graph import Graph
-from actup.recipe import Loss, NonEdgeWeight, Recipe, RepulsionMass, Sampling, Update
+from actup.recipe import Recipe
+from actup.switches import Loss, NonEdgeWeight, RepulsionMass, Sampling, Update
 from variations import but, graph_of, start_of
 
 KERNELS = [(1.0, 1.0), (1.577, 0.895), (0.6, 1.3), (2.5, 0.6)]

@@ -9,7 +9,7 @@ from scipy.sparse import coo_matrix
 
 from actup import embed, preset
 from actup.graph import Graph
-from actup.recipe import Initialization
+from actup.switches import Initialization
 
 PRESETS = ["umap", "gdr_umap", "sampled_gdr_umap"]
 NORMALIZED = ["tsne", "gdr_tsne"]

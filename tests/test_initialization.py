@@ -14,7 +14,8 @@ from actup.backends import cpu, reference
 from actup.graph import Graph
 from actup.initialization import make_start, pca_start, random_start, scale_start, spectral_start
 from actup.native import engine
-from actup.recipe import Extent, Initialization, Recipe
+from actup.recipe import Recipe
+from actup.switches import Extent, Initialization
 
 
 def clouds(n, columns=10, centers=4, seed=0, distance=4.0):

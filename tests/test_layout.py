@@ -10,7 +10,8 @@ from scipy.sparse import coo_matrix
 
 from actup.backends import backends, load_backend
 from actup.graph import Graph
-from actup.recipe import Optimizer, Recipe, Repulsion
+from actup.recipe import Recipe
+from actup.switches import Optimizer, Repulsion
 from variations import (
     FAST,
     clustered_points,

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from actup.cookbook import preset, presets
-from actup.recipe import Recipe, Sampling, fit_kernel, switches
+from actup.recipe import Recipe, fit_kernel, switches
 from actup.schedule import Phase, Role
+from actup.switches import Sampling
 from variations import ENUMS, TYPES
 
 SEQUENCES = {"phases", "perplexities"}

@@ -13,7 +13,8 @@ import numpy as np
 from actup.backends import backends, load_backend
 from actup.cookbook import preset, presets
 from actup.graph import Graph, Neighbors
-from actup.recipe import Loss, Recipe, Repulsion
+from actup.recipe import Recipe
+from actup.switches import Loss, Repulsion
 
 TYPES = get_type_hints(Recipe)
 ENUMS = {name: kind for name, kind in TYPES.items() if isinstance(kind, type) and issubclass(kind, StrEnum)}

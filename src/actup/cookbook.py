@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from actup.recipe import (
+from actup.recipe import Recipe
+from actup.schedule import Phase, Role
+from actup.switches import (
     Affinity,
     Distance,
     Extent,
@@ -10,14 +12,12 @@ from actup.recipe import (
     LearningRateUnit,
     NonEdgeWeight,
     Optimizer,
-    Recipe,
     Repulsion,
     RepulsionMass,
     Sampling,
     Symmetrization,
     Update,
 )
-from actup.schedule import Phase, Role
 
 
 def preset(name: str) -> Recipe:

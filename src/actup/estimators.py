@@ -18,10 +18,8 @@ from actup.embedder import Embedder, Lists, RandomState, Start, change, start_na
 from actup.graph import Graph, on_gpu
 from actup.pipeline import Embedding
 from actup.progress import Callback
-from actup.recipe import (
-    Affinity,
-    Recipe,
-)
+from actup.recipe import Recipe
+from actup.switches import Affinity
 from actup.threads import count_threads
 
 

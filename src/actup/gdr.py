@@ -10,16 +10,9 @@ from actup.cookbook import preset_for
 from actup.embedder import Embedder, Lists, RandomState, Start
 from actup.notices import warn_user
 from actup.progress import Callback
-from actup.recipe import (
-    Affinity,
-    Loss,
-    Optimizer,
-    Recipe,
-    Repulsion,
-    RepulsionMass,
-    switches,
-)
+from actup.recipe import Recipe, switches
 from actup.schedule import Phase
+from actup.switches import Affinity, Loss, Optimizer, Repulsion, RepulsionMass
 
 
 @dataclass(eq=False, repr=False)

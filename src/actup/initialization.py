@@ -13,7 +13,8 @@ from actup.backends.join import SCALARS
 from actup.components import place_components
 from actup.graph import Graph
 from actup.native import engine
-from actup.recipe import Extent, Initialization, Recipe
+from actup.recipe import Recipe
+from actup.switches import Extent, Initialization
 
 JITTER = 1e-4  # of the start's size: copies of one point must not share a place, or no force separates them
 _NOISE = 1e-2  # of the widest axis: what an axis gets that the data cannot fill

@@ -11,7 +11,8 @@ from actup.backends import choose_backend
 from actup.cookbook import preset
 from actup.pipeline import Embedding, Given, check_points, count_rows, descend, fit_to_size, prepare
 from actup.progress import Progress
-from actup.recipe import Initialization, Recipe, switches
+from actup.recipe import Recipe, switches
+from actup.switches import Initialization
 from actup.threads import count_threads
 
 # The switches that each stage reads, besides the number of neighbours.

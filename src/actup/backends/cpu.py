@@ -9,8 +9,9 @@ import numpy as np
 from actup.backends import join
 from actup.graph import Graph, Neighbors
 from actup.native import engine
-from actup.recipe import Affinity, LearningRateUnit, Loss, NonEdgeWeight, Recipe, Update
+from actup.recipe import Recipe
 from actup.schedule import Schedule
+from actup.switches import Affinity, LearningRateUnit, Loss, NonEdgeWeight, Update
 
 # The metrics that ``nearest_neighbors`` and ``neighbors_query`` know; actup.neighbors knows more.
 METRICS = ("euclidean", "manhattan", "chebyshev", "cosine", "correlation")

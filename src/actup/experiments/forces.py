@@ -6,7 +6,8 @@ import numpy as np
 
 from actup.backends import load_backend
 from actup.graph import Graph
-from actup.recipe import LearningRateUnit, Optimizer, Recipe, Repulsion, RepulsionMass
+from actup.recipe import Recipe
+from actup.switches import LearningRateUnit, Optimizer, Repulsion, RepulsionMass
 
 _ALONE = 1e-25  # an exaggeration that leaves nothing of the attraction
 _OVERWHELMING = 1e12  # and one beside which the repulsion does not count

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from actup.cookbook import preset
-from actup.recipe import Distance, Initialization, Recipe, Repulsion, RepulsionMass, Symmetrization
+from actup.recipe import Recipe
+from actup.switches import Distance, Initialization, Repulsion, RepulsionMass, Symmetrization
 
 # tSNE sums the repulsion over all points, as the paper says; the mesh stands for its Barnes-Hut tree.
 PAPER = {

@@ -9,7 +9,8 @@ from actup.experiments.notes import note
 from actup.experiments.pictures import Panel, draw_maps
 from actup.experiments.results import Found
 from actup.experiments.tables import number, quality, table, with_spread
-from actup.recipe import Distance, Initialization, Recipe, Repulsion, RepulsionMass, Sampling, Symmetrization
+from actup.recipe import Recipe
+from actup.switches import Distance, Initialization, Repulsion, RepulsionMass, Sampling, Symmetrization
 
 _SETS = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "swiss_roll": "Swiss roll"}
 

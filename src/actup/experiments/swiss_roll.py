@@ -8,7 +8,7 @@ from actup.experiments.notes import note
 from actup.experiments.pictures import draw_maps
 from actup.experiments.results import Found
 from actup.experiments.tables import table, with_spread
-from actup.recipe import Initialization
+from actup.switches import Initialization
 
 _SIZES = (5_000, 10_000)  # the paper's table says one, its text the other
 _STARTS = {"random start": Initialization.RANDOM, "spectral start": Initialization.SPECTRAL}

@@ -10,7 +10,7 @@ from actup.experiments.notes import note
 from actup.experiments.pictures import Panel, draw_maps
 from actup.experiments.results import Found
 from actup.experiments.tables import number, table
-from actup.recipe import Initialization
+from actup.switches import Initialization
 
 _METHODS = ("UMAP", "GDR_umap", "GDR_tsne")
 _SETTINGS = {"paper, random start": PAPER, "ActUp's defaults": OWN}

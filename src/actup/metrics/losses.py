@@ -12,7 +12,7 @@ from scipy.special import xlogy
 from actup.graph import Graph
 from actup.metrics.inputs import NotMeasurable, check_map
 from actup.native import engine
-from actup.recipe import Repulsion
+from actup.switches import Repulsion
 from actup.threads import count_threads
 
 

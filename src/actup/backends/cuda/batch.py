@@ -10,7 +10,8 @@ from actup.backends.cuda.mesh import Mesh, OutgrownMesh
 from actup.backends.cuda.relabelled import RelabelledGraph
 from actup.backends.cuda.state import LayoutState, force_macros
 from actup.native import engine
-from actup.recipe import Loss, Optimizer, Recipe, Repulsion, RepulsionMass
+from actup.recipe import Recipe
+from actup.switches import Loss, Optimizer, Repulsion, RepulsionMass
 
 _POINTS = 32  # per thread block
 _BLOCKS = 4  # of threads that a multiprocessor works on at a time

@@ -9,7 +9,8 @@ import numpy as np
 from actup.backends.cuda.arrays import host_graph, to_device
 from actup.backends.cuda.compile import cupy, load_kernels
 from actup.graph import Graph, Neighbors, on_gpu
-from actup.recipe import Affinity, Distance, Recipe, Symmetrization
+from actup.recipe import Recipe
+from actup.switches import Affinity, Distance, Symmetrization
 
 # As the enums of bandwidth.h number them; "gaussian" takes any number of perplexities.
 _AFFINITIES = {

@@ -11,7 +11,8 @@ from actup.backends.cuda.launch import Replay, start
 from actup.backends.cuda.matchings import Matchings, make_matchings
 from actup.backends.cuda.relabelled import RelabelledGraph
 from actup.backends.cuda.state import LayoutState, force_macros
-from actup.recipe import Recipe, Repulsion
+from actup.recipe import Recipe
+from actup.switches import Repulsion
 
 _LANES = 8
 _SMALL_THREADS = 1024  # of the thread block for small colours

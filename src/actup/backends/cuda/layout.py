@@ -9,7 +9,8 @@ from actup.backends.cuda.in_place import InPlaceEpochs
 from actup.backends.cuda.relabelled import RelabelledGraph
 from actup.backends.cuda.state import LayoutState
 from actup.graph import Graph
-from actup.recipe import Loss, Recipe, Repulsion, Update
+from actup.recipe import Recipe
+from actup.switches import Loss, Repulsion, Update
 
 
 class CudaLayout:

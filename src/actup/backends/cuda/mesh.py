@@ -15,7 +15,8 @@ import numpy as np
 from actup.backends.cuda.compile import cupy, load_kernels
 from actup.backends.cuda.launch import THREADS, blocks_for, start
 from actup.backends.cuda.state import STATE, LayoutState, force_macros, from_ordered
-from actup.recipe import Loss, Optimizer, Recipe
+from actup.recipe import Recipe
+from actup.switches import Loss, Optimizer
 
 _MARGIN = 6  # lines beyond the span, so that splines stay inside
 _SIDES = (256, 512, 1024, 2048, 4096, 8192, 16384)  # quick to transform

@@ -24,7 +24,8 @@ from actup.backends.cuda.subspace import (
 )
 from actup.components import FILLED, SMALL, pack_balls, random_in_ball
 from actup.graph import Graph, on_gpu
-from actup.recipe import Extent, Initialization, Recipe
+from actup.recipe import Recipe
+from actup.switches import Extent, Initialization
 
 _FEW = 2_000  # points whose eigenvectors the CPU finds before a GPU has started
 _MANY = 200_000  # points for which more eigenvectors would take longer than the rest of the run

@@ -9,7 +9,8 @@ import numpy as np
 from actup.backends.cuda.compile import cupy, load_kernels
 from actup.backends.cuda.relabelled import RelabelledGraph
 from actup.native import engine
-from actup.recipe import LearningRateUnit, NonEdgeWeight, Recipe, Repulsion, RepulsionMass
+from actup.recipe import Recipe
+from actup.switches import LearningRateUnit, NonEdgeWeight, Repulsion, RepulsionMass
 
 # The structs of kernels/layout.h, field by field.
 _CONSTANTS = np.dtype(

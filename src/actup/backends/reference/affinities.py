@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from actup.graph import Graph, Neighbors
-from actup.recipe import Affinity, Distance, Recipe, Symmetrization
+from actup.recipe import Recipe
+from actup.switches import Affinity, Distance, Symmetrization
 
 _BISECTIONS = 256  # doublings or halvings to reach any scale of distances, then one bit of float64 each
 

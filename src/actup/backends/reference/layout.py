@@ -6,12 +6,12 @@ import numpy as np
 
 from actup.backends.reference.random import random_below, random_bits
 from actup.graph import Graph
-from actup.recipe import (
+from actup.recipe import Recipe
+from actup.switches import (
     LearningRateUnit,
     Loss,
     NonEdgeWeight,
     Optimizer,
-    Recipe,
     Repulsion,
     RepulsionMass,
     Sampling,
