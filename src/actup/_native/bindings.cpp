@@ -9,4 +9,5 @@ NB_MODULE(ACTUP_MODULE, module) {
   actup::bind_layout(module);
   actup::bind_repulsion(module);
   actup::bind_metrics(module);
+  actup::bind_transform(module);
 }
