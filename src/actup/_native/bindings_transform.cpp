@@ -38,7 +38,6 @@ void bind_transform(nb::module_& module) {
       .def_rw("epsilon", &Placement::epsilon)
       .def_rw("partition", &Placement::partition)
       .def_rw("learning_rate", &Placement::learning_rate)
-      .def_rw("momentum", &Placement::momentum)
       .def_rw("step_cap", &Placement::step_cap)
       .def_rw("stiffness_floor", &Placement::stiffness_floor)
       .def_rw("mass_is_degree", &Placement::mass_is_degree)

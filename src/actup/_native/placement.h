@@ -13,13 +13,12 @@ struct Placement {  // placement.py says where the numbers come from; the GPU re
   uint64_t seed = 0;
   Curve curve;
   int32_t epochs = 0;
-  int32_t samples = 0;       // drawn per epoch; all points of the map if it has no more
-  float attraction = 1;      // its factor: exaggeration, twice if both ends of an edge were pulled
-  float repulsion = 1;       // unnormalised: the rate
-  float epsilon = 0.001f;    // unnormalised KL
-  float partition = 0;       // normalised: Z of a row if it is fixed, else 0
-  float learning_rate = 1;   // falls to zero in a straight line, and the longest step with it
-  float momentum = 0;
+  int32_t samples = 0;      // drawn per epoch; all points of the map if it has no more
+  float attraction = 1;     // its factor: exaggeration, twice if both ends of an edge were pulled
+  float repulsion = 1;      // unnormalised: the rate
+  float epsilon = 0.001f;   // unnormalised KL
+  float partition = 0;      // normalised: Z of a row if it is fixed, else 0
+  float learning_rate = 1;  // falls to zero in a straight line, and the longest step with it
   float step_cap = 1;
   float stiffness_floor = 0;
   int32_t mass_is_degree = 0;        // unnormalised: repulsion per neighbour, not per weight

@@ -97,10 +97,7 @@ class RowPlacement {
       strength += weights[e] / scale;
     }
     for (int64_t e = 0; e < k_; ++e) samples_.set_weight(ids[e], 0.0f, present_.data());
-    for (int c = 0; c < dimensions_; ++c) {  // the start: the weighted mean
-      to[c] = weighted_sum(&neighbors_.coordinates[c * neighbors_.stride]) / strength;
-      step()[c] = 0;
-    }
+    std::copy_n(map_.rows + int64_t{ids[best_start(ids)]} * map_.dimensions, map_.dimensions, to);
     for (int epoch = 0; epoch < s_.epochs; ++epoch) move(epoch, strength, to);
     for (int64_t e = 0; e < k_; ++e) samples_.set_weight(ids[e], 1.0f, present_.data());
   }
@@ -113,11 +110,24 @@ class RowPlacement {
   float* far_second() { return &numbers_[4 * dimensions_]; }
   float* step() { return &numbers_[5 * dimensions_]; }
 
-  float weighted_sum(const float* values) const {
-    float16 total = {};
-    for (int64_t e = 0; e < neighbors_.stride; e += kBlock)
-      total += load<float16>(&neighbors_.weights[e]) * load<float16>(values + e);
-    return sum(total);
+  // The neighbour at whose place the weighted sum of log q is largest; of equal ones, the smallest id.
+  int64_t best_start(const int32_t* ids) const {
+    int64_t best = 0;
+    float highest = 0;
+    for (int64_t e = 0; e < k_; ++e) {
+      const float* y = map_.rows + int64_t{ids[e]} * map_.dimensions;
+      float16 total = {};
+      for (int64_t at = 0; at < neighbors_.stride; at += kBlock) {
+        const float16 d2 = differences(neighbors_.coordinates.data(), neighbors_.stride, at, y, nullptr);
+        total += load<float16>(&neighbors_.weights[at]) * logarithm(kernel<shape>(d2, s_.curve).q);
+      }
+      const float score = sum(total);
+      if (e == 0 || score > highest || (score == highest && ids[e] < ids[best])) {
+        best = e;
+        highest = score;
+      }
+    }
+    return best;
   }
 
   void move(int epoch, float strength, float* y) {
@@ -130,8 +140,8 @@ class RowPlacement {
     const int64_t first = epoch * samples_.stride();
     far_sums = repel(samples_.planes().coordinates.data() + first, samples_.planes().stride, &present_[first],
                      samples_.stride(), y, far(), far_second());
-    const PlacementFactors f = placement_factors<loss, normalized>(
-        s_, strength, static_cast<int>(k_), map_.n, kernel_sum, near_sums, far_sums);
+    const PlacementFactors f = placement_factors<loss, normalized>(s_, strength, static_cast<int>(k_), map_.n,
+                                                                   kernel_sum, near_sums, far_sums);
     const float fall = placement_fall(s_, epoch), rate = placement_rate(s_, f, stiffness, fall);
     float squared = 0;
     for (int c = 0; c < dimensions_; ++c) {
@@ -139,23 +149,20 @@ class RowPlacement {
       if constexpr (normalized) force += f.near * near()[c];
       if constexpr (normalized && loss == Loss::frobenius)
         force += f.near_second * near_second()[c] + f.far_second * far_second()[c];
-      step()[c] = s_.momentum * step()[c] + rate * force;
+      step()[c] = rate * force;
       squared += step()[c] * step()[c];
     }
     const float longest = s_.step_cap * fall;
     const float shortened = squared > longest * longest ? longest / std::sqrt(squared) : 1.0f;
-    for (int c = 0; c < dimensions_; ++c) {
-      step()[c] *= shortened;
-      y[c] += step()[c];
-    }
+    for (int c = 0; c < dimensions_; ++c) y[c] += shortened * step()[c];
   }
 
-  // Differences to 16 points, where there is room for them, and squared distances.
+  // Squared distances to 16 points; the differences too, unless null or not known to fit.
   float16 differences(const float* planes, int64_t stride, int64_t at, const float* y, float16* delta) const {
     float16 d2 = broadcast<float16>(kTiny);
     for (int c = 0; c < dimensions_; ++c) {
       const float16 difference = y[c] - load<float16>(planes + c * stride + at);
-      if constexpr (D > 0) delta[c] = difference;
+      if (D > 0 && delta) delta[c] = difference;
       d2 += difference * difference;
     }
     return d2;
@@ -209,8 +216,7 @@ class RowPlacement {
       }
       counted += weight;
       for (int c = 0; c < dimensions_; ++c) {
-        const float16 difference =
-            D ? delta[D ? c : 0] : y[c] - load<float16>(planes + c * stride + at);
+        const float16 difference = D ? delta[D ? c : 0] : y[c] - load<float16>(planes + c * stride + at);
         force[c] += coefficient * difference;
         if constexpr (two) second[c] += beside * difference;
       }

@@ -2,16 +2,19 @@
 //
 // Sums over lanes use the same logical widths (8 and 16) at every level; the compiler splits them where
 // registers are narrower. So the order of all sums is the same on every processor. On a GPU a thread has no
-// vectors: only power() is left.
+// vectors: only power() and logarithm() are left.
 #pragma once
 
 #if defined(__CUDACC__)
 
 namespace actup {
 
+// log2 x for x > 0.
+__device__ inline float logarithm(float x) { return __log2f(x); }
+
 // x^b for x > 0, to about 5e-6.
 __device__ inline float power(float x, float b) {
-  float y = b * __log2f(x);
+  float y = b * logarithm(x);
   if (b > 2.0f || b < 0) y = fminf(fmaxf(y, -126.0f), 126.0f);  // as below
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(y));
   return y;
@@ -116,9 +119,9 @@ inline Vector square_root(Vector v) {
   return root;
 }
 
-// x^b for x > 0, to about 5e-6: 2^(b log2 x), both by minimax polynomials.
+// log2 x for x > 0, by a minimax polynomial.
 template <class Vector>
-ACTUP_INLINE Vector power(Vector x, float b) {
+ACTUP_INLINE Vector logarithm(Vector x) {
   using Ints = typename Traits<Vector>::Ints;
   const Ints bits = std::bit_cast<Ints>(x);
   const Ints exponent = (bits - 0x3F3504F3) >> 23;  // mantissa in [sqrt(1/2), sqrt(2))
@@ -127,7 +130,14 @@ ACTUP_INLINE Vector power(Vector x, float b) {
       t * t;  // both polynomials in Estrin's form: short chains, so that few vectors fill the pipes
   const Vector log = (1.44271348f - 0.721131848f * t) + t2 * (0.479348064f - 0.367490253f * t) +
                      (t2 * t2) * (0.322154318f - 0.206589886f * t);
-  Vector y = b * (log * t + __builtin_convertvector(exponent, Vector));
+  return log * t + __builtin_convertvector(exponent, Vector);
+}
+
+// x^b for x > 0, to about 5e-6: 2^(b log2 x), by another minimax polynomial.
+template <class Vector>
+ACTUP_INLINE Vector power(Vector x, float b) {
+  using Ints = typename Traits<Vector>::Ints;
+  Vector y = b * logarithm(x);
   if (b > 2.0f || b < 0) {  // only then can the result leave the range of normal floats
     y = y < -126.0f ? broadcast<Vector>(-126.0f) : y;
     y = y > 126.0f ? broadcast<Vector>(126.0f) : y;

@@ -1,6 +1,6 @@
 """Backends: the contract every one fulfils, and the registry.
 
-A backend is a module with two constants and four functions::
+A backend is a module with two constants and five functions::
 
     METRICS    the metrics of its nearest_neighbors; actup.neighbors serves all others, and sparse rows
     SCALARS    the types of dense rows it reads as they are; others become float32
@@ -9,10 +9,15 @@ A backend is a module with two constants and four functions::
     affinity_graph(neighbors, recipe, threads)        -> Graph
     spectral_coordinates(graph, dimensions, seed, threads) -> ndarray (n, dimensions), unscaled
     make_layout(graph, start, recipe, seed, threads)  -> Layout
+    place_rows(neighbors, embedding, recipe, placement, threads) -> ndarray (rows, n_components)
 
 A backend whose arrays live elsewhere also has ``make_start(X, graph, recipe, init, seed, threads)``, which
-replaces ``initialization.make_start``; ``synchronize()``, which waits for what has been asked for; and
+replaces ``initialization.make_start``; ``query_neighbors(X, X_new, k, metric)``, which replaces a
+``NeighborIndex`` where it knows the metric and has the room (else it gives None); ``synchronize()``, which waits for what has been asked for; and
 ``delivered(prepared, X)``, which gives what was computed as arrays of the caller's kind.
+
+``place_rows`` gives the places of new rows on a finished map, from their neighbours among its points, none of
+which is at distance 0; each row's place depends on that row alone.
 
 X is C-contiguous, of one of ``SCALARS``, and finite; ``start`` is (n, n_components) float32; all arrays are
 in the caller's order. Every function is deterministic: the number of threads never changes a bit of the

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 
 import numpy as np
 
 from actup.backends import join
 from actup.graph import Graph, Neighbors
 from actup.native import engine
+from actup.placement import Placement
 from actup.recipe import Recipe
 from actup.schedule import Schedule
 from actup.switches import Affinity, LearningRateUnit, Loss, NonEdgeWeight, Update
@@ -59,19 +61,22 @@ def neighbors_query(X: np.ndarray, queries: np.ndarray, k: int, metric: str, thr
     return Neighbors(indices, distances, engine="exact", recall=1.0)
 
 
+def _affinity(recipe: Recipe):
+    several = recipe.affinity is Affinity.MULTISCALE  # the engine's "gaussian" takes any number of scales
+    return engine.Affinity[(Affinity.GAUSSIAN if several else recipe.affinity).value]
+
+
 def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int) -> Graph:
     """The symmetric graph of similarities p(i,j).
 
     Only the recipe's ``affinity``, ``distance``, ``symmetrization``, ``scales()`` and ``sigma`` act here. The
     number of neighbours is that of ``neighbors``; affinity "umap" counts the point itself as one more.
     """
-    several = recipe.affinity is Affinity.MULTISCALE  # the engine's "gaussian" takes any number of scales
-    affinity = Affinity.GAUSSIAN if several else recipe.affinity
     return Graph(
         *engine.affinity_graph(
             neighbors.indices,
             neighbors.distances,
-            engine.Affinity[affinity.value],
+            _affinity(recipe),
             engine.Distance[recipe.distance.value],
             engine.Symmetrization[recipe.symmetrization.value],
             recipe.scales(),
@@ -135,6 +140,29 @@ def loss_of(graph: Graph, Y: np.ndarray, recipe: Recipe, threads: int) -> float:
 def make_layout(graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int) -> CpuLayout:
     """The recipe's descent on a graph, from a start in the graph's order."""
     return CpuLayout(graph, np.ascontiguousarray(start, np.float32), recipe, seed, threads)
+
+
+def place_rows(
+    neighbors: Neighbors, embedding: np.ndarray, recipe: Recipe, placement: Placement, threads: int
+) -> np.ndarray:
+    """Where new rows lie on a map; see ``actup.backends``."""
+    settings = engine.Placement()
+    for field in fields(Placement):
+        value = getattr(placement, field.name)
+        setattr(settings, field.name, engine.Curve(*value) if field.name == "curve" else value)
+    return engine.place_rows(
+        neighbors.indices,
+        neighbors.distances,
+        np.ascontiguousarray(embedding, np.float32),
+        _affinity(recipe),
+        engine.Distance[recipe.distance.value],
+        recipe.scales(),
+        recipe.sigma or 1.0,
+        settings,
+        engine.Loss[recipe.loss.value],
+        recipe.normalized,
+        threads,
+    )
 
 
 def layout_settings(recipe: Recipe, n_samples: int, seed: int):

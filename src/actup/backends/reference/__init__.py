@@ -4,5 +4,14 @@ from actup.backends.reference.affinities import affinity_graph
 from actup.backends.reference.layout import make_layout
 from actup.backends.reference.neighbors import METRICS, SCALARS, nearest_neighbors
 from actup.backends.reference.spectral import spectral_coordinates
+from actup.backends.reference.transform import place_rows
 
-__all__ = ["METRICS", "SCALARS", "affinity_graph", "make_layout", "nearest_neighbors", "spectral_coordinates"]
+__all__ = [
+    "METRICS",
+    "SCALARS",
+    "affinity_graph",
+    "make_layout",
+    "nearest_neighbors",
+    "place_rows",
+    "spectral_coordinates",
+]

@@ -23,16 +23,7 @@ def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int = 1) -> Gr
         Changes nothing: the oracle runs on one thread.
     """
     n, k = neighbors.indices.shape
-    distances = neighbors.distances.astype(np.float64)
-    match recipe.affinity:
-        case Affinity.UMAP:
-            conditional = umap_affinities(distances, recipe.distance)
-        case Affinity.GAUSSIAN | Affinity.MULTISCALE:
-            conditional = np.mean([gaussian_affinities(distances, u) for u in recipe.scales()], axis=0)
-        case Affinity.FIXED_SIGMA:
-            conditional = fixed_sigma_affinities(distances, recipe.sigma)
-        case Affinity.UNIFORM:
-            conditional = np.ones((n, k))
+    conditional = directed_affinities(neighbors.distances.astype(np.float64), recipe)
     P = np.zeros((n, n))
     P[np.repeat(np.arange(n), k), neighbors.indices.ravel()] = conditional.ravel()
     match recipe.symmetrization:
@@ -44,6 +35,19 @@ def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int = 1) -> Gr
     rows, columns = np.nonzero(W)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
     return Graph(offsets, columns, W[rows, columns])
+
+
+def directed_affinities(distances: np.ndarray, recipe: Recipe) -> np.ndarray:
+    """p(j|i) of every neighbour, as the recipe's affinity has it: (n, k)."""
+    match recipe.affinity:
+        case Affinity.UMAP:
+            return umap_affinities(distances, recipe.distance)
+        case Affinity.GAUSSIAN | Affinity.MULTISCALE:
+            return np.mean([gaussian_affinities(distances, u) for u in recipe.scales()], axis=0)
+        case Affinity.FIXED_SIGMA:
+            return fixed_sigma_affinities(distances, recipe.sigma)
+        case Affinity.UNIFORM:
+            return np.ones(distances.shape)
 
 
 def umap_affinities(distances: np.ndarray, distance: Distance) -> np.ndarray:
