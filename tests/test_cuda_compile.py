@@ -24,6 +24,10 @@ VARIANTS = {
         ["-DMESH=1", "-DNORMALIZED=1", "-DLOSS=1", "-DSAMPLED=0"],
     ],
     "layout_in_place": [["-DLOSS=1", "-DDIMENSIONS=3", "-DSHAPE=1"], ["-DHORIZON=1", "-DSHAPE=1"]],
+    "transform": [
+        ["-DNORMALIZED=1", "-DLOSS=1", "-DDIMENSIONS=3", "-DSHAPE=2"],
+        ["-DSHAPE=1", "-DDIMENSIONS=5"],
+    ],
     "layout_mesh": [["-DPOTENTIAL=2", "-DSHAPE=1"], ["-DPOTENTIAL=1", "-DDIMENSIONS=1"]],
 }
 

@@ -208,8 +208,18 @@ def _scale(X: Rows, factors: np.ndarray) -> Rows:
     return (X * factors).astype(np.float32)
 
 
+_TURNED = 256  # rows
+
+
 def _turn(X: np.ndarray, root: np.ndarray) -> np.ndarray:
-    return (X @ root).astype(np.float32)
+    """X @ root in blocks of one size: how a product rounds a row may depend on how many rows there are."""
+    turned = np.empty((len(X), root.shape[1]), np.float32)
+    block = np.zeros((_TURNED, len(root)))
+    for begin in range(0, len(X), _TURNED):
+        rows = X[begin : begin + _TURNED]
+        block[: len(rows)] = rows
+        turned[begin : begin + _TURNED] = (block @ root)[: len(rows)]
+    return turned
 
 
 def _softmax(X: np.ndarray) -> np.ndarray:

@@ -27,6 +27,7 @@ from actup.pipeline import (
 from actup.progress import Progress
 from actup.recipe import Recipe
 from actup.threads import count_threads
+from actup.transform import TrainingRows, place_new_rows
 
 Start = str | np.ndarray | None
 RandomState = int | np.random.RandomState | np.random.Generator | None
@@ -110,11 +111,47 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
                 self._keep(reached)
                 yield self.embedding_
 
+    def transform(self, X):
+        """Where new rows lie on the map.
+
+        The map does not change, and a row's place depends on that row alone: not on the rows beside it, their
+        order or ``n_jobs``. A row at distance 0 from a row of the training data gets its place; of several
+        such rows, that of the first one found. So the training data get the map itself, as long as no row
+        comes twice. Rows unlike all training data land among those that are least unlike them.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            Finite numbers, never changed; (n_rows, n_samples) distances to the training data, dense or
+            sparse, if ``metric`` is "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components), float32
+            Their places; an array of the same kind as X if that lies on a GPU and ``backend`` is "cuda".
+        """
+        check_is_fitted(self, "embedding_")
+        seed = self._transform_seed()
+        backend = choose_backend(self.backend, X, len(self._training))
+        points, _ = self._check(X, backend, reset=False)
+        places = place_new_rows(
+            self._training, points, self.embedding_, self.recipe_, seed, count_threads(self.n_jobs), backend
+        )
+        if backend == "cuda":
+            from actup.backends.cuda.arrays import like
+
+            places = like(places, X)
+        return places
+
+    def _transform_seed(self) -> int:
+        return self.seed_
+
     def _prepare(self, X, progress: Progress) -> Embedding:
         recipe = self._recipe()  # first: refuses what cannot be run before any work is done
         known = _given_neighbors(self.precomputed_knn)
         backend = choose_backend(self.backend, X, count_rows(X))
-        points = self._check(X, backend)
+        points, kept = self._check(X, backend)
+        self._training = TrainingRows(kept, recipe)
         self.seed_ = _draw_seed(self.random_state)
         prepared = prepare(
             points,
@@ -129,17 +166,29 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.recall_ = float("nan") if prepared.neighbors is None else prepared.neighbors.recall
         return replace(prepared, neighbors=None)  # not kept, and as large as the graph: free it now
 
-    def _check(self, X, backend: str):
-        """X where the backend computes, checked, with what scikit-learn wants to know about it."""
+    def _check(self, X, backend: str, reset: bool = True):
+        """X where the backend computes, and where it came from, both checked.
+
+        With ``reset`` it is also noted what scikit-learn wants to know about X, else compared with that.
+        """
         if on_gpu(X):
             points = check_points(X, Given(), backend)
-            self.n_features_in_ = points.shape[1]
-            self.__dict__.pop("feature_names_in_", None)
-            return points
+            if reset:
+                self.n_features_in_ = points.shape[1]
+                self.__dict__.pop("feature_names_in_", None)
+            elif points.shape[1] != self.n_features_in_:
+                raise ValueError(
+                    f"X has {points.shape[1]} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input."
+                )
+            return points, points
         on_cpu = POINTS if backend != "cuda" else {**POINTS, "ensure_all_finite": False}
         with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
-            points = validate_data(self, X, **on_cpu)
-        return check_points(points, Given(), backend) if backend == "cuda" else canonical_rows(points)
+            rows = validate_data(self, X, reset=reset, **on_cpu)
+        if backend == "cuda":
+            return check_points(rows, Given(), backend), rows
+        rows = canonical_rows(rows)
+        return rows, rows
 
     def _keep(self, result: Embedding) -> None:
         self.embedding_ = result.embedding
@@ -152,6 +201,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
 

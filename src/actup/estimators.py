@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -62,6 +63,8 @@ class UMAP(Embedder):
         The kernel 1/(1 + a d^(2b)) of the map; None: fitted to ``min_dist`` and ``spread``.
     random_state : int, RandomState, Generator or None, default=None
         Where the seed comes from: an int is the seed itself; None: a fresh one in every fit, see ``seed_``.
+    transform_seed : int, default=42
+        The seed of ``transform``, which draws the same points of the map for every new row.
     n_jobs : int, default=-1
         Threads; -1 and None: one per core this process may use. It never changes the map.
     verbose : bool, default=False
@@ -113,6 +116,7 @@ class UMAP(Embedder):
     a: float | None = None
     b: float | None = None
     random_state: RandomState = None
+    transform_seed: int = 42
     n_jobs: int | None = -1
     verbose: bool = False
     callback: Callback | None = None
@@ -138,6 +142,12 @@ class UMAP(Embedder):
             a=self.a,
             b=self.b,
         )
+
+    def _transform_seed(self) -> int:
+        seed = self.transform_seed
+        if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**64:
+            raise ValueError(f"transform_seed={seed!r} must be an integer from 0 to 2**64 - 1")
+        return int(seed)
 
 
 @dataclass(eq=False, repr=False)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 import numpy as np
 from scipy import sparse
 
 from actup.graph import Neighbors
-from actup.special_metrics import SPECIAL, blocks
+from actup.special_metrics import SPECIAL, blocks, check_special
 
 
 def check_count(n_neighbors, n_samples: int) -> int:
@@ -74,19 +75,75 @@ def neighbors_from_distances(X, n_neighbors: int) -> Neighbors:
     return refuse_overflow(_collect(parts, len(X), k))
 
 
+def query_by_metric(
+    X, X_new, n_neighbors: int, metric: str | Callable, parameters: Mapping | None
+) -> Neighbors:
+    """The rows of X nearest to those of X_new in a metric that scikit-learn or a function computes.
+
+    Row by row: a matrix product over several rows may round each of them differently. A row that equals its
+    nearest one is at distance 0 from it, whatever the rounding.
+    """
+    from sklearn.metrics import pairwise_distances
+    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
+
+    k = check_count(n_neighbors, X.shape[0] + 1)
+    if metric in SPECIAL:
+        X, X_new = (check_special(rows, metric) for rows in (X, X_new))
+        distances = SPECIAL[metric]
+    else:
+        if metric in PAIRWISE_BOOLEAN_FUNCTIONS:
+            X, X_new = X.astype(bool), X_new.astype(bool)
+        distances = partial(pairwise_distances, metric=metric, **(parameters or {}))
+    found = _nearest_columns((distances(X_new[i : i + 1], X) for i in range(X_new.shape[0])), k)
+    nearest = found.indices[:, 0]
+    if sparse.issparse(X):
+        equal = np.asarray((X[nearest] != X_new).sum(axis=1)).ravel() == 0
+    else:
+        equal = (X[nearest] == X_new).all(axis=1)
+    found.distances[equal, 0] = 0
+    return refuse_overflow(found)
+
+
+def query_distances(X_new, n_neighbors: int) -> Neighbors:
+    """The nearest columns of every row of a matrix of distances from new rows, dense or sparse."""
+    k = check_count(n_neighbors, X_new.shape[1] + 1)
+    if sparse.issparse(X_new):
+        rows = np.repeat(np.arange(X_new.shape[0]), np.diff(X_new.indptr))
+        return refuse_overflow(_smallest_entries(rows, X_new.indices, X_new.data, X_new.shape[0], k))
+    rows = max(1, 2**24 // X_new.shape[1])
+    parts = (X_new[begin : begin + rows].astype(np.float64) for begin in range(0, len(X_new), rows))
+    return refuse_overflow(_nearest_columns(parts, k))
+
+
+def _nearest_columns(blocks: Iterator[np.ndarray], k: int) -> Neighbors:
+    """The k smallest of every row, from consecutive blocks of rows of distances."""
+    indices, distances = [], []
+    for block in blocks:
+        if not (block >= 0).all():
+            raise ValueError("distances must be numbers of at least 0; one is not")
+        indices.append(_smallest(block, k))
+        distances.append(np.take_along_axis(block, indices[-1], axis=1))
+    with np.errstate(over="ignore"):
+        return Neighbors(np.concatenate(indices), np.concatenate(distances), engine="exact", recall=1.0)
+
+
 def _from_entries(X, k: int) -> Neighbors:
     """The k smallest stored entries of every row, without the diagonal."""
     n = X.shape[0]
     rows = np.repeat(np.arange(n), np.diff(X.indptr))
     others = rows != X.indices
-    rows, columns, values = rows[others], X.indices[others], X.data[others]
+    return _smallest_entries(rows[others], X.indices[others], X.data[others], n, k, " besides the diagonal")
+
+
+def _smallest_entries(rows, columns, values, n: int, k: int, without: str = "") -> Neighbors:
+    """The k smallest entries of each of n rows."""
     if values.size and not values.min() >= 0:
         raise ValueError("distances must be numbers of at least 0; X has one that is not")
     counts = np.bincount(rows, minlength=n)
     if counts.min() < k:
         raise ValueError(
             f"n_neighbors={k}, but row {counts.argmin()} of the sparse distances has only {counts.min()} "
-            "entries besides the diagonal: store more distances, e.g. with kneighbors_graph(mode='distance')"
+            f"entries{without}: store more distances, e.g. with kneighbors_graph(mode='distance')"
         )
     order = np.lexsort((columns, values, rows))
     firsts = np.concatenate([[0], np.cumsum(counts)[:-1]])

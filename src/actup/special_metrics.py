@@ -53,8 +53,14 @@ SPECIAL = {"poincare": _poincare, "symmetric_kl": _symmetric_kl, "ll_dirichlet":
 
 def blocks(X: np.ndarray, metric: str) -> Iterator[np.ndarray]:
     """All distances within X in one of ``SPECIAL``, some rows at a time."""
+    X = check_special(X, metric)
+    rows = max(1, 2**22 // len(X))
+    return (SPECIAL[metric](X[begin : begin + rows], X) for begin in range(0, len(X), rows))
+
+
+def check_special(X: np.ndarray, metric: str) -> np.ndarray:
+    """The rows in full precision, if they are what one of ``SPECIAL`` compares."""
     X = X.astype(np.float64)
     if metric != "poincare" and (X.min() < 0 or X.sum(axis=1).min() <= 0):
         raise ValueError(f"metric={metric!r} needs rows of values of at least 0 that are not all 0")
-    rows = max(1, 2**22 // len(X))
-    return (SPECIAL[metric](X[begin : begin + rows], X) for begin in range(0, len(X), rows))
+    return X

@@ -5,6 +5,7 @@ from actup.backends.cuda.graph import affinity_graph
 from actup.backends.cuda.layout import make_layout
 from actup.backends.cuda.neighbors import METRICS, SCALARS, nearest_neighbors
 from actup.backends.cuda.start import make_start, spectral_coordinates
+from actup.backends.cuda.transform import place_rows, query_neighbors
 
 __all__ = [
     "METRICS",
@@ -14,6 +15,8 @@ __all__ = [
     "make_layout",
     "make_start",
     "nearest_neighbors",
+    "place_rows",
+    "query_neighbors",
     "spectral_coordinates",
     "synchronize",
 ]

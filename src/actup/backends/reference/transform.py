@@ -77,7 +77,9 @@ class _Rows:
 
     def _step(self, y: np.ndarray, epoch: int) -> np.ndarray:
         placement = self._placement
-        force, stiffness, full = self._normalized(y, epoch) if self._recipe.normalized else self._plain(y, epoch)
+        force, stiffness, full = (
+            self._normalized(y, epoch) if self._recipe.normalized else self._plain(y, epoch)
+        )
         fall = 1 - epoch / placement.epochs
         used = np.maximum(stiffness, placement.stiffness_floor * full) + _TINY
         step = placement.learning_rate * fall * force / used[:, None]
