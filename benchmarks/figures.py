@@ -28,6 +28,7 @@ SECTIONS = {
     "tsne_growth": ("t-SNE: growth with the number of points", "`python benchmarks/tsne_growth.py`"),
     "presets": ("Presets", "`python benchmarks/presets.py`"),
     "neighbors": ("Nearest neighbours", ""),
+    "transform": ("New rows", ""),
     "gpu": (
         "On a GPU",
         "`python benchmarks/gpu.py`: input on the device, medians of five runs after one that compiles the "

@@ -90,6 +90,29 @@ def test_page_of_the_kept_results(tmp_path):
     assert "## Beside a busy process" in text
 
 
+def test_new_rows(results, monkeypatch, capsys):
+    import transform
+
+    arguments = [
+        "--data",
+        "digits",
+        "--points",
+        "400",
+        "--new",
+        "100",
+        "--repeats",
+        "1",
+        "--only",
+        "actup GDR",
+    ]
+    monkeypatch.setattr(sys, "argv", ["transform.py", *arguments])
+    transform.main()
+    row = json.loads((results / "transform.json").read_text())["results"]["digits 300+100"]["actup GDR"]
+    assert row["moved_alone"] == row["training_moved"] == 0
+    assert 0.8 < row["held_out"] <= 1 and 0.8 < row["training"] <= 1
+    assert "| actup GDR |" in capsys.readouterr().out
+
+
 def test_upper_bounds_name_contestants():
     import race
     from contestants import CONTESTANTS

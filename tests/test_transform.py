@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from actup.backends import backends, load_backend
-from actup.comparison import COMPILED
+from actup.comparison import COMPILED, PRESENCE
 from actup.cookbook import preset
 from actup.estimators import TSNE, UMAP
 from actup.gdr import GDR
@@ -50,8 +50,8 @@ def new_neighbors(n: int, k: int):
 
 def places(backend: str, recipe: Recipe, n: int, threads: int = 1, **changes) -> np.ndarray:
     rows = row_recipe(recipe)
-    # steps a fifth as long as those of transform, so that rounding errors do not grow
-    placement = replace(make_placement(recipe, n, 7), samples=70, learning_rate=0.2)
+    # steps shorter than those of transform, so that rounding errors do not grow
+    placement = replace(make_placement(recipe, n, 7), samples=70, learning_rate=0.05)
     placement = replace(placement, **changes)
     neighbors = new_neighbors(n, neighbors_needed(rows, n))
     map_ = start_of(n, recipe.n_components)
@@ -201,17 +201,15 @@ def test_copies_in_the_training_data_share_the_place_of_the_first(digits):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_new_rows_land_among_their_like(kind, digits):
-    X, new, y, new_y = digits
+    _, new, y, new_y = digits
     model = fitted(kind)
-    own = model.embedding_[KNeighborsClassifier(11).fit(model.embedding_, y).kneighbors()[1]]
     near = KNeighborsClassifier(10).fit(model.embedding_, y)
     others = near.kneighbors(return_distance=False)  # without the point itself
     trained = np.mean([np.bincount(y[row]).argmax() for row in others] == y)
     placed = model.transform(new)
     assert near.score(placed, new_y) > trained - 0.015
-    # as far from the nearest training point as these are from each other, up to a factor
-    to_nearest = near.kneighbors(placed, 1)[0].mean()
-    assert to_nearest < 2 * np.sqrt(((own[:, 0] - model.embedding_) ** 2).sum(axis=1)).mean()
+    # about as far from the nearest training point as these are from each other
+    assert near.kneighbors(placed, 1)[0].mean() < 2 * near.kneighbors()[0][:, 0].mean()
 
 
 def test_places_are_those_that_training_gives(digits):
@@ -230,16 +228,15 @@ def test_places_are_those_that_training_gives(digits):
         assert np.median(away) < 0.05 * np.ptp(model.embedding_, axis=0).max()
 
 
-def test_rows_unlike_all_others_land_on_the_map(digits):
-    X, _, _, _ = digits
-    for kind in KINDS:
-        model = fitted(kind)
-        low, high = model.embedding_.min(axis=0), model.embedding_.max(axis=0)
-        for strange in (1e6 * np.ones((1, 64)), -1e6 * np.ones((1, 64)), 50 * np.eye(64)):
-            placed = model.transform(strange)
-            assert np.isfinite(placed).all()
-            room = 0.1 * (high - low)
-            assert (placed >= low - room).all() and (placed <= high + room).all()
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_unlike_all_others_land_on_the_map(kind):
+    model = fitted(kind)
+    low, high = model.embedding_.min(axis=0), model.embedding_.max(axis=0)
+    room = 0.1 * (high - low)
+    for strange in (1e6 * np.ones((1, 64)), -1e6 * np.ones((1, 64)), 50 * np.eye(64)):
+        placed = model.transform(strange)
+        assert np.isfinite(placed).all()
+        assert (placed >= low - room).all() and (placed <= high + room).all()
 
 
 # --- metrics and kinds of input
@@ -259,10 +256,10 @@ def rows_for(metric: str) -> np.ndarray:
         random.gamma(1.5, size=(90, columns)) + 3 * (np.arange(90) % 3 == np.arange(columns)[:, None] % 3).T
     )
     if metric in ("haversine", "poincare"):
-        return rows / 12
+        return rows / 40
     if metric in ("hamming", "ll_dirichlet"):
         return np.rint(2 * rows)
-    if metric in COMPILED and "jaccard" in COMPILED and metric in COMPILED[11:20]:  # of what is not zero
+    if metric in PRESENCE:
         return rows * (random.random(rows.shape) < 0.6)
     return rows
 
@@ -356,11 +353,11 @@ def test_backends(backend):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_errors(kind, digits):
-    X, new, _, _ = digits
+    _, new, _, _ = digits
     with pytest.raises(NotFittedError):
         KINDS[kind]().transform(new)
     model = fitted(kind)
-    with pytest.raises(ValueError, match="X has 63 features, but .* is expecting 64"):
+    with pytest.raises(ValueError, match=r"X has 63 features, but .* is expecting 64"):
         model.transform(new[:, 1:])
     with pytest.raises(ValueError, match="NaN"):
         model.transform(np.where(new > 15, np.nan, new))
@@ -371,7 +368,7 @@ def test_errors(kind, digits):
 @pytest.mark.parametrize("seed", [-1, 1.5, None, True, "42"])
 def test_transform_seed_is_checked(seed, digits):
     model = clone_fitted(fitted("umap"), transform_seed=seed)
-    with pytest.raises(ValueError, match="^transform_seed="):
+    with pytest.raises(ValueError, match=r"^transform_seed="):
         model.transform(digits[1])
 
 
@@ -379,7 +376,7 @@ def test_transform_seed_is_umap_learns(digits):
     assert inspect.signature(UMAP).parameters["transform_seed"].default == 42
     model, new = fitted("umap"), digits[1]
     other = clone_fitted(model, transform_seed=1).transform(new)
-    assert 0 < np.abs(other - model.transform(new)).max()
+    assert np.abs(other - model.transform(new)).max() > 0
 
 
 def test_pickles_pipelines_frames_and_clones(digits):
@@ -389,7 +386,8 @@ def test_pickles_pipelines_frames_and_clones(digits):
     placed = model.transform(new)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).transform(new), placed)
     assert pickle.loads(pickle.dumps(model[-1]))._training._index is None
-    frame = model.set_output(transform="pandas").transform(pandas.DataFrame(new))
+    frame = model[-1].set_output(transform="pandas").transform(model[0].transform(new))
+    assert isinstance(frame, pandas.DataFrame)
     assert list(frame.columns) == ["tsne0", "tsne1"]
     np.testing.assert_array_equal(frame.to_numpy(), placed)
     with pytest.raises(NotFittedError):

@@ -117,7 +117,10 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         The map does not change, and a row's place depends on that row alone: not on the rows beside it, their
         order or ``n_jobs``. A row at distance 0 from a row of the training data gets its place; of several
         such rows, that of the first one found. So the training data get the map itself, as long as no row
-        comes twice. Rows unlike all training data land among those that are least unlike them.
+        comes twice. Rows unlike all training data land among those that are least unlike them. What is drawn
+        at random depends on ``seed_`` (of ``UMAP``: on ``transform_seed``) alone.
+
+        The data of ``fit`` are searched, which the estimator has kept: do not change them in place.
 
         Parameters
         ----------

@@ -43,7 +43,7 @@ class UMAP(Embedder):
         The metric's parameters.
     precomputed_knn : tuple of (indices, distances[, index]), default=None
         Each sample's nearest neighbours, two arrays of one shape, if they are known; they may name the sample
-        itself, as umap-learn's do, or not. X then only decides the start.
+        itself, as umap-learn's do, or not. X then decides the start, and is what ``transform`` searches.
     n_epochs : int, default=None
         Rounds of the layout; None: 500 up to 10,000 samples, 200 beyond.
     learning_rate : float, default=1.0
@@ -179,7 +179,7 @@ class TSNE(Embedder):
         The metric's parameters.
     precomputed_knn : tuple of (indices, distances[, index]), default=None
         Each sample's nearest neighbours, two arrays of one shape, if they are known; they may name the sample
-        itself, as umap-learn's do, or not. X then only decides the start.
+        itself, as umap-learn's do, or not. X then decides the start, and is what ``transform`` searches.
     init : {"pca", "spectral", "random"} or array of shape (n_samples, n_components), default="pca"
         Where the points start.
     exaggeration : float, default=1.0

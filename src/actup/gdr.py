@@ -47,7 +47,7 @@ class GDR(Embedder):
         The metric's parameters.
     precomputed_knn : tuple of (indices, distances[, index]), default=None
         Each sample's nearest neighbours, two arrays of one shape, if they are known; they may name the sample
-        itself, as umap-learn's do, or not. X then only decides the start.
+        itself, as umap-learn's do, or not. X then decides the start, and is what ``transform`` searches.
     affinity : {"umap", "gaussian", "multiscale", "fixed_sigma", "uniform"}, default=None
         How distances become similarities.
     distance : {"pseudo", "plain"}, default=None
