@@ -1,4 +1,4 @@
-// Cells of rows: which centre is nearest, and the mean row of each cell.
+// Cells of rows: which centre is nearest, the mean row of each cell, and the tiles of the cells around it.
 
 constexpr int kColumns = 64,
               kRuns = 16;  // threads of a block: columns, and runs of rows that are added side by side
@@ -47,4 +47,17 @@ extern "C" __global__ void __launch_bounds__(256)
     if (score > best || (score == best && other < found)) best = score, found = other;
   }
   if (lane == 0) out[row] = found;
+}
+
+// The tiles of the cells around every cell, cell after cell, in its row of lists (cells, stride). around and
+// ends are (cells, probes): a cell near it, and where the tiles of that one end in the list. A thread per
+// pair of cells.
+extern "C" __global__ void list_tiles(const int* __restrict__ around, const int* __restrict__ first_tiles,
+                                      const int* __restrict__ ends, int cells, int probes, int stride,
+                                      int* __restrict__ lists) {
+  const int pair = blockIdx.x * blockDim.x + threadIdx.x;
+  if (pair >= cells * probes) return;
+  const int first = first_tiles[around[pair]], count = first_tiles[around[pair] + 1] - first;
+  int* to = lists + (size_t)(pair / probes) * stride + ends[pair] - count;
+  for (int tile = 0; tile < count; ++tile) to[tile] = first + tile;
 }
