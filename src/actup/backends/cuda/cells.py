@@ -111,11 +111,11 @@ class _Sample:
         return float((sums[self._rows] <= self._reach).mean())
 
 
-def find_centers(X, cells: int):
-    """The centres of k-means on a sample of the rows: (cells, columns)."""
+def find_centers(X, cells: int, sampled: int = _SAMPLED):
+    """The centres of k-means on so many rows per cell: (cells, columns)."""
     cp = cupy()
     n = len(X)
-    sample = cp.ascontiguousarray(X[:: max(1, n // (_SAMPLED * cells))])
+    sample = cp.ascontiguousarray(X[:: max(1, n // (sampled * cells))])
     centers = cp.ascontiguousarray(sample[:: max(1, len(sample) // cells)][:cells])
     for _ in range(_ROUNDS):
         group_means(sample, nearest_center(sample, centers), centers)
