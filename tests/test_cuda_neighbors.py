@@ -173,7 +173,74 @@ def test_cells_find_nearly_all(monkeypatch, columns):
     D[np.arange(len(rows)), rows] = np.inf
     reach = np.sort(D, axis=1)[:, 14:15] * (1 + 1e-5)
     recall = (distances[rows] <= reach).mean()
-    assert recall > 0.95 and abs(recall - result.recall) < 0.03
+    assert recall > 0.97 and abs(recall - result.recall) < 0.02
+    again = neighbors.nearest_neighbors(cp.asarray(X), 15, "euclidean")
+    assert (again.indices.get() == ids).all()
+
+
+@pytest.mark.parametrize(("k", "columns"), [(15, 20), (40, 140)])
+def test_refinement_takes_the_best_of_the_neighbours_of_neighbours(k, columns):
+    """Against the same choice in NumPy, from lists a third of which are arbitrary points."""
+    import cupy as cp
+
+    from actup.backends.cuda.refine import _OFFERED, refine
+
+    n, random = 2100, np.random.default_rng(9)
+    X = random.normal(size=(n, columns)).astype(np.float32)
+    ids = found(X, k)[0]
+    D = all_distances(X, np.arange(n)) ** 2
+    for row in range(n):
+        others = np.setdiff1d(random.permutation(n)[: 2 * k], np.append(ids[row], row))
+        ids[row, -(k // 3) :] = random.permutation(others)[: k // 3]
+    order = np.argsort(np.take_along_axis(D, ids.astype(int), axis=1), axis=1)
+    ids = np.take_along_axis(ids, order, axis=1)
+    sums = np.take_along_axis(D, ids.astype(int), axis=1).astype(np.float32)
+    new_ids, new_sums = cp.asarray(ids), cp.asarray(sums)
+    places = cp.asarray(np.append(random.permutation(n), -1).astype(np.int32))
+    refine(cp.asarray(X), places, new_ids, new_sums)
+    new_ids, new_sums = new_ids.get(), new_sums.get()
+    offer = max(1, min(k, _OFFERED // k))
+    for row in range(0, n, 11):
+        met = np.setdiff1d(np.append(ids[row], ids[ids[row], :offer]), row)
+        best = met[np.argsort(D[row, met])[:k]]
+        np.testing.assert_allclose(new_sums[row], D[row, best], rtol=1e-5)
+        np.testing.assert_allclose(D[row, new_ids[row]], D[row, best], rtol=1e-5)
+        assert len(set(new_ids[row])) == k
+    assert new_sums.sum() < 0.99 * sums.sum()
+
+
+def test_cells_of_data_without_structure_warn(monkeypatch):
+    import cupy as cp
+
+    from actup.backends.cuda import cells, neighbors
+
+    X = cp.asarray(np.random.default_rng(10).normal(size=(30_000, 60)), cp.float32)
+    monkeypatch.setattr(neighbors, "MOST_EXACT", 10_000)
+    monkeypatch.setattr(cells, "_CELL", 500)
+    monkeypatch.setattr(cells, "_MOST_COMPARED", 1000)
+    with pytest.warns(UserWarning, match="of the nearest neighbours were found"):
+        result = neighbors.nearest_neighbors(X, 15, "euclidean")
+    assert result.recall < 0.9
+
+
+@pytest.mark.parametrize("most_exact", [10_000, 100_000])
+def test_rows_that_stay_on_the_host_give_the_same(most_exact, monkeypatch):
+    """As for data that is too large for the device's memory."""
+    from actup.backends.cuda import arrays, cells, neighbors
+
+    random = np.random.default_rng(11)
+    X = random.normal(size=(50, 30))[random.integers(50, size=20_000)] + random.normal(size=(20_000, 30))
+    X = np.ascontiguousarray(X, np.float32)
+    exact = found(X, 15)
+    monkeypatch.setattr(arrays, "_COPIED", 0)
+    monkeypatch.setattr(neighbors, "MOST_EXACT", most_exact)
+    monkeypatch.setattr(cells, "_CELL", 500)
+    result = neighbors.nearest_neighbors(X, 15, "euclidean")
+    assert isinstance(result.indices, np.ndarray)
+    if result.engine == "exact":
+        assert (result.indices == exact[0]).all() and (result.distances == exact[1]).all()
+    else:
+        assert (result.distances <= exact[1][:, -1:]).mean() > 0.97
 
 
 def test_unknown_metrics_are_refused():

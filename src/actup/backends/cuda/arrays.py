@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _COPIED = 0.4  # of the free memory: larger data stays on the host
 _MAPPED = 2  # what CUDA calls memory that the device can read
+_OF_HOST = 1  # what CUDA calls memory of the host
 
 
 def synchronize() -> None:
@@ -74,6 +75,16 @@ def mapped(array: np.ndarray):
     return cp.ndarray(array.shape, array.dtype, cp.cuda.MemoryPointer(memory, 0))
 
 
+def is_mapped(array) -> bool:
+    """Whether a cupy.ndarray lies in the host's memory."""
+    return cupy().cuda.runtime.pointerGetAttributes(array.data.ptr).type == _OF_HOST
+
+
+def placed(array: np.ndarray):
+    """The rows as a cupy.ndarray: on the device, or on the host if they would take too much of its memory."""
+    return to_device(array) if array.nbytes <= _COPIED * free_bytes() else mapped(array)
+
+
 def to_host(array) -> np.ndarray:
     """The array as a numpy.ndarray, wherever it lies."""
     return to_device(array, None).get() if on_gpu(array) else np.asarray(array)
@@ -108,7 +119,7 @@ def check_device_points(X):
     if not on_gpu(X):
         with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
             X = check_array(X, input_name="X", dtype=np.float32, order="C", ensure_all_finite=False)
-        points = to_device(X) if X.nbytes <= _COPIED * free_bytes() else mapped(X)
+        points = placed(X)
     else:
         points = to_device(X)
     if points.ndim != 2 or 0 in points.shape:

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from actup.backends.cuda.arrays import require_bytes
+from actup.backends.cuda.arrays import is_mapped, require_bytes
 from actup.backends.cuda.compile import cupy, load_kernels
 from actup.backends.cuda.neighbors import TILE, CandidateSearch, make_plan, scan
 from actup.backends.cuda.refine import refine
@@ -48,10 +48,12 @@ def neighbors_in_cells(X, k: int, ids, sums) -> float:
     centers = find_centers(X, cells)
     labels = nearest_center(X, centers)
     around = _cells_around(centers)
-    probes = min(sample.probes(labels, around, _HELD), max(1, _MOST_COMPARED * cells // n))
+    far = is_mapped(X)  # over the bus, rows that many others meet are slow to read
+    probes = sample.probes(labels, around, _WANTED if far else _HELD)
+    probes = min(probes, max(1, _MOST_COMPARED * cells // n))
     order = _search_cells(X, plan, labels, around[:, :probes], ids, sums)
     recall = sample.recall(sums)
-    for _ in range(_MOST_REFINED):
+    for _ in range(0 if far else _MOST_REFINED):
         if recall >= _WANTED:
             break
         refine(X, order, ids, sums)

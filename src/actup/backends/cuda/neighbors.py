@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from actup.backends.cuda.arrays import free_bytes, host_neighbors, require_bytes, to_device, to_host
+from actup.backends.cuda.arrays import free_bytes, host_neighbors, placed, require_bytes, to_device, to_host
 from actup.backends.cuda.compile import cupy, load_kernels
 from actup.graph import Neighbors, on_gpu
 
@@ -105,13 +105,14 @@ def nearest_neighbors(X, k: int, metric: str, threads: int = 0) -> Neighbors:
     Neighbors
     """
     if not on_gpu(X):
-        return host_neighbors(nearest_neighbors(to_device(X), k, metric, threads))
+        return host_neighbors(nearest_neighbors(placed(X), k, metric, threads))
     cp = cupy()
     if metric not in METRICS:
         raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))} of backend='cuda'")
     if k > _MOST_SCANNED:
         return _from_cpu(X, k, metric, threads)
     n = len(X)
+    require_bytes(8 * n * k, f"the {k} neighbours of {n} points")
     ids = cp.zeros((n, k), cp.int32)
     sums = cp.zeros((n, k), cp.float32)
     if k:
