@@ -243,6 +243,31 @@ def test_rows_that_stay_on_the_host_give_the_same(most_exact, monkeypatch):
         assert (result.distances <= exact[1][:, -1:]).mean() > 0.97
 
 
+@pytest.mark.parametrize("most_exact", [5_000, 100_000])
+def test_pairs_of_blocks_give_the_same(most_exact, monkeypatch):
+    """Data whose search does not fit the free memory is searched two blocks of rows at a time."""
+    import cupy as cp
+
+    from actup.backends.cuda import blocks, cells, neighbors
+
+    random = np.random.default_rng(12)
+    X = random.normal(size=(50, 30))[random.integers(50, size=12_000)] + random.normal(size=(12_000, 30))
+    X[11_000:] = X[:1000]  # copies in other blocks
+    exact = found(X, 15)
+    monkeypatch.setattr(neighbors, "MOST_EXACT", most_exact)
+    monkeypatch.setattr(cells, "_CELL", 500)
+    monkeypatch.setattr(blocks, "free_bytes", lambda: 3_000_000)
+    assert 3 < blocks.count_blocks(12_000, 30, 15, neighbors.make_plan(30, 15)) < 20
+    result = neighbors.nearest_neighbors(cp.asarray(X, cp.float32), 15, "euclidean")
+    ids, distances = result.indices.get(), result.distances.get()
+    if result.engine == "exact":
+        np.testing.assert_allclose(distances, exact[1], rtol=1e-5, atol=1e-5)
+        assert (ids == exact[0]).mean() > 0.999  # last bits may exchange two
+    else:
+        assert (distances <= exact[1][:, -1:] * (1 + 1e-5)).mean() > 0.97
+    assert (np.diff(np.sort(ids, axis=1), axis=1) > 0).all() and (ids != np.arange(12_000)[:, None]).all()
+
+
 def test_unknown_metrics_are_refused():
     with pytest.raises(ValueError, match="metric='hamming' is not one of"):
         found(np.ones((30, 5)), 5, "hamming")

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from actup.backends.cuda.arrays import is_mapped, require_bytes
+from actup.backends.cuda.blocks import count_blocks, search_in_blocks
 from actup.backends.cuda.compile import cupy, load_kernels
 from actup.backends.cuda.neighbors import TILE, CandidateSearch, make_plan, scan
 from actup.backends.cuda.refine import refine
@@ -43,7 +44,9 @@ def neighbors_in_cells(X, k: int, ids, sums) -> float:
     n, columns = X.shape
     plan = make_plan(columns, k)
     cells = min(n // _CELL, _MOST_CELLS)
-    require_bytes(_needed_bytes(n, k, cells, plan), f"the search for the neighbours of {n} points")
+    blocks = count_blocks(n, columns, k, plan)
+    needed = _needed_bytes(n, k, cells) + (plan.needed_bytes(n) if blocks == 1 else 0)
+    require_bytes(needed, f"the search for the neighbours of {n} points")
     sample = _Sample(X, ids, sums)
     centers = find_centers(X, cells)
     labels = nearest_center(X, centers)
@@ -51,12 +54,17 @@ def neighbors_in_cells(X, k: int, ids, sums) -> float:
     far = is_mapped(X)  # over the bus, rows that many others meet are slow to read
     probes = sample.probes(labels, around, _WANTED if far else _HELD)
     probes = min(probes, max(1, _MOST_COMPARED * cells // n))
-    order = _search_cells(X, plan, labels, around[:, :probes], ids, sums)
+    around = around[:, :probes]
+
+    def search(rows, part, ids, sums) -> None:
+        _search_cells(rows, plan, part(labels), around, ids, sums)
+
+    search_in_blocks(X, blocks, ids, sums, search)
     recall = sample.recall(sums)
     for _ in range(0 if far else _MOST_REFINED):
         if recall >= _WANTED:
             break
-        refine(X, order, ids, sums)
+        refine(X, _tiled_order(labels, cells)[0], ids, sums)
         recall = sample.recall(sums)
     if recall < _LOW_RECALL:
         warn_user(
@@ -66,14 +74,14 @@ def neighbors_in_cells(X, k: int, ids, sums) -> float:
     return recall
 
 
-def _needed_bytes(n: int, k: int, cells: int, plan) -> int:
-    """The least that is needed besides X and the result: by the centres, the search, or refinement."""
+def _needed_bytes(n: int, k: int, cells: int) -> int:
+    """The least that is needed besides X, the result and the search: by the centres or by refinement."""
     kept = 12 * n + 16 * cells**2  # labels and order; which cells are around which
-    return kept + max(4 * _SCORES, plan.needed_bytes(n), 8 * n * k)
+    return kept + max(4 * min(_SCORES, n * cells), 8 * n * k)
 
 
-def _search_cells(X, plan, labels, around, ids, sums):
-    """Compare each row with those of the cells around its own; returns the row at every place."""
+def _search_cells(X, plan, labels, around, ids, sums) -> None:
+    """Compare each row with those of the cells around its own."""
     order, first_tiles = _tiled_order(labels, len(around))
     lists = _tile_lists(around, first_tiles)
     search = CandidateSearch(X, order, plan)
@@ -82,7 +90,6 @@ def _search_cells(X, plan, labels, around, ids, sums):
         search.find(first, last, chunks, lists)
         search.rank(first, last, ids.shape[1], ids, sums, exact=False)
     scan(X, search.unproven(), 0, ids, sums, bounded=False)
-    return order
 
 
 class _Sample:

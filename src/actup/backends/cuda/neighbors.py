@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from actup.backends.cuda.arrays import free_bytes, host_neighbors, placed, require_bytes, to_device, to_host
+from actup.backends.cuda.blocks import count_blocks, search_in_blocks
 from actup.backends.cuda.compile import cupy, load_kernels
 from actup.graph import Neighbors, on_gpu
 
@@ -121,8 +122,8 @@ def nearest_neighbors(X, k: int, metric: str, threads: int = 0) -> Neighbors:
             every = cp.asarray(np.arange(n, dtype=np.int32))
             scan(rows, every, _SCANNED.get(metric, 0), ids, sums, bounded=False)
         elif n <= MOST_EXACT:
-            unproven = _from_candidates(rows, k, ids, sums)
-            scan(rows, unproven, 0, ids, sums, bounded=True)
+            blocks = count_blocks(n, rows.shape[1], k, make_plan(rows.shape[1], k))
+            search_in_blocks(rows, blocks, ids, sums, _search_exactly)
         else:
             from actup.backends.cuda.cells import neighbors_in_cells
 
@@ -152,6 +153,7 @@ def _distances(sums, metric: str):
 def directions(X, centered: bool):
     """The rows divided by their lengths, with one more column that is 1 where there is none."""
     n, columns = X.shape
+    require_bytes(4 * n * (columns + 1), f"the directions of {n} rows")
     out = cupy().empty((n, columns + 1), np.float32)
     kernel = load_kernels("rows").get_function("directions")
     kernel((math.ceil(n / 8),), (256,), (X, np.int32(n), np.int32(columns), np.int32(centered), out))
@@ -214,6 +216,11 @@ def scan(X, rows, metric: int, ids, sums, *, bounded: bool) -> None:
     kernel((blocks, parts), (256,), arguments, shared_mem=64 * room)
     merge = kernels.get_function("merge_parts")
     merge((blocks,), (256,), (found, np.int32(parts), rows, np.int32(count), ids, sums))
+
+
+def _search_exactly(rows, _, ids, sums) -> None:
+    unproven = _from_candidates(rows, ids.shape[1], ids, sums)
+    scan(rows, unproven, 0, ids, sums, bounded=True)
 
 
 def _from_candidates(X, k: int, ids, sums):

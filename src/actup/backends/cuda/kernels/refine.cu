@@ -1,5 +1,7 @@
-// One round in which every row looks at the neighbours of its neighbours. The lists are read as they were
-// before the round and written to others, so the result does not depend on who comes first.
+// Better lists of neighbours from two: refine_rows and merge_lists.
+//
+// refine_rows is one round in which every row looks at the neighbours of its neighbours. The lists are read
+// as they were before the round and written to others, so the result does not depend on who comes first.
 //
 // A warp per row. The ids it meets go through a table in shared memory that holds each once; those that are
 // new are compared in float32, and the best K of the old and the new ones are written by (distance, id).
@@ -105,5 +107,39 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps)
     if (rank >= K) continue;
     ids[(size_t)self * K + rank] = (int)(Word)key;
     sums[(size_t)self * K + rank] = __uint_as_float((Word)(key >> 32));
+  }
+}
+
+// The best K of a row's own list and a new one, (count, K) both, by (distance, id). Ids of the new one name
+// rows of a pair of blocks: `first` is added to those below `cut`, `second` to the others. An own id of -1
+// is none. A warp per row.
+extern "C" __global__ void __launch_bounds__(32 * kWarps)
+    merge_lists(int count, const int* __restrict__ new_ids, const float* __restrict__ new_sums, int cut,
+                int first, int second, int* __restrict__ ids, float* __restrict__ sums) {
+  __shared__ Key lists[kWarps][2 * K];
+  const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, row = blockIdx.x * kWarps + warp;
+  if (row >= count) return;
+  Key* list = lists[warp];
+  for (int e = lane; e < K; e += 32) {
+    const size_t at = (size_t)row * K + e;
+    list[e] = ids[at] < 0 ? ~Key(0) : Key(__float_as_uint(sums[at])) << 32 | (Word)ids[at];
+    const int id = new_ids[at] + (new_ids[at] < cut ? first : second);
+    list[K + e] = Key(__float_as_uint(new_sums[at])) << 32 | (Word)id;
+  }
+  __syncwarp();
+  for (int e = K + lane; e < 2 * K; e += 32) {  // known ones are left out, whatever their last bits
+    const Word id = (Word)list[e];
+    for (int known = 0; known < K; ++known)
+      if ((Word)list[known] == id) list[e] = ~Key(0);
+  }
+  __syncwarp();
+  for (int e = lane; e < 2 * K; e += 32) {
+    const Key key = list[e];
+    if (key == ~Key(0)) continue;
+    int rank = 0;
+    for (int other = 0; other < 2 * K; ++other) rank += list[other] < key;
+    if (rank >= K) continue;
+    ids[(size_t)row * K + rank] = (int)(Word)key;
+    sums[(size_t)row * K + rank] = __uint_as_float((Word)(key >> 32));
   }
 }
