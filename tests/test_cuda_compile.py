@@ -15,6 +15,7 @@ FILES = sorted(path.stem for path in KERNELS.glob("*.cu"))
 VARIANTS = {
     "affinities": [["-DAFFINITY=1", "-DPER_LANE=3"], ["-DAFFINITY=2"], ["-DAFFINITY=3"], ["-DPSEUDO=0"]],
     "candidates": [["-DNARROW=1", "-DLISTS=4", "-DLENGTH=64"], ["-DKEEP=176", "-DLENGTH=112", "-DSTEPS=2"]],
+    "ranking": [["-DLISTS=4", "-DLENGTH=64", "-DLANES=8"], ["-DKEEP=176", "-DLENGTH=112"]],
     "merge": [["-DSYMMETRIZATION=1"]],
     "scan": [["-DMETRIC=1"], ["-DMETRIC=3"], ["-DMETRIC=2", "-DK=150", "-DROOM=1184"]],
     "layout_batch": [
