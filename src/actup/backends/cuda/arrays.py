@@ -111,8 +111,11 @@ def check_device_points(X):
     -------
     cupy.ndarray of shape (n, columns), float32, finite
     """
+    from actup.backends.cuda.ahead import compile_common  # which needs all other modules
+
     if hasattr(X, "tocsr"):
         raise TypeError("X is sparse, which backend='cuda' does not take: use backend='cpu' or X.toarray()")
+    compile_common()
     if not on_gpu(X):
         with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
             X = check_array(X, input_name="X", dtype=np.float32, order="C", ensure_all_finite=False)

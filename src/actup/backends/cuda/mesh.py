@@ -291,6 +291,11 @@ def _plans(rows: int, columns: int) -> tuple:
 
 @lru_cache(maxsize=12)  # making a plan takes longer than using it
 def _made_plans(rows: int, columns: int, *used_by: int) -> tuple:
+    return make_transforms(rows, columns)
+
+
+def make_transforms(rows: int, columns: int) -> tuple:
+    """New plans of the transform of a real grid and of its inverse."""
     from cupyx.scipy.fft import get_fft_plan
 
     cp = cupy()
