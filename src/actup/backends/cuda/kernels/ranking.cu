@@ -2,8 +2,6 @@
 // kept between two launches, and in the end the neighbours among them.
 //
 // LANES    threads that share one float32 distance; candidate.h has the other sizes
-//
-// Loops are left as they are where unrolling them would only take the compiler's time.
 #ifndef LANES
 #define LANES 32
 #endif
@@ -143,7 +141,6 @@ extern "C" __global__ void __launch_bounds__(256)
     }
   }
   Word bound = 0;  // the KEEP-th largest, bit by bit
-#pragma unroll 1
   for (int bit = 31; bit >= 0; --bit) {
     const Word raised = bound | 1u << bit;
     int above = 0;
@@ -207,7 +204,6 @@ __device__ inline float kept_score(const Candidate* kept, int rank) {
     const int at = e * 32 + lane;
     score[e] = at < KEEP && kept[at].column >= 0 ? ordered(kept[at].score) : 0;
   }
-#pragma unroll 1
   for (int bit = 31; bit >= 0; --bit) {
     const Word raised = found | 1u << bit;
     int above = 0;
@@ -242,7 +238,6 @@ extern "C" __global__ void __launch_bounds__(256)
   const Errors errors{squares[row], sqrtf(squares[row]), rounding[row], __uint_as_float(*worst), columns};
   const float reach = errors.most(kept_score(kept, k + 1));  // the row itself may be one of them
   const int sub = lane / LANES, part = lane % LANES;
-#pragma unroll 1
   for (int begin = 0; begin < KEEP; begin += 32 / LANES) {
     const int at = begin + sub;
     int other = -1;
@@ -271,13 +266,11 @@ extern "C" __global__ void __launch_bounds__(256)
   }
   __syncwarp();
   float last = -1;
-#pragma unroll 1
   for (int at = lane; at < KEEP; at += 32) {
     const float mine = distance[warp][at];
     const int name = id[warp][at];
     if (name == 0x7fffffff) continue;
     int rank = 0;
-#pragma unroll 4
     for (int e = 0; e < KEEP; ++e)
       rank += distance[warp][e] < mine || (distance[warp][e] == mine && id[warp][e] < name);
     if (rank < k) {
