@@ -1,6 +1,6 @@
 """The kernels that a run will need: asked for at its beginning, compiled by several threads while it goes on.
 
-What is missing here is compiled when it is first used, so that a run only waits for it.
+What is missing here is compiled when it is first used; the run then waits for it.
 """
 
 from __future__ import annotations
