@@ -278,11 +278,50 @@ def test_very_many_neighbours_are_searched_on_the_cpu(metric):
     check(np.random.default_rng(6).normal(size=(2700, 5)), 2600, metric, sample=20, tolerance=2e-5)
 
 
-def test_distances_that_nearly_cancel_are_accurate():
+@pytest.mark.parametrize("n", [400, 4000])
+def test_distances_that_nearly_cancel_are_accurate(n):
     """Inner products of long rows that differ little: M - <x, y> is far smaller than either."""
     random = np.random.default_rng(8)
-    X = 1000 * np.ones((400, 20)) + random.normal(size=(400, 20))
+    X = 1000 * np.ones((n, 20)) + random.normal(size=(n, 20))
     ids, distances = found(X, 5, "inner_product")
     X = X.astype(np.float32).astype(np.float64)
     D = (X**2).sum(axis=1).max() - X @ X.T
     np.testing.assert_allclose(distances, np.take_along_axis(D, ids, axis=1), rtol=1e-4)
+
+
+@pytest.mark.parametrize("columns", [3, 62, 63, 300])
+@pytest.mark.parametrize("k", [1, 15, 90])
+def test_inner_products(columns, k):
+    """Rows of very different lengths, of which few are near all others, and rows of zeros."""
+    random = np.random.default_rng(columns)
+    X = random.normal(size=(5000, columns)) * random.gamma(1, size=(5000, 1))
+    X[::700] = 0
+    check(X, k, "inner_product", tolerance=2e-5)
+
+
+def test_inner_products_of_copies():
+    """Ties go to the smaller id."""
+    X = np.random.default_rng(1).normal(size=(40, 30))[np.arange(6000) % 40]
+    ids, _ = found(X, 15, "inner_product")
+    for row in (0, 39, 1234, 5999):
+        best = np.arange(np.argmax(X[:40].astype(np.float32) @ X[row].astype(np.float32)), 6000, 40)
+        np.testing.assert_array_equal(ids[row], best[best != row][:15])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation", "inner_product"])
+def test_candidates_prove_nearly_all(metric, monkeypatch):
+    """The scan of all points is for the few rows that 16 bits cannot decide."""
+    from actup.backends.cuda import neighbors
+
+    scanned = []
+    scan = neighbors.scan
+
+    def counting(X, rows, *arguments, **options):
+        scanned.append(len(rows))
+        scan(X, rows, *arguments, **options)
+
+    monkeypatch.setattr(neighbors, "scan", counting)
+    random = np.random.default_rng(9)
+    X = random.normal(size=(30, 100))[random.integers(30, size=20_000)] + random.normal(size=(20_000, 100))
+    check(X, 15, metric, tolerance=2e-5)
+    assert sum(scanned) < 200

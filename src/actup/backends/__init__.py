@@ -11,8 +11,9 @@ A backend is a module with two constants and four functions::
     make_layout(graph, start, recipe, seed, threads)  -> Layout
 
 A backend whose arrays live elsewhere also has ``make_start(X, graph, recipe, init, seed, threads)``, which
-replaces ``initialization.make_start``; ``synchronize()``, which waits for what has been asked for; and
-``delivered(prepared, X)``, which gives what was computed as arrays of the caller's kind.
+replaces ``initialization.make_start``; ``synchronize()``, which waits for what has been asked for;
+``delivered(prepared, X)``, which gives what was computed as arrays of the caller's kind; and
+``compile_ahead(recipe, n, columns)``, which begins to compile what a run will need.
 
 X is C-contiguous, of one of ``SCALARS``, and finite; ``start`` is (n, n_components) float32; all arrays are
 in the caller's order. Every function is deterministic: the number of threads never changes a bit of the

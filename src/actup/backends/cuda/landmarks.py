@@ -51,11 +51,16 @@ def landmark_start(X, recipe: Recipe, seed: int, threads: int):
     return out
 
 
+def landmark_recipe(dimensions: int) -> Recipe:
+    """How landmarks are mapped."""
+    return preset_for("gdr_umap", dimensions).but(n_components=dimensions)
+
+
 def _map(rows, dimensions: int, seed: int, threads: int):
     """A map of few rows, on the device."""
     from actup.backends.cuda.start import make_start
 
-    recipe = preset_for("gdr_umap", dimensions).but(n_components=dimensions)
+    recipe = landmark_recipe(dimensions)
     neighbors = nearest_neighbors(rows, recipe.neighbors_searched(len(rows)), "euclidean", threads)
     graph = affinity_graph(neighbors, recipe, threads)
     start, _ = make_start(rows, graph, recipe, None, seed, threads)

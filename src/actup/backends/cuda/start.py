@@ -55,7 +55,7 @@ def make_start(X, graph: Graph, recipe: Recipe, init, seed: int, threads: int):
     if kind is Initialization.PCA and X is None:
         kind, reason = Initialization.SPECTRAL, "there are no rows to take components of"
     if kind is Initialization.SPECTRAL:
-        if X is not None and len(X) > _MANY and recipe.metric in METRICS:
+        if X is not None and starts_at_landmarks(recipe, len(X)):
             Y = landmark_start(X, recipe, seed, threads)
             reason = f"of a map of {LANDMARKS} landmarks"
         elif len(graph.indices):
@@ -71,6 +71,11 @@ def make_start(X, graph: Graph, recipe: Recipe, init, seed: int, threads: int):
         Y = cp.asarray(initialization.random_start(len(graph), recipe.n_components, seed))
     used = f"{kind} ({reason})" if reason else str(kind)
     return scale_start(Y, recipe.start_extent, recipe.start_size, seed), used
+
+
+def starts_at_landmarks(recipe: Recipe, n: int) -> bool:
+    """Whether the rows of X, if they are there, are placed by landmarks."""
+    return recipe.initialization is Initialization.SPECTRAL and n > _MANY and recipe.metric in METRICS
 
 
 def pca_start(X, dimensions: int, seed: int):
