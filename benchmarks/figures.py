@@ -32,7 +32,8 @@ SECTIONS = {
     "gpu": (
         "On a GPU",
         "`python benchmarks/gpu.py`: input on the device, medians of five runs after one that compiles the "
-        "kernels. The recall of neighbours is against all pairs in double precision, of 500 rows.",
+        "kernels. The recall of neighbours is against all pairs in double precision, of 500 rows. The first "
+        "map of a process begins with a NumPy array, CuPy's import and the GPU's start.",
     ),
     "busy": ("Beside a busy process", ""),
 }

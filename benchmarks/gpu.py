@@ -1,16 +1,23 @@
 """Every stage on one GPU: MNIST, and a million and ten million points made from it.
 
-    python benchmarks/gpu.py [--only mnist million ten_million] [--repeats 5]
+    python benchmarks/gpu.py [--only mnist million ten_million first_use] [--repeats 5]
 
 Input lies on the device; times are medians after a warm-up run, which compiles the kernels. Quality is
-measured on the CPU, beside maps of the CPU backend. Saves benchmarks/results/gpu.json, in which parts that
-were not run stay as they are.
+measured on the CPU, beside maps of the CPU backend. A first use is the first map of a process, from a NumPy
+array: with nothing compiled before, and with all kernels on disk. Saves benchmarks/results/gpu.json, in which
+parts that were not run stay as they are.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from report import save, saved, summary
@@ -20,7 +27,20 @@ from actup import metrics
 from actup.backends.cuda.neighbors import nearest_neighbors
 from actup.datasets import load
 
-PARTS = ("mnist", "million", "ten_million")
+PARTS = ("mnist", "million", "ten_million", "first_use")
+PRESETS = ("gdr_umap", "umap", "tsne")
+FIRST_MAP = """
+import json, sys, time
+import numpy as np
+begin = time.perf_counter()
+from actup import embed
+from actup.datasets import load
+imported = time.perf_counter() - begin
+X = np.ascontiguousarray(load("mnist").X, np.float32)
+begin = time.perf_counter()
+embed(X, sys.argv[1], backend="cuda")
+print(json.dumps({"import": imported, "seconds": time.perf_counter() - begin}))
+"""
 NOISE = 0.5  # of a copied point, relative to each column's standard deviation
 COLUMNS = 50
 QUALITY_POINTS = 100_000  # of which quality is measured at most
@@ -48,7 +68,7 @@ def main() -> None:
 
 def mnist(X, y, repeats: int, quality: bool) -> dict:
     result = {"neighbors": {f"k={k}": time_neighbors(X, k, repeats) for k in (15, 90)}}
-    result["maps"] = {name: time_map(X, name, y, repeats, quality) for name in ("gdr_umap", "umap", "tsne")}
+    result["maps"] = {name: time_map(X, name, y, repeats, quality) for name in PRESETS}
     if quality:
         host = X.get()
         for name in result["maps"]:
@@ -63,9 +83,7 @@ def mnist(X, y, repeats: int, quality: bool) -> dict:
 def million(X, y, repeats: int, quality: bool) -> dict:
     points, labels = upsampled(X, y, 1_000_000)
     result = {"neighbors": {f"k={k}": time_neighbors(points, k, repeats) for k in (15, 90)}}
-    result["maps"] = {
-        name: time_map(points, name, labels, repeats, quality) for name in ("gdr_umap", "umap", "tsne")
-    }
+    result["maps"] = {name: time_map(points, name, labels, repeats, quality) for name in PRESETS}
     return result
 
 
@@ -77,7 +95,32 @@ def ten_million(X, y, repeats: int, quality: bool) -> dict:
     return result
 
 
-MEASURES = {"mnist": mnist, "million": million, "ten_million": ten_million}
+def first_use(X, y, repeats: int, quality: bool) -> dict:
+    """Seconds of the first map of a process, CuPy's import and the GPU's start among them, by preset."""
+    result = {}
+    for name in PRESETS:
+        runs = {"empty": [], "filled": []}
+        for _ in range(min(repeats, 3)):
+            with TemporaryDirectory() as folder:  # for CuPy's kernels, and for those of CUDA's libraries
+                caches = {
+                    "CUPY_CACHE_DIR": str(Path(folder) / "cupy"),
+                    "CUDA_CACHE_PATH": str(Path(folder) / "cuda"),
+                }
+                for state in runs:
+                    runs[state].append(first_map(name, {**os.environ, **caches}))
+        result[name] = {state: summary([run["seconds"] for run in made]) for state, made in runs.items()}
+        result[name]["import"] = summary([run["import"] for made in runs.values() for run in made])
+    return result
+
+
+def first_map(name: str, environment: dict) -> dict:
+    """What a new process reports about its first map."""
+    command = [sys.executable, "-c", FIRST_MAP, name]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+MEASURES = {"mnist": mnist, "million": million, "ten_million": ten_million, "first_use": first_use}
 
 
 def upsampled(X, y, n: int):
@@ -174,6 +217,15 @@ def markdown(results: dict) -> str:
             lines.append(_map_row(f"{part} `{name}`", row, row["median"]))
             if "cpu" in row:
                 lines.append(_map_row(f"{part} `{name}` on the CPU", row["cpu"], row["cpu"]["seconds"]))
+    if "first_use" in results:
+        lines += [
+            "",
+            "| first map of a process | nothing compiled s | kernels on disk s | imports before s |",
+        ]
+        lines += ["|---|---|---|---|"]
+        for name, row in results["first_use"].items():
+            seconds = " | ".join(f"{row[state]['median']:.2f}" for state in ("empty", "filled", "import"))
+            lines.append(f"| `{name}` | {seconds} |")
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""The kernel files without a GPU: each compiles, and who lacks CuPy is told what to install."""
+"""The kernel files: each compiles, also without a GPU, and a run asks for its own at the beginning."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ FILES = sorted(path.stem for path in KERNELS.glob("*.cu"))
 VARIANTS = {
     "affinities": [["-DAFFINITY=1", "-DPER_LANE=3"], ["-DAFFINITY=2"], ["-DAFFINITY=3"], ["-DPSEUDO=0"]],
     "candidates": [["-DNARROW=1", "-DLISTS=4", "-DLENGTH=64"], ["-DKEEP=176", "-DLENGTH=112", "-DSTEPS=2"]],
+    "ranking": [["-DLISTS=4", "-DLENGTH=64", "-DLANES=8"], ["-DKEEP=176", "-DLENGTH=112"]],
     "merge": [["-DSYMMETRIZATION=1"]],
     "scan": [["-DMETRIC=1"], ["-DMETRIC=3"], ["-DMETRIC=2", "-DK=150", "-DROOM=1184"]],
     "layout_batch": [
@@ -87,3 +88,33 @@ def test_without_a_gpu_the_backend_imports_and_refuses_to_work():
     graph = Graph(np.zeros(3), np.zeros(0), np.zeros(0))
     with pytest.raises((ImportError, RuntimeError), match="backend='cuda'"):
         load_backend("cuda").make_layout(graph, np.zeros((2, 2)), preset("umap"), 0, 1)
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not cuda_is_available(), reason="needs CuPy and a GPU")
+@pytest.mark.parametrize("name", ["gdr_umap", "gdr_tsne", "umap", "tsne"])
+def test_a_run_asks_for_its_kernels_at_the_beginning(name, monkeypatch):
+    """So that they are compiled side by side: nothing but the scan of unproven rows comes as a surprise."""
+    import numpy as np
+
+    import actup
+    from actup.backends import cuda
+    from actup.backends.cuda import compile
+
+    requested, ahead = [], []
+    request, search = compile._requested, cuda.nearest_neighbors
+
+    def recorded(*variant):
+        requested.append(variant)
+        return request(*variant)
+
+    def searching(*arguments):
+        ahead.extend(requested)
+        return search(*arguments)
+
+    monkeypatch.setattr(compile, "_requested", recorded)
+    monkeypatch.setattr(cuda, "nearest_neighbors", searching)
+    X = np.random.default_rng(0).normal(size=(12_000, 60)).astype(np.float32)
+    actup.embed(X, name, backend="cuda")
+    assert ahead
+    assert {variant[0] for variant in set(requested) - set(ahead)} <= {"scan"}

@@ -165,6 +165,15 @@ def test_same_bits_at_any_number_of_threads_and_again():
         assert first.recall == again.recall
 
 
+def test_many_rows_look_at_the_clusters_around_their_own():
+    X = clustered(280_000, 24)  # enough for centres in groups
+    found = approximate(X, n_jobs=1)
+    assert check_lists(found, X) < 1
+    again = approximate(X, n_jobs=3)
+    np.testing.assert_array_equal(found.indices, again.indices)
+    np.testing.assert_array_equal(found.distances, again.distances)
+
+
 def test_seed_matters_and_quality_does_not_depend_on_it():
     X = clustered(6000, 150)
     for seed in (1, 2**64 - 1):

@@ -168,6 +168,9 @@ def prepare(
     seconds: dict[str, float] = {}
     if given.graph is None:
         recipe = fit_to_size(recipe, n_samples)
+    searched = given.graph is None and given.neighbors is None
+    getattr(engine, "compile_ahead", lambda *_: None)(recipe, n_samples, X.shape[1] if searched else 0)
+    if given.graph is None:
         k = recipe.neighbors_searched(n_samples)
         with _stage("neighbors", engine, progress, seconds):
             if given.neighbors is None:
@@ -347,13 +350,21 @@ def _check_neighbors(neighbors: Neighbors, n_samples: int, k: int) -> Neighbors:
 
 def _check_distances(neighbors: Neighbors) -> Neighbors:
     """Refuse distances that are none: given ones, or those of points too far apart for float32."""
-    distances = neighbors.distances
-    if not np.isfinite(distances).all() or distances.min() < 0:
+    if not _finite_from_zero(neighbors.distances):
         raise ValueError(
             "neighbors has distances that are negative, NaN or too large for float32: if they come from X, "
             "divide it by its largest value"
         )
     return neighbors
+
+
+def _finite_from_zero(distances) -> bool:
+    """Whether they are all finite and at least 0."""
+    if on_gpu(distances):
+        from actup.backends.cuda.arrays import all_finite, to_device
+
+        return all_finite(to_device(distances), 0.0)
+    return bool(np.isfinite(distances).all()) and not distances.min() < 0
 
 
 def _check_graph(graph: Graph, n_samples: int) -> Graph:

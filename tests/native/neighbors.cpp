@@ -6,6 +6,7 @@
 
 #include "calibration.hpp"
 #include "check.hpp"
+#include "nearest_center.hpp"
 #include "neighbors_exact.hpp"
 #include "neighbors_join.hpp"
 #include "neighbors_presence.hpp"
@@ -61,6 +62,37 @@ std::vector<double> join(const TypedRows& rows, Metric metric, int64_t columns, 
     all.insert(all.end(), numbers.begin(), numbers.end());
   }
   return all;
+}
+
+// Two steps find a center that is almost always the nearest, the same one at any number of threads.
+void nearest_of_many_centers() {
+  constexpr int64_t centers = 1300, rows = 2000, groups = 2, stride = groups * kGroup;
+  std::vector<int8_t> codes((centers + rows) * stride);
+  for (size_t at = 0; at < codes.size(); ++at) {
+    codes[at] =
+        static_cast<int8_t>(static_cast<int>(random_bits(5, 0, static_cast<uint32_t>(at), 0) % 121) - 60);
+  }
+  const NearestCenter nearest(CodeRows{codes.data(), centers, groups, code_limit()});
+  const int8_t* const asked = codes.data() + centers * stride;
+  std::vector<int32_t> labels(rows), again(rows);
+  nearest.assign(asked, rows, 1, labels.data());
+  nearest.assign(asked, rows, 3, again.data());
+  CHECK(labels == again);
+  int64_t missed = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    const auto squares = [&](int64_t center) {
+      int64_t sum = 0;
+      for (int64_t at = 0; at < stride; ++at) {
+        const int64_t difference = asked[row * stride + at] - codes[center * stride + at];
+        sum += difference * difference;
+      }
+      return sum;
+    };
+    int64_t best = squares(0);
+    for (int64_t center = 1; center < centers; ++center) best = std::min(best, squares(center));
+    missed += squares(labels[row]) > best + 1;  // scores halve the squares
+  }
+  CHECK(missed < rows / 10);
 }
 
 std::vector<double> compared(int64_t n, int64_t columns, int64_t k, Metric metric, int threads) {
@@ -127,6 +159,7 @@ std::vector<double> sparse(int64_t n, int64_t k, Metric metric, int threads) {
 }  // namespace
 
 int main() {
+  nearest_of_many_centers();
   for (const Metric metric : {Metric::euclidean, Metric::cosine, Metric::correlation, Metric::hellinger}) {
     for (const int64_t n : {2, 3, 17, 65}) {
       const std::vector<float> x = clumps(n, 5);

@@ -27,10 +27,8 @@ class Calibrator {
  public:
   Calibrator(const JoinIndex& index, int64_t k) : index_(index), k_(k) {
     const int64_t clusters = index.clusters().count(), points = index.points().rows().rows;
-    for (int64_t step = 2; step < clusters; step *= 2) {
-      for (int64_t probes : {step, step + step / 2}) {
-        if (probes < clusters) probes_.push_back(probes);
-      }
+    for (int64_t probes = 2; probes < clusters; probes += std::max<int64_t>(1, probes / 4)) {
+      probes_.push_back(probes);
     }
     probes_.push_back(clusters);
     const int64_t fewest = k + k / 8 + 2;
@@ -73,7 +71,8 @@ class Calibrator {
   }
 
  private:
-  static constexpr int64_t kMostCandidates = 512, kQueriesAtOnce = 12;
+  static constexpr int64_t kMostCandidates = 512, kQueriesAtOnce = 48;
+  static constexpr int64_t kPieceBytes = 1 << 18;
 
   struct Scored {
     int32_t score;
@@ -97,6 +96,25 @@ class Calibrator {
     return sample;
   }
 
+  // visit(query, first point, mask, scores) as in scan(), over all points. Piece by piece, so that one stays
+  // in cache until every query has seen it.
+  template <class Visit>
+  void scan_all(const std::vector<const int8_t*>& queries, const int32_t* thresholds,
+                const Visit& visit) const {
+    const PackedCodes& packed = index_.packed();
+    const auto count = static_cast<int64_t>(queries.size());
+    const int64_t piece = std::max<int64_t>(1, kPieceBytes / (kBlock * index_.encoder().stride()));
+    with_instructions([&](auto set) {
+      for (int64_t first = 0; first < packed.blocks(); first += piece) {
+        const CodeBlocks blocks = packed.view(first, std::min(first + piece, packed.blocks()));
+        scan<decltype(set)>(blocks, queries.data(), thresholds, count,
+                            [&](int64_t query, int64_t at, uint32_t mask, const int32_t* scores) {
+                              visit(query, first * kBlock + at, mask, scores);
+                            });
+      }
+    });
+  }
+
   void measure(const int64_t* positions, int64_t count, float* recalls, float* radii) const {
     const int64_t stride = index_.encoder().stride();
     std::vector<int8_t> codes(count * stride);
@@ -111,23 +129,22 @@ class Calibrator {
     }
     std::vector<int32_t> thresholds = certain_thresholds(queries, rows, positions);
     std::vector<std::vector<Scored>> possible(count);
-    with_instructions([&](auto set) {
-      scan<decltype(set)>(index_.packed().view(), queries.data(), thresholds.data(), count,
-                          [&](int64_t query, int64_t first, uint32_t mask, const int32_t* scores) {
-                            for (; mask; mask &= mask - 1) {
-                              const int lane = std::countr_zero(mask);
-                              if (first + lane == positions[query]) continue;
-                              possible[query].push_back({scores[lane], static_cast<int32_t>(first + lane)});
-                            }
-                          });
-    });
+    scan_all(queries, thresholds.data(),
+             [&](int64_t query, int64_t first, uint32_t mask, const int32_t* scores) {
+               for (; mask; mask &= mask - 1) {
+                 const int lane = std::countr_zero(mask);
+                 if (first + lane == positions[query]) continue;
+                 possible[query].push_back({scores[lane], static_cast<int32_t>(first + lane)});
+               }
+             });
     std::vector<int32_t> center_scores;
-    index_.score_centers(queries, center_scores);
+    const PackedCodes& centers = index_.clusters().centers();
+    JoinIndex::score_centers(centers, queries, center_scores);
     for (int64_t query = 0; query < count; ++query) {
       std::vector<Scored>& points = possible[query];
       const std::vector<float> squares = distances(points, rows.data() + query * wide());
       const std::vector<bool> near = nearest(squares, radii + query);
-      fill_table(points, near, probe_ranks(center_scores.data() + query * index_.center_stride()),
+      fill_table(points, near, probe_ranks(center_scores.data() + query * centers.blocks() * kBlock),
                  recalls + query * table_size());
     }
   }
@@ -141,12 +158,10 @@ class Calibrator {
     const auto count = static_cast<int64_t>(queries.size());
     CandidateLists lists;
     lists.reset(count, 4 * k_ + 16, PackedCodes::kLowestScore);
-    with_instructions([&](auto set) {
-      scan<decltype(set)>(index_.packed().view(), queries.data(), lists.thresholds(), count,
-                          [&](int64_t query, int64_t first, uint32_t mask, const int32_t* scores) {
-                            lists.append(query, first, mask, scores);
-                          });
-    });
+    scan_all(queries, lists.thresholds(),
+             [&](int64_t query, int64_t first, uint32_t mask, const int32_t* scores) {
+               lists.append(query, first, mask, scores);
+             });
     std::vector<int32_t> thresholds(count);
     for (int64_t query = 0; query < count; ++query) {
       lists.cut(query);

@@ -11,6 +11,7 @@
 
 #include "buffer.hpp"
 #include "codes.hpp"
+#include "nearest_center.hpp"
 #include "parallel.hpp"
 #include "projection.hpp"
 #include "random.h"
@@ -22,45 +23,37 @@ class Clusters {
   // `codes` holds `points` rows of encoder.stride() codes.
   Clusters(const int8_t* codes, int64_t points, const Encoder& encoder, uint64_t seed, int threads)
       : stride_(encoder.stride()), groups_(encoder.groups()), offset_(encoder.offset()) {
-    const int64_t wanted =
-        std::clamp<int64_t>(std::llround(2 * std::sqrt(static_cast<double>(points))), 1, points);
+    const auto balanced = std::llround(2 * std::sqrt(static_cast<double>(points)));
+    const int64_t wanted = std::min(std::max<int64_t>(balanced, points / kPointsPerCluster), points);
     find_centers(codes, points, wanted, seed, threads);
     std::vector<int32_t> labels(points);
     assign(codes, points, threads, labels.data());
     sort_points(labels, 4 * (points / wanted + kBlock));
-    pack_centers();
+    nearest_ = NearestCenter(center_rows());
   }
 
   int64_t count() const { return static_cast<int64_t>(starts_.size()) - 1; }
   // Cluster c holds order()[starts()[c]] ... order()[starts()[c + 1] - 1].
   const std::vector<int32_t>& order() const { return order_; }
   const std::vector<int64_t>& starts() const { return starts_; }
-  const PackedCodes& centers() const { return packed_; }
+  const PackedCodes& centers() const { return nearest_.packed(); }
+  const int8_t* center(int64_t cluster) const { return centers_.data() + cluster * stride_; }
 
-  // The nearest center of each of some rows of codes; ties go to the smaller number.
+  // Some of the centers.
+  PackedCodes packed_centers(const std::vector<int32_t>& numbers) const {
+    return center_rows().packed(static_cast<int64_t>(numbers.size()),
+                                [&](int64_t at) { return numbers[at]; });
+  }
+
+  // A near center of each of some rows of codes: almost always the nearest.
   void assign(const int8_t* codes, int64_t points, int threads, int32_t* labels) const {
-    parallel_ranges(points, 192, threads, [&](int64_t begin, int64_t end) {
-      const int64_t count = end - begin;
-      std::vector<const int8_t*> queries(count);
-      std::vector<int32_t> thresholds(count, PackedCodes::kLowestScore);
-      for (int64_t at = 0; at < count; ++at) queries[at] = codes + (begin + at) * stride_;
-      with_instructions([&](auto set) {
-        scan<decltype(set)>(packed_.view(), queries.data(), thresholds.data(), count,
-                            [&](int64_t query, int64_t first, uint32_t mask, const int32_t* scores) {
-                              for (; mask; mask &= mask - 1) {
-                                const int lane = std::countr_zero(mask);
-                                if (scores[lane] < thresholds[query]) continue;
-                                thresholds[query] = scores[lane] + 1;  // only a better one from now on
-                                labels[begin + query] = static_cast<int32_t>(first + lane);
-                              }
-                            });
-      });
-    });
+    nearest_.assign(codes, points, threads, labels);
   }
 
  private:
   static constexpr int kIterations = 4;
-  static constexpr int64_t kPointsPerCenter = 64;
+  static constexpr int64_t kPointsPerCluster = 256;  // at most, on average: of many points
+  static constexpr int64_t kPointsPerCenter = 64;    // that the centers are found from
 
   void find_centers(const int8_t* codes, int64_t points, int64_t wanted, uint64_t seed, int threads) {
     const std::vector<int64_t> sample = sample_rows(points, wanted * kPointsPerCenter, seed + 1);
@@ -75,35 +68,15 @@ class Clusters {
     }
     std::vector<int32_t> labels(size);
     for (int iteration = 0; iteration < kIterations; ++iteration) {
-      pack_centers();
+      nearest_ = NearestCenter(center_rows());
       assign(gathered.data(), size, threads, labels.data());
-      move_centers(gathered, labels, wanted, random_bits(seed, 3, iteration, 0));
+      const uint64_t bits = random_bits(seed, 3, iteration, 0);
+      move_to_means(gathered.data(), labels, stride_, centers_, [&](int64_t center) {  // to a sampled point
+        const int64_t chosen = random_below(random_bits(bits, 0, static_cast<uint32_t>(center), 0), size);
+        copy_center(center, gathered.data() + chosen * stride_);
+      });
     }
-    pack_centers();
-  }
-
-  // Each center to the mean of its points. One without points starts again at a sampled point.
-  void move_centers(const Buffer<int8_t>& sample, const std::vector<int32_t>& labels, int64_t wanted,
-                    uint64_t seed) {
-    std::vector<int32_t> sums(wanted * stride_), counts(wanted);
-    for (size_t at = 0; at < labels.size(); ++at) {
-      const int8_t* const codes = sample.data() + static_cast<int64_t>(at) * stride_;
-      int32_t* const sum = sums.data() + labels[at] * stride_;
-      for (int64_t column = 0; column < stride_; ++column) sum[column] += codes[column];
-      ++counts[labels[at]];
-    }
-    for (int64_t center = 0; center < wanted; ++center) {
-      if (counts[center] == 0) {
-        const int64_t chosen = random_below(random_bits(seed, 0, static_cast<uint32_t>(center), 0),
-                                            static_cast<int64_t>(labels.size()));
-        copy_center(center, sample.data() + chosen * stride_);
-        continue;
-      }
-      for (int64_t column = 0; column < stride_; ++column) {
-        const double mean = static_cast<double>(sums[center * stride_ + column]) / counts[center];
-        centers_[center * stride_ + column] = static_cast<int8_t>(std::lrint(mean));
-      }
-    }
+    nearest_ = NearestCenter(center_rows());
   }
 
   void copy_center(int64_t center, const int8_t* codes) {
@@ -133,20 +106,14 @@ class Clusters {
     centers_ = std::move(centers);
   }
 
-  void pack_centers() {
-    const auto count = static_cast<int64_t>(centers_.size()) / stride_;
-    const int64_t blocks = (count + kBlock - 1) / kBlock;
-    packed_ = PackedCodes(blocks, groups_, offset_);
-    for (int64_t block = 0; block < blocks; ++block) {
-      packed_.pack(block, std::min(kBlock, count - block * kBlock),
-                   [&](int64_t point) { return centers_.data() + (block * kBlock + point) * stride_; });
-    }
+  CodeRows center_rows() const {
+    return {centers_.data(), static_cast<int64_t>(centers_.size()) / stride_, groups_, offset_};
   }
 
   int64_t stride_, groups_;
   int offset_;
   std::vector<int8_t> centers_;
-  PackedCodes packed_;
+  NearestCenter nearest_;
   std::vector<int32_t> order_;
   std::vector<int64_t> starts_;
 };

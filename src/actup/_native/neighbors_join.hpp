@@ -19,6 +19,7 @@
 #include "compared_rows.hpp"
 #include "join_index.hpp"
 #include "parallel.hpp"
+#include "probes.hpp"
 #include "rerank.hpp"
 
 namespace actup {
@@ -40,11 +41,12 @@ struct JoinQuery {
 // The search for some queries at a time; reused, because of the memory it works in.
 class ChunkSearch {
  public:
-  explicit ChunkSearch(const JoinIndex& index) : index_(index), reranker_(index.points()) {}
+  explicit ChunkSearch(const JoinIndex& index) : index_(index), choice_(index), reranker_(index.points()) {}
 
   // To be filled before run(); codes() is room for the queries' codes.
   std::vector<JoinQuery>& queries() { return queries_; }
   std::vector<int8_t>& codes() { return codes_; }
+  ProbeChoice& choice() { return choice_; }
 
   // Writes k ids and distances for each query at its row.
   void run(const ComparedRows& rows, int64_t k, const JoinEffort& effort, int32_t* ids, float* distances) {
@@ -69,15 +71,11 @@ class ChunkSearch {
     const int64_t clusters = index_.clusters().count();
     rows_.resize(count());
     for (int64_t query = 0; query < count(); ++query) rows_[query] = queries_[query].codes;
-    index_.score_centers(rows_, center_scores_);
+    choice_.score(rows_);
     chosen_.resize(std::max(chosen_.size(), queries_.size()));
     begins_.assign(clusters + 2, 0);
     for (int64_t query = 0; query < count(); ++query) {
-      const int32_t* const scores = center_scores_.data() + query * index_.center_stride();
-      choose_clusters(scores, std::min(probes, clusters), chosen_[query]);
-      for (int64_t more = 2 * probes; too_few(chosen_[query], k); more *= 2) {
-        choose_clusters(scores, std::min(more, clusters), chosen_[query]);
-      }
+      choice_.choose(query, probes, k, chosen_[query]);
       for (int32_t cluster : chosen_[query]) ++begins_[cluster + 2];
     }
     visited_.clear();
@@ -91,57 +89,6 @@ class ChunkSearch {
     for (int64_t query = 0; query < count(); ++query) {
       for (int32_t cluster : chosen_[query]) probing_[begins_[cluster + 1]++] = static_cast<int32_t>(query);
     }
-  }
-
-  // `probes` of the best clusters, or a few more; among equal ones those of the smallest numbers.
-  void choose_clusters(const int32_t* scores, int64_t probes, std::vector<int32_t>& out) {
-    collect_clusters(scores, probes, out);
-    const auto collected = static_cast<int64_t>(out.size()), slack = probes / 16;
-    collected_scores_.resize(collected);
-    for (int64_t at = 0; at < collected; ++at) collected_scores_[at] = scores[out[at]];
-    const int32_t bound = nth_largest(collected_scores_.data(), collected, probes, slack);
-    int64_t chosen = 0;
-    for (int64_t at = 0; at < collected; ++at) {
-      out[chosen] = out[at];
-      chosen += collected_scores_[at] >= bound;
-    }
-    out.resize(chosen);
-    for (int64_t at = chosen; at-- > 0 && chosen > probes + slack;) {
-      if (scores[out[at]] > bound) continue;
-      out.erase(out.begin() + at);
-      --chosen;
-    }
-  }
-
-  // A few times `probes` clusters that the best are among: those that reach what the best of as many blocks
-  // of scores reach.
-  void collect_clusters(const int32_t* scores, int64_t probes, std::vector<int32_t>& out) {
-    const int64_t clusters = index_.clusters().count(), blocks = index_.center_stride() / kBlock;
-    out.resize(clusters);
-    if (probes >= blocks) return std::iota(out.begin(), out.end(), 0);
-    maxima_.resize(blocks);
-    for (int64_t block = 0; block < blocks; ++block) {
-      int32_t largest = scores[block * kBlock];
-      for (int64_t at = 1; at < kBlock; ++at) largest = std::max(largest, scores[block * kBlock + at]);
-      maxima_[block] = largest;
-    }
-    const int32_t bound = nth_largest(maxima_.data(), blocks, probes, probes / 4);
-    int64_t collected = 0;
-    for (int64_t block = 0; block < blocks; ++block) {
-      if (maxima_[block] < bound) continue;
-      for (int64_t cluster = block * kBlock; cluster < std::min(clusters, (block + 1) * kBlock); ++cluster) {
-        out[collected] = static_cast<int32_t>(cluster);
-        collected += scores[cluster] >= bound;
-      }
-    }
-    out.resize(collected);
-  }
-
-  // Whether clusters hold fewer than k points besides the query, though others could be probed.
-  bool too_few(const std::vector<int32_t>& clusters, int64_t k) const {
-    int64_t points = 0;
-    for (int32_t cluster : clusters) points += index_.cluster_size(cluster);
-    return points <= k && static_cast<int64_t>(clusters.size()) < index_.clusters().count();
   }
 
   void scan_cluster(int64_t cluster) {
@@ -217,11 +164,12 @@ class ChunkSearch {
   }
 
   const JoinIndex& index_;
+  ProbeChoice choice_;
   Reranker reranker_;
   std::vector<JoinQuery> queries_;
   std::vector<int8_t> codes_;
   std::vector<const int8_t*> rows_, probing_rows_;
-  std::vector<int32_t> center_scores_, collected_scores_, maxima_, thresholds_;
+  std::vector<int32_t> thresholds_;
   std::vector<std::vector<int32_t>> chosen_;  // clusters by query,
   std::vector<int32_t> probing_;              // and queries by cluster,
   std::vector<int64_t> begins_;               // which begin here
@@ -270,20 +218,20 @@ inline int64_t queries_at_once(int64_t width) {
 inline void join_neighbors(const JoinIndex& index, int64_t k, const JoinEffort& effort, int threads,
                            int32_t* ids, float* distances) {
   struct Chunk {
-    int64_t begin, count;
+    int64_t cluster, begin, count;
   };
   std::vector<Chunk> chunks;
   const int64_t most = queries_at_once(index.points().width()), stride = index.encoder().stride();
   for (int64_t cluster = 0; cluster < index.clusters().count(); ++cluster) {
     const int64_t size = index.cluster_size(cluster);
     for (int64_t begin = 0; begin < size; begin += most) {
-      chunks.push_back({index.first_position(cluster) + begin, std::min(most, size - begin)});
+      chunks.push_back({cluster, index.first_position(cluster) + begin, std::min(most, size - begin)});
     }
   }
   ChunkSearches searches(index);
   parallel_chunks(static_cast<int64_t>(chunks.size()), threads, [&](int64_t at) {
     searches.with([&](ChunkSearch& search) {
-      const auto [begin, count] = chunks[at];
+      const auto [cluster, begin, count] = chunks[at];
       search.codes().resize(count * stride);
       search.queries().resize(count);
       for (int64_t query = 0; query < count; ++query) {
@@ -291,6 +239,7 @@ inline void join_neighbors(const JoinIndex& index, int64_t k, const JoinEffort& 
         index.packed().unpack(begin + query, codes);
         search.queries()[query] = {index.id_at(begin + query), codes, begin + query};
       }
+      search.choice().look_around(cluster, effort.probes);
       search.run(index.points(), k, effort, ids, distances);
     });
   });
@@ -309,6 +258,7 @@ inline void join_query(const JoinIndex& index, const TypedRows& rows, int64_t k,
   ChunkSearches searches(index);
   parallel_ranges(rows.rows, queries_at_once(queries.width()), threads, [&](int64_t begin, int64_t end) {
     searches.with([&](ChunkSearch& search) {
+      search.choice().look_at_all();
       search.queries().clear();
       for (int64_t at = begin; at < end; ++at) {
         search.queries().push_back({order[at], codes.data() + order[at] * index.encoder().stride(), -1});

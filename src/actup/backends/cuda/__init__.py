@@ -1,5 +1,6 @@
 """The CUDA backend: every stage on one GPU, with arrays that stay there between the stages."""
 
+from actup.backends.cuda.ahead import compile_ahead
 from actup.backends.cuda.arrays import delivered, synchronize
 from actup.backends.cuda.graph import affinity_graph
 from actup.backends.cuda.layout import make_layout
@@ -11,6 +12,7 @@ __all__ = [
     "METRICS",
     "SCALARS",
     "affinity_graph",
+    "compile_ahead",
     "delivered",
     "make_layout",
     "make_start",

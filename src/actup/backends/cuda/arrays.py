@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 _COPIED = 0.4  # of the free memory: larger data stays on the host
+_LARGEST = float(np.finfo(np.float32).max)
 _MAPPED = 2  # what CUDA calls memory that the device can read
+_OF_HOST = 1  # what CUDA calls memory of the host
 
 
 def synchronize() -> None:
@@ -74,6 +76,24 @@ def mapped(array: np.ndarray):
     return cp.ndarray(array.shape, array.dtype, cp.cuda.MemoryPointer(memory, 0))
 
 
+def all_finite(array, least: float = -_LARGEST) -> bool:
+    """Whether all of a C-contiguous float32 array on the device is finite and not less than the least."""
+    found = cupy().zeros(1, np.int32)
+    kernel = load_kernels("checks").get_function("any_outside")
+    kernel((1024,), (256,), (array, np.int64(array.size), np.float32(least), found))
+    return not found.get()[0]
+
+
+def is_mapped(array) -> bool:
+    """Whether a cupy.ndarray lies in the host's memory."""
+    return cupy().cuda.runtime.pointerGetAttributes(array.data.ptr).type == _OF_HOST
+
+
+def placed(array: np.ndarray):
+    """The rows as a cupy.ndarray: on the device, or on the host if they would take too much of its memory."""
+    return to_device(array) if array.nbytes <= _COPIED * free_bytes() else mapped(array)
+
+
 def to_host(array) -> np.ndarray:
     """The array as a numpy.ndarray, wherever it lies."""
     return to_device(array, None).get() if on_gpu(array) else np.asarray(array)
@@ -102,21 +122,20 @@ def check_device_points(X):
     -------
     cupy.ndarray of shape (n, columns), float32, finite
     """
-    cp = cupy()
+    from actup.backends.cuda.ahead import compile_common  # which needs all other modules
+
     if hasattr(X, "tocsr"):
         raise TypeError("X is sparse, which backend='cuda' does not take: use backend='cpu' or X.toarray()")
+    compile_common()
     if not on_gpu(X):
         with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
             X = check_array(X, input_name="X", dtype=np.float32, order="C", ensure_all_finite=False)
-        points = to_device(X) if X.nbytes <= _COPIED * free_bytes() else mapped(X)
+        points = placed(X)
     else:
         points = to_device(X)
     if points.ndim != 2 or 0 in points.shape:
         raise ValueError(f"X has shape {points.shape}; give at least one row and one column")
-    found = cp.zeros(1, cp.int32)
-    kernel = load_kernels("rows").get_function("any_not_finite")
-    kernel((1024,), (256,), (points, np.int64(points.size), found))
-    if found.get()[0]:
+    if not all_finite(points):
         raise ValueError("Input X contains NaN, infinity or a value too large for dtype('float32').")
     return points
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+
 import numpy as np
 
-from actup.backends.cuda.compile import cupy, load_kernels
+from actup.backends.cuda.compile import cupy, request_kernels
 from actup.backends.cuda.launch import Replay, blocks_for, start
 from actup.backends.cuda.mesh import Mesh, OutgrownMesh
 from actup.backends.cuda.relabelled import RelabelledGraph
@@ -18,6 +20,21 @@ _BLOCKS = 4  # of threads that a multiprocessor works on at a time
 _REORDERED = (16, 48, 128, 256)  # epochs before which points are sorted by place, near ones together
 _REORDERED_FROM = 20_000  # points, below which all are near
 _SUMS = 15
+
+
+def request_batch(recipe: Recipe, mesh: bool, sampled: bool) -> Future:
+    """The kernels of a recipe's batch epochs."""
+    return request_kernels(
+        "layout_batch",
+        fast_math=True,
+        **force_macros(recipe),
+        NORMALIZED=int(recipe.normalized),
+        COUNTED=int(recipe.repulsion_mass is RepulsionMass.PER_EDGE),
+        MESH=int(mesh),
+        SAMPLED=int(sampled),
+        BLOCKS=_BLOCKS,
+        OPTIMIZER=engine.Optimizer[recipe.optimizer.value].value,
+    )
 
 
 class BatchEpochs:
@@ -59,29 +76,16 @@ class BatchEpochs:
         self._replay.run()
 
     def _reorder(self) -> None:
-        new = self._graph.reorder(self.points)
-        self.points, self._steps, self._state.mass = (
-            array[new] for array in (self.points, self._steps, self._state.mass)
-        )
+        taken = self._graph.reorder(self.points)
+        self.points, self._steps, self._state.mass = map(taken, (self.points, self._steps, self._state.mass))
         if self._recipe.optimizer is Optimizer.GAINS:
-            self._gains = self._gains[new]
+            self._gains = taken(self._gains)
         if self._mesh is not None:
             self._mesh.points = self.points
         self._replay = Replay(self._launch)
 
     def _load(self) -> None:
-        recipe = self._recipe
-        kernels = load_kernels(
-            "layout_batch",
-            fast_math=True,
-            **force_macros(recipe),
-            NORMALIZED=int(recipe.normalized),
-            COUNTED=int(recipe.repulsion_mass is RepulsionMass.PER_EDGE),
-            MESH=int(self._mesh is not None),
-            SAMPLED=int(self._sampled),
-            BLOCKS=_BLOCKS,
-            OPTIMIZER=engine.Optimizer[recipe.optimizer.value].value,
-        )
+        kernels = request_batch(self._recipe, self._mesh is not None, self._sampled).result()
         self._forces, self._sum_up, self._step = map(kernels.get_function, ("forces", "sum_up", "step"))
         self._replay = Replay(self._launch)
 

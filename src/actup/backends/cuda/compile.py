@@ -1,18 +1,23 @@
 """Compiles the kernels of the CUDA backend when they are first used; CuPy keeps the result on disk.
 
 A kernel file stands in ``kernels/`` and shares its formulas with the CPU through the headers of ``_native``.
-What a run never changes (dimensions, loss, ...) is a macro: each variant is compiled for what it does.
+What a run never changes (dimensions, loss, ...) is a macro: each variant is compiled for what it does. Files
+are compiled by several threads, so those a run will need can be asked for at its beginning (``ahead.py``).
 """
 
 from __future__ import annotations
 
+import os
 import re
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 KERNELS = Path(__file__).parent / "kernels"
 NATIVE = Path(__file__).parents[2] / "_native"
+
+_MOST_THREADS = 12  # that compile at a time
 
 _INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 
@@ -51,18 +56,34 @@ def load_kernels(name: str, *, fast_math: bool = False, **macros: int | str):
     cupy.RawModule
         ``get_function(name)`` gives a kernel. The same arguments give the same module, per device.
     """
+    return request_kernels(name, fast_math=fast_math, **macros).result()
+
+
+def request_kernels(name: str, *, fast_math: bool = False, **macros: int | str) -> Future:
+    """The same as something to come: begins to compile, and does not wait."""
     device = cupy().cuda.runtime.getDevice()
-    return _compiled(name, fast_math, tuple(sorted(macros.items())), device)
+    return _requested(name, fast_math, tuple(sorted(macros.items())), device)
 
 
 @cache
-def _compiled(name: str, fast_math: bool, macros: tuple, device: int):
-    options = ["-std=c++17", "-lineinfo", *(f"-D{key}={value}" for key, value in macros)]
-    if fast_math:
-        options.append("--use_fast_math")
-    module = cupy().RawModule(code=source_of(name), options=tuple(options))
-    module.compile()
-    return module
+def _requested(name: str, fast_math: bool, macros: tuple, device: int) -> Future:
+    # Macros are part of the source: for every new set of options CuPy asks the compiler who it is.
+    source = "".join(f"#define {key} {value}\n" for key, value in macros) + source_of(name)
+    options = ("-std=c++17", "--use_fast_math") if fast_math else ("-std=c++17",)
+
+    def compiled():
+        module = cupy().RawModule(code=source, options=options)
+        with cupy().cuda.Device(device):
+            module.compile()
+        return module
+
+    return compilers().submit(compiled)
+
+
+@cache
+def compilers() -> ThreadPoolExecutor:
+    """The threads that compile."""
+    return ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1), "actup-compile")
 
 
 @cache

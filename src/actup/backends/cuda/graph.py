@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import Future
 
 import numpy as np
 
 from actup.backends.cuda.arrays import host_graph, to_device
-from actup.backends.cuda.compile import cupy, load_kernels
+from actup.backends.cuda.compile import cupy, load_kernels, request_kernels
 from actup.graph import Graph, Neighbors, on_gpu
 from actup.recipe import Recipe
 from actup.switches import Affinity, Distance, Symmetrization
@@ -49,6 +50,21 @@ def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int = 0) -> Gr
     return graph if on_gpu(neighbors.indices) else host_graph(graph)
 
 
+def request_affinities(recipe: Recipe, k: int) -> Future:
+    """The kernels that make a recipe's similarities of k neighbours."""
+    return request_kernels(
+        "affinities",
+        AFFINITY=_AFFINITIES[recipe.affinity],
+        PER_LANE=math.ceil(k / 32),
+        PSEUDO=int(recipe.distance is Distance.PSEUDO),
+    )
+
+
+def request_merge(symmetrization: Symmetrization) -> Future:
+    """The kernels that make rows symmetric."""
+    return request_kernels("merge", SYMMETRIZATION=_SYMMETRIZATIONS[symmetrization])
+
+
 def directed_weights(neighbors: Neighbors, recipe: Recipe, *, of_new_rows: bool = False):
     """p(j|i) of every neighbour: ids ascending in every row, and weights; both (n, k) on the device.
 
@@ -62,12 +78,7 @@ def directed_weights(neighbors: Neighbors, recipe: Recipe, *, of_new_rows: bool 
         return sorted_ids, weights
     widths = recipe.scales() if recipe.affinity is not Affinity.FIXED_SIGMA else (recipe.sigma,)
     faults = cp.zeros(1, cp.int32)
-    kernels = load_kernels(
-        "affinities",
-        AFFINITY=_AFFINITIES[recipe.affinity],
-        PER_LANE=math.ceil(k / 32),
-        PSEUDO=int(recipe.distance is Distance.PSEUDO),
-    )
+    kernels = request_affinities(recipe, k).result()
     totals = cp.empty(_PARTIAL_SUMS, cp.float64)
     kernels.get_function("sum_distances")(
         (_PARTIAL_SUMS,), (256,), (distances, np.int64(distances.size), totals)
@@ -98,7 +109,7 @@ def symmetric_graph(ids, weights, symmetrization: Symmetrization) -> Graph:
     n, k = ids.shape
     targets = ids.ravel()
     incoming = cp.argsort(targets, kind="stable")  # edges by target, then by source: rows were in order
-    kernels = load_kernels("merge", SYMMETRIZATION=_SYMMETRIZATIONS[symmetrization])
+    kernels = request_merge(symmetrization).result()
     in_offsets = cp.empty(n + 1, cp.int64)
     kernels.get_function("target_offsets")(
         (math.ceil((targets.size + 1) / 256),),

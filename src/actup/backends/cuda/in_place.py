@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from itertools import pairwise
 
 import numpy as np
 
-from actup.backends.cuda.compile import cupy, load_kernels
+from actup.backends.cuda.compile import cupy, load_kernels, request_kernels
 from actup.backends.cuda.launch import Replay, start
 from actup.backends.cuda.matchings import Matchings, make_matchings
 from actup.backends.cuda.relabelled import RelabelledGraph
@@ -23,15 +24,19 @@ _OTHER_BYTES = 1024  # of it, for what a kernel declares itself
 _MEASURING = 64  # thread blocks that measure the map
 
 
+def request_in_place(recipe: Recipe) -> Future:
+    """The kernels of a recipe's in-place epochs."""
+    horizon = int(recipe.horizon is not None)
+    return request_kernels("layout_in_place", fast_math=True, **force_macros(recipe), HORIZON=horizon)
+
+
 class InPlaceEpochs:
     """The kernels of an epoch, as one CUDA graph; ``points`` are in the graph's order."""
 
     def __init__(self, graph: RelabelledGraph, state: LayoutState, recipe: Recipe):
         self._state = state
         measures = recipe.horizon is not None
-        self._kernels = load_kernels(
-            "layout_in_place", fast_math=True, **force_macros(recipe), HORIZON=int(measures)
-        )
+        self._kernels = request_in_place(recipe).result()
         # Sums over shares of the points: those of the small colours, then the others.
         sums = (1 + _MEASURING, recipe.n_components + 1)
         self._measured = cupy().empty(sums, np.float64) if measures else None
@@ -154,13 +159,14 @@ class _SmallGroups:
             self._keep_points(points, row_bytes)
 
     def _keep_points(self, points, row_bytes: int) -> None:
-        cp = cupy()
+        cp, kernels = cupy(), load_kernels("matchings")
+        size = np.int64(self.ends.size)
         self.marks = cp.zeros(len(points), np.int32)
-        self.marks[self.ends] = 1
+        start(kernels.get_function("mark_points"), size, self.ends, size, self.marks)
         number = cp.cumsum(self.marks, dtype=np.int32)
-        places = number[self.ends] - 1
+        places = cp.empty_like(self.ends)
         self.points, self.count = cp.empty(places.size, np.int32), number[-1:]
-        self.points[places] = self.ends
+        start(kernels.get_function("place_points"), size, self.ends, size, number, places, self.points)
         self.ends = places
         self.shared_bytes = min(places.size, len(points)) * row_bytes
 

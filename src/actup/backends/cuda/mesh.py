@@ -7,12 +7,13 @@ for what they may have grown since. A point that outran it all the same is taken
 from __future__ import annotations
 
 import math
+from concurrent.futures import Future
 from functools import lru_cache
 from threading import get_ident
 
 import numpy as np
 
-from actup.backends.cuda.compile import cupy, load_kernels
+from actup.backends.cuda.compile import cupy, request_kernels
 from actup.backends.cuda.launch import THREADS, blocks_for, start
 from actup.backends.cuda.state import STATE, LayoutState, force_macros, from_ordered
 from actup.recipe import Recipe
@@ -142,6 +143,15 @@ class Mesh:
         return table
 
 
+def request_mesh(recipe: Recipe) -> list[Future]:
+    """The kernels of the potentials of a recipe."""
+    return [_request(kind, recipe) for kind in _kinds(recipe)]
+
+
+def _request(kind: int, recipe: Recipe) -> Future:
+    return request_kernels("layout_mesh", POTENTIAL=kind, **force_macros(recipe))
+
+
 def _kinds(recipe: Recipe) -> tuple[int, ...]:
     """The potentials of a recipe's repulsion, as PotentialKind of mesh.h numbers them."""
     if recipe.loss is Loss.KL:
@@ -164,10 +174,10 @@ class _Potential:
     """
 
     def __init__(self, kind: int, state: LayoutState, recipe: Recipe):
-        macros = force_macros(recipe)
-        self.kernels = load_kernels("layout_mesh", POTENTIAL=kind, **macros)
+        self.kernels = _request(kind, recipe).result()
         self._constants = state.constants
-        self._smooth = kind != 2 and macros["SHAPE"] == 0  # its spectrum ends before the grid's does
+        # Whether its spectrum ends before the grid's does.
+        self._smooth = kind != 2 and force_macros(recipe)["SHAPE"] == 0
         self._table = cupy().empty(_KNOTS + 1 if kind == 2 else 1, np.float32)
         if kind == 2:
             self.kernels.get_function("tabulate")((1,), (1024,), (state.constants, self._table))
@@ -281,6 +291,11 @@ def _plans(rows: int, columns: int) -> tuple:
 
 @lru_cache(maxsize=12)  # making a plan takes longer than using it
 def _made_plans(rows: int, columns: int, *used_by: int) -> tuple:
+    return make_transforms(rows, columns)
+
+
+def make_transforms(rows: int, columns: int) -> tuple:
+    """New plans of the transform of a real grid and of its inverse."""
     from cupyx.scipy.fft import get_fft_plan
 
     cp = cupy()

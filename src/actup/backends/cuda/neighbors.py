@@ -1,19 +1,22 @@
 """Exact nearest neighbours on the GPU: tensor cores propose, float32 decides, the unproven rest is scanned.
 
 The distance matrix is never written. ``kernels/candidates.cu`` compares all rows with a growing range of
-columns and keeps the best few; ``kernels/scan.cu`` looks at every point for the rows that remain unproven.
+columns, of which ``kernels/ranking.cu`` keeps the best few; ``kernels/scan.cu`` looks at every point for the
+rows that remain unproven.
 """
 
 from __future__ import annotations
 
 import math
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
-from actup.backends.cuda.arrays import free_bytes, host_neighbors, require_bytes, to_device, to_host
-from actup.backends.cuda.compile import cupy, load_kernels
+from actup.backends.cuda.arrays import free_bytes, host_neighbors, placed, require_bytes, to_device, to_host
+from actup.backends.cuda.blocks import count_blocks, search_in_blocks
+from actup.backends.cuda.compile import cupy, load_kernels, request_kernels
 from actup.graph import Neighbors, on_gpu
 
 METRICS = ("euclidean", "cosine", "correlation", "inner_product", "manhattan", "chebyshev")
@@ -26,14 +29,15 @@ _FEW = 2048  # rows that are scanned at once
 MOST_EXACT = 3_000_000  # rows whose pairs are all compared
 _MOST_KEPT = 512  # neighbours that candidates are kept for
 _MOST_SCANNED = 2500  # neighbours whose lists fit in a block's memory
-# The metrics whose pairs are all compared in float32, as scan.cu numbers them.
-_SCANNED = {"manhattan": 1, "chebyshev": 2, "inner_product": 3}
+# As scan.cu numbers the metrics that are no Euclidean distances, and those whose pairs it compares all.
+_IN_SCAN = {"manhattan": 1, "chebyshev": 2, "inner_product": 3}
+_SCANNED = ("manhattan", "chebyshev")
 _TO_START = -25000.0  # below every score, above those of columns that only fill a tile
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The sizes that candidates.cu is compiled for; the names are its macros'."""
+    """The sizes that candidates.cu and ranking.cu are compiled for; the names are their macros'."""
 
     keep: int
     lists: int
@@ -63,11 +67,14 @@ class Plan:
         """The least that a search among n points needs, X and the result not counted."""
         return n * (256 * self.slabs + 24) + TILE * self.row_bytes
 
-    def kernels(self, columns: int):
-        macros = {"KEEP": self.keep, "LISTS": self.lists, "LENGTH": self.length, "STEPS": self.steps}
-        if self.narrow:
-            macros["NARROW"] = 1
-        return load_kernels("candidates", **macros, LANES=8 if columns <= 128 else 32)
+    def request(self, columns: int) -> tuple[Future, Future]:
+        """The kernels that find candidates, and those that choose among them."""
+        macros = {"KEEP": self.keep, "LISTS": self.lists, "LENGTH": self.length}
+        narrow = {"NARROW": 1} if self.narrow else {}
+        return (
+            request_kernels("candidates", **macros, **narrow, STEPS=self.steps),
+            request_kernels("ranking", **macros, LANES=8 if columns <= 128 else 32),
+        )
 
 
 def make_plan(columns: int, k: int) -> Plan:
@@ -105,29 +112,34 @@ def nearest_neighbors(X, k: int, metric: str, threads: int = 0) -> Neighbors:
     Neighbors
     """
     if not on_gpu(X):
-        return host_neighbors(nearest_neighbors(to_device(X), k, metric, threads))
+        return host_neighbors(nearest_neighbors(placed(X), k, metric, threads))
     cp = cupy()
     if metric not in METRICS:
         raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))} of backend='cuda'")
     if k > _MOST_SCANNED:
         return _from_cpu(X, k, metric, threads)
     n = len(X)
+    require_bytes(8 * n * k, f"the {k} neighbours of {n} points")
     ids = cp.zeros((n, k), cp.int32)
     sums = cp.zeros((n, k), cp.float32)
     if k:
         rows = directions(X, metric == "correlation") if metric in ("cosine", "correlation") else X
-        if n <= _FEW or k > _MOST_KEPT or metric in _SCANNED:
+        if not compared_by_candidates(n, k, metric):
             every = cp.asarray(np.arange(n, dtype=np.int32))
-            scan(rows, every, _SCANNED.get(metric, 0), ids, sums, bounded=False)
-        elif n <= MOST_EXACT:
-            unproven = _from_candidates(rows, k, ids, sums)
-            scan(rows, unproven, 0, ids, sums, bounded=True)
+            scan(rows, every, _IN_SCAN.get(metric, 0), ids, sums, bounded=False)
+        elif n <= MOST_EXACT or metric == "inner_product":
+            _search_all(rows, metric, ids, sums)
         else:
             from actup.backends.cuda.cells import neighbors_in_cells
 
             recall = neighbors_in_cells(rows, k, ids, sums)
             return Neighbors(ids, _distances(sums, metric), engine="cells", recall=recall)
     return Neighbors(ids, _distances(sums, metric), engine="exact", recall=1.0)
+
+
+def compared_by_candidates(n: int, k: int, metric: str) -> bool:
+    """Whether tensor cores propose the neighbours; else every pair is compared in float32."""
+    return n > _FEW and k <= _MOST_KEPT and metric not in _SCANNED
 
 
 def _from_cpu(X, k: int, metric: str, threads: int) -> Neighbors:
@@ -151,6 +163,7 @@ def _distances(sums, metric: str):
 def directions(X, centered: bool):
     """The rows divided by their lengths, with one more column that is 1 where there is none."""
     n, columns = X.shape
+    require_bytes(4 * n * (columns + 1), f"the directions of {n} rows")
     out = cupy().empty((n, columns + 1), np.float32)
     kernel = load_kernels("rows").get_function("directions")
     kernel((math.ceil(n / 8),), (256,), (X, np.int32(n), np.int32(columns), np.int32(centered), out))
@@ -180,7 +193,7 @@ def sampled_mean(X):
     return out
 
 
-def scan(X, rows, metric: int, ids, sums, *, bounded: bool) -> None:
+def scan(X, rows, metric: int, ids, sums, *, bounded: bool, lacking=None, points=None, to=None) -> None:
     """Look at every point for some rows, and write their neighbours.
 
     Parameters
@@ -194,11 +207,18 @@ def scan(X, rows, metric: int, ids, sums, *, bounded: bool) -> None:
         Written; ``sums`` are the distances before the metric's last step.
     bounded : bool
         Whether the last of ``sums`` is at least as large as the true one.
+    lacking : cupy.ndarray of shape (n,), float32, optional
+        As ``CandidateSearch`` has it; None: found where the metric needs it.
+    points : int, optional
+        How many rows of X, the first ones, are looked at; None: all.
+    to : cupy.ndarray, int32, optional
+        The rows of ``ids`` and ``sums`` that are written; None: ``rows``.
     """
     if not len(rows):
         return
     cp = cupy()
     (n, columns), k, count = X.shape, ids.shape[1], len(rows)
+    n, to = n if points is None else points, rows if to is None else to
     room = 16 * math.ceil((k + 1024) / 16)
     kernels = load_kernels("scan", METRIC=metric, K=k, ROOM=room)
     kernel = kernels.get_function("scan_rows")
@@ -208,19 +228,33 @@ def scan(X, rows, metric: int, ids, sums, *, bounded: bool) -> None:
     parts = max(1, min(idle, n // 2048))  # few rows: their points are dealt to several blocks of threads
     found = cp.empty((parts, count, k), cp.uint64)
     size = (np.int32(n), np.int32(columns))
-    lacking = _lacking_lengths(X) if metric == _SCANNED["inner_product"] else np.uintp(0)
+    if lacking is None:
+        lacking = _lacking_lengths(X) if metric == _IN_SCAN["inner_product"] else np.uintp(0)
     arguments = (X, *size, rows, np.int32(count), np.int32(bounded), sums, lacking, found)
     kernel((blocks, parts), (256,), arguments, shared_mem=64 * room)
     merge = kernels.get_function("merge_parts")
-    merge((blocks,), (256,), (found, np.int32(parts), rows, np.int32(count), ids, sums))
+    merge((blocks,), (256,), (found, np.int32(parts), to, np.int32(count), ids, sums))
 
 
-def _from_candidates(X, k: int, ids, sums):
+def _search_all(X, metric: str, ids, sums) -> None:
+    """Write the exact neighbours of all rows, in blocks of them if memory asks for it."""
+    columns, (n, k) = X.shape[1], ids.shape
+    lacking = _lacking_lengths(X) if metric == "inner_product" else None
+
+    def search(rows, part, ids, sums) -> None:
+        own = None if lacking is None else part(lacking)
+        unproven = _from_candidates(rows, k, ids, sums, own)
+        scan(rows, unproven, _IN_SCAN.get(metric, 0), ids, sums, bounded=True, lacking=own)
+
+    search_in_blocks(X, count_blocks(n, columns, k, make_plan(columns, k)), ids, sums, search)
+
+
+def _from_candidates(X, k: int, ids, sums, lacking=None):
     """Write every row's neighbours; returns the rows for which they are not proven."""
     n, columns = X.shape
     plan = make_plan(columns, k)
     require_bytes(plan.needed_bytes(n), f"the search for the neighbours of {n} points")
-    search = CandidateSearch(X, spread_order(n), plan)
+    search = CandidateSearch(X, spread_order(n), plan, lacking)
     chunks = plan.chunks(math.ceil(n / TILE))
     for first, last in search.row_ranges():
         search.find(first, last, chunks)
@@ -250,13 +284,16 @@ class CandidateSearch:
     order : cupy.ndarray of shape (places,), int32
         The row of X at every place, -1 where there is none; places is a multiple of the tile.
     plan : Plan
+    lacking : cupy.ndarray of shape (n,), float32, optional
+        What the squared length of every row lacks to the largest one, for inner products; None: distances.
     """
 
-    def __init__(self, X, order, plan: Plan):
+    def __init__(self, X, order, plan: Plan, lacking=None):
         cp = cupy()
         self._X, self._order, self._plan = X, order, plan
+        self._lacking = np.uintp(0) if lacking is None else lacking
         self._columns = np.int32(X.shape[1])
-        self._kernels = plan.kernels(X.shape[1])
+        self._finding, self._kernels = (part.result() for part in plan.request(X.shape[1]))
         places = len(order)
         center = sampled_mean(X)
         self._extremes = cp.zeros(
@@ -270,10 +307,13 @@ class CandidateSearch:
         self._flags = cp.zeros(1, cp.int32)
         longest, worst = self._extremes[:1], self._extremes[1:]
         n, self._places = np.int32(len(X)), places
-        self._launch("longest_row", min(math.ceil(len(X) / 8), 4096), X, center, n, self._columns, longest)
+        size = (n, self._columns)
+        blocks = min(math.ceil(len(X) / 8), 4096)
+        self._launch("longest_row", blocks, X, center, self._lacking, *size, longest)
         self._launch(
-            "prepare_rows", math.ceil(places / 8), X, center, order, longest, np.int32(places), self._columns,
-            np.int32(plan.slabs), self._queries, self._keys, self._squares, self._rounding, worst,
+            "prepare_rows", math.ceil(places / 8), X, center, self._lacking, order, longest,
+            np.int32(places), self._columns, np.int32(plan.slabs), self._queries, self._keys, self._squares,
+            self._rounding, worst,
         )  # fmt: skip
         rows = max(TILE, min(places, int(0.6 * free_bytes()) // plan.row_bytes // TILE * TILE))
         self._rows = TILE * math.ceil(math.ceil(places / math.ceil(places / rows)) / TILE)
@@ -307,7 +347,7 @@ class CandidateSearch:
             (order, np.int32(last - first), np.float32(_TO_START), self._thresholds, self._overflowed),
         )
         blocks = (last - first) // TILE
-        kernel = self._kernels.get_function("find_candidates")
+        kernel = self._finding.get_function("find_candidates")
         shared = 128 * TILE * (4 if plan.narrow else 6)
         kernel.max_dynamic_shared_size_bytes = shared
         per_processor = 3 if plan.narrow else 2
@@ -334,10 +374,11 @@ class CandidateSearch:
     def rank(self, first: int, last: int, k: int, ids, sums, *, exact: bool) -> None:
         """Write the neighbours of a range of places: the best of the candidates in float32."""
         self._launch(
-            "rank_candidates", math.ceil((last - first) / 8), self._X, self._columns, self._order[first:last],
-            self._room, self._thresholds, self._squares[first:last], self._rounding[first:last],
-            self._overflowed, self._extremes[:1], self._extremes[1:], self._order, np.int32(first),
-            np.int32(last - first), np.int32(k), np.int32(exact), ids, sums, self._flagged, self._flags,
+            "rank_candidates", math.ceil((last - first) / 8), self._X, self._lacking, self._columns,
+            self._order[first:last], self._room, self._thresholds, self._squares[first:last],
+            self._rounding[first:last], self._overflowed, self._extremes[:1], self._extremes[1:], self._order,
+            np.int32(first), np.int32(last - first), np.int32(k), np.int32(exact), ids, sums, self._flagged,
+            self._flags,
         )  # fmt: skip
 
     def unproven(self):

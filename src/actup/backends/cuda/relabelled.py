@@ -9,6 +9,9 @@ from actup.backends.cuda.launch import start
 from actup.graph import Graph
 
 _LANES = 8  # threads per point
+_MEASURING = 1 << 18  # threads that measure points
+# The box of no points: least of two axes, then largest, as ordered() of kernels/layout.h has them.
+NO_BOX = np.array([2**31 - 1, 2**31 - 1, -(2**31), -(2**31)], np.int32)
 
 
 class RelabelledGraph:
@@ -27,8 +30,6 @@ class RelabelledGraph:
         Neighbour and the bits of the relative weight, side by side.
     strength : cupy.ndarray of shape (n,), float32
     degree : cupy.ndarray of shape (n,), int32
-    total : cupy.ndarray of one float64
-        The sum of all strengths.
     """
 
     def __init__(self, graph: Graph, start_points, seed: int, shuffled: bool, weakest: float):
@@ -41,7 +42,6 @@ class RelabelledGraph:
             keys = _place_keys(start_points)
         label = self._relabel(keys, start_points)
         self._copy_rows(graph, label, np.float32(weakest))
-        self.total = self.strength.sum(dtype=np.float64)
 
     def _relabel(self, keys, start_points):
         """Sort the points by their keys; the new number of each."""
@@ -75,19 +75,27 @@ class RelabelledGraph:
 
         Returns
         -------
-        cupy.ndarray of shape (n,), int64
-            The present number of each point in the new order, by which the caller has to sort what it keeps.
+        callable
+            Gives what the caller keeps of each point, (n,) or (n, width) float32, in the new order.
         """
         cp, n = cupy(), len(self)
         new = cp.argsort(_place_keys(points))
-        label = cp.empty(n, np.int32)
-        label[new] = cp.arange(n, dtype=np.int32)
-        self.degree, self.strength, self.order = self.degree[new], self.strength[new], self.order[new]
+        label, known = cp.empty(n, np.int32), (self.degree, self.strength, self.order)
+        moved = tuple(map(cp.empty_like, known))
+        start(self._kernels.get_function("reorder_points"), n, new, np.int64(n), *known, label, *moved)
+        self.degree, self.strength, self.order = moved
         offsets, edges = offsets_of(self.degree), cp.empty_like(self.edges)
         kernel = self._kernels.get_function("reorder_rows")
         start(kernel, _LANES * n, self.offsets, self.edges, new, label, offsets, np.int64(n), edges)
         self.offsets, self.edges = offsets, edges
-        return new
+
+        def taken(values):
+            result = cp.empty_like(values)
+            size = (np.int64(n), np.int32(values.size // n))
+            start(self._kernels.get_function("take_rows"), n, new, values, *size, result)
+            return result
+
+        return taken
 
     def in_callers_order(self, points):
         """A copy of points (n, dimensions) in the caller's order."""
@@ -101,10 +109,18 @@ class RelabelledGraph:
 def _place_keys(points):
     """Keys that sort points (n, dimensions) along a Morton curve through their first two axes."""
     n, dimensions = points.shape
-    keys, corners = cupy().empty(n, np.uint64), (points.min(axis=0), points.max(axis=0))
+    keys, box = cupy().empty(n, np.uint64), cupy().asarray(NO_BOX)
+    measure_box(points, box)
     kernel = load_kernels("layout_graph").get_function("place_keys")
-    start(kernel, n, points, *corners, np.int64(n), np.int32(dimensions), keys)
+    start(kernel, n, points, box, np.int64(n), np.int32(dimensions), keys)
     return keys
+
+
+def measure_box(points, box) -> None:
+    """Widen a box on the device, int32 as in State of kernels/layout.h, to hold points (n, dimensions)."""
+    n, dimensions = points.shape
+    kernel = load_kernels("layout_graph").get_function("measure_box")
+    start(kernel, min(n, _MEASURING), points, np.int64(n), np.int32(dimensions), box)
 
 
 def offsets_of(counts):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 
@@ -14,7 +12,8 @@ from actup.backends.cuda.arrays import device_graph, host_graph, to_host
 from actup.backends.cuda.cells import group_means
 from actup.backends.cuda.compile import cupy, load_kernels
 from actup.backends.cuda.graph import pieces
-from actup.backends.cuda.neighbors import sampled_mean
+from actup.backends.cuda.landmarks import LANDMARKS, landmark_start
+from actup.backends.cuda.neighbors import METRICS, sampled_mean
 from actup.backends.cuda.subspace import (
     Spectrum,
     SubspaceIteration,
@@ -28,7 +27,7 @@ from actup.recipe import Recipe
 from actup.switches import Extent, Initialization
 
 _FEW = 2_000  # points whose eigenvectors the CPU finds before a GPU has started
-_MANY = 200_000  # points for which more eigenvectors would take longer than the rest of the run
+_MANY = 200_000  # points of which more are placed by landmarks
 _MOST_COLUMNS = 16_384  # columns whose scatter matrix is written out; of more, the CPU finds the axes
 _CHUNK = 1 << 25  # numbers of X that are centred at a time
 
@@ -56,9 +55,11 @@ def make_start(X, graph: Graph, recipe: Recipe, init, seed: int, threads: int):
     if kind is Initialization.PCA and X is None:
         kind, reason = Initialization.SPECTRAL, "there are no rows to take components of"
     if kind is Initialization.SPECTRAL:
-        if len(graph.indices):
-            Y, replaced = spectral_start(graph, recipe.n_components, seed, threads, X)
-            reason = reason or replaced
+        if X is not None and starts_at_landmarks(recipe, len(X)):
+            Y = landmark_start(X, recipe, seed, threads)
+            reason = f"of a map of {LANDMARKS} landmarks"
+        elif len(graph.indices):
+            Y = spectral_start(graph, recipe.n_components, seed, threads, X)
         else:
             kind, reason = Initialization.PCA, "the graph has no edges"
     if kind is Initialization.PCA:
@@ -70,6 +71,11 @@ def make_start(X, graph: Graph, recipe: Recipe, init, seed: int, threads: int):
         Y = cp.asarray(initialization.random_start(len(graph), recipe.n_components, seed))
     used = f"{kind} ({reason})" if reason else str(kind)
     return scale_start(Y, recipe.start_extent, recipe.start_size, seed), used
+
+
+def starts_at_landmarks(recipe: Recipe, n: int) -> bool:
+    """Whether the rows of X, if they are there, are placed by landmarks."""
+    return recipe.initialization is Initialization.SPECTRAL and n > _MANY and recipe.metric in METRICS
 
 
 def pca_start(X, dimensions: int, seed: int):
@@ -219,17 +225,13 @@ def spectral_start(graph: Graph, dimensions: int, seed: int, threads: int, X=Non
 
     Returns
     -------
-    Y : cupy.ndarray of shape (n, dimensions), float32
-    reason : str
-        Why principal components took the place of some eigenvectors; empty if they did not.
+    cupy.ndarray of shape (n, dimensions), float32
     """
     cp = cupy()
     n = len(graph)
     count, roots = pieces(graph)
-    components = None if X is None else _Components(X, dimensions, seed)
     if count == 1:
-        Y = _piece_start(graph, dimensions, seed, threads, components)
-        return Y, components.reason if components else ""
+        return _piece_start(graph, dimensions, seed, threads)
     labels = cp.searchsorted(cp.unique(roots), roots)
     centers = None
     if X is not None:
@@ -244,30 +246,13 @@ def spectral_start(graph: Graph, dimensions: int, seed: int, threads: int, X=Non
     ends = np.cumsum(sizes)
     for piece in np.flatnonzero(spectral):
         begin, end = int(ends[piece] - sizes[piece]), int(ends[piece])
-        of_piece = components and components.of(order[begin:end])
-        shapes[begin:end] = _fit_ball(_piece_start(part(begin, end), dimensions, seed, threads, of_piece))
+        shapes[begin:end] = _fit_ball(_piece_start(part(begin, end), dimensions, seed, threads))
     places, radii = map(cp.asarray, pack_balls(sizes, dimensions, centers, random))
     piece_of = labels[order]
     shapes[cp.asarray(sizes)[piece_of] == 1] = 0
     Y = cp.empty((n, dimensions), cp.float32)
     Y[order] = places[piece_of] + FILLED * radii[piece_of, None] * shapes
-    return Y, components.reason if components else ""
-
-
-class _Components:
-    """The principal components of X, for pieces whose eigenvectors tell too little; found when needed."""
-
-    def __init__(self, X, dimensions: int, seed: int):
-        self._find = cache(lambda: pca_start(X, dimensions, seed))
-        self.reason = ""
-
-    def of(self, rows) -> Callable:
-        """What gives the components of some rows."""
-        return lambda: self()[rows]
-
-    def __call__(self):
-        self.reason = "pca where eigenvectors single out a few points"
-        return self._find()
+    return Y
 
 
 def _sorted_by_piece(graph: Graph, labels):
@@ -302,13 +287,11 @@ def _fit_ball(Y):
     return Y / radius if radius > 0 else Y
 
 
-def _piece_start(graph: Graph, dimensions: int, seed: int, threads: int, components=None):
+def _piece_start(graph: Graph, dimensions: int, seed: int, threads: int):
     """Coordinates of a connected graph; see ``initialization.component_start``, which says why.
 
     What takes the place of a vector that singles out a handful of points may be one of those that only guard
-    the wanted ones: it is a little less exact, and good enough to begin with. Where those do not suffice
-    either, looking for more costs more than all other stages: many points then take their ``components``,
-    from which maps come out as well.
+    the wanted ones: it is a little less exact, and good enough to begin with.
     """
     cp = cupy()
     n = len(graph)
@@ -316,8 +299,6 @@ def _piece_start(graph: Graph, dimensions: int, seed: int, threads: int, compone
         here = sys.modules[__name__]
         return cp.asarray(initialization.component_start(host_graph(graph), dimensions, seed, threads, here))
     for more in (0, 4, 12):
-        if more and components is not None and n > _MANY:
-            return components()
         solver, root_degree = _spectral_solver(graph, dimensions + more, seed)
         solver.solve()
         columns = _over(solver.vectors(solver.found), root_degree)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from actup.backends.cuda.compile import cupy, load_kernels
-from actup.backends.cuda.relabelled import RelabelledGraph
+from actup.backends.cuda.relabelled import NO_BOX, RelabelledGraph, measure_box
 from actup.native import engine
 from actup.recipe import Recipe
 from actup.switches import LearningRateUnit, NonEdgeWeight, Repulsion, RepulsionMass
@@ -70,10 +70,10 @@ class LayoutState:
         self.constants = _upload(constants)
         load_kernels("layout_graph").get_function("derive")(
             (1,),
-            (1,),
+            (1024,),
             (
                 self.constants,
-                graph.total,
+                graph.strength,
                 graph.offsets[-1:],
                 np.int32(recipe.non_edge_weight is NonEdgeWeight.MEAN),
             ),
@@ -82,27 +82,20 @@ class LayoutState:
         self.schedule = cp.asarray(np.stack([getattr(schedule, name) for name in rows]))
         strong = recipe.repulsion_mass is RepulsionMass.STRENGTH
         self.mass = graph.strength if strong else graph.degree.astype(np.float32)
-        self.state = _upload(_first_state(graph.points))
+        self.state = _first_state(graph.points)
 
 
-def _first_state(points) -> np.ndarray:
-    """Epoch 0, and the box of the points, of which the first two axes count."""
+def _first_state(points):
+    """Epoch 0, and the box of the points, of which the first two axes count; on the device."""
     state = np.zeros((), STATE)
-    state["box"][:, :2], state["box"][:, 2:] = 2**31 - 1, -(2**31)
-    axes = min(points.shape[1], 2)
-    corners = cupy().stack([points[:, :axes].min(axis=0), points[:, :axes].max(axis=0)]).get()
-    state["box"][0].reshape(2, 2)[:, :axes] = _ordered(corners)
+    state["box"] = NO_BOX
+    state = _upload(state)
+    measure_box(points, state[STATE.fields["box"][1] :])
     return state
 
 
-def _ordered(values: np.ndarray) -> np.ndarray:
-    """Integers that order as the floats do: ordered() of kernels/layout.h."""
-    bits = np.ascontiguousarray(values, np.float32).view(np.int32)
-    return np.where(bits >= 0, bits, bits ^ 0x7FFFFFFF)
-
-
 def from_ordered(bits: np.ndarray) -> np.ndarray:
-    """The floats of such integers."""
+    """The floats of integers that order as they do: ordered() of kernels/layout.h."""
     return np.where(bits >= 0, bits, bits ^ 0x7FFFFFFF).astype(np.int32).view(np.float32)
 
 

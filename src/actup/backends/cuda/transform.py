@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import fields
 
 import numpy as np
@@ -11,7 +10,7 @@ from actup.backends.cuda.arrays import free_bytes, to_device, to_host
 from actup.backends.cuda.compile import cupy, load_kernels
 from actup.backends.cuda.graph import directed_weights
 from actup.backends.cuda.launch import start
-from actup.backends.cuda.neighbors import directions
+from actup.backends.cuda.neighbors import directions, scan
 from actup.backends.cuda.state import force_macros
 from actup.graph import Neighbors, on_gpu
 from actup.placement import Placement
@@ -66,30 +65,12 @@ def query_neighbors(X, X_new, k: int, metric: str) -> Neighbors | None:
     ids, sums = cp.empty((len(X_new), k), np.int32), cp.empty((len(X_new), k), np.float32)
     for begin in range(0, len(X_new), block):
         part = slice(begin, min(begin + block, len(X_new)))
-        points[n : n + part.stop - begin] = compared(X_new[part])
-        _scan(points, n, _SCANNED[metric], ids[part], sums[part])
+        to = cp.arange(part.stop - begin, dtype=np.int32)
+        points[n : n + len(to)] = compared(X_new[part])
+        rows = to + np.int32(n)
+        scan(points, rows, _SCANNED[metric], ids[part], sums[part], bounded=False, points=n, to=to)
     distances = cp.sqrt(sums) if metric == "euclidean" else sums / 2 if angular else sums
     return Neighbors(ids, distances, engine="exact", recall=1.0)
-
-
-def _scan(points, n: int, metric: int, ids, sums) -> None:
-    """Write the nearest of the first n points to every one that follows them."""
-    cp = cupy()
-    count, k = ids.shape
-    room = 16 * math.ceil((k + 1024) / 16)
-    kernels = load_kernels("scan", METRIC=metric, K=k, ROOM=room)
-    kernel = kernels.get_function("scan_rows")
-    kernel.max_dynamic_shared_size_bytes = 64 * room
-    blocks = math.ceil(count / 8)
-    idle = 2 * cp.cuda.Device().attributes["MultiProcessorCount"] // blocks
-    parts = max(1, min(idle, n // 2048))  # few rows: their points are dealt to several blocks of threads
-    found = cp.empty((parts, count, k), cp.uint64)
-    to = cp.arange(count, dtype=np.int32)
-    size = (np.int32(n), np.int32(points.shape[1]))
-    arguments = (points, *size, to + np.int32(n), np.int32(count), np.int32(0), sums, np.uintp(0), found)
-    kernel((blocks, parts), (256,), arguments, shared_mem=64 * room)
-    merge = kernels.get_function("merge_parts")
-    merge((blocks,), (256,), (found, np.int32(parts), to, np.int32(count), ids, sums))
 
 
 def place_rows(neighbors: Neighbors, embedding, recipe: Recipe, placement: Placement, threads: int = 0):

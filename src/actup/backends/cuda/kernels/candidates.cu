@@ -1,132 +1,22 @@
 // Candidates for the nearest neighbours of every row, from 16-bit products on tensor cores.
 //
 // The score of a pair is x·y - |y|²/2: the larger, the nearer. Rows are centred, scaled and rounded to 16
-// bits (prepare_rows); one launch compares all rows with a range of columns. An accumulator starts at minus
-// its row's threshold, so a pair is a candidate if the sign bit of the finished sum is 0. Candidates go to
-// lists that belong to one thread each: no atomics, and the same lists in every run. Between launches,
-// select_candidates keeps the best KEEP of a row and raises its threshold; rank_candidates then compares
-// those in float32.
+// bits (ranking.cu); one launch compares all rows with a range of columns. An accumulator starts at minus its
+// row's threshold, so a pair is a candidate if the sign bit of the finished sum is 0. Candidates go to lists
+// that belong to one thread each: no atomics, and the same lists in every run. Between launches, ranking.cu
+// keeps the best KEEP of a row and raises its threshold.
 //
-// KEEP     candidates kept per row
-// LISTS    lists per row: 4 if NARROW, else 8
-// LENGTH   room of a list; LISTS * LENGTH is a multiple of 32
-// STEPS    products of 16 columns in the last slab of 64
-// LANES    threads that share one float32 distance
-#ifndef KEEP
-#define KEEP 32
-#endif
-#ifndef LISTS
-#define LISTS 8
-#endif
-#ifndef LENGTH
-#define LENGTH 48
-#endif
+// STEPS    products of 16 columns in the last slab of 64; candidate.h has the other sizes
 #ifndef STEPS
 #define STEPS 4
 #endif
-#ifndef LANES
-#define LANES 32
-#endif
 
+#include "candidate.h"
 #include "tiles.h"
-
-typedef unsigned short Half;
-
-struct alignas(8) Candidate {
-  float score;
-  int column;
-};
 
 constexpr int kTile = 128;                      // rows, and columns, of a block's tile
 constexpr int kSlabBytes = 128;                 // 64 columns of 16 bits
 constexpr int kTileBytes = kTile * kSlabBytes;  // one slab of a tile
-constexpr int kRoom = KEEP + LISTS * LENGTH;    // what a row has: the kept ones, then the lists
-constexpr float kNowhere = -60000.0f;           // the score of a column that is only there to fill a tile
-
-__device__ inline Half to_half(float x) {
-  Half h;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
-  return h;
-}
-__device__ inline float from_half(Half h) {
-  float x;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
-  return x;
-}
-__device__ inline float warp_sum(float x) {
-  for (int apart = 16; apart; apart >>= 1) x += __shfl_xor_sync(~0u, x, apart);
-  return x;
-}
-
-// Where column c of a row lies: slabs of 64 columns, 16-byte pieces exchanged so that ldmatrix meets no bank
-// twice.
-__device__ inline size_t place(long long rows, int row, int c) {
-  return ((size_t)(c >> 6) * rows + row) * 64 + ((((c & 63) >> 3) ^ (row & 7)) << 3) + (c & 7);
-}
-
-// The largest squared length of a centred row, as the bits of a float; a warp per row.
-extern "C" __global__ void longest_row(const float* __restrict__ points, const float* __restrict__ center,
-                                       int n, int columns, Word* longest) {
-  const int lane = threadIdx.x & 31;
-  float most = 0;
-  const int warps = gridDim.x * blockDim.x >> 5;
-  for (int row = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; row < n; row += warps) {
-    float sum = 0;
-    for (int c = lane; c < columns; c += 32) {
-      const float x = points[(size_t)row * columns + c] - center[c];
-      sum += x * x;
-    }
-    most = fmaxf(most, warp_sum(sum));
-  }
-  if (lane == 0) atomicMax(longest, __float_as_uint(most));
-}
-
-// The power of two that brings the longest row to a length of 64 to 127.
-__device__ inline float scale_of(Word longest) {
-  const float length = sqrtf(__uint_as_float(longest));
-  if (!(length > 1e-30f)) return 1.0f;
-  return exp2f(floorf(log2f(127.0f / length)));
-}
-
-// Rows to 16 bits, as queries (with 1 in two more columns) and as points (with -|y|²/2 in those, in two
-// parts). `order` names the row of X at every place, or is -1 where a place only fills a tile. A warp per
-// place.
-extern "C" __global__ void prepare_rows(const float* __restrict__ points, const float* __restrict__ center,
-                                        const int* __restrict__ order, const Word* __restrict__ longest,
-                                        int places, int columns, int slabs, Half* __restrict__ queries,
-                                        Half* __restrict__ keys, float* __restrict__ squares,
-                                        float* __restrict__ rounding, Word* __restrict__ worst) {
-  const int at = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
-  if (at >= places) return;
-  const int row = order[at];
-  const float scale = scale_of(*longest);
-  float square = 0, error = 0;
-  for (int c = lane; c < slabs * 64; c += 32) {
-    Half h = 0;
-    if (row >= 0 && c < columns) {
-      const float x = (points[(size_t)row * columns + c] - center[c]) * scale;
-      h = to_half(x);
-      const float rounded = from_half(h);
-      square += rounded * rounded;
-      error += (x - rounded) * (x - rounded);
-    }
-    const size_t to = place(places, at, c);
-    const bool extra = c == columns || c == columns + 1;
-    queries[to] = extra && row >= 0 ? to_half(1.0f) : h;
-    if (!extra) keys[to] = h;
-  }
-  square = warp_sum(square);
-  error = sqrtf(warp_sum(error));
-  if (lane == 0) {
-    squares[at] = square;
-    rounding[at] = error;
-    atomicMax(worst, __float_as_uint(error));
-    const float value = row >= 0 ? -0.5f * square : kNowhere;
-    const Half high = to_half(value);
-    keys[place(places, at, columns)] = high;
-    keys[place(places, at, columns + 1)] = row >= 0 ? to_half(value - from_half(high)) : to_half(0.0f);
-  }
-}
 
 // What a thread knows about the two rows of an accumulator fragment: i and i + 8.
 struct RowPair {
@@ -364,5 +254,3 @@ extern "C" __global__ void __launch_bounds__(128, 2)
   }
 }
 #endif
-
-#include "ranking.h"

@@ -1,4 +1,7 @@
-// Cells of rows: which centre is nearest, and the mean row of each cell.
+// Cells of rows: which centre is nearest, the mean row of each cell, and the tiles of the cells around it.
+#include "random.h"
+
+using namespace actup;
 
 constexpr int kColumns = 64,
               kRuns = 16;  // threads of a block: columns, and runs of rows that are added side by side
@@ -47,4 +50,29 @@ extern "C" __global__ void __launch_bounds__(256)
     if (score > best || (score == best && other < found)) best = score, found = other;
   }
   if (lane == 0) out[row] = found;
+}
+
+// The tiles of the cells around every cell, cell after cell, in its row of lists (cells, stride). around and
+// ends are (cells, probes): a cell near it, and where the tiles of that one end in the list. A thread per
+// pair of cells.
+extern "C" __global__ void list_tiles(const int* __restrict__ around, const int* __restrict__ first_tiles,
+                                      const int* __restrict__ ends, int cells, int probes, int stride,
+                                      int* __restrict__ lists) {
+  const int pair = blockIdx.x * blockDim.x + threadIdx.x;
+  if (pair >= cells * probes) return;
+  const int first = first_tiles[around[pair]], count = first_tiles[around[pair] + 1] - first;
+  int* to = lists + (size_t)(pair / probes) * stride + ends[pair] - count;
+  for (int tile = 0; tile < count; ++tile) to[tile] = first + tile;
+}
+
+// A place within `reach` of that of its cell, along each axis, for every row: out (n, width), places (cells,
+// width). A thread per coordinate.
+extern "C" __global__ void scatter_around(const float* __restrict__ places, const int* __restrict__ labels,
+                                          int64_t count, int width, float reach, uint64_t seed,
+                                          float* __restrict__ out) {
+  const int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (at >= count) return;
+  const int row = (int)(at / width), c = (int)(at % width);
+  const float random = (float)(random_bits(seed, 0, row, c) >> 40) * 0x1p-23f - 1.0f;
+  out[at] = places[(int64_t)labels[row] * width + c] + reach * random;
 }

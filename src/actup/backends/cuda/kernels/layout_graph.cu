@@ -23,15 +23,32 @@ extern "C" __global__ void random_keys(uint64_t seed, int64_t n, uint64_t* keys)
   if (i < n) keys[i] = random_bits(seed, ~uint32_t{0}, static_cast<uint32_t>(i), 0);
 }
 
-// Places along a Morton curve through the first two axes; low and high are the corners of the points' box.
-extern "C" __global__ void place_keys(const float* start, const float* low, const float* high, int64_t n,
-                                      int dimensions, uint64_t* keys) {
+// The box of the points' first two axes, as State has it: least of both, then largest.
+extern "C" __global__ void measure_box(const float* points, int64_t n, int dimensions, int32_t* box) {
+  for (int c = 0; c < (dimensions < 2 ? 1 : 2); ++c) {
+    int32_t least = 0x7FFFFFFF, largest = ~least;
+    for (int64_t i = thread_number(); i < n; i += static_cast<int64_t>(gridDim.x) * blockDim.x) {
+      const int32_t place = ordered(points[i * dimensions + c]);
+      least = min(least, place);
+      largest = max(largest, place);
+    }
+    least = __reduce_min_sync(kAll, least);
+    largest = __reduce_max_sync(kAll, largest);
+    if (threadIdx.x % 32 != 0) continue;
+    atomicMin(box + c, least);
+    atomicMax(box + 2 + c, largest);
+  }
+}
+
+// Places along a Morton curve through the first two axes of the points' box.
+extern "C" __global__ void place_keys(const float* start, const int32_t* box, int64_t n, int dimensions,
+                                      uint64_t* keys) {
   const int64_t i = thread_number();
   if (i >= n) return;
   uint64_t key = 0;
   for (int c = 0; c < (dimensions < 2 ? 1 : 2); ++c) {
-    const float span = high[c] - low[c];
-    const float place = span > 0 ? (start[i * dimensions + c] - low[c]) / span : 0.0f;
+    const float low = from_ordered(box[c]), span = from_ordered(box[2 + c]) - low;
+    const float place = span > 0 ? (start[i * dimensions + c] - low) / span : 0.0f;
     const auto cell = static_cast<uint32_t>(fminf(place * 65535.0f, 65535.0f));
     for (int bit = 0; bit < 16; ++bit) key |= static_cast<uint64_t>(cell >> bit & 1) << (2 * bit + c);
   }
@@ -107,6 +124,27 @@ extern "C" __global__ void copy_rows(const int64_t* offsets, const int32_t* indi
   }
 }
 
+// What is known of each point in another order, and the points' new labels: sorted[new] = old.
+extern "C" __global__ void reorder_points(const int64_t* sorted, int64_t n, const int32_t* degree,
+                                          const float* strength, const int32_t* order, int32_t* label,
+                                          int32_t* new_degree, float* new_strength, int32_t* new_order) {
+  const int64_t i = thread_number();
+  if (i >= n) return;
+  const int64_t old = sorted[i];
+  label[old] = static_cast<int32_t>(i);
+  new_degree[i] = degree[old];
+  new_strength[i] = strength[old];
+  new_order[i] = order[old];
+}
+
+// Rows of some width in another order: sorted[new] = old.
+extern "C" __global__ void take_rows(const int64_t* sorted, const float* from, int64_t n, int width,
+                                     float* to) {
+  const int64_t i = thread_number();
+  if (i >= n) return;
+  for (int c = 0; c < width; ++c) to[i * width + c] = from[sorted[i] * width + c];
+}
+
 // The rows of a relabelled graph in another order: order[new] = old, label[old] = new.
 extern "C" __global__ void reorder_rows(const int64_t* offsets, const int2* edges, const int64_t* order,
                                         const int32_t* label, const int64_t* new_offsets, int64_t n,
@@ -121,12 +159,20 @@ extern "C" __global__ void reorder_rows(const int64_t* offsets, const int2* edge
   }
 }
 
-// The constants that depend on the sums of the graph.
-extern "C" __global__ void derive(Constants* constants, const double* total, const int64_t* edges,
-                                  int mean_non_edge_weight) {
-  constants->p_max = *total > 0 ? static_cast<float>(1 / *total) : 0.0f;
-  constants->non_edge_weight = mean_non_edge_weight && *edges > 0
-                                   ? static_cast<float>(1 - *total / static_cast<double>(*edges))
-                                   : 1.0f;
-  constants->mean_strength = constants->n ? static_cast<float>(*total / constants->n) : 0.0f;
+// The constants that depend on the sums of the graph; one block of 1024 threads.
+extern "C" __global__ void __launch_bounds__(1024)
+    derive(Constants* constants, const float* strength, const int64_t* edges, int mean_non_edge_weight) {
+  __shared__ double sums[32];
+  double sum = 0;
+  for (int64_t i = threadIdx.x; i < constants->n; i += 1024) sum += strength[i];
+  sum = sum_of_warp(sum);
+  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum;
+  __syncthreads();
+  if (threadIdx.x >= 32) return;
+  const double total = sum_of_warp(sums[threadIdx.x]);
+  if (threadIdx.x > 0) return;
+  constants->p_max = total > 0 ? static_cast<float>(1 / total) : 0.0f;
+  constants->non_edge_weight =
+      mean_non_edge_weight && *edges > 0 ? static_cast<float>(1 - total / static_cast<double>(*edges)) : 1.0f;
+  constants->mean_strength = constants->n ? static_cast<float>(total / constants->n) : 0.0f;
 }

@@ -127,6 +127,7 @@ extern "C" __global__ void multiply(const float* influence, int64_t size, const 
 
 // --- once per grid ---
 
+#if POTENTIAL == 2
 // The table of UMAP's potential, by Simpson's rule between knots; one thread block, each thread a stretch of
 // it.
 extern "C" __global__ void __launch_bounds__(1024) tabulate(const Constants* constants, float* table) {
@@ -153,6 +154,7 @@ extern "C" __global__ void __launch_bounds__(1024) tabulate(const Constants* con
   for (int later = 1023; later > threadIdx.x; --later) integral += stretches[later];
   for (int i = last - 1; i >= first; --i) table[i] = static_cast<float>(integral += piece(i));
 }
+#endif
 
 // The potential around cell 0 of a periodic grid.
 extern "C" __global__ void sample_potential(const Constants* constants, const float* table, float spacing,

@@ -116,6 +116,34 @@ extern "C" __global__ void colour_edges(const int64_t* firsts, const int32_t* ta
   }
 }
 
+// How many edges each group has: sizes begins at 0. Blocks count the colours by themselves first.
+extern "C" __global__ void count_groups(const int32_t* groups, int64_t edges, int32_t* sizes) {
+  __shared__ int32_t counts[kColours];
+  for (int colour = threadIdx.x; colour < kColours; colour += blockDim.x) counts[colour] = 0;
+  __syncthreads();
+  const int64_t e = thread_number();
+  if (e < edges) atomicAdd(groups[e] < kColours ? &counts[groups[e]] : &sizes[groups[e]], 1);
+  __syncthreads();
+  for (int colour = threadIdx.x; colour < kColours; colour += blockDim.x)
+    if (counts[colour]) atomicAdd(&sizes[colour], counts[colour]);
+}
+
+// The points that some edges touch: their marks become 1.
+extern "C" __global__ void mark_points(const int32_t* ends, int64_t count, int32_t* marks) {
+  const int64_t e = thread_number();
+  if (e < count) marks[ends[e]] = 1;
+}
+
+// The ends as places among those points, and the point at every place: number counts the marks up to a point.
+extern "C" __global__ void place_points(const int32_t* ends, int64_t count, const int32_t* number,
+                                        int32_t* places, int32_t* points) {
+  const int64_t e = thread_number();
+  if (e >= count) return;
+  const int32_t place = number[ends[e]] - 1;
+  places[e] = place;
+  points[place] = ends[e];
+}
+
 // The edges group by group: by_group sorts the walk.
 extern "C" __global__ void group_edges(const int64_t* by_group, const int32_t* heads, const int32_t* tails,
                                        const float* weights, int64_t edges, int2* ends,

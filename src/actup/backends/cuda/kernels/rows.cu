@@ -98,13 +98,3 @@ extern "C" __global__ void finish_distances(float* __restrict__ sums, long long 
   const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (at < count) sums[at] = kind == 1 ? sqrtf(sums[at]) : 0.5f * sums[at];
 }
-
-// Whether any number is infinite or NaN.
-extern "C" __global__ void any_not_finite(const float* __restrict__ values, long long count,
-                                          int* __restrict__ found) {
-  bool wrong = false;
-  for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < count;
-       at += (long long)gridDim.x * blockDim.x)
-    wrong |= !(fabsf(values[at]) < __int_as_float(0x7f800000));
-  if (wrong) *found = 1;
-}

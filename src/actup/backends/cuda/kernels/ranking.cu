@@ -1,6 +1,105 @@
-// The kernels that choose among candidates: the best ones of a row between two launches, and in the end the
-// neighbours. Included by candidates.cu, which has the types.
-#pragma once
+// What surrounds the search for candidates: rows brought to 16 bits before it, the best candidates of a row
+// kept between two launches, and in the end the neighbours among them.
+//
+// LANES    threads that share one float32 distance; candidate.h has the other sizes
+#ifndef LANES
+#define LANES 32
+#endif
+
+#include "candidate.h"
+
+typedef unsigned short Half;
+
+__device__ inline Half to_half(float x) {
+  Half h;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  return h;
+}
+__device__ inline float from_half(Half h) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
+  return x;
+}
+__device__ inline float warp_sum(float x) {
+  for (int apart = 16; apart; apart >>= 1) x += __shfl_xor_sync(~0u, x, apart);
+  return x;
+}
+
+// Where column c of a row lies: slabs of 64 columns, 16-byte pieces exchanged so that ldmatrix meets no bank
+// twice.
+__device__ inline size_t place(long long rows, int row, int c) {
+  return ((size_t)(c >> 6) * rows + row) * 64 + ((((c & 63) >> 3) ^ (row & 7)) << 3) + (c & 7);
+}
+
+// What a row's squared length is more than that of its columns. The inner product is a distance between rows
+// with two more columns, s in one of them as a query and in the other as a point, where s² is what the row's
+// squared length lacks to the largest: |x - y|² + s² + t² = 2 (M - <x, y>). No product meets these columns.
+__device__ inline float beyond(const float* lacking, int row) { return lacking ? lacking[row] : 0.0f; }
+
+// The largest squared length of a centred row, as the bits of a float; a warp per row.
+extern "C" __global__ void longest_row(const float* __restrict__ points, const float* __restrict__ center,
+                                       const float* __restrict__ lacking, int n, int columns, Word* longest) {
+  const int lane = threadIdx.x & 31;
+  float most = 0;
+  const int warps = gridDim.x * blockDim.x >> 5;
+  for (int row = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; row < n; row += warps) {
+    float sum = 0;
+    for (int c = lane; c < columns; c += 32) {
+      const float x = points[(size_t)row * columns + c] - center[c];
+      sum += x * x;
+    }
+    most = fmaxf(most, warp_sum(sum) + beyond(lacking, row));
+  }
+  if (lane == 0) atomicMax(longest, __float_as_uint(most));
+}
+
+// The power of two that brings the longest row to a length of 64 to 127.
+__device__ inline float scale_of(Word longest) {
+  const float length = sqrtf(__uint_as_float(longest));
+  if (!(length > 1e-30f)) return 1.0f;
+  return exp2f(floorf(log2f(127.0f / length)));
+}
+
+// Rows to 16 bits, as queries (with 1 in two more columns) and as points (with -|y|²/2 in those, in two
+// parts). `order` names the row of X at every place, or is -1 where a place only fills a tile. A warp per
+// place.
+extern "C" __global__ void prepare_rows(const float* __restrict__ points, const float* __restrict__ center,
+                                        const float* __restrict__ lacking, const int* __restrict__ order,
+                                        const Word* __restrict__ longest, int places, int columns, int slabs,
+                                        Half* __restrict__ queries, Half* __restrict__ keys,
+                                        float* __restrict__ squares, float* __restrict__ rounding,
+                                        Word* __restrict__ worst) {
+  const int at = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
+  if (at >= places) return;
+  const int row = order[at];
+  const float scale = scale_of(*longest);
+  float square = 0, error = 0;
+  for (int c = lane; c < slabs * 64; c += 32) {
+    Half h = 0;
+    if (row >= 0 && c < columns) {
+      const float x = (points[(size_t)row * columns + c] - center[c]) * scale;
+      h = to_half(x);
+      const float rounded = from_half(h);
+      square += rounded * rounded;
+      error += (x - rounded) * (x - rounded);
+    }
+    const size_t to = place(places, at, c);
+    const bool extra = c == columns || c == columns + 1;
+    queries[to] = extra && row >= 0 ? to_half(1.0f) : h;
+    if (!extra) keys[to] = h;
+  }
+  square = warp_sum(square) + (row < 0 ? 0.0f : beyond(lacking, row) * scale * scale);
+  error = sqrtf(warp_sum(error));
+  if (lane == 0) {
+    squares[at] = square;
+    rounding[at] = error;
+    atomicMax(worst, __float_as_uint(error));
+    const float value = row >= 0 ? -0.5f * square : kNowhere;
+    const Half high = to_half(value);
+    keys[place(places, at, columns)] = high;
+    keys[place(places, at, columns + 1)] = row >= 0 ? to_half(value - from_half(high)) : to_half(0.0f);
+  }
+}
 
 // A float's bits in the order of the numbers, and back.
 __device__ inline Word ordered(float x) {
@@ -120,13 +219,14 @@ __device__ inline float kept_score(const Candidate* kept, int rank) {
 // columns scored less than the threshold, up to the rounding of rows and sums. A warp per row. `exact` is 0
 // if not all columns were looked at; only rows with too few candidates are flagged then.
 extern "C" __global__ void __launch_bounds__(256)
-    rank_candidates(const float* __restrict__ points, int columns, const int* __restrict__ order,
-                    const Candidate* __restrict__ room, const float* __restrict__ thresholds,
-                    const float* __restrict__ squares, const float* __restrict__ rounding,
-                    const unsigned char* __restrict__ overflowed, const Word* __restrict__ longest,
-                    const Word* __restrict__ worst, const int* __restrict__ all_order, int first_row,
-                    int rows, int k, int exact, int* __restrict__ ids, float* __restrict__ sums,
-                    int* __restrict__ flagged, int* __restrict__ flags) {
+    rank_candidates(const float* __restrict__ points, const float* __restrict__ lacking, int columns,
+                    const int* __restrict__ order, const Candidate* __restrict__ room,
+                    const float* __restrict__ thresholds, const float* __restrict__ squares,
+                    const float* __restrict__ rounding, const unsigned char* __restrict__ overflowed,
+                    const Word* __restrict__ longest, const Word* __restrict__ worst,
+                    const int* __restrict__ all_order, int first_row, int rows, int k, int exact,
+                    int* __restrict__ ids, float* __restrict__ sums, int* __restrict__ flagged,
+                    int* __restrict__ flags) {
   __shared__ float distance[8][KEEP];
   __shared__ int id[8][KEEP];
   const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, row = blockIdx.x * 8 + warp;
@@ -136,7 +236,7 @@ extern "C" __global__ void __launch_bounds__(256)
   const float* x = points + (size_t)self * columns;
   const Candidate* kept = room + (size_t)row * kRoom;
   const Errors errors{squares[row], sqrtf(squares[row]), rounding[row], __uint_as_float(*worst), columns};
-  const float reach = errors.most(kept_score(kept, k + 1));  // the row itself is one of them
+  const float reach = errors.most(kept_score(kept, k + 1));  // the row itself may be one of them
   const int sub = lane / LANES, part = lane % LANES;
   for (int begin = 0; begin < KEEP; begin += 32 / LANES) {
     const int at = begin + sub;
@@ -158,6 +258,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 #pragma unroll
     for (int apart = LANES / 2; apart; apart >>= 1) sum += __shfl_xor_sync(~0u, sum, apart);
+    if (lacking && other >= 0) sum += lacking[self] + lacking[other];
     if (part == 0 && at < KEEP) {
       distance[warp][at] = other < 0 ? __int_as_float(0x7f800000) : sum;
       id[warp][at] = other < 0 ? 0x7fffffff : other;

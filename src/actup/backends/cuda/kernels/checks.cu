@@ -1,0 +1,11 @@
+// Whether numbers can be used; a file of its own, because this is the first that a run waits for.
+
+// Whether any number is less than the least, infinite or NaN.
+extern "C" __global__ void any_outside(const float* __restrict__ values, long long count, float least,
+                                       int* __restrict__ found) {
+  bool wrong = false;
+  for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < count;
+       at += (long long)gridDim.x * blockDim.x)
+    wrong |= !(values[at] >= least && values[at] < __int_as_float(0x7f800000));
+  if (wrong) *found = 1;
+}
