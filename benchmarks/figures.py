@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from report import load
+from report import load, measured_with
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -60,7 +60,8 @@ def write_page(docs: Path) -> Path:
             continue
         benchmark = import_module(name)
         parts += [f"## {heading}", introduction, section(benchmark, record["results"], docs)]
-        parts.append(measured_with(record))
+        if not hasattr(benchmark, "provenance"):  # else its own text says it
+            parts.append(f"*{measured_with(record['machine'], record['versions'])}.*")
     page = docs / "benchmarks.md"
     page.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
     return page
@@ -73,12 +74,6 @@ def section(benchmark: ModuleType, results: dict, docs: Path) -> str:
         for file in benchmark.pictures(results, docs / "pictures"):
             parts.append(f"![{Path(file).stem.replace('_', ' ')}](pictures/{file})")
     return "\n\n".join(parts)
-
-
-def measured_with(record: dict) -> str:
-    versions = ", ".join(f"{package} {version}" for package, version in record["versions"].items())
-    machine = record["machine"]
-    return f"*{machine['processor']}, {machine['cores']} cores; {versions}.*"
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ X, seconds = np.load(sys.argv[1]), []
 nearest_neighbors(X[:5000], 15)
 for _ in range(int(sys.argv[4])):
     begin = time.perf_counter()
-    found = nearest_neighbors(X, int(sys.argv[3]), n_jobs=2)
+    found = nearest_neighbors(X, int(sys.argv[3]), n_jobs=int(sys.argv[5]))
     seconds.append(time.perf_counter() - begin)
 np.savez(sys.argv[2], distances=found.distances, seconds=seconds)
 """
@@ -73,7 +73,7 @@ def in_level(level: str, X: np.ndarray, k: int, repeats: int) -> tuple[np.ndarra
     with tempfile.TemporaryDirectory() as folder:
         data, out = Path(folder) / "X.npy", Path(folder) / "found.npz"
         np.save(data, X)
-        command = [sys.executable, "-c", _SEARCH, str(data), str(out), str(k), str(repeats)]
+        command = [sys.executable, "-c", _SEARCH, str(data), str(out), str(k), str(repeats), str(THREADS)]
         run = subprocess.run(
             command, env={**os.environ, "ACTUP_CPU": level}, capture_output=True, text=True, check=False
         )
@@ -90,10 +90,10 @@ import numpy as np
 X = np.load(sys.argv[2])
 begin = time.perf_counter()
 from {package} import UMAP
-model = UMAP({threads}=2).fit(X)
+model = UMAP(n_jobs={threads}).fit(X)
 cold = time.perf_counter() - begin
 begin = time.perf_counter()
-UMAP({threads}=2).fit(X)
+UMAP(n_jobs={threads}).fit(X)
 np.savez(sys.argv[1], embedding=model.embedding_, cold=cold, warm=time.perf_counter() - begin)
 """
 
@@ -103,7 +103,7 @@ def fresh_umap(package: str, X: np.ndarray) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         data, out = Path(folder) / "X.npy", Path(folder) / "map.npz"
         np.save(data, X)
-        script = _UMAP.format(package=package, threads="n_jobs")
+        script = _UMAP.format(package=package, threads=THREADS)
         subprocess.run([sys.executable, "-W", "ignore", "-c", script, str(out), str(data)], check=True)
         with np.load(out) as found:
             return {name: found[name] if name == "embedding" else float(found[name]) for name in found.files}

@@ -3,10 +3,11 @@
     python benchmarks/race.py [--quick] [--data mnist fashion_mnist] [--points 5000 20000 60000]
                               [--peer-python PATH] [--only NAME ...] [--again]
 
-Import, the first (cold) and the fastest (warm) run from the data to the map, the layout alone where it is
-known, peak memory, and the quality of the map. Every row is saved as soon as it is there, under
-benchmarks/results/race.json, and not run again; peers that are not installed are left out (``pip install
-.[race]``). ``--peer-python`` names another environment for them.
+Import, the first (cold) and the fastest (warm) run from the data to the map, its stages and the time of an
+epoch where they are known, peak memory, and the quality of the map. Every row is saved as soon as it is
+there, with versions and machine, under benchmarks/results/race.json, and not run again. Who is not installed
+(``pip install .[race]``) or crashes is kept with the reason, and tried again the next time. ``--peer-python``
+names another environment for peers. ``--quick`` runs all its rows again.
 """
 
 from __future__ import annotations
@@ -20,18 +21,16 @@ from pathlib import Path
 
 import numpy as np
 from contestants import CONTESTANTS
-from report import save, saved
+from race_page import cold, markdown, pictures, provenance, warm  # noqa: F401  figures.py asks here for them
+from report import machine, save, saved
 
 from actup import metrics
 from actup.datasets import load
-from actup.experiments.tables import number, table
 
+ROOT = Path(__file__).parents[1]
 RUNS = 3  # one cold, two warm
 QUICK = ("actup UMAP", "actup GDR", "actup TSNE", "actup GDR, normalised", "umap-learn", "openTSNE")
-# Points beyond which a contestant would take a quarter of an hour or more on two cores.
-MOST_POINTS = {"scikit-learn TSNE": 20_000}
-# Whose seconds the ratios are to: the peer that makes the same kind of map.
-RIVALS = {"umap": "umap-learn", "tsne": "openTSNE"}
+LAST = "scikit-learn TSNE"  # six minutes at 60,000 points on two cores
 
 
 def main() -> None:
@@ -44,23 +43,34 @@ def main() -> None:
     arguments.add_argument("--again", action="store_true", help="run rows that are there already")
     options = arguments.parse_args()
     name = "race_quick" if options.quick else "race"
-    rows = {key(row): row for row in saved(name).get("rows", [])}
+    again = options.again or options.quick
+    rows = {} if options.quick else {key(row): row for row in saved(name).get("rows", [])}
+    for wanted in entries(options):
+        before = rows.get(key(wanted))
+        if before is not None and "seconds" in before and not again:
+            continue
+        python = sys.executable if wanted["contestant"].startswith("actup") else options.peer_python
+        row = wanted | run(wanted, python, 2 if options.quick else RUNS) | {"machine": machine()}
+        show(row)
+        if "absent" in row and before is not None and "seconds" in before:
+            continue  # it was measured once, somewhere else
+        rows[key(row)] = row
+        save(name, {"rows": list(rows.values())}, ["actup", "numpy", "scipy", "scikit-learn"])
+    print(markdown({"rows": list(rows.values())}))
+
+
+def entries(options: argparse.Namespace) -> list[dict]:
+    """Who runs on what, in this order: the slowest at the end."""
     chosen = options.only or (QUICK if options.quick else CONTESTANTS)
-    for data, points in sizes(options):
-        for contestant in chosen:
-            wanted = {"contestant": contestant, "data": data, "points": points}
-            done = key(wanted) in rows and not options.again
-            if done or points > MOST_POINTS.get(contestant, points):
-                continue
-            python = sys.executable if contestant.startswith("actup") else options.peer_python
-            row = wanted | run(contestant, data, points, python, 2 if options.quick else RUNS)
-            show(row)
-            if "absent" not in row:
-                rows[key(row)] = row
-                save(name, {"rows": list(rows.values())}, ["actup", "numpy", "scipy", "scikit-learn"])
+    every = [
+        {"contestant": contestant, "data": data, "points": points}
+        for data, points in sizes(options)
+        for contestant in chosen
+    ]
+    return sorted(every, key=lambda entry: entry["contestant"] == LAST)
 
 
-def sizes(options: argparse.Namespace):
+def sizes(options: argparse.Namespace) -> list[tuple[str, int]]:
     """The data sets and numbers of points: all sizes of the first set, the largest of the others."""
     if options.quick:
         return [("digits", 1_797)] if missing("mnist") else [("mnist", 3_000)]
@@ -81,25 +91,45 @@ def key(row: dict) -> tuple:
     return row["contestant"], row["data"], row["points"]
 
 
-def run(contestant: str, data: str, points: int, python: str, runs: int) -> dict:
-    """One contestant in a fresh process; what it did, and how good its map is."""
-    dataset = load(data, n_samples=points)
+def run(wanted: dict, python: str, runs: int) -> dict:
+    """One contestant in a fresh process: what it did, and how good its map is, or why it did not run."""
+    dataset = load(wanted["data"], n_samples=wanted["points"])
     X = np.ascontiguousarray(dataset.X, np.float32)
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "X.npy", Path(folder) / "Y.npy"
         np.save(source, X)
         worker = Path(__file__).parent / "contestants.py"
         done = subprocess.run(
-            [python, str(worker), contestant, str(source), str(target), str(runs)],
+            [python, str(worker), wanted["contestant"], str(source), str(target), str(runs)],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         if done.returncode:
-            return {"absent": (done.stderr.strip() or "no message").splitlines()[-1]}
+            return {"failed": reason(done)}
         row = json.loads(done.stdout.strip().splitlines()[-1])
         if "absent" in row:
             return row
+        if "actup" in row["versions"]:
+            row["versions"]["actup"] += commit()
         Y = np.load(target)
     return row | {"quality": quality(X, Y, dataset.y)}
+
+
+def reason(done: subprocess.CompletedProcess) -> str:
+    """Why a process failed: the last line of its error, or the signal that ended it."""
+    if done.returncode < 0:
+        return f"ended by signal {-done.returncode}"
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    return lines[-1] if lines else f"exit status {done.returncode} without a message"
+
+
+def commit() -> str:
+    """The last change of ActUp's sources, where git knows it: one version has many of them."""
+    try:
+        command = ["git", "log", "-1", "--format=%h", "--", "src/actup"]
+        found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return f" ({found})" if found else ""
 
 
 def quality(X: np.ndarray, Y: np.ndarray, y: np.ndarray) -> dict:
@@ -112,135 +142,19 @@ def quality(X: np.ndarray, Y: np.ndarray, y: np.ndarray) -> dict:
     }
 
 
-def cold(row: dict) -> float:
-    """From the start of the program to the first map: the import and the first run."""
-    return row["import"] + row["seconds"][0]
-
-
-def warm(row: dict) -> float:
-    """The fastest run; compilation is over, where there was a second run."""
-    return min(row["seconds"])
-
-
 def show(row: dict) -> None:
     what = f"{row['data']} {row['points']:,} {row['contestant']}"
-    if "absent" in row:
-        print(f"{what}: left out ({row['absent']})", flush=True)
+    if "seconds" not in row:
+        print(f"{what}: did not run: {row.get('failed') or row['absent']}", flush=True)
         return
+    again = warm(row)
     print(
-        f"{what}: import {row['import']:.2f} s, cold {cold(row):.2f} s, warm {warm(row):.2f} s,"
+        f"{what}: import {row['import']:.2f} s, cold {cold(row):.2f} s,"
+        f" {'no warm run' if again is None else f'warm {again:.2f} s'},"
         f" {row['megabytes']:.0f} MB, accuracy {100 * row['quality']['knn_accuracy']:.1f},"
         f" recall {row['quality']['recall_at_10']:.3f}",
         flush=True,
     )
-
-
-def rival(contestant: str) -> str:
-    like_tsne = "TSNE" in contestant or "normalised" in contestant
-    return RIVALS["tsne" if like_tsne else "umap"]
-
-
-def ratio(rows: dict[str, dict], contestant: str, figure) -> float | None:
-    """How many times faster than its rival."""
-    theirs = rows.get(rival(contestant))
-    ours, other = figure(rows[contestant]), None if theirs is None else figure(theirs)
-    return other / ours if ours and other else None
-
-
-def layout_seconds(row: dict) -> float | None:
-    return row["stages"].get("layout")
-
-
-def markdown(results: dict) -> str:
-    """The tables of the race."""
-    parts = [_INTRODUCTION]
-    groups: dict[tuple, dict[str, dict]] = {}
-    for row in results["rows"]:
-        groups.setdefault((row["data"], row["points"]), {})[row["contestant"]] = row
-    for (data, points), rows in sorted(groups.items(), key=lambda item: (item[0][0] != "mnist", -item[0][1])):
-        parts += [f"### {data}, {points:,} points", _table(rows), _stage_table(rows), _claim(rows)]
-    return "\n\n".join(part for part in parts if part)
-
-
-def _claim(rows: dict[str, dict]) -> str:
-    """The paper's claim about the descent, beside what was measured."""
-    peer = rows.get("umap-learn")
-    if peer is None:
-        return ""
-    descents = {
-        name: layout_seconds(peer) / layout_seconds(rows[name])
-        for name in ("GradientDR", "actup GDR, paper", "actup GDR")
-        if name in rows
-    }
-    measured = ", ".join(f"{name} {times:.1f} times" for name, times in descents.items())
-    return f"The paper: GDR's descent is about 10 times faster than umap-learn's. Here: {measured}."
-
-
-_INTRODUCTION = (
-    "`python benchmarks/race.py`: every contestant in a fresh process with its own defaults, from the "
-    "data to the map, on all cores. *Cold* counts the import and whatever is compiled at first; *warm* "
-    "is the fastest of up to three runs (one, if it took more than a minute). *Times faster* compares "
-    "with umap-learn for maps of UMAP's kind and with openTSNE for those of t-SNE's. Memory is the peak "
-    "beyond the data. *GradientDR* is the paper's own package, with its settings."
-)
-
-
-def _table(rows: dict[str, dict]) -> str:
-    header = ["", "import s", "cold s", "warm s", "layout s", "times faster: cold", "warm", "layout", "MB"]
-    header += ["accuracy", "V", "recall@10", "trustworthiness"]
-    lines = []
-    for name, row in rows.items():
-        judged = row["quality"]
-        lines.append([
-            name,
-            *(number(seconds, 2) for seconds in (row["import"], cold(row), warm(row), layout_seconds(row))),
-            *(number(ratio(rows, name, figure)) for figure in (cold, warm, layout_seconds)),
-            number(row["megabytes"], 0),
-            number(100 * judged["knn_accuracy"]),
-            number(100 * judged["v_measure"]),
-            number(judged["recall_at_10"], 3),
-            number(judged["trustworthiness"], 3),
-        ])  # fmt: skip
-    return table(header, lines)
-
-
-STAGES = ("neighbors", "graph", "start", "layout")
-
-
-def _stage_table(rows: dict[str, dict]) -> str:
-    """Seconds of the stages of the last run, of those who tell."""
-    lines = [
-        [name, *(number(row["stages"].get(stage), 3) for stage in STAGES)]
-        for name, row in rows.items()
-        if len(row["stages"]) > 1
-    ]
-    return table(["stages, s", *STAGES], lines)
-
-
-def pictures(results: dict, folder: Path) -> list[str]:
-    """Seconds against points, and seconds of everyone; gives the files' names."""
-    from actup.experiments.pictures import Chart, Curve, draw_bars, draw_charts
-
-    rows = [row for row in results["rows"] if row["data"] == "mnist"]
-    points = sorted({row["points"] for row in rows})
-    names = list(dict.fromkeys(row["contestant"] for row in rows))
-    largest = {row["contestant"]: row for row in rows if row["points"] == points[-1]}
-    draw_bars(
-        folder / "race.png",
-        {name: {"cold": cold(row), "warm": warm(row)} for name, row in largest.items()},
-        f"MNIST, {points[-1]:,} points: seconds from the data to the map",
-        ours="actup",
-    )
-    drawn = ["race.png"]
-    if len(points) > 1:
-        curves = []
-        for name in names:
-            own = {row["points"]: warm(row) for row in rows if row["contestant"] == name}
-            curves.append(Curve(name, list(own), list(own.values()), dashed=not name.startswith("actup")))
-        chart = Chart("MNIST, warm", curves, "points", "seconds", (True, True))
-        draw_charts(folder / "race_growth.png", [chart], height=5.2)
-        drawn.append("race_growth.png")
-    return drawn
 
 
 if __name__ == "__main__":

@@ -42,10 +42,20 @@ def save(name: str, results: dict, packages: list[str]) -> Path:
             versions[package] = "not installed"
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    machine = {"processor": _processor(), "cores": _cores()}
-    record = {"versions": versions, "machine": machine, "results": results}
+    record = {"versions": versions, "machine": machine(), "results": results}
     path.write_text(json.dumps(record, indent=1) + "\n")
     return path
+
+
+def machine() -> dict:
+    """The processor, and the cores that this process may use."""
+    return {"processor": _processor(), "cores": _cores()}
+
+
+def measured_with(machine: dict, versions: dict[str, str]) -> str:
+    """What results were measured on and with, in words."""
+    packages = ", ".join(f"{package} {version}" for package, version in versions.items())
+    return f"{machine['processor']}, {machine['cores']} cores; {packages}"
 
 
 def load(name: str) -> dict | None:

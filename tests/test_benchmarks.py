@@ -1,10 +1,11 @@
 """The benchmarks: the race in its smallest form, and the page that is written from the results."""
 
+import argparse
 import json
 import sys
+import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -31,35 +32,115 @@ def run_race(monkeypatch, *arguments):
     race.main()
 
 
+def kept_rows(results):
+    return json.loads((results / "race.json").read_text())["results"]["rows"]
+
+
 def test_race_keeps_every_row_and_goes_on(results, monkeypatch, capsys):
     run_race(monkeypatch, "--only", "actup UMAP", "actup GDR")
-    rows = json.loads((results / "race.json").read_text())["results"]["rows"]
+    rows = kept_rows(results)
     assert [row["contestant"] for row in rows] == ["actup UMAP", "actup GDR"]
     for row in rows:
         assert len(row["seconds"]) == 3 and min(row["seconds"]) > 0
-        assert 0 < row["stages"]["layout"] < sum(row["seconds"])
+        assert 0 < row["stages"]["layout"] < min(row["seconds"])
+        assert row["n_epochs"] > 10
         assert row["quality"]["recall_at_10"] > 0.3
-        assert row["megabytes"] > 1 and "actup" in row["versions"]
+        assert row["megabytes"] > 1 and row["machine"]["cores"] >= 1
+        assert {"python", "actup", "numpy"} <= set(row["versions"])
     capsys.readouterr()
     run_race(monkeypatch, "--only", "actup UMAP")
-    assert capsys.readouterr().out == ""  # it was there
+    printed = capsys.readouterr().out
+    assert "digits 200 actup" not in printed  # it was there
+    assert "| actup GDR |" in printed
+    assert kept_rows(results) == rows
 
 
-def test_absent_contestants_are_left_out(results, monkeypatch, capsys):
+def test_quick_race_runs_every_time(results, monkeypatch, capsys):
+    import race
+
+    monkeypatch.setattr(race, "sizes", lambda options: [("digits", 200)])
+    for _ in range(2):
+        run_race(monkeypatch, "--quick", "--only", "actup GDR")
+        assert "digits 200 actup GDR: import" in capsys.readouterr().out
+
+
+def test_a_crash_is_kept_with_its_reason_and_tried_again(results, monkeypatch, capsys, tmp_path):
+    import race
+    from contestants import CONTESTANTS
+
+    monkeypatch.setitem(CONTESTANTS, "nobody", (["numpy"], None))  # the process it runs in does not know it
+    for _ in range(2):
+        run_race(monkeypatch, "--only", "nobody")
+        assert "nobody: did not run: KeyError: 'nobody'" in capsys.readouterr().out
+    (row,) = kept_rows(results)
+    assert row["failed"] == "KeyError: 'nobody'"
+    assert "- nobody did not run: KeyError: 'nobody'" in race.markdown({"rows": [row]})
+    assert race.pictures({"rows": [row]}, tmp_path) == []
+
+
+def test_who_is_not_installed_takes_no_row_away(results, monkeypatch, capsys):
+    import race
+
+    run_race(monkeypatch, "--only", "actup GDR")
+    measured = kept_rows(results)
+    monkeypatch.setattr(race, "run", lambda wanted, python, runs: {"absent": "actup is not installed"})
+    run_race(monkeypatch, "--only", "actup GDR", "actup UMAP", "--again")
+    assert "actup GDR: did not run: actup is not installed" in capsys.readouterr().out
+    gdr, umap = kept_rows(results)
+    assert [gdr] == measured and umap["absent"] == "actup is not installed"
+
+
+def test_absence_is_told_by_the_package(monkeypatch, capsys):
     import contestants
 
     monkeypatch.setitem(contestants.CONTESTANTS, "nobody", (["no-such-package"], None))
-    run_race(monkeypatch, "--only", "nobody")
-    assert "left out" in capsys.readouterr().out
-    assert not (results / "race.json").exists()
+    monkeypatch.setattr(sys, "argv", ["contestants.py", "nobody", "X.npy", "Y.npy", "1"])
+    contestants.main()
+    assert json.loads(capsys.readouterr().out) == {"absent": "no-such-package is not installed"}
 
 
-def race_row(contestant, points, seconds):
+def test_a_stage_inside_another_counts_once():
+    from contestants import Stopwatch
+
+    class Work:
+        def inner(self):
+            time.sleep(0.02)
+
+        def outer(self):
+            time.sleep(0.01)
+            self.inner()
+
+    watch = Stopwatch()
+    watch.on(Work, "inner", "neighbors")
+    watch.on(Work, "outer", "graph")
+    Work().outer()
+    assert watch.stages["neighbors"] >= 0.02
+    assert 0.01 <= watch.stages["graph"] < 0.02
+    watch.clear()
+    Work().inner()
+    assert set(watch.stages) == {"neighbors"} and watch.stages["neighbors"] < 0.035
+
+
+def test_the_slowest_runs_at_the_end(monkeypatch):
+    import race
+
+    options = argparse.Namespace(only=None, quick=False, data=["mnist", "usps"], points=[5, 7])
+    order = [entry["contestant"] for entry in race.entries(options)]
+    assert len(order) == 3 * len(race.CONTESTANTS)
+    assert order[-3:] == [race.LAST] * 3 and order.count(race.LAST) == 3
+
+
+MACHINE = {"processor": "Abacus", "cores": 2}
+
+
+def race_row(contestant, points, seconds, **changed):
     quality = {"knn_accuracy": 0.96, "v_measure": 0.8, "recall_at_10": 0.1, "trustworthiness": 0.95}
-    return {
+    row = {
         "contestant": contestant, "data": "mnist", "points": points, "import": 0.5, "megabytes": 100.0,
-        "seconds": seconds, "stages": {"layout": seconds[-1] / 2}, "quality": quality, "versions": {},
+        "seconds": seconds, "stages": {"layout": seconds[-1] / 2}, "n_epochs": 100, "quality": quality,
+        "versions": {"numpy": "2.0"}, "machine": MACHINE,
     }  # fmt: skip
+    return row | changed
 
 
 def test_ratios_are_to_the_rival(tmp_path):
@@ -68,18 +149,55 @@ def test_ratios_are_to_the_rival(tmp_path):
     rows = [
         race_row("actup UMAP", 1000, [2.0, 1.0]),
         race_row("actup TSNE", 1000, [2.0, 1.0]),
-        race_row("actup GDR", 1000, [2.0, 0.5]),
+        race_row("actup GDR", 1000, [2.0, 0.5], n_epochs=50),
+        race_row("actup GDR, accelerated", 1000, [2.0, 0.25], n_epochs=50),
         race_row("umap-learn", 1000, [20.0, 8.0]),
         race_row("openTSNE", 1000, [40.0, 16.0]),
         race_row("actup UMAP", 3000, [2.0, 2.0]),
     ]
-    text = race.markdown({"rows": rows})
+    text = race.markdown({"rows": rows}).replace("\N{EN DASH}", "-")
     assert "| actup UMAP | 0.50 | 2.50 | 1.00 | 0.50 | 8.2 | 8.0 | 8.0 | 100 |" in text
     assert "| actup TSNE | 0.50 | 2.50 | 1.00 | 0.50 | 16.2 | 16.0 | 16.0 | 100 |" in text
-    assert "Here: actup GDR 16.0 times." in text
+    assert "| actup GDR | - | - | - | 0.250 | 50 | 5.00 | 8.0 |" in text
+    assert "umap-learn's. Here: actup GDR 16.0 times (8.0 an epoch)." in text
+    assert "fast again. Here: actup GDR 2.0 times (2.0 an epoch)." in text
     assert text.index("3,000 points") < text.index("1,000 points")
     for file in race.pictures({"rows": rows}, tmp_path):
         assert (tmp_path / file).stat().st_size > 3_000
+
+
+def test_who_compiled_in_its_only_run_has_no_warm_figures(tmp_path):
+    import race
+
+    compiling = {"versions": {"numba": "0.60"}}
+    rows = [
+        race_row("umap-learn", 1000, [120.0], **compiling),
+        race_row("openTSNE", 1000, [120.0]),
+        race_row("actup GDR", 1000, [2.0, 0.5]),
+    ]
+    text = race.markdown({"rows": rows}).replace("\N{EN DASH}", "-")
+    assert "| umap-learn | 0.50 | 120.50 | - | - | 1.0 | - | - | 100 |" in text
+    assert "| openTSNE | 0.50 | 120.50 | 120.00 | 60.00 | 1.0 | 1.0 | 1.0 | 100 |" in text
+    assert "Here:" not in text
+    assert race.pictures({"rows": rows}, tmp_path) == ["race.png"]
+
+
+def test_mixed_runs_are_told_apart():
+    import race
+
+    rows = [
+        race_row("actup GDR", 1000, [1.0, 1.0], versions={"actup": "0.1", "numpy": "2.0"}),
+        race_row("actup GDR", 3000, [1.0, 1.0], versions={"actup": "0.1", "numpy": "2.0"}),
+        race_row("umap-learn", 1000, [1.0, 1.0], versions={"umap-learn": "0.5", "numpy": "2.0"}),
+    ]
+    assert race.provenance({"rows": rows}) == "*Abacus, 2 cores; actup 0.1, numpy 2.0, umap-learn 0.5.*"
+    rows[1]["machine"] = MACHINE | {"cores": 8}
+    rows[2]["versions"]["numpy"] = "1.26"
+    assert race.provenance({"rows": rows}).split("\n\n") == [
+        "*actup GDR (mnist 1,000): Abacus, 2 cores; actup 0.1, numpy 2.0.*",
+        "*actup GDR (mnist 3,000): Abacus, 8 cores; actup 0.1, numpy 2.0.*",
+        "*umap-learn: Abacus, 2 cores; umap-learn 0.5, numpy 1.26.*",
+    ]
 
 
 def test_page_of_the_kept_results(tmp_path):
@@ -113,9 +231,10 @@ def test_new_rows(results, monkeypatch, capsys):
     assert "| actup GDR |" in capsys.readouterr().out
 
 
-def test_upper_bounds_name_contestants():
+def test_names_are_those_of_contestants():
     import race
+    import race_page
     from contestants import CONTESTANTS
 
-    assert set(race.MOST_POINTS) | set(race.QUICK) | set(race.RIVALS.values()) <= set(CONTESTANTS)
-    assert np.isfinite(list(race.MOST_POINTS.values())).all()
+    assert {race.LAST, *race.QUICK, *race_page.RIVALS.values(), *race_page.CLAIMED} <= set(CONTESTANTS)
+    assert {f"{name}, accelerated" for name in race_page.CLAIMED} <= set(CONTESTANTS)

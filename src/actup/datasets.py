@@ -195,9 +195,16 @@ def _fetch(name: str, known: _Known, folder: Path | None) -> Dataset:
     numbers = all(str(label).isdigit() for label in set(y))
     classes, codes = np.unique(y.astype(int) if numbers else y, return_inverse=True)
     if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(folder / f"{name}.npz", X=X, y=codes, classes=classes.astype(str))
+        _keep(folder / f"{name}.npz", X=X, y=codes, classes=classes.astype(str))
     return Dataset(name, X, codes, tuple(map(str, classes)), (), f"OpenML {known.openml}")
+
+
+def _keep(path: Path, **arrays: np.ndarray) -> None:
+    """Write an archive under its name only when it is whole: a killed program leaves none that is not."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".unfinished.npz")
+    np.savez_compressed(unfinished, **arrays)
+    unfinished.replace(path)
 
 
 def _missing(name: str, known: _Known, folder: Path | None, asked_to_download: bool) -> str:

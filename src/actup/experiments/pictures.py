@@ -141,12 +141,12 @@ class Chart:
     y_limits: tuple[float, float] | None = None
 
 
-def draw_charts(path: Path, charts: Sequence[Chart], height: float = 3.4) -> None:
-    """Charts side by side, with one legend under them."""
+def draw_charts(path: Path, charts: Sequence[Chart], height: float = 3.4, own_legends: bool = False) -> None:
+    """Charts side by side, with one legend under them, or one under each."""
     figure = new_figure(_WIDTH, height)
     layout = figure.subplots(1, len(charts), squeeze=False)[0]
-    handles = {}
-    for axes, chart in zip(layout, charts, strict=True):
+    keys = [{} for _ in charts] if own_legends else [{}] * len(charts)
+    for axes, chart, key in zip(layout, charts, keys, strict=True):
         for i, curve in enumerate(chart.curves):
             (line,) = axes.plot(
                 curve.x,
@@ -157,32 +157,42 @@ def draw_charts(path: Path, charts: Sequence[Chart], height: float = 3.4) -> Non
                 markersize=3,
                 linewidth=1.6,
             )
-            handles.setdefault(curve.name, line)
+            key.setdefault(curve.name, line)
         _style(axes, chart)
-    columns = min(len(handles), int(_WIDTH / (0.6 + 0.075 * max(map(len, handles), default=1))))
-    rows = -(-len(handles) // max(columns, 1))
-    figure.legend(
-        handles.values(), handles.keys(), loc="lower center", ncols=max(columns, 1), frameon=False,
-        fontsize=9, labelcolor=INK,
-    )  # fmt: skip
-    figure.tight_layout(rect=(0, (0.08 + 0.2 * rows) / height, 1, 1))
+    _draw_legends(figure, keys if own_legends else keys[:1], height)
     save_small(figure, path)
 
 
-def draw_bars(path: Path, rows: dict[str, dict[str, float]], title: str, ours: str) -> None:
-    """Pairs of bars on a logarithmic axis; rows whose name begins with ``ours`` stand out."""
+def _draw_legends(figure, keys: Sequence[dict], height: float) -> None:
+    """Legends in columns of equal width along the lower edge, and the charts in the room above them."""
+    most_rows = 0
+    for i, key in enumerate(keys):
+        letter = 0.6 + 0.075 * max(map(len, key), default=1)  # inches of an entry
+        columns = max(1, min(len(key), int(_WIDTH / len(keys) / letter)))
+        most_rows = max(most_rows, -(-len(key) // columns))
+        figure.legend(
+            key.values(), key.keys(), loc="lower center", bbox_to_anchor=((i + 0.5) / len(keys), 0),
+            ncols=columns, frameon=False, fontsize=9, labelcolor=INK,
+        )  # fmt: skip
+    figure.tight_layout(rect=(0, (0.08 + 0.2 * most_rows) / height, 1, 1))
+
+
+def draw_bars(path: Path, rows: dict[str, dict[str, float | None]], title: str, ours: str) -> None:
+    """Pairs of bars on a logarithmic axis, None for no bar; names that begin with ``ours`` stand out."""
     height = 1.0 + 0.34 * len(rows)
     figure = new_figure(_WIDTH, height)
     axes = figure.subplots()
-    smallest = min(value for row in rows.values() for value in row.values())
+    values = [value for row in rows.values() for value in row.values() if value is not None]
     for i, (name, row) in enumerate(rows.items()):
         strong, pale = ("#d55e00", "#f3b98b") if name.startswith(ours) else ("#0072b2", "#9cc9e6")
         for (kind, value), color, offset in zip(row.items(), (pale, strong), (-0.18, 0.18), strict=True):
+            if value is None:
+                continue
             axes.barh(i + offset, value, height=0.34, left=0, color=color)
             axes.text(value * 1.05, i + offset, f"{value:.3g} s {kind}", va="center", fontsize=7.5, color=INK)
     axes.set_yticks(range(len(rows)), list(rows), fontsize=9, color=INK)
     axes.invert_yaxis()
-    axes.set_xlim(smallest / 2, 3 * max(value for row in rows.values() for value in row.values()))
+    axes.set_xlim(min(values) / 2, 3 * max(values))
     _style(axes, Chart(title, (), "seconds, logarithmic", "", (True, False)))
     axes.grid(False, axis="y")
     axes.tick_params(axis="y", labelsize=9, colors=INK)
