@@ -35,7 +35,7 @@ LAST = "scikit-learn TSNE"  # six minutes at 60,000 points on two cores
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--quick", action="store_true", help="3,000 points and the main contestants")
+    arguments.add_argument("--quick", action="store_true", help="2,000 points and the main contestants")
     arguments.add_argument("--data", nargs="+", default=["mnist", "fashion_mnist"])
     arguments.add_argument("--points", nargs="+", type=int, default=[5_000, 20_000, 60_000])
     arguments.add_argument("--peer-python", default=sys.executable, help="interpreter of the peers")
@@ -73,7 +73,7 @@ def entries(options: argparse.Namespace) -> list[dict]:
 def sizes(options: argparse.Namespace) -> list[tuple[str, int]]:
     """The data sets and numbers of points: all sizes of the first set, the largest of the others."""
     if options.quick:
-        return [("digits", 1_797)] if missing("mnist") else [("mnist", 3_000)]
+        return [("digits", 1_797)] if missing("mnist") else [("mnist", 2_000)]
     first, *others = options.data
     largest = max(options.points)
     return [(first, points) for points in sorted(options.points)] + [(other, largest) for other in others]

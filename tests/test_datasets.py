@@ -1,6 +1,7 @@
 """Data sets: files, checksums, generated sets, and what happens when there is none."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -69,6 +70,19 @@ def test_fetched_only_on_request(folder, monkeypatch):
     assert calls == [41082]
     assert datasets.checksum(again) == datasets.checksum(fetched)
     assert again.label_names == fetched.label_names
+    assert not list(folder.glob("*unfinished*"))
+
+
+def test_a_file_that_was_not_finished_is_not_read(folder, monkeypatch):
+    def killed(file, **arrays):
+        Path(file).write_bytes(b"half of it")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez_compressed", killed)
+    with pytest.raises(KeyboardInterrupt):
+        datasets._keep(folder / "usps.npz", X=np.zeros(3))
+    with pytest.raises(datasets.MissingDataset):
+        datasets.load("usps", folder=folder)
 
 
 def test_no_network(folder, monkeypatch):

@@ -165,16 +165,18 @@ def draw_charts(path: Path, charts: Sequence[Chart], height: float = 3.4, own_le
 
 def _draw_legends(figure, keys: Sequence[dict], height: float) -> None:
     """Legends in columns of equal width along the lower edge, and the charts in the room above them."""
-    most_rows = 0
-    for i, key in enumerate(keys):
-        letter = 0.6 + 0.075 * max(map(len, key), default=1)  # inches of an entry
-        columns = max(1, min(len(key), int(_WIDTH / len(keys) / letter)))
-        most_rows = max(most_rows, -(-len(key) // columns))
+    columns = []
+    for key in keys:
+        entry = 0.6 + 0.075 * max(map(len, key), default=1)  # inches
+        columns.append(max(1, min(len(key), int(_WIDTH / len(keys) / entry))))
+    most_rows = max(-(-len(key) // beside) for key, beside in zip(keys, columns, strict=True))
+    top = (0.08 + 0.2 * most_rows) / height
+    for i, (key, beside) in enumerate(zip(keys, columns, strict=True)):
         figure.legend(
-            key.values(), key.keys(), loc="lower center", bbox_to_anchor=((i + 0.5) / len(keys), 0),
-            ncols=columns, frameon=False, fontsize=9, labelcolor=INK,
+            key.values(), key.keys(), loc="upper center", bbox_to_anchor=((i + 0.5) / len(keys), top),
+            borderaxespad=0.2, ncols=beside, frameon=False, fontsize=9, labelcolor=INK,
         )  # fmt: skip
-    figure.tight_layout(rect=(0, (0.08 + 0.2 * most_rows) / height, 1, 1))
+    figure.tight_layout(rect=(0, top, 1, 1))
 
 
 def draw_bars(path: Path, rows: dict[str, dict[str, float | None]], title: str, ours: str) -> None:
