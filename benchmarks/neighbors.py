@@ -20,7 +20,7 @@ import math
 from functools import partial
 
 import numpy as np
-from neighbor_peers import faiss_hnsw, fresh_umap, in_level, installed, warm_pynndescent
+from neighbor_peers import THREADS, faiss_hnsw, fresh_umap, in_level, installed, warm_pynndescent
 from neighbor_section import markdown
 from report import RESULTS, save, summary, timed
 from sklearn.metrics import pairwise_distances_chunked
@@ -55,7 +55,7 @@ def main() -> None:
 
 def searches(options) -> list[dict]:
     """Every data set, number of neighbours and engine; types other than float32 are ActUp's alone."""
-    engines = {"actup": nearest_neighbors}
+    engines = {"actup": partial(nearest_neighbors, n_jobs=THREADS)}
     if installed("pynndescent"):
         engines["pynndescent"] = warm_pynndescent()
     if installed("faiss"):
@@ -80,7 +80,7 @@ def levels(options) -> list[dict]:
     _, X = list(forms("mnist", options.points))[-1]
     sample, radii = true_radii(X, 15, "euclidean")
     rows = []
-    for level in ("v4", "v3", "v2"):
+    for level in ("v4", "v3", "v2", "plain"):
         found = in_level(level, X, 15, options.repeats)
         if found is None:
             print(f"level {level} is not built, or not for this processor")
@@ -93,22 +93,29 @@ def levels(options) -> list[dict]:
 
 
 def scale(options) -> dict:
-    """Growth of ActUp's time, and pynndescent once at the largest size."""
+    """Growth of ActUp's time, and pynndescent at the largest size."""
     rows = []
     for n in options.scale_points:
         X = upsampled(n)
         sample, radii = true_radii(X, 15, "euclidean")
         row = {"data": "upsampled", "shape": X.shape, "dtype": "float32", "k": 15, "engine": "actup"}
-        rows.append(row | measured(partial(nearest_neighbors, X, 15), options.repeats, sample, radii))
+        rows.append(
+            row | measured(partial(nearest_neighbors, X, 15, n_jobs=THREADS), options.repeats, sample, radii)
+        )
     first, last = rows[0], rows[-1]
     fewer = {**row, "engine": "actup, recall=0.95"}
     rows.append(
-        fewer | measured(partial(nearest_neighbors, X, 15, recall=0.95), options.repeats, sample, radii)
+        fewer
+        | measured(
+            partial(nearest_neighbors, X, 15, recall=0.95, n_jobs=THREADS), options.repeats, sample, radii
+        )
     )
     if installed("pynndescent"):
         search = warm_pynndescent()
         row = {**row, "engine": "pynndescent"}
-        rows.append(row | measured(lambda: search(X, 15, metric="euclidean"), 1, sample, radii))
+        rows.append(
+            row | measured(partial(search, X, 15, metric="euclidean"), options.repeats, sample, radii)
+        )
     exponent = math.log(last["min"] / first["min"]) / math.log(last["shape"][0] / first["shape"][0])
     print(f"exponent {exponent:.2f}", flush=True)
     return {"rows": rows, "exponent": exponent}

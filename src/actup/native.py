@@ -1,4 +1,7 @@
-"""Imports the compiled engine for this processor: the best level it has, or the one ACTUP_CPU names."""
+"""Imports the compiled engine for this processor: the best level it has, or the one ACTUP_CPU names.
+
+"plain" is level v2 with a neighbour search in plain C++, as processors other than x86-64 run it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import os
 
 from actup import _processor
 
-_LEVELS = ("v2", "v3", "v4")
+_LEVELS = ("plain", "v2", "v3", "v4")
 
 
 def _choose_level() -> str:
@@ -24,4 +27,4 @@ def _choose_level() -> str:
 
 
 level = _choose_level()
-engine = importlib.import_module(f"actup._engine_{level}")
+engine = importlib.import_module(f"actup._engine_{'v2' if level == 'plain' else level}")

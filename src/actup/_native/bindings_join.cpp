@@ -8,6 +8,7 @@
 #include "bindings.hpp"
 #include "calibration.hpp"
 #include "neighbors_join.hpp"
+#include "refinement.hpp"
 #include "typed_arrays.hpp"
 
 namespace actup {
@@ -72,6 +73,15 @@ void bind_join(nb::module_& module) {
             });
           },
           nb::arg("k"), nb::arg("probes"), nb::arg("candidates"), nb::arg("threads"))
+      .def(
+          "refine",
+          [](const HeldIndex& held, const Matrix<int32_t>& ids, int threads) {
+            const auto k = static_cast<int64_t>(ids.shape(1));
+            return neighbor_lists(static_cast<int64_t>(ids.shape(0)), k, [&](int32_t* out, float* distances) {
+              refine_neighbors(*held.index, k, threads, ids.data(), out, distances);
+            });
+          },
+          nb::arg("ids"), nb::arg("threads"))
       .def(
           "query",
           [](const HeldIndex& held, const TypedArray& rows, int64_t k, int64_t probes, int64_t candidates,

@@ -127,11 +127,16 @@ class Calibrator {
     for (int64_t query = 0; query < count; ++query) {
       index_.points().read(index_.id_at(positions[query]), rows.data() + query * wide());
     }
-    std::vector<int32_t> thresholds = certain_thresholds(queries, rows, positions);
+    std::vector<float> bounds(count);
+    const std::vector<int32_t> thresholds = certain_thresholds(queries, rows, positions, bounds.data());
     std::vector<std::vector<Scored>> possible(count);
+    // Of copies of the query some are enough.
+    const auto enough = [&](int64_t query) {
+      return bounds[query] == 0 && static_cast<int64_t>(possible[query].size()) > 2 * candidates_.back();
+    };
     scan_all(queries, thresholds.data(),
              [&](int64_t query, int64_t first, uint32_t mask, const int32_t* scores) {
-               for (; mask; mask &= mask - 1) {
+               for (; mask && !enough(query); mask &= mask - 1) {
                  const int lane = std::countr_zero(mask);
                  if (first + lane == positions[query]) continue;
                  possible[query].push_back({scores[lane], static_cast<int32_t>(first + lane)});
@@ -143,7 +148,9 @@ class Calibrator {
     for (int64_t query = 0; query < count; ++query) {
       std::vector<Scored>& points = possible[query];
       const std::vector<float> squares = distances(points, rows.data() + query * wide());
-      const std::vector<bool> near = nearest(squares, radii + query);
+      radii[query] = std::min(bounds[query], kth_smallest(squares));
+      std::vector<bool> near(squares.size());
+      for (size_t at = 0; at < squares.size(); ++at) near[at] = squares[at] <= radii[query];
       fill_table(points, near, probe_ranks(center_scores.data() + query * centers.blocks() * kBlock),
                  recalls + query * table_size());
     }
@@ -151,10 +158,11 @@ class Calibrator {
 
   int64_t wide() const { return Projection::padded(index_.points().width()); }
 
-  // The lowest scores that true neighbours can have, from an upper bound of the k-th distance: that of the
+  // The lowest scores that true neighbours can have, from upper bounds of the k-th squares: those of the
   // k-th of the best-scored points.
   std::vector<int32_t> certain_thresholds(const std::vector<const int8_t*>& queries,
-                                          const std::vector<float>& rows, const int64_t* positions) const {
+                                          const std::vector<float>& rows, const int64_t* positions,
+                                          float* bounds) const {
     const auto count = static_cast<int64_t>(queries.size());
     CandidateLists lists;
     lists.reset(count, 4 * k_ + 16, PackedCodes::kLowestScore);
@@ -169,9 +177,8 @@ class Calibrator {
       for (int64_t at = 0; at < lists.count(query); ++at) {
         if (lists.positions(query)[at] != positions[query]) best.push_back({0, lists.positions(query)[at]});
       }
-      float radius;
-      nearest(distances(best, rows.data() + query * wide()), &radius);
-      thresholds[query] = score_at(queries[query], radius);
+      bounds[query] = kth_smallest(distances(best, rows.data() + query * wide()));
+      thresholds[query] = score_at(queries[query], bounds[query]);
     }
     return thresholds;
   }
@@ -198,15 +205,10 @@ class Calibrator {
     return squares;
   }
 
-  // Which points are at most as far as the k-th nearest, and how far that is.
-  std::vector<bool> nearest(const std::vector<float>& squares, float* radius) const {
-    std::vector<float> sorted(squares);
-    const auto kth = std::min<int64_t>(k_, static_cast<int64_t>(sorted.size())) - 1;
-    std::nth_element(sorted.begin(), sorted.begin() + kth, sorted.end());
-    *radius = sorted[kth];
-    std::vector<bool> near(squares.size());
-    for (size_t at = 0; at < squares.size(); ++at) near[at] = squares[at] <= *radius;
-    return near;
+  float kth_smallest(std::vector<float> squares) const {
+    const auto kth = std::min<int64_t>(k_, static_cast<int64_t>(squares.size())) - 1;
+    std::nth_element(squares.begin(), squares.begin() + kth, squares.end());
+    return squares[kth];
   }
 
   // How many clusters a query probes before each.

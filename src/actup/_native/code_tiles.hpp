@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 #if defined(__x86_64__)
@@ -155,10 +156,19 @@ struct Avx512Vnni : Avx512 {
 };
 #endif
 
+// Whether ACTUP_CPU asks for code without instructions of a particular processor.
+inline bool plain_codes_wanted() {
+  static const bool wanted = [] {
+    const char* const level = std::getenv("ACTUP_CPU");
+    return level && std::strcmp(level, "plain") == 0;
+  }();
+  return wanted;
+}
+
 // function(instruction set) with the best one of this processor.
 template <class Function>
 inline auto with_instructions(const Function& function) {
-#if defined(ACTUP_PLAIN_CODES) || !defined(__x86_64__)
+#if !defined(__x86_64__)
   return function(PlainCodes{});
 #elif defined(__AVX512BW__)
   if (__builtin_cpu_supports("avx512vnni")) return function(Avx512Vnni{});
@@ -166,6 +176,7 @@ inline auto with_instructions(const Function& function) {
 #elif defined(__AVX2__)
   return function(Avx2{});
 #else
+  if (plain_codes_wanted()) return function(PlainCodes{});
   return function(Sse{});
 #endif
 }

@@ -120,7 +120,10 @@ class NearestCenter {
     const int64_t count = end - begin;
     std::vector<const int8_t*> queries(count);
     std::vector<int32_t> thresholds(count, PackedCodes::kLowestScore);
-    for (int64_t at = 0; at < count; ++at) queries[at] = codes + row_at(begin + at) * stride_;
+    for (int64_t at = 0; at < count; ++at) {
+      queries[at] = codes + row_at(begin + at) * stride_;
+      labels[row_at(begin + at)] = 0;
+    }
     with_instructions([&](auto set) {
       scan<decltype(set)>(centers.view(), queries.data(), thresholds.data(), count,
                           [&](int64_t query, int64_t first, uint32_t mask, const int32_t* scores) {

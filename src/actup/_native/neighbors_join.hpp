@@ -239,7 +239,7 @@ inline void join_neighbors(const JoinIndex& index, int64_t k, const JoinEffort& 
         index.packed().unpack(begin + query, codes);
         search.queries()[query] = {index.id_at(begin + query), codes, begin + query};
       }
-      search.choice().look_around(cluster, effort.probes);
+      search.choice().look_around(cluster, effort.probes, k);
       search.run(index.points(), k, effort, ids, distances);
     });
   });

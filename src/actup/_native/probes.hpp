@@ -20,13 +20,14 @@ class ProbeChoice {
   void look_at_all() { among_ = nullptr; }
 
   // or, where they are many, some of those around the one that the queries belong to.
-  void look_around(int64_t cluster, int64_t probes) {
+  void look_around(int64_t cluster, int64_t probes, int64_t k) {
     const int64_t clusters = index_.clusters().count(), wanted = std::max(kAround, kAround / 8 * probes);
     among_ = nullptr;
     if (2 * wanted > clusters) return;
     const int8_t* const center = index_.clusters().center(cluster);
     JoinIndex::score_centers(index_.clusters().centers(), {center}, scores_);
     collect_best(scores_.data(), clusters, wanted, numbers_);
+    if (holds(numbers_) <= k) return;
     around_ = index_.clusters().packed_centers(numbers_);
     among_ = &around_;
   }
@@ -54,13 +55,17 @@ class ProbeChoice {
 
   const PackedCodes& centers() const { return among_ ? *among_ : index_.clusters().centers(); }
   int64_t count() const { return among_ ? static_cast<int64_t>(numbers_.size()) : index_.clusters().count(); }
-  int64_t size(int32_t at) const { return index_.cluster_size(among_ ? numbers_[at] : at); }
+
+  // How many points clusters hold, of those that are looked at.
+  int64_t holds(const std::vector<int32_t>& places) const {
+    int64_t points = 0;
+    for (int32_t at : places) points += index_.cluster_size(among_ ? numbers_[at] : at);
+    return points;
+  }
 
   // Whether clusters hold fewer than k points besides the query, though others could be probed.
   bool too_few(const std::vector<int32_t>& chosen, int64_t k) const {
-    int64_t points = 0;
-    for (int32_t at : chosen) points += size(at);
-    return points <= k && static_cast<int64_t>(chosen.size()) < count();
+    return holds(chosen) <= k && static_cast<int64_t>(chosen.size()) < count();
   }
 
   // `wanted` of the best of `count` scores, or a few more; among equal ones those of the smallest numbers.

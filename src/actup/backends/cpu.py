@@ -38,9 +38,10 @@ def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neigh
         One of ``METRICS``.
     threads : int
     """
+    found = None
     if k > 0 and metric in join.METRICS and not join.exact_is_cheaper(*X.shape):
-        return join.JoinSearch(X, metric, 0, threads).neighbors(k, join.DEFAULT_RECALL)
-    return exact_neighbors(X, k, metric, threads)
+        found = join.JoinSearch(X, metric, 0, threads).neighbors(k, join.DEFAULT_RECALL)
+    return found or exact_neighbors(X, k, metric, threads)
 
 
 def exact_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:

@@ -26,25 +26,36 @@ _ALL_CLUSTERS_ROWS = 20_000
 
 _SAMPLED_ROWS = 512
 _CODES = 0.25  # of the memory of X, for codes of one byte per column
+_MOST_COLUMNS = 4096  # of codes: a projection is a matrix, and data that need more tell little by them
 _LOW_RECALL = 0.9
+# Where codes tell too little, lists are bettered through the neighbours' neighbours: as often, if it helps.
+_ROUNDS, _LEAST_GAIN = 8, 0.002
+_ROUND = 50_000  # nanoseconds of a round for a row
 # A search that would take longer than this per row takes the best recall it can have in that time.
 _NANOSECONDS_PER_ROW = 4e5
 
 
 def exact_is_cheaper(n_samples: int, columns: int) -> bool:
     """Whether comparing all pairs takes less time than the approximate search, or too little to mind."""
-    exact = float(n_samples) ** 2 * (_PAIR + _PRODUCT * columns)
     approximate = n_samples * float(_ROW + _COLUMN * columns)
-    return exact <= max(approximate, _UNNOTICED)
+    return _exact_nanoseconds(n_samples, columns) <= max(approximate, _UNNOTICED)
+
+
+def _exact_nanoseconds(n_samples: int, columns: int) -> float:
+    return float(n_samples) ** 2 * (_PAIR + _PRODUCT * columns)
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much a search looks at per row: clusters, points in the metric itself; and the recall to expect."""
+    """How much a search looks at per row: clusters, points in the metric itself.
+
+    And what to expect of it: the recall, and the time of a row on one core.
+    """
 
     probes: int
     candidates: int
     recall: float
+    nanoseconds: float
 
 
 @dataclass(frozen=True)
@@ -93,28 +104,54 @@ class JoinSearch:
         self._lock = Lock()  # several threads may ask
         self._calibrations: dict[tuple[int, int], Calibration] = {}
 
-    def neighbors(self, k: int, recall: float) -> Neighbors:
-        """The k nearest other points of every point; warns where recall stays low."""
+    def neighbors(self, k: int, recall: float) -> Neighbors | None:
+        """The k nearest other points of every point; None if comparing all pairs is cheaper.
+
+        Warns where recall stays low.
+        """
         with self._lock:
             index, calibration = self._plan(k, recall)
         effort = _cheapest(index, calibration, recall, self._X)
+        if self._exact_is_cheaper_than(effort, recall):
+            return None
         indices, distances = index.neighbors(k, effort.probes, effort.candidates, self._threads)
         found = calibration.recall_of(distances)
+        for _ in range(_ROUNDS):
+            if found >= recall:
+                break
+            before = found
+            indices, distances = index.refine(indices, self._threads)
+            found = calibration.recall_of(distances)
+            if found < before + _LEAST_GAIN:
+                break
         if found < min(_LOW_RECALL, recall):
             warn_user(
-                f"about {found:.0%} of the nearest neighbours were found: X has hardly any structure to "
-                "search by; algorithm='exact' finds them all, in more time"
+                f"about {found:.0%} of the nearest neighbours were found, {recall:.0%} were wanted: "
+                "algorithm='exact' finds them all, in more time"
             )
         return Neighbors(indices, distances, engine="join", recall=found)
 
-    def query(self, rows: np.ndarray, k: int, recall: float) -> Neighbors:
-        """The k nearest points to every row, which is of one of ``SCALARS``; k up to n."""
+    def query(self, rows: np.ndarray, k: int, recall: float) -> Neighbors | None:
+        """The k nearest points to every row, which is of one of ``SCALARS``; k up to n.
+
+        None if so many would be missed that all points are worth a look.
+        """
         with self._lock:
             index, calibration = self._plan(min(k, len(self._X) - 1), recall)
         effort = _cheapest(index, calibration, recall, self._X)
+        if effort.recall < min(_LOW_RECALL, recall):
+            return None
         candidates = max(effort.candidates, k)
         indices, distances = index.query(rows, k, effort.probes, candidates, self._threads)
         return Neighbors(indices, distances, engine="join", recall=effort.recall)
+
+    def _exact_is_cheaper_than(self, effort: Effort, recall: float) -> bool:
+        """Whether all pairs cost less than a search that misses the recall, with the rounds that mend it."""
+        if effort.recall >= recall:
+            return False
+        rounds = 1 if effort.recall >= _LOW_RECALL else _ROUNDS / 2
+        row = effort.nanoseconds + rounds * _ROUND
+        return _exact_nanoseconds(*self._X.shape) < len(self._X) * row
 
     def _plan(self, k: int, recall: float):
         """An index whose columns tell enough to reach the recall, and what efforts find in it."""
@@ -132,7 +169,8 @@ class JoinSearch:
             most = int(_CODES * self._X.itemsize * index.width)
             if most < index.width:  # a projection has less than half of the columns, or there is none
                 most = max(index.columns, min(most, (index.width - 1) // 2))
-            self._calibrations[columns, k] = Calibration(*table, index.columns, min(most, index.width))
+            most = min(most, index.width, max(index.columns, _MOST_COLUMNS))
+            self._calibrations[columns, k] = Calibration(*table, index.columns, most)
         return self._calibrations[columns, k]
 
     def _indexed(self, columns: int):
@@ -157,6 +195,7 @@ def _cheapest(index, calibration: Calibration, recall: float, X: np.ndarray) -> 
         int(calibration.probes[row]),
         int(calibration.candidates[column]),
         float(calibration.mean[row, column]),
+        float(cost[row, column]),
     )
 
 
