@@ -30,7 +30,7 @@ constexpr int kGroup = 4;
 struct PlainCodes {
   typedef int32_t Vector __attribute__((vector_size(16)));
   typedef int16_t Shorts __attribute__((vector_size(16)));
-  static constexpr int kLanes = 4, kLimit = 63, kQueries = 3, kVectors = 2, kGroups = 2;
+  static constexpr int kLanes = 4, kLimit = 63, kQueries = 2, kVectors = 4, kGroups = 2;
 
   // Bytes 0 and 2 of each group, and bytes 1 and 3.
   struct Halves {
