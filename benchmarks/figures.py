@@ -7,7 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from report import load, measured_with
+from report import load
+
+from actup.experiments.machine import measured_with
 
 DOCS = Path(__file__).parents[1] / "docs"
 

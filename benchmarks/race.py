@@ -22,10 +22,11 @@ from pathlib import Path
 import numpy as np
 from contestants import CONTESTANTS
 from race_page import cold, markdown, pictures, provenance, warm  # noqa: F401  figures.py asks here for them
-from report import machine, save, saved
+from report import save, saved
 
 from actup import metrics
 from actup.datasets import load
+from actup.experiments.machine import machine
 
 ROOT = Path(__file__).parents[1]
 RUNS = 3  # one cold, two warm

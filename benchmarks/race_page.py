@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from report import measured_with
-
+from actup.experiments.machine import measured_with
 from actup.experiments.tables import number, table
 
 # Whose seconds the ratios are to: the peer that makes the same kind of map.

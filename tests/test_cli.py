@@ -47,5 +47,12 @@ def test_refusals(arguments, message, tmp_path, capsys):
     assert message in capsys.readouterr().err
 
 
+def test_a_part_of_the_experiments_leaves_the_page_whole(tmp_path, capsys):
+    assert main(["reproduce", "gradient_maps", "--quick", "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "reproduction.md").read_text(encoding="utf-8")
+    assert "## The switches, one at a time" in page and "Not run yet" in page
+    assert "page" in capsys.readouterr().out
+
+
 def test_no_command():
     assert run().returncode == 2

@@ -10,16 +10,20 @@ from actup import datasets, preset
 from actup.backends.reference import layout as reference
 from actup.cli import main
 from actup.experiments import experiments
-from actup.experiments.experiment import QUICK, Run, Scale
-from actup.experiments.forces import attraction, from_all_points, from_some_points, repulsion
+from actup.experiments.experiment import QUICK, Experiment, Run, Scale
+from actup.experiments.forces import attraction, from_all_points, from_some_points, mean_forces, repulsion
+from actup.experiments.frobenius import stray_share
 from actup.experiments.methods import COLUMNS, PAPER, switched
 from actup.experiments.notes import note
+from actup.experiments.pictures import Chart, Curve, Key, Panel, draw_charts, draw_maps
 from actup.experiments.published import COLUMN_MEANS, ROW_MEANS, SWITCHES
-from actup.experiments.report import write_report
+from actup.experiments.report import describe_runs, write_report
 from actup.experiments.results import Store
 from actup.experiments.runner import Sources, perform
-from actup.experiments.runtimes import upsampled
+from actup.experiments.runtimes import provenance, upsampled
 from actup.experiments.sampling_angles import compare
+from actup.experiments.switches import Cell, agreement
+from actup.experiments.theorems import over_draws
 from actup.experiments.workspace import Workspace
 
 
@@ -143,6 +147,26 @@ def test_forces_are_those_of_the_oracle(workspace, method):
         assert np.abs(found - expected).max() < 1e-4 * np.abs(expected).max()
 
 
+@pytest.mark.parametrize("sampling", ["exhaustive", "accelerated", "unbiased"])
+@pytest.mark.parametrize("method", ["GDR_tsne", "GDR_umap"])
+def test_mean_forces_are_those_of_many_epochs(workspace, method, sampling):
+    recipe = PAPER[method].but(sampling=sampling, exaggeration=1.0, epochs=600)
+    graph = workspace.graph(recipe).pruned(1 / 600)
+    Y = np.random.default_rng(0).normal(0, 3, (len(graph), 2)).astype(np.float32)
+    oracle = reference.Layout(graph, Y, recipe, 0)
+    back = np.argsort(oracle._order)
+    pull, push = np.zeros_like(Y, np.float64), np.zeros_like(Y, np.float64)
+    for oracle.epoch in range(600):
+        attracted, repelled, _ = oracle._forces()
+        pull += attracted[back] / 600
+        push += repelled[back] / 600
+    expected = mean_forces(graph, Y, recipe, 2)
+    for found, mean in zip((pull, push), expected, strict=True):
+        lengths = [np.linalg.norm(forces, axis=1).mean() for forces in (found, mean)]
+        assert lengths[0] == pytest.approx(lengths[1], rel=0.1)
+        assert (found * mean).sum() / (mean**2).sum() == pytest.approx(1, abs=0.1)
+
+
 def test_sampled_repulsion_is_right_in_the_mean(workspace):
     recipe = PAPER["GDR_tsne"]
     graph = workspace.graph(recipe)
@@ -180,6 +204,134 @@ def test_upsampled():
     assert np.abs(larger[50:].astype(int) - moved[nearest]).max() < 40  # noise of 2 %
     assert len(set(nearest // 50)) > 10 and len(set(nearest % 50)) > 25  # many moves, many images
     assert len(np.unique(upsampled(X, 20, 0), axis=0)) == 20
+
+
+def test_ratios_are_averaged_over_the_draws():
+    exact = np.tile([3.0, 0.0], (50, 1))
+    random = np.random.default_rng(0)
+    draws = [exact + random.normal(0, 1, exact.shape) for _ in range(200)]
+    found = over_draws(iter(draws), exact, pulled=6.0)
+    assert found["draws"] == 200
+    assert abs(found["along"] - 2) < 4 * found["along_error"]
+    assert found["along_error"] == pytest.approx(2 / 3 / np.sqrt(50 * 200), rel=0.2)
+    assert found["length"] < found["along"]  # noise makes vectors longer
+
+
+def test_stray_points():
+    sheet = np.stack(np.meshgrid(np.arange(150.0), np.arange(150.0)), axis=-1).reshape(-1, 2)
+    alone = [[300.0, 300.0], [-100.0, 0.0], [0.0, 160.0]]
+    assert stray_share(sheet) == 0
+    assert stray_share(np.concatenate([sheet, alone])) == pytest.approx(3 / (len(sheet) + 3))
+
+
+def test_agreement_is_one_sided_for_the_accuracy_only():
+    def cells(accuracy, v):
+        return {
+            method: [Cell([own[0][0] + accuracy], [own[1][0] + v], [90.0])] * len(COLUMNS)
+            for method, own in ROW_MEANS["fashion_mnist"].items()
+        }
+
+    assert agreement("fashion_mnist", cells(9, 3)).endswith(": all.")
+    assert agreement("fashion_mnist", cells(-1, -3)).endswith(": all.")
+    assert "all but accuracy of tSNE" in agreement("fashion_mnist", cells(-2, 0))
+    for off in (-5, 5):
+        assert "all but V of tSNE" in agreement("fashion_mnist", cells(0, off))
+    assert agreement("single_cell", cells(-9, 9)) == ""
+
+
+def test_points_and_seeds_are_told_by_what_is_measured():
+    recipe = preset("umap")
+    assert describe_runs([]) == ""
+    assert describe_runs([Run("mnist", recipe, seed) for seed in range(3)]) == (
+        "Maps: all points of each data set, 3 seeds."
+    )
+    mixed = [Run("mnist", recipe), Run("mnist", recipe, measure="balance", points=20_000)]
+    assert describe_runs(mixed) == (
+        "Maps: all points of each data set, 1 seed. Forces: at most 20,000 points of each data set, 1 seed."
+    )
+    timed = [Run("mnist", recipe, measure="stages", points=points) for points in (50, 5_000, 70)]
+    assert describe_runs(timed) == "Times: 50 to 5,000 points, 1 seed."
+
+
+def one_map(draw):
+    """An experiment with one run, of which it draws the map."""
+    run = Run("digits", preset("gdr_umap"), points=60)
+
+    def render(found):
+        picture = found.draw("one", lambda path: draw(path, found.store.map(run)))
+        return f"accuracy {found.figure(run, 'knn_accuracy'):.1f}\n\n{picture}"
+
+    return Experiment("one", "One", "About one.", lambda scale: [run], render)
+
+
+def test_a_page_keeps_what_the_store_does_not_know(tmp_path):
+    def draw(path, Y):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("nothing" if Y is None else f"{len(Y)} points")
+
+    experiment, page = one_map(draw), tmp_path / "docs"
+    store = Store(tmp_path / "out")
+    perform(experiment.runs(QUICK), store, Sources(), 1)
+    write_report([experiment], store, QUICK, page)
+    text = (page / "reproduction.md").read_text()
+    lines = (page / "reproduction.jsonl").read_text()
+    assert "accuracy" in text and "Maps: at most 60 points of each data set, 1 seed." in text
+    assert (page / "pictures" / "one.png").read_text() == "60 points"
+    # Elsewhere, with neither results nor maps: figures come from the page, and its picture stays.
+    write_report([experiment], Store(tmp_path / "nothing"), QUICK, page)
+    assert (page / "reproduction.md").read_text() == text
+    assert (page / "reproduction.jsonl").read_text() == lines
+    assert [path.name for path in (page / "pictures").iterdir()] == ["one.png"]
+    assert (page / "pictures" / "one.png").read_text() == "60 points"
+
+
+def test_a_page_does_not_come_to_show_less(tmp_path):
+    experiment = one_map(lambda path, Y: path.write_text("drawn"))
+    (tmp_path / "pictures").mkdir()
+    store = Store(tmp_path)
+    perform(experiment.runs(QUICK), store, Sources(), 1)
+    page = write_report([experiment], store, QUICK, tmp_path)
+    before = page.read_text()
+    with pytest.raises(ValueError, match=r"shows 1 runs and would show 0.*--page"):
+        write_report([experiments()["words"]], store, QUICK, tmp_path)
+    assert page.read_text() == before
+
+
+def test_again_runs_what_is_there(tmp_path):
+    run = Run("digits", preset("gdr_umap"), points=60)
+    store = Store(tmp_path)
+    perform([run], store, Sources(), 1)
+    store.forget([run])
+    assert run not in store and run in Store(tmp_path)
+    perform([run], store, Sources(), 1)
+    assert len((tmp_path / "results.jsonl").read_text().splitlines()) == 2
+    assert len(Store(tmp_path)) == 1
+
+
+def test_runs_keep_machine_and_versions(tmp_path):
+    run = Run("digits", preset("gdr_umap"), points=60)
+    store = Store(tmp_path)
+    perform([run], store, Sources(), 1)
+    record = Store(tmp_path).record(run)
+    assert record["machine"]["threads"] == 1 and record["machine"]["cores"] >= 1
+    assert {"python", "actup", "numpy"} <= set(record["versions"])
+    told = provenance([record, record, {"machine": "x86_64"}])  # the last as older files have it
+    assert told.count("threads") == 1 and "numpy" in told
+    assert Store(tmp_path).record(Run("digits", preset("umap"))) is None
+
+
+def test_keys_and_rows_of_charts_are_drawn(tmp_path):
+    from PIL import Image
+
+    panel = Panel(np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 3, "1; 2")
+    keys = [Key("Only words"), Key("Classes", ["a", "b", "c"]), Key("Values", ends=("low", "high"))]
+    draw_maps(tmp_path / "plain.png", [[panel]], ["row"], ["column"])
+    draw_maps(tmp_path / "keys.png", [[panel]], ["row"], ["column"], keys)
+    plain, taller = (Image.open(tmp_path / name).size for name in ("plain.png", "keys.png"))
+    assert plain[0] == taller[0] and taller[1] > plain[1] + 60
+    chart = Chart("", [Curve("line", [1, 2], [3, 4], marker="s")], "x", "y")
+    draw_charts(tmp_path / "charts.png", [chart] * 4, height=5.0, rows=2)
+    assert (tmp_path / "charts.png").stat().st_size > 3_000
 
 
 def test_report_of_nothing_says_how_to_run(tmp_path):

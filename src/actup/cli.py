@@ -50,7 +50,10 @@ def _add_reproduce(commands) -> None:
     command.add_argument("--quick", action="store_true", help="2,000 points and one seed: minutes")
     command.add_argument("--points", type=int, help="at most this many points of each data set")
     command.add_argument("--jobs", type=int, default=-1, help="threads; default: all cores")
-    command.add_argument("--page", type=Path, help="folder for the page; default: that of --out")
+    command.add_argument("--again", action="store_true", help="run what is in the results already, too")
+    command.add_argument(
+        "--page", type=Path, help="folder for the page of all experiments; default: that of --out"
+    )
     command.set_defaults(command=_reproduce)
 
 
@@ -73,8 +76,10 @@ def _reproduce(options: argparse.Namespace) -> int:
     store = Store(out)
     if options.names != ["report"]:
         runs = [run for experiment in chosen for run in experiment.runs(scale)]
+        if options.again:
+            store.forget(runs)
         perform(runs, store, Sources(options.data, options.download), count_threads(options.jobs, "--jobs"))
-    page = write_report(chosen, store, scale, options.page or out)
+    page = write_report(list(known.values()), store, scale, options.page or out)
     print(f"results  {out / 'results.jsonl'} ({len(store)} runs)\npage     {page}")
     return 0
 

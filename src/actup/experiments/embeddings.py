@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from actup.experiments.experiment import Experiment, Run, Scale
 from actup.experiments.methods import OWN, PAPER
 from actup.experiments.notes import note
-from actup.experiments.pictures import Panel, draw_maps
+from actup.experiments.pictures import Key, Panel, draw_maps
 from actup.experiments.published import ROW_MEANS, SWITCHES
 from actup.experiments.results import Found
 from actup.experiments.tables import beside, mean, number, table, with_spread
@@ -56,6 +58,31 @@ def _render(found: Found) -> str:
     return "\n\n".join(parts)
 
 
+# The names of classes, in the order of their numbers.
+_CLASSES = {
+    "mnist": tuple("0123456789"),
+    "fashion_mnist": (
+        "T-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot",
+    ),
+}  # fmt: skip
+
+
+def keys_of(sets: Iterable[str]) -> list[Key]:
+    """What figures and colours mean in a grid of maps of these data sets."""
+    sets = list(sets)
+    keys = (
+        [Key("Under each map: kNN accuracy; V-measure, of the first seed.")] if sets != ["swiss_roll"] else []
+    )
+    for data in sets:
+        if data in _CLASSES:
+            keys.append(Key(_SETS[data], _CLASSES[data]))
+        elif data == "coil100":
+            keys.append(Key("COIL-100: a colour for each of the 100 objects"))
+        elif data == "swiss_roll":
+            keys.append(Key("Swiss roll, along the sheet", ends=("inside", "outside")))
+    return keys
+
+
 def _draw(path, found: Found, recipes: dict) -> None:
     rows = []
     for data in _SETS:
@@ -64,7 +91,7 @@ def _draw(path, found: Found, recipes: dict) -> None:
             run = _seeds(found.scale, data, recipes, method)[0]
             row.append(panel_of(found, run))
         rows.append(row)
-    draw_maps(path, rows, list(_SETS.values()), list(recipes))
+    draw_maps(path, rows, list(_SETS.values()), list(recipes), keys_of(_SETS))
 
 
 def panel_of(found: Found, run: Run) -> Panel:

@@ -21,7 +21,9 @@ _SAMPLE = 1_000  # points whose neighbourhoods are compared
 _MEASURES = {
     "map": ("actup.experiments.measures", "measure_map"),
     "angles": ("actup.experiments.sampling_angles", "measure_angles"),
+    "acceleration": ("actup.experiments.accelerated", "measure_acceleration"),
     "balance": ("actup.experiments.theorems", "measure_balance"),
+    "stray": ("actup.experiments.frobenius", "measure_stray"),
     "stages": ("actup.experiments.runtimes", "measure_stages"),
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actup.experiments.embeddings import panel_of
+from actup.experiments.embeddings import keys_of, panel_of
 from actup.experiments.experiment import Experiment, Run, Scale
 from actup.experiments.methods import PAPER
 from actup.experiments.notes import note
@@ -38,6 +38,11 @@ VARIANTS = {
 }
 
 
+# Unnormalised tSNE with more repulsion: at 1 as much as one repulsion per edge, GDR_umap's rule, has.
+_RATES = {"1/130": 1 / 130, "1/13": 1 / 13, "1": 1.0}
+_RATE_SETS = ("mnist", "fashion_mnist")
+
+
 def _seeds(scale: Scale, data: str, name: str, recipe: Recipe) -> list[Run]:
     return [Run(data, recipe, seed, points=scale.of(), label=name) for seed in range(scale.seeds)]
 
@@ -48,7 +53,21 @@ def _runs(scale: Scale) -> list[Run]:
         for data in _SETS
         for name, recipe in VARIANTS.items()
         for run in _seeds(scale, data, name, recipe)
+    ] + [run for data in _RATE_SETS for name in _RATES for run in _rate_seeds(scale, data, name)]
+
+
+def _rate_seeds(scale: Scale, data: str, name: str) -> list[Run]:
+    recipe = _UNNORMALIZED_TSNE.but(repulsion_rate=_RATES[name])
+    return _seeds(scale, data, f"tSNE, not normalised, repulsion rate {name}", recipe)
+
+
+def _rate_table(found: Found) -> str:
+    """What more repulsion does to unnormalised tSNE."""
+    rows = [
+        [_SETS[data], *(quality(found, _rate_seeds(found.scale, data, name)) for name in _RATES)]
+        for data in _RATE_SETS
     ]
+    return table(["tSNE, not normalised", *(f"repulsion rate {name}" for name in _RATES)], rows)
 
 
 def _render(found: Found) -> str:
@@ -63,7 +82,8 @@ def _render(found: Found) -> str:
                 cells.append(quality(found, runs))
         rows.append(cells)
     picture = found.draw("normalization", lambda path: _draw(path, found, VARIANTS, _SETS))
-    return "\n\n".join([table(["data", *VARIANTS], rows), note("normalization"), picture])
+    parts = [table(["data", *VARIANTS], rows), note("normalization"), _rate_table(found)]
+    return "\n\n".join([*parts, note("normalization_rate"), picture])
 
 
 def _draw(path, found: Found, variants: dict[str, Recipe], sets: dict[str, str]) -> None:
@@ -74,7 +94,7 @@ def _draw(path, found: Found, variants: dict[str, Recipe], sets: dict[str, str])
             run = _seeds(found.scale, data, name, recipe)[0]
             row.append(roll_panel(found, run) if data == "swiss_roll" else panel_of(found, run))
         rows.append(row)
-    draw_maps(path, rows, list(sets.values()), list(variants))
+    draw_maps(path, rows, list(sets.values()), list(variants), keys_of(sets))
 
 
 def roll_panel(found: Found, run: Run) -> Panel:
@@ -118,10 +138,11 @@ def _render_naive(found: Found) -> str:
         cells = [title]
         for name, recipe in _NAIVE_VARIANTS.items():
             run = _seeds(found.scale, data, name, recipe)[0]
+            extent = f"extent {number(found.figure(run, 'extent'), 0)}"
             if data == "swiss_roll":
-                cells.append("unrolled " + number(found.figure(run, "unrolled"), 2))
+                cells.append(f"unrolled {number(found.figure(run, 'unrolled'), 2)}; {extent}")
             else:
-                cells.append(quality(found, [run]))
+                cells.append(f"{quality(found, [run])}; {extent}")
         rows.append(cells)
     picture = found.draw("naive_umap", lambda path: _draw(path, found, _NAIVE_VARIANTS, _NAIVE_SETS))
     return "\n\n".join([table(["data", *_NAIVE_VARIANTS], rows), note("naive_umap"), picture])
@@ -130,7 +151,7 @@ def _render_naive(found: Found) -> str:
 NAIVE = Experiment(
     "naive_umap",
     "UMAP normalised naively",
-    "Normalising UMAP without further changes fails (appendix, figure 5): the paper concludes that scalar "
+    "Normalising UMAP without further changes fails (appendix, figure 7): the paper concludes that scalar "
     "sampling and normalisation do not go together.",
     _naive_runs,
     _render_naive,

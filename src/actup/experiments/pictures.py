@@ -10,7 +10,7 @@ from textwrap import fill
 
 import numpy as np
 
-from actup.colors import CATEGORICAL, SEQUENTIAL, categorical_palette, ramp
+from actup.colors import CATEGORICAL, categorical_palette, ramp
 from actup.plotting import INK, QUIET_INK
 
 _DPI = 110
@@ -18,6 +18,7 @@ _MOST_POINTS = 10_000  # drawn in a panel
 _WIDTH = 9.6  # inches of a whole picture
 _LARGEST_PANEL = 2.3
 _LETTER = 0.095  # inches that a letter of a title takes
+_KEY_HEIGHT = 0.25  # inches of a line that says what colours mean
 _COLORS_KEPT = 128  # in the file's palette
 
 
@@ -28,6 +29,24 @@ class Panel:
     Y: np.ndarray | None
     labels: np.ndarray | None = None
     caption: str = ""
+
+
+@dataclass(frozen=True)
+class Key:
+    """A line under a grid of maps: what colours mean, or only words.
+
+    Attributes
+    ----------
+    title : str
+    classes : sequence of str
+        Names of the classes, in the order of their numbers.
+    ends : tuple of str, or None
+        What the two ends of the ramp are, where colours are values.
+    """
+
+    title: str
+    classes: Sequence[str] = ()
+    ends: tuple[str, str] | None = None
 
 
 def new_figure(width: float, height: float):
@@ -56,16 +75,19 @@ def save_small(figure, path: Path, few_colors: bool = True) -> None:
 
 
 def draw_maps(path: Path, rows: Sequence[Sequence[Panel]], row_titles: Sequence[str],
-              column_titles: Sequence[str]) -> None:  # fmt: skip
-    """A grid of maps: titles above the columns, at the left of the rows, captions under the panels."""
+              column_titles: Sequence[str], keys: Sequence[Key] = ()) -> None:  # fmt: skip
+    """A grid of maps: titles above columns and at the left of rows, captions under panels, keys below."""
     columns = max(len(row) for row in rows)
     left, caption, gap = 0.34, 0.26, 0.06  # inches
     side = min(_LARGEST_PANEL, (_WIDTH - left) / columns - gap)
     width = left + columns * (side + gap)
     column_titles = [fill(title, max(8, int(side / _LETTER))) for title in column_titles]
     top = 0.16 + 0.18 * max(title.count("\n") + 1 for title in column_titles)
-    height = top + len(rows) * (side + caption)
+    foot = 0.1 + _KEY_HEIGHT * len(keys) if keys else 0.0
+    height = top + len(rows) * (side + caption) + foot
     figure = new_figure(width, height)
+    for i, key in enumerate(keys):
+        _draw_key(figure, key, 0.06 + _KEY_HEIGHT * (len(keys) - i - 0.5))
     for r, row in enumerate(rows):
         bottom = height - top - (r + 1) * (side + caption) + caption
         middle = (bottom + side / 2) / height
@@ -82,6 +104,47 @@ def draw_maps(path: Path, rows: Sequence[Sequence[Panel]], row_titles: Sequence[
             figure.text(center, (bottom - 0.13) / height, panel.caption, ha="center", va="center",
                         fontsize=8.5, color=QUIET_INK)  # fmt: skip
     save_small(figure, path)
+
+
+def _draw_key(figure, key: Key, y: float) -> None:
+    """A key in the middle of the line ``y`` inches above the lower edge."""
+    width, height = figure.get_size_inches()
+    dot, strip, gap = 0.13, 1.3, 0.12  # inches
+    # What stands in the line: texts, colours of dots, and None for the strip of the ramp.
+    parts: list[tuple[str | None, str | None]] = [(key.title, None)]
+    for name, color in zip(key.classes, categorical_palette(len(key.classes)), strict=True):
+        parts += [(None, color), (name, None)]
+    if key.ends is not None:
+        parts += [(key.ends[0], None), (None, None), (key.ends[1], None)]
+    renderer = figure.canvas.get_renderer()
+    texts = {
+        i: figure.text(0, y / height, text, ha="left", va="center", fontsize=8.5, color=QUIET_INK)
+        for i, (text, _) in enumerate(parts)
+        if text is not None
+    }
+    extents = []
+    for i, (text, color) in enumerate(parts):
+        if text is not None:
+            extents.append(texts[i].get_window_extent(renderer).width / _DPI + gap)
+        else:
+            extents.append(dot if color is not None else strip + gap)
+    x = (width - sum(extents) + gap) / 2
+    for i, ((text, color), extent) in enumerate(zip(parts, extents, strict=True)):
+        if text is not None:
+            texts[i].set_x(x / width)
+        elif color is not None:
+            _draw_dot(figure, (x + 0.05) / width, y / height, color)
+        else:
+            axes = figure.add_axes((x / width, (y - 0.05) / height, strip / width, 0.1 / height))
+            axes.imshow(ramp(np.arange(128.0), 0.0, 127.0)[None].astype(np.uint8), aspect="auto")
+            axes.set_axis_off()
+        x += extent
+
+
+def _draw_dot(figure, x: float, y: float, color: str) -> None:
+    from matplotlib.lines import Line2D
+
+    figure.add_artist(Line2D([x], [y], marker="o", markersize=5, color=color, linewidth=0))
 
 
 def _draw_panel(axes, panel: Panel, side: float) -> None:
@@ -127,6 +190,7 @@ class Curve:
     y: Sequence[float]
     dashed: bool = False
     color: str | None = None
+    marker: str = "o"
 
 
 @dataclass(frozen=True)
@@ -141,10 +205,12 @@ class Chart:
     y_limits: tuple[float, float] | None = None
 
 
-def draw_charts(path: Path, charts: Sequence[Chart], height: float = 3.4, own_legends: bool = False) -> None:
-    """Charts side by side, with one legend under them, or one under each."""
+def draw_charts(
+    path: Path, charts: Sequence[Chart], height: float = 3.4, rows: int = 1, own_legends: bool = False
+) -> None:
+    """Charts in as many rows, with one legend under them, or one under each."""
     figure = new_figure(_WIDTH, height)
-    layout = figure.subplots(1, len(charts), squeeze=False)[0]
+    layout = figure.subplots(rows, len(charts) // rows, squeeze=False).ravel()
     keys = [{} for _ in charts] if own_legends else [{}] * len(charts)
     for axes, chart, key in zip(layout, charts, keys, strict=True):
         for i, curve in enumerate(chart.curves):
@@ -153,8 +219,8 @@ def draw_charts(path: Path, charts: Sequence[Chart], height: float = 3.4, own_le
                 curve.y,
                 color=curve.color or CATEGORICAL[i % len(CATEGORICAL)],
                 linestyle="--" if curve.dashed else "-",
-                marker="o",
-                markersize=3,
+                marker=curve.marker,
+                markersize=3.5,
                 linewidth=1.6,
             )
             key.setdefault(curve.name, line)
@@ -246,14 +312,14 @@ class Field:
 
 def draw_fields(path: Path, fields: Sequence[Field], x: np.ndarray, y: np.ndarray, names: tuple[str, str],
                 meaning: str) -> None:  # fmt: skip
-    """Heat maps on one scale that is linear near zero and logarithmic beyond, zero dotted."""
-    from matplotlib.colors import LinearSegmentedColormap, SymLogNorm
+    """Heat maps on one scale, linear near zero and smoothly logarithmic beyond; zero is dotted."""
+    from matplotlib.colors import AsinhNorm, LinearSegmentedColormap
 
     diverging = LinearSegmentedColormap.from_list(
         "actup", ["#0072b2", "#8ec4e4", "#f7f7f5", "#f0b982", "#d55e00"]
     )
     largest = max(float(np.abs(field.values).max()) for field in fields)
-    norm = SymLogNorm(linthresh=0.01, vmin=-largest, vmax=largest)
+    norm = AsinhNorm(linear_width=0.01, vmin=-largest, vmax=largest)
     figure = new_figure(_WIDTH, 3.5)
     layout = figure.subplots(1, len(fields), sharey=True)
     for axes, field in zip(layout, fields, strict=True):
@@ -271,8 +337,3 @@ def draw_fields(path: Path, fields: Sequence[Field], x: np.ndarray, y: np.ndarra
     bar.ax.tick_params(labelsize=8, colors=QUIET_INK, length=0)
     bar.set_label(meaning, fontsize=9, color=QUIET_INK)
     save_small(figure, path, few_colors=False)
-
-
-def shade(share: float) -> str:
-    """A colour along the sequential ramp, for curves that belong to growing numbers."""
-    return SEQUENTIAL[round(share * (len(SEQUENTIAL) - 2))]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-import actup
 from actup.experiments.experiment import Run, Scale, changed_switches
+from actup.experiments.machine import machine, versions
+
+_PACKAGES = ("actup", "numpy", "scipy", "scikit-learn")
 
 
 class Store:
@@ -22,13 +23,11 @@ class Store:
         self._lines = self.folder / "results.jsonl"
         self._results: dict[str, dict] = {}
         self._torn = False  # whether the last line was not written to its end
+        self.lost_maps = 0  # how often a map was asked for whose run is done, but which is not here
         if self._lines.exists():
             text = self._lines.read_text(encoding="utf-8")
             self._torn = bool(text) and not text.endswith("\n")
-            for line in text.splitlines():
-                record = _parse(line)
-                if record is not None:
-                    self._results[record["key"]] = record
+            self._results = _parse(text)
 
     def __contains__(self, run: Run) -> bool:
         return run.key in self._results
@@ -36,12 +35,27 @@ class Store:
     def __len__(self) -> int:
         return len(self._results)
 
+    def forget(self, runs: Iterable[Run]) -> None:
+        """Have these runs done again; until then the file keeps what they found."""
+        for run in runs:
+            self._results.pop(run.key, None)
+
     def results(self, run: Run) -> dict | None:
         """The figures of a run, or None if it has not been done."""
         record = self._results.get(run.key)
         return None if record is None else record["results"]
 
-    def append(self, run: Run, results: dict, seconds: float) -> None:
+    def record(self, run: Run) -> dict | None:
+        """All that is known of a run: its figures, and what they were measured with."""
+        return self._results.get(run.key)
+
+    def borrow(self, lines: Path) -> int:
+        """Take what is not known here from another file of results; gives how many that file has."""
+        others = _parse(lines.read_text(encoding="utf-8")) if lines.exists() else {}
+        self._results = others | self._results
+        return len(others)
+
+    def append(self, run: Run, results: dict, seconds: float, threads: int) -> None:
         """Keep what a run found; the line is on the disk when this returns."""
         record = {
             "key": run.key,
@@ -53,8 +67,8 @@ class Store:
             "recipe": changed_switches(run.recipe),
             "results": results,
             "seconds": round(seconds, 3),
-            "actup": actup.__version__,
-            "machine": platform.machine(),
+            "versions": versions(_PACKAGES),
+            "machine": machine() | {"threads": threads},
         }
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._lines.open("a", encoding="utf-8") as file:
@@ -62,9 +76,9 @@ class Store:
         self._torn = False
         self._results[run.key] = record
 
-    def copy_lines(self, target: Path) -> None:
-        """Write all results to another file, one for each run."""
-        lines = (json.dumps(record) + "\n" for record in self._results.values())
+    def copy_lines(self, runs: Iterable[Run], target: Path) -> None:
+        """Write the results of some runs to another file."""
+        lines = (json.dumps(self._results[run.key]) + "\n" for run in runs)
         target.write_text("".join(lines), encoding="utf-8")
 
     def keep_map(self, run: Run, Y: np.ndarray) -> None:
@@ -75,7 +89,10 @@ class Store:
 
     def map(self, run: Run) -> np.ndarray | None:
         path = self._map_path(run)
-        return np.load(path) if path.exists() else None
+        if not path.exists():
+            self.lost_maps += run in self
+            return None
+        return np.load(path)
 
     def keep_labels(self, run: Run, labels: np.ndarray) -> None:
         """Keep the labels of a data set, once for all of its runs."""
@@ -95,12 +112,16 @@ class Store:
         return self.folder / "maps" / f"labels-{run.data}-{run.points or 'all'}.npy"
 
 
-def _parse(line: str) -> dict | None:
-    """A record; None for a line that a run killed in the middle of writing has left."""
-    try:
-        return json.loads(line)
-    except json.JSONDecodeError:
-        return None
+def _parse(text: str) -> dict[str, dict]:
+    """The last record of every run by its key, without lines that a killed program has not finished."""
+    records = {}
+    for line in text.splitlines():
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        records[record["key"]] = record
+    return records
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def perform_one(run: Run, workspace: Workspace, store: Store, progress: str) -> 
     if workspace.dataset.y is not None:
         store.keep_labels(run, workspace.dataset.y)
     seconds = time.perf_counter() - begin
-    store.append(run, results, seconds)
+    store.append(run, results, seconds, workspace.threads)
     figures = ", ".join(
         f"{name} {results[name]:.3g}" for name in ("knn_accuracy", "v_measure", "unrolled") if name in results
     )

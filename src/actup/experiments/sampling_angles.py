@@ -9,7 +9,7 @@ from actup.experiments.experiment import Experiment, Run, Scale
 from actup.experiments.forces import from_all_points, from_some_points, repulsion
 from actup.experiments.methods import PAPER
 from actup.experiments.notes import note
-from actup.experiments.pictures import Chart, Curve, draw_charts, shade
+from actup.experiments.pictures import Chart, Curve, draw_charts
 from actup.experiments.results import Found, Store
 from actup.experiments.tables import number, table
 from actup.experiments.workspace import Workspace
@@ -23,6 +23,16 @@ _EPOCHS = (1, 10, 25, 50, 100, 200, 250, 300, 400, 500)
 _NEGATIVES = (1, 16, 64, 256, 1024)
 _PER_EDGE = "one per edge"
 _AVERAGED = "one per edge, mean of 10 epochs"
+# Colours from dark to light with m, told apart by markers too.
+_LOOKS = {
+    "m = 1": ("#2b0a4d", "o"),
+    "m = 16": ("#3a57c4", "s"),
+    "m = 64": ("#1ba0b8", "^"),
+    "m = 256": ("#2e8b3d", "D"),
+    "m = 1024": ("#a3b80f", "v"),
+    _PER_EDGE: ("#d55e00", "o"),
+    _AVERAGED: ("#cc79a7", "s"),
+}
 
 
 def measure_angles(run: Run, workspace: Workspace, store: Store) -> dict:
@@ -86,14 +96,15 @@ def _render(found: Found) -> str:
             last = values[-1]
             rows.append([
                 _SETS[data], name, number(values[0]["angle"], 0), number(last["angle"], 0),
-                number(last["mean_ratio"], 2), number(last["along"], 2),
+                number(last["mean_ratio"], 2), number(last["median_ratio"], 2), number(last["along"], 2),
             ])  # fmt: skip
     header = [
         "data",
         "negatives",
         "angle, first epoch",
         "angle, last epoch",
-        "length ratio, last",
+        "length ratio, last: of means",
+        "median",
         "along the exact one",
     ]
     picture = found.draw("sampling_angles", lambda path: _draw(path, results))
@@ -101,29 +112,25 @@ def _render(found: Found) -> str:
 
 
 def _draw(path, results: dict) -> None:
-    charts = []
-    for data, result in results.items():
-        names = list(result["series"])
-        curves = [
-            Curve(
-                name,
-                result["at"],
-                [value["angle"] for value in result["series"][name]],
-                dashed="per edge" in name,
-                color=_color(name, names),
-            )
-            for name in names
-        ]
-        charts.append(Chart(_SETS[data], curves, "epoch", "angle, degrees", y_limits=(0, 90)))
-    draw_charts(path, charts)
+    """Angles above, ratios of mean lengths below, a column for each data set."""
+    angles = [
+        Chart(_SETS[data], _curves(result, "angle"), "", "angle, degrees", y_limits=(0, 90))
+        for data, result in results.items()
+    ]
+    ratios = [
+        Chart("", _curves(result, "mean_ratio"), "epoch", "length, sampled over exact", (False, True))
+        for result in results.values()
+    ]
+    draw_charts(path, angles + ratios, height=5.6, rows=2)
 
 
-def _color(name: str, names: list[str]) -> str:
-    if name == _PER_EDGE:
-        return "#d55e00"
-    if name == _AVERAGED:
-        return "#cc79a7"
-    return shade(names.index(name) / max(1, len(_NEGATIVES) - 1))
+def _curves(result: dict, figure: str) -> list[Curve]:
+    curves = []
+    for name, values in result["series"].items():
+        color, marker = _LOOKS[name]
+        shown = [value[figure] for value in values]
+        curves.append(Curve(name, result["at"], shown, "per edge" in name, color, marker))
+    return curves
 
 
 EXPERIMENT = Experiment(

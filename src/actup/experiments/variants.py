@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from actup.experiments.embeddings import panel_of
+from actup.experiments.embeddings import keys_of, panel_of
 from actup.experiments.experiment import Run, Scale
-from actup.experiments.notes import note
 from actup.experiments.pictures import draw_maps
 from actup.experiments.results import Found
 from actup.experiments.tables import quality, table
@@ -20,40 +19,36 @@ class Variants:
     Attributes
     ----------
     name : str
-        Of the picture, and of the note if there is one.
+        Of the picture.
     sets : dict of str to str
         Titles of the data sets.
     recipes : dict of str to Recipe
-    noted : bool
-        Whether notes.md has something to say.
     """
 
     name: str
     sets: dict[str, str]
     recipes: dict[str, Recipe]
-    noted: bool = False
 
     def runs(self, scale: Scale) -> list[Run]:
-        return [run for data in self.sets for name in self.recipes for run in self._seeds(scale, data, name)]
+        return [run for data in self.sets for name in self.recipes for run in self.seeds(scale, data, name)]
 
-    def render(self, found: Found) -> str:
+    def parts(self, found: Found) -> tuple[str, str]:
+        """The table, and the Markdown that shows the picture."""
         rows = [
-            [title, *(quality(found, self._seeds(found.scale, data, name)) for name in self.recipes)]
+            [title, *(quality(found, self.seeds(found.scale, data, name)) for name in self.recipes)]
             for data, title in self.sets.items()
         ]
-        parts = [table(["data", *self.recipes], rows)]
-        if self.noted:
-            parts.append(note(self.name))
-        return "\n\n".join([*parts, found.draw(self.name, lambda path: self._draw(path, found))])
+        picture = found.draw(self.name, lambda path: self._draw(path, found))
+        return table(["data", *self.recipes], rows), picture
 
-    def _seeds(self, scale: Scale, data: str, name: str) -> list[Run]:
+    def seeds(self, scale: Scale, data: str, name: str) -> list[Run]:
         return [
             Run(data, self.recipes[name], seed, points=scale.of(), label=name) for seed in range(scale.seeds)
         ]
 
     def _draw(self, path, found: Found) -> None:
         rows = [
-            [panel_of(found, self._seeds(found.scale, data, name)[0]) for name in self.recipes]
+            [panel_of(found, self.seeds(found.scale, data, name)[0]) for name in self.recipes]
             for data in self.sets
         ]
-        draw_maps(path, rows, list(self.sets.values()), list(self.recipes))
+        draw_maps(path, rows, list(self.sets.values()), list(self.recipes), keys_of(self.sets))

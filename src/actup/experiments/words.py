@@ -7,7 +7,7 @@ import numpy as np
 from actup.experiments.experiment import Experiment, Run, Scale
 from actup.experiments.methods import OWN, PAPER
 from actup.experiments.notes import note
-from actup.experiments.pictures import Panel, draw_maps
+from actup.experiments.pictures import Key, Panel, draw_maps
 from actup.experiments.results import Found
 from actup.experiments.tables import number, table
 from actup.switches import Initialization
@@ -46,13 +46,14 @@ def _draw(path, found: Found) -> None:
             rank = None if Y is None else np.arange(len(Y), dtype=float)  # the rows are in that order
             row.append(Panel(Y, rank, "" if recall is None else f"recall {recall:.3f}"))
         rows.append(row)
-    draw_maps(path, rows, list(_SETTINGS), list(_METHODS))
+    key = Key("Words by frequency", ends=("frequent", "rare"))
+    draw_maps(path, rows, list(_SETTINGS), list(_METHODS), [key])
 
 
 EXPERIMENT = Experiment(
     "words",
     "Word vectors",
-    "Google News word vectors with cosine distance from random starts (appendix, figure 8; pictures only).",
+    "Google News word vectors with cosine distance from random starts (appendix, figure 9; pictures only).",
     _runs,
     _render,
 )

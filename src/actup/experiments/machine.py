@@ -1,0 +1,44 @@
+"""What figures were measured on and with: the machine, and the versions of packages."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+
+def machine() -> dict:
+    """The processor, and the cores that this process may use."""
+    return {"processor": _processor(), "cores": _cores()}
+
+
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """Of Python and of packages, which need not be there."""
+    found = {"python": platform.python_version()}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def measured_with(machine: dict, versions: dict[str, str]) -> str:
+    """Machine and versions in words; the threads where they are known."""
+    threads = f", {machine['threads']} threads" if "threads" in machine else ""
+    packages = ", ".join(f"{package} {number}" for package, number in versions.items())
+    return f"{machine['processor']}, {machine['cores']} cores{threads}; {packages}"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
