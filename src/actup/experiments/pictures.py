@@ -19,7 +19,7 @@ _WIDTH = 9.6  # inches of a whole picture
 _LARGEST_PANEL = 2.3
 _LETTER = 0.095  # inches that a letter of a title takes
 _KEY_HEIGHT = 0.25  # inches of a line that says what colours mean
-_COLORS_KEPT = 128  # in the file's palette
+_COLORS_KEPT = 256  # in the file's palette
 
 
 @dataclass(frozen=True)
@@ -287,14 +287,21 @@ def _style(axes, chart: Chart) -> None:
 
 
 def _make_logarithmic(axis) -> None:
-    """Ticks at 1, 2 and 5 times the powers of ten, written out."""
+    """Ticks at 1, 2 and 5 times the powers of ten; thousands and millions are k and M."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     axis.axes.set(**{f"{axis.axis_name}scale": "log"})
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if _decades(axis) < 3 else (1.0,)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
+
+
+def _short(value: float) -> str:
+    for unit, name in ((1e6, "M"), (1e3, "k")):
+        if value >= unit:
+            return f"{value / unit:g}{name}"
+    return f"{value:g}"
 
 
 def _decades(axis) -> float:
