@@ -12,6 +12,7 @@
 #include "neighbors_presence.hpp"
 #include "neighbors_sparse.hpp"
 #include "pairs.hpp"
+#include "refinement.hpp"
 #include "stages.hpp"
 
 namespace {
@@ -52,12 +53,14 @@ std::vector<double> join(const TypedRows& rows, Metric metric, int64_t columns, 
   const Calibration calibration = Calibrator(index, k).run(64, 3, threads);
   std::vector<double> all(calibration.mean.begin(), calibration.mean.end());
   all.insert(all.end(), calibration.radii.begin(), calibration.radii.end());
-  Lists found(rows.rows, k), asked(std::min<int64_t>(rows.rows, 40), k);
+  Lists found(rows.rows, k), refined(rows.rows, k), asked(std::min<int64_t>(rows.rows, 40), k);
   const JoinEffort effort{std::max<int64_t>(1, index.clusters().count() / 3), std::min(3 * k, rows.rows - 1)};
   join_neighbors(index, k, effort, threads, found.ids.data(), found.distances.data());
   const TypedRows queries{rows.data, rows.scalar, std::min<int64_t>(rows.rows, 40), rows.columns};
   join_query(index, queries, k, effort, threads, asked.ids.data(), asked.distances.data());
-  for (const Lists* lists : {&found, &asked}) {
+  refine_neighbors(index, k, threads, found.ids.data(), refined.ids.data(), refined.distances.data());
+  for (size_t at = 0; at < found.ids.size(); ++at) CHECK(refined.distances[at] <= found.distances[at]);
+  for (const Lists* lists : {&found, &refined, &asked}) {
     const std::vector<double> numbers = lists->all();
     all.insert(all.end(), numbers.begin(), numbers.end());
   }
