@@ -397,8 +397,20 @@ def test_index_errors(algorithm):
     with pytest.raises(ValueError, match="n_neighbors=41"):
         index.query(uniform(5, 3), 41)
     assert index.query(uniform(5, 3), 40).indices.shape == (5, 40)
-    with pytest.raises(ValueError, match="metric='sqeuclidean'"):
-        NeighborIndex(uniform(40, 3), metric="sqeuclidean")
+    with pytest.raises(ValueError, match="metric='precomputed'"):
+        NeighborIndex(uniform(40, 3), metric="precomputed")
+    if algorithm == "approximate":
+        with pytest.raises(ValueError, match="does not know metric='sqeuclidean'"):
+            NeighborIndex(uniform(40, 3), metric="sqeuclidean", algorithm=algorithm)
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", lambda x, y: float(np.abs(x - y).max())])
+def test_an_index_in_any_metric(metric):
+    X, rows = uniform(300, 5), uniform(310, 5)[300:]
+    found = NeighborIndex(X, metric=metric).query(rows, 7)
+    exact = pairwise_distances(rows, X, metric=metric)
+    np.testing.assert_array_equal(found.indices, np.argsort(exact, axis=1, kind="stable")[:, :7])
+    np.testing.assert_allclose(found.distances, np.sort(exact, axis=1)[:, :7], rtol=1e-5)
 
 
 def test_very_many_neighbors():

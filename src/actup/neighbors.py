@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 from scipy import sparse
 
-from actup.comparison import COMPILED, Comparison, canonical, check_metric, compare
+from actup.comparison import COMPILED, Comparison, check_metric, compare
 from actup.graph import Neighbors
-from actup.pairwise import check_count, neighbors_by_metric, neighbors_from_distances, refuse_overflow
+from actup.pairwise import (
+    check_count,
+    neighbors_by_metric,
+    neighbors_from_distances,
+    query_by_metric,
+    refuse_overflow,
+)
 from actup.threads import count_threads
 
 _ALGORITHMS = ("auto", "exact", "approximate")
@@ -111,8 +118,8 @@ class NeighborIndex:
     ----------
     X : array-like or sparse matrix of shape (n, columns)
         Read as ``nearest_neighbors`` reads it, and kept; do not change it while the index is in use.
-    metric : str, default="euclidean"
-        One of the compiled metrics of ``nearest_neighbors``.
+    metric : str or callable, default="euclidean"
+        As in ``nearest_neighbors``, but for "precomputed": there are no rows to compare new ones with.
     metric_kwds : dict, default=None
         Its parameters.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
@@ -126,20 +133,28 @@ class NeighborIndex:
         self,
         X,
         *,
-        metric: str = "euclidean",
+        metric: str | Callable = "euclidean",
         metric_kwds: Mapping | None = None,
         algorithm: str = "auto",
         recall: float = 0.97,
         random_state: int = 0,
         n_jobs: int | None = -1,
     ):
-        self._metric = canonical(metric)
-        if self._metric not in COMPILED:
-            raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, COMPILED))}")
+        self._metric = check_metric(metric)
+        if self._metric == "precomputed":
+            raise ValueError(
+                "metric='precomputed' leaves no rows to compare new ones with: give X and a metric"
+            )
         search = _Search(algorithm, recall, random_state)
-        rows = _as_rows(X, _dtypes(self._metric))
+        threads = count_threads(n_jobs)
+        if self._metric in COMPILED:
+            rows = _as_rows(X, _dtypes(self._metric))
+            self._query = _Searcher(rows, self._metric, metric_kwds, search, threads).query
+        else:
+            search.refuse_approximate(self._metric)
+            rows = _as_rows(X, None)
+            self._query = partial(_query_by_metric, rows, self._metric, metric_kwds)
         self._shape = rows.shape
-        self._searcher = _Searcher(rows, self._metric, metric_kwds, search, count_threads(n_jobs))
 
     def query(self, X_new, n_neighbors: int = 15) -> Neighbors:
         """The rows of ``X`` nearest to every row of ``X_new``, nearest first; ties go to the smaller id.
@@ -155,11 +170,15 @@ class NeighborIndex:
         Neighbors
             ``indices`` of rows of ``X`` and ``distances``, of shape (m, n_neighbors).
         """
-        rows = _as_rows(X_new, _dtypes(self._metric), "X_new")
+        rows = _as_rows(X_new, _dtypes(self._metric) if self._metric in COMPILED else None, "X_new")
         if rows.shape[1] != self._shape[1]:
             raise ValueError(f"X_new has {rows.shape[1]} columns, but X has {self._shape[1]}")
         k = check_count(n_neighbors, self._shape[0] + 1)
-        return refuse_overflow(self._searcher.query(rows, k))
+        return refuse_overflow(self._query(rows, k))
+
+
+def _query_by_metric(X, metric: str | Callable, parameters: Mapping | None, rows, k: int) -> Neighbors:
+    return query_by_metric(X, rows, k, metric, parameters)
 
 
 class _Search:
