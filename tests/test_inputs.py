@@ -165,6 +165,8 @@ def test_low_recall_is_told(monkeypatch):
     monkeypatch.setattr(join, "exact_is_cheaper", lambda *shape: False)
     monkeypatch.setattr(join, "_NANOSECONDS_PER_ROW", 0)
     monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
+    monkeypatch.setattr(join, "_PAIR", 1e9)  # all pairs would cost too much,
+    monkeypatch.setattr(join, "_ROUNDS", 0)  # and nothing is mended
     X = np.random.default_rng(3).normal(size=(3000, 60))
     with pytest.warns(UserWarning, match="of the nearest neighbours were found"):
         model = short(UMAP).fit(X)
