@@ -170,7 +170,8 @@ def test_a_place_depends_on_its_row_alone_after_an_approximate_search(kind):
     short = {"n_epochs": 5} if kind == "umap" else {"max_iter": 5}
     model = KINDS[kind](**short).fit(X[:24_000])
     whole = model.transform(X[24_000:])
-    assert model._training._index._searcher._join is not None  # what this test is about
+    searched = model._training._index.query(X[:1], 3)
+    assert searched.engine == "join"  # what this test is about
     for jobs in (1, 3):
         model.set_params(n_jobs=jobs)
         np.testing.assert_array_equal(model.transform(X[24_000:24_300]), whole[:300])
