@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "best_scores.hpp"
 #include "neighbors_join.hpp"
 
 namespace actup {
@@ -144,7 +145,7 @@ class Calibrator {
              });
     std::vector<int32_t> center_scores;
     const PackedCodes& centers = index_.clusters().centers();
-    JoinIndex::score_centers(centers, queries, center_scores);
+    score_all(centers, queries, center_scores);
     for (int64_t query = 0; query < count; ++query) {
       std::vector<Scored>& points = possible[query];
       const std::vector<float> squares = distances(points, rows.data() + query * wide());

@@ -43,22 +43,6 @@ class JoinIndex {
     return packed_.view(first_block_[cluster], first_block_[cluster + 1]);
   }
 
-  // Scores of centers for each query: rows of as many as there are packed.
-  static void score_centers(const PackedCodes& centers, const std::vector<const int8_t*>& queries,
-                            std::vector<int32_t>& scores) {
-    const auto count = static_cast<int64_t>(queries.size());
-    const int64_t stride = centers.blocks() * kBlock;
-    scores.resize(count * stride);
-    const std::vector<int32_t> thresholds(count, PackedCodes::kAnyScore);
-    with_instructions([&](auto set) {
-      using Set = decltype(set);
-      scan<Set>(centers.view(), queries.data(), thresholds.data(), count,
-                [&](int64_t query, int64_t first, uint32_t, const int32_t* values) {
-                  std::copy_n(values, Set::kLanes, scores.data() + query * stride + first);
-                });
-    });
-  }
-
  private:
   void pack_points(const Buffer<int8_t>& codes, int threads) {
     const int64_t clusters = clusters_->count();

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <vector>
 
+#include "best_scores.hpp"
 #include "codes.hpp"
 #include "parallel.hpp"
 
@@ -152,29 +153,16 @@ class NearestCenter {
       move_to_means(centers.codes, labels, stride_, rough, [](int64_t) {});
     }
     rough_ = rows.packed();
-    const int64_t near = kNearGroups * centers.count / groups;
-    for (int64_t at = 0; at < groups; ++at)
-      gather_around(centers, rows.row(at), std::min(near, centers.count));
-  }
-
-  void gather_around(const CodeRows& centers, const int8_t* rough, int64_t near) {
-    std::vector<int32_t> squares(centers.count), numbers(centers.count);
-    for (int64_t at = 0; at < centers.count; ++at) {
-      int32_t sum = 0;
-      for (int64_t column = 0; column < stride_; ++column) {
-        const int32_t difference = centers.row(at)[column] - rough[column];
-        sum += difference * difference;
-      }
-      squares[at] = sum;
+    const int64_t near = std::min(kNearGroups * centers.count / groups, centers.count);
+    std::vector<int32_t> scores;
+    BestScores best;
+    numbers_.resize(groups);
+    for (int64_t at = 0; at < groups; ++at) {
+      score_all(packed_, {rows.row(at)}, scores);
+      best.collect(scores.data(), centers.count, near, numbers_[at]);
+      around_.push_back(centers.packed(static_cast<int64_t>(numbers_[at].size()),
+                                       [&](int64_t place) { return numbers_[at][place]; }));
     }
-    std::iota(numbers.begin(), numbers.end(), 0);
-    std::nth_element(numbers.begin(), numbers.begin() + (near - 1), numbers.end(), [&](int32_t a, int32_t b) {
-      return squares[a] != squares[b] ? squares[a] < squares[b] : a < b;
-    });
-    numbers.resize(near);
-    std::sort(numbers.begin(), numbers.end());
-    around_.push_back(centers.packed(near, [&](int64_t place) { return numbers[place]; }));
-    numbers_.push_back(std::move(numbers));
   }
 
   PackedCodes packed_, rough_;
