@@ -55,7 +55,7 @@ inline void repel(const Points& points, int64_t block, int64_t first, int64_t le
         if constexpr (normalized) q_sum += kernel_.q;
         if constexpr (two) {
           q2_sum += kernel_.q * kernel_.q;
-          other = kernel_.slope * kernel_.q;
+          other = repulsion<Loss::kl>(kernel_);
         }
       } else {
         coefficient = umap_repulsion<shape>(d2, curve, s.repulsion_epsilon);

@@ -209,7 +209,7 @@ class RowPlacement {
         if constexpr (normalized) q += weight * pair.q;
         if constexpr (two) {
           q_squared += weight * pair.q * pair.q;
-          beside = weight * pair.slope * pair.q;
+          beside = weight * repulsion<Loss::kl>(pair);
         }
       } else {
         coefficient = weight * umap_repulsion<shape>(d2, s_.curve, s_.epsilon);

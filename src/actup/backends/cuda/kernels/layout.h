@@ -186,7 +186,7 @@ __device__ inline void repel(const Row* y, const Row& self, uint32_t i, uint32_t
         if constexpr (normalized) part.q += other == i ? 0.0f : pair.q;
         if constexpr (two) {
           part.q_squared += other == i ? 0.0f : pair.q * pair.q;
-          beside = pair.slope * pair.q;
+          beside = repulsion<Loss::kl>(pair);
         }
       } else {
         coefficient = umap_repulsion<kShape>(d2, constants.curve, constants.repulsion_epsilon);

@@ -31,7 +31,7 @@ struct Repelled {
     if constexpr (kNormalized || kLoss == Loss::frobenius) {
       const Kernel<float> pair = kernel<kShape>(d2, s.curve);
       coefficient = repulsion<kLoss>(pair);
-      beside = pair.slope * pair.q;
+      beside = repulsion<Loss::kl>(pair);
       sums.q += pair.q;
       sums.q_squared += pair.q * pair.q;
     } else {
