@@ -95,6 +95,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps)
     const Key key = Key(__float_as_uint(sum)) << 32 | (Word)other;
     const bool nearer = part == 0 && at < met && key < bound;
     const Word mask = __ballot_sync(~0u, nearer);
+    __syncwarp();  // all have read their place before one is written
     if (nearer) list[kept + __popc(mask & before)] = key;
     kept += __popc(mask);
     __syncwarp();
