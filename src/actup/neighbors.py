@@ -102,7 +102,7 @@ def nearest_neighbors(
         return neighbors_from_distances(_as_rows(X, None), n_neighbors)
     if name not in COMPILED:
         search.refuse_approximate(name)
-        return neighbors_by_metric(_as_rows(X, None), n_neighbors, name, metric_kwds, threads)
+        return neighbors_by_metric(_as_rows(X, _dtypes(name)), n_neighbors, name, metric_kwds, threads)
     rows = _as_rows(X, _dtypes(name))
     k = check_count(n_neighbors, rows.shape[0])
     return refuse_overflow(_Searcher(rows, name, metric_kwds, search, threads).neighbors(k))
@@ -147,13 +147,12 @@ class NeighborIndex:
             )
         search = _Search(algorithm, recall, random_state)
         threads = count_threads(n_jobs)
+        rows = _as_rows(X, _dtypes(self._metric))
         if self._metric in COMPILED:
-            rows = _as_rows(X, _dtypes(self._metric))
             self._query = _Searcher(rows, self._metric, metric_kwds, search, threads).query
         else:
             search.refuse_approximate(self._metric)
-            rows = _as_rows(X, None)
-            self._query = partial(_query_by_metric, rows, self._metric, metric_kwds)
+            self._query = partial(query_by_metric, rows, metric=self._metric, parameters=metric_kwds)
         self._shape = rows.shape
 
     def query(self, X_new, n_neighbors: int = 15) -> Neighbors:
@@ -170,15 +169,11 @@ class NeighborIndex:
         Neighbors
             ``indices`` of rows of ``X`` and ``distances``, of shape (m, n_neighbors).
         """
-        rows = _as_rows(X_new, _dtypes(self._metric) if self._metric in COMPILED else None, "X_new")
+        rows = _as_rows(X_new, _dtypes(self._metric), "X_new")
         if rows.shape[1] != self._shape[1]:
             raise ValueError(f"X_new has {rows.shape[1]} columns, but X has {self._shape[1]}")
         k = check_count(n_neighbors, self._shape[0] + 1)
         return refuse_overflow(self._query(rows, k))
-
-
-def _query_by_metric(X, metric: str | Callable, parameters: Mapping | None, rows, k: int) -> Neighbors:
-    return query_by_metric(X, rows, k, metric, parameters)
 
 
 class _Search:
@@ -260,10 +255,11 @@ class _Searcher:
         return Neighbors(indices, distances, found.engine, found.recall)
 
 
-def _dtypes(metric: str):
+def _dtypes(metric: str | Callable):
+    """The types that rows are searched in; None for any number."""
     from actup.backends import join
 
-    return None if metric in _MOVED else join.SCALARS
+    return join.SCALARS if metric in COMPILED and metric not in _MOVED else None
 
 
 def _refuse_parameters(metric: str, parameters: Mapping | None) -> None:

@@ -7,10 +7,9 @@ from dataclasses import replace
 from scipy.sparse import issparse
 
 from actup.backends import load_backend
-from actup.comparison import COMPILED
 from actup.graph import Neighbors, array_module, on_gpu
 from actup.neighbors import NeighborIndex
-from actup.pairwise import query_by_metric, query_distances
+from actup.pairwise import query_distances
 from actup.placement import make_placement, neighbors_needed, row_recipe
 from actup.recipe import Recipe
 
@@ -110,8 +109,6 @@ class TrainingRows:
         if issparse(rows) != issparse(X_new):
             kinds = ["sparse" if issparse(part) else "dense" for part in (rows, X_new)]
             raise TypeError(f"X is {kinds[1]}, but the training data are {kinds[0]}: give both as one kind")
-        if self._metric not in COMPILED:
-            return query_by_metric(rows, X_new, k, self._metric, self._parameters)
         if self._index is None:
             self._index = NeighborIndex(
                 rows, metric=self._metric, metric_kwds=self._parameters, n_jobs=threads
