@@ -156,8 +156,7 @@ def gradient_dr(**switches):
     def prepare(watch):
         import numpy as np
 
-        # Its compiled code asks for a name that NumPy 2 has no more.
-        np.infty = np.inf  # noqa: NPY201
+        vars(np).setdefault("infty", np.inf)  # its compiled code asks for a name that NumPy 2 has no more
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from GDR import GradientDR

@@ -14,8 +14,8 @@ from actup.experiments.machine import measured_with
 DOCS = Path(__file__).parents[1] / "docs"
 
 # Benchmarks in the order of the page, each with results of its own name: heading and, where the benchmark's
-# own text has none, an introduction. A benchmark has ``markdown(results) -> str`` and may have
-# ``pictures(results, folder) -> names of files``.
+# own text has none, an introduction. A benchmark, or the module of its page, has ``markdown(results) -> str``
+# and may have ``pictures(results, folder) -> names of files`` and ``provenance(results) -> str``.
 SECTIONS = {
     "race": ("The race", ""),
     "layout": ("Layouts", ""),
@@ -40,6 +40,8 @@ SECTIONS = {
     "busy": ("Beside a busy process", ""),
 }
 
+PAGES = {"race": "race_page"}  # where that is a module of its own
+
 HEAD = """# Figures
 
 Written by `make figures` from the results that the scripts in `benchmarks/` keep in `benchmarks/results/`: do
@@ -60,7 +62,7 @@ def write_page(docs: Path) -> Path:
         if record is None:
             print(f"left out {name}: there are no results, run python benchmarks/{name}.py")
             continue
-        benchmark = import_module(name)
+        benchmark = import_module(PAGES.get(name, name))
         parts += [f"## {heading}", introduction, section(benchmark, record["results"], docs)]
         if not hasattr(benchmark, "provenance"):  # else its own text says it
             parts.append(f"*{measured_with(record['machine'], record['versions'])}.*")

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 from contestants import CONTESTANTS
-from race_page import cold, markdown, pictures, provenance, warm  # noqa: F401  figures.py asks here for them
+from race_page import cold, markdown, warm
 from report import save, saved
 
 from actup import metrics

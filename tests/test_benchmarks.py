@@ -65,7 +65,7 @@ def test_quick_race_runs_every_time(results, monkeypatch, capsys):
 
 
 def test_a_crash_is_kept_with_its_reason_and_tried_again(results, monkeypatch, capsys, tmp_path):
-    import race
+    import race_page
     from contestants import CONTESTANTS
 
     monkeypatch.setitem(CONTESTANTS, "nobody", (["numpy"], None))  # the process it runs in does not know it
@@ -74,8 +74,8 @@ def test_a_crash_is_kept_with_its_reason_and_tried_again(results, monkeypatch, c
         assert "nobody: did not run: KeyError: 'nobody'" in capsys.readouterr().out
     (row,) = kept_rows(results)
     assert row["failed"] == "KeyError: 'nobody'"
-    assert "- nobody did not run: KeyError: 'nobody'" in race.markdown({"rows": [row]})
-    assert race.pictures({"rows": [row]}, tmp_path) == []
+    assert "- nobody did not run: KeyError: 'nobody'" in race_page.markdown({"rows": [row]})
+    assert race_page.pictures({"rows": [row]}, tmp_path) == []
 
 
 def test_who_is_not_installed_takes_no_row_away(results, monkeypatch, capsys):
@@ -144,7 +144,7 @@ def race_row(contestant, points, seconds, **changed):
 
 
 def test_ratios_are_to_the_rival(tmp_path):
-    import race
+    import race_page
 
     rows = [
         race_row("actup UMAP", 1000, [2.0, 1.0]),
@@ -155,19 +155,19 @@ def test_ratios_are_to_the_rival(tmp_path):
         race_row("openTSNE", 1000, [40.0, 16.0]),
         race_row("actup UMAP", 3000, [2.0, 2.0]),
     ]
-    text = race.markdown({"rows": rows}).replace("\N{EN DASH}", "-")
+    text = race_page.markdown({"rows": rows}).replace("\N{EN DASH}", "-")
     assert "| actup UMAP | 0.50 | 2.50 | 1.00 | 0.50 | 8.2 | 8.0 | 8.0 | 100 |" in text
     assert "| actup TSNE | 0.50 | 2.50 | 1.00 | 0.50 | 16.2 | 16.0 | 16.0 | 100 |" in text
     assert "| actup GDR | - | - | - | 0.250 | 50 | 5.00 | 8.0 |" in text
     assert "umap-learn's. Here: actup GDR 16.0 times (8.0 an epoch)." in text
     assert "fast again. Here: actup GDR 2.0 times (2.0 an epoch)." in text
     assert text.index("3,000 points") < text.index("1,000 points")
-    for file in race.pictures({"rows": rows}, tmp_path):
+    for file in race_page.pictures({"rows": rows}, tmp_path):
         assert (tmp_path / file).stat().st_size > 3_000
 
 
 def test_who_compiled_in_its_only_run_has_no_warm_figures(tmp_path):
-    import race
+    import race_page
 
     compiling = {"versions": {"numba": "0.60"}}
     rows = [
@@ -175,25 +175,25 @@ def test_who_compiled_in_its_only_run_has_no_warm_figures(tmp_path):
         race_row("openTSNE", 1000, [120.0]),
         race_row("actup GDR", 1000, [2.0, 0.5]),
     ]
-    text = race.markdown({"rows": rows}).replace("\N{EN DASH}", "-")
+    text = race_page.markdown({"rows": rows}).replace("\N{EN DASH}", "-")
     assert "| umap-learn | 0.50 | 120.50 | - | - | 1.0 | - | - | 100 |" in text
     assert "| openTSNE | 0.50 | 120.50 | 120.00 | 60.00 | 1.0 | 1.0 | 1.0 | 100 |" in text
     assert "Here:" not in text
-    assert race.pictures({"rows": rows}, tmp_path) == ["race.png"]
+    assert race_page.pictures({"rows": rows}, tmp_path) == ["race.png"]
 
 
 def test_mixed_runs_are_told_apart():
-    import race
+    import race_page
 
     rows = [
         race_row("actup GDR", 1000, [1.0, 1.0], versions={"actup": "0.1", "numpy": "2.0"}),
         race_row("actup GDR", 3000, [1.0, 1.0], versions={"actup": "0.1", "numpy": "2.0"}),
         race_row("umap-learn", 1000, [1.0, 1.0], versions={"umap-learn": "0.5", "numpy": "2.0"}),
     ]
-    assert race.provenance({"rows": rows}) == "*Abacus, 2 cores; actup 0.1, numpy 2.0, umap-learn 0.5.*"
+    assert race_page.provenance({"rows": rows}) == "*Abacus, 2 cores; actup 0.1, numpy 2.0, umap-learn 0.5.*"
     rows[1]["machine"] = MACHINE | {"cores": 8}
     rows[2]["versions"]["numpy"] = "1.26"
-    assert race.provenance({"rows": rows}).split("\n\n") == [
+    assert race_page.provenance({"rows": rows}).split("\n\n") == [
         "*actup GDR (mnist 1,000): Abacus, 2 cores; actup 0.1, numpy 2.0.*",
         "*actup GDR (mnist 3,000): Abacus, 8 cores; actup 0.1, numpy 2.0.*",
         "*umap-learn: Abacus, 2 cores; umap-learn 0.5, numpy 1.26.*",
