@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src/actup/_native -type f) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test lint format bench bench-quick figures reproduce reproduce-quick sanitize clean
+.PHONY: demo test lint format bench bench-quick figures reproduce reproduce-quick sanitize sanitize-cuda clean
 
 demo: $(VENV)/installed
 	$(BIN)/python examples/demo.py --out out
@@ -63,6 +63,14 @@ $(SANITIZE)/thread/%: tests/native/%.cpp $(NATIVE)
 
 $(SANITIZE)/address/%: tests/native/%.cpp $(NATIVE)
 	$(COMPILE) -fsanitize=address,undefined
+
+# Kernels of every stage on a GPU, under CUDA's own checkers. CuPy's are left out: racecheck warns of its nonzero().
+KERNELS := (few_points and cuda_neighbors) or test_metrics or refinement or pairs_of_blocks or graph_equals or pca_start or pieces or \
+  near_horizon or two_potentials or hubs_colour or one_point or test_places
+
+sanitize-cuda: $(VENV)/installed
+	for tool in memcheck racecheck; do compute-sanitizer --tool $$tool \
+	  --kernel-name-exclude kernel_substring=cupy_ --error-exitcode 1 $(BIN)/python -m pytest -m cuda -k "$(KERNELS)" || exit 1; done
 
 $(VENV)/installed: $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -1,6 +1,7 @@
 """ActUp: t-SNE, UMAP and everything between them, from one engine.
 
-The public names are imported when they are first used, so that ``import actup`` itself costs nothing.
+The public names and modules are imported when they are first used, so that ``import actup`` itself costs
+nothing.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ _HOMES = {
     "quality_report": "actup.metrics",
 }
 
+_MODULES = ("datasets", "metrics", "neighbors", "plotting", "viewer")
+
 __all__ = [
     "GDR",
     "TSNE",
@@ -56,6 +59,8 @@ __all__ = [
 
 
 def __getattr__(name: str):
+    if name in _MODULES:
+        return import_module(f"actup.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'actup' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)
@@ -64,4 +69,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+    return sorted(set(globals()) | set(__all__) | set(_MODULES))

@@ -49,7 +49,8 @@ class UMAP(Embedder):
     learning_rate : float, default=1.0
         Length of the first steps; it falls to zero in a straight line.
     init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"
-        Where the points start.
+        Where the points start. Above 200,000 samples, "spectral" first maps some thousand centres of
+        clusters and starts each point near its own; ``init_used_`` says so.
     min_dist : float, default=0.1
         How close points may lie in the map.
     spread : float, default=1.0

@@ -1,10 +1,11 @@
-"""Where the points start: random, principal components, or spectral coordinates of the graph.
+"""Where the points start: random, principal components, spectral coordinates of the graph, or landmarks.
 
 Every function is deterministic: a seed gives the same bits at any number of threads.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from actup.backends.join import SCALARS
 from actup.components import place_components
 from actup.graph import Graph
+from actup.landmarks import landmark_start, starts_at_landmarks
 from actup.native import engine
 from actup.recipe import Recipe
 from actup.switches import Extent, Initialization
@@ -37,13 +39,13 @@ def make_start(
         equal an earlier one are moved a little, because no force could separate them.
     seed, threads : int
     backend : module
-        Computes the spectral coordinates.
+        Computes the spectral coordinates, and the places of landmarks.
 
     Returns
     -------
     Y : ndarray of shape (n, n_components), float32
     used : str
-        "spectral", "pca", "random" or "array"; with a reason if it is not what the recipe asked for.
+        "spectral", "pca", "random" or "array"; with a reason if it is not just what the recipe asked for.
     """
     if init is not None:
         return _given_start(init, len(graph), recipe.n_components, seed), "array"
@@ -52,7 +54,11 @@ def make_start(
     if kind is Initialization.PCA and X is None:
         kind, reason = Initialization.SPECTRAL, "there are no rows to take components of"
     if kind is Initialization.SPECTRAL:
-        if len(graph.indices):
+        if isinstance(X, np.ndarray) and starts_at_landmarks(recipe, len(X), backend):
+            begin_at = partial(make_start, backend=backend)
+            Y, count = landmark_start(X, recipe, seed, threads, backend, begin_at)
+            reason = f"of a map of {count} landmarks"
+        elif len(graph.indices):
             Y = spectral_start(graph, recipe.n_components, seed, threads, backend, X)
         else:
             kind, reason = Initialization.PCA, "the graph has no edges"

@@ -4,8 +4,10 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "relabelled_graph.hpp"
 
@@ -31,6 +33,14 @@ nb::ndarray<nb::numpy, Scalar> to_numpy(std::unique_ptr<Scalar[]> data, Shape...
   Scalar* const raw = data.release();
   nb::capsule owner(raw, [](void* memory) noexcept { delete[] static_cast<Scalar*>(memory); });
   return nb::ndarray<nb::numpy, Scalar>(raw, {static_cast<size_t>(shape)...}, owner);
+}
+
+// A copy of values for NumPy.
+template <class T, class... Shape>
+auto copied(const std::vector<T>& values, Shape... shape) {
+  auto data = std::make_unique_for_overwrite<T[]>(values.size());
+  std::copy(values.begin(), values.end(), data.get());
+  return to_numpy(std::move(data), shape...);
 }
 
 inline GraphView view(const Vector<int64_t>& offsets, const Vector<int32_t>& indices,

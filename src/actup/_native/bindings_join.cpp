@@ -14,13 +14,6 @@
 namespace actup {
 namespace {
 
-template <class T, class... Shape>
-auto copied(const std::vector<T>& values, Shape... shape) {
-  auto data = std::make_unique_for_overwrite<T[]>(values.size());
-  std::copy(values.begin(), values.end(), data.get());
-  return to_numpy(std::move(data), shape...);
-}
-
 // An index and the rows it reads.
 struct HeldIndex {
   TypedArray points;

@@ -1,5 +1,8 @@
-// Eigenvectors for the start, for Python.
+// Eigenvectors and landmarks for the start, for Python.
+#include <optional>
+
 #include "bindings.hpp"
+#include "landmarks.hpp"
 #include "principal.hpp"
 #include "spectral.hpp"
 #include "typed_arrays.hpp"
@@ -61,6 +64,32 @@ void bind_start(nb::module_& module) {
       },
       nb::arg("offsets"), nb::arg("indices"), nb::arg("values"), nb::arg("columns"), nb::arg("dimensions"),
       nb::arg("seed"), nb::arg("threads"));
+  module.def(
+      "find_landmarks",
+      [](const TypedArray& x, Metric metric, int64_t wanted, uint64_t seed, int threads) {
+        const TypedRows rows = typed_rows(x);
+        std::optional<Landmarks> found;
+        {
+          nb::gil_scoped_release release;
+          found.emplace(rows, metric, wanted, seed, threads);
+        }
+        return nb::make_tuple(copied(found->means, found->count, found->columns),
+                              copied(found->labels, found->labels.size()));
+      },
+      nb::arg("x"), nb::arg("metric"), nb::arg("wanted"), nb::arg("seed"), nb::arg("threads"));
+  module.def(
+      "scatter_around",
+      [](const Matrix<float>& places, const Vector<int32_t>& labels, float reach, uint64_t seed,
+         int threads) {
+        const auto rows = static_cast<int64_t>(labels.size()), width = static_cast<int64_t>(places.shape(1));
+        auto out = new_matrix(rows, width);
+        {
+          nb::gil_scoped_release release;
+          scatter_around(places.data(), labels.data(), rows, width, reach, seed, threads, out.data());
+        }
+        return out;
+      },
+      nb::arg("places"), nb::arg("labels"), nb::arg("reach"), nb::arg("seed"), nb::arg("threads"));
 }
 
 }  // namespace actup

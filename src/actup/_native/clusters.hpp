@@ -20,16 +20,23 @@ namespace actup {
 
 class Clusters {
  public:
-  // `codes` holds `points` rows of encoder.stride() codes.
-  Clusters(const int8_t* codes, int64_t points, const Encoder& encoder, uint64_t seed, int threads)
+  // `codes` holds `points` rows of encoder.stride() codes; at least `wanted` clusters of them, or one of
+  // each.
+  Clusters(const int8_t* codes, int64_t points, const Encoder& encoder, int64_t wanted, uint64_t seed,
+           int threads)
       : stride_(encoder.stride()), groups_(encoder.groups()), offset_(encoder.offset()) {
-    const auto balanced = std::llround(2 * std::sqrt(static_cast<double>(points)));
-    const int64_t wanted = std::min(std::max<int64_t>(balanced, points / kPointsPerCluster), points);
+    wanted = std::min(wanted, points);
     find_centers(codes, points, wanted, seed, threads);
     std::vector<int32_t> labels(points);
     assign(codes, points, threads, labels.data());
     sort_points(labels, 4 * (points / wanted + kBlock));
     nearest_ = NearestCenter(center_rows());
+  }
+
+  // As many as make the search for a cluster and that in clusters about equally long.
+  static int64_t balanced(int64_t points) {
+    const auto wanted = std::llround(2 * std::sqrt(static_cast<double>(points)));
+    return std::max<int64_t>(wanted, points / kPointsPerCluster);
   }
 
   int64_t count() const { return static_cast<int64_t>(starts_.size()) - 1; }

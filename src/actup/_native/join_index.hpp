@@ -21,7 +21,8 @@ class JoinIndex {
       : points_(points, metric, uses_directions(metric) ? 1.0f : unit_of(points), threads),
         encoder_(points_, columns, seed, threads) {
     const Buffer<int8_t> codes = encoder_.encode(points_, threads);
-    clusters_ = std::make_unique<Clusters>(codes.data(), points.rows, encoder_, seed, threads);
+    clusters_ = std::make_unique<Clusters>(codes.data(), points.rows, encoder_,
+                                           Clusters::balanced(points.rows), seed, threads);
     pack_points(codes, threads);
   }
 

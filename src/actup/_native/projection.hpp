@@ -125,7 +125,7 @@ class Projection {
                        int threads) {
     for (int64_t at = 0; at < vectors_.size(); ++at) {
       const uint64_t bits = random_bits(seed, 1, static_cast<uint32_t>(at), static_cast<uint32_t>(at >> 32));
-      vectors_[at] = static_cast<float>(bits >> 40) * 0x1p-23f - 1.0f;
+      vectors_[at] = random_signed(bits);
     }
     orthonormalize();
     const int64_t wide = padded(columns_);

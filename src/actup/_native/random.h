@@ -20,6 +20,11 @@ ACTUP_DEVICE inline uint64_t random_bits(uint64_t seed, uint32_t epoch, uint32_t
   return mix(mix(mix(seed + golden) + place + golden) + draw + golden);
 }
 
+// Uniform in [-1, 1).
+ACTUP_DEVICE inline float random_signed(uint64_t bits) {
+  return static_cast<float>(bits >> 40) * 0x1p-23f - 1.0f;
+}
+
 // Uniform in [0, n), n < 2^32.
 ACTUP_DEVICE inline int64_t random_below(uint64_t bits, int64_t n) {
   return static_cast<int64_t>((bits >> 32) * static_cast<uint64_t>(n) >> 32);

@@ -81,7 +81,7 @@ class SubspaceIteration {
       for (int64_t i = begin; i < end; ++i)
         for (int c = 0; c < x_.columns(); ++c) {
           const uint64_t bits = random_bits(seed, 0, static_cast<uint32_t>(i), static_cast<uint32_t>(c));
-          x_.set(i, c, static_cast<float>(bits >> 40) * 0x1p-23f - 1.0f);
+          x_.set(i, c, random_signed(bits));
         }
     });
     restore_known();

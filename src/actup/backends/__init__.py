@@ -11,6 +11,12 @@ A backend is a module with two constants and five functions::
     make_layout(graph, start, recipe, seed, threads)  -> Layout
     place_rows(neighbors, embedding, recipe, placement, threads) -> ndarray (rows, n_components)
 
+One that starts very many points at landmarks (``actup.landmarks``) has two functions for it, and the metrics
+for which they serve, ``LANDMARK_METRICS``::
+
+    find_landmarks(X, metric, wanted, seed, threads)  -> landmarks (count, columns), labels (n,)
+    scatter_around(places, labels, reach, seed, threads) -> array (n, dimensions)
+
 A backend whose arrays live elsewhere also has ``make_start(X, graph, recipe, init, seed, threads)``, which
 replaces ``initialization.make_start``; ``query_neighbors(X, X_new, k, metric)``, which replaces a
 ``NeighborIndex``, or gives None where it cannot; ``synchronize()``, which waits for what has been asked for;

@@ -18,6 +18,7 @@ from actup.switches import Affinity, LearningRateUnit, Loss, NonEdgeWeight, Upda
 # The metrics that ``nearest_neighbors`` and ``neighbors_query`` know; actup.neighbors knows more.
 METRICS = ("euclidean", "manhattan", "chebyshev", "cosine", "correlation")
 SCALARS = join.SCALARS
+LANDMARK_METRICS = (*METRICS, "hellinger", "inner_product")
 
 
 def _metric(name: str):
@@ -96,6 +97,24 @@ def spectral_coordinates(graph: Graph, dimensions: int, seed: int, threads: int)
             graph.offsets, graph.indices, graph.weights, found, seed, threads
         )
     return coordinates
+
+
+def find_landmarks(
+    X: np.ndarray, metric: str, wanted: int, seed: int, threads: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The landmarks of the rows, about so many, and the number of each row's.
+
+    Landmarks are means of rows in fewer columns, which keep distances up to their scale.
+    """
+    metric = metric if metric in join.METRICS else "euclidean"
+    return engine.find_landmarks(X, engine.Metric[metric], wanted, seed, threads)
+
+
+def scatter_around(
+    places: np.ndarray, labels: np.ndarray, reach: float, seed: int, threads: int
+) -> np.ndarray:
+    """A place within ``reach`` of its landmark's, along each axis, for every row."""
+    return engine.scatter_around(places, labels, reach, seed, threads)
 
 
 class CpuLayout:

@@ -10,14 +10,14 @@ from functools import cache
 
 import numpy as np
 
+from actup.backends.cuda import landmarks
 from actup.backends.cuda.batch import request_batch
 from actup.backends.cuda.compile import compilers, cupy, request_kernels
 from actup.backends.cuda.graph import request_affinities, request_merge
 from actup.backends.cuda.in_place import request_in_place
-from actup.backends.cuda.landmarks import LANDMARKS, landmark_recipe
 from actup.backends.cuda.mesh import make_transforms, request_mesh
 from actup.backends.cuda.neighbors import METRICS, compared_by_candidates, make_plan
-from actup.backends.cuda.start import starts_at_landmarks
+from actup.landmarks import LANDMARKS, landmark_recipe, starts_at_landmarks
 from actup.recipe import Recipe
 from actup.switches import Repulsion, Update
 
@@ -46,7 +46,7 @@ def compile_ahead(recipe: Recipe, n: int, columns: int) -> None:
             make_plan(columns, k).request(columns)
         request_affinities(recipe, k)
         request_merge(recipe.symmetrization)
-        if starts_at_landmarks(recipe, n):
+        if starts_at_landmarks(recipe, n, landmarks):
             request_kernels("cells")
             compile_ahead(landmark_recipe(recipe.n_components), LANDMARKS, columns)
     if recipe.update is Update.IN_PLACE:

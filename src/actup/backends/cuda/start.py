@@ -8,12 +8,12 @@ import sys
 import numpy as np
 
 from actup import initialization
+from actup.backends import load_backend
 from actup.backends.cuda.arrays import device_graph, host_graph, to_host
 from actup.backends.cuda.cells import group_means
 from actup.backends.cuda.compile import cupy, load_kernels
 from actup.backends.cuda.graph import pieces
-from actup.backends.cuda.landmarks import LANDMARKS, landmark_start
-from actup.backends.cuda.neighbors import METRICS, sampled_mean
+from actup.backends.cuda.neighbors import sampled_mean
 from actup.backends.cuda.subspace import (
     Spectrum,
     SubspaceIteration,
@@ -23,11 +23,11 @@ from actup.backends.cuda.subspace import (
 )
 from actup.components import FILLED, SMALL, pack_balls, random_in_ball
 from actup.graph import Graph, on_gpu
+from actup.landmarks import landmark_start, starts_at_landmarks
 from actup.recipe import Recipe
 from actup.switches import Extent, Initialization
 
 _FEW = 2_000  # points whose eigenvectors the CPU finds before a GPU has started
-_MANY = 200_000  # points of which more are placed by landmarks
 _MOST_COLUMNS = 16_384  # columns whose scatter matrix is written out; of more, the CPU finds the axes
 _CHUNK = 1 << 25  # numbers of X that are centred at a time
 
@@ -55,9 +55,10 @@ def make_start(X, graph: Graph, recipe: Recipe, init, seed: int, threads: int):
     if kind is Initialization.PCA and X is None:
         kind, reason = Initialization.SPECTRAL, "there are no rows to take components of"
     if kind is Initialization.SPECTRAL:
-        if X is not None and starts_at_landmarks(recipe, len(X)):
-            Y = landmark_start(X, recipe, seed, threads)
-            reason = f"of a map of {LANDMARKS} landmarks"
+        backend = load_backend("cuda")
+        if X is not None and starts_at_landmarks(recipe, len(X), backend):
+            Y, count = landmark_start(X, recipe, seed, threads, backend, make_start)
+            reason = f"of a map of {count} landmarks"
         elif len(graph.indices):
             Y = spectral_start(graph, recipe.n_components, seed, threads, X)
         else:
@@ -71,11 +72,6 @@ def make_start(X, graph: Graph, recipe: Recipe, init, seed: int, threads: int):
         Y = cp.asarray(initialization.random_start(len(graph), recipe.n_components, seed))
     used = f"{kind} ({reason})" if reason else str(kind)
     return scale_start(Y, recipe.start_extent, recipe.start_size, seed), used
-
-
-def starts_at_landmarks(recipe: Recipe, n: int) -> bool:
-    """Whether the rows of X, if they are there, are placed by landmarks."""
-    return recipe.initialization is Initialization.SPECTRAL and n > _MANY and recipe.metric in METRICS
 
 
 def pca_start(X, dimensions: int, seed: int):

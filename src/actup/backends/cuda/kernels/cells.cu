@@ -73,6 +73,5 @@ extern "C" __global__ void scatter_around(const float* __restrict__ places, cons
   const int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (at >= count) return;
   const int row = (int)(at / width), c = (int)(at % width);
-  const float random = (float)(random_bits(seed, 0, row, c) >> 40) * 0x1p-23f - 1.0f;
-  out[at] = places[(int64_t)labels[row] * width + c] + reach * random;
+  out[at] = places[(int64_t)labels[row] * width + c] + reach * random_signed(random_bits(seed, 0, row, c));
 }

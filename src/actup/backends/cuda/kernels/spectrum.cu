@@ -65,7 +65,7 @@ extern "C" __global__ void random_block(uint64_t seed, int n, int width, float* 
   const int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (at >= (int64_t)n * width) return;
   const uint64_t bits = random_bits(seed, 0, (uint32_t)(at / width), (uint32_t)(at % width));
-  out[at] = (float)(bits >> 40) * 0x1p-23f - 1.0f;
+  out[at] = random_signed(bits);
 }
 
 // The row of every edge.
