@@ -48,7 +48,7 @@ def test_no_name_is_replaced_by_a_module():
     assert run_python(f"{used}; {modules}").strip() == "[]"
 
 
-@pytest.mark.parametrize("name", ["datasets", "metrics", "neighbors", "plotting", "viewer"])
+@pytest.mark.parametrize("name", ["backends", "datasets", "metrics", "neighbors", "plotting", "viewer"])
 def test_public_modules_need_no_import_of_their_own(name):
     assert name in dir(actup)
     assert run_python(f"import actup; print(actup.{name}.__name__)").strip() == f"actup.{name}"

@@ -38,7 +38,7 @@ _HOMES = {
     "quality_report": "actup.metrics",
 }
 
-_MODULES = ("datasets", "metrics", "neighbors", "plotting", "viewer")
+_MODULES = ("backends", "datasets", "metrics", "neighbors", "plotting", "viewer")
 
 __all__ = [
     "GDR",

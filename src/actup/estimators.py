@@ -182,7 +182,7 @@ class TSNE(Embedder):
         Each sample's nearest neighbours, two arrays of one shape, if they are known; they may name the sample
         itself, as umap-learn's do, or not. X then decides the start, and is what ``transform`` searches.
     init : {"pca", "spectral", "random"} or array of shape (n_samples, n_components), default="pca"
-        Where the points start.
+        Where the points start; "spectral" is that of ``UMAP``.
     exaggeration : float, default=1.0
         Attraction is multiplied by this after the early phase: 1 is t-SNE, about 4 looks like UMAP.
     dof : float, default=1.0

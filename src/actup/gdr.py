@@ -57,7 +57,7 @@ class GDR(Embedder):
     n_components : int, default=None
         Dimensions of the map.
     initialization : {"spectral", "pca", "random"}, default=None
-        Where the points start; ``init`` can be given instead.
+        Where the points start, "spectral" as in ``UMAP``; ``init`` can be given instead.
     start_extent : {"box", "deviation"}, default=None
         What ``start_size`` measures.
     start_size : float, default=None

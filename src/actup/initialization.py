@@ -54,7 +54,7 @@ def make_start(
     if kind is Initialization.PCA and X is None:
         kind, reason = Initialization.SPECTRAL, "there are no rows to take components of"
     if kind is Initialization.SPECTRAL:
-        if isinstance(X, np.ndarray) and starts_at_landmarks(recipe, len(X), backend):
+        if isinstance(X, np.ndarray) and starts_at_landmarks(recipe, len(X)):
             begin_at = partial(make_start, backend=backend)
             Y, count = landmark_start(X, recipe, seed, threads, backend, begin_at)
             reason = f"of a map of {count} landmarks"

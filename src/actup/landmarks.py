@@ -16,12 +16,12 @@ from actup.switches import Initialization
 
 LANDMARKS = 4096
 MANY = 200_000  # points of which more start at landmarks
+_METRICS = ("euclidean", "cosine", "correlation", "inner_product", "manhattan", "chebyshev")
 
 
-def starts_at_landmarks(recipe: Recipe, n: int, backend: ModuleType) -> bool:
+def starts_at_landmarks(recipe: Recipe, n: int) -> bool:
     """Whether the rows of X, if they are there, are placed by landmarks."""
-    known = recipe.metric in getattr(backend, "LANDMARK_METRICS", ())
-    return recipe.initialization is Initialization.SPECTRAL and n > MANY and known
+    return recipe.initialization is Initialization.SPECTRAL and n > MANY and recipe.metric in _METRICS
 
 
 def landmark_start(X, recipe: Recipe, seed: int, threads: int, backend: ModuleType, make_start: Callable):

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "buffer.hpp"
@@ -20,8 +20,8 @@ namespace actup {
 
 class Clusters {
  public:
-  // `codes` holds `points` rows of encoder.stride() codes; at least `wanted` clusters of them, or one of
-  // each.
+  // `codes` holds `points` rows of encoder.stride() codes. There are `wanted` clusters of them, fewer if some
+  // are empty, more if some are cut.
   Clusters(const int8_t* codes, int64_t points, const Encoder& encoder, int64_t wanted, uint64_t seed,
            int threads)
       : stride_(encoder.stride()), groups_(encoder.groups()), offset_(encoder.offset()) {

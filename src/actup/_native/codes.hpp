@@ -18,8 +18,9 @@ namespace actup {
 // Turns rows into codes of one scale.
 class Encoder {
  public:
-  Encoder(const ComparedRows& rows, int64_t columns, uint64_t seed, int threads)
-      : projection_(rows, columns, seed, threads), limit_(code_limit()) {
+  // See Projection.
+  Encoder(const ComparedRows& rows, int64_t columns, double kept, uint64_t seed, int threads)
+      : projection_(rows, columns, kept, seed, threads), limit_(code_limit()) {
     scale_ = projection_.largest() > 0 ? static_cast<float>(limit_) / projection_.largest() : 0.0f;
     groups_ = (projection_.columns() + 2 * kGroup - 1) / (2 * kGroup) * 2;
   }

@@ -26,8 +26,25 @@ inline float16 placed(float16 values, const RowPlace& place) {
   return ((roots ? square_root(values) : values) - place.mean) * place.factor;
 }
 
+// A power of two that brings the largest of some rows' values near 1, or 1 if squares are safe as they are.
+inline float unit_of(const TypedRows& rows) {
+  const int64_t step = std::max<int64_t>(1, rows.rows / 1024);
+  float largest = 0;
+  rows.typed([&](auto* values) {
+    for (int64_t row = 0; row < rows.rows; row += step) {
+      for_each_wide(values + row * rows.columns, rows.columns, [&](int64_t, float16 wide) {
+        for (int lane = 0; lane < kWide; ++lane) largest = std::max(largest, std::fabs(wide[lane]));
+      });
+    }
+  });
+  if (largest == 0 || (largest > 1e-6f && largest < 1e12f)) return 1;
+  return std::ldexp(1.0f, std::clamp(-std::ilogb(largest), -120, 120));
+}
+
 class ComparedRows {
  public:
+  ComparedRows(const TypedRows& rows, Metric metric, int threads)
+      : ComparedRows(rows, metric, uses_directions(metric) ? 1.0f : unit_of(rows), threads) {}
   // `unit` is a power of two; it plays no part where directions are compared.
   ComparedRows(const TypedRows& rows, Metric metric, float unit, int threads)
       : rows_(rows), metric_(metric), unit_(unit) {
@@ -101,20 +118,5 @@ class ComparedRows {
   float unit_;
   std::vector<RowPlace> places_;
 };
-
-// A power of two that brings the largest of some rows' values near 1, or 1 if squares are safe as they are.
-inline float unit_of(const TypedRows& rows) {
-  const int64_t step = std::max<int64_t>(1, rows.rows / 1024);
-  float largest = 0;
-  rows.typed([&](auto* values) {
-    for (int64_t row = 0; row < rows.rows; row += step) {
-      for_each_wide(values + row * rows.columns, rows.columns, [&](int64_t, float16 wide) {
-        for (int lane = 0; lane < kWide; ++lane) largest = std::max(largest, std::fabs(wide[lane]));
-      });
-    }
-  });
-  if (largest == 0 || (largest > 1e-6f && largest < 1e12f)) return 1;
-  return std::ldexp(1.0f, std::clamp(-std::ilogb(largest), -120, 120));
-}
 
 }  // namespace actup

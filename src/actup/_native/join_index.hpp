@@ -18,8 +18,7 @@ class JoinIndex {
  public:
   // The caller keeps the points alive. `columns` of the projection, 0 for as many as the data needs.
   JoinIndex(const TypedRows& points, Metric metric, int64_t columns, uint64_t seed, int threads)
-      : points_(points, metric, uses_directions(metric) ? 1.0f : unit_of(points), threads),
-        encoder_(points_, columns, seed, threads) {
+      : points_(points, metric, threads), encoder_(points_, columns, kKept, seed, threads) {
     const Buffer<int8_t> codes = encoder_.encode(points_, threads);
     clusters_ = std::make_unique<Clusters>(codes.data(), points.rows, encoder_,
                                            Clusters::balanced(points.rows), seed, threads);
@@ -45,6 +44,8 @@ class JoinIndex {
   }
 
  private:
+  static constexpr double kKept = 0;  // rows far from most are compared again in the metric, clipped or not
+
   void pack_points(const Buffer<int8_t>& codes, int threads) {
     const int64_t clusters = clusters_->count();
     first_block_.assign(clusters + 1, 0);

@@ -1,24 +1,25 @@
 // Landmarks: the mean codes of clusters of the rows. Very many points start around the places of theirs.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "buffer.hpp"
 #include "clusters.hpp"
+#include "codes.hpp"
 #include "compared_rows.hpp"
 #include "parallel.hpp"
-#include "projection.hpp"
 #include "random.h"
 
 namespace actup {
 
 struct Landmarks {
-  // About `wanted`: fewer where rows are copies or few, more where many rows have the same codes.
+  // `wanted` of them; those of no row are left out, and some rows that share one have several.
   Landmarks(const TypedRows& rows, Metric metric, int64_t wanted, uint64_t seed, int threads)
       : labels(rows.rows) {
-    const ComparedRows points(rows, metric, uses_directions(metric) ? 1.0f : unit_of(rows), threads);
-    const Encoder encoder(points, 0, seed, threads);
+    const ComparedRows points(rows, metric, threads);
+    const Encoder encoder(points, 0, kKept, seed, threads);
     const Buffer<int8_t> codes = encoder.encode(points, threads);
     const Clusters clusters(codes.data(), rows.rows, encoder, wanted, seed, threads);
     count = clusters.count();
@@ -44,6 +45,9 @@ struct Landmarks {
   std::vector<int32_t> labels;  // the landmark of each row
   std::vector<float> means;     // (count, columns)
   int64_t count, columns;
+
+ private:
+  static constexpr double kKept = 0.99;  // the other rows may be clipped
 };
 
 // A place within `reach` of its landmark's, along each axis, for every row: out (rows, width), places

@@ -32,8 +32,9 @@ inline std::vector<int64_t> sample_rows(int64_t rows, int64_t count, uint64_t se
 class Projection {
  public:
   // Keeps the columns that hold kKeptVariance of the variance, at most kMostColumns of them; exactly
-  // `columns` if it is not 0.
-  Projection(const ComparedRows& rows, int64_t columns, uint64_t seed, int threads) : width_(rows.width()) {
+  // `columns` if it is not 0. Its scale suits at least a share `kept` of the rows; the rest may be far off.
+  Projection(const ComparedRows& rows, int64_t columns, double kept, uint64_t seed, int threads)
+      : width_(rows.width()) {
     const int64_t widest = columns ? columns : kMostColumns;
     const std::vector<int64_t> sample = sample_rows(rows.rows().rows, sample_size(), seed);
     const int64_t stride = padded(width_);
@@ -41,7 +42,7 @@ class Projection {
     parallel_ranges(sample.size(), 64, threads, [&](int64_t begin, int64_t end) {
       for (int64_t at = begin; at < end; ++at) rows.read(sample[at], values.data() + at * stride);
     });
-    const int64_t count = center(values, static_cast<int64_t>(sample.size()), stride);
+    const int64_t count = center(values, static_cast<int64_t>(sample.size()), stride, kept);
     columns_ = std::min(widest, width_);
     vectors_ = Buffer<float>(columns_ * width_);
     if (2 * columns_ < width_ || (!columns && width_ > kMostColumns)) {
@@ -84,7 +85,8 @@ class Projection {
 
   // Subtracts the mean from the sampled rows, without those far from all others, which would draw the mean,
   // the components and the scale to them. Returns how many rows are left.
-  int64_t center(Buffer<float>& values, int64_t count, int64_t stride) {
+  int64_t center(Buffer<float>& values, int64_t count, int64_t stride, double kept) {
+    const auto least = static_cast<int64_t>(std::ceil(kept * static_cast<double>(count)));
     mean_.assign(stride, 0);
     for (int64_t before = 0; before != count;) {
       before = count;
@@ -96,7 +98,11 @@ class Projection {
       }
       std::vector<double> sorted(squares);
       std::nth_element(sorted.begin(), sorted.begin() + count / 2, sorted.end());
-      const double bound = kOutlier * kOutlier * sorted[count / 2];
+      double bound = kOutlier * kOutlier * sorted[count / 2];
+      if (least > 0) {
+        std::nth_element(sorted.begin(), sorted.begin() + (least - 1), sorted.end());
+        bound = std::max(bound, sorted[least - 1]);
+      }
       count = 0;
       for (int64_t row = 0; row < before; ++row) {
         if (squares[row] > bound && bound > 0) continue;

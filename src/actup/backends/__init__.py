@@ -11,8 +11,7 @@ A backend is a module with two constants and five functions::
     make_layout(graph, start, recipe, seed, threads)  -> Layout
     place_rows(neighbors, embedding, recipe, placement, threads) -> ndarray (rows, n_components)
 
-One that starts very many points at landmarks (``actup.landmarks``) has two functions for it, and the metrics
-for which they serve, ``LANDMARK_METRICS``::
+Very many points start at landmarks (``actup.landmarks``), for which "cpu" and "cuda" have two functions::
 
     find_landmarks(X, metric, wanted, seed, threads)  -> landmarks (count, columns), labels (n,)
     scatter_around(places, labels, reach, seed, threads) -> array (n, dimensions)

@@ -18,7 +18,6 @@ from actup.switches import Affinity, LearningRateUnit, Loss, NonEdgeWeight, Upda
 # The metrics that ``nearest_neighbors`` and ``neighbors_query`` know; actup.neighbors knows more.
 METRICS = ("euclidean", "manhattan", "chebyshev", "cosine", "correlation")
 SCALARS = join.SCALARS
-LANDMARK_METRICS = (*METRICS, "hellinger", "inner_product")
 
 
 def _metric(name: str):
@@ -104,7 +103,9 @@ def find_landmarks(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The landmarks of the rows, about so many, and the number of each row's.
 
-    Landmarks are means of rows in fewer columns, which keep distances up to their scale.
+    Landmarks are means of the rows' codes, whose distances are those of the rows in another unit, roughly:
+    rows that are far from all others are clipped. Metrics that the join does not know are taken for
+    Euclidean: landmarks need to be near in the large only.
     """
     metric = metric if metric in join.METRICS else "euclidean"
     return engine.find_landmarks(X, engine.Metric[metric], wanted, seed, threads)

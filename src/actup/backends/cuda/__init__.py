@@ -3,14 +3,13 @@
 from actup.backends.cuda.ahead import compile_ahead
 from actup.backends.cuda.arrays import delivered, synchronize
 from actup.backends.cuda.graph import affinity_graph
-from actup.backends.cuda.landmarks import LANDMARK_METRICS, find_landmarks, scatter_around
+from actup.backends.cuda.landmarks import find_landmarks, scatter_around
 from actup.backends.cuda.layout import make_layout
 from actup.backends.cuda.neighbors import METRICS, SCALARS, nearest_neighbors
 from actup.backends.cuda.start import make_start, spectral_coordinates
 from actup.backends.cuda.transform import place_rows, query_neighbors
 
 __all__ = [
-    "LANDMARK_METRICS",
     "METRICS",
     "SCALARS",
     "affinity_graph",

@@ -10,7 +10,6 @@ from functools import cache
 
 import numpy as np
 
-from actup.backends.cuda import landmarks
 from actup.backends.cuda.batch import request_batch
 from actup.backends.cuda.compile import compilers, cupy, request_kernels
 from actup.backends.cuda.graph import request_affinities, request_merge
@@ -46,7 +45,7 @@ def compile_ahead(recipe: Recipe, n: int, columns: int) -> None:
             make_plan(columns, k).request(columns)
         request_affinities(recipe, k)
         request_merge(recipe.symmetrization)
-        if starts_at_landmarks(recipe, n, landmarks):
+        if starts_at_landmarks(recipe, n):
             request_kernels("cells")
             compile_ahead(landmark_recipe(recipe.n_components), LANDMARKS, columns)
     if recipe.update is Update.IN_PLACE:

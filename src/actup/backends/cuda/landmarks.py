@@ -8,14 +8,17 @@ import numpy as np
 
 from actup.backends.cuda.cells import find_centers, nearest_center
 from actup.backends.cuda.compile import cupy, load_kernels
-from actup.backends.cuda.neighbors import METRICS, directions
+from actup.backends.cuda.neighbors import directions
 
-LANDMARK_METRICS = METRICS
 _SAMPLED = 32  # rows per landmark that they are found from
 
 
 def find_landmarks(X, metric: str, wanted: int, seed: int, threads: int):
-    """The landmarks of the rows, (wanted, columns), and the number of each row's; both on the device."""
+    """The landmarks of the rows, (wanted, columns), and the number of each row's; both on the device.
+
+    The rows they are found from are evenly spread over X, whatever the seed is. Other metrics than the
+    angular ones are taken for Euclidean: landmarks need to be near in the large only.
+    """
     angular = metric in ("cosine", "correlation")
     rows = directions(X, metric == "correlation") if angular else X
     landmarks = find_centers(rows, wanted, _SAMPLED)

@@ -55,9 +55,8 @@ def make_start(X, graph: Graph, recipe: Recipe, init, seed: int, threads: int):
     if kind is Initialization.PCA and X is None:
         kind, reason = Initialization.SPECTRAL, "there are no rows to take components of"
     if kind is Initialization.SPECTRAL:
-        backend = load_backend("cuda")
-        if X is not None and starts_at_landmarks(recipe, len(X), backend):
-            Y, count = landmark_start(X, recipe, seed, threads, backend, make_start)
+        if X is not None and starts_at_landmarks(recipe, len(X)):
+            Y, count = landmark_start(X, recipe, seed, threads, load_backend("cuda"), make_start)
             reason = f"of a map of {count} landmarks"
         elif len(graph.indices):
             Y = spectral_start(graph, recipe.n_components, seed, threads, X)
