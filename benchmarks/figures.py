@@ -33,9 +33,10 @@ SECTIONS = {
     "transform": ("New rows", ""),
     "gpu": (
         "On a GPU",
-        "`python benchmarks/gpu.py`: input on the device, medians of five runs after one that compiles the "
-        "kernels. The recall of neighbours is against all pairs in double precision, of 500 rows. The first "
-        "map of a process begins with a NumPy array, CuPy's import and the GPU's start.",
+        "`python benchmarks/gpu.py`: input on the device, medians of five runs (of ten million points three) "
+        "after one that compiles the kernels. The recall of neighbours is against all pairs in double "
+        "precision, of 500 rows (64). Stages are those of the last run. The first map of a process begins "
+        "with a NumPy array, CuPy's import and the GPU's start.",
     ),
     "busy": ("Beside a busy process", ""),
 }

@@ -277,3 +277,20 @@ def test_parameters_of_a_metric_become_a_value():
     assert hash(first) == hash(first.but(epochs=first.epochs))
     with pytest.raises(TypeError, match=r"^metric_kwds=3 must be a dict"):
         Recipe(metric_kwds=3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "points", "stands_for"),
+    [
+        ({}, 500, "exact"),
+        ({}, 501, "mesh"),
+        ({"normalized": True}, 4_000, "exact"),
+        ({"normalized": True}, 4_001, "mesh"),
+        ({"n_components": 3}, 4_000, "exact"),
+        ({"n_components": 3}, 4_001, "barnes_hut"),
+        ({"n_components": 4}, 4_001, "sampled"),
+        ({"repulsion": "exact"}, 10_000, "exact"),
+    ],
+)
+def test_what_the_automatic_repulsion_stands_for(changes, points, stands_for):
+    assert Recipe(**{"repulsion": "auto", **changes}).repulsion_for(points) == stands_for

@@ -138,9 +138,10 @@ class Recipe:
         """The repulsion that "auto" stands for: all pairs while they are few, then the fastest fit one."""
         if self.repulsion is not Repulsion.AUTO:
             return self.repulsion
-        if n_samples <= _FEW:
+        planar = self.n_components <= 2
+        if n_samples <= (_VERY_FEW if planar and not self.normalized else _FEW):
             return Repulsion.EXACT
-        if self.n_components <= 2:
+        if planar:
             return Repulsion.MESH
         return Repulsion.BARNES_HUT if self.n_components == 3 else Repulsion.SAMPLED
 
@@ -176,7 +177,8 @@ class Recipe:
         return ()
 
 
-_FEW = 4_000  # points whose pairs are all computed
+_FEW = 4_000  # points whose pairs are all computed, where the mesh is not much faster,
+_VERY_FEW = 500  # and where it is: the unnormalised repulsion costs more per pair, and its maps are smaller
 
 
 def switches() -> list[str]:

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+_NOT_INSTALLED = "not installed"
+
 
 def machine() -> dict:
     """The processor, and the cores that this process may use."""
@@ -21,14 +23,15 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "not installed"
+            found[package] = _NOT_INSTALLED
     return found
 
 
 def measured_with(machine: dict, versions: dict[str, str]) -> str:
     """Machine and versions in words; the threads where they are known."""
     threads = f", {machine['threads']} threads" if "threads" in machine else ""
-    packages = ", ".join(f"{package} {number}" for package, number in versions.items())
+    there = {package: number for package, number in versions.items() if number != _NOT_INSTALLED}
+    packages = ", ".join(f"{package} {number}" for package, number in there.items())
     return f"{machine['processor']}, {machine['cores']} cores{threads}; {packages}"
 
 
