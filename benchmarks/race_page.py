@@ -20,8 +20,9 @@ _INTRODUCTION = (
     "is the fastest of up to three runs, without the import. A run that took more than 100 seconds is not "
     "repeated; who compiles has then no warm figures. *Times faster* compares with umap-learn for maps of "
     "UMAP's kind and with openTSNE for those of t-SNE's. Stages and epochs are those of the fastest run. "
-    "Memory is the peak beyond the data. *GradientDR* is the paper's own package, with its settings; *paper* "
-    "are ActUp's presets with the same settings."
+    "ActUp loads what it needs at first use, which is part of the cold time, not of the import. Quality is "
+    "that of one map. Memory is the peak beyond the data. *GradientDR* is the paper's own package, with its "
+    "settings; *paper* are ActUp's presets with the same settings."
 )
 
 

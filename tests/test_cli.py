@@ -56,3 +56,10 @@ def test_a_part_of_the_experiments_leaves_the_page_whole(tmp_path, capsys):
 
 def test_no_command():
     assert run().returncode == 2
+
+
+def test_nothing_to_run_with_is_an_error(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("ACTUP_DATA", raising=False)
+    assert main(["reproduce", "words", "--quick", "--out", str(tmp_path)]) == 2
+    assert "nothing could be run" in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.md"))

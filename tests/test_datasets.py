@@ -109,6 +109,10 @@ def test_broken_files(tmp_path):
         datasets.load("mnist", folder=tmp_path)
     with pytest.raises(ValueError, match="3 rows of X but 4 of y"):
         datasets.load("usps", folder=tmp_path)
+    whole = (tmp_path / "usps.npz").read_bytes()
+    (tmp_path / "usps.npz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"usps\.npz cannot be read .* complete npz file"):
+        datasets.load("usps", folder=tmp_path)
 
 
 def test_generated():

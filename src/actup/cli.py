@@ -74,11 +74,14 @@ def _reproduce(options: argparse.Namespace) -> int:
     scale = _scale(options)
     out = options.out or Path("out/reproduction-quick" if options.quick else "out/reproduction")
     store = Store(out)
+    runs = []
     if options.names != ["report"]:
         runs = [run for experiment in chosen for run in experiment.runs(scale)]
         if options.again:
             store.forget(runs)
         perform(runs, store, Sources(options.data, options.download), count_threads(options.jobs, "--jobs"))
+    if runs and not len(store):
+        raise ValueError(f"there are no results in {out}, and nothing could be run: see the messages above")
     page = write_report(list(known.values()), store, scale, options.page or out)
     print(f"results  {out / 'results.jsonl'} ({len(store)} runs)\npage     {page}")
     return 0

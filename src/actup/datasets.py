@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -167,12 +169,15 @@ def _find(known: _Known, folder: Path | None) -> Path | None:
 
 
 def _read(name: str, path: Path) -> Dataset:
-    with np.load(path, allow_pickle=False) as archive:
-        if "X" not in archive:
-            raise ValueError(f"{path} has no array X: save it with np.savez(path, X=..., y=...)")
-        X, y = archive["X"], archive.get("y")
-        classes = archive.get("classes", ())
-        words = archive.get("words")
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {key: archive[key] for key in ("X", "y", "classes", "words") if key in archive}
+    except (BadZipFile, EOFError, OSError, TypeError, ValueError, zlib.error) as error:
+        raise ValueError(f"{path} cannot be read ({error}): is it a complete npz file?") from error
+    if "X" not in arrays:
+        raise ValueError(f"{path} has no array X: save it with np.savez(path, X=..., y=...)")
+    X, y, words = (arrays.get(key) for key in ("X", "y", "words"))
+    classes = arrays.get("classes", ())
     point_names = () if words is None else tuple(words.tobytes().decode("utf-8").split("\n"))
     if y is not None and len(y) != len(X):
         raise ValueError(f"{path} has {len(X)} rows of X but {len(y)} of y: they must agree")

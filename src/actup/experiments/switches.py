@@ -58,7 +58,7 @@ def _render(found: Found) -> str:
     for data, title in _SETS.items():
         cells = {method: [_cell(found, data, method, column) for column in COLUMNS] for method in PAPER}
         if not all(cell.accuracy for row in cells.values() for cell in row):
-            parts.append(f"### {title}\n\nNot run: the data set was not at hand.")
+            parts.append(f"### {title}\n\nNo results: it was not run, or the data set was not at hand.")
             continue
         parts += [f"### {title}", _table(data, cells), _column_table(data, cells)]
         parts += [_verdict(title, cells), agreement(data, cells)]
