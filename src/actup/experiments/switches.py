@@ -10,7 +10,7 @@ from actup.experiments.experiment import Experiment, Run, Scale
 from actup.experiments.methods import COLUMNS, PAPER, switched
 from actup.experiments.notes import note
 from actup.experiments.pictures import draw_maps
-from actup.experiments.published import COLUMN_MEANS, ROW_MEANS, SWITCHES
+from actup.experiments.published import ROW_MEANS, SWITCHES, column_means
 from actup.experiments.results import Found
 from actup.experiments.tables import beside, mean, number, table, with_spread
 
@@ -128,13 +128,12 @@ def agreement(data: str, cells: dict[str, list[Cell]]) -> str:
 
 def _column_table(data: str, cells: dict[str, list[Cell]]) -> str:
     """The mean deviation of each column from the row means, over the four methods."""
-    rows = []
+    rows, paper = [], column_means(data)
     for which, name in enumerate(("accuracy", "V")):
         means = [[cell.means()[which] for cell in row] for row in cells.values()]
         deviations = []
         for column in range(len(COLUMNS)):
             off = [row[column] - mean(row) for row in means]
-            paper = COLUMN_MEANS.get(data)
             published = None if paper is None else number(paper[which][column], sign=True)
             deviations.append(beside(number(mean(off), sign=True), published))
         rows.append([name, *deviations])
