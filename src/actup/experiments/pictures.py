@@ -103,7 +103,8 @@ def draw_maps(path: Path, rows: Sequence[Sequence[Panel]], row_titles: Sequence[
                             fontsize=10.5, color=INK)  # fmt: skip
             figure.text(center, (bottom - 0.13) / height, panel.caption, ha="center", va="center",
                         fontsize=8.5, color=QUIET_INK)  # fmt: skip
-    save_small(figure, path)
+    ramps = any(key.ends for key in keys)
+    save_small(figure, path, few_colors=not ramps)  # a palette has no room for the steps of a ramp
 
 
 def _draw_key(figure, key: Key, y: float) -> None:
