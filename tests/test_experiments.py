@@ -16,13 +16,13 @@ from actup.experiments.frobenius import stray_share
 from actup.experiments.methods import COLUMNS, PAPER, switched
 from actup.experiments.notes import note
 from actup.experiments.pictures import Chart, Curve, Key, Panel, draw_charts, draw_maps
-from actup.experiments.published import COLUMN_MEANS, ROW_MEANS, SWITCHES, column_means
+from actup.experiments.published import COLUMN_MEANS, ROW_MEANS, SWITCHES
 from actup.experiments.report import describe_runs, write_report
 from actup.experiments.results import Store
 from actup.experiments.runner import Sources, perform
 from actup.experiments.runtimes import provenance, upsampled
 from actup.experiments.sampling_angles import compare
-from actup.experiments.switches import Cell, agreement
+from actup.experiments.switches import Cell, agreement, published_deviations
 from actup.experiments.theorems import over_draws
 from actup.experiments.workspace import Workspace
 
@@ -133,9 +133,9 @@ def test_published_tables_are_complete():
             assert np.std(values) == pytest.approx(deviation, abs=0.25)
     assert all(len(means) == len(COLUMNS) for pair in COLUMN_MEANS.values() for means in pair)
     for data in SWITCHES:  # deviations cancel in every row
-        assert [abs(sum(means)) < 1e-9 for means in column_means(data)] == [True, True]
+        assert [abs(sum(means)) < 1e-9 for means in published_deviations(data)] == [True, True]
     first = [row[0][0] - sum(cell[0] for cell in row) / 6 for row in SWITCHES["mnist"].values()]
-    assert abs(column_means("mnist")[0][0] - sum(first) / 4) < 1e-9
+    assert abs(published_deviations("mnist")[0][0] - sum(first) / 4) < 1e-9
 
 
 @pytest.mark.parametrize("method", ["GDR_tsne", "GDR_umap"])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from actup.recipe import Recipe
 from actup.switches import Affinity, Distance, NonEdgeWeight, RepulsionMass, Sampling
 
-# With more of either, label accuracies of new rows (benchmarks/transform.py) hardly change.
+# What a row takes; benchmarks/transform.py measures what comes of it.
 _EPOCHS = 50
 _SAMPLES = 128
 _STIFFNESS_FLOOR = 0.3

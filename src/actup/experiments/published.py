@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import mean
-
 # kNN accuracy and V-measure; columns as methods.COLUMNS
 SWITCHES = {
     "mnist": {
@@ -54,14 +52,3 @@ COLUMN_MEANS = {
     "coil100": ((0.8, -2.8, 3.7, 2.3, 1.1, 1.8), (0.0, -0.2, 1.0, 0.9, -0.5, 0.7)),
     "cifar10": ((-0.3, -1.0, -0.2, 0.8, -1.3, -0.1), (-0.3, -0.3, -0.3, 0.1, -0.4, -0.1)),
 }
-
-
-def column_means(data: str) -> list[list[float]] | tuple | None:
-    """Mean deviations from the row means, of accuracy and V, over the four methods: printed or from cells."""
-    if data not in SWITCHES:
-        return COLUMN_MEANS.get(data)
-    methods = [list(zip(*cells, strict=True)) for cells in SWITCHES[data].values()]
-    return [
-        [mean(row[which][column] - mean(row[which]) for row in methods) for column in range(6)]
-        for which in (0, 1)
-    ]

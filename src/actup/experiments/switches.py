@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from actup.experiments.embeddings import keys_of, panel_of
@@ -10,7 +11,7 @@ from actup.experiments.experiment import Experiment, Run, Scale
 from actup.experiments.methods import COLUMNS, PAPER, switched
 from actup.experiments.notes import note
 from actup.experiments.pictures import draw_maps
-from actup.experiments.published import ROW_MEANS, SWITCHES, column_means
+from actup.experiments.published import COLUMN_MEANS, ROW_MEANS, SWITCHES
 from actup.experiments.results import Found
 from actup.experiments.tables import beside, mean, number, table, with_spread
 
@@ -128,16 +129,29 @@ def agreement(data: str, cells: dict[str, list[Cell]]) -> str:
 
 def _column_table(data: str, cells: dict[str, list[Cell]]) -> str:
     """The mean deviation of each column from the row means, over the four methods."""
-    rows, paper = [], column_means(data)
+    rows, paper = [], published_deviations(data)
     for which, name in enumerate(("accuracy", "V")):
-        means = [[cell.means()[which] for cell in row] for row in cells.values()]
-        deviations = []
-        for column in range(len(COLUMNS)):
-            off = [row[column] - mean(row) for row in means]
-            published = None if paper is None else number(paper[which][column], sign=True)
-            deviations.append(beside(number(mean(off), sign=True), published))
-        rows.append([name, *deviations])
+        ours = column_deviations([[cell.means()[which] for cell in row] for row in cells.values()])
+        theirs = [None] * len(ours) if paper is None else [number(value, sign=True) for value in paper[which]]
+        rows.append([name, *(beside(number(a, sign=True), b) for a, b in zip(ours, theirs, strict=True))])
     return table(["mean deviation", *COLUMNS], rows)
+
+
+def column_deviations(rows: Sequence[Sequence[float]]) -> list[float]:
+    """How far a column is from the rows' means, on average."""
+    means = [mean(row) for row in rows]
+    return [
+        mean([value - m for value, m in zip(column, means, strict=True)])
+        for column in zip(*rows, strict=True)
+    ]
+
+
+def published_deviations(data: str) -> Sequence[Sequence[float]] | None:
+    """The paper's, of accuracy and of V: from its cells where it prints them, else as it prints them."""
+    if data not in SWITCHES:
+        return COLUMN_MEANS.get(data)
+    rows = SWITCHES[data].values()
+    return [column_deviations([[cell[which] for cell in row] for row in rows]) for which in (0, 1)]
 
 
 def _verdict(title: str, cells: dict[str, list[Cell]]) -> str:
