@@ -22,7 +22,7 @@ from actup.backends import load_backend
 from actup.cookbook import preset
 from actup.threads import count_threads
 
-PRESETS = ("umap", "gdr_umap", "gdr_tsne", "tsne")
+PRESETS = ("umap", "sampled_umap", "gdr_umap", "gdr_tsne", "tsne")
 EPOCHS = 100
 
 

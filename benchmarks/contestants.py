@@ -183,6 +183,7 @@ _PAPER = ["GradientDR", "numba"]
 # name: (packages, preparation). Who stands on numba compiles in its first run.
 CONTESTANTS = {
     "actup UMAP": (["actup"], actup_preset("umap")),
+    "actup UMAP, sampled": (["actup"], actup_preset("sampled_umap")),
     "actup GDR": (["actup"], actup_preset("gdr_umap")),
     "actup GDR, accelerated": (["actup"], actup_preset("accelerated_gdr_umap")),
     "actup TSNE": (["actup"], actup_preset("tsne")),

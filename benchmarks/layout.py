@@ -73,9 +73,10 @@ def race(X, y, graph: Graph, start) -> dict:
     All layouts are timed before anything is measured, and umap-learn last: threads of numba, BLAS and OpenMP
     that wait for more work would take a core away from the others.
     """
-    names = ("umap", "gdr_umap", "sampled_gdr_umap")
+    names = ("umap", "gdr_umap", "sampled_umap", "sampled_gdr_umap")
     runs = {name: (actup_layout(graph, start, preset(name).but(epochs=EPOCHS)), 5) for name in names}
-    runs["gdr_umap, its own epochs"] = (actup_layout(graph, start, preset("gdr_umap")), 5)
+    for name in ("umap", "gdr_umap"):
+        runs[f"{name}, its own epochs"] = (actup_layout(graph, start, preset(name)), 5)
     maps, rows = {}, {}
     for name, (layout, repeats) in runs.items():
         maps[name], rows[name] = time_seeds(layout, repeats)
@@ -84,6 +85,7 @@ def race(X, y, graph: Graph, start) -> dict:
         for figure in ("min", "median"):
             row[f"times_faster_by_{figure}"] = rows["umap-learn"][figure] / row[figure]
         row |= quality(X, y, maps[name])
+        row["umap_loss"] = [umap_loss(graph, Y) for Y in maps[name]]
     return rows
 
 
@@ -138,6 +140,30 @@ def quality(X, y, maps) -> dict:
     return {name: [float(measure(Y)) for Y in maps] for name, measure in measures.items()}
 
 
+def umap_loss(graph: Graph, Y: np.ndarray, sample: int = 4_000) -> float:
+    """The loss, per point, that falls along the mean forces of umap-learn's descent.
+
+    A stored edge of weight w pulls at both its ends, w times per round, and each time pushes its first point
+    away from five random ones. A push from one side only is half the fall of a pair's loss. The repulsion of
+    some points stands for that of all.
+    """
+    a, b = preset("umap").kernel()
+    n = len(Y)
+    Y = np.float64(Y)
+    strength = np.add.reduceat(np.float64(graph.weights), graph.offsets[:-1])  # no point is without an edge
+    heads = np.repeat(np.arange(n), np.diff(graph.offsets))
+    squared = ((Y[heads] - Y[graph.indices]) ** 2).sum(axis=1)
+    pulled = graph.weights @ np.log1p(a * squared**b) / n
+    rows = np.linspace(0, n - 1, min(n, sample)).astype(int)
+    pushed = 0.0
+    for part in np.array_split(rows, len(rows) // 100):
+        squared = ((Y[part][:, None] - Y) ** 2).sum(axis=2) + 0.001  # as much as umap-learn adds
+        missing = np.log1p(1 / (a * squared**b))  # -log(1 - q)
+        missing[np.arange(len(part)), part] = 0
+        pushed += strength[part] @ missing.sum(axis=1)
+    return float(pulled + 5 / 2 * pushed / n / len(rows))
+
+
 def largest_radius(Y: np.ndarray) -> float:
     """The distance of the outermost point from the middle, relative to the 99 % quantile."""
     radius = np.linalg.norm(Y - np.median(Y, axis=0), axis=1)
@@ -172,7 +198,7 @@ def layout_memory(graph: Graph, start) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "graph.npz"
         np.savez(path, offsets=graph.offsets, indices=graph.indices, weights=graph.weights, start=start)
-        for name in ("umap", "gdr_umap", "gdr_tsne", "paper_gdr_tsne"):
+        for name in ("umap", "sampled_umap", "gdr_umap", "gdr_tsne", "paper_gdr_tsne"):
             output = subprocess.check_output([sys.executable, "-c", _MEMORY, str(path), name], text=True)
             peak, graph_bytes = map(int, output.split())
             added[name] = (peak - graph_bytes) / len(graph)
@@ -212,6 +238,7 @@ def markdown(results: dict) -> str:
             f"{100 * np.mean(row['v_measure']):.1f}",
             f"{np.mean(row['recall_at_10']):.4f}",
             f"{np.mean(row['trustworthiness']):.3f}",
+            f"{np.mean(row['umap_loss']):.3f}",
         ])  # fmt: skip
     stages = ", ".join(f"{stage} {seconds['min']:.3f} s" for stage, seconds in results["stages"].items())
     memory = max(results["layout_memory"].values())
@@ -221,11 +248,12 @@ def markdown(results: dict) -> str:
         f" {len(SEEDS)} seeds."
     )
     after = (
-        f"Stages before it: {stages}. `import actup` takes {results['import_seconds']:.3f} s; the installed"
+        "UMAP's loss, per point, is the one that umap-learn's draws descend, summed over all points instead."
+        f" Stages before it: {stages}. `import actup` takes {results['import_seconds']:.3f} s; the installed"
         f" package {results['installed_megabytes']:.1f} MB. A layout adds one copy of the graph and at most"
         f" {memory:.0f} bytes per point."
     )
-    quality_header = ["accuracy", "V", "recall@10", "trustworthiness"]
+    quality_header = ["accuracy", "V", "recall@10", "trustworthiness", "UMAP's loss"]
     return "\n\n".join([before, table(header + quality_header, rows), after])
 
 
@@ -234,14 +262,15 @@ def show(results: dict) -> None:
           f"installed {results['installed_megabytes']:.1f} MB")  # fmt: skip
     for stage, seconds in results["stages"].items():
         print(f"{stage:<12} {seconds['min']:8.3f} s (min) {seconds['median']:8.3f} s (median)")
-    print(f"{'layout':<25} min s (faster), median s (faster), 100-NN, V, recall@10, trust, largest radius")
+    columns = "min s (faster), median s (faster), 100-NN, V, recall@10, trust, loss, largest radius"
+    print(f"{'layout':<25} {columns}")
     for name, row in results["layouts"].items():
         print(
             f"{name:<25} {row['min']:8.3f} ({row['times_faster_by_min']:5.1f}x)"
             f" {row['median']:14.3f} ({row['times_faster_by_median']:5.1f}x)"
             f" {100 * np.mean(row['knn_accuracy']):10.2f} {100 * np.mean(row['v_measure']):5.1f}"
             f" {np.mean(row['recall_at_10']):7.4f} {np.mean(row['trustworthiness']):6.3f}"
-            f" {np.max(row['largest_radius']):7.2f}"
+            f" {np.mean(row['umap_loss']):7.3f} {np.max(row['largest_radius']):7.2f}"
         )
     for name, bytes_per_point in results["layout_memory"].items():
         print(f"memory of {name}: one graph and {bytes_per_point:.0f} bytes per point")

@@ -35,6 +35,8 @@ PUBLISHED = {  # on MNIST: accuracy in percent, V-measure in percent
     "sampled_tsne": None,
     "gdr_tsne": None,
     "sampled_gdr_tsne": None,
+    "umap": None,
+    "sampled_umap": None,
     "gdr_umap": None,
     "sampled_gdr_umap": None,
 }

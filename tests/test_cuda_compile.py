@@ -92,7 +92,7 @@ def test_without_a_gpu_the_backend_imports_and_refuses_to_work():
 
 @pytest.mark.cuda
 @pytest.mark.skipif(not cuda_is_available(), reason="needs CuPy and a GPU")
-@pytest.mark.parametrize("name", ["gdr_umap", "gdr_tsne", "umap", "tsne"])
+@pytest.mark.parametrize("name", ["gdr_umap", "gdr_tsne", "umap", "tsne", "sampled_umap"])
 def test_a_run_asks_for_its_kernels_at_the_beginning(name, monkeypatch):
     """So that they are compiled side by side: nothing but the scan of unproven rows comes as a surprise."""
     import numpy as np

@@ -11,7 +11,7 @@ from actup import embed, preset
 from actup.graph import Graph
 from actup.switches import Initialization
 
-PRESETS = ["umap", "gdr_umap", "sampled_gdr_umap"]
+PRESETS = ["umap", "sampled_umap", "gdr_umap", "sampled_gdr_umap"]
 NORMALIZED = ["tsne", "gdr_tsne"]
 DATA = os.environ.get("ACTUP_DATA")
 

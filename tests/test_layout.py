@@ -91,7 +91,7 @@ def test_equals_the_oracle_on_a_star(backend, name):
 @pytest.mark.parametrize("backend", FAST)
 @pytest.mark.parametrize("dimensions", [1, 2, 3, 5])
 def test_a_near_horizon_equals_the_oracle(backend, dimensions):
-    free = tamed(PRESETS["umap"].but(n_components=dimensions, horizon=None), N)
+    free = tamed(PRESETS["sampled_umap"].but(n_components=dimensions, horizon=None), N)
     graph, start = graph_of(N, free), start_of(N, dimensions)
     held = free.but(horizon=1.0)
     assert_equals_oracle(backend, graph, start, held)
@@ -109,7 +109,7 @@ def test_repulsion_leads_no_point_beyond_the_horizon_farther_out(backend):
     start[:2] = [[30, 40], [30.5, 40]]
 
     def moved_outward(horizon):
-        (Y,) = run(backend, graph, start, PRESETS["umap"].but(horizon=horizon), [10])
+        (Y,) = run(backend, graph, start, PRESETS["sampled_umap"].but(horizon=horizon), [10])
         return (Y[:2] - start[:2]).mean(axis=0) @ [0.6, 0.8]
 
     assert moved_outward(2.0) < 1e-4 < 1e-2 < moved_outward(None)
@@ -117,7 +117,7 @@ def test_repulsion_leads_no_point_beyond_the_horizon_farther_out(backend):
 
 @pytest.mark.parametrize("backend", FAST)
 def test_the_horizon_of_a_map_far_from_the_origin(backend):
-    recipe = tamed(PRESETS["umap"].but(horizon=1.0), N)
+    recipe = tamed(PRESETS["sampled_umap"].but(horizon=1.0), N)
     graph, start = graph_of(N, recipe), start_of(N, 2)
     (near,), (far,) = (run(backend, graph, start + offset, recipe, [5]) for offset in (0, np.float32(4096)))
     np.testing.assert_allclose(far - 4096, near, atol=0.02)

@@ -51,7 +51,7 @@ def in_child(work, seconds=60):
 
 
 @pytest.mark.parametrize("threads", [2, 3, 16])
-@pytest.mark.parametrize("name", ["umap", "gdr_umap", "gdr_tsne"])
+@pytest.mark.parametrize("name", ["umap", "sampled_umap", "gdr_umap", "gdr_tsne"])
 def test_more_threads_than_cores_change_nothing(X, name, threads):
     np.testing.assert_array_equal(make_map(X, threads=threads, name=name), make_map(X, threads=1, name=name))
 

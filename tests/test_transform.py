@@ -77,7 +77,7 @@ def test_equals_the_oracle(backend, name):
 
 @pytest.mark.parametrize("backend", FAST)
 @pytest.mark.parametrize("dimensions", [1, 3, 5])
-@pytest.mark.parametrize("name", ["umap", "tsne", "gdr_umap", "gdr_tsne"])
+@pytest.mark.parametrize("name", ["umap", "tsne", "gdr_umap", "gdr_tsne", "sampled_umap"])
 def test_equals_the_oracle_in_any_dimension(backend, name, dimensions):
     recipe = preset(name).but(n_components=dimensions)
     assert_equals_oracle(backend, recipe, N)

@@ -29,9 +29,9 @@ def preset(name: str) -> Recipe:
 
 
 def preset_for(name: str, n_components: int) -> Recipe:
-    """A preset in its sampled variant where the map has too many dimensions for any other repulsion."""
-    beyond = n_components > 3 and preset(name).repulsion is Repulsion.AUTO
-    return preset(f"sampled_{name}" if beyond else name)
+    """A preset for that many dimensions, in its sampled variant where they are too many for any other."""
+    sampled = preset(f"sampled_{name}").but(n_components=n_components)
+    return sampled if n_components > _MOST_DIMENSIONS[name] else preset(name).but(n_components=n_components)
 
 
 def presets() -> list[str]:
@@ -56,8 +56,12 @@ _GDR_UMAP = Recipe(
     ),
 )
 
-# The algorithm of umap-learn, made free of races by edge matchings.
-_UMAP = Recipe(
+# The loss that umap-learn descends: an edge pulls at both its ends, and each pull at a point comes with five
+# repulsions. Its sum over all points takes the place of random draws.
+_UMAP = _GDR_UMAP.but(symmetric_attraction=True, repulsion_rate=5.0)
+
+# The same loss as umap-learn descends it, edge by edge; made free of races by edge matchings.
+_SAMPLED_UMAP = Recipe(
     symmetric_attraction=True,
     sampling=Sampling.SCALAR,
     negatives=16,
@@ -167,18 +171,23 @@ _PRESETS = {
     "tsne": _TSNE,
     "gdr_umap": _GDR_UMAP,
     "gdr_tsne": _GDR_TSNE,
-    "accelerated_umap": _UMAP.but(sampling=Sampling.ACCELERATED),
+    "accelerated_umap": _SAMPLED_UMAP.but(sampling=Sampling.ACCELERATED),
     "accelerated_tsne": _SAMPLED_TSNE.but(sampling=Sampling.UNBIASED),
     "accelerated_gdr_umap": _SAMPLED_GDR_UMAP.but(sampling=Sampling.UNBIASED, negatives=32),
     "accelerated_gdr_tsne": _SAMPLED_GDR_TSNE.but(sampling=Sampling.UNBIASED),
-    "paper_umap": _UMAP.but(epochs=500, horizon=None),
+    "paper_umap": _SAMPLED_UMAP.but(epochs=500, horizon=None),
     "paper_tsne": _PAPER_TSNE,
     "paper_gdr_umap": _PAPER_GDR_UMAP,
     "paper_gdr_tsne": _PAPER_GDR_TSNE,
     "paper_accelerated_gdr_umap": _PAPER_GDR_UMAP.but(sampling=Sampling.ACCELERATED),
     "paper_accelerated_gdr_tsne": _PAPER_GDR_TSNE.but(sampling=Sampling.ACCELERATED),
     "classic_tsne": _CLASSIC_TSNE,
+    "sampled_umap": _SAMPLED_UMAP,
     "sampled_tsne": _SAMPLED_TSNE,
     "sampled_gdr_umap": _SAMPLED_GDR_UMAP,
     "sampled_gdr_tsne": _SAMPLED_GDR_TSNE,
 }
+
+# Beyond these a map is sampled: a tree takes several times as long in three dimensions as the draws of UMAP,
+# and in more there is none.
+_MOST_DIMENSIONS = {"umap": 2, "tsne": 3, "gdr_umap": 3, "gdr_tsne": 3}

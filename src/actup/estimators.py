@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -28,6 +28,10 @@ from actup.threads import count_threads
 class UMAP(Embedder):
     """Uniform manifold approximation and projection, with the parameters of umap-learn.
 
+    The graph and the loss are those of umap-learn. In one and two dimensions the loss is descended with the
+    repulsion of all points instead of a few drawn at random, which needs fewer epochs; more
+    dimensions, and ``learning_rate`` as a number, ask for umap-learn's own descent, edge by edge.
+
     The same ``random_state`` gives the same bits at any ``n_jobs``.
 
     Parameters
@@ -45,9 +49,12 @@ class UMAP(Embedder):
         Each sample's nearest neighbours, two arrays of one shape, if they are known; they may name the sample
         itself, as umap-learn's do, or not. X then decides the start, and is what ``transform`` searches.
     n_epochs : int, default=None
-        Rounds of the layout; None: 500 up to 10,000 samples, 200 beyond.
-    learning_rate : float, default=1.0
-        Length of the first steps; it falls to zero in a straight line.
+        Rounds of the layout; None: 100, and more above 60,000 samples and from a random start. Edge by edge:
+        500 up to 10,000 samples, 200 beyond.
+    learning_rate : "auto" or float, default="auto"
+        "auto": steps follow each point's own stiffness, so that there is no rate to choose (in more than two
+        dimensions, 1.0). A number: edge by edge as umap-learn does it, with first steps of this length (its
+        default is 1.0), which falls to zero in a straight line.
     init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"
         Where the points start. Above 200,000 samples, "spectral" first maps some thousand centres of
         clusters and starts each point near its own; ``init_used_`` says so.
@@ -58,8 +65,8 @@ class UMAP(Embedder):
     repulsion_strength : float, default=1.0
         Weight of the repulsion.
     negative_sample_rate : float, default=5
-        Repulsions per attraction. Times ``repulsion_strength`` it says how much points repel each other;
-        how many points are drawn to estimate that does not depend on it.
+        Repulsions per attraction. Times ``repulsion_strength`` it says how much points repel each other,
+        and nothing else: how many points are looked at for that does not depend on it.
     a, b : float, default=None
         The kernel 1/(1 + a d^(2b)) of the map; None: fitted to ``min_dist`` and ``spread``.
     random_state : int, RandomState, Generator or None, default=None
@@ -108,7 +115,7 @@ class UMAP(Embedder):
     metric_kwds: dict | None = None
     precomputed_knn: Lists = None
     n_epochs: int | None = None
-    learning_rate: float = 1.0
+    learning_rate: str | float = "auto"
     init: Start = "spectral"
     min_dist: float = 0.1
     spread: float = 1.0
@@ -124,7 +131,8 @@ class UMAP(Embedder):
     backend: str = "cpu"
 
     def _recipe(self) -> Recipe:
-        base = named_recipe("umap")
+        automatic = _is_auto(self.learning_rate)
+        base = preset_for("umap", self.n_components) if automatic else named_recipe("sampled_umap")
         for factor in ("repulsion_strength", "negative_sample_rate"):
             change(base, {"repulsion_rate": factor}, repulsion_rate=getattr(self, factor))
         return change(
@@ -135,7 +143,7 @@ class UMAP(Embedder):
             metric=self.metric,
             metric_kwds=self.metric_kwds or {},
             epochs=self.n_epochs,
-            learning_rate=self.learning_rate,
+            learning_rate=base.learning_rate if automatic else self.learning_rate,
             initialization=start_name(self.init, base.initialization),
             min_dist=self.min_dist,
             spread=self.spread,
@@ -249,7 +257,7 @@ class TSNE(Embedder):
     backend: str = "cpu"
 
     def _recipe(self) -> Recipe:
-        automatic = isinstance(self.learning_rate, str) and self.learning_rate == "auto"
+        automatic = _is_auto(self.learning_rate)
         base = preset_for("tsne", self.n_components) if automatic else named_recipe("classic_tsne")
         perplexity = {"perplexity": self.perplexity}
         if isinstance(self.perplexity, list | tuple | np.ndarray):
@@ -312,3 +320,10 @@ class TSNE(Embedder):
         a, b = self.recipe_.kernel()
         losses = PairLosses(graph, points, a, b, threads, self.recipe_.dof, method="auto")
         return losses.kl_divergence(), losses.kernel_sum[1]
+
+
+def _is_auto(learning_rate) -> bool:
+    automatic = isinstance(learning_rate, str) and learning_rate == "auto"
+    if not automatic and not isinstance(learning_rate, Real):
+        raise TypeError(f"learning_rate={learning_rate!r} must be 'auto' or a number")
+    return automatic

@@ -61,4 +61,4 @@ def landmark_start(X, recipe: Recipe, seed: int, threads: int, backend: ModuleTy
 
 def landmark_recipe(dimensions: int) -> Recipe:
     """How landmarks are mapped."""
-    return preset_for("gdr_umap", dimensions).but(n_components=dimensions)
+    return preset_for("gdr_umap", dimensions)
