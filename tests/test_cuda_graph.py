@@ -89,7 +89,7 @@ def test_pca_start_equals_the_cpus(columns, n):
     random = np.random.default_rng(3)
     X = (random.normal(size=(n, columns)) * np.geomspace(10, 0.1, columns) + 100).astype(np.float32)
     X = X @ np.linalg.qr(random.normal(size=(columns, columns)))[0].astype(np.float32)
-    mine, theirs = cp.asnumpy(pca_start(cp.asarray(X), 2, 0)), initialization.pca_start(X, 2, 0, 1)
+    mine, theirs = cp.asnumpy(pca_start(cp.asarray(X), 2, 0, 1)), initialization.pca_start(X, 2, 0, 1)
     np.testing.assert_allclose(mine, theirs, atol=0.02 * np.abs(theirs).max())
 
 
@@ -99,7 +99,7 @@ def test_pca_start_of_too_few_columns_adds_the_same_noise():
     from actup.backends.cuda.start import pca_start
 
     X = np.random.default_rng(4).normal(size=(3000, 1)).astype(np.float32)
-    mine, theirs = cp.asnumpy(pca_start(cp.asarray(X), 3, 0)), initialization.pca_start(X, 3, 0, 1)
+    mine, theirs = cp.asnumpy(pca_start(cp.asarray(X), 3, 0, 1)), initialization.pca_start(X, 3, 0, 1)
     np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-5)
 
 
@@ -136,11 +136,12 @@ def test_pieces(count):
 def test_spectral_start_of_pieces_equals_the_cpus_places():
     import cupy as cp
 
+    from actup.backends import cuda
     from actup.backends.cuda.arrays import device_graph
     from actup.backends.cuda.start import spectral_start
 
     X, graph = ring_graph(900, 3)
-    mine = cp.asnumpy(spectral_start(device_graph(graph), 2, 0, 1, cp.asarray(X)))
+    mine = cp.asnumpy(spectral_start(device_graph(graph), 2, 0, 1, cuda, cp.asarray(X)))
     theirs = initialization.spectral_start(graph, 2, 0, 1, cpu, X)
     np.testing.assert_allclose(mine, theirs, atol=1e-3 * np.abs(theirs).max())
 
@@ -158,6 +159,7 @@ def test_scale_start_equals_the_cpus(extent):
 
 def test_eigenvectors_that_single_out_a_few_points_are_replaced():
     """A small clump that hangs on the rest by a thread is all that the leading eigenvector tells apart."""
+    from actup.backends import cuda
     from actup.backends.cuda import start
     from actup.backends.cuda.arrays import device_graph
 
@@ -173,4 +175,4 @@ def test_eigenvectors_that_single_out_a_few_points_are_replaced():
         return (high - low) / np.ptp(Y, axis=0)
 
     assert spread(start.spectral_coordinates(graph, 2, 0)).min() < 0.02
-    assert spread(start.spectral_start(device_graph(graph), 2, 0, 1).get()).min() > 0.2
+    assert spread(start.spectral_start(device_graph(graph), 2, 0, 1, cuda).get()).min() > 0.2

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -41,8 +39,7 @@ def start_of(X, recipe, backend: str, threads: int = 1, seed: int = 0):
 
         rows = cupy.asarray(X)
     graph = engine.affinity_graph(engine.nearest_neighbors(rows, 14, recipe.metric, threads), recipe, threads)
-    begin_at = getattr(engine, "make_start", partial(initialization.make_start, backend=engine))
-    Y, used = begin_at(rows, graph, recipe, None, seed, threads)
+    Y, used = initialization.make_start(rows, graph, recipe, None, seed, threads, engine)
     return (Y.get() if backend == "cuda" else Y), used
 
 

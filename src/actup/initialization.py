@@ -5,10 +5,12 @@ Every function is deterministic: a seed gives the same bits at any number of thr
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from types import ModuleType
 
 import numpy as np
+from scipy.sparse import csr_matrix, issparse
 
 from actup.backends.join import SCALARS
 from actup.components import place_components
@@ -22,15 +24,13 @@ JITTER = 1e-4  # of the start's size: copies of one point must not share a place
 _NOISE = 1e-2  # of the widest axis: what an axis gets that the data cannot fill
 
 
-def make_start(
-    X, graph: Graph, recipe: Recipe, init, seed: int, threads: int, backend: ModuleType
-) -> tuple[np.ndarray, str]:
+def make_start(X, graph: Graph, recipe: Recipe, init, seed: int, threads: int, backend: ModuleType):
     """The points' first places, and how they were found.
 
     Parameters
     ----------
-    X : ndarray or scipy.sparse matrix of shape (n, columns), or None
-        The data, float32; None if only a graph or distances are known.
+    X : array or scipy.sparse matrix of shape (n, columns), or None
+        The data, where the backend computes; None if only a graph or distances are known.
     graph : Graph
     recipe : Recipe
         Its ``initialization``, ``start_extent``, ``start_size`` and ``n_components``.
@@ -39,38 +39,41 @@ def make_start(
         equal an earlier one are moved a little, because no force could separate them.
     seed, threads : int
     backend : module
-        Computes the spectral coordinates, and the places of landmarks.
+        Computes the spectral coordinates and the places of landmarks. Its ``start``, if it has one, is a
+        module with the ``*_start`` functions of this one.
 
     Returns
     -------
-    Y : ndarray of shape (n, n_components), float32
+    Y : array of shape (n, n_components), float32
+        Where the backend computes.
     used : str
         "spectral", "pca", "random" or "array"; with a reason if it is not just what the recipe asked for.
     """
+    own = getattr(backend, "start", sys.modules[__name__])
     if init is not None:
-        return _given_start(init, len(graph), recipe.n_components, seed), "array"
+        return own.given_start(init, len(graph), recipe.n_components, seed), "array"
     kind, reason = recipe.initialization, ""
     Y = None
     if kind is Initialization.PCA and X is None:
         kind, reason = Initialization.SPECTRAL, "there are no rows to take components of"
     if kind is Initialization.SPECTRAL:
-        if isinstance(X, np.ndarray) and starts_at_landmarks(recipe, len(X)):
+        if X is not None and not issparse(X) and starts_at_landmarks(recipe, len(X)):
             begin_at = partial(make_start, backend=backend)
             Y, count = landmark_start(X, recipe, seed, threads, backend, begin_at)
             reason = f"of a map of {count} landmarks"
         elif len(graph.indices):
-            Y = spectral_start(graph, recipe.n_components, seed, threads, backend, X)
+            Y = own.spectral_start(graph, recipe.n_components, seed, threads, backend, X)
         else:
             kind, reason = Initialization.PCA, "the graph has no edges"
     if kind is Initialization.PCA:
         if X is None:
             kind = Initialization.RANDOM
         else:
-            Y = pca_start(X, recipe.n_components, seed, threads)
+            Y = own.pca_start(X, recipe.n_components, seed, threads)
     if Y is None:
-        Y = random_start(len(graph), recipe.n_components, seed)
+        Y = own.random_start(len(graph), recipe.n_components, seed)
     used = f"{kind} ({reason})" if reason else str(kind)
-    return scale_start(Y, recipe.start_extent, recipe.start_size, seed), used
+    return own.scale_start(Y, recipe.start_extent, recipe.start_size, seed), used
 
 
 def random_start(n: int, dimensions: int, seed: int) -> np.ndarray:
@@ -96,8 +99,6 @@ def pca_start(X, dimensions: int, seed: int, threads: int) -> np.ndarray:
     ndarray of shape (n, dimensions), float32
         Widest axis first; the component's largest entry is positive.
     """
-    from scipy.sparse import csr_matrix, issparse
-
     kept = min(dimensions, *X.shape)
     if issparse(X):
         X = csr_matrix(X, dtype=np.float32)
@@ -184,7 +185,13 @@ def scale_start(Y: np.ndarray, extent: Extent, size: float, seed: int = 0) -> np
     return (Y * (size / widest if widest > 0 else 1.0)).astype(np.float32)
 
 
-def _given_start(init, n: int, dimensions: int, seed: int) -> np.ndarray:
+def given_start(init, n: int, dimensions: int, seed: int) -> np.ndarray:
+    """The caller's places, checked; rows that equal an earlier one are moved a little.
+
+    Returns
+    -------
+    ndarray of shape (n, dimensions), float32
+    """
     try:
         with np.errstate(over="ignore"):  # refused below, by name
             Y = np.array(init, dtype=np.float32, order="C")
@@ -243,8 +250,6 @@ def component_start(graph: Graph, dimensions: int, seed: int, threads: int, back
 
 def _mean_rows(X, labels: np.ndarray, count: int):
     """The mean row of X of every component: (count, columns), sparse if X is."""
-    from scipy.sparse import csr_matrix
-
     sizes = np.bincount(labels, minlength=count)
     members = np.argsort(labels, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(sizes)])

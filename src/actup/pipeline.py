@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -182,9 +181,8 @@ def prepare(
     else:
         neighbors, graph = None, _check_graph(given.graph, n_samples)
     with _stage("start", engine, progress, seconds):
-        begin_at = getattr(engine, "make_start", partial(make_start, backend=engine))
         rows = None if recipe.metric == "precomputed" else X  # distances are no rows to start from
-        start, init_used = begin_at(rows, graph, recipe, given.init, seed, threads)
+        start, init_used = make_start(rows, graph, recipe, given.init, seed, threads, engine)
     begin = time.perf_counter()
     layout = engine.make_layout(graph, start, recipe, seed, threads)
     seconds["layout"] = time.perf_counter() - begin

@@ -16,11 +16,12 @@ Very many points start at landmarks (``actup.landmarks``), for which "cpu" and "
     find_landmarks(X, metric, wanted, seed, threads)  -> landmarks (count, columns), labels (n,)
     scatter_around(places, labels, reach, seed, threads) -> array (n, dimensions)
 
-A backend whose arrays live elsewhere also has ``make_start(X, graph, recipe, init, seed, threads)``, which
-replaces ``initialization.make_start``; ``query_neighbors(X, X_new, k, metric)``, which replaces a
-``NeighborIndex``, or gives None where it cannot; ``synchronize()``, which waits for what has been asked for;
-``delivered(prepared, X)``, which gives what was computed as arrays of the caller's kind; and
-``compile_ahead(recipe, n, columns)``, which begins to compile what a run will need.
+A backend whose arrays live elsewhere also has ``start``, a module with functions that replace those of
+``initialization`` with the same names (``pca_start``, ``spectral_start`` and so on);
+``query_neighbors(X, X_new, k, metric)``, which replaces a ``NeighborIndex``, or gives None where it cannot;
+``synchronize()``, which waits for what has been asked for; ``delivered(prepared, X)``, which gives what was
+computed as arrays of the caller's kind; and ``compile_ahead(recipe, n, columns)``, which begins to compile
+what a run will need.
 
 ``place_rows`` gives the places of new rows on a finished map, from their neighbours among its points, none of
 which is at distance 0; each row's place depends on that row alone.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import sys
+from types import ModuleType
 
 import numpy as np
 
 from actup import initialization
-from actup.backends import load_backend
 from actup.backends.cuda.arrays import device_graph, host_graph, to_host
 from actup.backends.cuda.cells import group_means
 from actup.backends.cuda.compile import cupy, load_kernels
@@ -23,63 +22,33 @@ from actup.backends.cuda.subspace import (
 )
 from actup.components import FILLED, SMALL, pack_balls, random_in_ball
 from actup.graph import Graph, on_gpu
-from actup.landmarks import landmark_start, starts_at_landmarks
-from actup.recipe import Recipe
-from actup.switches import Extent, Initialization
+from actup.switches import Extent
 
 _FEW = 2_000  # points whose eigenvectors the CPU finds before a GPU has started
 _MOST_COLUMNS = 16_384  # columns whose scatter matrix is written out; of more, the CPU finds the axes
 _CHUNK = 1 << 25  # numbers of X that are centred at a time
 
 
-def make_start(X, graph: Graph, recipe: Recipe, init, seed: int, threads: int):
-    """The points' first places on the device, and how they were found; see ``initialization.make_start``.
-
-    Parameters
-    ----------
-    X : cupy.ndarray of shape (n, columns), float32, or None
-    graph : Graph
-        Of device arrays.
-    recipe : Recipe
-    init : array-like of shape (n, n_components), or None
-    seed, threads : int
-    """
-    cp = cupy()
-    graph = device_graph(graph)
-    if init is not None:
-        init = to_host(init) if on_gpu(init) else init
-        Y, used = initialization.make_start(None, graph, recipe, init, seed, threads, sys.modules[__name__])
-        return cp.asarray(Y), used
-    kind, reason = recipe.initialization, ""
-    Y = None
-    if kind is Initialization.PCA and X is None:
-        kind, reason = Initialization.SPECTRAL, "there are no rows to take components of"
-    if kind is Initialization.SPECTRAL:
-        if X is not None and starts_at_landmarks(recipe, len(X)):
-            Y, count = landmark_start(X, recipe, seed, threads, load_backend("cuda"), make_start)
-            reason = f"of a map of {count} landmarks"
-        elif len(graph.indices):
-            Y = spectral_start(graph, recipe.n_components, seed, threads, X)
-        else:
-            kind, reason = Initialization.PCA, "the graph has no edges"
-    if kind is Initialization.PCA:
-        if X is None:
-            kind = Initialization.RANDOM
-        else:
-            Y = pca_start(X, recipe.n_components, seed)
-    if Y is None:
-        Y = cp.asarray(initialization.random_start(len(graph), recipe.n_components, seed))
-    used = f"{kind} ({reason})" if reason else str(kind)
-    return scale_start(Y, recipe.start_extent, recipe.start_size, seed), used
+def given_start(init, n: int, dimensions: int, seed: int):
+    """As ``initialization.given_start``, on the device: (n, dimensions) float32."""
+    init = to_host(init) if on_gpu(init) else init
+    return cupy().asarray(initialization.given_start(init, n, dimensions, seed))
 
 
-def pca_start(X, dimensions: int, seed: int):
+def random_start(n: int, dimensions: int, seed: int):
+    """As ``initialization.random_start``, on the device: (n, dimensions) float32."""
+    return cupy().asarray(initialization.random_start(n, dimensions, seed))
+
+
+def pca_start(X, dimensions: int, seed: int, threads: int):
     """The scores along the leading principal components of the rows; small noise where there are too few.
 
     Parameters
     ----------
     X : cupy.ndarray of shape (n, columns), float32
     dimensions, seed : int
+    threads : int
+        Of the CPU, which takes few rows and very many columns.
 
     Returns
     -------
@@ -89,7 +58,7 @@ def pca_start(X, dimensions: int, seed: int):
     n, columns = X.shape
     kept = min(dimensions, n, columns)
     if n <= _FEW or columns > _MOST_COLUMNS:
-        return cp.asarray(initialization.pca_start(cp.asnumpy(X), dimensions, seed, 1))
+        return cp.asarray(initialization.pca_start(cp.asnumpy(X), dimensions, seed, threads))
     scatter = _Scatter(X)
     if not scatter.trace > 0:
         return _widen(cp.zeros((n, kept), cp.float32), dimensions, seed)
@@ -211,7 +180,7 @@ def _spectral_solver(graph: Graph, dimensions: int, seed: int):
     return SubspaceIteration(apply, n, spectrum, dimensions, seed, root_degree), root_degree
 
 
-def spectral_start(graph: Graph, dimensions: int, seed: int, threads: int, X=None):
+def spectral_start(graph: Graph, dimensions: int, seed: int, threads: int, backend: ModuleType, X=None):
     """The leading eigenvectors of the random walk on the graph; see ``initialization.spectral_start``.
 
     Large pieces are computed on the device and small ones by the CPU. Pieces of less than a ten-thousandth of
@@ -223,10 +192,11 @@ def spectral_start(graph: Graph, dimensions: int, seed: int, threads: int, X=Non
     cupy.ndarray of shape (n, dimensions), float32
     """
     cp = cupy()
+    graph = device_graph(graph)
     n = len(graph)
     count, roots = pieces(graph)
     if count == 1:
-        return _piece_start(graph, dimensions, seed, threads)
+        return _piece_start(graph, dimensions, seed, threads, backend)
     labels = cp.searchsorted(cp.unique(roots), roots)
     centers = None
     if X is not None:
@@ -241,7 +211,7 @@ def spectral_start(graph: Graph, dimensions: int, seed: int, threads: int, X=Non
     ends = np.cumsum(sizes)
     for piece in np.flatnonzero(spectral):
         begin, end = int(ends[piece] - sizes[piece]), int(ends[piece])
-        shapes[begin:end] = _fit_ball(_piece_start(part(begin, end), dimensions, seed, threads))
+        shapes[begin:end] = _fit_ball(_piece_start(part(begin, end), dimensions, seed, threads, backend))
     places, radii = map(cp.asarray, pack_balls(sizes, dimensions, centers, random))
     piece_of = labels[order]
     shapes[cp.asarray(sizes)[piece_of] == 1] = 0
@@ -282,7 +252,7 @@ def _fit_ball(Y):
     return Y / radius if radius > 0 else Y
 
 
-def _piece_start(graph: Graph, dimensions: int, seed: int, threads: int):
+def _piece_start(graph: Graph, dimensions: int, seed: int, threads: int, backend: ModuleType):
     """Coordinates of a connected graph; see ``initialization.component_start``, which says why.
 
     What takes the place of a vector that singles out a handful of points may be one of those that only guard
@@ -291,8 +261,8 @@ def _piece_start(graph: Graph, dimensions: int, seed: int, threads: int):
     cp = cupy()
     n = len(graph)
     if n <= max(_FEW, 4 * block_width(dimensions + 13)):
-        here = sys.modules[__name__]
-        return cp.asarray(initialization.component_start(host_graph(graph), dimensions, seed, threads, here))
+        on_host = host_graph(graph)
+        return cp.asarray(initialization.component_start(on_host, dimensions, seed, threads, backend))
     for more in (0, 4, 12):
         solver, root_degree = _spectral_solver(graph, dimensions + more, seed)
         solver.solve()
