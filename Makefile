@@ -66,7 +66,8 @@ $(SANITIZE)/address/%: tests/native/%.cpp $(NATIVE)
 
 # Kernels of every stage on a GPU, under CUDA's own checkers. CuPy's are left out: racecheck warns of its nonzero().
 KERNELS := (few_points and cuda_neighbors) or test_metrics or refinement or pairs_of_blocks or graph_equals or pca_start or pieces or \
-  near_horizon or two_potentials or hubs_colour or one_point or test_places or side_by_side
+  near_horizon or two_potentials or hubs_colour or one_point or side_by_side or (test_places and (TSNE or lambda)) or \
+  (equals_the_cpu_on_many_points and umap and mesh and not gdr and not sampled)
 
 sanitize-cuda: $(VENV)/installed
 	for tool in memcheck racecheck; do compute-sanitizer --tool $$tool \
