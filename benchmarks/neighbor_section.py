@@ -76,4 +76,5 @@ def _umap(rows: dict) -> list[str]:
         "accuracy",
         "V",
     ]
-    return _table([*header, "recall@10", "trustworthiness"], table)
+    note = "Both in fresh processes, as in an environment without pandas, which scikit-learn would import."
+    return [*_table([*header, "recall@10", "trustworthiness"], table), note, ""]

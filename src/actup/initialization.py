@@ -133,16 +133,17 @@ def spectral_start(
     -------
     ndarray of shape (n, dimensions), float32
     """
-    from scipy.sparse.csgraph import connected_components
+    from scipy.sparse.csgraph import breadth_first_order, connected_components
 
     def coordinates(part: Graph) -> np.ndarray:
         return component_start(part, dimensions, seed, threads, backend)
 
     if len(graph) == 1:
         return np.zeros((1, dimensions), np.float32)
-    count, labels = connected_components(graph.to_scipy(), directed=False)
-    if count == 1:
+    reached = breadth_first_order(graph.to_scipy(), 0, return_predecessors=False)
+    if len(reached) == len(graph):  # as nearly always, and sooner known than all components
         return coordinates(graph)
+    count, labels = connected_components(graph.to_scipy(), directed=False)
     centers = None
     if X is not None:
         centers = pca_start(_mean_rows(X, labels, count), dimensions, seed, threads)
@@ -166,23 +167,24 @@ def scale_start(Y: np.ndarray, extent: Extent, size: float, seed: int = 0) -> np
     -------
     ndarray of shape (n, dimensions), float32
     """
-    Y = np.asarray(Y, np.float64)
-    Y = Y - Y.mean(axis=0)
-    width = np.abs(Y).max(initial=0.0)
-    random = np.random.default_rng([seed, 2]).uniform(-1, 1, Y.shape)
+    axes = np.ascontiguousarray(np.transpose(Y), np.float64)  # (dimensions, n), along which sums are fast
+    axes -= axes.mean(axis=1, keepdims=True)
+    width = np.abs(axes).max(initial=0.0)
+    random = np.random.default_rng([seed, 2]).uniform(-1, 1, np.shape(Y)).T
     if not width > 0 or not np.isfinite(width):
-        Y = random
+        axes = random
     else:
-        Y = Y / width
-        measure = np.ptp(Y, axis=0).max() if extent is Extent.BOX else Y.std(axis=0).max()
-        Y = Y + JITTER * measure * random
+        axes /= width
+        measure = np.ptp(axes, axis=1).max() if extent is Extent.BOX else axes.std(axis=1).max()
+        axes += JITTER * measure * random
     if extent is Extent.BOX:
-        Y = Y - Y.min(axis=0, initial=np.inf)
-        widest = Y.max(initial=0.0)
+        axes = axes - axes.min(axis=1, initial=np.inf, keepdims=True)
+        widest = axes.max(initial=0.0)
     else:
-        Y = Y - Y.mean(axis=0)
-        widest = Y.std(axis=0).max()
-    return (Y * (size / widest if widest > 0 else 1.0)).astype(np.float32)
+        axes = axes - axes.mean(axis=1, keepdims=True)
+        widest = axes.std(axis=1).max()
+    factor = size / widest if widest > 0 else 1.0
+    return np.ascontiguousarray((axes * factor).T, np.float32)
 
 
 def given_start(init, n: int, dimensions: int, seed: int) -> np.ndarray:
@@ -233,8 +235,7 @@ def component_start(graph: Graph, dimensions: int, seed: int, threads: int, back
     points, which hang on the rest by a thread, would press all others onto one spot; the next ones take its
     place, and milder outliers are clipped.
     """
-    rows = np.repeat(np.arange(len(graph)), np.diff(graph.offsets))
-    root_degree = np.sqrt(np.bincount(rows, graph.weights, minlength=len(graph)))
+    root_degree = np.sqrt(np.add.reduceat(graph.weights, graph.offsets[:-1], dtype=np.float64))
     for more in (0, 4, 12):
         asked = min(dimensions + more, len(graph) - 1)
         found = backend.spectral_coordinates(graph, asked, seed, threads) / root_degree[:, None]

@@ -24,7 +24,7 @@ struct Spectrum {
   double low;        // no eigenvalue is below
   double top;        // no eigenvalue is above
   double cut;        // a guess of where the unwanted part ends
-  int first_degree;  // of the first filter; the next ones grow by half, up to
+  int first_degree;  // of the first filter; the next ones grow by half, as long as they are needed, up to
   int last_degree;   // this degree
   int budget;        // the most operator applications
   double tolerance;  // wanted residual, relative to the wanted part's distance from the unwanted one
@@ -65,10 +65,11 @@ class SubspaceIteration {
       if (!spectrum_.known) top = std::max(values_[0], 1e-30);
       last_wanted = values_[known_ + wanted_ - 1];
       const double unwanted = values_.back();
-      if (residual() <= spectrum_.tolerance * (last_wanted - unwanted)) break;
+      const double found = residual(), enough = spectrum_.tolerance * (last_wanted - unwanted);
+      if (found <= enough) break;
       cut = std::clamp(unwanted, spectrum_.low + 1e-3 * (top - spectrum_.low),
                        top - 1e-7 * (top - spectrum_.low));
-      degree = std::min(degree + degree / 2, spectrum_.last_degree);
+      degree = std::min(degree + degree / 2, needed_degree(found / enough, cut, last_wanted));
     }
   }
 
@@ -95,6 +96,13 @@ class SubspaceIteration {
 
   static double growth(double value, double low, double cut) {
     return std::acosh(std::max(1.0, (2 * value - cut - low) / (cut - low)));
+  }
+
+  // The degree of a filter that makes the residual so many times smaller, and some more: it is a guess. At
+  // most the last one.
+  int needed_degree(double times, double cut, double last_wanted) const {
+    const double degree = 1.25 * std::log(times) / growth(last_wanted, spectrum_.low, cut) + 2;
+    return degree < spectrum_.last_degree ? static_cast<int>(degree) : spectrum_.last_degree;
   }
 
   // A filter must not raise the top so far above the last wanted vector that rounding swallows that one.

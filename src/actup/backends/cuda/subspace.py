@@ -132,21 +132,28 @@ class SubspaceIteration:
             if self._known is None:
                 top = max(self._values[0], 1e-30)
             last_wanted, unwanted = self._values[self._skip + self._wanted - 1], self._values[-1]
-            if residual <= spectrum.tolerance * (last_wanted - unwanted):
+            enough = spectrum.tolerance * (last_wanted - unwanted)
+            if residual <= enough:
                 break
             width = top - spectrum.low
             cut = min(max(unwanted, spectrum.low + 1e-3 * width), top - 1e-7 * width)
-            degree = min(degree + degree // 2, spectrum.last_degree)
+            degree = min(degree + degree // 2, self._needed_degree(residual, enough, cut, last_wanted))
+
+    def _needed_degree(self, residual: float, enough: float, cut: float, last_wanted: float) -> int:
+        """The degree of a filter that makes the residual small enough, and some more: it is a guess."""
+        growth, most = self._growth(last_wanted, cut), self._spectrum.last_degree
+        if not (growth > 0 and enough > 0):
+            return most
+        return int(min(1.25 * math.log(residual / enough) / growth + 2, most))
 
     def _bounded_degree(self, degree: int, top: float, cut: float, last_wanted: float) -> int:
         """A filter must not raise the top so far above the last wanted that rounding swallows that one."""
-        low = self._spectrum.low
-
-        def growth(value: float) -> float:
-            return math.acosh(max(1.0, (2 * value - cut - low) / (cut - low)))
-
-        spread = growth(top) - growth(last_wanted)
+        spread = self._growth(top, cut) - self._growth(last_wanted, cut)
         return degree if spread * degree <= 14 else max(2, int(14 / spread))
+
+    def _growth(self, value: float, cut: float) -> float:
+        low = self._spectrum.low
+        return math.acosh(max(1.0, (2 * value - cut - low) / (cut - low)))
 
     def _filter(self, degree: int, top: float, cut: float) -> None:
         """X ← T(A) X, T the Chebyshev polynomial of [low, cut], scaled to 1 at ``top``."""
