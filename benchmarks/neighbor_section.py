@@ -77,4 +77,4 @@ def _umap(rows: dict) -> list[str]:
         "V",
     ]
     note = "Both in fresh processes, as in an environment without pandas, which scikit-learn would import."
-    return [*_table([*header, "recall@10", "trustworthiness"], table), note, ""]
+    return [note, "", *_table([*header, "recall@10", "trustworthiness"], table)]
