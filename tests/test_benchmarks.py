@@ -238,3 +238,10 @@ def test_names_are_those_of_contestants():
 
     assert {race.LAST, *race.QUICK, *race_page.RIVALS.values(), *race_page.CLAIMED} <= set(CONTESTANTS)
     assert {f"{name}, accelerated" for name in race_page.CLAIMED} <= set(CONTESTANTS)
+
+
+def test_the_package_is_small_and_quick_to_import():
+    from layout import import_seconds, installed_megabytes
+
+    assert installed_megabytes() <= 10
+    assert import_seconds() <= 0.3

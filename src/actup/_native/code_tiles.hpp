@@ -267,13 +267,15 @@ __attribute__((noinline)) void scan_queries(const CodeBlocks& blocks, const int8
   scan_rest<Set, Queries, Set::kVectors - 1>(blocks, first, queries, thresholds, visit);
 }
 
+// From query `begin` on: as many at a time as there are, then half as many, and so on.
 template <class Set, int Queries, class Visit>
-inline void scan_last(const CodeBlocks& blocks, const int8_t* const* queries, const int32_t* thresholds,
-                      int64_t count, const Visit& visit) {
-  if constexpr (Queries > 0) {
-    if (count == Queries) return scan_queries<Set, Queries>(blocks, queries, thresholds, visit);
-    scan_last<Set, Queries - 1>(blocks, queries, thresholds, count, visit);
+inline void scan_from(int64_t begin, const CodeBlocks& blocks, const int8_t* const* queries,
+                      const int32_t* thresholds, int64_t count, const Visit& visit) {
+  for (; begin + Queries <= count; begin += Queries) {
+    scan_queries<Set, Queries>(blocks, queries + begin, thresholds + begin,
+                               [&](int q, auto... rest) { visit(begin + q, rest...); });
   }
+  if constexpr (Queries > 1) scan_from<Set, Queries / 2>(begin, blocks, queries, thresholds, count, visit);
 }
 
 // All points against all queries: visit(query, first point, mask, scores) for those that reach the query's
@@ -281,13 +283,7 @@ inline void scan_last(const CodeBlocks& blocks, const int8_t* const* queries, co
 template <class Set, class Visit>
 inline void scan(const CodeBlocks& blocks, const int8_t* const* queries, const int32_t* thresholds,
                  int64_t count, const Visit& visit) {
-  int64_t begin = 0;
-  for (; begin + Set::kQueries <= count; begin += Set::kQueries) {
-    scan_queries<Set, Set::kQueries>(blocks, queries + begin, thresholds + begin,
-                                     [&](int q, auto... rest) { visit(begin + q, rest...); });
-  }
-  scan_last<Set, Set::kQueries - 1>(blocks, queries + begin, thresholds + begin, count - begin,
-                                    [&](int q, auto... rest) { visit(begin + q, rest...); });
+  scan_from<Set, Set::kQueries>(0, blocks, queries, thresholds, count, visit);
 }
 
 }  // namespace actup

@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <vector>
 
@@ -34,6 +35,8 @@ inline std::pair<Real, Real> repulsion_of_pair(Real d2, Curve curve, float epsil
 template <int D>
 class Tree {
  public:
+  using Take = std::function<void(int64_t, const float*, float)>;  // a type parameter would double the code
+
   // planes: D pointers to n coordinates.
   Tree(int64_t n, const float* const* planes, int threads) : n_(n) {
     if (n == 0) return;
@@ -54,7 +57,6 @@ class Tree {
   // Calls take(i, force, potential) for every point, from several threads, as Mesh::repel() does, and returns
   // the sum of the potentials. A node is opened unless its width is below theta times its distance, so
   // theta = 0 is exact. For UMAP's repulsion all potentials are 0.
-  template <class Take>
   double repel(PotentialKind kind, Curve curve, float epsilon, float theta, int threads,
                const Take& take) const {
     const auto run = [&]<PotentialKind k>() {
@@ -221,7 +223,7 @@ class Tree {
 
   // --- walking ---
 
-  template <PotentialKind kind, Shape shape, class Take>
+  template <PotentialKind kind, Shape shape>
   double walk_all(Curve curve, float epsilon, float theta, int threads, const Take& take) const {
     const int64_t blocks = (n_ + kBlock - 1) / kBlock;
     std::vector<double> sums((blocks + kBlocksPerChunk - 1) / kBlocksPerChunk, 0.0);
@@ -234,7 +236,7 @@ class Tree {
     return total;
   }
 
-  template <PotentialKind kind, Shape shape, class Take>
+  template <PotentialKind kind, Shape shape>
   double walk(int64_t block, Curve curve, float epsilon, float theta, const Take& take) const {
     const int64_t first = block * kBlock;
     float16 y[D], force[D] = {}, potential = {};

@@ -280,8 +280,9 @@ inline void place_rows(const PlacedRows& work, Loss loss, bool normalized, int t
     with_shape(work.placement.curve, [&](auto shape) {
       with_flag(loss == Loss::frobenius, [&](auto frobenius) {
         constexpr Loss kind = frobenius() ? Loss::frobenius : Loss::kl;
-        if (normalized) return place_all<d(), shape(), kind, true>(work, threads);
-        if constexpr (shape() != Shape::tailed) place_all<d(), shape(), kind, false>(work, threads);
+        constexpr int D = frobenius() ? 0 : d();  // the rarer loss has one form for all dimensions
+        if (normalized) return place_all<D, shape(), kind, true>(work, threads);
+        if constexpr (shape() != Shape::tailed) place_all<D, shape(), kind, false>(work, threads);
       });
     });
   });
