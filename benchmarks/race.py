@@ -56,8 +56,14 @@ def main() -> None:
         if "absent" in row and before is not None and "seconds" in before:
             continue  # it was measured once, somewhere else
         rows[key(row)] = row
-        save(name, {"rows": list(rows.values())}, ["actup", "numpy", "scipy", "scikit-learn"])
-    print(markdown({"rows": list(rows.values())}))
+        save(name, {"rows": in_order(rows)}, ["actup", "numpy", "scipy", "scikit-learn"])
+    print(markdown({"rows": in_order(rows)}))
+
+
+def in_order(rows: dict) -> list[dict]:
+    """The rows in the order of the contestants, whenever they ran."""
+    places = list(CONTESTANTS)
+    return sorted(rows.values(), key=lambda row: places.index(row["contestant"]))
 
 
 def entries(options: argparse.Namespace) -> list[dict]:

@@ -223,6 +223,7 @@ def draw_charts(
                 marker=curve.marker,
                 markersize=3.5,
                 linewidth=1.6,
+                zorder=3 if curve.dashed else 2,  # so that a solid line under it still shows
             )
             key.setdefault(curve.name, line)
         _style(axes, chart)

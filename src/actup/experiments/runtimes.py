@@ -182,6 +182,9 @@ def _verdict(results: dict) -> str:
     )
 
 
+_DASHED = ("GDR_umap", "GDR_tsne, paper", "accelerated GDR_tsne, paper")  # each takes as long as another
+
+
 def _draw(path, results: dict) -> None:
     sizes = list(results)
     colors = dict(zip(_STAGES, ("#6b7280", "#9c3418", "#a3156f"), strict=True))
@@ -190,7 +193,8 @@ def _draw(path, results: dict) -> None:
         for stage in _STAGES
     ]
     layouts = [
-        Curve(name, sizes, [results[n]["layouts"][name]["seconds"] for n in sizes]) for name in _LAYOUTS
+        Curve(name, sizes, [results[n]["layouts"][name]["seconds"] for n in sizes], dashed=name in _DASHED)
+        for name in _LAYOUTS
     ]
     charts = [
         Chart("before the layout", stages, "points", "seconds", (True, True)),
