@@ -141,11 +141,12 @@ def quality(X, y, maps) -> dict:
 
 
 def umap_loss(graph: Graph, Y: np.ndarray, sample: int = 4_000) -> float:
-    """The loss, per point, that falls along the mean forces of umap-learn's descent.
+    """The loss, per point, that umap-learn's descent follows on average.
 
     A stored edge of weight w pulls at both its ends, w times per round, and each time pushes its first point
-    away from five random ones. A push from one side only is half the fall of a pair's loss. The repulsion of
-    some points stands for that of all.
+    away from five random ones. A push from one side only is half the fall of a pair's loss; its other half is
+    that of the other point, so that this is exact where all points have edges of the same total weight. The
+    repulsion of some points stands for that of all.
     """
     a, b = preset("umap").kernel()
     n = len(Y)
@@ -156,7 +157,7 @@ def umap_loss(graph: Graph, Y: np.ndarray, sample: int = 4_000) -> float:
     pulled = graph.weights @ np.log1p(a * squared**b) / n
     rows = np.linspace(0, n - 1, min(n, sample)).astype(int)
     pushed = 0.0
-    for part in np.array_split(rows, len(rows) // 100):
+    for part in np.array_split(rows, max(1, len(rows) // 100)):
         squared = ((Y[part][:, None] - Y) ** 2).sum(axis=2) + 0.001  # as much as umap-learn adds
         missing = np.log1p(1 / (a * squared**b))  # -log(1 - q)
         missing[np.arange(len(part)), part] = 0
@@ -201,7 +202,7 @@ def layout_memory(graph: Graph, start) -> dict:
         for name in ("umap", "sampled_umap", "gdr_umap", "gdr_tsne", "paper_gdr_tsne"):
             output = subprocess.check_output([sys.executable, "-c", _MEMORY, str(path), name], text=True)
             peak, graph_bytes = map(int, output.split())
-            added[name] = (peak - graph_bytes) / len(graph)
+            added[name] = max(0, peak - graph_bytes) / len(graph)
     return added
 
 

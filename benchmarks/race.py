@@ -62,8 +62,8 @@ def main() -> None:
 
 def in_order(rows: dict) -> list[dict]:
     """The rows in the order of the contestants, whenever they ran."""
-    places = list(CONTESTANTS)
-    return sorted(rows.values(), key=lambda row: places.index(row["contestant"]))
+    places = {name: place for place, name in enumerate(CONTESTANTS)}
+    return sorted(rows.values(), key=lambda row: places.get(row["contestant"], len(places)))
 
 
 def entries(options: argparse.Namespace) -> list[dict]:

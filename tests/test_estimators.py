@@ -94,11 +94,12 @@ def test_parameters_reach_the_recipe():
         n_neighbors=20, n_components=3, metric="cosine", epochs=7, learning_rate=0.3, initialization="pca",
         min_dist=0.3, spread=2.0, repulsion_rate=6.0,
     )  # fmt: skip
-    assert UMAP(20, 1, n_epochs=7, repulsion_strength=2.0, negative_sample_rate=3)._recipe() == preset(
-        "umap"
-    ).but(n_neighbors=20, n_components=1, epochs=7, repulsion_rate=6.0)
+    umap = UMAP(20, n_epochs=7, repulsion_strength=2.0, negative_sample_rate=3)
+    assert umap._recipe() == preset("umap").but(n_neighbors=20, epochs=7, repulsion_rate=6.0)
     assert UMAP(learning_rate=1.0)._recipe() == preset("sampled_umap")
-    assert UMAP(n_components=3)._recipe() == preset("sampled_umap").but(n_components=3)
+    for dimensions in (1, 3, 5):
+        wanted = preset("sampled_umap").but(n_components=dimensions)
+        assert UMAP(n_components=dimensions)._recipe() == wanted
     assert UMAP(a=1.5, b=0.9)._recipe().kernel() == (1.5, 0.9)
     tsne = TSNE(3, perplexity=9, early_exaggeration=5, max_iter=7, init="random", exaggeration=2)
     assert tsne._recipe() == preset("tsne").but(

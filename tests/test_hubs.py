@@ -82,7 +82,7 @@ def points_of(name):
     return X.reshape(len(X), -1).astype(np.float32)
 
 
-@pytest.mark.parametrize("name", PRESETS[:2] + NORMALIZED)
+@pytest.mark.parametrize("name", ["umap", "sampled_umap", "gdr_umap", *NORMALIZED])
 @pytest.mark.parametrize(
     ("data", "metric"),
     [("glove_50k_100d", "cosine"), ("glove_50k_100d", "euclidean"), ("coil100_32", "euclidean")],

@@ -361,3 +361,24 @@ def test_components_of_small_types_are_read_as_they_are(dtype):
     whole = np.random.default_rng(0).integers(0, 100, (1003, 37)).astype(dtype)
     wanted = pca_start(whole.astype(np.float32), 2, 0, 2)
     np.testing.assert_array_equal(pca_start(whole, 2, 0, 1), wanted)
+
+
+@pytest.mark.parametrize("extent", Extent)
+@pytest.mark.parametrize("dimensions", [1, 2])
+def test_scaling_leaves_its_argument_as_it_was(extent, dimensions):
+    Y = np.asfortranarray(np.random.default_rng(0).normal(size=(50, dimensions)))
+    before = Y.copy()
+    scale_start(Y, extent, 10.0)
+    np.testing.assert_array_equal(Y, before)
+
+
+def test_a_point_that_is_only_named_by_another():
+    """An edge stored from one side only: the last row is empty, and yet reached from the first."""
+    W = np.zeros((40, 40), np.float32)
+    W[np.arange(38), np.arange(1, 39)] = W[np.arange(1, 39), np.arange(38)] = 1
+    W[0, 39] = 1e-8
+    offsets = np.concatenate([[0], np.cumsum((W > 0).sum(axis=1))])
+    rows, columns = np.nonzero(W)
+    graph = Graph(offsets, columns, W[rows, columns])
+    Y = spectral_start(graph, 2, 0, 2, cpu)
+    assert np.isfinite(Y).all()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from actup.recipe import Recipe
 from actup.schedule import Phase, Role
 from actup.switches import (
@@ -31,7 +33,7 @@ def preset(name: str) -> Recipe:
 def preset_for(name: str, n_components: int) -> Recipe:
     """A preset for that many dimensions, in its sampled variant where they are too many for any other."""
     sampled = preset(f"sampled_{name}").but(n_components=n_components)
-    return sampled if n_components > _MOST_DIMENSIONS[name] else preset(name).but(n_components=n_components)
+    return preset(name).but(n_components=n_components) if n_components in _NOISE_FREE[name] else sampled
 
 
 def presets() -> list[str]:
@@ -56,9 +58,14 @@ _GDR_UMAP = Recipe(
     ),
 )
 
-# The loss that umap-learn descends: an edge pulls at both its ends, and each pull at a point comes with five
-# repulsions. Its sum over all points takes the place of random draws.
-_UMAP = _GDR_UMAP.but(symmetric_attraction=True, repulsion_rate=5.0)
+# The loss that umap-learn descends: each time an edge of the graph acts, its ends are pulled together, and
+# the first is pushed by five random points. Here their mean over all points takes the place of the draws.
+_UMAP = _GDR_UMAP.but(
+    symmetric_attraction=True,
+    repulsion_rate=5.0,
+    repulsion_epsilon=0.001,
+    phases=tuple(replace(phase, times_if_few=3) for phase in _GDR_UMAP.phases),
+)
 
 # The same loss as umap-learn descends it, edge by edge; made free of races by edge matchings.
 _SAMPLED_UMAP = Recipe(
@@ -188,6 +195,6 @@ _PRESETS = {
     "sampled_gdr_tsne": _SAMPLED_GDR_TSNE,
 }
 
-# Beyond these a map is sampled: a tree takes several times as long in three dimensions as the draws of UMAP,
-# and in more there is none.
-_MOST_DIMENSIONS = {"umap": 2, "tsne": 3, "gdr_umap": 3, "gdr_tsne": 3}
+# Dimensions of maps without draws. In three, a tree takes several times as long as the draws of UMAP; in more
+# there is none. In one, points must pass each other to untangle, and only noise lets them.
+_NOISE_FREE = {"umap": (2,), "tsne": (1, 2, 3), "gdr_umap": (1, 2, 3), "gdr_tsne": (1, 2, 3)}

@@ -28,9 +28,9 @@ from actup.threads import count_threads
 class UMAP(Embedder):
     """Uniform manifold approximation and projection, with the parameters of umap-learn.
 
-    The graph and the loss are those of umap-learn. In one and two dimensions the loss is descended with the
-    repulsion of all points instead of a few drawn at random, which needs fewer epochs; more
-    dimensions, and ``learning_rate`` as a number, ask for umap-learn's own descent, edge by edge.
+    The graph and the loss are those of umap-learn. In two dimensions the loss is descended with the repulsion
+    of all points instead of a few drawn at random, which needs fewer epochs; any other number of dimensions,
+    and ``learning_rate`` as a number, ask for umap-learn's own descent, edge by edge.
 
     The same ``random_state`` gives the same bits at any ``n_jobs``.
 
@@ -49,11 +49,11 @@ class UMAP(Embedder):
         Each sample's nearest neighbours, two arrays of one shape, if they are known; they may name the sample
         itself, as umap-learn's do, or not. X then decides the start, and is what ``transform`` searches.
     n_epochs : int, default=None
-        Rounds of the layout; None: 100, and more above 60,000 samples and from a random start. Edge by edge:
-        500 up to 10,000 samples, 200 beyond.
+        Rounds of the layout; None: 300 up to 10,000 samples, 100 beyond, and more above 60,000 and from a
+        random start. Edge by edge: 500 up to 10,000 samples, 200 beyond.
     learning_rate : "auto" or float, default="auto"
-        "auto": steps follow each point's own stiffness, so that there is no rate to choose (in more than two
-        dimensions, 1.0). A number: edge by edge as umap-learn does it, with first steps of this length (its
+        "auto": steps follow each point's own stiffness, so that there is no rate to choose (in other than two
+        dimensions: 1.0). A number: edge by edge as umap-learn does it, with first steps of this length (its
         default is 1.0), which falls to zero in a straight line.
     init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"
         Where the points start. Above 200,000 samples, "spectral" first maps some thousand centres of

@@ -167,7 +167,7 @@ def scale_start(Y: np.ndarray, extent: Extent, size: float, seed: int = 0) -> np
     -------
     ndarray of shape (n, dimensions), float32
     """
-    axes = np.ascontiguousarray(np.transpose(Y), np.float64)  # (dimensions, n), along which sums are fast
+    axes = np.array(np.transpose(Y), np.float64, order="C")  # (dimensions, n), along which sums are fast
     axes -= axes.mean(axis=1, keepdims=True)
     width = np.abs(axes).max(initial=0.0)
     random = np.random.default_rng([seed, 2]).uniform(-1, 1, np.shape(Y)).T
@@ -235,7 +235,9 @@ def component_start(graph: Graph, dimensions: int, seed: int, threads: int, back
     points, which hang on the rest by a thread, would press all others onto one spot; the next ones take its
     place, and milder outliers are clipped.
     """
-    root_degree = np.sqrt(np.add.reduceat(graph.weights, graph.offsets[:-1], dtype=np.float64))
+    sums = np.concatenate([[0.0], np.cumsum(graph.weights, dtype=np.float64)])
+    degree = sums[graph.offsets[1:]] - sums[graph.offsets[:-1]]
+    root_degree = np.sqrt(np.where(degree > 0, degree, 1.0))  # without one, the vectors are 0
     for more in (0, 4, 12):
         asked = min(dimensions + more, len(graph) - 1)
         found = backend.spectral_coordinates(graph, asked, seed, threads) / root_degree[:, None]

@@ -89,7 +89,7 @@ class Update(StrEnum):
     """When points move."""
 
     BATCH = "batch"  # all forces first, then all points (t-SNE, GDR)
-    IN_PLACE = "in_place"  # edge by edge, over matchings of edges that share no point (UMAP)
+    IN_PLACE = "in_place"  # edge by edge, over matchings of edges that share no point (umap-learn)
 
 
 class Optimizer(StrEnum):

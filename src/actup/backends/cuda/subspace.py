@@ -144,7 +144,7 @@ class SubspaceIteration:
         growth, most = self._growth(last_wanted, cut), self._spectrum.last_degree
         if not (growth > 0 and enough > 0):
             return most
-        return int(min(1.25 * math.log(residual / enough) / growth + 2, most))
+        return int(min(most, 1.25 * math.log(residual / enough) / growth + 2))
 
     def _bounded_degree(self, degree: int, top: float, cut: float, last_wanted: float) -> int:
         """A filter must not raise the top so far above the last wanted that rounding swallows that one."""
