@@ -56,12 +56,6 @@ def test_phases_follow_each_other():
     assert (schedule.momentum[begin:end] == np.float32(0.998)).all()
 
 
-def test_umap_of_few_points_takes_more_epochs():
-    recipe = preset("umap")
-    assert [recipe.n_epochs(n) for n in (1_000, 10_000, 10_001, 60_000)] == [300, 300, 100, 100]
-    assert preset("gdr_umap").n_epochs(1_000) == 100
-
-
 def test_more_points_expand_longer_and_few_settle_longer():
     recipe = preset("tsne")
     lengths = [recipe.n_epochs(n) for n in (20_000, 60_000, 240_000, 1_000_000)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from actup.recipe import Recipe
 from actup.schedule import Phase, Role
 from actup.switches import (
@@ -60,12 +58,7 @@ _GDR_UMAP = Recipe(
 
 # The loss that umap-learn descends: each time an edge of the graph acts, its ends are pulled together, and
 # the first is pushed by five random points. Here their mean over all points takes the place of the draws.
-_UMAP = _GDR_UMAP.but(
-    symmetric_attraction=True,
-    repulsion_rate=5.0,
-    repulsion_epsilon=0.001,
-    phases=tuple(replace(phase, times_if_few=3) for phase in _GDR_UMAP.phases),
-)
+_UMAP = _GDR_UMAP.but(symmetric_attraction=True, repulsion_rate=5.0, repulsion_epsilon=0.001)
 
 # The same loss as umap-learn descends it, edge by edge; made free of races by edge matchings.
 _SAMPLED_UMAP = Recipe(

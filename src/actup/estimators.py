@@ -49,8 +49,8 @@ class UMAP(Embedder):
         Each sample's nearest neighbours, two arrays of one shape, if they are known; they may name the sample
         itself, as umap-learn's do, or not. X then decides the start, and is what ``transform`` searches.
     n_epochs : int, default=None
-        Rounds of the layout; None: 300 up to 10,000 samples, 100 beyond, and more above 60,000 and from a
-        random start. Edge by edge: 500 up to 10,000 samples, 200 beyond.
+        Rounds of the layout; None: 100, and more above 60,000 samples and from a random start. Edge by edge:
+        500 up to 10,000 samples, 200 beyond.
     learning_rate : "auto" or float, default="auto"
         "auto": steps follow each point's own stiffness, so that there is no rate to choose (in other than two
         dimensions: 1.0). A number: edge by edge as umap-learn does it, with first steps of this length (its

@@ -30,7 +30,6 @@ class Phase:
     momentum: float
     rate: float = 1.9  # steps per unit of force over stiffness; stable below 1 + momentum
     floor: float = 0.3  # least stiffness, relative to that of a point whose neighbours are all close
-    times_if_few: int = 1  # so many times the epochs, up to 10,000 points
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,6 @@ _ANNEALED = 1.2  # what the annealing ends at, times the late exaggeration
 _MANY = 60_000  # points whose expansion needs no more epochs than the phase has
 _LARGE = 500_000  # points that need twice the epochs to gather in clusters
 _SMALL = 2_000  # points that need time to settle
-_RATHER_FEW = 10_000  # points of which umap-learn makes more epochs too
 _FEW = 4_000  # points that a slower annealing brings to a lower loss, at no cost worth counting
 
 
@@ -106,11 +104,8 @@ def phased_schedule(recipe: Recipe, n_samples: int) -> Schedule:
 
 
 def phase_lengths(recipe: Recipe, n_samples: int) -> list[int]:
-    """The epochs of each phase: those of the recipe, as many points need, or their share of ``epochs``."""
-    lengths = [
-        _grown(phase, recipe, n_samples) * (phase.times_if_few if n_samples <= _RATHER_FEW else 1)
-        for phase in recipe.phases
-    ]
+    """The epochs of each phase: those of the recipe, grown with n, or their share of ``epochs``."""
+    lengths = [_grown(phase, recipe, n_samples) for phase in recipe.phases]
     if recipe.epochs is None:
         return lengths
     ends = np.rint(np.cumsum(lengths) * recipe.epochs / max(sum(lengths), 1)).astype(int)
