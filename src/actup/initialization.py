@@ -35,8 +35,8 @@ def make_start(X, graph: Graph, recipe: Recipe, init, seed: int, threads: int, b
     recipe : Recipe
         Its ``initialization``, ``start_extent``, ``start_size`` and ``n_components``.
     init : array-like of shape (n, n_components), or None
-        Places to use instead. They are used as given, in their own scale, as umap-learn does; only rows that
-        equal an earlier one are moved a little, because no force could separate them.
+        Places to use instead. They are used as given, in their own scale; only rows that equal an earlier
+        one are moved a little, because no force could separate them.
     seed, threads : int
     backend : module
         Computes the spectral coordinates and the places of landmarks. Its ``start``, if it has one, is a
