@@ -30,6 +30,7 @@ from actup.datasets import load
 
 PARTS = ("mnist", "million", "ten_million", "first_use")
 PRESETS = ("gdr_umap", "umap", "tsne")
+MAPS = (*PRESETS, "sampled_umap")
 FIRST_MAP = """
 import json, sys, time
 import numpy as np
@@ -69,7 +70,7 @@ def main() -> None:
 
 def mnist(X, y, repeats: int, quality: bool) -> dict:
     result = {"neighbors": {f"k={k}": time_neighbors(X, k, repeats) for k in (15, 90)}}
-    result["maps"] = time_maps(X, (*PRESETS, "sampled_umap"), y, repeats, quality)
+    result["maps"] = time_maps(X, MAPS, y, repeats, quality)
     if quality:
         host = X.get()
         for name, row in result["maps"].items():
@@ -81,7 +82,7 @@ def mnist(X, y, repeats: int, quality: bool) -> dict:
 def million(X, y, repeats: int, quality: bool) -> dict:
     points, labels = upsampled(X, y, 1_000_000)
     result = {"neighbors": {f"k={k}": time_neighbors(points, k, repeats) for k in (15, 90)}}
-    result["maps"] = time_maps(points, (*PRESETS, "sampled_umap"), labels, repeats, quality)
+    result["maps"] = time_maps(points, MAPS, labels, repeats, quality)
     return result
 
 

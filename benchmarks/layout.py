@@ -202,7 +202,7 @@ def layout_memory(graph: Graph, start) -> dict:
         for name in ("umap", "sampled_umap", "gdr_umap", "gdr_tsne", "paper_gdr_tsne"):
             output = subprocess.check_output([sys.executable, "-c", _MEMORY, str(path), name], text=True)
             peak, graph_bytes = map(int, output.split())
-            added[name] = max(0, peak - graph_bytes) / len(graph)
+            added[name] = (peak - graph_bytes) / len(graph)
     return added
 
 

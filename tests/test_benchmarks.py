@@ -2,11 +2,16 @@
 
 import argparse
 import json
+import math
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.datasets import load_digits
+
+from actup import Graph, embed, preset
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -245,3 +250,23 @@ def test_the_package_is_small_and_quick_to_import():
 
     assert installed_megabytes() <= 10
     assert import_seconds() <= 0.3
+
+
+def test_umap_ends_lower_than_with_draws():
+    """After as many epochs, at the loss that umap-learn descends."""
+    from layout import umap_loss
+
+    X = load_digits().data
+    made = [embed(X, preset(name).but(epochs=500), seed=0) for name in ("umap", "sampled_umap")]
+    without, with_draws = (umap_loss(map_.graph, map_.embedding) for map_ in made)
+    assert without < with_draws
+
+
+def test_the_loss_of_umap_by_hand():
+    """Two points at distance 1 with an edge of weight 1, stored from both sides."""
+    from layout import umap_loss
+
+    a, b = preset("umap").kernel()
+    edge, rest = math.log1p(a), math.log1p(1 / (a * 1.001**b))
+    found = umap_loss(Graph([0, 1, 2], [1, 0], [1.0, 1.0]), np.float32([[0, 0], [1, 0]]))
+    assert found == pytest.approx(edge + 5 / 2 * rest / 2)

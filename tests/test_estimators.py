@@ -115,6 +115,17 @@ def test_parameters_reach_the_recipe():
     assert gdr._recipe() == preset("paper_gdr_tsne").but(loss="frobenius", epochs=9, initialization="pca")
 
 
+@pytest.mark.parametrize("estimator", [UMAP, TSNE])
+@pytest.mark.parametrize(
+    ("rate", "error", "message"),
+    [("fast", TypeError, "'fast' must be 'auto' or a number"), (None, TypeError, "None must be 'auto'"),
+     (0, ValueError, "0 must be greater than 0")],
+)  # fmt: skip
+def test_wrong_learning_rates(estimator, rate, error, message):
+    with pytest.raises(error, match=f"learning_rate={message}"):
+        estimator(learning_rate=rate).fit(np.eye(50))
+
+
 def test_min_dist_replaces_the_kernel_of_a_preset():
     assert GDR(True)._recipe().kernel() == (1.0, 1.0)
     assert GDR(True, min_dist=0.1)._recipe().kernel() == preset("gdr_umap").kernel()

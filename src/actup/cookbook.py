@@ -188,6 +188,6 @@ _PRESETS = {
     "sampled_gdr_tsne": _SAMPLED_GDR_TSNE,
 }
 
-# Dimensions of maps without draws. In three, a tree takes several times as long as the draws of UMAP; in more
-# there is none. In one, points must pass each other to untangle, and only noise lets them.
+# Dimensions of maps without draws. In three, a tree takes longer than the draws of UMAP; in more there is
+# none. In one, points must pass each other to untangle, and only noise lets them.
 _NOISE_FREE = {"umap": (2,), "tsne": (1, 2, 3), "gdr_umap": (1, 2, 3), "gdr_tsne": (1, 2, 3)}

@@ -57,8 +57,8 @@ class UMAP(Embedder):
         default is 1.0), which falls to zero in a straight line.
     init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"
         Where the points start. Above 200,000 samples, "spectral" first maps some thousand centres of
-        clusters and starts each point near its own; ``init_used_`` says so. An array keeps its scale (maps
-        span 10 to 30; umap-learn shrinks every start to 10).
+        clusters and starts each point near its own; ``init_used_`` says so. An array keeps its scale;
+        umap-learn brings every start to a width of 10.
     min_dist : float, default=0.1
         How close points may lie in the map.
     spread : float, default=1.0
