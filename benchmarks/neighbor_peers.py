@@ -87,7 +87,6 @@ def in_level(level: str, X: np.ndarray, k: int, repeats: int) -> tuple[np.ndarra
 _UMAP = """
 import sys, time
 import numpy as np
-sys.modules["pandas"] = None  # scikit-learn imports it where it is installed; neither package needs it
 X = np.load(sys.argv[2])
 begin = time.perf_counter()
 from {package} import UMAP

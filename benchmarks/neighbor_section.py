@@ -76,5 +76,5 @@ def _umap(rows: dict) -> list[str]:
         "accuracy",
         "V",
     ]
-    note = "Both in fresh processes, as in an environment without pandas, which scikit-learn would import."
+    note = "Both in fresh processes; the import is most of what the first run takes longer than the second."
     return [note, "", *_table([*header, "recall@10", "trustworthiness"], table)]

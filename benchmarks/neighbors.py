@@ -9,8 +9,7 @@ actup.datasets, and ``noise``: 100,000 rows of 30 independent normal columns.
     searches   seconds and recall of ActUp, pynndescent (compiled already) and faiss's HNSW, in one process
     levels     the same search by the engines for older processors, in processes of their own
     scale      100 thousand to a million rows of 50 columns: MNIST's components with noise
-    umap       UMAP from the pixels, import included, against umap-learn; both in fresh processes, as in an
-               environment without pandas, which scikit-learn would import
+    umap       UMAP from the pixels, import included, against umap-learn; both in fresh processes
 """
 
 from __future__ import annotations

@@ -7,9 +7,6 @@ from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from actup.backends import choose_backend
 from actup.graph import Graph, Neighbors, on_gpu
@@ -26,6 +23,14 @@ from actup.pipeline import (
 )
 from actup.progress import Progress
 from actup.recipe import Recipe
+from actup.scikit_learn import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    check_is_fitted,
+    check_random_state,
+    validate_data,
+)
 from actup.threads import count_threads
 from actup.transform import TrainingRows, place_new_rows
 

@@ -11,7 +11,6 @@ from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from actup.cookbook import preset as named_recipe
 from actup.cookbook import preset_for
@@ -20,6 +19,7 @@ from actup.graph import Graph, on_gpu
 from actup.pipeline import Embedding
 from actup.progress import Callback
 from actup.recipe import Recipe
+from actup.scikit_learn import check_is_fitted
 from actup.switches import Affinity
 from actup.threads import count_threads
 

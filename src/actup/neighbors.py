@@ -269,7 +269,7 @@ def _refuse_parameters(metric: str, parameters: Mapping | None) -> None:
 
 def _as_rows(X, dtype, name: str = "X"):
     """``X`` as a finite matrix, C-contiguous or canonical CSR; a copy only where it has to be one."""
-    from sklearn.utils import check_array
+    from actup.scikit_learn import check_array
 
     if isinstance(X, np.ndarray) and X.dtype == bool:
         X = X.view(np.uint8)

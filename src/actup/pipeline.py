@@ -13,7 +13,6 @@ from types import ModuleType
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
-from sklearn.utils import check_array
 
 from actup.backends import Layout, choose_backend, load_backend
 from actup.backends.join import SCALARS
@@ -24,6 +23,7 @@ from actup.neighbors import nearest_neighbors
 from actup.notices import warn_user
 from actup.progress import Progress
 from actup.recipe import Recipe
+from actup.scikit_learn import check_array
 from actup.threads import count_threads
 
 # What every stage may take for granted about X; the arguments of scikit-learn's validation.

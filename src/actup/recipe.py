@@ -394,12 +394,29 @@ def fit_kernel(min_dist: float, spread: float) -> tuple[float, float]:
 
     The curve is 1 up to ``min_dist`` and falls as exp(-(d - min_dist)/spread) beyond it; least squares over
     300 distances from 0 to 3 ``spread``, as umap-learn does, so that the same parameters give the same map.
-    Distances are measured in units of ``spread``, because the descent from a = b = 1 gets lost (b < 0) where
-    ``spread`` is far from 1.
+    Distances are measured in units of ``spread``. The unknowns are the logarithms of a and b, found by Gauss
+    and Newton's method from 0; written out, since scipy.optimize takes a hundred times as long to import.
     """
-    from scipy.optimize import curve_fit
-
-    distance = np.linspace(0, 3, 300)
+    distance = np.linspace(0, 3, 300)[1:]  # at 0 the kernel is 1 whatever a and b are
     wanted = np.exp(-np.maximum(distance - min_dist / spread, 0))
-    (a, b), _ = curve_fit(lambda d, a, b: 1 / (1 + a * d ** (2 * b)), distance, wanted)
+
+    def kernel(logarithms):
+        a, b = np.exp(logarithms)
+        return 1 / (1 + a * distance ** (2 * b))
+
+    def misfit(logarithms):
+        return np.sum((kernel(logarithms) - wanted) ** 2)
+
+    at = np.zeros(2)
+    for _ in range(100):
+        found = kernel(at)
+        slope = -found * (1 - found)  # by the logarithm of a
+        slopes = np.column_stack([slope, slope * 2 * np.exp(at[1]) * np.log(distance)])
+        step = np.linalg.lstsq(slopes, wanted - found, rcond=None)[0]
+        while np.abs(step).max() > 1e-12 and misfit(at + step) > misfit(at):
+            step /= 2
+        at += step
+        if np.abs(step).max() <= 1e-12:
+            break
+    a, b = np.exp(at)
     return float(a / spread ** (2 * b)), float(b)

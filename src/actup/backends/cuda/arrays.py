@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.utils import check_array
 
 from actup.backends.cuda.compile import cupy, load_kernels
 from actup.graph import Graph, Neighbors, on_gpu
+from actup.scikit_learn import check_array
 
 if TYPE_CHECKING:
     from actup.backends import Layout
