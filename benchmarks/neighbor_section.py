@@ -76,5 +76,5 @@ def _umap(rows: dict) -> list[str]:
         "accuracy",
         "V",
     ]
-    note = "Both in fresh processes; the import is most of what the first run takes longer than the second."
+    note = "Both in fresh processes."
     return [note, "", *_table([*header, "recall@10", "trustworthiness"], table)]
