@@ -3,6 +3,7 @@
 import inspect
 import multiprocessing
 import pickle
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 
@@ -53,6 +54,7 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
+@pytest.mark.filterwarnings("ignore:y is not used")  # which scikit-learn passes to all
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
@@ -431,3 +433,18 @@ def test_after_fork(X):
         for got in pool.starmap_async(fit_shortly, [(0, X)] * 2).get(timeout=60):
             np.testing.assert_array_equal(got, expected)
     np.testing.assert_array_equal(fit_shortly(0, X), expected)
+
+
+def test_labels_are_not_used_and_umap_says_so(X):
+    y = np.repeat([0, 1, 2], 40)
+    without = short(UMAP).fit_transform(X)
+    with pytest.warns(UserWarning, match="^y is not used"):
+        np.testing.assert_array_equal(short(UMAP).fit_transform(X, y), without)
+    with pytest.warns(UserWarning, match="^y is not used"):
+        *_, last = short(UMAP).iter_fit(X, y)
+    np.testing.assert_array_equal(last, without)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        short(TSNE).fit(X, y)
+        short(GDR).fit(X, y)
+        short(UMAP).fit(X)

@@ -7,12 +7,16 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.linalg import subspace_angles
+from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.neighbors import kneighbors_graph
 
+import actup
+from actup import preset
 from actup.backends import cpu, reference
 from actup.graph import Graph
 from actup.initialization import make_start, pca_start, random_start, scale_start, spectral_start
+from actup.metrics import knn_accuracy
 from actup.native import engine
 from actup.recipe import Recipe
 from actup.switches import Extent, Initialization
@@ -331,7 +335,7 @@ def test_fallbacks_say_why():
 
 
 def test_given_places_are_used_as_given():
-    given = np.random.default_rng(0).normal(size=(30, 2)) * 50
+    given = np.random.default_rng(0).normal(size=(30, 2)) * 5
     Y, used = make_start(None, chain(30), Recipe(), given, 0, 1, cpu)
     assert used == "array"
     np.testing.assert_array_equal(Y, given.astype(np.float32))
@@ -339,6 +343,31 @@ def test_given_places_are_used_as_given():
     Y, _ = make_start(None, chain(30), Recipe(), given.tolist(), 0, 1, cpu)
     assert len(np.unique(Y, axis=0)) == 30
     np.testing.assert_allclose(Y, given, atol=0.05)
+
+
+@pytest.mark.parametrize(("name", "size"), [("umap", 10.0), ("tsne", 0.1), ("gdr_umap", 10.0)])
+def test_given_places_too_wide_to_move_from_are_scaled_down(name, size):
+    recipe = preset(name)
+    given = np.random.default_rng(0).normal(size=(30, 2)) * [1000, 400] + 5000
+    Y, used = make_start(None, chain(30), recipe, given, 0, 1, cpu)
+    assert used.startswith("array (scaled down: its radius of ")
+    measure = np.ptp if recipe.start_extent == "box" else np.std
+    assert measure(Y, axis=0).max() == pytest.approx(size, rel=1e-4)
+    correlations = [np.corrcoef(Y[:, axis], given[:, axis])[0, 1] for axis in (0, 1)]
+    assert min(correlations) > 0.9999
+    assert measure(Y, axis=0)[1] / measure(Y, axis=0)[0] == pytest.approx(
+        measure(given, axis=0)[1] / measure(given, axis=0)[0], rel=1e-3
+    )
+
+
+@pytest.mark.parametrize("kind", [actup.UMAP, actup.TSNE, actup.GDR])
+def test_raw_components_are_a_start_and_maps_go_on_in_their_scale(kind):
+    X, y = load_digits(return_X_y=True)
+    components = 30 * PCA(2, random_state=0).fit_transform(X)
+    model = kind(init=components, random_state=0).fit(X)
+    assert knn_accuracy(model.embedding_, y) > 0.93  # 0.6 if they stayed where they are
+    assert "scaled down" in model.init_used_
+    assert kind(init=model.embedding_, random_state=0).fit(X).init_used_ == "array"
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,9 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def _recipe(self) -> Recipe:
         raise NotImplementedError
 
+    def _leave_out(self, y) -> None:
+        """Called with the y of a fit, of which no estimator makes use."""
+
     def fit(self, X, y=None):
         """Make a map of X.
 
@@ -60,12 +63,13 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
             ``metric`` is "precomputed".
         y : None
-            Ignored; here because scikit-learn's pipelines pass it.
+            Not used; here because scikit-learn's pipelines pass it. ``UMAP`` warns, since umap-learn uses it.
 
         Returns
         -------
         self
         """
+        self._leave_out(y)
         with Progress(self.verbose, self.callback) as progress:
             self._keep(descend(self._prepare(X, progress), progress))
         return self
@@ -79,14 +83,14 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
             ``metric`` is "precomputed".
         y : None
-            Ignored; here because scikit-learn's pipelines pass it.
+            Not used; here because scikit-learn's pipelines pass it. ``UMAP`` warns, since umap-learn uses it.
 
         Returns
         -------
         ndarray of shape (n_samples, n_components), float32
             The map, or a data frame of it if ``set_output`` asked for one.
         """
-        return self.fit(X).embedding_
+        return self.fit(X, y).embedding_
 
     def iter_fit(self, X, y=None, *, every: int = 10) -> Iterator[np.ndarray]:
         """Make a map of X step by step: ``for embedding in model.iter_fit(X): draw(embedding)``.
@@ -100,7 +104,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
             ``metric`` is "precomputed".
         y : None
-            Ignored; here because ``fit`` has it.
+            Not used; here because ``fit`` has it.
         every : int, default=10
             Epochs between two steps.
 
@@ -111,6 +115,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """
         if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
             raise ValueError(f"every={every!r} must be an integer of at least 1")
+        self._leave_out(y)
         with Progress(self.verbose, self.callback) as progress:
             for reached in steps(self._prepare(X, progress), int(every), progress):
                 self._keep(reached)

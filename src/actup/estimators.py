@@ -16,6 +16,7 @@ from actup.cookbook import preset as named_recipe
 from actup.cookbook import preset_for
 from actup.embedder import Embedder, Lists, RandomState, Start, change, start_name
 from actup.graph import Graph, on_gpu
+from actup.notices import warn_user
 from actup.pipeline import Embedding
 from actup.progress import Callback
 from actup.recipe import Recipe
@@ -57,8 +58,9 @@ class UMAP(Embedder):
         default is 1.0), which falls to zero in a straight line.
     init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"
         Where the points start. Above 200,000 samples, "spectral" first maps some thousand centres of
-        clusters and starts each point near its own; ``init_used_`` says so. An array keeps its scale;
-        umap-learn brings every start to a width of 10.
+        clusters and starts each point near its own; ``init_used_`` says so. An array keeps its scale,
+        unless it is far wider than maps are (raw principal components, say): then it is scaled to a width of
+        10, as umap-learn does with every start.
     min_dist : float, default=0.1
         How close points may lie in the map.
     spread : float, default=1.0
@@ -153,6 +155,13 @@ class UMAP(Embedder):
             b=self.b,
         )
 
+    def _leave_out(self, y) -> None:
+        if y is not None:
+            warn_user(
+                "y is not used: the map is made of X alone, where umap-learn would pull samples of one label "
+                "together; leave y out"
+            )
+
     def _transform_seed(self) -> int:
         seed = self.transform_seed
         if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**64:
@@ -191,7 +200,8 @@ class TSNE(Embedder):
         Each sample's nearest neighbours, two arrays of one shape, if they are known; they may name the sample
         itself, as umap-learn's do, or not. X then decides the start, and is what ``transform`` searches.
     init : {"pca", "spectral", "random"} or array of shape (n_samples, n_components), default="pca"
-        Where the points start; "spectral" is that of ``UMAP``.
+        Where the points start; "spectral" is that of ``UMAP``. An array keeps its scale, unless it is far
+        wider than maps are: then it is scaled like "pca", to a standard deviation of 0.1.
     exaggeration : float, default=1.0
         Attraction is multiplied by this after the early phase: 1 is t-SNE, about 4 looks like UMAP.
     dof : float, default=1.0

@@ -129,7 +129,8 @@ class GDR(Embedder):
     phases : sequence of Phase, default=None
         What optimizer "stiffness" does one after the other.
     init : str or array of shape (n_samples, n_components), default=None
-        Where the points start: a name, like ``initialization``, or coordinates.
+        Where the points start: a name, like ``initialization``, or coordinates, which keep their scale unless
+        they are far wider than maps are; ``init_used_`` says so.
     random_state : int, RandomState, Generator or None, default=None
         Where the seed comes from: an int is the seed itself; None: a fresh one in every fit, see ``seed_``.
     n_jobs : int, default=-1

@@ -5,6 +5,7 @@ Every function is deterministic: a seed gives the same bits at any number of thr
 
 from __future__ import annotations
 
+import math
 import sys
 from functools import partial
 from types import ModuleType
@@ -35,8 +36,7 @@ def make_start(X, graph: Graph, recipe: Recipe, init, seed: int, threads: int, b
     recipe : Recipe
         Its ``initialization``, ``start_extent``, ``start_size`` and ``n_components``.
     init : array-like of shape (n, n_components), or None
-        Places to use instead. They are used as given, in their own scale; only rows that equal an earlier
-        one are moved a little, because no force could separate them.
+        Places to use instead; see ``given_start``.
     seed, threads : int
     backend : module
         Computes the spectral coordinates and the places of landmarks. Its ``start``, if it has one, is a
@@ -51,7 +51,7 @@ def make_start(X, graph: Graph, recipe: Recipe, init, seed: int, threads: int, b
     """
     own = getattr(backend, "start", sys.modules[__name__])
     if init is not None:
-        return own.given_start(init, len(graph), recipe.n_components, seed), "array"
+        return own.given_start(init, len(graph), recipe, seed)
     kind, reason = recipe.initialization, ""
     Y = None
     if kind is Initialization.PCA and X is None:
@@ -187,13 +187,20 @@ def scale_start(Y: np.ndarray, extent: Extent, size: float, seed: int = 0) -> np
     return np.ascontiguousarray((axes * factor).T, np.float32)
 
 
-def given_start(init, n: int, dimensions: int, seed: int) -> np.ndarray:
-    """The caller's places, checked; rows that equal an earlier one are moved a little.
+def given_start(init, n: int, recipe: Recipe, seed: int) -> tuple[np.ndarray, str]:
+    """The caller's places, checked, and what became of them.
+
+    They are used as given, in their own scale, with two exceptions. Rows that equal an earlier one are moved
+    a little, because no force could separate them. A start several times as wide as the recipe's maps are is
+    scaled like the recipe's own starts, because forces over such distances are too weak to move the points.
 
     Returns
     -------
-    ndarray of shape (n, dimensions), float32
+    Y : ndarray of shape (n, dimensions), float32
+    used : str
+        "array", with the former size if it was scaled.
     """
+    dimensions = recipe.n_components
     try:
         with np.errstate(over="ignore"):  # refused below, by name
             Y = np.array(init, dtype=np.float32, order="C")
@@ -214,7 +221,18 @@ def given_start(init, n: int, dimensions: int, seed: int) -> np.ndarray:
         width = np.ptp(Y, axis=0).max() or 1.0
         moves = np.random.default_rng([seed, 3]).uniform(-1, 1, (len(copies), dimensions))
         Y[np.sort(copies)] += (JITTER * width * moves).astype(np.float32)
-    return Y
+    radius = math.sqrt(Y.var(axis=0, dtype=np.float64).sum())
+    if radius > _widest(recipe, n):
+        used = f"array (scaled down: its radius of {radius:.3g} is too wide to move from)"
+        return scale_start(Y, recipe.start_extent, recipe.start_size, seed), used
+    return Y, "array"
+
+
+def _widest(recipe: Recipe, n: int) -> float:
+    """The root-mean-square radius up to which a start is left as it is; finished maps stay below it."""
+    a, b = recipe.kernel()
+    unit = max(1.0, a ** (-1 / (2 * b)))  # where the kernel has fallen to one half
+    return unit * (40 + 4 * math.sqrt(n) if recipe.normalized else 40)
 
 
 def widen(Y: np.ndarray, dimensions: int, seed: int) -> np.ndarray:

@@ -92,7 +92,8 @@ def embed(
     recipe : Recipe or str
         What to do, e.g. ``preset("umap").but(epochs=100)``, or the name of a preset.
     init : array-like of shape (n, n_components), default=None
-        Where the points start, instead of ``recipe.initialization``.
+        Where the points start, instead of ``recipe.initialization``; scaled down if it is far wider than maps
+        are, else used as it is.
     neighbors : Neighbors, default=None
         The nearest neighbours, if they are known already; columns beyond those the recipe needs are left out.
     graph : Graph or sparse matrix of shape (n, n), default=None

@@ -22,6 +22,7 @@ from actup.backends.cuda.subspace import (
 )
 from actup.components import FILLED, SMALL, pack_balls, random_in_ball
 from actup.graph import Graph, on_gpu
+from actup.recipe import Recipe
 from actup.switches import Extent
 
 _FEW = 2_000  # points whose eigenvectors the CPU finds before a GPU has started
@@ -29,10 +30,11 @@ _MOST_COLUMNS = 16_384  # columns whose scatter matrix is written out; of more, 
 _CHUNK = 1 << 25  # numbers of X that are centred at a time
 
 
-def given_start(init, n: int, dimensions: int, seed: int):
-    """As ``initialization.given_start``, on the device: (n, dimensions) float32."""
+def given_start(init, n: int, recipe: Recipe, seed: int):
+    """As ``initialization.given_start``, the places on the device: (n, dimensions) float32."""
     init = to_host(init) if on_gpu(init) else init
-    return cupy().asarray(initialization.given_start(init, n, dimensions, seed))
+    Y, used = initialization.given_start(init, n, recipe, seed)
+    return cupy().asarray(Y), used
 
 
 def random_start(n: int, dimensions: int, seed: int):
