@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import pairwise_distances
 
 from actup.backends import backends, cpu, load_backend
-from actup.neighbors import nearest_neighbors
+from actup.neighbors import NeighborIndex, nearest_neighbors
 
 COMPILED = ["euclidean", "manhattan", "chebyshev", "cosine", "correlation"]
 SCIPY_NAME = {"manhattan": "cityblock"}
@@ -254,3 +254,38 @@ def test_refusals_name_the_trouble():
         nearest_neighbors(np.ones((3, 2)), 1, n_jobs=0)
     with pytest.raises(ValueError, match="metric='nonsense' is not one of 'euclidean', 'manhattan'"):
         cpu.nearest_neighbors(np.ones((3, 2), np.float32), 1, "nonsense", 1)
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "error", "message"),
+    [
+        (np.ones((9, 2)) * 1e-100, {}, ValueError, "X is too small for float32, its largest value is 1e-100"),
+        (np.zeros((9, 2), "datetime64[s]"), {}, TypeError, "X holds times"),
+        (np.ma.masked_array(np.ones((9, 2))), {}, TypeError, "X is a masked array"),
+        (np.ones((9, 2)), {"recall": True}, ValueError, "recall=True must be a share"),
+        (-np.ones((9, 9)), {"metric": "precomputed"}, ValueError, "at least 0; one is -1"),
+    ],
+)
+def test_what_cannot_be_searched(X, options, error, message):
+    with pytest.raises(error, match=message):
+        nearest_neighbors(X, 3, **options)
+
+
+def test_products_too_large_for_floats_are_refused_by_every_search():
+    X = (np.random.default_rng(0).random((600, 24)) * 1e25).astype(np.float32)
+    for algorithm in ("exact", "approximate"):
+        with pytest.raises(ValueError, match="too large for float32: divide X"):
+            nearest_neighbors(X, 5, metric="inner_product", algorithm=algorithm)
+
+
+def test_the_diagonal_of_distances_plays_no_part():
+    D = np.ones((5, 5))
+    np.fill_diagonal(D, -1)
+    np.testing.assert_array_equal(nearest_neighbors(D, 2, metric="precomputed").indices[0], [1, 2])
+
+
+def test_more_neighbours_than_points():
+    X = np.random.default_rng(0).random((30, 4))
+    assert NeighborIndex(X).query(X[:2], 30).indices.shape == (2, 30)
+    with pytest.raises(ValueError, match="n_neighbors=31 is too many: X has 30 rows"):
+        NeighborIndex(X).query(X[:2], 31)

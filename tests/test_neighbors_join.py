@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ import pytest
 from sklearn.metrics import pairwise_distances
 
 from actup.backends import join
+from actup.backends.recall import true_shares
 from actup.neighbors import NeighborIndex, nearest_neighbors
 
 K = 15
@@ -206,6 +208,7 @@ def test_seed_matters_and_quality_does_not_depend_on_it():
 LEVEL_SCRIPT = """
 import sys, numpy as np
 from actup.backends import join
+from actup.backends.recall import true_shares
 join._ALL_CLUSTERS_ROWS = 0
 X = np.load(sys.argv[1])
 search = join.JoinSearch(X, "euclidean", 0, 2)
@@ -426,3 +429,22 @@ def test_one_index_may_be_asked_by_several_threads():
         asked = [5, 30, 90] * 6
         found = pool.map(lambda k: index.query(X[:50], k).indices, asked)
         assert all(np.array_equal(ids, wanted[k]) for k, ids in zip(asked, found, strict=True))
+
+
+def test_shares_of_true_neighbours():
+    true = np.array([[1, 2, 3, 3], [1, 1, 1, 1], [0, 0, 0, 0]], np.float32)
+    found = np.array([[1, 3, 3, 3], [1, 1, 1, 2], [0, 0, 0, 5]], np.float32)
+    np.testing.assert_allclose(true_shares(found, true), [0.75, 0.75, 0.75])
+    np.testing.assert_allclose(true_shares(true * np.float32(1 + 1e-6), true), 1)
+
+
+def test_an_index_survives_pickling():
+    X = np.random.default_rng(0).normal(size=(9000, 24)).astype(np.float32)
+    for metric in ("euclidean", "manhattan"):
+        index = NeighborIndex(X, metric=metric, algorithm="approximate")
+        fresh = pickle.loads(pickle.dumps(index))
+        expected = index.query(X[:9], 5)
+        for other in (fresh, pickle.loads(pickle.dumps(index))):
+            found = other.query(X[:9], 5)
+            np.testing.assert_array_equal(found.indices, expected.indices)
+            np.testing.assert_array_equal(found.distances, expected.distances)

@@ -1,10 +1,13 @@
 """Every compiled metric against brute force in float64: dense, sparse, of queries; and identities."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from scipy.special import gammaln, softmax
+from sklearn.metrics.pairwise import nan_euclidean_distances
 
 from actup.comparison import COMPILED, PRESENCE
 from actup.neighbors import NeighborIndex, nearest_neighbors
@@ -382,3 +385,115 @@ def test_as_many_neighbours_as_there_are_others_and_no_more(metric, form):
     assert all(sorted([i, *row]) == list(range(20)) for i, row in enumerate(found.indices.tolist()))
     with pytest.raises(ValueError, match="n_neighbors=20 needs at least 21 samples, got 20"):
         nearest_neighbors(form(X), 20, metric=metric)
+
+
+@pytest.mark.parametrize("p", [2.5, 6, 7, 30, 100])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0])
+def test_minkowski_of_any_power_and_scale(p, scale):
+    X = (np.random.default_rng(0).random((300, 5)) * scale).astype(np.float32)
+    wide = X.astype(np.float64) / scale  # or SciPy's powers would be 0
+    expected = cdist(wide, wide, "minkowski", p=p) * scale
+    np.fill_diagonal(expected, np.inf)
+    for rows in (X, sparse.csr_matrix(X)) if p <= 6 else (X,):
+        found = nearest_neighbors(rows, 4, metric="minkowski", metric_kwds={"p": p})
+        np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :4], rtol=1e-5)
+        asked = NeighborIndex(rows, metric="minkowski", metric_kwds={"p": p}).query(rows[:9], 5)
+        np.testing.assert_allclose(asked.distances[:, 1:], found.distances[:9], rtol=1e-5)
+
+
+def test_minkowski_of_small_rows_by_candidates():
+    X = (np.random.default_rng(0).random((5000, 8)) * 1e-4).astype(np.float32)
+    options = {"metric": "minkowski", "metric_kwds": {"p": 5}}
+    found = nearest_neighbors(X, 5, algorithm="approximate", **options)
+    exact = nearest_neighbors(X, 5, algorithm="exact", **options)
+    assert found.engine == "proxy"
+    assert np.mean(found.distances <= exact.distances[:, -1:] * (1 + 1e-4)) > 0.96
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"p": 1000}, ValueError, "p=1000 leaves the range of floats: use p=inf"),
+        ({"p": 0}, ValueError, "p=0 must be a number above 0"),
+        ("p=3", TypeError, "metric_kwds='p=3' must be a dict"),
+    ],
+)
+def test_wrong_powers(parameters, error, message):
+    X = np.random.default_rng(0).random((30, 5))
+    with pytest.raises(error, match=re.escape(message)):
+        nearest_neighbors(X, 4, metric="minkowski", metric_kwds=parameters)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation", "hellinger", "seuclidean", "euclidean"])
+@pytest.mark.parametrize(("offset", "scale"), [(3000, 1.0), (0, 1e-25), (0, 1e15)])
+def test_sparse_rows_lose_no_digits(metric, offset, scale):
+    """Far from 0, where squares drown differences, and at scales whose squares no float has."""
+    if metric == "seuclidean" and scale != 1:
+        pytest.skip("variances of such rows have no float64 inverse square of use")
+    X = ((np.random.default_rng(0).random((600, 24)) + offset) * scale).astype(np.float32)
+    options = {"metric": metric, "algorithm": "exact"}
+    dense, rows = nearest_neighbors(X, 10, **options), nearest_neighbors(sparse.csr_matrix(X), 10, **options)
+    same = [len(set(a) & set(b)) for a, b in zip(dense.indices, rows.indices, strict=True)]
+    assert np.mean(same) > 9.95
+
+
+def test_functions_see_floats_and_both_orders():
+    X = np.array([[200, 10], [10, 200], [201, 11], [0, 0]], np.uint8)
+    found = nearest_neighbors(X, 1, metric=lambda x, y: float(abs(x - y).sum()))
+    np.testing.assert_array_equal(found.indices, nearest_neighbors(X, 1, metric="manhattan").indices)
+
+    def uphill(x, y):
+        return max(0, x[0] - y[0]) + 0.01 * abs(x - y).sum()
+
+    X = np.random.default_rng(0).random((30, 4))
+    distances = np.array([[uphill(x, y) for y in X] for x in X])
+    np.fill_diagonal(distances, np.inf)
+    for n_jobs in (1, 2, 3):
+        found = nearest_neighbors(X, 5, metric=uphill, n_jobs=n_jobs)
+        np.testing.assert_array_equal(found.indices, np.argsort(distances, axis=1)[:, :5])
+
+
+def test_hyperbolic_distances_of_near_points():
+    X = 0.5 + np.random.default_rng(0).normal(size=(200, 2)) * 1e-7
+    inside = 1 - (X**2).sum(axis=1)
+    expected = 2 * cdist(X, X) / np.sqrt(np.outer(inside, inside))  # to second order
+    np.fill_diagonal(expected, np.inf)
+    found = nearest_neighbors(X, 5, metric="poincare")
+    np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :5], rtol=1e-5)
+
+
+def test_missing_values():
+    X = np.random.default_rng(0).random((40, 5))
+    X[3, 1] = np.nan
+    distances = nan_euclidean_distances(X)
+    np.fill_diagonal(distances, np.inf)
+    found = nearest_neighbors(X, 4, metric="nan_euclidean")
+    np.testing.assert_array_equal(found.indices, np.argsort(distances, axis=1)[:, :4])
+    asked = NeighborIndex(X, metric="nan_euclidean").query(X[:6], 1)
+    np.testing.assert_array_equal(asked.indices.ravel(), np.arange(6))
+    with pytest.raises(ValueError, match="NaN"):
+        nearest_neighbors(X, 4)
+
+
+@pytest.mark.parametrize(
+    ("metric", "rows", "message"),
+    [
+        ("hellinger", -np.ones((2, 4)), "X_new has -1"),
+        ("braycurtis", sparse.csr_matrix(-np.ones((2, 4))), "X_new has -1"),
+    ],
+)
+def test_queries_are_checked_like_rows(metric, rows, message):
+    X = np.random.default_rng(0).random((30, 4))
+    index = NeighborIndex(sparse.csr_matrix(X) if sparse.issparse(rows) else X, metric=metric)
+    with pytest.raises(ValueError, match=message):
+        index.query(rows, 3)
+
+
+def test_queries_may_be_sparse_or_dense_whatever_the_points_are():
+    X = np.random.default_rng(0).random((30, 4)).astype(np.float32)
+    expected = NeighborIndex(X).query(X[:5], 3)
+    for points in (X, sparse.csr_matrix(X)):
+        for rows in (X[:5], sparse.csr_matrix(X[:5])):
+            found = NeighborIndex(points).query(rows, 3)
+            np.testing.assert_array_equal(found.indices, expected.indices)
+            np.testing.assert_allclose(found.distances, expected.distances, atol=1e-6)

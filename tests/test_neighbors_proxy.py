@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from actup.backends import proxy
+from actup.backends.recall import true_shares
 from actup.neighbors import NeighborIndex, nearest_neighbors
 
 K = 12
@@ -110,3 +111,17 @@ def test_thousands_of_copies(metric, form):
         assert (found.indices != np.arange(6000)[:, None]).all() and found.recall >= 0.97
         if metric != "inner_product":
             assert (found.distances[copies] == 0).all()
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "russellrao"])
+def test_ties_do_not_stand_for_nearer_points(metric):
+    """Few distances are possible: the measured recall must not count far points as if they were near."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2 if metric == "russellrao" else 4, (6000, 14)).astype(np.uint8)
+    found = nearest_neighbors(X, 15, metric=metric, algorithm="approximate")
+    exact = nearest_neighbors(X, 15, metric=metric, algorithm="exact")
+    nearer = exact.distances < exact.distances[:, -1:]
+    sums = np.sort(found.distances, axis=1) - exact.distances  # 0 where as many as near were found
+    share = np.mean(sums <= 1e-5)
+    assert nearer.any() and share >= 0.95
+    assert found.recall == pytest.approx(true_shares(found.distances, exact.distances).mean(), abs=0.02)

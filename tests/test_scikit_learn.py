@@ -1,6 +1,7 @@
 """What is not loaded with scikit-learn: its place is kept while scikit-learn is imported, and given back."""
 
 import importlib
+import importlib.util
 import subprocess
 import sys
 
@@ -21,6 +22,7 @@ def module(tmp_path, monkeypatch):
 def test_a_module_that_is_only_imported_is_not_loaded(module):
     with postponed(module):
         stand_in = importlib.import_module(module)
+        assert importlib.util.find_spec(module).name == module
     assert module not in sys.modules
     assert importlib.import_module(module) is not stand_in
     assert importlib.import_module(module).answer == 42

@@ -47,6 +47,7 @@ _COLUMNS = (
     "canberra", "hamming", "braycurtis",
 )  # fmt: skip
 COMPILED = (*_COLUMNS, *PRESENCE, *_DISGUISED)
+_COMPILED_POWER, _HIGHEST_POWER = 6, 100  # of "minkowski"; those between are left to SciPy
 _NOT_SPARSE = ("chebyshev", "mahalanobis", "haversine", "softmax_hellinger")
 
 
@@ -74,7 +75,26 @@ def _metrics_of_scikit_learn() -> set[str]:
     from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
 
     of_scipy = {"sqeuclidean", "sokalmichener", "yule"}
-    return (set(PAIRWISE_DISTANCE_FUNCTIONS) | of_scipy) - {"nan_euclidean", "precomputed"}
+    return (set(PAIRWISE_DISTANCE_FUNCTIONS) | of_scipy) - {"precomputed"}
+
+
+def is_compiled(metric: str | Callable, parameters: Mapping | None) -> bool:
+    """Whether the engine compares rows in a canonical metric; high powers leave the range of its floats."""
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise TypeError(f"metric_kwds={parameters!r} must be a dict of the metric's parameters")
+    steep = metric == "minkowski" and _COMPILED_POWER < _power(**(parameters or {})) < math.inf
+    return metric in COMPILED and not steep
+
+
+def _power(p: float = 2.0, **_) -> float:
+    if isinstance(p, bool) or not isinstance(p, Real) or not p > 0:
+        raise ValueError(f"metric_kwds p={p!r} must be a number above 0")
+    if _HIGHEST_POWER < p < math.inf:
+        raise ValueError(
+            f"metric_kwds p={p!r} leaves the range of floats: use p=inf, from which it hardly differs, or at "
+            f"most {_HIGHEST_POWER}"
+        )
+    return float(p)
 
 
 @dataclass(frozen=True)
@@ -114,8 +134,6 @@ def compare(metric: str, parameters: Mapping | None, X: Rows) -> Comparison:
             "'manhattan' or another one"
         )
     match metric:
-        case "hellinger" | "braycurtis" if metric == "hellinger" or sparse.issparse(X):
-            _refuse_negative(metric, X)
         case "minkowski":
             return _minkowski(X, **parameters)
         case "seuclidean":
@@ -133,16 +151,16 @@ def compare(metric: str, parameters: Mapping | None, X: Rows) -> Comparison:
     return Comparison(metric)
 
 
-def _refuse_negative(metric: str, X: Rows) -> None:
-    values = X.data if sparse.issparse(X) else X
-    if values.size and values.min() < 0:
-        raise ValueError(f"metric={metric!r} needs values of at least 0, X has {values.min()}")
+def refuse_negative(metric: str, X: Rows, name: str = "X") -> None:
+    """Refuse rows that have no place in a compiled metric."""
+    if metric == "hellinger" or (metric == "braycurtis" and sparse.issparse(X)):
+        values = X.data if sparse.issparse(X) else X
+        if values.size and values.min() < 0:
+            raise ValueError(f"metric={metric!r} needs values of at least 0, {name} has {values.min()}")
 
 
 def _minkowski(X: Rows, p: float = 2.0, w=None) -> Comparison:
-    if isinstance(p, bool) or not isinstance(p, Real) or not p > 0:
-        raise ValueError(f"metric_kwds p={p!r} must be a number above 0")
-    p = float(p)
+    p = _power(p)
     move = None
     if w is not None:
         weights = _vector("w", w, X.shape[1])
@@ -169,8 +187,9 @@ def _inverse_deviations(X: Rows, V=None) -> np.ndarray:
     if V is None:
         if sparse.issparse(X):
             n = X.shape[0]
-            means = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-            squares = np.asarray(X.astype(np.float64).power(2).mean(axis=0)).ravel()
+            wide = X.astype(np.float64)  # before the sums: those of float32 are rounded as they grow
+            means = np.asarray(wide.mean(axis=0)).ravel()
+            squares = np.asarray(wide.power(2).mean(axis=0)).ravel()
             variances = (squares - means**2) * n / max(1, n - 1)
         else:
             variances = np.var(X, axis=0, ddof=min(1, len(X) - 1), dtype=np.float64)
@@ -205,10 +224,18 @@ def _root_of_inverse(X: np.ndarray, V=None, VI=None) -> np.ndarray:
 def _scale(X: Rows, factors: np.ndarray) -> Rows:
     if sparse.issparse(X):
         return sparse.csr_matrix(X.multiply(factors[None, :]), dtype=np.float32)
-    return (X * factors).astype(np.float32)
+    return _by_parts(X, X.shape[1], lambda rows: rows * factors)
 
 
 _TURNED = 256  # rows
+
+
+def _by_parts(X: np.ndarray, columns: int, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Changed rows in float32, with some of them at a time in full precision."""
+    changed = np.empty((len(X), columns), np.float32)
+    for begin in range(0, len(X), _TURNED):
+        changed[begin : begin + _TURNED] = change(X[begin : begin + _TURNED].astype(np.float64))
+    return changed
 
 
 def _turn(X: np.ndarray, root: np.ndarray) -> np.ndarray:
@@ -225,7 +252,7 @@ def _turn(X: np.ndarray, root: np.ndarray) -> np.ndarray:
 def _softmax(X: np.ndarray) -> np.ndarray:
     from scipy.special import softmax
 
-    return softmax(X.astype(np.float64), axis=1).astype(np.float32)
+    return _by_parts(X, X.shape[1], partial(softmax, axis=1))
 
 
 def _on_sphere(X: np.ndarray) -> np.ndarray:

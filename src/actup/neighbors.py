@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
-from actup.comparison import COMPILED, Comparison, check_metric, compare
+from actup.comparison import COMPILED, Comparison, check_metric, compare, is_compiled, refuse_negative
+from actup.copies import FewRows, few_rows
 from actup.graph import Neighbors
 from actup.pairwise import (
     check_count,
@@ -20,6 +21,7 @@ from actup.pairwise import (
 )
 from actup.threads import count_threads
 
+_SMALLEST = 1e-30  # of the largest value: float32 has fewer digits of smaller ones
 _ALGORITHMS = ("auto", "exact", "approximate")
 # Rows that are moved before they are compared, in full precision.
 _MOVED = ("seuclidean", "mahalanobis", "haversine", "softmax_hellinger")
@@ -54,10 +56,11 @@ def nearest_neighbors(
         "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "yule". umap-learn's
         "poincare", "symmetric_kl" and "ll_dirichlet", any other metric of
         ``sklearn.metrics.pairwise_distances``, or a function of two rows give exact results as well, more
-        slowly. "precomputed": ``X`` holds the distances from row to column.
+        slowly. Under "nan_euclidean" rows may lack values (NaN). "precomputed": ``X`` holds the distances
+        from row to column.
     metric_kwds : dict, default=None
-        The parameters: ``p`` and weights ``w`` of "minkowski", ``V`` of "seuclidean", ``V`` or ``VI``
-        of "mahalanobis"; those of other metrics and functions are handed on.
+        The parameters: ``p`` and weights ``w`` of "minkowski" (compiled up to p=6), ``V`` of "seuclidean",
+        ``V`` or ``VI`` of "mahalanobis"; those of other metrics and functions are handed on.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
         "exact" compares all pairs. "approximate" searches clusters of integer codes, if the metric is a
         compiled one. "auto" takes the approximate search where it is the faster
@@ -100,9 +103,11 @@ def nearest_neighbors(
         search.refuse_approximate(name)
         _refuse_parameters(name, metric_kwds)
         return neighbors_from_distances(_as_rows(X, None), n_neighbors)
-    if name not in COMPILED:
+    if not is_compiled(name, metric_kwds):
         search.refuse_approximate(name)
-        return neighbors_by_metric(_as_rows(X, _dtypes(name)), n_neighbors, name, metric_kwds, threads)
+        return neighbors_by_metric(
+            _as_rows(X, _dtypes(name), finite=_finite(name)), n_neighbors, name, metric_kwds, threads
+        )
     rows = _as_rows(X, _dtypes(name))
     k = check_count(n_neighbors, rows.shape[0])
     return refuse_overflow(_Searcher(rows, name, metric_kwds, search, threads).neighbors(k))
@@ -147,13 +152,13 @@ class NeighborIndex:
             )
         search = _Search(algorithm, recall, random_state)
         threads = count_threads(n_jobs)
-        rows = _as_rows(X, _dtypes(self._metric))
-        if self._metric in COMPILED:
+        rows = _as_rows(X, _dtypes(self._metric), finite=_finite(self._metric))
+        if is_compiled(self._metric, metric_kwds):
             self._query = _Searcher(rows, self._metric, metric_kwds, search, threads).query
         else:
             search.refuse_approximate(self._metric)
             self._query = partial(query_by_metric, rows, metric=self._metric, parameters=metric_kwds)
-        self._shape = rows.shape
+        self._shape, self._sparse = rows.shape, sparse.issparse(rows)
 
     def query(self, X_new, n_neighbors: int = 15) -> Neighbors:
         """The rows of ``X`` nearest to every row of ``X_new``, nearest first; ties go to the smaller id.
@@ -161,6 +166,7 @@ class NeighborIndex:
         Parameters
         ----------
         X_new : array-like or sparse matrix of shape (m, columns)
+            Dense or sparse whatever ``X`` is, and then compared as ``X`` is.
         n_neighbors : int, default 15
             At most n. A row that is also one of ``X`` finds itself.
 
@@ -169,10 +175,13 @@ class NeighborIndex:
         Neighbors
             ``indices`` of rows of ``X`` and ``distances``, of shape (m, n_neighbors).
         """
-        rows = _as_rows(X_new, _dtypes(self._metric), "X_new")
+        rows = _as_rows(X_new, _dtypes(self._metric), "X_new", _finite(self._metric))
         if rows.shape[1] != self._shape[1]:
             raise ValueError(f"X_new has {rows.shape[1]} columns, but X has {self._shape[1]}")
-        k = check_count(n_neighbors, self._shape[0] + 1)
+        if self._sparse != sparse.issparse(rows):
+            rows = sparse.csr_matrix(rows, dtype=np.float32) if self._sparse else rows.toarray()
+        refuse_negative(self._metric, rows, "X_new")
+        k = check_count(n_neighbors, self._shape[0], itself=False)
         return refuse_overflow(self._query(rows, k))
 
 
@@ -182,7 +191,7 @@ class _Search:
     def __init__(self, algorithm: str, recall: float, random_state: int):
         if algorithm not in _ALGORITHMS:
             raise ValueError(f"algorithm={algorithm!r} is not one of {', '.join(map(repr, _ALGORITHMS))}")
-        if not isinstance(recall, numbers.Real) or not 0 < recall <= 1:
+        if isinstance(recall, bool) or not isinstance(recall, numbers.Real) or not 0 < recall <= 1:
             raise ValueError(f"recall={recall!r} must be a share above 0 and at most 1")
         if (
             isinstance(random_state, bool)
@@ -206,41 +215,41 @@ class _Searcher:
     """Rows in a compiled metric, and the search that suits them."""
 
     def __init__(self, rows, metric: str, parameters: Mapping | None, search: _Search, threads: int):
-        from actup.backends import join
-        from actup.backends.proxy import ProxySearch, exact_is_cheaper
-        from actup.backends.spaces import DenseSpace, SparseSpace
-
+        refuse_negative(metric, rows)
         self._comparison: Comparison = compare(metric, parameters, rows)
         self._given = rows
-        self._recall = search.recall
-        points = self._moved(rows)
-        kind = SparseSpace if sparse.issparse(points) else DenseSpace
-        self._space = kind(points, self._comparison.metric, self._comparison.p, threads)
-        self._join = self._proxy = None
-        joined = kind is DenseSpace and self._comparison.metric in join.METRICS
-        cheap = join.exact_is_cheaper(*points.shape) if joined else exact_is_cheaper(self._space)
-        if search.algorithm == "exact" or points.shape[0] < 2 or (search.algorithm == "auto" and cheap):
-            return
-        if joined:
-            self._join = join.JoinSearch(points, self._comparison.metric, search.seed, threads)
-        else:
-            self._proxy = ProxySearch(self._space, search.seed, threads)
+        self._points = self._moved(rows)
+        self._search = search
+        self._threads = threads
+        self._whole = _Engine(self._points, self._comparison, search, threads)
+        self._asked = None, None, self._whole  # the last k, and what _few_of gave for it
 
     def neighbors(self, k: int) -> Neighbors:
-        found = None
-        if self._join:
-            found = self._join.neighbors(k, self._recall)
-        elif self._proxy:
-            found = self._proxy.neighbors(k, self._recall)
-        return self._finished(found or self._space.exact(None, k), self._given)
+        few, engine = self._few_of(k)
+        found = engine.neighbors(k)
+        if few is not None:
+            indices, distances = few.kept[found.indices][few.stands_for], found.distances[few.stands_for]
+            found = Neighbors(indices, distances, found.engine, found.recall)
+        return self._finished(found, self._given)
 
     def query(self, rows, k: int) -> Neighbors:
-        moved, found = self._moved(rows), None
-        if self._join:
-            found = self._join.query(moved, k, self._recall)
-        elif self._proxy:
-            found = self._proxy.query(moved, k, self._recall)
-        return self._finished(found or self._space.exact(moved, k), rows)
+        few, engine = self._few_of(k)
+        found = engine.query(self._moved(rows), k)
+        if few is not None:
+            found = Neighbors(few.kept[found.indices], found.distances, found.engine, found.recall)
+        return self._finished(found, rows)
+
+    def _few_of(self, k: int) -> tuple[FewRows | None, _Engine]:
+        """The engine to ask for k neighbours, and which rows it has, if not all."""
+        if self._whole.exact:
+            return None, self._whole
+        last, few, engine = self._asked
+        if last != k:
+            few, engine = few_rows(self._points, k), self._whole
+            if few is not None:
+                engine = _Engine(self._points[few.kept], self._comparison, self._search, self._threads)
+            self._asked = k, few, engine
+        return few, engine
 
     def _moved(self, rows):
         return rows if self._comparison.move is None else self._comparison.move(rows)
@@ -255,6 +264,41 @@ class _Searcher:
         return Neighbors(indices, distances, found.engine, found.recall)
 
 
+class _Engine:
+    """Points where a compiled metric compares them, and the search that suits their number."""
+
+    def __init__(self, points, comparison: Comparison, search: _Search, threads: int):
+        from actup.backends import join
+        from actup.backends.proxy import ProxySearch, exact_is_cheaper
+        from actup.backends.spaces import DenseSpace, SparseSpace
+
+        self._recall = search.recall
+        kind = SparseSpace if sparse.issparse(points) else DenseSpace
+        self._space = kind(points, comparison.metric, comparison.p, threads)
+        self._index = None
+        joined = kind is DenseSpace and comparison.metric in join.METRICS
+        cheap = join.exact_is_cheaper(*points.shape) if joined else exact_is_cheaper(self._space)
+        if search.algorithm == "exact" or points.shape[0] < 2 or (search.algorithm == "auto" and cheap):
+            return
+        if joined:
+            self._index = join.JoinSearch(points, comparison.metric, search.seed, threads)
+        else:
+            self._index = ProxySearch(self._space, search.seed, threads)
+
+    @property
+    def exact(self) -> bool:
+        """Whether all pairs are compared."""
+        return self._index is None
+
+    def neighbors(self, k: int) -> Neighbors:
+        found = self._index and self._index.neighbors(k, self._recall)
+        return found or self._space.exact(None, k)
+
+    def query(self, rows, k: int) -> Neighbors:
+        found = self._index and self._index.query(rows, k, self._recall)
+        return found or self._space.exact(rows, k)
+
+
 def _dtypes(metric: str | Callable):
     """The types that rows are searched in; None for any number."""
     from actup.backends import join
@@ -262,21 +306,43 @@ def _dtypes(metric: str | Callable):
     return join.SCALARS if metric in COMPILED and metric not in _MOVED else None
 
 
+def _finite(metric: str | Callable) -> bool | str:
+    """What scikit-learn's validation is told about missing values."""
+    return "allow-nan" if metric == "nan_euclidean" else True
+
+
 def _refuse_parameters(metric: str, parameters: Mapping | None) -> None:
     if parameters:
         raise ValueError(f"metric_kwds={dict(parameters)!r}: metric={metric!r} has no parameters")
 
 
-def _as_rows(X, dtype, name: str = "X"):
+def _refuse_underflow(X, name: str) -> None:
+    """Refuse numbers of which float32 leaves nothing."""
+    values = X.data if sparse.issparse(X) else np.asarray(X)
+    largest = max(-values.min(), values.max()) if values.size else 0.0
+    if 0 < largest < _SMALLEST:
+        raise ValueError(
+            f"{name} is too small for float32, its largest value is {largest}: divide {name} by it"
+        )
+
+
+def _as_rows(X, dtype, name: str = "X", finite: bool | str = True):
     """``X`` as a finite matrix, C-contiguous or canonical CSR; a copy only where it has to be one."""
     from actup.scikit_learn import check_array
 
+    if np.ma.isMaskedArray(X):
+        raise TypeError(f"{name} is a masked array, whose mask would be lost: fill it, or leave rows out")
+    if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
+        raise TypeError(f"{name} holds times ({X.dtype}), which have no scale: turn them into numbers")
     if isinstance(X, np.ndarray) and X.dtype == bool:
         X = X.view(np.uint8)
     if sparse.issparse(X) and dtype is not None:
         dtype = np.float32
     with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
-        rows = check_array(X, dtype=dtype or "numeric", order="C", input_name=name, accept_sparse="csr")
+        options = {"order": "C", "accept_sparse": "csr", "ensure_all_finite": finite}
+        rows = check_array(X, dtype=dtype or "numeric", input_name=name, **options)
+    if rows.dtype == np.float32 and getattr(X, "dtype", np.float32) == np.float64:
+        _refuse_underflow(X, name)
     if sparse.issparse(rows) and not rows.has_canonical_format:
         rows = rows.copy() if rows is X else rows
         rows.sum_duplicates()

@@ -13,13 +13,15 @@ from actup.graph import Neighbors
 from actup.special_metrics import SPECIAL, blocks, check_special
 
 
-def check_count(n_neighbors, n_samples: int) -> int:
-    """``n_neighbors`` if that many other points exist."""
+def check_count(n_neighbors, n_samples: int, itself: bool = True) -> int:
+    """``n_neighbors`` if there are so many points; ``itself``: besides the one whose neighbours they are."""
     if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, numbers.Integral):
         raise TypeError(f"n_neighbors={n_neighbors!r} must be an integer")
     if n_neighbors < 1:
         raise ValueError(f"n_neighbors={n_neighbors} must be at least 1")
-    if n_neighbors >= n_samples:
+    if not itself and n_neighbors > n_samples:
+        raise ValueError(f"n_neighbors={n_neighbors} is too many: X has {n_samples} rows")
+    if itself and n_neighbors >= n_samples:
         raise ValueError(
             f"n_neighbors={n_neighbors} needs at least {n_neighbors + 1} samples, got {n_samples}"
         )
@@ -38,7 +40,7 @@ def neighbors_by_metric(
     X, n_neighbors: int, metric: str | Callable, parameters: Mapping | None, threads: int
 ) -> Neighbors:
     """Neighbours in a metric that scikit-learn or a function computes, block of rows by block of rows."""
-    from sklearn.metrics import pairwise_distances_chunked
+    from sklearn.metrics import pairwise_distances, pairwise_distances_chunked
     from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
     k = check_count(n_neighbors, X.shape[0])
@@ -53,10 +55,18 @@ def neighbors_by_metric(
         return refuse_overflow(_collect(blocks(X, metric), X.shape[0], k))
     if metric in PAIRWISE_BOOLEAN_FUNCTIONS:
         X = X.astype(bool)
+    if callable(metric):
+        X = _in_floats(X)
+        rows = max(1, 2**24 // X.shape[0])
+        compare = partial(pairwise_distances, metric=metric, n_jobs=threads, **(parameters or {}))
+        # Of X with itself scikit-learn would compute one half only, as if every function were symmetric.
+        parts = (compare(X[begin : begin + rows], X) for begin in range(0, X.shape[0], rows))
+        return refuse_overflow(_collect(parts, X.shape[0], k))
+    unit = _unit(X, metric)
     parts = pairwise_distances_chunked(
-        X, metric=metric, n_jobs=threads, working_memory=128, **(parameters or {})
+        X if unit == 1 else X / unit, metric=metric, n_jobs=threads, working_memory=128, **(parameters or {})
     )  # MiB
-    return refuse_overflow(_collect(parts, X.shape[0], k))
+    return refuse_overflow(_in_units(_collect(parts, X.shape[0], k), unit))
 
 
 def neighbors_from_distances(X, n_neighbors: int) -> Neighbors:
@@ -86,13 +96,19 @@ def query_by_metric(
     from sklearn.metrics import pairwise_distances
     from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
-    k = check_count(n_neighbors, X.shape[0] + 1)
+    k = check_count(n_neighbors, X.shape[0], itself=False)
+    unit = 1.0
     if metric in SPECIAL:
         X, X_new = (check_special(rows, metric) for rows in (X, X_new))
         distances = SPECIAL[metric]
     else:
         if metric in PAIRWISE_BOOLEAN_FUNCTIONS:
             X, X_new = X.astype(bool), X_new.astype(bool)
+        if callable(metric):
+            X, X_new = _in_floats(X), _in_floats(X_new)
+        unit = _unit(X, metric)
+        if unit != 1:
+            X, X_new = X / unit, X_new / unit
         distances = partial(pairwise_distances, metric=metric, **(parameters or {}))
     found = _nearest_columns((distances(X_new[i : i + 1], X) for i in range(X_new.shape[0])), k)
     nearest = found.indices[:, 0]
@@ -101,12 +117,30 @@ def query_by_metric(
     else:
         equal = (X[nearest] == X_new).all(axis=1)
     found.distances[equal, 0] = 0
-    return refuse_overflow(found)
+    return refuse_overflow(_in_units(found, unit))
+
+
+def _in_floats(X):
+    """Rows for a function of two rows: differences of short integers would wrap around."""
+    if X.dtype.kind in "fc" and X.dtype != np.float16:
+        return X
+    return X.astype(np.float32 if X.dtype.itemsize <= 2 else np.float64)
+
+
+def _unit(X, metric: str | Callable) -> float:
+    """The largest value, if high powers of it would leave the range of floats: rows are divided by it."""
+    return float(np.abs(X).max()) or 1.0 if metric == "minkowski" else 1.0
+
+
+def _in_units(found: Neighbors, unit: float) -> Neighbors:
+    return (
+        found if unit == 1 else Neighbors(found.indices, found.distances * unit, found.engine, found.recall)
+    )
 
 
 def query_distances(X_new, n_neighbors: int) -> Neighbors:
     """The nearest columns of every row of a matrix of distances from new rows, dense or sparse."""
-    k = check_count(n_neighbors, X_new.shape[1] + 1)
+    k = check_count(n_neighbors, X_new.shape[1], itself=False)
     if sparse.issparse(X_new):
         rows = np.repeat(np.arange(X_new.shape[0]), np.diff(X_new.indptr))
         return refuse_overflow(_smallest_entries(rows, X_new.indices, X_new.data, X_new.shape[0], k))
@@ -119,8 +153,7 @@ def _nearest_columns(blocks: Iterator[np.ndarray], k: int) -> Neighbors:
     """The k smallest of every row, from consecutive blocks of rows of distances."""
     indices, distances = [], []
     for block in blocks:
-        if not (block >= 0).all():
-            raise ValueError("distances must be numbers of at least 0; one is not")
+        _refuse_wrong(block)
         indices.append(_smallest(block, k))
         distances.append(np.take_along_axis(block, indices[-1], axis=1))
     with np.errstate(over="ignore"):
@@ -138,7 +171,7 @@ def _from_entries(X, k: int) -> Neighbors:
 def _smallest_entries(rows, columns, values, n: int, k: int, without: str = "") -> Neighbors:
     """The k smallest entries of each of n rows."""
     if values.size and not values.min() >= 0:
-        raise ValueError("distances must be numbers of at least 0; X has one that is not")
+        raise ValueError(f"distances must be numbers of at least 0; X has {values.min()}")
     counts = np.bincount(rows, minlength=n)
     if counts.min() < k:
         raise ValueError(
@@ -157,15 +190,20 @@ def _collect(blocks: Iterator[np.ndarray], n_samples: int, k: int) -> Neighbors:
     distances = np.empty((n_samples, k), np.float32)
     begin = 0
     for block in blocks:
-        if not (block >= 0).all():
-            raise ValueError("distances must be numbers of at least 0; the metric gave one that is not")
         rows = slice(begin, begin + len(block))
         block[np.arange(len(block)), np.arange(n_samples)[rows]] = np.inf
+        _refuse_wrong(block)
         indices[rows] = _smallest(block, k)
         with np.errstate(over="ignore"):
             distances[rows] = np.take_along_axis(block, indices[rows], axis=1)
         begin += len(block)
     return Neighbors(indices, distances, engine="exact", recall=1.0)
+
+
+def _refuse_wrong(block: np.ndarray) -> None:
+    right = block >= 0
+    if not right.all():
+        raise ValueError(f"distances must be numbers of at least 0; one is {block[~right][0]}")
 
 
 def _smallest(block: np.ndarray, k: int) -> np.ndarray:

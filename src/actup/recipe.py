@@ -248,7 +248,7 @@ _RANGES = {
     "a": (float, 0, math.inf, False),
     "b": (float, 0, math.inf, False),
     "min_dist": (float, 0, math.inf, True),
-    "spread": (float, 0, math.inf, False),
+    "spread": (float, 1e-6, 1e6, True),
     "dof": (float, 0, math.inf, False),
     "partition": (float, 0, math.inf, False),
     "negatives": (int, 1, _INT, True),

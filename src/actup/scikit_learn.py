@@ -2,7 +2,7 @@
 
 scikit-learn imports scipy.stats for the sake of one function, which nothing here calls, and that takes longer
 than the rest of its import together. A stand-in keeps the place of scipy.stats meanwhile, and is gone
-afterwards: whoever imports scipy.stats later gets the real one, as does whoever touches the stand-in.
+afterwards: whoever imports scipy.stats later gets the real one, and the stand-in has what the real one has.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 
 
@@ -27,6 +28,7 @@ def postponed(name: str) -> Iterator[None]:
         return getattr(import_module(name), attribute)
 
     stand_in = ModuleType(name)
+    stand_in.__spec__ = find_spec(name)
     stand_in.__getattr__ = attribute_of_the_real_one
     sys.modules[name] = stand_in
     try:

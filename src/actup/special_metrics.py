@@ -11,13 +11,16 @@ _TINY = 1e-11  # keeps logarithms of absent columns finite, as in umap-learn
 
 def _poincare(A: np.ndarray, X: np.ndarray) -> np.ndarray:
     """The hyperbolic distance inside the unit ball."""
-    from sklearn.metrics.pairwise import euclidean_distances
+    from scipy.spatial.distance import cdist  # by differences: products would lose those of near rows
 
     inside = [1 - np.einsum("ij,ij->i", rows, rows) for rows in (A, X)]
-    if min(part.min() for part in inside) <= 0:
-        raise ValueError("metric='poincare' needs rows of length below 1")
-    squares = euclidean_distances(A, X, squared=True)
-    return np.arccosh(1 + 2 * squares / (inside[0][:, None] * inside[1][None]))
+    least = min(part.min() for part in inside)
+    if least <= 0:
+        raise ValueError(
+            f"metric='poincare' needs rows of length below 1, one has {np.sqrt(1 - least):g}: divide X"
+        )
+    excess = 2 * cdist(A, X, "sqeuclidean") / (inside[0][:, None] * inside[1][None])
+    return np.log1p(excess + np.sqrt(excess * (excess + 2)))  # arccosh(1 + excess)
 
 
 def _symmetric_kl(A: np.ndarray, X: np.ndarray) -> np.ndarray:
@@ -62,5 +65,8 @@ def check_special(X: np.ndarray, metric: str) -> np.ndarray:
     """The rows in full precision, if they are what one of ``SPECIAL`` compares."""
     X = X.astype(np.float64)
     if metric != "poincare" and (X.min() < 0 or X.sum(axis=1).min() <= 0):
-        raise ValueError(f"metric={metric!r} needs rows of values of at least 0 that are not all 0")
+        raise ValueError(
+            f"metric={metric!r} needs rows of values of at least 0 that are not all 0; the least value is "
+            f"{X.min():g}, the least sum of a row {X.sum(axis=1).min():g}"
+        )
     return X

@@ -4,7 +4,8 @@
 // distance, and rounding does by a known amount, so points whose codes are too far apart need no look. Each
 // true neighbour is then found by a search that probes its cluster and keeps its code's rank, so one scan
 // tells the recall of all efforts. (The rank counts points of clusters that would not be probed as well: the
-// estimate errs on the low side.) Points as near as the k-th count as true neighbours, whichever they are.
+// estimate errs on the low side.) Points as far as the k-th true neighbour count for each other, whichever
+// they are, but not for nearer ones that are missed.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +19,10 @@
 namespace actup {
 
 // Recall by number of probes and number of candidates, both ascending: mean over the sampled rows, and its
-// standard error. `radii` are the distances of the sampled rows' k-th neighbours.
+// standard error. `truth` are the distances of the sampled rows' neighbours, ascending: rows x k.
 struct Calibration {
   std::vector<int64_t> rows, probes, candidates;
-  std::vector<float> radii, mean, error;
+  std::vector<float> truth, mean, error;
 };
 
 class Calibrator {
@@ -48,10 +49,10 @@ class Calibrator {
     Calibration result{sample_positions(std::min(sampled, points), seed), probes_, candidates_, {}, {}, {}};
     const auto count = static_cast<int64_t>(result.rows.size()), cells = table_size();
     std::vector<float> recalls(count * cells);
-    result.radii.resize(count);
+    result.truth.resize(count * k_);
     parallel_ranges(count, kQueriesAtOnce, threads, [&](int64_t begin, int64_t end) {
       measure(result.rows.data() + begin, end - begin, recalls.data() + begin * cells,
-              result.radii.data() + begin);
+              result.truth.data() + begin * k_);
     });
     result.mean.resize(cells);
     result.error.resize(cells);
@@ -67,7 +68,7 @@ class Calibrator {
           static_cast<float>(std::sqrt(std::max(0.0, squares / count - mean * mean) / count));
     }
     for (int64_t& row : result.rows) row = index_.id_at(row);
-    for (float& radius : result.radii) radius = index_.points().distance(radius);
+    for (float& square : result.truth) square = index_.points().distance(square);
     return result;
   }
 
@@ -82,6 +83,9 @@ class Calibrator {
       return score != other.score ? score > other.score : position < other.position;
     }
   };
+
+  // Of a point, compared with a query's k-th neighbour.
+  enum class Nearness : uint8_t { closer, tied, beyond };
 
   int64_t table_size() const { return static_cast<int64_t>(probes_.size() * candidates_.size()); }
 
@@ -116,7 +120,7 @@ class Calibrator {
     });
   }
 
-  void measure(const int64_t* positions, int64_t count, float* recalls, float* radii) const {
+  void measure(const int64_t* positions, int64_t count, float* recalls, float* truth) const {
     const int64_t stride = index_.encoder().stride();
     std::vector<int8_t> codes(count * stride);
     std::vector<const int8_t*> queries(count);
@@ -149,9 +153,16 @@ class Calibrator {
     for (int64_t query = 0; query < count; ++query) {
       std::vector<Scored>& points = possible[query];
       const std::vector<float> squares = distances(points, rows.data() + query * wide());
-      radii[query] = std::min(bounds[query], kth_smallest(squares));
-      std::vector<bool> near(squares.size());
-      for (size_t at = 0; at < squares.size(); ++at) near[at] = squares[at] <= radii[query];
+      float* nearest = truth + query * k_;
+      std::fill_n(nearest, k_, bounds[query]);
+      std::partial_sort_copy(squares.begin(), squares.end(), nearest, nearest + k_);
+      const float radius = nearest[k_ - 1] = std::min(bounds[query], nearest[k_ - 1]);
+      std::vector<Nearness> near(squares.size());
+      for (size_t at = 0; at < squares.size(); ++at) {
+        near[at] = squares[at] < radius    ? Nearness::closer
+                   : squares[at] == radius ? Nearness::tied
+                                           : Nearness::beyond;
+      }
       fill_table(points, near, probe_ranks(center_scores.data() + query * centers.blocks() * kBlock),
                  recalls + query * table_size());
     }
@@ -225,20 +236,34 @@ class Calibrator {
   }
 
   // recalls[probes][candidates] of one query.
-  void fill_table(std::vector<Scored>& points, const std::vector<bool>& near,
+  void fill_table(std::vector<Scored>& points, const std::vector<Nearness>& near,
                   const std::vector<int32_t>& probe_rank, float* recalls) const {
-    const auto columns = static_cast<int64_t>(candidates_.size());
-    std::vector<Scored> found;
+    std::vector<Scored> closer, tied;
     for (size_t at = 0; at < points.size(); ++at) {
-      if (near[at]) found.push_back(points[at]);
+      if (near[at] == Nearness::closer) closer.push_back(points[at]);
+      if (near[at] == Nearness::tied) tied.push_back(points[at]);
     }
-    std::sort(found.begin(), found.end());
     const auto last = std::min<int64_t>(candidates_.back(), static_cast<int64_t>(points.size()));
     std::partial_sort(points.begin(), points.begin() + last, points.end());
+    points.resize(last);
+    const std::vector<int32_t> found = counts(points, closer, probe_rank);
+    const std::vector<int32_t> others = counts(points, tied, probe_rank);
+    const int64_t open = k_ - static_cast<int64_t>(closer.size());
+    for (int64_t cell = 0; cell < table_size(); ++cell) {
+      recalls[cell] =
+          static_cast<float>(found[cell] + std::min<int64_t>(others[cell], open)) / static_cast<float>(k_);
+    }
+  }
+
+  // How many of some points each effort finds among those of the best scores, in order.
+  std::vector<int32_t> counts(const std::vector<Scored>& best, std::vector<Scored>& wanted,
+                              const std::vector<int32_t>& probe_rank) const {
+    const auto columns = static_cast<int64_t>(candidates_.size());
     std::vector<int32_t> counts(table_size());
-    for (int64_t rank = 0; rank < last; ++rank) {
-      if (!std::binary_search(found.begin(), found.end(), points[rank])) continue;
-      const int32_t probe = probe_rank[index_.cluster_at(points[rank].position)];
+    std::sort(wanted.begin(), wanted.end());
+    for (int64_t rank = 0; rank < static_cast<int64_t>(best.size()); ++rank) {
+      if (!std::binary_search(wanted.begin(), wanted.end(), best[rank])) continue;
+      const int32_t probe = probe_rank[index_.cluster_at(best[rank].position)];
       const auto row = std::upper_bound(probes_.begin(), probes_.end(), probe) - probes_.begin();
       const auto column =
           std::upper_bound(candidates_.begin(), candidates_.end(), rank) - candidates_.begin();
@@ -248,9 +273,7 @@ class Calibrator {
       if (cell % columns) counts[cell] += counts[cell - 1];
     }
     for (int64_t cell = columns; cell < table_size(); ++cell) counts[cell] += counts[cell - columns];
-    for (int64_t cell = 0; cell < table_size(); ++cell) {
-      recalls[cell] = static_cast<float>(std::min<int64_t>(counts[cell], k_)) / static_cast<float>(k_);
-    }
+    return counts;
   }
 
   const JoinIndex& index_;

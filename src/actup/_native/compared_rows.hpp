@@ -26,8 +26,9 @@ inline float16 placed(float16 values, const RowPlace& place) {
   return ((roots ? square_root(values) : values) - place.mean) * place.factor;
 }
 
-// A power of two that brings the largest of some rows' values near 1, or 1 if squares are safe as they are.
-inline float unit_of(const TypedRows& rows) {
+// A power of two that brings the largest of some rows' values near 1, or 1 if they are safe as they are:
+// squares are in the range of the defaults.
+inline float unit_of(const TypedRows& rows, float least = 1e-6f, float most = 1e12f) {
   const int64_t step = std::max<int64_t>(1, rows.rows / 1024);
   float largest = 0;
   rows.typed([&](auto* values) {
@@ -37,7 +38,7 @@ inline float unit_of(const TypedRows& rows) {
       });
     }
   });
-  if (largest == 0 || (largest > 1e-6f && largest < 1e12f)) return 1;
+  if (largest == 0 || (largest > least && largest < most)) return 1;
   return std::ldexp(1.0f, std::clamp(-std::ilogb(largest), -120, 120));
 }
 

@@ -115,11 +115,11 @@ struct LargestDifference : PlainSum {
 };
 
 struct PoweredDifferences : PlainSum {
-  float exponent;
-  explicit PoweredDifferences(float p) : exponent(p) {}
+  float exponent, unit;  // what multiplies differences first
+  explicit PoweredDifferences(float p, float unit = 1) : exponent(p), unit(unit) {}
   template <class T>
   T add(T sum, T x, T y) const {
-    const T difference = magnitude(x - y);
+    const T difference = magnitude(x - y) * unit;
     return sum + where(difference > 1e-30f, power(difference, exponent));
   }
 };

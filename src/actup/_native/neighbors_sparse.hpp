@@ -93,8 +93,9 @@ struct SparseSearch {
 inline void nearest_sparse(const CsrRows& points, const CsrRows& queries, const int32_t* own,
                            const SparseSearch& search, int32_t* ids, float* distances) {
   if (search.k == 0 || queries.rows == 0) return;
-  const SparseForm form(points, search.metric, search.p, search.threads);
-  const SparseForm asked(queries, search.metric, search.p, search.threads);
+  const float unit = unit_of(points, search.metric);
+  const SparseForm form(points, search.metric, search.p, unit, search.threads);
+  const SparseForm asked(queries, search.metric, search.p, unit, search.threads);
   const SparsePairs pairs(form, asked, search.metric, search.p, search.longest);
   const ColumnLists lists(form);
   with_common(search.metric, search.p, [&](auto common) {
@@ -120,8 +121,9 @@ inline void nearest_sparse(const CsrRows& points, const CsrRows& queries, const 
 inline void nearest_sparse_of(const CsrRows& points, const CsrRows& queries, const int32_t* own,
                               const int32_t* candidates, int64_t width, const SparseSearch& search,
                               int32_t* ids, float* distances) {
-  const SparseForm form(points, search.metric, search.p, search.threads);
-  const SparseForm asked(queries, search.metric, search.p, search.threads);
+  const float unit = unit_of(points, search.metric);
+  const SparseForm form(points, search.metric, search.p, unit, search.threads);
+  const SparseForm asked(queries, search.metric, search.p, unit, search.threads);
   const SparsePairs pairs(form, asked, search.metric, search.p, search.longest);
   with_common(search.metric, search.p, [&](auto common) {
     parallel_ranges(queries.rows, 256, search.threads, [&](int64_t begin, int64_t end) {

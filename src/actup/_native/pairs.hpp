@@ -29,7 +29,8 @@ struct PairMetric {
 // Compares rows of one table with those of another, for the metrics that need no row in another form.
 class Pairs {
  public:
-  Pairs(const TypedRows& points, const PairMetric& how) : points_(points), how_(how) {}
+  Pairs(const TypedRows& points, const PairMetric& how)
+      : points_(points), how_(how), unit_(how.metric == Metric::minkowski ? unit_of(points, 1e-2f, 1e2f) : 1) {}
 
   // Reads a row as floats, zeros up to the next multiple of kWide.
   static void read(const TypedRows& rows, int64_t row, std::vector<float>& out) {
@@ -51,6 +52,11 @@ class Pairs {
         }
       } else if (uses_presence(how_.metric)) {
         for (int64_t at = 0; at < count; ++at) out[at] = presence(query, row(at));
+      } else if (how_.metric == Metric::minkowski) {
+        const PoweredDifferences powers(how_.p, unit_);
+        for (int64_t at = 0; at < count; ++at) {
+          out[at] = distance_of(how_.metric, total(powers, query, row(at)), points_.columns, how_.p) / unit_;
+        }
       } else {
         with_sum(how_.metric, how_.p, [&](auto sum) {
           for (int64_t at = 0; at < count; ++at) {
@@ -115,6 +121,7 @@ class Pairs {
 
   const TypedRows& points_;
   PairMetric how_;
+  float unit_;  // see compared_rows.hpp: powers leave the range of floats sooner than squares
 };
 
 // A query's own id among the points is left out; -1 if it has none.

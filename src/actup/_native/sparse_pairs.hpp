@@ -24,12 +24,28 @@ struct CsrRows {
   int64_t columns;
 };
 
+// A power of two that brings the largest value near 1 where distances have a unit: no square or power of a
+// difference then leaves the range of floats.
+inline float unit_of(const CsrRows& rows, Metric metric) {
+  float largest = 0;
+  if (has_unit(metric)) {
+    for (int64_t at = 0; at < rows.offsets[rows.rows]; ++at)
+      largest = std::max(largest, magnitude(rows.values[at]));
+  }
+  return largest > 0 ? std::ldexp(1.0f, std::clamp(-std::ilogb(largest), -120, 120)) : 1.0f;
+}
+
 // Rows in the form in which they are compared. Under correlation a missing column stands for `absent`, and
-// the values are kept relative to it.
+// the values are kept relative to it. `unit` multiplies values that have one.
 class SparseForm {
  public:
-  SparseForm(const CsrRows& rows, Metric metric, float p, int threads)
-      : rows_(rows), metric_(metric), p_(p), places_(rows.rows), values_(rows.offsets[rows.rows]) {
+  SparseForm(const CsrRows& rows, Metric metric, float p, float unit, int threads)
+      : rows_(rows),
+        metric_(metric),
+        p_(p),
+        unit_(unit),
+        places_(rows.rows),
+        values_(rows.offsets[rows.rows]) {
     parallel_ranges(rows.rows, 1024, threads, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) prepare(row);
     });
@@ -38,11 +54,13 @@ class SparseForm {
   struct Place {
     double total = 0;  // what the row adds on its own
     double absent = 0;
+    double sum = 0;     // of the values, under correlation
     bool none = false;  // no direction
   };
 
   int64_t rows() const { return rows_.rows; }
   int64_t columns() const { return rows_.columns; }
+  float unit() const { return unit_; }
   int64_t begin(int64_t row) const { return rows_.offsets[row]; }
   int64_t end(int64_t row) const { return rows_.offsets[row + 1]; }
   int32_t id(int64_t at) const { return rows_.ids[at]; }
@@ -66,13 +84,15 @@ class SparseForm {
     }
     const bool directed = uses_directions(metric_);
     place.none = directed && squares <= 1e-30 * static_cast<double>(rows_.columns) * mean * mean;
-    const double factor = !directed ? 1 : place.none ? 0 : 1 / std::sqrt(squares);
+    const double factor = !directed ? unit_ : place.none ? 0 : 1 / std::sqrt(squares);
     place.absent = -mean * factor;
     for (int64_t at = begin(row); at < end(row); ++at) {
       values_[at] = static_cast<float>(value_of(rows_.values[at]) * factor);
     }
-    if (directed) {
-      place.total = 1;
+    if (directed) {  // of the values as they were rounded, or a small distance would drown
+      for (int64_t at = begin(row); at < end(row); ++at) place.sum += values_[at];
+      const double absent = static_cast<double>(rows_.columns) * place.absent;
+      place.total = place.none ? 1 : squared_length(row) + place.absent * (2 * place.sum + absent);
     } else if (uses_presence(metric_)) {
       for (int64_t at = begin(row); at < end(row); ++at) place.total += values_[at] != 0;
     } else {
@@ -106,6 +126,7 @@ class SparseForm {
   CsrRows rows_;
   Metric metric_;
   float p_;
+  float unit_;
   std::vector<Place> places_;
   std::vector<float> values_;
 };
@@ -145,14 +166,16 @@ class SparsePairs {
       return presence_distance(metric_, static_cast<float>(common), static_cast<float>(q.total),
                                static_cast<float>(x.total), static_cast<float>(columns));
     }
-    if (metric_ == Metric::inner_product) return static_cast<float>(std::max(0.0, longest_ - common));
+    if (metric_ == Metric::inner_product) {
+      return static_cast<float>(std::max(0.0, longest_ * unit_square() - common));
+    }
     const double sum = q.total + x.total + common;
     if (metric_ == Metric::braycurtis) {
       return static_cast<float>(q.total + x.total > 0 ? sum / (q.total + x.total) : 0);
     }
-    if (metric_ == Metric::correlation || uses_directions(metric_)) {
-      return static_cast<float>(
-          std::max(0.0, sum + 2 * columns * q.absent * x.absent - 2 * (q.none && x.none)));
+    if (uses_directions(metric_)) {
+      const double of_absent = q.absent * x.sum + x.absent * q.sum + columns * q.absent * x.absent;
+      return static_cast<float>(std::max(0.0, sum - 2 * of_absent - 2 * (q.none && x.none)));
     }
     return static_cast<float>(std::max(0.0, sum));
   }
@@ -165,10 +188,14 @@ class SparsePairs {
   bool rough_is_exact() const { return uses_presence(metric_) || metric_ == Metric::inner_product; }
 
   float distance(float compared) const {
-    return rough_is_exact() ? compared : distance_of(metric_, compared, points_.columns(), p_);
+    if (metric_ == Metric::inner_product) return static_cast<float>(compared / unit_square());
+    if (rough_is_exact()) return compared;
+    return distance_of(metric_, compared, points_.columns(), p_) / points_.unit();
   }
 
  private:
+  double unit_square() const { return static_cast<double>(points_.unit()) * points_.unit(); }
+
   // function(x, y) for every column that either row has.
   template <class Function>
   void along(int64_t query, int64_t point, const Function& function) const {

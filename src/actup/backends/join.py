@@ -8,6 +8,7 @@ from threading import Lock
 
 import numpy as np
 
+from actup.backends.recall import true_shares
 from actup.graph import Neighbors
 from actup.native import engine
 from actup.notices import warn_user
@@ -60,10 +61,13 @@ class Effort:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What each effort would find, on a sample of rows; tables are (probes, candidates)."""
+    """What each effort would find, on a sample of rows with the true distances of their neighbours.
+
+    Tables are (probes, candidates).
+    """
 
     rows: np.ndarray
-    radii: np.ndarray
+    true: np.ndarray
     probes: np.ndarray
     candidates: np.ndarray
     mean: np.ndarray
@@ -78,8 +82,7 @@ class Calibration:
 
     def recall_of(self, neighbors: np.ndarray) -> float:
         """The share of the sampled rows' neighbours, given by their distances, that are true ones."""
-        near = self.radii[:, None] * (1 + 1e-5)  # the same sums, in another order
-        return float(np.mean(neighbors[self.rows] <= near))
+        return float(true_shares(neighbors[self.rows], self.true).mean())
 
 
 class JoinSearch:
@@ -97,12 +100,19 @@ class JoinSearch:
 
     def __init__(self, X: np.ndarray, metric: str, seed: int, threads: int):
         self._X = X
-        self._metric = engine.Metric[metric]
+        self._metric = metric
         self._seed = seed
         self._threads = threads
         self._columns, self._index = 0, None  # the last index: two at a time would take too much memory
         self._lock = Lock()  # several threads may ask
         self._calibrations: dict[tuple[int, int], Calibration] = {}
+
+    def __getstate__(self) -> dict:
+        """Without the index, which is built again, bit by bit the same, where it is needed."""
+        return {**self.__dict__, "_columns": 0, "_index": None, "_lock": None}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state, _lock=Lock())
 
     def neighbors(self, k: int, recall: float) -> Neighbors | None:
         """The k nearest other points of every point; None if comparing all pairs is cheaper.
@@ -177,7 +187,9 @@ class JoinSearch:
         """The index with so many columns; it depends on nothing that was asked for before."""
         if self._index is None or self._columns != columns:
             self._index = None  # free it first
-            self._index = engine.JoinIndex(self._X, self._metric, columns, self._seed, self._threads)
+            self._index = engine.JoinIndex(
+                self._X, engine.Metric[self._metric], columns, self._seed, self._threads
+            )
             self._columns = columns
         return self._index
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from actup.backends.recall import true_shares
 from actup.backends.spaces import DenseSpace, SparseSpace
 from actup.graph import Neighbors
 from actup.native import engine
@@ -22,7 +23,7 @@ _EXACT_PRODUCTS = 2e11
 _EXACT_ROWS = 4_000
 
 _SAMPLED_ROWS = 512
-_ROWS_AT_ONCE = 8192
+_CANDIDATES_AT_ONCE = 2**20
 _MOST_CANDIDATES = 2048
 
 
@@ -39,12 +40,11 @@ class _Plan:
     probes: int
     candidates: int
     recall: float
-    rows: np.ndarray
-    radii: np.ndarray
+    sample: _Sample
 
 
 class _Sample:
-    """Some points and how far their k-th neighbour is: the measure of every plan."""
+    """Some points and how far their neighbours are: the measure of every plan."""
 
     def __init__(self, space: DenseSpace | SparseSpace, k: int, seed: int):
         count = min(_SAMPLED_ROWS, len(space))
@@ -53,12 +53,12 @@ class _Sample:
         self.rows = space.X[self.ids]
         self.k = k
         self._space = space
-        self.radii = space.nearest(self.rows, self.ids, None, k)[1][:, -1]
+        self.true = space.nearest(self.rows, self.ids, None, k)[1]
 
     def shares(self, candidates: np.ndarray) -> np.ndarray:
         """The share of each row's true neighbours among its candidates."""
         distances = self._space.nearest(self.rows, self.ids, candidates, self.k)[1]
-        return np.mean(distances <= self.radii[:, None] * (1 + 1e-5), axis=1)
+        return true_shares(distances, self.true)
 
     def certain(self, candidates: np.ndarray) -> float:
         """The recall that is reached almost certainly: two standard errors below the mean."""
@@ -79,8 +79,12 @@ class ProxySearch:
         self._space = space
         self._seed = seed
         self._threads = threads
-        self._indexes: dict[int, object] = {}
+        self._index: tuple[int, object] = -1, None  # the last: more at a time would take too much memory
         self._plans: dict[tuple[int, float], _Plan | None] = {}
+
+    def __getstate__(self) -> dict:
+        """Without what is found again, bit by bit the same, where it is needed."""
+        return {**self.__dict__, "_index": (-1, None), "_plans": {}}
 
     def neighbors(self, k: int, recall: float) -> Neighbors | None:
         """The k nearest other points of every point; None if the recall is out of reach."""
@@ -89,14 +93,15 @@ class ProxySearch:
             return None
         n = len(self._space)
         indices, distances = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
-        for begin in range(0, n, _ROWS_AT_ONCE):
-            part = slice(begin, min(n, begin + _ROWS_AT_ONCE))
+        step = _rows_at_once(plan.candidates)
+        for begin in range(0, n, step):
+            part = slice(begin, min(n, begin + step))
             own = np.arange(part.start, part.stop, dtype=np.int32)
             rows = self._space.X[part]
             found = self._candidates(plan.index, rows, plan.candidates + 1, plan.probes)
             indices[part], distances[part] = self._space.nearest(rows, own, found, k)
-        share = float(np.mean(distances[plan.rows] <= plan.radii[:, None] * (1 + 1e-5)))
-        return Neighbors(indices, distances, engine="proxy", recall=share)
+        share = true_shares(distances[plan.sample.ids], plan.sample.true).mean()
+        return Neighbors(indices, distances, engine="proxy", recall=float(share))
 
     def query(self, rows, k: int, recall: float) -> Neighbors | None:
         """The k nearest points to every row; None if the recall is out of reach."""
@@ -105,8 +110,9 @@ class ProxySearch:
             return None
         count = max(plan.candidates, k)
         lists = []
-        for begin in range(0, rows.shape[0], _ROWS_AT_ONCE):
-            part = rows[begin : begin + _ROWS_AT_ONCE]
+        step = _rows_at_once(count)
+        for begin in range(0, rows.shape[0], step):
+            part = rows[begin : begin + step]
             found = self._candidates(plan.index, part, count, plan.probes)
             lists.append(self._space.nearest(part, None, found, k))
         indices, distances = (np.concatenate(arrays) for arrays in zip(*lists, strict=True))
@@ -139,27 +145,35 @@ class ProxySearch:
         if probes is None:
             return None
         mean = float(sample.shares(probing(probes, count)).mean())
-        return _Plan(index, probes, count, mean, sample.ids, sample.radii)
+        return _Plan(index, probes, count, mean, sample)
 
     def _widening(self):
         """Indexes of the neighbouring space with more and more of its columns."""
         columns, width = 0, 1
         points, metric = self._space.proxy()
         while columns < width:
-            if columns not in self._indexes:
-                self._indexes[columns] = engine.JoinIndex(
-                    points, engine.Metric[metric], columns, self._seed, self._threads
-                )
-            index = self._indexes[columns]
+            index = self._indexed(points, metric, columns)
             yield index
             width = index.width
             if index.columns >= width:
                 return
             columns = min(4 * index.columns, width)
 
+    def _indexed(self, points, metric: str, columns: int):
+        last, index = self._index
+        if last != columns:
+            self._index = -1, None  # free it first, unless a plan has it
+            index = engine.JoinIndex(points, engine.Metric[metric], columns, self._seed, self._threads)
+            self._index = columns, index
+        return index
+
     def _candidates(self, index, rows, count: int, probes: int) -> np.ndarray:
         compared = min(2 * count + 32, len(self._space))  # in the neighbouring space, which codes only sketch
         return index.query(self._space.asked(rows), count, probes, compared, self._threads)[0]
+
+
+def _rows_at_once(candidates: int) -> int:
+    return max(64, _CANDIDATES_AT_ONCE // candidates)
 
 
 def _ladder(first: int, last: int) -> list[int]:

@@ -37,7 +37,7 @@ class DenseSpace:
         self._threads = threads
         self._longest = 0.0
         if metric == "inner_product":
-            self._longest = max(float(_squared_lengths(part).max()) for part in _parts(X))
+            self._longest = max(_longest(part) for part in _parts(X))
 
     def __len__(self) -> int:
         return self.X.shape[0]
@@ -111,7 +111,7 @@ class SparseSpace:
         self._longest = 0.0
         self._sketch: sparse.csr_matrix | None = None
         if metric == "inner_product":
-            self._longest = float(_squared_lengths(X).max())
+            self._longest = _longest(X)
 
     def __len__(self) -> int:
         return self.X.shape[0]
@@ -188,6 +188,16 @@ def _squared_lengths(rows) -> np.ndarray:
         return np.asarray(rows.astype(np.float64).power(2).sum(axis=1)).ravel()
     wide = rows.astype(np.float64)
     return np.einsum("ij,ij->i", wide, wide)
+
+
+def _longest(rows) -> float:
+    """The largest squared length, which is the largest inner product."""
+    longest = float(_squared_lengths(rows).max())
+    if longest > float(np.finfo(np.float32).max):
+        raise ValueError(
+            "inner products of rows of X are too large for float32: divide X by its largest value"
+        )
+    return longest
 
 
 def _stretch(rows, longest: float) -> np.ndarray:

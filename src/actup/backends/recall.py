@@ -1,0 +1,31 @@
+"""true_shares(): how many of the true neighbours a search found, by their distances."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_ROUNDING = 1e-5  # the same sums, in another order
+
+
+def true_shares(found: np.ndarray, true: np.ndarray) -> np.ndarray:
+    """The share of each row's true neighbours that were found.
+
+    Points as far as the k-th true neighbour count for each other, whichever they are, but not for nearer
+    ones that were missed.
+
+    Parameters
+    ----------
+    found, true : ndarray of shape (rows, k)
+        Distances.
+
+    Returns
+    -------
+    ndarray of shape (rows,)
+    """
+    k = true.shape[1]
+    radius = true[:, -1:]
+    nearer, as_near = radius * (1 - _ROUNDING), radius * (1 + _ROUNDING)
+    wanted = np.count_nonzero(true < nearer, axis=1)
+    closer = np.count_nonzero(found < nearer, axis=1)
+    tied = np.count_nonzero(found <= as_near, axis=1) - closer
+    return (np.minimum(closer, wanted) + np.minimum(tied, k - wanted)) / k
