@@ -48,6 +48,7 @@ _COLUMNS = (
 )  # fmt: skip
 COMPILED = (*_COLUMNS, *PRESENCE, *_DISGUISED)
 _COMPILED_POWER, _HIGHEST_POWER = 6, 100  # of "minkowski"; those between are left to SciPy
+_TURNED = 256  # rows that are in full precision at a time
 _NOT_SPARSE = ("chebyshev", "mahalanobis", "haversine", "softmax_hellinger")
 
 
@@ -192,7 +193,10 @@ def _inverse_deviations(X: Rows, V=None) -> np.ndarray:
             squares = np.asarray(wide.power(2).mean(axis=0)).ravel()
             variances = (squares - means**2) * n / max(1, n - 1)
         else:
-            variances = np.var(X, axis=0, ddof=min(1, len(X) - 1), dtype=np.float64)
+            parts = [X[begin : begin + _TURNED] for begin in range(0, len(X), _TURNED)]
+            means = sum(part.sum(axis=0, dtype=np.float64) for part in parts) / len(X)
+            squares = sum(((part - means) ** 2).sum(axis=0) for part in parts)
+            variances = squares / max(1, len(X) - 1)
         constant = ~(variances > 0)  # such a column changes no distance
         return np.where(constant, 0, 1 / np.sqrt(np.where(constant, 1, variances)))
     variances = _vector("V", V, X.shape[1])
@@ -225,9 +229,6 @@ def _scale(X: Rows, factors: np.ndarray) -> Rows:
     if sparse.issparse(X):
         return sparse.csr_matrix(X.multiply(factors[None, :]), dtype=np.float32)
     return _by_parts(X, X.shape[1], lambda rows: rows * factors)
-
-
-_TURNED = 256  # rows
 
 
 def _by_parts(X: np.ndarray, columns: int, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

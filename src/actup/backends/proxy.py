@@ -23,7 +23,7 @@ _EXACT_PRODUCTS = 2e11
 _EXACT_ROWS = 4_000
 
 _SAMPLED_ROWS = 512
-_CANDIDATES_AT_ONCE = 2**20
+_CANDIDATES_AT_ONCE, _ROWS_AT_ONCE = 2**20, 2048
 _MOST_CANDIDATES = 2048
 
 
@@ -173,7 +173,7 @@ class ProxySearch:
 
 
 def _rows_at_once(candidates: int) -> int:
-    return max(64, _CANDIDATES_AT_ONCE // candidates)
+    return min(_ROWS_AT_ONCE, max(64, _CANDIDATES_AT_ONCE // candidates))
 
 
 def _ladder(first: int, last: int) -> list[int]:
