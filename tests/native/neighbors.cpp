@@ -52,7 +52,7 @@ std::vector<double> join(const TypedRows& rows, Metric metric, int64_t columns, 
   const JoinIndex index(rows, metric, columns, 3, threads);
   const Calibration calibration = Calibrator(index, k).run(64, 3, threads);
   std::vector<double> all(calibration.mean.begin(), calibration.mean.end());
-  all.insert(all.end(), calibration.radii.begin(), calibration.radii.end());
+  all.insert(all.end(), calibration.truth.begin(), calibration.truth.end());
   Lists found(rows.rows, k), refined(rows.rows, k), asked(std::min<int64_t>(rows.rows, 40), k);
   const JoinEffort effort{std::max<int64_t>(1, index.clusters().count() / 3), std::min(3 * k, rows.rows - 1)};
   join_neighbors(index, k, effort, threads, found.ids.data(), found.distances.data());
