@@ -47,7 +47,7 @@ _COLUMNS = (
     "canberra", "hamming", "braycurtis",
 )  # fmt: skip
 COMPILED = (*_COLUMNS, *PRESENCE, *_DISGUISED)
-_COMPILED_POWER, _HIGHEST_POWER = 6, 100  # of "minkowski"; those between are left to SciPy
+_COMPILED_POWER, _HIGHEST_POWER = 4, 30  # of "minkowski"; those between are left to SciPy
 _TURNED = 256  # rows that are in full precision at a time
 _NOT_SPARSE = ("chebyshev", "mahalanobis", "haversine", "softmax_hellinger")
 
@@ -83,8 +83,20 @@ def is_compiled(metric: str | Callable, parameters: Mapping | None) -> bool:
     """Whether the engine compares rows in a canonical metric; high powers leave the range of its floats."""
     if parameters is not None and not isinstance(parameters, Mapping):
         raise TypeError(f"metric_kwds={parameters!r} must be a dict of the metric's parameters")
-    steep = metric == "minkowski" and _COMPILED_POWER < _power(**(parameters or {})) < math.inf
-    return metric in COMPILED and not steep
+    if metric != "minkowski":
+        return metric in COMPILED
+    _refuse_unknown(metric, parameters)
+    p = _power(**(parameters or {}))
+    return p <= _COMPILED_POWER or math.isinf(p)
+
+
+def _refuse_unknown(metric: str, parameters: Mapping | None) -> None:
+    unknown = sorted(set(parameters or {}) - _PARAMETERS.get(metric, set()))
+    if unknown:
+        allowed = ", ".join(sorted(_PARAMETERS.get(metric, ()))) or "none"
+        raise ValueError(
+            f"metric_kwds has {unknown[0]!r}, but the parameters of metric={metric!r} are: {allowed}"
+        )
 
 
 def _power(p: float = 2.0, **_) -> float:
@@ -123,12 +135,7 @@ class Comparison:
 def compare(metric: str, parameters: Mapping | None, X: Rows) -> Comparison:
     """How the engine compares the rows of X in one of ``COMPILED``."""
     parameters = dict(parameters or {})
-    unknown = sorted(set(parameters) - _PARAMETERS.get(metric, set()))
-    if unknown:
-        allowed = ", ".join(sorted(_PARAMETERS.get(metric, ()))) or "none"
-        raise ValueError(
-            f"metric_kwds has {unknown[0]!r}, but the parameters of metric={metric!r} are: {allowed}"
-        )
+    _refuse_unknown(metric, parameters)
     if sparse.issparse(X) and metric in _NOT_SPARSE:
         raise ValueError(
             f"metric={metric!r} has no form for sparse X: use X.toarray(), or metric='euclidean', 'cosine', "

@@ -42,7 +42,8 @@ class UMAP(Embedder):
     n_components : int, default=2
         Dimensions of the map.
     metric : str or callable, default="euclidean"
-        Distance between samples: all that ``actup.nearest_neighbors`` knows. "precomputed": X holds the
+        Distance between samples: all that ``actup.nearest_neighbors`` knows, of
+        rows without missing values. "precomputed": X holds the
         distances, dense or sparse.
     metric_kwds : dict, default=None
         The metric's parameters.
@@ -192,7 +193,8 @@ class TSNE(Embedder):
         Iterations, the exaggerated ones included; None: 160 for 4,000 to 60,000 samples, more for fewer (375
         up to 2,000), for many more, and from a random start; 1000 if ``learning_rate`` is a number.
     metric : str or callable, default="euclidean"
-        Distance between samples: all that ``actup.nearest_neighbors`` knows. "precomputed": X holds the
+        Distance between samples: all that ``actup.nearest_neighbors`` knows, of
+        rows without missing values. "precomputed": X holds the
         distances, dense or sparse.
     metric_kwds : dict, default=None
         The metric's parameters.

@@ -229,10 +229,10 @@ def given_start(init, n: int, recipe: Recipe, seed: int) -> tuple[np.ndarray, st
 
 
 def _widest(recipe: Recipe, n: int) -> float:
-    """The root-mean-square radius up to which a start is left as it is; finished maps stay below it."""
+    """The root-mean-square radius up to which a start is left as it is; maps are hardly ever wider."""
     a, b = recipe.kernel()
     unit = max(1.0, a ** (-1 / (2 * b)))  # where the kernel has fallen to one half
-    return unit * (40 + 4 * math.sqrt(n) if recipe.normalized else 40)
+    return unit * (100 + 1.5 * math.sqrt(n) if recipe.normalized else 40)
 
 
 def widen(Y: np.ndarray, dimensions: int, seed: int) -> np.ndarray:

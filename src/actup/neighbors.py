@@ -21,7 +21,7 @@ from actup.pairwise import (
 )
 from actup.threads import count_threads
 
-_SMALLEST = 1e-30  # of the largest value: float32 has fewer digits of smaller ones
+_SMALLEST = 1e-36  # of the largest value: float32 has fewer digits of smaller ones
 _ALGORITHMS = ("auto", "exact", "approximate")
 # Rows that are moved before they are compared, in full precision.
 _MOVED = ("seuclidean", "mahalanobis", "haversine", "softmax_hellinger")
@@ -59,7 +59,7 @@ def nearest_neighbors(
         slowly. Under "nan_euclidean" rows may lack values (NaN). "precomputed": ``X`` holds the distances
         from row to column.
     metric_kwds : dict, default=None
-        The parameters: ``p`` and weights ``w`` of "minkowski" (compiled up to p=6), ``V`` of "seuclidean",
+        The parameters: ``p`` and weights ``w`` of "minkowski" (compiled up to p=4), ``V`` of "seuclidean",
         ``V`` or ``VI`` of "mahalanobis"; those of other metrics and functions are handed on.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
         "exact" compares all pairs. "approximate" searches clusters of integer codes, if the metric is a
@@ -90,7 +90,8 @@ def nearest_neighbors(
     distance 0 from each other and at distance 1 from every other row.
 
     "inner_product" is M - <x, y> with M the largest squared length of the rows of ``X``, so that no distance
-    is negative; for rows of length 1 it is 1 - <x, y>, umap-learn's "dot".
+    is negative; for rows of length 1 it is 1 - <x, y>, umap-learn's "dot". Of a new row that is longer than
+    all of ``X``, M is the mean of both squared lengths.
 
     Metrics other than "euclidean", "cosine", "correlation" and "hellinger", and sparse X, are searched by
     candidates from a neighbouring space (euclidean, or a random projection) that are then compared in the
@@ -320,14 +321,20 @@ def _refuse_parameters(metric: str, parameters: Mapping | None) -> None:
         raise ValueError(f"metric_kwds={dict(parameters)!r}: metric={metric!r} has no parameters")
 
 
-def _refuse_underflow(X, name: str) -> None:
-    """Refuse numbers of which float32 leaves nothing."""
-    values = X.data if sparse.issparse(X) else np.asarray(X)
-    largest = max(-values.min(), values.max()) if values.size else 0.0
-    if 0 < largest < _SMALLEST:
+def _refuse_underflow(rows, X, name: str) -> None:
+    """Refuse numbers of which float32, in which the rows are, leaves nothing."""
+    if _largest(rows) >= _SMALLEST:
+        return
+    largest = _largest(X if sparse.issparse(X) else np.asarray(X, np.float64))
+    if largest > 0:
         raise ValueError(
             f"{name} is too small for float32, its largest value is {largest}: divide {name} by it"
         )
+
+
+def _largest(X) -> float:
+    values = X.data if sparse.issparse(X) else X
+    return float(max(-values.min(), values.max())) if values.size else 0.0
 
 
 def _as_rows(X, dtype, name: str = "X", finite: bool | str = True):
@@ -345,8 +352,8 @@ def _as_rows(X, dtype, name: str = "X", finite: bool | str = True):
     with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
         options = {"order": "C", "accept_sparse": "csr", "ensure_all_finite": finite}
         rows = check_array(X, dtype=dtype or "numeric", input_name=name, **options)
-    if rows.dtype == np.float32 and getattr(X, "dtype", np.float32) == np.float64:
-        _refuse_underflow(X, name)
+    if rows.dtype == np.float32 and getattr(X, "dtype", None) != np.float32:
+        _refuse_underflow(rows, X, name)
     if sparse.issparse(rows) and not rows.has_canonical_format:
         rows = rows.copy() if rows is X else rows
         rows.sum_duplicates()

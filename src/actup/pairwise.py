@@ -45,9 +45,10 @@ def neighbors_by_metric(
 
     k = check_count(n_neighbors, X.shape[0])
     if sparse.issparse(X) and not callable(metric):
+        power = f", p={parameters['p']}," if metric == "minkowski" else ""
         raise ValueError(
-            f"metric={metric!r} has no form for sparse X: use X.toarray(), or metric='euclidean', 'cosine', "
-            "'manhattan' or another one"
+            f"metric={metric!r}{power} has no form for sparse X: use X.toarray(), or metric='euclidean', "
+            "'cosine', 'manhattan' or another one"
         )
     if metric in SPECIAL:
         if parameters:
@@ -62,9 +63,9 @@ def neighbors_by_metric(
         # Of X with itself scikit-learn would compute one half only, as if every function were symmetric.
         parts = (compare(X[begin : begin + rows], X) for begin in range(0, X.shape[0], rows))
         return refuse_overflow(_collect(parts, X.shape[0], k))
-    unit = _unit(X, metric)
+    X, unit = _near_one(X, metric)
     parts = pairwise_distances_chunked(
-        X if unit == 1 else X / unit, metric=metric, n_jobs=threads, working_memory=128, **(parameters or {})
+        X, metric=metric, n_jobs=threads, working_memory=128, **(parameters or {})
     )  # MiB
     return refuse_overflow(_in_units(_collect(parts, X.shape[0], k), unit))
 
@@ -106,9 +107,8 @@ def query_by_metric(
             X, X_new = X.astype(bool), X_new.astype(bool)
         if callable(metric):
             X, X_new = _in_floats(X), _in_floats(X_new)
-        unit = _unit(X, metric)
-        if unit != 1:
-            X, X_new = X / unit, X_new / unit
+        X, unit = _near_one(X, metric)
+        X_new = X_new if unit == 1 else X_new / unit
         distances = partial(pairwise_distances, metric=metric, **(parameters or {}))
     found = _nearest_columns((distances(X_new[i : i + 1], X) for i in range(X_new.shape[0])), k)
     nearest = found.indices[:, 0]
@@ -127,9 +127,13 @@ def _in_floats(X):
     return X.astype(np.float32 if X.dtype.itemsize <= 2 else np.float64)
 
 
-def _unit(X, metric: str | Callable) -> float:
-    """The largest value, if high powers of it would leave the range of floats: rows are divided by it."""
-    return float(np.abs(X).max()) or 1.0 if metric == "minkowski" else 1.0
+def _near_one(X, metric: str | Callable):
+    """Rows over a power of two, and that: high powers of values far from 1 leave the range of floats."""
+    if metric != "minkowski":
+        return X, 1.0
+    X = X.astype(np.float64)
+    unit = 2.0 ** np.ceil(np.log2(np.abs(X).max() or 1.0))
+    return X / unit, unit
 
 
 def _in_units(found: Neighbors, unit: float) -> Neighbors:

@@ -27,7 +27,8 @@ auto calibrate(const HeldIndex& held, int64_t k, int64_t sampled, uint64_t seed,
     result = Calibrator(*held.index, k).run(sampled, seed, threads);
   }
   const size_t probes = result.probes.size(), candidates = result.candidates.size();
-  return std::tuple(copied(result.rows, result.rows.size()), copied(result.truth, result.rows.size(), static_cast<size_t>(k)),
+  return std::tuple(copied(result.rows, result.rows.size()),
+                    copied(result.truth, result.rows.size(), static_cast<size_t>(k)),
                     copied(result.probes, probes), copied(result.candidates, candidates),
                     copied(result.mean, probes, candidates), copied(result.error, probes, candidates));
 }

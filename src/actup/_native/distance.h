@@ -9,7 +9,8 @@
 //   correlation                       the same after subtracting each row's mean
 //   hellinger                         cosine of the square roots; the distance is the root of 1 - cos
 //   inner_product                     M - <x, y>, M the largest squared length: |u - v|²/2 after two more
-//                                     columns, (√(M - |x|²), 0) for points and (0, √(M - |x|²)) for queries
+//                                     columns, (√(M - |x|²), 0) for points and (0, √(M - |x|²)) for queries;
+//                                     of a query longer than all points, M is the mean of both squares
 //   jaccard and the others below      which columns are not zero: counts, see presence_distance()
 //
 // A row of length zero has no direction. It is at distance 0 from other such rows, because equal rows always
@@ -70,6 +71,11 @@ inline Vector magnitude(Vector x) {
 }
 inline double where(bool condition, double value) { return condition ? value : 0; }
 inline double power(double x, float b) { return std::pow(x, static_cast<double>(b)); }
+
+// What inner products with a query are taken from: none is larger.
+inline double largest_product(double longest, double query_square) {
+  return (longest + (query_square > longest ? query_square : longest)) / 2;
+}
 
 // A Sum adds up columns: add(state, x, y) is the state with one more column, join(a, b) that of the columns
 // of both, value(state) what is compared; T is a number or a vector of them. If it grows, a pair whose value

@@ -93,7 +93,7 @@ struct SparseSearch {
 inline void nearest_sparse(const CsrRows& points, const CsrRows& queries, const int32_t* own,
                            const SparseSearch& search, int32_t* ids, float* distances) {
   if (search.k == 0 || queries.rows == 0) return;
-  const float unit = unit_of(points, search.metric);
+  const float unit = unit_of(points, queries, search.metric);
   const SparseForm form(points, search.metric, search.p, unit, search.threads);
   const SparseForm asked(queries, search.metric, search.p, unit, search.threads);
   const SparsePairs pairs(form, asked, search.metric, search.p, search.longest);
@@ -104,12 +104,14 @@ inline void nearest_sparse(const CsrRows& points, const CsrRows& queries, const 
       SparseSelection selection(pairs, search.k);
       for (int64_t query = begin; query < end; ++query) {
         std::fill(sums.begin(), sums.end(), 0.0);
-        for (int64_t at = asked.begin(query); at < asked.end(query); ++at) {
+        for (int64_t at = asked.begin(query); at < asked.end(query) && !pairs.rough_is_useless(); ++at) {
           lists.add(asked.id(at), asked.value(at), common, sums.data());
         }
         for (int64_t point = 0; point < points.rows; ++point) {
           if (own && own[query] == point) continue;
-          selection.offer(pairs.rough(query, point, sums[point]), static_cast<int32_t>(point));
+          selection.offer(
+              pairs.rough_is_useless() ? pairs.exact(query, point) : pairs.rough(query, point, sums[point]),
+              static_cast<int32_t>(point));
         }
         selection.finish(query, ids + query * search.k, distances + query * search.k);
       }
@@ -121,7 +123,7 @@ inline void nearest_sparse(const CsrRows& points, const CsrRows& queries, const 
 inline void nearest_sparse_of(const CsrRows& points, const CsrRows& queries, const int32_t* own,
                               const int32_t* candidates, int64_t width, const SparseSearch& search,
                               int32_t* ids, float* distances) {
-  const float unit = unit_of(points, search.metric);
+  const float unit = unit_of(points, queries, search.metric);
   const SparseForm form(points, search.metric, search.p, unit, search.threads);
   const SparseForm asked(queries, search.metric, search.p, unit, search.threads);
   const SparsePairs pairs(form, asked, search.metric, search.p, search.longest);
@@ -139,7 +141,8 @@ inline void nearest_sparse_of(const CsrRows& points, const CsrRows& queries, con
           for (int64_t at = form.begin(point); at < form.end(point); ++at) {
             sum += common(row[form.id(at)], static_cast<double>(form.value(at)));
           }
-          selection.offer(pairs.rough(query, point, sum), point);
+          selection.offer(
+              pairs.rough_is_useless() ? pairs.exact(query, point) : pairs.rough(query, point, sum), point);
         }
         for (int64_t at = asked.begin(query); at < asked.end(query); ++at) row[asked.id(at)] = 0;
         selection.finish(query, ids + query * search.k, distances + query * search.k);

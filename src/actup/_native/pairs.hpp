@@ -30,7 +30,9 @@ struct PairMetric {
 class Pairs {
  public:
   Pairs(const TypedRows& points, const PairMetric& how)
-      : points_(points), how_(how), unit_(how.metric == Metric::minkowski ? unit_of(points, 1e-2f, 1e2f) : 1) {}
+      : points_(points),
+        how_(how),
+        unit_(how.metric == Metric::minkowski ? unit_of(points, 1e-4f, 1e6f) : 1) {}
 
   // Reads a row as floats, zeros up to the next multiple of kWide.
   static void read(const TypedRows& rows, int64_t row, std::vector<float>& out) {
@@ -47,8 +49,11 @@ class Pairs {
     points_.typed([&](auto* values) {
       const auto row = [&](int64_t at) { return values + (ids ? ids[at] : first + at) * points_.columns; };
       if (how_.metric == Metric::inner_product) {
+        double squares = 0;
+        for (int64_t c = 0; c < points_.columns; ++c) squares += static_cast<double>(query[c]) * query[c];
+        const double largest = largest_product(how_.longest, squares);
         for (int64_t at = 0; at < count; ++at) {
-          out[at] = static_cast<float>(std::max(0.0, how_.longest - total(Products{}, query, row(at))));
+          out[at] = static_cast<float>(std::max(0.0, largest - total(Products{}, query, row(at))));
         }
       } else if (uses_presence(how_.metric)) {
         for (int64_t at = 0; at < count; ++at) out[at] = presence(query, row(at));

@@ -26,10 +26,10 @@ struct CsrRows {
 
 // A power of two that brings the largest value near 1 where distances have a unit: no square or power of a
 // difference then leaves the range of floats.
-inline float unit_of(const CsrRows& rows, Metric metric) {
+inline float unit_of(const CsrRows& points, const CsrRows& queries, Metric metric) {
   float largest = 0;
-  if (has_unit(metric)) {
-    for (int64_t at = 0; at < rows.offsets[rows.rows]; ++at)
+  for (const CsrRows& rows : {points, queries}) {
+    for (int64_t at = 0; has_unit(metric) && at < rows.offsets[rows.rows]; ++at)
       largest = std::max(largest, magnitude(rows.values[at]));
   }
   return largest > 0 ? std::ldexp(1.0f, std::clamp(-std::ilogb(largest), -120, 120)) : 1.0f;
@@ -167,7 +167,7 @@ class SparsePairs {
                                static_cast<float>(x.total), static_cast<float>(columns));
     }
     if (metric_ == Metric::inner_product) {
-      return static_cast<float>(std::max(0.0, longest_ * unit_square() - common));
+      return static_cast<float>(std::max(0.0, largest_product(longest_ * unit_square(), q.total) - common));
     }
     const double sum = q.total + x.total + common;
     if (metric_ == Metric::braycurtis) {
@@ -185,6 +185,9 @@ class SparsePairs {
     if (uses_directions(metric_)) return static_cast<float>(squares(query, point));
     return with_sum(metric_, p_, [&](auto sum) { return static_cast<float>(walk(sum, query, point)); });
   }
+  // Whether the sum over common columns loses what tells rows apart: high powers of a large value that both
+  // have cancel.
+  bool rough_is_useless() const { return metric_ == Metric::minkowski; }
   bool rough_is_exact() const { return uses_presence(metric_) || metric_ == Metric::inner_product; }
 
   float distance(float compared) const {
