@@ -97,7 +97,8 @@ def nearest_neighbors(
     candidates from a neighbouring space (euclidean, or a random projection) that are then compared in the
     metric itself; where no affordable number of candidates reaches the recall, all pairs are compared.
 
-    The search by clusters takes at most 0.3 times the memory of ``X`` and three times that of the lists. A
+    The search by clusters takes at most 0.3 times the memory of ``X`` and three times that of the lists; more
+    (up to 0.8 times) for thousands of columns without structure, and for one-byte types in other metrics. A
     copy of ``X`` in float32 comes on top under "seuclidean", "mahalanobis", "softmax_hellinger" and
     "inner_product", and where all pairs of rows of other types are compared.
     """
