@@ -98,7 +98,7 @@ def nearest_neighbors(
     metric itself; where no affordable number of candidates reaches the recall, all pairs are compared.
 
     The search by clusters takes at most 0.3 times the memory of ``X`` and three times that of the lists; more
-    (up to 0.8 times) for thousands of columns without structure, and for one-byte types in other metrics. A
+    for thousands of columns without structure, and for one-byte types in metrics searched by candidates. A
     copy of ``X`` in float32 comes on top under "seuclidean", "mahalanobis", "softmax_hellinger" and
     "inner_product", and where all pairs of rows of other types are compared.
     """

@@ -1,8 +1,8 @@
 """The names of scikit-learn that every run needs, imported without scipy.stats.
 
-scikit-learn imports scipy.stats for the sake of one function, which nothing here calls, and that takes longer
-than the rest of its import together. A stand-in keeps the place of scipy.stats meanwhile, and is gone
-afterwards: whoever imports scipy.stats later gets the real one, and the stand-in has what the real one has.
+scikit-learn imports scipy.stats for the sake of one function, which nothing here calls, and spends much of
+its own import on it. A stand-in keeps the place of scipy.stats meanwhile, and is gone afterwards: whoever
+imports scipy.stats later gets the real one, and the stand-in has what the real one has.
 """
 
 from __future__ import annotations

@@ -38,8 +38,7 @@ inline float unit_of(const TypedRows& rows, float least = 1e-6f, float most = 1e
       });
     }
   });
-  if (largest == 0 || (largest > least && largest < most)) return 1;
-  return std::ldexp(1.0f, std::clamp(-std::ilogb(largest), -120, 120));
+  return largest > least && largest < most ? 1 : unit_for(largest);
 }
 
 class ComparedRows {

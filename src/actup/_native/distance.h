@@ -18,6 +18,7 @@
 // says nan to both). One more column does it: 1 in rows of length zero, else 0.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -56,6 +57,11 @@ inline constexpr bool uses_presence(Metric metric) { return metric >= Metric::ja
 inline constexpr bool has_unit(Metric metric) {
   return metric == Metric::euclidean || metric == Metric::manhattan || metric == Metric::chebyshev ||
          metric == Metric::minkowski || metric == Metric::inner_product;
+}
+
+// A power of two that brings values up to `largest` near 1.
+inline float unit_for(float largest) {
+  return largest > 0 ? std::ldexp(1.0f, std::clamp(-std::ilogb(largest), -120, 120)) : 1.0f;
 }
 
 // Of floats or vectors of them.

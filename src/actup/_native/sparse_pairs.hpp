@@ -32,7 +32,7 @@ inline float unit_of(const CsrRows& points, const CsrRows& queries, Metric metri
     for (int64_t at = 0; has_unit(metric) && at < rows.offsets[rows.rows]; ++at)
       largest = std::max(largest, magnitude(rows.values[at]));
   }
-  return largest > 0 ? std::ldexp(1.0f, std::clamp(-std::ilogb(largest), -120, 120)) : 1.0f;
+  return unit_for(largest);
 }
 
 // Rows in the form in which they are compared. Under correlation a missing column stands for `absent`, and
