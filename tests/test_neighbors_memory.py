@@ -1,5 +1,6 @@
 """What a search adds to memory: at most 0.3 times X and three times the lists it returns."""
 
+import json
 import subprocess
 import sys
 
@@ -7,24 +8,24 @@ import numpy as np
 import pytest
 
 SCRIPT = """
-import resource, sys
+import json, resource, sys
 import numpy as np
 import actup.neighbors, actup.backends.proxy  # what is imported later would count as well
 from sklearn.utils import check_array
 
-X = np.load(sys.argv[1], mmap_mode=sys.argv[2] if sys.argv[2] != "none" else None)
+path, mode, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+X = np.load(path, mmap_mode=mode if mode != "none" else None)
 check_array(X[:2000], dtype=None)
-actup.nearest_neighbors(X[:6000], 15, algorithm="approximate")  # threads, the engine's own memory
-if sys.argv[2] != "none":
+actup.nearest_neighbors(X[:6000], 15, metric=options["metric"])  # threads, the engine's own memory
+if mode != "none":
     X[:: 4096 // X.strides[0] + 1].sum()  # pages of the file are not memory of the search
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 before = peak()
-found = actup.nearest_neighbors(X, 15, n_jobs=2)
-assert found.engine == "join", found.engine
-print(peak() - before, X.nbytes, found.indices.nbytes + found.distances.nbytes)
+found = actup.nearest_neighbors(X, 15, n_jobs=2, **options)
+print(peak() - before, X.nbytes, found.indices.nbytes + found.distances.nbytes, found.engine)
 """
 
 
@@ -43,24 +44,68 @@ def points(n, columns, dtype):
     return X
 
 
+def few(n, columns, dtype):
+    """The same with one column in ten that is not zero."""
+    X = points(n, columns, dtype)
+    X[np.quantile(X[:1000], 0.9) > X] = 0
+    return X
+
+
 def noise(n, columns, dtype):
-    """Nothing to search by: the codes grow as wide as they may."""
+    """Nothing to search by: the codes grow as wide as they may, and all pairs are compared in the end."""
     X = np.random.default_rng(0).integers(0, 256, (n, columns), np.uint8)
     return X.astype(dtype, copy=False)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss counts in another unit elsewhere")
+def added(X, mode, options, tmp_path):
+    """The bytes that a search adds, those it may, and the name of its engine."""
+    np.save(tmp_path / "X.npy", X)
+    run = [sys.executable, "-c", SCRIPT, str(tmp_path / "X.npy"), mode, json.dumps(options)]
+    *sizes, engine = subprocess.run(run, check=True, capture_output=True, text=True).stdout.split()
+    more, data, lists = map(int, sizes)
+    return more, 0.3 * data + 3 * lists, engine
+
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss counts in another unit elsewhere")
+
+
 @pytest.mark.parametrize("mode", ["none", "r"])
 @pytest.mark.parametrize(
-    ("make", "n", "columns", "dtype"),
+    ("make", "n", "columns", "dtype", "engine"),
     [
-        (points, 200_000, 50, np.float32),
-        (points, 60_000, 784, np.uint8),
-        (noise, 20_001, 784, np.uint8),
+        (points, 200_000, 50, np.float32, "join"),
+        (points, 60_000, 784, np.uint8, "join"),
+        (noise, 20_001, 784, np.uint8, "exact"),
     ],
 )
-def test_peak_memory(make, n, columns, dtype, mode, tmp_path):
-    np.save(tmp_path / "X.npy", make(n, columns, dtype))
-    run = [sys.executable, "-c", SCRIPT, str(tmp_path / "X.npy"), mode]
-    added, data, lists = map(int, subprocess.run(run, check=True, capture_output=True).stdout.split())
-    assert added <= 0.3 * data + 3 * lists, f"{added / 2**20:.0f} MiB for X of {data / 2**20:.0f} MiB"
+def test_peak_memory(make, n, columns, dtype, engine, mode, tmp_path):
+    more, allowed, used = added(make(n, columns, dtype), mode, {"metric": "euclidean"}, tmp_path)
+    assert used == engine
+    assert more <= allowed, f"{more / 2**20:.0f} MiB, allowed are {allowed / 2**20:.0f}"
+
+
+@pytest.mark.parametrize(
+    ("metric", "make", "n", "columns", "dtype", "engine"),
+    [
+        ("cosine", points, 60_000, 300, np.float16, "join"),
+        ("hellinger", points, 60_000, 300, np.float32, "join"),
+        ("softmax_hellinger", points, 40_000, 300, np.float32, "join"),
+        ("seuclidean", points, 60_000, 300, np.float32, "join"),
+        ("inner_product", points, 60_000, 300, np.float32, "proxy"),
+        ("manhattan", points, 60_000, 300, np.uint8, "proxy"),
+        ("chebyshev", points, 60_000, 100, np.float32, "proxy"),
+        ("jaccard", few, 30_000, 300, np.uint8, None),
+        ("hamming", few, 20_000, 600, np.uint8, None),
+    ],
+)
+def test_peak_memory_of_other_metrics(metric, make, n, columns, dtype, engine, tmp_path):
+    more, allowed, used = added(make(n, columns, dtype), "none", {"metric": metric}, tmp_path)
+    assert engine in (None, used)
+    assert more <= allowed, f"{more / 2**20:.0f} MiB, allowed are {allowed / 2**20:.0f}"
+
+
+def test_peak_memory_of_all_pairs(tmp_path):
+    X = points(8_000, 2_500, np.uint8)
+    more, allowed, used = added(X, "none", {"metric": "euclidean", "algorithm": "exact"}, tmp_path)
+    assert used == "exact"
+    assert more <= allowed, f"{more / 2**20:.0f} MiB, allowed are {allowed / 2**20:.0f}"

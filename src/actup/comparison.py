@@ -7,7 +7,7 @@ computed anew at the end (``haversine`` measures chords in space, then arcs).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
@@ -37,14 +37,14 @@ _SYNONYMS = {
 
 # The parameters of the metrics that have some, besides those of a callable or of scikit-learn's metrics.
 _PARAMETERS = {"minkowski": {"p", "w"}, "seuclidean": {"V"}, "mahalanobis": {"V", "VI"}}
-_DISGUISED = ("seuclidean", "mahalanobis", "haversine", "softmax_hellinger")
+_DISGUISED = ("seuclidean", "mahalanobis", "haversine")
 PRESENCE = (
     "jaccard", "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener",
     "sokalsneath", "yule",
 )  # fmt: skip
 _COLUMNS = (
-    "euclidean", "manhattan", "chebyshev", "cosine", "correlation", "hellinger", "inner_product", "minkowski",
-    "canberra", "hamming", "braycurtis",
+    "euclidean", "manhattan", "chebyshev", "cosine", "correlation", "hellinger", "softmax_hellinger",
+    "inner_product", "minkowski", "canberra", "hamming", "braycurtis",
 )  # fmt: skip
 COMPILED = (*_COLUMNS, *PRESENCE, *_DISGUISED)
 _COMPILED_POWER, _HIGHEST_POWER = 4, 30  # of "minkowski"; those between are left to SciPy
@@ -120,16 +120,20 @@ class Comparison:
         What the engine compares.
     p : float
         Its exponent, if it is ``"minkowski"``.
+    factors : ndarray of shape (columns,), or None
+        What multiplies columns first.
     move : callable or None
         Brings rows to where that metric means the one that was asked for.
     finish : callable or None
-        ``finish(rows, points, indices)`` gives the distances asked for, from the rows as they were.
+        ``finish(rows, points)`` gives the distances asked for, from rows (m, columns) to points
+        (m, k, columns) as they were.
     """
 
     metric: str
     p: float = 2.0
+    factors: np.ndarray | None = None
     move: Callable[[Rows], Rows] | None = None
-    finish: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None
+    finish: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
 
 
 def compare(metric: str, parameters: Mapping | None, X: Rows) -> Comparison:
@@ -145,11 +149,9 @@ def compare(metric: str, parameters: Mapping | None, X: Rows) -> Comparison:
         case "minkowski":
             return _minkowski(X, **parameters)
         case "seuclidean":
-            return Comparison("euclidean", move=partial(_scale, factors=_inverse_deviations(X, **parameters)))
+            return Comparison("euclidean", factors=_inverse_deviations(X, **parameters))
         case "mahalanobis":
             return Comparison("euclidean", move=partial(_turn, root=_root_of_inverse(X, **parameters)))
-        case "softmax_hellinger":
-            return Comparison("hellinger", move=_softmax)
         case "haversine":
             if X.shape[1] != 2:
                 raise ValueError(
@@ -169,16 +171,16 @@ def refuse_negative(metric: str, X: Rows, name: str = "X") -> None:
 
 def _minkowski(X: Rows, p: float = 2.0, w=None) -> Comparison:
     p = _power(p)
-    move = None
+    factors = None
     if w is not None:
         weights = _vector("w", w, X.shape[1])
         if (weights < 0).any():
             raise ValueError(f"metric_kwds w must hold weights of at least 0, got {weights.min()}")
-        move = partial(_scale, factors=weights ** (0.0 if math.isinf(p) else 1 / p))
+        factors = weights ** (0.0 if math.isinf(p) else 1 / p)
     if math.isinf(p) and sparse.issparse(X):
         return compare("chebyshev", None, X)
     return Comparison(
-        {1.0: "manhattan", 2.0: "euclidean", math.inf: "chebyshev"}.get(p, "minkowski"), p, move
+        {1.0: "manhattan", 2.0: "euclidean", math.inf: "chebyshev"}.get(p, "minkowski"), p, factors
     )
 
 
@@ -200,9 +202,8 @@ def _inverse_deviations(X: Rows, V=None) -> np.ndarray:
             squares = np.asarray(wide.power(2).mean(axis=0)).ravel()
             variances = (squares - means**2) * n / max(1, n - 1)
         else:
-            parts = [X[begin : begin + _TURNED] for begin in range(0, len(X), _TURNED)]
-            means = sum(part.sum(axis=0, dtype=np.float64) for part in parts) / len(X)
-            squares = sum(((part - means) ** 2).sum(axis=0) for part in parts)
+            means = sum(part.sum(axis=0) for part in _parts(X)) / len(X)
+            squares = sum(((part - means) ** 2).sum(axis=0) for part in _parts(X))
             variances = squares / max(1, len(X) - 1)
         constant = ~(variances > 0)  # such a column changes no distance
         return np.where(constant, 0, 1 / np.sqrt(np.where(constant, 1, variances)))
@@ -212,12 +213,22 @@ def _inverse_deviations(X: Rows, V=None) -> np.ndarray:
     return 1 / np.sqrt(variances)
 
 
+def _parts(X: np.ndarray) -> Iterator[np.ndarray]:
+    """Some rows at a time, in full precision."""
+    return (X[begin : begin + _TURNED].astype(np.float64) for begin in range(0, len(X), _TURNED))
+
+
+def _covariance(X: np.ndarray) -> np.ndarray:
+    means = sum(part.sum(axis=0) for part in _parts(X)) / len(X)
+    products = sum((part - means).T @ (part - means) for part in _parts(X))
+    return products / max(1, len(X) - 1)
+
+
 def _root_of_inverse(X: np.ndarray, V=None, VI=None) -> np.ndarray:
     """L with L Lᵀ the inverse covariance."""
     columns = X.shape[1]
     if VI is None:
-        covariance = np.cov(X, rowvar=False, dtype=np.float64) if V is None else np.asarray(V, np.float64)
-        covariance = covariance.reshape(-1, 1) if covariance.ndim == 0 else covariance
+        covariance = _covariance(X) if V is None else np.asarray(V, np.float64)
         if covariance.shape != (columns, columns):
             raise ValueError(f"metric_kwds V has shape {covariance.shape}; {(columns, columns)} is needed")
         if np.linalg.matrix_rank(covariance, hermitian=True) < columns:
@@ -232,17 +243,13 @@ def _root_of_inverse(X: np.ndarray, V=None, VI=None) -> np.ndarray:
         raise ValueError("metric='mahalanobis': VI is not positive definite") from None
 
 
-def _scale(X: Rows, factors: np.ndarray) -> Rows:
+def scaled(X: Rows, factors: np.ndarray) -> Rows:
+    """Rows with multiplied columns, in float32."""
     if sparse.issparse(X):
         return sparse.csr_matrix(X.multiply(factors[None, :]), dtype=np.float32)
-    return _by_parts(X, X.shape[1], lambda rows: rows * factors)
-
-
-def _by_parts(X: np.ndarray, columns: int, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Changed rows in float32, with some of them at a time in full precision."""
-    changed = np.empty((len(X), columns), np.float32)
+    changed = np.empty(X.shape, np.float32)
     for begin in range(0, len(X), _TURNED):
-        changed[begin : begin + _TURNED] = change(X[begin : begin + _TURNED].astype(np.float64))
+        changed[begin : begin + _TURNED] = X[begin : begin + _TURNED].astype(np.float64) * factors
     return changed
 
 
@@ -257,21 +264,15 @@ def _turn(X: np.ndarray, root: np.ndarray) -> np.ndarray:
     return turned
 
 
-def _softmax(X: np.ndarray) -> np.ndarray:
-    from scipy.special import softmax
-
-    return _by_parts(X, X.shape[1], partial(softmax, axis=1))
-
-
 def _on_sphere(X: np.ndarray) -> np.ndarray:
     latitude, longitude = np.asarray(X, np.float64).T
     x, y = np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude)
     return np.column_stack([x, y, np.sin(latitude)]).astype(np.float32)
 
 
-def _arcs(rows: np.ndarray, points: np.ndarray, indices: np.ndarray) -> np.ndarray:
+def _arcs(rows: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Great-circle distances from rows to their neighbours: what float32 chords lose of short ones."""
-    here, there = np.asarray(rows, np.float64)[:, None, :], np.asarray(points, np.float64)[indices]
+    here, there = np.asarray(rows, np.float64)[:, None, :], np.asarray(points, np.float64)
     half = (there - here) / 2
     chord = (
         np.sin(half[..., 0]) ** 2 + np.cos(here[..., 0]) * np.cos(there[..., 0]) * np.sin(half[..., 1]) ** 2

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
-from actup.comparison import COMPILED, Comparison, check_metric, compare, is_compiled, refuse_negative
+from actup.comparison import COMPILED, Comparison, check_metric, compare, is_compiled, refuse_negative, scaled
 from actup.copies import FewRows, few_rows
 from actup.graph import Neighbors
 from actup.pairwise import (
@@ -22,9 +22,10 @@ from actup.pairwise import (
 from actup.threads import count_threads
 
 _SMALLEST = 1e-36  # of the largest value: float32 has fewer digits of smaller ones
+_FINISHED_ROWS = 4096  # at a time
 _ALGORITHMS = ("auto", "exact", "approximate")
-# Rows that are moved before they are compared, in full precision.
-_MOVED = ("seuclidean", "mahalanobis", "haversine", "softmax_hellinger")
+# Rows of these may come in full precision: they are moved before they become float32.
+_MOVED = ("seuclidean", "mahalanobis", "haversine")
 
 
 def nearest_neighbors(
@@ -223,11 +224,13 @@ class _Searcher:
     def __init__(self, rows, metric: str, parameters: Mapping | None, search: _Search, threads: int):
         refuse_negative(metric, rows)
         self._comparison: Comparison = compare(metric, parameters, rows)
+        # The engine multiplies the columns of dense rows itself; others become float32 anyway.
+        self._scaled = self._comparison.factors is not None and not _is_searched(rows)
         self._given = rows
         self._points = self._moved(rows)
         self._search = search
         self._threads = threads
-        self._whole = _Engine(self._points, self._comparison, search, threads)
+        self._whole = self._engine(self._points)
         self._asked = None, None, self._whole  # the last k, and what _few_of gave for it
 
     def neighbors(self, k: int) -> Neighbors:
@@ -253,41 +256,56 @@ class _Searcher:
         if last != k:
             few, engine = few_rows(self._points, k), self._whole
             if few is not None:
-                engine = _Engine(self._points[few.kept], self._comparison, self._search, self._threads)
+                engine = self._engine(self._points[few.kept])
             self._asked = k, few, engine
         return few, engine
 
+    def _engine(self, points) -> _Engine:
+        factors = None if self._scaled else self._comparison.factors
+        return _Engine(points, self._comparison, factors, self._search, self._threads)
+
     def _moved(self, rows):
-        return rows if self._comparison.move is None else self._comparison.move(rows)
+        """Rows where the engine compares them, in a type that it reads."""
+        if self._comparison.move is not None:
+            return self._comparison.move(rows)
+        if self._scaled:
+            return scaled(rows, self._comparison.factors)
+        return rows if _is_searched(rows) or sparse.issparse(rows) else rows.astype(np.float32)
 
     def _finished(self, found: Neighbors, rows) -> Neighbors:
         """Distances as they were asked for, in order again."""
         if self._comparison.finish is None:
             return found
-        distances = self._comparison.finish(rows, self._given, found.indices)
-        order = np.argsort(distances, axis=1, kind="stable")
-        indices, distances = (np.take_along_axis(part, order, 1) for part in (found.indices, distances))
-        return Neighbors(indices, distances, found.engine, found.recall)
+        for begin in range(0, len(rows), _FINISHED_ROWS):
+            part = slice(begin, begin + _FINISHED_ROWS)
+            distances = self._comparison.finish(rows[part], self._given[found.indices[part]])
+            order = np.argsort(distances, axis=1, kind="stable")
+            found.distances[part] = np.take_along_axis(distances, order, 1)
+            found.indices[part] = np.take_along_axis(found.indices[part], order, 1)
+        return found
 
 
 class _Engine:
     """Points where a compiled metric compares them, and the search that suits their number."""
 
-    def __init__(self, points, comparison: Comparison, search: _Search, threads: int):
+    def __init__(self, points, comparison: Comparison, factors, search: _Search, threads: int):
         from actup.backends import join
         from actup.backends.proxy import ProxySearch, exact_is_cheaper
         from actup.backends.spaces import DenseSpace, SparseSpace
 
         self._recall = search.recall
-        kind = SparseSpace if sparse.issparse(points) else DenseSpace
-        self._space = kind(points, comparison.metric, comparison.p, threads)
+        metric, p = comparison.metric, comparison.p
+        if sparse.issparse(points):
+            self._space = SparseSpace(points, metric, p, threads)
+        else:
+            self._space = DenseSpace(points, metric, p, threads, factors)
         self._index = None
-        joined = kind is DenseSpace and comparison.metric in join.METRICS
+        joined = not sparse.issparse(points) and metric in join.METRICS
         cheap = join.exact_is_cheaper(*points.shape) if joined else exact_is_cheaper(self._space)
         if search.algorithm == "exact" or points.shape[0] < 2 or (search.algorithm == "auto" and cheap):
             return
         if joined:
-            self._index = join.JoinSearch(points, comparison.metric, search.seed, threads)
+            self._index = join.JoinSearch(points, metric, search.seed, threads, factors)
         else:
             self._index = ProxySearch(self._space, search.seed, threads)
 
@@ -310,6 +328,13 @@ def _dtypes(metric: str | Callable):
     from actup.backends import join
 
     return join.SCALARS if metric in COMPILED and metric not in _MOVED else None
+
+
+def _is_searched(rows) -> bool:
+    """Whether rows are dense and of a type that searches read as it is."""
+    from actup.backends import join
+
+    return not sparse.issparse(rows) and rows.dtype in join.SCALARS
 
 
 def _finite(metric: str | Callable) -> bool | str:

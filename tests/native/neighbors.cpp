@@ -48,8 +48,9 @@ struct Lists {
 };
 
 // Everything that the join computes, as numbers to compare.
-std::vector<double> join(const TypedRows& rows, Metric metric, int64_t columns, int64_t k, int threads) {
-  const JoinIndex index(rows, metric, columns, 3, threads);
+std::vector<double> join(const TypedRows& rows, const RowMetric& how, int64_t columns, int64_t k,
+                         int threads) {
+  const JoinIndex index(rows, how, columns, 3, threads);
   const Calibration calibration = Calibrator(index, k).run(64, 3, threads);
   std::vector<double> all(calibration.mean.begin(), calibration.mean.end());
   all.insert(all.end(), calibration.truth.begin(), calibration.truth.end());
@@ -104,15 +105,15 @@ std::vector<double> compared(int64_t n, int64_t columns, int64_t k, Metric metri
   const TypedRows rows{bytes.data(), Scalar::uint8, n, columns};
   Lists exact(n, k), pairs(n, k), chosen(n, k);
   if (!uses_presence(metric)) {
-    const DenseRows dense{x.data(), n, columns};
-    nearest_exact(dense, dense, true, k, metric, 3.0f, threads, exact.ids.data(), exact.distances.data());
+    const TypedRows dense{x.data(), Scalar::float32, n, columns};
+    nearest_exact(dense, dense, true, k, {metric, 3.0f}, threads, exact.ids.data(), exact.distances.data());
   }
   std::vector<double> all = exact.all();
   if (uses_directions(metric)) return all;
   std::vector<int32_t> own(n), candidates(n * 2 * k);
   for (int64_t row = 0; row < n; ++row) own[row] = static_cast<int32_t>(row);
   for (size_t at = 0; at < candidates.size(); ++at) candidates[at] = static_cast<int32_t>(at * 7 % n);
-  const PairMetric how{metric, 3.0f, 1e6};
+  const RowMetric how{metric, 3.0f, 1e6};
   nearest_of_all(rows, {rows, own.data()}, how, k, threads, pairs.ids.data(), pairs.distances.data());
   nearest_of_candidates(rows, {rows, nullptr}, how, candidates.data(), 2 * k, k, threads, chosen.ids.data(),
                         chosen.distances.data());
@@ -163,17 +164,21 @@ std::vector<double> sparse(int64_t n, int64_t k, Metric metric, int threads) {
 
 int main() {
   nearest_of_many_centers();
-  for (const Metric metric : {Metric::euclidean, Metric::cosine, Metric::correlation, Metric::hellinger}) {
+  for (const Metric metric : {Metric::euclidean, Metric::cosine, Metric::correlation, Metric::hellinger,
+                              Metric::softmax_hellinger, Metric::inner_product, Metric::jaccard}) {
+    const RowMetric how{metric, 2.0f, 1e6};
     for (const int64_t n : {2, 3, 17, 65}) {
       const std::vector<float> x = clumps(n, 5);
-      join({x.data(), Scalar::float32, n, 5}, metric, 0, std::min<int64_t>(n - 1, 4), 1);
+      join({x.data(), Scalar::float32, n, 5}, how, 0, std::min<int64_t>(n - 1, 4), 1);
     }
     const std::vector<float> x = clumps(1500, 150);
     const TypedRows rows{x.data(), Scalar::float32, 1500, 150};
-    CHECK(join(rows, metric, 0, 7, 1) == join(rows, metric, 0, 7, 4));
+    CHECK(join(rows, how, 0, 7, 1) == join(rows, how, 0, 7, 4));
     const std::vector<uint8_t> bytes = converted<uint8_t>(x);
     const TypedRows small{bytes.data(), Scalar::uint8, 1500, 150};
-    CHECK(join(small, metric, 32, 7, 1) == join(small, metric, 32, 7, 3));
+    CHECK(join(small, how, 32, 7, 1) == join(small, how, 32, 7, 3));
+    const RowMetric scaled{Metric::euclidean, 2.0f, 0, std::vector<float>(150, 0.5f)};
+    CHECK(join(small, scaled, 32, 7, 1) == join(small, scaled, 32, 7, 3));
   }
   for (int number = 0; number <= static_cast<int>(Metric::yule); ++number) {
     const auto metric = static_cast<Metric>(number);

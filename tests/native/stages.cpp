@@ -22,10 +22,10 @@ using namespace actup;
 std::vector<double> stages(int64_t n, int64_t columns, int64_t k, Metric metric, Affinity affinity,
                            int threads) {
   const std::vector<float> x = random_values(n * columns, 5);
-  const DenseRows rows{x.data(), n, columns};
+  const TypedRows rows{x.data(), Scalar::float32, n, columns};
   std::vector<int32_t> ids(n * k);
   std::vector<float> distances(n * k);
-  nearest_exact(rows, rows, true, k, metric, 2.0f, threads, ids.data(), distances.data());
+  nearest_exact(rows, rows, true, k, {metric}, threads, ids.data(), distances.data());
   const NeighborRows neighbors{ids.data(), distances.data(), n, k};
   const Distance distance = affinity == Affinity::umap ? Distance::pseudo : Distance::plain;
   const SparseRows graph =

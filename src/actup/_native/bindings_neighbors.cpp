@@ -1,6 +1,7 @@
 // The Python face of the searches that compare rows as they are: dense, of bits, sparse, and of given pairs.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <tuple>
@@ -15,10 +16,6 @@
 namespace actup {
 
 namespace {
-
-DenseRows dense_rows(const Matrix<float>& array) {
-  return {array.data(), static_cast<int64_t>(array.shape(0)), static_cast<int64_t>(array.shape(1))};
-}
 
 BitRows bit_rows(const Matrix<uint64_t>& array, int64_t columns) {
   return {array.data(), static_cast<int64_t>(array.shape(0)), static_cast<int64_t>(array.shape(1)), columns};
@@ -37,11 +34,11 @@ const T* data_or_null(const std::optional<Vector<T>>& array) {
   return array ? array->data() : nullptr;
 }
 
-auto exact_neighbors(const Matrix<float>& points, const std::optional<Matrix<float>>& queries, int64_t k,
-                     Metric metric, float p, int threads) {
-  const DenseRows rows = dense_rows(queries ? *queries : points);
+auto exact_neighbors(const TypedArray& points, const std::optional<TypedArray>& queries, int64_t k,
+                     const RowMetric& how, int threads) {
+  const TypedRows rows = typed_rows(queries ? *queries : points);
   return neighbor_lists(rows.rows, k, [&](int32_t* ids, float* distances) {
-    nearest_exact(dense_rows(points), rows, !queries, k, metric, p, threads, ids, distances);
+    nearest_exact(typed_rows(points), rows, !queries, k, how, threads, ids, distances);
   });
 }
 
@@ -55,11 +52,10 @@ auto present_neighbors(const Matrix<uint64_t>& points, const std::optional<Matri
 
 auto paired_neighbors(const TypedArray& points, const TypedArray& queries,
                       const std::optional<Vector<int32_t>>& own,
-                      const std::optional<Matrix<int32_t>>& candidates, int64_t k, Metric metric, float p,
-                      double longest, int threads) {
+                      const std::optional<Matrix<int32_t>>& candidates, int64_t k, const RowMetric& how,
+                      int threads) {
   const TypedRows rows = typed_rows(points);
   const PairQueries asked{typed_rows(queries), data_or_null(own)};
-  const PairMetric how{metric, p, longest};
   return neighbor_lists(asked.rows.rows, k, [&](int32_t* ids, float* distances) {
     if (candidates) {
       nearest_of_candidates(rows, asked, how, candidates->data(), static_cast<int64_t>(candidates->shape(1)),
@@ -96,6 +92,7 @@ void bind_neighbors(nb::module_& module) {
       .value("cosine", Metric::cosine)
       .value("correlation", Metric::correlation)
       .value("hellinger", Metric::hellinger)
+      .value("softmax_hellinger", Metric::softmax_hellinger)
       .value("inner_product", Metric::inner_product)
       .value("minkowski", Metric::minkowski)
       .value("canberra", Metric::canberra)
@@ -110,13 +107,16 @@ void bind_neighbors(nb::module_& module) {
       .value("sokalmichener", Metric::sokalmichener)
       .value("sokalsneath", Metric::sokalsneath)
       .value("yule", Metric::yule);
+  nb::class_<RowMetric>(module, "RowMetric")
+      .def(nb::init<Metric, float, double, std::vector<float>>(), nb::arg("metric"), nb::arg("p") = 2.0f,
+           nb::arg("longest") = 0.0, nb::arg("factors") = std::vector<float>());
   module.def("exact_neighbors", &exact_neighbors, nb::arg("points"), nb::arg("queries").none(), nb::arg("k"),
-             nb::arg("metric"), nb::arg("p"), nb::arg("threads"));
+             nb::arg("how"), nb::arg("threads"));
   module.def("present_neighbors", &present_neighbors, nb::arg("points"), nb::arg("queries").none(),
              nb::arg("columns"), nb::arg("k"), nb::arg("metric"), nb::arg("threads"));
   module.def("paired_neighbors", &paired_neighbors, nb::arg("points"), nb::arg("queries"),
-             nb::arg("own").none(), nb::arg("candidates").none(), nb::arg("k"), nb::arg("metric"),
-             nb::arg("p"), nb::arg("longest"), nb::arg("threads"));
+             nb::arg("own").none(), nb::arg("candidates").none(), nb::arg("k"), nb::arg("how"),
+             nb::arg("threads"));
   module.def("sparse_neighbors", &sparse_neighbors, nb::arg("points"), nb::arg("queries"), nb::arg("columns"),
              nb::arg("own").none(), nb::arg("candidates").none(), nb::arg("k"), nb::arg("metric"),
              nb::arg("p"), nb::arg("longest"), nb::arg("threads"));

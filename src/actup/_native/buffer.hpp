@@ -1,4 +1,5 @@
-// Memory for large arrays: uninitialised, aligned to cache lines, in huge pages where the system has them.
+// Memory for large arrays: uninitialised, aligned to cache lines, in huge pages where the system has them,
+// and given back to it at once when it is no longer needed.
 #pragma once
 
 #include <sys/mman.h>
@@ -20,12 +21,7 @@ class Buffer {
   Buffer() = default;
   explicit Buffer(int64_t size) : size_(size) {
     const size_t bytes = std::max<size_t>(size * sizeof(T), 1);
-    const bool large = bytes >= 2 * kHugePage;
-    alignment_ = large ? kHugePage : kCacheLine;
-    data_ = static_cast<T*>(::operator new[](bytes, std::align_val_t{alignment_}));
-#if defined(MADV_HUGEPAGE)
-    if (large) madvise(data_, bytes, MADV_HUGEPAGE);
-#endif
+    data_ = static_cast<T*>(bytes < 2 * kHugePage ? ::operator new[](bytes, kCacheLine) : map(bytes));
   }
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
@@ -33,7 +29,11 @@ class Buffer {
     return *this;
   }
   ~Buffer() {
-    if (data_) ::operator delete[](data_, std::align_val_t{alignment_});
+    if (mapped_) {
+      munmap(mapped_, mapped_bytes_);
+    } else if (data_) {
+      ::operator delete[](data_, kCacheLine);
+    }
   }
 
   T* data() { return data_; }
@@ -44,17 +44,34 @@ class Buffer {
   void clear() { std::memset(data_, 0, size_ * sizeof(T)); }
 
  private:
-  static constexpr size_t kCacheLine = 64, kHugePage = size_t{1} << 21;
+  static constexpr std::align_val_t kCacheLine{64};
+  static constexpr size_t kHugePage = size_t{1} << 21;
+
+  // The first huge page of memory that begins somewhere; what lies before it is never touched.
+  void* map(size_t bytes) {
+    mapped_bytes_ = bytes + kHugePage;
+    void* const mapped =
+        mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) throw std::bad_alloc();
+    mapped_ = mapped;
+    const auto begin = (reinterpret_cast<uintptr_t>(mapped) + kHugePage - 1) / kHugePage * kHugePage;
+#if defined(MADV_HUGEPAGE)
+    madvise(reinterpret_cast<void*>(begin), bytes, MADV_HUGEPAGE);
+#endif
+    return reinterpret_cast<void*>(begin);
+  }
 
   void swap(Buffer& other) {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
-    std::swap(alignment_, other.alignment_);
+    std::swap(mapped_, other.mapped_);
+    std::swap(mapped_bytes_, other.mapped_bytes_);
   }
 
   T* data_ = nullptr;
   int64_t size_ = 0;
-  size_t alignment_ = kCacheLine;
+  void* mapped_ = nullptr;  // null for memory of the heap
+  size_t mapped_bytes_ = 0;
 };
 
 }  // namespace actup

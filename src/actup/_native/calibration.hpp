@@ -75,6 +75,7 @@ class Calibrator {
  private:
   static constexpr int64_t kMostCandidates = 512, kQueriesAtOnce = 48;
   static constexpr int64_t kPieceBytes = 1 << 18;
+  static constexpr int64_t kMostPossible = 1 << 18;  // neighbours that are remembered at a time
 
   struct Scored {
     int32_t score;
@@ -130,23 +131,32 @@ class Calibrator {
     }
     std::vector<float> rows(count * wide());
     for (int64_t query = 0; query < count; ++query) {
-      index_.points().read(index_.id_at(positions[query]), rows.data() + query * wide());
+      index_.points().ask(index_.id_at(positions[query]), rows.data() + query * wide());
     }
     std::vector<float> bounds(count);
     const std::vector<int32_t> thresholds = certain_thresholds(queries, rows, positions, bounds.data());
     std::vector<std::vector<Scored>> possible(count);
+    int64_t total = 0;
+    const auto too_many = [&] { return total > kMostPossible && count > 1; };
     // Of copies of the query some are enough.
     const auto enough = [&](int64_t query) {
       return bounds[query] == 0 && static_cast<int64_t>(possible[query].size()) > 2 * candidates_.back();
     };
     scan_all(queries, thresholds.data(),
              [&](int64_t query, int64_t first, uint32_t mask, const int32_t* scores) {
-               for (; mask && !enough(query); mask &= mask - 1) {
+               for (; mask && !enough(query) && !too_many(); mask &= mask - 1, ++total) {
                  const int lane = std::countr_zero(mask);
                  if (first + lane == positions[query]) continue;
                  possible[query].push_back({scores[lane], static_cast<int32_t>(first + lane)});
                }
              });
+    if (too_many()) {  // codes tell little; half of the queries at a time
+      possible = {};
+      const int64_t half = count / 2;
+      measure(positions, half, recalls, truth);
+      measure(positions + half, count - half, recalls + half * table_size(), truth + half * k_);
+      return;
+    }
     std::vector<int32_t> center_scores;
     const PackedCodes& centers = index_.clusters().centers();
     score_all(centers, queries, center_scores);

@@ -1,7 +1,9 @@
 // Rows in the form in which squared differences are a metric (see distance.h), read one at a time.
 //
-// Nothing is copied: a row's mean and factor are kept, and applied whenever the row is read. Values so large
-// or so small that their squares would leave the range of floats are brought near 1 by a power of two.
+// Nothing is copied: what a row needs to be compared is kept, and applied whenever the row is read. Values so
+// large or so small that their squares would leave the range of floats are brought near 1 by a power of two.
+// The metrics of which columns are not zero, and inner products, are compared in a neighbouring space: there
+// the points near a query are candidates.
 #pragma once
 
 #include <algorithm>
@@ -10,31 +12,48 @@
 #include <vector>
 
 #include "distance.h"
+#include "exponential.hpp"
 #include "parallel.hpp"
+#include "row_metric.hpp"
 #include "typed_rows.hpp"
 
 namespace actup {
 
-// What a row needs to be compared: (value - mean) * factor. A factor of 0 marks a row without a direction.
+// What becomes of a value before it is compared.
+enum class Values { given, scaled, roots, exponentials, presence };
+
+// (value - center) * factor, or what Values says instead; and one more column.
 struct RowPlace {
-  float mean = 0;
+  float center = 0;
   float factor = 1;
+  float extra = 0;
 };
 
-template <bool roots>
-inline float16 placed(float16 values, const RowPlace& place) {
-  return ((roots ? square_root(values) : values) - place.mean) * place.factor;
+// For all Values but `scaled`.
+template <Values values>
+inline float16 placed(float16 wide, const RowPlace& place) {
+  if constexpr (values == Values::roots) return square_root(wide) * place.factor;
+  if constexpr (values == Values::exponentials) {
+    return exponential((wide - place.center) * 0.5f) * place.factor;
+  }
+  if constexpr (values == Values::presence) return where<float16>(wide != 0.0f, place.factor - float16{});
+  return (wide - place.center) * place.factor;
 }
 
 // A power of two that brings the largest of some rows' values near 1, or 1 if they are safe as they are:
-// squares are in the range of the defaults.
-inline float unit_of(const TypedRows& rows, float least = 1e-6f, float most = 1e12f) {
+// squares are in the range of the defaults. `factors` multiply columns unless there are none.
+inline float unit_of(const TypedRows& rows, const std::vector<float>& factors, float least = 1e-6f,
+                     float most = 1e12f) {
   const int64_t step = std::max<int64_t>(1, rows.rows / 1024);
   float largest = 0;
   rows.typed([&](auto* values) {
     for (int64_t row = 0; row < rows.rows; row += step) {
-      for_each_wide(values + row * rows.columns, rows.columns, [&](int64_t, float16 wide) {
-        for (int lane = 0; lane < kWide; ++lane) largest = std::max(largest, std::fabs(wide[lane]));
+      for_each_wide(values + row * rows.columns, rows.columns, [&](int64_t column, float16 wide) {
+        const int64_t count = std::min<int64_t>(kWide, rows.columns - column);
+        for (int64_t at = 0; at < count; ++at) {
+          const float factor = factors.empty() ? 1.0f : factors[column + at];
+          largest = std::max(largest, std::fabs(wide[at] * factor));
+        }
       });
     }
   });
@@ -43,79 +62,140 @@ inline float unit_of(const TypedRows& rows, float least = 1e-6f, float most = 1e
 
 class ComparedRows {
  public:
-  ComparedRows(const TypedRows& rows, Metric metric, int threads)
-      : ComparedRows(rows, metric, uses_directions(metric) ? 1.0f : unit_of(rows), threads) {}
-  // `unit` is a power of two; it plays no part where directions are compared.
-  ComparedRows(const TypedRows& rows, Metric metric, float unit, int threads)
-      : rows_(rows), metric_(metric), unit_(unit) {
-    if (!uses_directions(metric)) return;
-    places_.resize(rows.rows);
-    parallel_ranges(rows.rows, 1024, threads, [&](int64_t begin, int64_t end) {
-      rows.typed([&](auto* values) {
-        for (int64_t row = begin; row < end; ++row) places_[row] = direction(values + row * rows.columns);
-      });
-    });
-  }
+  // Points.
+  ComparedRows(const TypedRows& rows, const RowMetric& how, int threads)
+      : ComparedRows(rows, how, has_unit(how.metric) ? unit_of(rows, how.factors) : 1.0f, false, threads) {}
+  // Queries that are compared with some points.
+  ComparedRows(const TypedRows& rows, const ComparedRows& points, int threads)
+      : ComparedRows(rows, points.how_, points.unit_, true, threads) {}
 
   const TypedRows& rows() const { return rows_; }
-  Metric metric() const { return metric_; }
-  float unit() const { return unit_; }
-  // Directions have one more column: 1 in rows that have none.
-  int64_t width() const { return rows_.columns + (uses_directions(metric_) ? 1 : 0); }
-  // Whether rows can be compared without their places.
-  bool plain() const { return !uses_directions(metric_) && unit_ == 1; }
-  // Whether the roots of values are compared.
-  bool roots() const { return metric_ == Metric::hellinger; }
-  RowPlace place(int64_t row) const { return uses_directions(metric_) ? places_[row] : RowPlace{0, unit_}; }
+  Metric metric() const { return how_.metric; }
+  // The columns that are compared: directions have one more, 1 in rows that have none, and so have inner
+  // products, with what rows lack of the longest one.
+  int64_t width() const { return rows_.columns + (has_places() ? 1 : 0); }
+  Values values() const { return values_; }
+  // Whether rows can be compared as they are.
+  bool plain() const { return values_ == Values::given && !has_places() && unit_ == 1; }
+  bool has_places() const { return directed() || how_.metric == Metric::inner_product; }
+  RowPlace place(int64_t row) const { return has_places() ? places_[row] : RowPlace{0, unit_, 0}; }
+  const float* factors() const { return factors_.data(); }
+
+  // Gives function(values) the Values as a constant.
+  template <class Function>
+  auto with_values(const Function& function) const {
+    switch (values_) {
+      case Values::scaled:
+        return function(std::integral_constant<Values, Values::scaled>{});
+      case Values::roots:
+        return function(std::integral_constant<Values, Values::roots>{});
+      case Values::exponentials:
+        return function(std::integral_constant<Values, Values::exponentials>{});
+      case Values::presence:
+        return function(std::integral_constant<Values, Values::presence>{});
+      default:
+        return function(std::integral_constant<Values, Values::given>{});
+    }
+  }
 
   // Writes width() floats and may write zeros up to the next multiple of kWide.
   void read(int64_t row, float* out) const {
+    ask(row, out);
+    for (int64_t column = 0; column < rows_.columns && values_ == Values::scaled; ++column) {
+      out[column] *= factors_[column];
+    }
+  }
+
+  // The same in the form in which Reranker takes a query.
+  void ask(int64_t row, float* out) const {
     const RowPlace at = place(row);
-    rows_.typed([&](auto* values) {
-      for_each_wide(values + row * rows_.columns, rows_.columns, [&](int64_t column, float16 wide) {
-        store(out + column, roots() ? placed<true>(wide, at) : placed<false>(wide, at));
+    with_values([&](auto values) {
+      rows_.typed([&](auto* data) {
+        for_each_wide(data + row * rows_.columns, rows_.columns, [&](int64_t column, float16 wide) {
+          store(out + column, values == Values::scaled ? wide : placed<values>(wide, at));
+        });
       });
     });
     const int64_t padded = (width() + kWide - 1) / kWide * kWide;
     std::fill(out + rows_.columns, out + padded, 0.0f);
-    if (uses_directions(metric_)) out[rows_.columns] = static_cast<float>(at.factor == 0);
+    if (has_places()) out[rows_.columns] = at.extra;
   }
 
   // Directions that differ by no more than their rounding are equal ones, of which one was not rounded: the
   // compiler may fuse the product that places a row with the difference it is for.
   float distance(float squares) const {
-    if (uses_directions(metric_) && squares <= 0x1p-48f) return 0;
-    return distance_of(metric_, squares) / unit_;
+    if (directed() && squares <= 0x1p-48f) return 0;
+    return distance_of(how_.metric, squares) / unit_;
   }
 
  private:
-  template <class T>
-  static double value(const T* at) {
-    if constexpr (std::is_same_v<T, Half>) {
-      return load_some(at, 1)[0];
-    } else {
-      return *at;
+  // `unit` is a power of two; it plays no part where directions are compared.
+  ComparedRows(const TypedRows& rows, const RowMetric& how, float unit, bool queries, int threads)
+      : rows_(rows), how_(how), unit_(unit), values_(values_of(how)) {
+    if (values_ == Values::scaled) {
+      factors_.assign(rows.columns + kWide, 0.0f);
+      for (int64_t column = 0; column < rows.columns; ++column) factors_[column] = how.factors[column] * unit;
     }
+    if (!has_places()) return;
+    places_.resize(rows.rows);
+    parallel_ranges(rows.rows, 1024, threads, [&](int64_t begin, int64_t end) {
+      std::vector<float> room;
+      for (int64_t row = begin; row < end; ++row) {
+        const float* const floats = rows.floats(row, 1, room);
+        places_[row] = directed() ? direction(floats) : product(floats, queries);
+      }
+    });
   }
 
+  static Values values_of(const RowMetric& how) {
+    if (!how.factors.empty()) return Values::scaled;
+    if (how.metric == Metric::hellinger) return Values::roots;
+    if (how.metric == Metric::softmax_hellinger) return Values::exponentials;
+    return uses_presence(how.metric) ? Values::presence : Values::given;
+  }
+
+  bool directed() const { return uses_directions(how_.metric) || uses_presence(how_.metric); }
+
   // In double precision: no square overflows, and the mean of equal values is that value.
-  template <class T>
-  RowPlace direction(const T* row) const {
-    double mean = 0, squares = 0;
-    if (metric_ == Metric::correlation) {
-      for (int64_t column = 0; column < rows_.columns; ++column) mean += value(row + column);
-      mean = static_cast<float>(mean / static_cast<double>(rows_.columns));
+  RowPlace direction(const float* row) const {
+    const float* const end = row + rows_.columns;
+    double center = 0, squares = 0;
+    if (how_.metric == Metric::correlation) {
+      for (const float* value = row; value < end; ++value) center += *value;
+      center = static_cast<float>(center / static_cast<double>(rows_.columns));
     }
+    if (values_ == Values::exponentials) center = *std::max_element(row, end);
+    for (const float* value = row; value < end; ++value) {
+      const double difference = *value - center;
+      squares += values_ == Values::roots          ? difference
+                 : values_ == Values::exponentials ? std::exp(difference)
+                 : values_ == Values::presence     ? static_cast<double>(*value != 0)
+                                                   : difference * difference;
+    }
+    const bool none = squares == 0;
+    return {static_cast<float>(center), none ? 0.0f : static_cast<float>(1 / std::sqrt(squares)),
+            none ? 1.0f : 0.0f};
+  }
+
+  // Points get a column that makes all of them equally long. Queries are stretched to that length instead:
+  // no product's rank changes, and codes suit both.
+  RowPlace product(const float* row, bool query) const {
+    double squares = 0;
     for (int64_t column = 0; column < rows_.columns; ++column) {
-      const double difference = value(row + column) - mean;
-      squares += roots() ? difference : difference * difference;
+      squares += static_cast<double>(row[column]) * row[column];
     }
-    return {static_cast<float>(mean), squares > 0 ? static_cast<float>(1 / std::sqrt(squares)) : 0.0f};
+    if (query) {
+      const double stretch = squares > 0 ? std::sqrt(how_.longest / squares) : 0;
+      return {0, static_cast<float>(stretch * unit_), 0};
+    }
+    return {0, unit_, static_cast<float>(std::sqrt(std::max(0.0, how_.longest - squares)) * unit_)};
   }
 
   TypedRows rows_;
-  Metric metric_;
+  RowMetric how_;
   float unit_;
+  Values values_;
+  std::vector<float> factors_;  // with the unit
   std::vector<RowPlace> places_;
 };
 

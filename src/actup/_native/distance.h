@@ -8,6 +8,7 @@
 //   cosine                            rows divided by their length; 1 - cos = |u - v|²/2 has no cancellation
 //   correlation                       the same after subtracting each row's mean
 //   hellinger                         cosine of the square roots; the distance is the root of 1 - cos
+//   softmax_hellinger                 hellinger of e^x: the roots are e^(x/2)
 //   inner_product                     M - <x, y>, M the largest squared length: |u - v|²/2 after two more
 //                                     columns, (√(M - |x|²), 0) for points and (0, √(M - |x|²)) for queries;
 //                                     of a query longer than all points, M is the mean of both squares
@@ -33,6 +34,7 @@ enum class Metric {
   cosine,
   correlation,
   hellinger,
+  softmax_hellinger,
   inner_product,
   minkowski,
   canberra,
@@ -50,7 +52,8 @@ enum class Metric {
 };
 
 inline constexpr bool uses_directions(Metric metric) {
-  return metric == Metric::cosine || metric == Metric::correlation || metric == Metric::hellinger;
+  return metric == Metric::cosine || metric == Metric::correlation || metric == Metric::hellinger ||
+         metric == Metric::softmax_hellinger;
 }
 inline constexpr bool uses_presence(Metric metric) { return metric >= Metric::jaccard; }
 // Whether distances grow with the rows.
@@ -202,6 +205,7 @@ inline float distance_of(Metric metric, float sum, int64_t columns = 1, float p 
     case Metric::inner_product:
       return sum / 2;
     case Metric::hellinger:
+    case Metric::softmax_hellinger:
       return __builtin_sqrtf(sum / 2);
     case Metric::hamming:
       return sum / static_cast<float>(columns);

@@ -1,9 +1,11 @@
-// e^x for as many doubles at a time as the processor level has room for in a register.
+// e^x for as many doubles at a time as the processor level has room for in a register, and for floats.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 #include <cstring>
+
+#include "vectors.h"
 
 namespace actup {
 
@@ -47,6 +49,23 @@ inline doubles exponential(const doubles& exponent) {
   for (double coefficient : taylor) series = (series + coefficient) * r;
   const longs power = (std::bit_cast<longs>(shifted) + 1023) << 52;  // 2^n
   return (series + 1.0) * std::bit_cast<doubles>(power);
+}
+
+// The same of floats; below -87, where normal floats end, e^-87.
+inline float16 exponential(const float16& exponent) {
+  constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  constexpr float log2e = 1.44269504f;
+  constexpr float ln2_high = 0.693145752f, ln2_low = 1.42860677e-6f;  // n * high is exact
+  constexpr float taylor[] = {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f};
+  const float16 x = exponent < -87.0f ? -87.0f - float16{} : exponent;
+  const float16 shifted = x * log2e + magic;
+  const float16 n = shifted - magic;
+  const float16 r = (x - n * ln2_high) - n * ln2_low;  // |r| <= ln(2)/2
+  float16 series = r * (1.0f / 5040);                  // the next term is below 1e-8
+#pragma GCC unroll 8
+  for (float coefficient : taylor) series = (series + coefficient) * r;
+  const int16 power = (std::bit_cast<int16>(shifted) + 127) << 23;  // 2^n
+  return (series + 1.0f) * std::bit_cast<float16>(power);
 }
 
 }  // namespace actup

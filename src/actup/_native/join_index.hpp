@@ -17,8 +17,8 @@ namespace actup {
 class JoinIndex {
  public:
   // The caller keeps the points alive. `columns` of the projection, 0 for as many as the data needs.
-  JoinIndex(const TypedRows& points, Metric metric, int64_t columns, uint64_t seed, int threads)
-      : points_(points, metric, threads), encoder_(points_, columns, kKept, seed, threads) {
+  JoinIndex(const TypedRows& points, const RowMetric& how, int64_t columns, uint64_t seed, int threads)
+      : points_(points, how, threads), encoder_(points_, columns, kKept, seed, threads) {
     const Buffer<int8_t> codes = encoder_.encode(points_, threads);
     clusters_ = std::make_unique<Clusters>(codes.data(), points.rows, encoder_,
                                            Clusters::balanced(points.rows), seed, threads);

@@ -18,7 +18,7 @@ struct Landmarks {
   // `wanted` of them; those of no row are left out, and some rows that share one have several.
   Landmarks(const TypedRows& rows, Metric metric, int64_t wanted, uint64_t seed, int threads)
       : labels(rows.rows) {
-    const ComparedRows points(rows, metric, threads);
+    const ComparedRows points(rows, RowMetric{metric}, threads);
     const Encoder encoder(points, 0, kKept, seed, threads);
     const Buffer<int8_t> codes = encoder.encode(points, threads);
     const Clusters clusters(codes.data(), rows.rows, encoder, wanted, seed, threads);

@@ -4,18 +4,17 @@
 // points; a tile adds up kQueries queries against one block. Columns are packed with the most varied first
 // and looked at in slabs: a tile whose sums have all passed their query's bound is abandoned, which changes
 // no result. Ties are broken by the smaller id. Sums run in a fixed order and one query is one chunk's work,
-// so threads change nothing. Besides the result, memory is one packed copy of the points and, per thread,
-// one chunk of queries.
+// so threads change nothing. Points are packed one piece of them after the other: besides the result, memory
+// is one packed piece and, per thread, one chunk of queries.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <memory>
-#include <new>
 #include <vector>
 
+#include "buffer.hpp"
 #include "distance.h"
 #include "nearest_list.hpp"
 #include "parallel.hpp"
@@ -50,14 +49,6 @@ inline bool any(const TileMask& mask) {
   return joined != 0;
 }
 
-using AlignedFloats = std::unique_ptr<float[], void (*)(float*)>;
-
-inline AlignedFloats make_aligned_floats(int64_t count) {
-  constexpr std::align_val_t alignment{64};
-  return {static_cast<float*>(::operator new[](std::max<int64_t>(count, 1) * sizeof(float), alignment)),
-          [](float* data) { ::operator delete[](data, alignment); }};
-}
-
 // Adds some columns of one block of points ([column][lane]) and kTileQueries queries ([column][query]). They
 // are summed on their own first: short sums round less.
 template <class Sum>
@@ -82,21 +73,24 @@ inline void add_slab(const Sum& sum, const float* points, const float* queries, 
   }
 }
 
-// Points packed for comparison; finds the nearest of them to any rows.
+// Some of the points at a time, packed for comparison; finds the nearest of them to any rows.
 template <class Sum>
 class PackedPoints {
  public:
-  PackedPoints(const DenseRows& points, const RowForm& form, const Sum& sum, int threads)
-      : form_(form),
-        sum_(sum),
-        rows_(points.rows),
-        blocks_((points.rows + kTileLanes - 1) / kTileLanes),
-        packed_(make_aligned_floats(blocks_ * kTileLanes * form.width())) {
-    parallel_ranges(blocks_, 8, threads, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin * kTileLanes; row < end * kTileLanes; ++row) {
-        float* out = block(row / kTileLanes) + row % kTileLanes;
-        if (row < rows_) {
-          form_.write(points.row(row), RowForm::kPoint, out, kTileLanes);
+  // Room for `most` points at a time.
+  PackedPoints(const RowForm& form, const Sum& sum, int64_t most)
+      : form_(form), sum_(sum), packed_(blocks_for(most) * kTileLanes * form.width()) {}
+
+  void pack(const TypedRows& points, int64_t begin, int64_t end, int threads) {
+    begin_ = begin;
+    end_ = end;
+    blocks_ = blocks_for(end - begin);
+    parallel_ranges(blocks_, 8, threads, [&](int64_t first, int64_t last) {
+      std::vector<float> room;
+      for (int64_t at = first * kTileLanes; at < last * kTileLanes; ++at) {
+        float* out = block(at / kTileLanes) + at % kTileLanes;
+        if (begin + at < end) {
+          form_.write(points.floats(begin + at, 1, room), RowForm::kPoint, out, kTileLanes);
         } else {  // a point that is never below a bound
           for (int64_t column = 0; column < form_.width(); ++column) {
             out[column * kTileLanes] = std::numeric_limits<float>::infinity();
@@ -106,32 +100,31 @@ class PackedPoints {
     });
   }
 
-  // The k nearest points to the rows from `begin` to `end`, into these rows of the result.
-  void search(const DenseRows& rows, int64_t begin, int64_t end, bool rows_are_points, int64_t k,
-              int32_t* ids, float* distances) const {
+  // Offers the points to the lists of the rows from `begin` to `end`, which are these rows of the result.
+  void search(const TypedRows& rows, int64_t begin, int64_t end, bool rows_are_points, int64_t k,
+              int32_t* ids, float* sums) const {
     const int64_t groups = (end - begin + kTileQueries - 1) / kTileQueries;
-    const AlignedFloats queries = make_aligned_floats(groups * kTileQueries * form_.width());
-    std::vector<float> bounds(groups * kTileQueries, -1);  // padding: no sum is below
-    std::fill_n(queries.get(), groups * kTileQueries * form_.width(), 0.0f);
+    Buffer<float> queries(groups * kTileQueries * form_.width());
+    std::vector<float> bounds(groups * kTileQueries, -1), room;  // padding: no sum is below
+    queries.clear();
     for (int64_t at = 0; at < end - begin; ++at) {
-      form_.write(rows.row(begin + at), RowForm::kQuery,
-                  queries.get() + group_offset(at / kTileQueries) + at % kTileQueries, kTileQueries);
-      NearestList{distances + (begin + at) * k, ids + (begin + at) * k, k}.clear();
-      bounds[at] = std::numeric_limits<float>::infinity();
+      form_.write(rows.floats(begin + at, 1, room), RowForm::kQuery,
+                  queries.data() + group_offset(at / kTileQueries) + at % kTileQueries, kTileQueries);
+      bounds[at] = NearestList{sums + (begin + at) * k, ids + (begin + at) * k, k}.bound();
     }
     for (int64_t block = 0; block < blocks_; ++block) {
       for (int64_t group = 0; group < groups; ++group) {
         const int64_t first = begin + group * kTileQueries;
-        scan_tile(block, queries.get() + group_offset(group), bounds.data() + group * kTileQueries,
-                  rows_are_points ? first : -kTileQueries,
-                  NearestList{distances + first * k, ids + first * k, k});
+        scan_tile(block, queries.data() + group_offset(group), bounds.data() + group * kTileQueries,
+                  rows_are_points ? first : -kTileQueries, NearestList{sums + first * k, ids + first * k, k});
       }
     }
-    for (int64_t at = begin * k; at < end * k; ++at) distances[at] = form_.distance(distances[at]);
   }
 
  private:
-  float* block(int64_t index) const { return packed_.get() + index * kTileLanes * form_.width(); }
+  static int64_t blocks_for(int64_t points) { return (points + kTileLanes - 1) / kTileLanes; }
+  float* block(int64_t index) { return packed_.data() + index * kTileLanes * form_.width(); }
+  const float* block(int64_t index) const { return packed_.data() + index * kTileLanes * form_.width(); }
   int64_t group_offset(int64_t group) const { return group * kTileQueries * form_.width(); }
 
   // Offers one block of points to the lists of kTileQueries queries, of which `lists` is the first.
@@ -156,8 +149,8 @@ class PackedPoints {
       for (int v = 0; v < kTileVectors; ++v) {
         if (!any(values[q][v] < broadcast<TileVector>(bounds[q]))) continue;
         for (int lane = 0; lane < kTileWidth; ++lane) {
-          const int64_t id = block_index * kTileLanes + v * kTileWidth + lane;
-          if (values[q][v][lane] < bounds[q] && id != first_query + q && id < rows_) {
+          const int64_t id = begin_ + block_index * kTileLanes + v * kTileWidth + lane;
+          if (values[q][v][lane] < bounds[q] && id != first_query + q && id < end_) {
             list.insert(values[q][v][lane], static_cast<int32_t>(id));
             bounds[q] = list.bound();
           }
@@ -168,32 +161,47 @@ class PackedPoints {
 
   const RowForm& form_;
   Sum sum_;
-  int64_t rows_;
-  int64_t blocks_;
-  AlignedFloats packed_;
+  int64_t begin_ = 0, end_ = 0, blocks_ = 0;  // of the packed points
+  Buffer<float> packed_;
 };
 
 // Queries per chunk: many, so that a block of points serves them all while it is in cache; fewer for few
-// rows, so that every thread has some; always at least 64, or wide rows would be read from memory too often.
-inline int64_t queries_per_chunk(int64_t rows, int64_t width) {
+// rows, so that every thread has some; at least 64, or wide rows would be read from memory too often, unless
+// those were much of the memory of all rows.
+inline int64_t queries_per_chunk(const TypedRows& rows, int64_t width) {
   const int64_t in_cache = (int64_t{1} << 19) / width;
-  return std::clamp<int64_t>(std::min(in_cache, rows / 64), 64, 256);
+  const int64_t least = std::clamp<int64_t>(rows.bytes() / (128 * width), 16, 64);
+  return std::clamp<int64_t>(std::min(in_cache, rows.rows / 64), least, 256);
+}
+
+// Points that are packed at a time: their floats take a sixth of the memory of all points, or little.
+inline int64_t points_at_once(const TypedRows& points, int64_t width) {
+  constexpr int64_t kLittle = int64_t{1} << 22;
+  const int64_t wanted =
+      std::max(points.bytes() / 6, kLittle) / (width * static_cast<int64_t>(sizeof(float)));
+  return std::min(points.rows, std::max<int64_t>(wanted / kTileLanes, 1) * kTileLanes);
 }
 
 // The k nearest points to every query, nearest first, into (queries.rows, k). If the queries are the points,
-// none is its own neighbour. For the metrics of columns; `p` is minkowski's. The caller guarantees finite
-// values and 0 <= k <= points.rows (minus one if the queries are the points).
-inline void nearest_exact(const DenseRows& points, const DenseRows& queries, bool queries_are_points,
-                          int64_t k, Metric metric, float p, int threads, int32_t* ids, float* distances) {
+// none is its own neighbour. For the metrics of columns. The caller guarantees finite values and 0 <= k <=
+// points.rows (minus one if the queries are the points).
+inline void nearest_exact(const TypedRows& points, const TypedRows& queries, bool queries_are_points,
+                          int64_t k, const RowMetric& how, int threads, int32_t* ids, float* distances) {
   if (k == 0 || queries.rows == 0) return;
-  const RowForm form(points, queries, metric, p);
-  with_sum(metric, p, [&](auto sum) {
-    const PackedPoints<decltype(sum)> packed(points, form, sum, threads);
-    parallel_ranges(queries.rows, queries_per_chunk(queries.rows, form.width()), threads,
-                    [&](int64_t begin, int64_t end) {
-                      packed.search(queries, begin, end, queries_are_points, k, ids, distances);
-                    });
+  const RowForm form(points, queries, how);
+  const int64_t piece = points_at_once(points, form.width());
+  const int64_t chunk = queries_per_chunk(queries, form.width());
+  for (int64_t row = 0; row < queries.rows; ++row) NearestList{distances + row * k, ids + row * k, k}.clear();
+  with_sum(how.metric, how.p, [&](auto sum) {
+    PackedPoints<decltype(sum)> packed(form, sum, piece);
+    for (int64_t first = 0; first < points.rows; first += piece) {
+      packed.pack(points, first, std::min(first + piece, points.rows), threads);
+      parallel_ranges(queries.rows, chunk, threads, [&](int64_t begin, int64_t end) {
+        packed.search(queries, begin, end, queries_are_points, k, ids, distances);
+      });
+    }
   });
+  for (int64_t at = 0; at < queries.rows * k; ++at) distances[at] = form.distance(distances[at]);
 }
 
 }  // namespace actup

@@ -117,7 +117,7 @@ class ChunkSearch {
     values_.resize(count() * wide);
     offsets_.assign(count() + 1, 0);
     for (int64_t query = 0; query < count(); ++query) {
-      rows.read(queries_[query].row, values_.data() + query * wide);
+      rows.ask(queries_[query].row, values_.data() + query * wide);
       offsets_[query + 1] = offsets_[query] + lists_.count(query);
     }
     ids_.resize(offsets_[count()]);
@@ -209,9 +209,11 @@ class ChunkSearches {
   std::vector<std::unique_ptr<ChunkSearch>> idle_;
 };
 
-// Queries that go together: their rows in full width should stay in the cache of one core.
-inline int64_t queries_at_once(int64_t width) {
-  return std::clamp<int64_t>((int64_t{1} << 17) / width, 16, 128);
+// Queries that go together: their rows in full width should stay in the cache of one core, and so should
+// their lists.
+inline int64_t queries_at_once(int64_t width, int64_t candidates) {
+  const int64_t rows = (int64_t{1} << 17) / width, lists = (int64_t{1} << 16) / candidates;
+  return std::clamp<int64_t>(std::min(rows, lists), 16, 128);
 }
 
 // The k nearest other points of every point, nearest first, into (rows, k).
@@ -221,7 +223,8 @@ inline void join_neighbors(const JoinIndex& index, int64_t k, const JoinEffort& 
     int64_t cluster, begin, count;
   };
   std::vector<Chunk> chunks;
-  const int64_t most = queries_at_once(index.points().width()), stride = index.encoder().stride();
+  const int64_t most = queries_at_once(index.points().width(), effort.candidates),
+                stride = index.encoder().stride();
   for (int64_t cluster = 0; cluster < index.clusters().count(); ++cluster) {
     const int64_t size = index.cluster_size(cluster);
     for (int64_t begin = 0; begin < size; begin += most) {
@@ -248,7 +251,7 @@ inline void join_neighbors(const JoinIndex& index, int64_t k, const JoinEffort& 
 // The k nearest points to every row, nearest first, into (rows, k).
 inline void join_query(const JoinIndex& index, const TypedRows& rows, int64_t k, const JoinEffort& effort,
                        int threads, int32_t* ids, float* distances) {
-  const ComparedRows queries(rows, index.points().metric(), index.points().unit(), threads);
+  const ComparedRows queries(rows, index.points(), threads);
   const Buffer<int8_t> codes = index.encoder().encode(queries, threads);
   std::vector<int32_t> labels(rows.rows);
   index.clusters().assign(codes.data(), rows.rows, threads, labels.data());
@@ -256,16 +259,18 @@ inline void join_query(const JoinIndex& index, const TypedRows& rows, int64_t k,
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return labels[a] < labels[b]; });
   ChunkSearches searches(index);
-  parallel_ranges(rows.rows, queries_at_once(queries.width()), threads, [&](int64_t begin, int64_t end) {
-    searches.with([&](ChunkSearch& search) {
-      search.choice().look_at_all();
-      search.queries().clear();
-      for (int64_t at = begin; at < end; ++at) {
-        search.queries().push_back({order[at], codes.data() + order[at] * index.encoder().stride(), -1});
-      }
-      search.run(queries, k, effort, ids, distances);
-    });
-  });
+  parallel_ranges(
+      rows.rows, queries_at_once(queries.width(), effort.candidates), threads,
+      [&](int64_t begin, int64_t end) {
+        searches.with([&](ChunkSearch& search) {
+          search.choice().look_at_all();
+          search.queries().clear();
+          for (int64_t at = begin; at < end; ++at) {
+            search.queries().push_back({order[at], codes.data() + order[at] * index.encoder().stride(), -1});
+          }
+          search.run(queries, k, effort, ids, distances);
+        });
+      });
 }
 
 }  // namespace actup

@@ -15,24 +15,21 @@
 #include "nearest_list.hpp"
 #include "parallel.hpp"
 #include "rerank.hpp"
+#include "row_metric.hpp"
 #include "typed_rows.hpp"
 
 namespace actup {
 
-// What a metric needs besides the rows: minkowski's p, and the largest squared length for inner_product.
-struct PairMetric {
-  Metric metric;
-  float p;
-  double longest;
-};
-
 // Compares rows of one table with those of another, for the metrics that need no row in another form.
 class Pairs {
  public:
-  Pairs(const TypedRows& points, const PairMetric& how)
+  Pairs(const TypedRows& points, const RowMetric& how)
       : points_(points),
         how_(how),
-        unit_(how.metric == Metric::minkowski ? unit_of(points, 1e-4f, 1e6f) : 1) {}
+        factors_(how.factors),
+        unit_(how.metric == Metric::minkowski ? unit_of(points, factors_, 1e-4f, 1e6f) : 1) {
+    if (!factors_.empty()) factors_.resize(points.columns + kWide);
+  }
 
   // Reads a row as floats, zeros up to the next multiple of kWide.
   static void read(const TypedRows& rows, int64_t row, std::vector<float>& out) {
@@ -77,18 +74,28 @@ class Pairs {
   // turn, because one would wait for itself.
   template <class Sum, class T>
   float total(const Sum& sum, const float* query, const T* row) const {
+    return factors_.empty() ? total_of<false>(sum, query, row) : total_of<true>(sum, query, row);
+  }
+
+  // Scaled columns add differences from 0: those of equal rows are none, however products are rounded.
+  template <bool scaled, class Sum, class T>
+  float total_of(const Sum& sum, const float* query, const T* row) const {
+    const auto add = [&](auto state, int64_t at, float16 values) {
+      const float16 asked = load<float16>(query + at);
+      if constexpr (!scaled) return sum.add(state, asked, values);
+      return sum.add(state, (asked - values) * load<float16>(factors_.data() + at), float16{});
+    };
     typename Sum::template State<float16> parts[4] = {};
     int64_t column = 0;
     for (; column + 4 * kWide <= points_.columns; column += 4 * kWide) {
 #pragma GCC unroll 4
       for (int part = 0; part < 4; ++part) {
         const int64_t at = column + part * kWide;
-        parts[part] = sum.add(parts[part], load<float16>(query + at), load_wide(row + at));
+        parts[part] = add(parts[part], at, load_wide(row + at));
       }
     }
-    for_each_wide(row + column, points_.columns - column, [&](int64_t at, float16 values) {
-      parts[0] = sum.add(parts[0], load<float16>(query + column + at), values);
-    });
+    for_each_wide(row + column, points_.columns - column,
+                  [&](int64_t at, float16 values) { parts[0] = add(parts[0], column + at, values); });
     return reduced(sum, sum.join(sum.join(parts[0], parts[1]), sum.join(parts[2], parts[3])));
   }
 
@@ -125,7 +132,8 @@ class Pairs {
   }
 
   const TypedRows& points_;
-  PairMetric how_;
+  const RowMetric& how_;
+  std::vector<float> factors_;
   float unit_;  // see compared_rows.hpp: powers leave the range of floats sooner than squares
 };
 
@@ -136,7 +144,7 @@ struct PairQueries {
 };
 
 // The k nearest of each query's candidates (rows of `width` ids, -1 for none) by (distance, id).
-inline void nearest_of_candidates(const TypedRows& points, const PairQueries& queries, const PairMetric& how,
+inline void nearest_of_candidates(const TypedRows& points, const PairQueries& queries, const RowMetric& how,
                                   const int32_t* candidates, int64_t width, int64_t k, int threads,
                                   int32_t* ids, float* distances) {
   const Pairs pairs(points, how);
@@ -159,7 +167,7 @@ inline void nearest_of_candidates(const TypedRows& points, const PairQueries& qu
 }
 
 // The k nearest of all points to each of a few queries.
-inline void nearest_of_all(const TypedRows& points, const PairQueries& queries, const PairMetric& how,
+inline void nearest_of_all(const TypedRows& points, const PairQueries& queries, const RowMetric& how,
                            int64_t k, int threads, int32_t* ids, float* distances) {
   constexpr int64_t kPointsAtOnce = 64;
   parallel_ranges(queries.rows.rows, 8, threads, [&](int64_t begin, int64_t end) {

@@ -29,33 +29,131 @@ inline std::vector<int64_t> sample_rows(int64_t rows, int64_t count, uint64_t se
   return sample;
 }
 
+// Sampled rows, read some at a time: together they may be more than there is room for.
+class RowSample {
+ public:
+  RowSample(const ComparedRows& rows, std::vector<int64_t> ids, int threads)
+      : rows_(rows),
+        ids_(std::move(ids)),
+        stride_((rows.width() + kWide - 1) / kWide * kWide),
+        mean_(stride_),
+        threads_(threads) {
+    at_once_ = std::clamp<int64_t>(kFloatsAtOnce / stride_, 48, std::max<int64_t>(count(), 48));
+  }
+
+  int64_t count() const { return static_cast<int64_t>(ids_.size()); }
+  int64_t stride() const { return stride_; }
+  int64_t at_once() const { return at_once_; }
+  int threads() const { return threads_; }
+  const std::vector<float>& mean() const { return mean_; }
+
+  // function(first, count, values) for all rows, at_once() or fewer at a time: stride() floats each, less the
+  // mean.
+  template <class Function>
+  void for_each_block(const Function& function) const {
+    Buffer<float> values(at_once_ * stride_);
+    for (int64_t first = 0; first < count(); first += at_once_) {
+      const int64_t some = std::min(at_once_, count() - first);
+      parallel_ranges(some, 64, threads_, [&](int64_t begin, int64_t end) {
+        for (int64_t at = begin; at < end; ++at) {
+          float* const row = values.data() + at * stride_;
+          rows_.read(ids_[first + at], row);
+          for (int64_t column = 0; column < stride_; ++column) row[column] -= mean_[column];
+        }
+      });
+      function(first, some, values.data());
+    }
+  }
+
+  // Finds the mean, without the rows far from all others, which would draw it and everything else to them:
+  // they leave the sample. At least a share `kept` of the rows stays.
+  void center(double kept) {
+    const auto least = static_cast<int64_t>(std::ceil(kept * static_cast<double>(count())));
+    for (int64_t before = 0; before != count();) {
+      before = count();
+      shift_to_mean();
+      const std::vector<double> squares = squared_lengths();
+      std::vector<double> sorted(squares);
+      std::nth_element(sorted.begin(), sorted.begin() + before / 2, sorted.end());
+      double bound = kOutlier * kOutlier * sorted[before / 2];
+      if (least > 0) {
+        std::nth_element(sorted.begin(), sorted.begin() + (least - 1), sorted.end());
+        bound = std::max(bound, sorted[least - 1]);
+      }
+      int64_t stay = 0;
+      for (int64_t row = 0; row < before; ++row) {
+        if (!(squares[row] > bound && bound > 0)) ids_[stay++] = ids_[row];
+      }
+      ids_.resize(stay);
+    }
+  }
+
+  // Squared distances from the mean.
+  std::vector<double> squared_lengths() const {
+    std::vector<double> squares(count());
+    for_each_block([&](int64_t first, int64_t some, const float* values) {
+      parallel_ranges(some, 64, threads_, [&](int64_t begin, int64_t end) {
+        for (int64_t at = begin; at < end; ++at) {
+          float16 sums{};
+          for (int64_t column = 0; column < stride_; column += kWide) {
+            const float16 wide = load_wide(values + at * stride_ + column);
+            sums += wide * wide;
+          }
+          squares[first + at] = sum(sums);
+        }
+      });
+    });
+    return squares;
+  }
+
+ private:
+  static constexpr int64_t kFloatsAtOnce = 1 << 20;
+  static constexpr double kOutlier = 5;  // in units of the median distance from the mean
+
+  void shift_to_mean() {
+    std::vector<double> sums(stride_);
+    for_each_block([&](int64_t, int64_t some, const float* values) {
+      parallel_ranges(stride_, 64, threads_, [&](int64_t begin, int64_t end) {
+        for (int64_t at = 0; at < some; ++at) {
+          for (int64_t column = begin; column < end; ++column) sums[column] += values[at * stride_ + column];
+        }
+      });
+    });
+    for (int64_t column = 0; column < stride_; ++column) {
+      mean_[column] += static_cast<float>(sums[column] / static_cast<double>(count()));
+    }
+  }
+
+  const ComparedRows& rows_;
+  std::vector<int64_t> ids_;
+  int64_t stride_;
+  std::vector<float> mean_;
+  int threads_;
+  int64_t at_once_;
+};
+
 class Projection {
  public:
   // Keeps the columns that hold kKeptVariance of the variance, at most kMostColumns of them; exactly
   // `columns` if it is not 0. Its scale suits at least a share `kept` of the rows; the rest may be far off.
   Projection(const ComparedRows& rows, int64_t columns, double kept, uint64_t seed, int threads)
       : width_(rows.width()) {
-    const int64_t widest = columns ? columns : kMostColumns;
-    const std::vector<int64_t> sample = sample_rows(rows.rows().rows, sample_size(), seed);
-    const int64_t stride = padded(width_);
-    Buffer<float> values(static_cast<int64_t>(sample.size()) * stride);
-    parallel_ranges(sample.size(), 64, threads, [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end; ++at) rows.read(sample[at], values.data() + at * stride);
-    });
-    const int64_t count = center(values, static_cast<int64_t>(sample.size()), stride, kept);
-    columns_ = std::min(widest, width_);
-    vectors_ = Buffer<float>(columns_ * width_);
+    RowSample sample(rows, sample_rows(rows.rows().rows, sample_size(), seed), threads);
+    sample.center(kept);
+    columns_ = std::min(columns ? columns : kMostColumns, width_);
     if (2 * columns_ < width_ || (!columns && width_ > kMostColumns)) {
-      find_components(values, count, stride, seed, threads);
-      if (!columns) drop_columns(values, count, stride, threads);
+      find_components(sample, seed);
+      if (!columns) drop_columns(sample);
+      transpose_vectors();
+      vectors_ = Buffer<float>();
     } else {
       columns_ = width_;
-      vectors_ = Buffer<float>(columns_ * width_);
-      vectors_.clear();
-      for (int64_t at = 0; at < width_; ++at) vectors_[at * width_ + at] = 1;
+      basis_ = Buffer<float>(width_ * stride());
+      basis_.clear();
+      for (int64_t at = 0; at < width_; ++at) basis_[at * stride() + at] = 1;
     }
-    fold_rotation(seed);
-    largest_ = largest_projected(values, count, stride, threads);
+    fold_rotation(sample.mean(), seed);
+    largest_ = largest_projected(sample);
   }
 
   int64_t columns() const { return columns_; }
@@ -78,79 +176,53 @@ class Projection {
  private:
   static constexpr int64_t kFewColumns = 48, kMostColumns = 128, kColumnStep = 8;
   static constexpr double kKeptVariance = 0.91;
-  static constexpr double kOutlier = 5;  // in units of the median distance from the mean
   static constexpr int kIterations = 3;
 
   int64_t sample_size() const { return std::clamp<int64_t>((int64_t{1} << 22) / width_, 1024, 4096); }
 
-  // Subtracts the mean from the sampled rows, without those far from all others, which would draw the mean,
-  // the components and the scale to them. Returns how many rows are left.
-  int64_t center(Buffer<float>& values, int64_t count, int64_t stride, double kept) {
-    const auto least = static_cast<int64_t>(std::ceil(kept * static_cast<double>(count)));
-    mean_.assign(stride, 0);
-    for (int64_t before = 0; before != count;) {
-      before = count;
-      shift_to_mean(values, count, stride);
-      std::vector<double> squares(count);
-      for (int64_t row = 0; row < count; ++row) {
-        const float* const from = values.data() + row * stride;
-        squares[row] = std::max(0.0, dot(from, from));
-      }
-      std::vector<double> sorted(squares);
-      std::nth_element(sorted.begin(), sorted.begin() + count / 2, sorted.end());
-      double bound = kOutlier * kOutlier * sorted[count / 2];
-      if (least > 0) {
-        std::nth_element(sorted.begin(), sorted.begin() + (least - 1), sorted.end());
-        bound = std::max(bound, sorted[least - 1]);
-      }
-      count = 0;
-      for (int64_t row = 0; row < before; ++row) {
-        if (squares[row] > bound && bound > 0) continue;
-        std::copy_n(values.data() + row * stride, stride, values.data() + count++ * stride);
-      }
-    }
-    return count;
-  }
-
-  void shift_to_mean(Buffer<float>& values, int64_t count, int64_t stride) {
-    std::vector<double> sums(stride);
-    for (int64_t row = 0; row < count; ++row) {
-      for (int64_t column = 0; column < stride; ++column) sums[column] += values[row * stride + column];
-    }
-    for (double& sum : sums) sum /= static_cast<double>(count);
-    for (int64_t row = 0; row < count; ++row) {
-      for (int64_t column = 0; column < stride; ++column) {
-        values[row * stride + column] -= static_cast<float>(sums[column]);
-      }
-    }
-    for (int64_t column = 0; column < stride; ++column) mean_[column] += static_cast<float>(sums[column]);
-  }
-
   // Repeats V <- orthonormal(Sᵀ S V).
-  void find_components(const Buffer<float>& values, int64_t count, int64_t stride, uint64_t seed,
-                       int threads) {
+  void find_components(const RowSample& sample, uint64_t seed) {
+    vectors_ = Buffer<float>(columns_ * width_);
     for (int64_t at = 0; at < vectors_.size(); ++at) {
       const uint64_t bits = random_bits(seed, 1, static_cast<uint32_t>(at), static_cast<uint32_t>(at >> 32));
       vectors_[at] = random_signed(bits);
     }
     orthonormalize();
-    const int64_t wide = padded(columns_);
-    Buffer<float> images(count * wide), sums(width_ * wide);
     for (int iteration = 0; iteration < kIterations; ++iteration) {
       transpose_vectors();
-      parallel_ranges(count, 48, threads, [&](int64_t begin, int64_t end) {
-        multiply({values.data() + begin * stride, stride, 1}, end - begin, width_, basis_.data(), wide,
-                 images.data() + begin * wide);
+      vectors_.clear();
+      for_each_image(sample, [&](int64_t count, const float* values, const float* images) {
+        add_products(sample, count, values, images);
       });
-      parallel_ranges(width_, 48, threads, [&](int64_t begin, int64_t end) {
-        multiply({values.data() + begin, 1, stride}, end - begin, count, images.data(), wide,
-                 sums.data() + begin * wide);
-      });
-      for (int64_t vector = 0; vector < columns_; ++vector) {
-        for (int64_t at = 0; at < width_; ++at) vectors_[vector * width_ + at] = sums[at * wide + vector];
-      }
       orthonormalize();
     }
+  }
+
+  // Adds Sᵀ times the images of some rows of S to the vectors.
+  void add_products(const RowSample& sample, int64_t count, const float* values, const float* images) {
+    constexpr int64_t kColumnsAtOnce = 48;
+    parallel_ranges(width_, kColumnsAtOnce, sample.threads(), [&](int64_t begin, int64_t end) {
+      std::vector<float> products((end - begin) * stride());
+      multiply({values + begin, 1, sample.stride()}, end - begin, count, images, stride(), products.data());
+      for (int64_t vector = 0; vector < columns_; ++vector) {
+        for (int64_t at = begin; at < end; ++at) {
+          vectors_[vector * width_ + at] += products[(at - begin) * stride() + vector];
+        }
+      }
+    });
+  }
+
+  // function(count, rows, their projections without an offset), some rows at a time.
+  template <class Function>
+  void for_each_image(const RowSample& sample, const Function& function) const {
+    Buffer<float> images(sample.at_once() * stride());
+    sample.for_each_block([&](int64_t, int64_t count, const float* values) {
+      parallel_ranges(count, 48, sample.threads(), [&](int64_t begin, int64_t end) {
+        multiply({values + begin * sample.stride(), sample.stride(), 1}, end - begin, width_, basis_.data(),
+                 stride(), images.data() + begin * stride());
+      });
+      function(count, values, images.data());
+    });
   }
 
   // Gram-Schmidt, twice; a vector that depends on those before it becomes 0.
@@ -191,23 +263,21 @@ class Projection {
   }
 
   // Subspace iteration orders the components by falling variance; the last ones may not be worth having.
-  void drop_columns(const Buffer<float>& values, int64_t count, int64_t stride, int threads) {
-    const std::vector<double> variances = projected_variances(values, count, stride, threads);
+  void drop_columns(const RowSample& sample) {
+    transpose_vectors();
+    const std::vector<double> variances = projected(sample).variances;
     double total = 0, kept = 0;
-    for (int64_t row = 0; row < count; ++row) {
-      for (int64_t at = 0; at < width_; ++at) {
-        total += static_cast<double>(values[row * stride + at]) * values[row * stride + at];
-      }
-    }
+    for (const double square : sample.squared_lengths()) total += square;
     int64_t needed = 0;
-    while (needed < columns_ && kept < kKeptVariance * total / count) kept += variances[needed++];
+    while (needed < columns_ && kept < kKeptVariance * total / static_cast<double>(sample.count())) {
+      kept += variances[needed++];
+    }
     needed = std::max<int64_t>(needed, kFewColumns);
     columns_ = std::min(columns_, (needed + kColumnStep - 1) / kColumnStep * kColumnStep);
   }
 
-  // basis_ and offset_ from the first columns_ of vectors_, rotated.
-  void fold_rotation(uint64_t seed) {
-    transpose_vectors();
+  // Rotates basis_, and finds offset_.
+  void fold_rotation(const std::vector<float>& mean, uint64_t seed) {
     std::vector<float> signs(columns_);
     for (int64_t column = 0; column < columns_; ++column) {
       signs[column] = random_bits(seed, 2, static_cast<uint32_t>(column), 0) & 1 ? 1.0f : -1.0f;
@@ -224,10 +294,9 @@ class Projection {
     for (int64_t column = 0; column < stride(); ++column) {
       double total = 0;
       for (int64_t at = 0; at < width_; ++at)
-        total += static_cast<double>(mean_[at]) * basis_[at * stride() + column];
+        total += static_cast<double>(mean[at]) * basis_[at * stride() + column];
       offset_[column] = static_cast<float>(total);
     }
-    vectors_ = Buffer<float>();
   }
 
   static void hadamard(float* values, int64_t size) {
@@ -244,41 +313,31 @@ class Projection {
     for (int64_t at = 0; at < size; ++at) values[at] *= factor;
   }
 
-  Buffer<float> images(const Buffer<float>& values, int64_t count, int64_t stride_in, int threads) const {
-    Buffer<float> projected(count * stride());
-    parallel_ranges(count, 48, threads, [&](int64_t begin, int64_t end) {
-      multiply({values.data() + begin * stride_in, stride_in, 1}, end - begin, width_, basis_.data(),
-               stride(), projected.data() + begin * stride());
-    });
-    return projected;
-  }
-
-  std::vector<double> projected_variances(const Buffer<float>& values, int64_t count, int64_t stride_in,
-                                          int threads) {
-    transpose_vectors();
-    const Buffer<float> projected = images(values, count, stride_in, threads);
-    std::vector<double> variances(stride());
-    for (int64_t at = 0; at < projected.size(); ++at) {
-      variances[at % stride()] += static_cast<double>(projected[at]) * projected[at] / count;
-    }
-    return variances;
-  }
-
-  float largest_projected(const Buffer<float>& values, int64_t count, int64_t stride_in, int threads) const {
-    const Buffer<float> projected = images(values, count, stride_in, threads);
-    std::vector<double> variances(stride());
+  struct Projected {
+    std::vector<double> variances;  // by column
     float largest = 0;
-    for (int64_t at = 0; at < projected.size(); ++at) {
-      variances[at % stride()] += static_cast<double>(projected[at]) * projected[at] / count;
-      largest = std::max(largest, std::fabs(projected[at]));
-    }
-    const double deviation = std::sqrt(*std::max_element(variances.begin(), variances.end()));
-    return std::min(1.05f * largest, static_cast<float>(5 * deviation));
+  };
+
+  Projected projected(const RowSample& sample) const {
+    Projected result{std::vector<double>(stride())};
+    for_each_image(sample, [&](int64_t count, const float*, const float* images) {
+      for (int64_t at = 0; at < count * stride(); ++at) {
+        result.variances[at % stride()] += static_cast<double>(images[at]) * images[at];
+        result.largest = std::max(result.largest, std::fabs(images[at]));
+      }
+    });
+    for (double& variance : result.variances) variance /= static_cast<double>(sample.count());
+    return result;
+  }
+
+  float largest_projected(const RowSample& sample) const {
+    const Projected result = projected(sample);
+    const double deviation = std::sqrt(*std::max_element(result.variances.begin(), result.variances.end()));
+    return std::min(1.05f * result.largest, static_cast<float>(5 * deviation));
   }
 
   int64_t width_;
   int64_t columns_ = 0;
-  std::vector<float> mean_;
   Buffer<float> vectors_;
   Buffer<float> basis_;
   std::vector<float> offset_;

@@ -64,7 +64,7 @@ inline void refine_neighbors(const JoinIndex& index, int64_t k, int threads, con
       std::erase_if(found, [&](int32_t id) { return id < 0 || id == row; });
       const auto count = static_cast<int64_t>(found.size());
       squares.resize(count);
-      index.points().read(row, query.data());
+      index.points().ask(row, query.data());
       reranker.prefetch(found.data(), count);
       reranker.squares(query.data(), found.data(), count, squares.data());
       smallest(squares.data(), found.data(), count, k, keys, distances + row * k, ids + row * k);

@@ -24,7 +24,7 @@ class Reranker {
     });
   }
 
-  // Squared differences from a query, as ComparedRows::read gives it, to each candidate. The first of them
+  // Squared differences from a query, as ComparedRows::ask gives it, to each candidate. The first of them
   // have been asked for.
   void squares(const float* query, const int32_t* ids, int64_t count, float* out) const {
     points_.rows().typed([&](auto* values) {
@@ -32,9 +32,7 @@ class Reranker {
       for (int64_t at = 0; at < count; ++at) {
         if (at + kMostAhead < count) prefetch_row(values + ids[at + kMostAhead] * columns, columns);
         const auto* const row = values + ids[at] * columns;
-        out[at] = points_.plain()   ? plain_squares(query, row)
-                  : points_.roots() ? placed_squares<true>(query, row, points_.place(ids[at]))
-                                    : placed_squares<false>(query, row, points_.place(ids[at]));
+        out[at] = points_.plain() ? plain_squares(query, row) : any_squares(query, row, ids[at]);
       }
     });
   }
@@ -70,33 +68,39 @@ class Reranker {
     return sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
   }
 
-  template <bool roots, class T>
+  template <class T>
+  float any_squares(const float* query, const T* row, int32_t id) const {
+    return points_.with_values(
+        [&](auto values) { return placed_squares<values>(query, row, points_.place(id)); });
+  }
+
+  template <Values values, class T>
   float placed_squares(const float* query, const T* row, const RowPlace& place) const {
     const int64_t columns = points_.rows().columns;
+    const auto difference = [&](int64_t at, float16 wide) {
+      const float16 asked = load_wide(query + at);
+      // Of equal rows none, however the product is rounded.
+      if constexpr (values == Values::scaled) return (asked - wide) * load_wide(points_.factors() + at);
+      return asked - placed<values>(wide, place);
+    };
     float16 sums[2] = {};
     int64_t column = 0;
     for (; column + 2 * kWide <= columns; column += 2 * kWide) {
 #pragma GCC unroll 2
       for (int part = 0; part < 2; ++part) {
         const int64_t at = column + part * kWide;
-        const float16 difference = load_wide(query + at) - placed<roots>(load_wide(row + at), place);
-        sums[part] += difference * difference;
+        const float16 apart = difference(at, load_wide(row + at));
+        sums[part] += apart * apart;
       }
     }
     float rest = 0;
     for (; column < columns; column += kWide) {
       const int64_t count = std::min<int64_t>(kWide, columns - column);
-      const float16 values =
-          placed<roots>(count == kWide ? load_wide(row + column) : load_some(row + column, count), place);
-      for (int64_t at = 0; at < count; ++at) {
-        const float difference = query[column + at] - values[at];
-        rest += difference * difference;
-      }
+      const float16 apart =
+          difference(column, count == kWide ? load_wide(row + column) : load_some(row + column, count));
+      for (int64_t at = 0; at < count; ++at) rest += apart[at] * apart[at];
     }
-    if (uses_directions(points_.metric())) {  // the column that marks rows without a direction
-      const float difference = query[columns] - static_cast<float>(place.factor == 0);
-      rest += difference * difference;
-    }
+    if (points_.has_places()) rest += (query[columns] - place.extra) * (query[columns] - place.extra);
     return sum(sums[0] + sums[1]) + rest;
   }
 

@@ -8,31 +8,24 @@
 #include <vector>
 
 #include "distance.h"
+#include "row_metric.hpp"
+#include "typed_rows.hpp"
 
 namespace actup {
-
-// Row-major, `rows` times `columns`.
-struct DenseRows {
-  const float* data;
-  int64_t rows;
-  int64_t columns;
-  const float* row(int64_t index) const { return data + index * columns; }
-};
 
 // Brings rows to the form in which they are compared, with the columns in the order in which they are.
 class RowForm {
  public:
   enum Role { kPoint, kQuery };
 
-  RowForm(const DenseRows& points, const DenseRows& queries, Metric metric, float p)
-      : metric_(metric), p_(p), columns_(points.columns) {
+  RowForm(const TypedRows& points, const TypedRows& queries, const RowMetric& how)
+      : metric_(how.metric), p_(how.p), columns_(points.columns), factors_(columns_, 1.0f) {
+    if (!how.factors.empty()) factors_ = how.factors;
     order_.resize(columns_ + extra_columns());
     std::iota(order_.begin(), order_.end(), 0);
-    if (has_unit(metric)) choose_scale(std::max(largest_value(points), largest_value(queries)));
-    if (metric == Metric::inner_product) {
-      for (int64_t row = 0; row < points.rows; ++row) {
-        longest_ = std::max(longest_, squared_length(points.row(row)));
-      }
+    if (has_unit(metric_)) choose_scale(std::max(largest_value(points), largest_value(queries)));
+    if (metric_ == Metric::inner_product) {
+      for_each_row(points, 1, [&](const float* row) { longest_ = std::max(longest_, squared_length(row)); });
     }
     if (width() > 1) choose_order(points);
   }
@@ -52,7 +45,7 @@ class RowForm {
     }
     for (int64_t at = 0; at < width(); ++at) {
       const int64_t column = order_[at];
-      const double value = column < columns_ ? (value_of(row[column]) - direction.mean) * direction.factor
+      const double value = column < columns_ ? value_of(row, column, direction.center) * direction.factor
                                              : extra[column - columns_];
       out[at * stride] = static_cast<float>(value);
     }
@@ -60,7 +53,7 @@ class RowForm {
 
  private:
   struct Direction {
-    double mean;
+    double center;
     double factor;
     bool none;
   };
@@ -69,8 +62,11 @@ class RowForm {
     return metric_ == Metric::inner_product ? 2 : uses_directions(metric_) ? 1 : 0;
   }
 
-  double value_of(float value) const {
-    return metric_ == Metric::hellinger ? std::sqrt(static_cast<double>(value)) : value;
+  double value_of(const float* row, int64_t column, double center) const {
+    const double value = static_cast<double>(row[column]) * factors_[column];
+    return metric_ == Metric::hellinger           ? std::sqrt(value)
+           : metric_ == Metric::softmax_hellinger ? std::exp((value - center) / 2)
+                                                  : value - center;
   }
 
   double squared_length(const float* row) const {
@@ -83,23 +79,33 @@ class RowForm {
 
   // In double precision: no square overflows, and the mean of equal values is that value.
   Direction direction_of(const float* row) const {
-    double mean = 0, squares = 0;
+    double center = 0, squares = 0;
     if (metric_ == Metric::correlation) {
-      for (int64_t column = 0; column < columns_; ++column) mean += row[column];
-      mean /= static_cast<double>(columns_);
+      for (int64_t column = 0; column < columns_; ++column) center += row[column];
+      center /= static_cast<double>(columns_);
     }
+    if (metric_ == Metric::softmax_hellinger) center = *std::max_element(row, row + columns_);
     for (int64_t column = 0; column < columns_; ++column) {
-      const double difference = value_of(row[column]) - mean;
-      squares += difference * difference;
+      const double value = value_of(row, column, center);
+      squares += value * value;
     }
-    return {mean, squares > 0 ? 1 / std::sqrt(squares) : 0, squares == 0};
+    return {center, squares > 0 ? 1 / std::sqrt(squares) : 0, squares == 0};
   }
 
-  static float largest_value(const DenseRows& rows) {
+  // function(row as floats) for every `step`-th row.
+  template <class Function>
+  static void for_each_row(const TypedRows& rows, int64_t step, const Function& function) {
+    std::vector<float> room;
+    for (int64_t row = 0; row < rows.rows; row += step) function(rows.floats(row, 1, room));
+  }
+
+  float largest_value(const TypedRows& rows) const {
     float largest = 0;
-    for (int64_t at = 0; at < rows.rows * rows.columns; ++at) {
-      largest = std::max(largest, std::fabs(rows.data[at]));
-    }
+    for_each_row(rows, 1, [&](const float* row) {
+      for (int64_t column = 0; column < columns_; ++column) {
+        largest = std::max(largest, std::fabs(row[column] * factors_[column]));
+      }
+    });
     return largest;
   }
 
@@ -110,18 +116,18 @@ class RowForm {
   }
 
   // Columns by falling variance in a sample of rows, so that sums pass their bounds early.
-  void choose_order(const DenseRows& points) {
-    const int64_t step = std::max<int64_t>(1, points.rows / kSampledRows);
-    std::vector<float> row(width());
+  void choose_order(const TypedRows& points) {
+    std::vector<float> written(width());
     std::vector<double> sums(width()), squares(width());
     int64_t count = 0;
-    for (int64_t index = 0; index < points.rows; index += step, ++count) {
-      write(points.row(index), kPoint, row.data(), 1);
+    for_each_row(points, std::max<int64_t>(1, points.rows / kSampledRows), [&](const float* row) {
+      write(row, kPoint, written.data(), 1);
       for (int64_t column = 0; column < width(); ++column) {
-        sums[column] += row[column];
-        squares[column] += static_cast<double>(row[column]) * row[column];
+        sums[column] += written[column];
+        squares[column] += static_cast<double>(written[column]) * written[column];
       }
-    }
+      ++count;
+    });
     for (int64_t column = 0; column < width(); ++column) {
       squares[column] -= sums[column] * sums[column] / static_cast<double>(count);
     }
@@ -134,6 +140,7 @@ class RowForm {
   Metric metric_;
   float p_;
   int64_t columns_;
+  std::vector<float> factors_;
   std::vector<int64_t> order_;
   int exponent_ = 0;
   double scale_ = 1;

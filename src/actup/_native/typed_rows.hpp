@@ -39,6 +39,10 @@ struct TypedRows {
     }
   }
 
+  int64_t bytes() const {
+    return typed([&](auto* values) { return rows * columns * static_cast<int64_t>(sizeof *values); });
+  }
+
   // Some rows as floats, one after the other: as they lie, or converted into `room`.
   const float* floats(int64_t first, int64_t count, std::vector<float>& room) const;
 };

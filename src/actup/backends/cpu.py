@@ -23,7 +23,7 @@ SCALARS = join.SCALARS
 def _metric(name: str):
     if name not in METRICS:
         raise ValueError(f"metric={name!r} is not one of {', '.join(map(repr, METRICS))}")
-    return engine.Metric[name]
+    return engine.RowMetric(engine.Metric[name])
 
 
 def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:
@@ -46,9 +46,7 @@ def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neigh
 
 def exact_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:
     """The exact k nearest other points of every point; ties go to the smaller id. Parameters as above."""
-    indices, distances = engine.exact_neighbors(
-        X.astype(np.float32, copy=False), None, k, _metric(metric), 2.0, threads
-    )
+    indices, distances = engine.exact_neighbors(X, None, k, _metric(metric), threads)
     return Neighbors(indices, distances, engine="exact", recall=1.0)
 
 
@@ -58,7 +56,7 @@ def neighbors_query(X: np.ndarray, queries: np.ndarray, k: int, metric: str, thr
     A query that is also a row of ``X`` finds itself. Parameters as in ``nearest_neighbors``; ``queries`` is
     of shape (m, columns), and k from 0 to n.
     """
-    indices, distances = engine.exact_neighbors(X, queries, k, _metric(metric), 2.0, threads)
+    indices, distances = engine.exact_neighbors(X, queries, k, _metric(metric), threads)
     return Neighbors(indices, distances, engine="exact", recall=1.0)
 
 

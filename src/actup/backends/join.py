@@ -13,7 +13,7 @@ from actup.graph import Neighbors
 from actup.native import engine
 from actup.notices import warn_user
 
-METRICS = ("euclidean", "cosine", "correlation", "hellinger")
+METRICS = ("euclidean", "cosine", "correlation", "hellinger", "softmax_hellinger")
 DEFAULT_RECALL = 0.97
 SCALARS = (np.float32, np.float16, np.uint8, np.int8)
 
@@ -21,17 +21,22 @@ SCALARS = (np.float32, np.float16, np.uint8, np.int8)
 # the approximate one per row and column. One machine's measure, used on all, so that they choose alike.
 _PAIR, _PRODUCT = 0.3, 0.0235
 _ROW, _COLUMN = 7_500, 15
+# Of a wider index: per two components and column, per code and column, per sampled pair and column.
+_COMPONENT, _CODE, _SAMPLED = 2.0, 0.03, 0.35
 _UNNOTICED = 5e8  # an exact search that takes no longer is worth having
 # Up to here comparing all codes costs little, and finds more than was asked for.
 _ALL_CLUSTERS_ROWS = 20_000
 
 _SAMPLED_ROWS = 512
-_CODES = 0.25  # of the memory of X, for codes of one byte per column
+_MEMORY = 0.3  # of that of X, which a search may take besides that of three lists of neighbours
 _MOST_COLUMNS = 4096  # of codes: a projection is a matrix, and data that need more tell little by them
+_LITTLE = 2**23  # bytes, which any search takes for this and that
 _LOW_RECALL = 0.9
 # Where codes tell too little, lists are bettered through the neighbours' neighbours: as often, if it helps.
 _ROUNDS, _LEAST_GAIN = 8, 0.002
-_ROUND = 50_000  # nanoseconds of a round for a row
+_ROUND = 300  # points that a row is compared with in a round
+# All pairs may take so many times as long, where a search would miss too many neighbours.
+_WORTH = 5.0
 # A search that would take longer than this per row takes the best recall it can have in that time.
 _NANOSECONDS_PER_ROW = 4e5
 
@@ -44,6 +49,16 @@ def exact_is_cheaper(n_samples: int, columns: int) -> bool:
 
 def _exact_nanoseconds(n_samples: int, columns: int) -> float:
     return float(n_samples) ** 2 * (_PAIR + _PRODUCT * columns)
+
+
+def most_columns(n_samples: int, width: int, itemsize: int, k: int) -> int:
+    """How many columns codes may have: there are two copies of them beside the projection, for a while."""
+    lists = 8.0 * n_samples * k
+    room = max(_LITTLE, _MEMORY * n_samples * width * itemsize + 2 * lists - 40.0 * n_samples - _LITTLE)
+    most = int(min(room / (2.0 * n_samples + 4.0 * width), room / (8.0 * width)))
+    if most < width:  # a projection has less than half of the columns, or there is none
+        most = min(most, (width - 1) // 2)
+    return max(0, min(most, width, _MOST_COLUMNS))
 
 
 @dataclass(frozen=True)
@@ -96,11 +111,16 @@ class JoinSearch:
         One of ``METRICS``.
     seed : int
     threads : int
+    factors : ndarray of shape (columns,), default=None
+        What multiplies the columns, if the metric is "euclidean".
     """
 
-    def __init__(self, X: np.ndarray, metric: str, seed: int, threads: int):
+    def __init__(
+        self, X: np.ndarray, metric: str, seed: int, threads: int, factors: np.ndarray | None = None
+    ):
         self._X = X
         self._metric = metric
+        self._factors = [] if factors is None else factors.tolist()
         self._seed = seed
         self._threads = threads
         self._columns, self._index = 0, None  # the last index: two at a time would take too much memory
@@ -115,14 +135,16 @@ class JoinSearch:
         self.__dict__.update(state, _lock=Lock())
 
     def neighbors(self, k: int, recall: float) -> Neighbors | None:
-        """The k nearest other points of every point; None if comparing all pairs is cheaper.
+        """The k nearest other points of every point; None if comparing all pairs is worth its time.
 
         Warns where recall stays low.
         """
         with self._lock:
             index, calibration = self._plan(k, recall)
         effort = _cheapest(index, calibration, recall, self._X)
-        if self._exact_is_cheaper_than(effort, recall):
+        if effort.recall < recall and self._exact_is_worth_it(effort, calibration):
+            del index
+            self._index = None  # all pairs are compared, and need the memory
             return None
         indices, distances = index.neighbors(k, effort.probes, effort.candidates, self._threads)
         found = calibration.recall_of(distances)
@@ -155,13 +177,22 @@ class JoinSearch:
         indices, distances = index.query(rows, k, effort.probes, candidates, self._threads)
         return Neighbors(indices, distances, engine="join", recall=effort.recall)
 
-    def _exact_is_cheaper_than(self, effort: Effort, recall: float) -> bool:
-        """Whether all pairs cost less than a search that misses the recall, with the rounds that mend it."""
-        if effort.recall >= recall:
-            return False
-        rounds = 1 if effort.recall >= _LOW_RECALL else _ROUNDS / 2
-        row = effort.nanoseconds + rounds * _ROUND
-        return _exact_nanoseconds(*self._X.shape) < len(self._X) * row
+    def _exact_is_worth_it(self, effort: Effort, calibration: Calibration) -> bool:
+        """Whether to compare all pairs where a search misses the recall, and needs rounds that mend it."""
+        low = effort.recall < _LOW_RECALL
+        width = self._X.shape[1]
+        mending = (_ROUNDS if low else 1) * _ROUND * _candidate_nanoseconds(self._X.itemsize, width)
+        search = len(self._X) * (effort.nanoseconds + mending) * (_WORTH if low else 1)
+        if calibration.columns < calibration.most_columns:  # where _plan stopped, because this costs more:
+            search = max(search, self._widening_nanoseconds(calibration))
+        return _exact_nanoseconds(*self._X.shape) < search
+
+    def _widening_nanoseconds(self, calibration: Calibration) -> float:
+        """What an index with more columns takes: components one after the other, codes, the sample again."""
+        n, width = self._X.shape
+        columns = _wider(calibration)
+        sample = _SAMPLED if calibration.mean.max() < _LOW_RECALL else 0.0
+        return width * (_COMPONENT * columns**2 + _CODE * n * columns + sample * n * _SAMPLED_ROWS)
 
     def _plan(self, k: int, recall: float):
         """An index whose columns tell enough to reach the recall, and what efforts find in it."""
@@ -170,28 +201,34 @@ class JoinSearch:
             calibration = self._calibrate(columns, k)
             if calibration.certain.max() >= recall or calibration.columns >= calibration.most_columns:
                 return self._indexed(columns), calibration
-            columns = min(4 * calibration.columns, calibration.most_columns)
+            if _exact_nanoseconds(*self._X.shape) < self._widening_nanoseconds(calibration):
+                return self._indexed(columns), calibration
+            columns = _wider(calibration)
 
     def _calibrate(self, columns: int, k: int) -> Calibration:
         if (columns, k) not in self._calibrations:
             index = self._indexed(columns)
             table = index.calibrate(k, _SAMPLED_ROWS, self._seed, self._threads)
-            most = int(_CODES * self._X.itemsize * index.width)
-            if most < index.width:  # a projection has less than half of the columns, or there is none
-                most = max(index.columns, min(most, (index.width - 1) // 2))
-            most = min(most, index.width, max(index.columns, _MOST_COLUMNS))
-            self._calibrations[columns, k] = Calibration(*table, index.columns, most)
+            most = most_columns(len(self._X), index.width, self._X.itemsize, k)
+            self._calibrations[columns, k] = Calibration(*table, index.columns, max(index.columns, most))
         return self._calibrations[columns, k]
 
     def _indexed(self, columns: int):
         """The index with so many columns; it depends on nothing that was asked for before."""
         if self._index is None or self._columns != columns:
             self._index = None  # free it first
-            self._index = engine.JoinIndex(
-                self._X, engine.Metric[self._metric], columns, self._seed, self._threads
-            )
+            how = engine.RowMetric(engine.Metric[self._metric], factors=self._factors)
+            self._index = engine.JoinIndex(self._X, how, columns, self._seed, self._threads)
             self._columns = columns
         return self._index
+
+
+def _wider(calibration: Calibration) -> int:
+    return min(4 * calibration.columns, calibration.most_columns)
+
+
+def _candidate_nanoseconds(itemsize: int, width: int) -> float:
+    return 20 + 0.05 * itemsize * width
 
 
 def _cheapest(index, calibration: Calibration, recall: float, X: np.ndarray) -> Effort:
@@ -215,5 +252,5 @@ def _nanoseconds(index, calibration: Calibration, X: np.ndarray) -> np.ndarray:
     """What a row costs at each effort; one machine's measure, used on all, so that they choose alike."""
     scanned = calibration.probes * (len(X) / index.clusters)
     per_point = 0.4 + 0.01 * index.columns
-    per_candidate = 20 + 0.05 * X.itemsize * index.width
+    per_candidate = _candidate_nanoseconds(X.itemsize, index.width)
     return scanned[:, None] * per_point + calibration.candidates[None, :] * per_candidate

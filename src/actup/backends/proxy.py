@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from actup.backends.join import most_columns
 from actup.backends.recall import true_shares
 from actup.backends.spaces import DenseSpace, SparseSpace
 from actup.graph import Neighbors
@@ -23,7 +24,7 @@ _EXACT_PRODUCTS = 2e11
 _EXACT_ROWS = 4_000
 
 _SAMPLED_ROWS = 512
-_CANDIDATES_AT_ONCE, _ROWS_AT_ONCE = 2**20, 2048
+_CANDIDATES_AT_ONCE, _ROWS_AT_ONCE = 2**18, 2048
 _MOST_CANDIDATES = 2048
 
 
@@ -55,15 +56,15 @@ class _Sample:
         self._space = space
         self.true = space.nearest(self.rows, self.ids, None, k)[1]
 
-    def shares(self, candidates: np.ndarray) -> np.ndarray:
-        """The share of each row's true neighbours among its candidates."""
-        distances = self._space.nearest(self.rows, self.ids, candidates, self.k)[1]
+    def shares(self, candidates_of: Callable, count: int) -> np.ndarray:
+        """The share of each row's true neighbours among its candidates, about so many."""
+        step = _rows_at_once(count)
+        distances = np.empty_like(self.true)
+        for begin in range(0, len(self.ids), step):
+            part = slice(begin, begin + step)
+            rows = self.rows[part]
+            distances[part] = self._space.nearest(rows, self.ids[part], candidates_of(rows), self.k)[1]
         return true_shares(distances, self.true)
-
-    def certain(self, candidates: np.ndarray) -> float:
-        """The recall that is reached almost certainly: two standard errors below the mean."""
-        shares = self.shares(candidates)
-        return shares.mean() - 2 * shares.std() / np.sqrt(len(shares))
 
 
 class ProxySearch:
@@ -126,50 +127,59 @@ class ProxySearch:
     def _calibrate(self, k: int, recall: float) -> _Plan | None:
         """The first plan that almost certainly reaches the recall, of indexes with more and more columns."""
         sample = _Sample(self._space, k, self._seed)
-        return next(filter(None, (self._effort(index, sample, recall) for index in self._widening())), None)
+        indexes = self._widening(k)
+        plan = next(filter(None, (self._effort(index, sample, recall) for index in indexes)), None)
+        if plan is None:
+            self._index = -1, None  # all pairs are compared, and need the memory
+        return plan
 
     def _effort(self, index, sample: _Sample, recall: float) -> _Plan | None:
         """As few candidates as do it if all clusters are probed, then as few clusters as do it with them."""
 
         def probing(probes: int, count: int) -> np.ndarray:
-            return self._candidates(index, sample.rows, count + 1, probes)
+            return sample.shares(lambda rows: self._candidates(index, rows, count + 1, probes), count)
 
         most = min(_MOST_CANDIDATES, len(self._space) - 1)
         spare = recall + (1 - recall) / 3  # some of it is lost again to clusters that are not probed
         steps = _ladder(sample.k, most)
-        count = _first(steps, lambda count: sample.certain(probing(index.clusters, count)) >= spare)
+        count = _first(steps, lambda count: _certain(probing(index.clusters, count)) >= spare)
         if count is None:
             return None
         steps = _ladder(2, index.clusters)
-        probes = _first(steps, lambda probes: sample.certain(probing(probes, count)) >= recall)
+        probes = _first(steps, lambda probes: _certain(probing(probes, count)) >= recall)
         if probes is None:
             return None
-        mean = float(sample.shares(probing(probes, count)).mean())
+        mean = float(probing(probes, count).mean())
         return _Plan(index, probes, count, mean, sample)
 
-    def _widening(self):
+    def _widening(self, k: int):
         """Indexes of the neighbouring space with more and more of its columns."""
         columns, width = 0, 1
-        points, metric = self._space.proxy()
+        points, how = self._space.proxy()
         while columns < width:
-            index = self._indexed(points, metric, columns)
+            index = self._indexed(points, how, columns)
             yield index
-            width = index.width
+            width = most_columns(*points.shape, points.itemsize, k)
             if index.columns >= width:
                 return
             columns = min(4 * index.columns, width)
 
-    def _indexed(self, points, metric: str, columns: int):
+    def _indexed(self, points, how, columns: int):
         last, index = self._index
         if last != columns:
             self._index = -1, None  # free it first, unless a plan has it
-            index = engine.JoinIndex(points, engine.Metric[metric], columns, self._seed, self._threads)
+            index = engine.JoinIndex(points, how, columns, self._seed, self._threads)
             self._index = columns, index
         return index
 
     def _candidates(self, index, rows, count: int, probes: int) -> np.ndarray:
         compared = min(2 * count + 32, len(self._space))  # in the neighbouring space, which codes only sketch
         return index.query(self._space.asked(rows), count, probes, compared, self._threads)[0]
+
+
+def _certain(shares: np.ndarray) -> float:
+    """The recall that is reached almost certainly: two standard errors below the mean."""
+    return shares.mean() - 2 * shares.std() / np.sqrt(len(shares))
 
 
 def _rows_at_once(candidates: int) -> int:

@@ -22,19 +22,22 @@ class DenseSpace:
     Parameters
     ----------
     X : ndarray of shape (n, columns), C-contiguous float32, float16, uint8 or int8, finite
-        Kept and read; only the exact search converts it to float32.
+        Kept and read, never copied.
     metric : str
         A name of ``engine.Metric``.
     p : float
         The exponent of ``"minkowski"``.
     threads : int
+    factors : ndarray of shape (columns,), default=None
+        What multiplies the columns, in metrics of their differences.
     """
 
-    def __init__(self, X: np.ndarray, metric: str, p: float, threads: int):
+    def __init__(self, X: np.ndarray, metric: str, p: float, threads: int, factors: np.ndarray | None = None):
         self.X = X
         self.metric = metric
         self._p = p
         self._threads = threads
+        self._factors = [] if factors is None else factors.tolist()
         self._longest = 0.0
         if metric == "inner_product":
             self._longest = max(_longest(part) for part in _parts(X))
@@ -50,54 +53,31 @@ class DenseSpace:
 
     def exact(self, rows: np.ndarray | None, k: int) -> Neighbors:
         """The exact neighbours of other rows, or of all points (None), each without itself."""
-        metric = engine.Metric[self.metric]
         if self.metric in PRESENCE:
-            queries = None if rows is None else _bits(rows)
+            metric, queries = engine.Metric[self.metric], None if rows is None else _bits(rows)
             found = engine.present_neighbors(
                 _bits(self.X), queries, self.X.shape[1], k, metric, self._threads
             )
         else:
-            points = self.X.astype(np.float32, copy=False)
-            queries = None if rows is None else rows.astype(np.float32, copy=False)
-            found = engine.exact_neighbors(points, queries, k, metric, self._p, self._threads)
+            found = engine.exact_neighbors(self.X, rows, k, self._how(self.metric), self._threads)
         return Neighbors(*found, engine="exact", recall=1.0)
 
     def nearest(self, rows, own, candidates, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The nearest of each row's candidates (None: all points), without its own id (None: it has none)."""
-        return engine.paired_neighbors(
-            self.X,
-            rows,
-            own,
-            candidates,
-            k,
-            engine.Metric[self.metric],
-            self._p,
-            self._longest,
-            self._threads,
-        )
+        how = self._how(self.metric)
+        return engine.paired_neighbors(self.X, rows, own, candidates, k, how, self._threads)
 
-    def proxy(self) -> tuple[np.ndarray, str]:
-        """Points in a space whose near points are near here too, and its metric."""
-        if self.metric in PRESENCE:
-            return _presence(self.X), "cosine"
-        if self.metric == "inner_product":
-            points = np.empty((len(self), self.X.shape[1] + 1), np.float32)
-            points[:, :-1] = self.X
-            for begin, part in zip(range(0, len(self), _ROWS_AT_ONCE), _parts(self.X), strict=True):
-                rest = self._longest - _squared_lengths(part)
-                points[begin : begin + len(part), -1] = np.sqrt(np.maximum(rest, 0))
-            return points, "euclidean"
-        return self.X, "euclidean"
+    def proxy(self):
+        """Points in a space whose near points are near here too, and what compares them there."""
+        own = self.metric in PRESENCE or self.metric == "inner_product"
+        return self.X, self._how(self.metric if own else "euclidean")
 
     def asked(self, rows: np.ndarray) -> np.ndarray:
         """Rows as queries in the space of ``proxy``."""
-        if self.metric in PRESENCE:
-            return _presence(rows)
-        if self.metric == "inner_product":
-            asked = np.zeros((len(rows), rows.shape[1] + 1), np.float32)
-            asked[:, :-1] = rows * _stretch(rows, self._longest)
-            return asked
         return rows
+
+    def _how(self, metric: str):
+        return engine.RowMetric(engine.Metric[metric], self._p, self._longest, self._factors)
 
 
 class SparseSpace:
@@ -135,14 +115,15 @@ class SparseSpace:
             self._p, self._longest, self._threads,
         )  # fmt: skip
 
-    def proxy(self) -> tuple[np.ndarray, str]:
+    def proxy(self):
         """A random projection to few dense columns; directions stay near where they were."""
         directions = self.metric in ("cosine", "correlation", "hellinger", *PRESENCE)
         points = self._sketched(self.X)
         if self.metric == "inner_product":
             rest = np.sqrt(np.maximum(self._longest - _squared_lengths(self.X), 0))
             points[:, -1] = rest * np.sqrt(_SKETCH_ENTRIES)
-        return points, "cosine" if directions else "euclidean"
+        metric = engine.Metric.cosine if directions else engine.Metric.euclidean
+        return points, engine.RowMetric(metric)
 
     def asked(self, rows) -> np.ndarray:
         sketched = self._sketched(rows)
@@ -204,10 +185,6 @@ def _stretch(rows, longest: float) -> np.ndarray:
     """What makes rows as long as the longest point: no product's rank changes, and codes suit both."""
     squares = _squared_lengths(rows)
     return np.sqrt(longest / np.where(squares > 0, squares, 1)).astype(np.float32)[:, None]
-
-
-def _presence(rows: np.ndarray) -> np.ndarray:
-    return (rows != 0).view(np.uint8)
 
 
 def _bits(rows: np.ndarray) -> np.ndarray:
