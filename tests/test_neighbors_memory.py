@@ -6,16 +6,18 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 SCRIPT = """
 import json, resource, sys
 import numpy as np
+from scipy import sparse
 import actup.neighbors, actup.backends.proxy  # what is imported later would count as well
 from sklearn.utils import check_array
 
 path, mode, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-X = np.load(path, mmap_mode=mode if mode != "none" else None)
-check_array(X[:2000], dtype=None)
+X = sparse.load_npz(path) if path.endswith("npz") else np.load(path, mmap_mode=None if mode == "none" else mode)
+check_array(X[:2000], dtype=None, accept_sparse=True)
 actup.nearest_neighbors(X[:6000], 15, metric=options["metric"])  # threads, the engine's own memory
 if mode != "none":
     X[:: 4096 // X.strides[0] + 1].sum()  # pages of the file are not memory of the search
@@ -25,7 +27,8 @@ def peak():
 
 before = peak()
 found = actup.nearest_neighbors(X, 15, n_jobs=2, **options)
-print(peak() - before, X.nbytes, found.indices.nbytes + found.distances.nbytes, found.engine)
+nbytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
+print(peak() - before, nbytes, found.indices.nbytes + found.distances.nbytes, found.engine)
 """
 
 
@@ -51,6 +54,19 @@ def few(n, columns, dtype):
     return X
 
 
+def texts(n, columns=30_000, words=60):
+    """Like texts: most of a row's words are of one of a hundred topics."""
+    rng = np.random.default_rng(0)
+    topics = rng.integers(columns, size=(100, 300))
+    topic = rng.integers(100, size=n)
+    ids = topics[topic[:, None], rng.geometric(0.02, size=(n, words)) % 300]
+    ids = np.where(rng.random(ids.shape) < 0.8, ids, rng.integers(columns, size=ids.shape))
+    values = (rng.random(ids.size) + 0.1).astype(np.float32)
+    X = sparse.csr_matrix((values, ids.ravel(), np.arange(0, ids.size + 1, words)), (n, columns))
+    X.sum_duplicates()
+    return X
+
+
 def noise(n, columns, dtype):
     """Nothing to search by: the codes grow as wide as they may, and all pairs are compared in the end."""
     X = np.random.default_rng(0).integers(0, 256, (n, columns), np.uint8)
@@ -59,8 +75,12 @@ def noise(n, columns, dtype):
 
 def added(X, mode, options, tmp_path):
     """The bytes that a search adds, those it may, and the name of its engine."""
-    np.save(tmp_path / "X.npy", X)
-    run = [sys.executable, "-c", SCRIPT, str(tmp_path / "X.npy"), mode, json.dumps(options)]
+    path = tmp_path / ("X.npz" if sparse.issparse(X) else "X.npy")
+    if sparse.issparse(X):
+        sparse.save_npz(path, X, compressed=False)
+    else:
+        np.save(path, X)
+    run = [sys.executable, "-c", SCRIPT, str(path), mode, json.dumps(options)]
     *sizes, engine = subprocess.run(run, check=True, capture_output=True, text=True).stdout.split()
     more, data, lists = map(int, sizes)
     return more, 0.3 * data + 3 * lists, engine
@@ -101,6 +121,16 @@ def test_peak_memory(make, n, columns, dtype, engine, mode, tmp_path):
 def test_peak_memory_of_other_metrics(metric, make, n, columns, dtype, engine, tmp_path):
     more, allowed, used = added(make(n, columns, dtype), "none", {"metric": metric}, tmp_path)
     assert engine in (None, used)
+    assert more <= allowed, f"{more / 2**20:.0f} MiB, allowed are {allowed / 2**20:.0f}"
+
+
+@pytest.mark.parametrize(
+    ("metric", "n", "engine"),
+    [("cosine", 60_000, "proxy"), ("jaccard", 60_000, "proxy"), ("cosine", 20_000, "exact")],
+)
+def test_peak_memory_of_sparse_rows(metric, n, engine, tmp_path):
+    more, allowed, used = added(texts(n), "none", {"metric": metric}, tmp_path)
+    assert used == engine
     assert more <= allowed, f"{more / 2**20:.0f} MiB, allowed are {allowed / 2**20:.0f}"
 
 

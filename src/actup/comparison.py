@@ -195,16 +195,13 @@ def _vector(name: str, values, size: int) -> np.ndarray:
 
 def _inverse_deviations(X: Rows, V=None) -> np.ndarray:
     if V is None:
+        n = X.shape[0]
+        means = sum(np.asarray(part.sum(axis=0)).ravel() for part in _parts(X)) / n
         if sparse.issparse(X):
-            n = X.shape[0]
-            wide = X.astype(np.float64)  # before the sums: those of float32 are rounded as they grow
-            means = np.asarray(wide.mean(axis=0)).ravel()
-            squares = np.asarray(wide.power(2).mean(axis=0)).ravel()
-            variances = (squares - means**2) * n / max(1, n - 1)
+            squares = sum(np.asarray(part.power(2).sum(axis=0)).ravel() for part in _parts(X)) - n * means**2
         else:
-            means = sum(part.sum(axis=0) for part in _parts(X)) / len(X)
             squares = sum(((part - means) ** 2).sum(axis=0) for part in _parts(X))
-            variances = squares / max(1, len(X) - 1)
+        variances = squares / max(1, n - 1)
         constant = ~(variances > 0)  # such a column changes no distance
         return np.where(constant, 0, 1 / np.sqrt(np.where(constant, 1, variances)))
     variances = _vector("V", V, X.shape[1])
@@ -213,9 +210,9 @@ def _inverse_deviations(X: Rows, V=None) -> np.ndarray:
     return 1 / np.sqrt(variances)
 
 
-def _parts(X: np.ndarray) -> Iterator[np.ndarray]:
+def _parts(X: Rows) -> Iterator[Rows]:
     """Some rows at a time, in full precision."""
-    return (X[begin : begin + _TURNED].astype(np.float64) for begin in range(0, len(X), _TURNED))
+    return (X[begin : begin + _TURNED].astype(np.float64) for begin in range(0, X.shape[0], _TURNED))
 
 
 def _covariance(X: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 _SAMPLED_ROWS, _SAMPLED_BYTES = 1024, 2048  # enough to meet copies, if most rows are some
-_BYTES_AT_ONCE = 2**22
+_BYTES_AT_ONCE = 2**20
 _KEPT = 0.25  # of the rows: where more are left it is not worth a copy of them
 
 

@@ -224,7 +224,7 @@ class _Searcher:
     def __init__(self, rows, metric: str, parameters: Mapping | None, search: _Search, threads: int):
         refuse_negative(metric, rows)
         self._comparison: Comparison = compare(metric, parameters, rows)
-        # The engine multiplies the columns of dense rows itself; others become float32 anyway.
+        # The engine multiplies columns itself; rows of other types become float32 anyway.
         self._scaled = self._comparison.factors is not None and not _is_searched(rows)
         self._given = rows
         self._points = self._moved(rows)
@@ -270,7 +270,7 @@ class _Searcher:
             return self._comparison.move(rows)
         if self._scaled:
             return scaled(rows, self._comparison.factors)
-        return rows if _is_searched(rows) or sparse.issparse(rows) else rows.astype(np.float32)
+        return rows if _is_searched(rows) else rows.astype(np.float32)
 
     def _finished(self, found: Neighbors, rows) -> Neighbors:
         """Distances as they were asked for, in order again."""
@@ -295,12 +295,10 @@ class _Engine:
 
         self._recall = search.recall
         metric, p = comparison.metric, comparison.p
-        if sparse.issparse(points):
-            self._space = SparseSpace(points, metric, p, threads)
-        else:
-            self._space = DenseSpace(points, metric, p, threads, factors)
+        kind = SparseSpace if sparse.issparse(points) else DenseSpace
+        self._space = kind(points, metric, p, threads, factors)
         self._index = None
-        joined = not sparse.issparse(points) and metric in join.METRICS
+        joined = kind is DenseSpace and metric in join.METRICS
         cheap = join.exact_is_cheaper(*points.shape) if joined else exact_is_cheaper(self._space)
         if search.algorithm == "exact" or points.shape[0] < 2 or (search.algorithm == "auto" and cheap):
             return
@@ -331,10 +329,10 @@ def _dtypes(metric: str | Callable):
 
 
 def _is_searched(rows) -> bool:
-    """Whether rows are dense and of a type that searches read as it is."""
+    """Whether rows are of a type that searches read as it is."""
     from actup.backends import join
 
-    return not sparse.issparse(rows) and rows.dtype in join.SCALARS
+    return rows.dtype == np.float32 if sparse.issparse(rows) else rows.dtype in join.SCALARS
 
 
 def _finite(metric: str | Callable) -> bool | str:

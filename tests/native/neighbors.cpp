@@ -13,6 +13,7 @@
 #include "neighbors_sparse.hpp"
 #include "pairs.hpp"
 #include "refinement.hpp"
+#include "sparse_sketch.hpp"
 #include "stages.hpp"
 
 namespace {
@@ -147,12 +148,13 @@ std::vector<double> sparse(int64_t n, int64_t k, Metric metric, int threads) {
     offsets.push_back(static_cast<int64_t>(ids.size()));
     own[row] = static_cast<int32_t>(row);
   }
-  for (size_t at = 0; at < candidates.size(); ++at) candidates[at] = static_cast<int32_t>(at % n);
   const CsrRows rows{offsets.data(), ids.data(), values.data(), n, columns};
-  const SparseSearch search{metric, 3.0f, 1e3, k, threads};
+  const SparsePoints points(rows, RowMetric{metric, 3.0f, 1e3}, threads);
+  const CodeIndex index(SparseSketch(rows, points.how(), false), 0, 3, threads);
+  code_candidates(index, SparseSketch(rows, points.how(), true), 3, 2 * k, threads, candidates.data());
   Lists found(n, k), chosen(n, k);
-  nearest_sparse(rows, rows, own.data(), search, found.ids.data(), found.distances.data());
-  nearest_sparse_of(rows, rows, own.data(), candidates.data(), 2 * k, search, chosen.ids.data(),
+  points.nearest({rows, own.data()}, k, threads, found.ids.data(), found.distances.data());
+  points.nearest_of({rows, own.data()}, candidates.data(), 2 * k, k, threads, chosen.ids.data(),
                     chosen.distances.data());
   std::vector<double> all = found.all();
   const std::vector<double> numbers = chosen.all();

@@ -1,16 +1,22 @@
 // The Python face of the searches that compare rows as they are: dense, of bits, sparse, and of given pairs.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
 #include <optional>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "bindings.hpp"
+#include "candidate_search.hpp"
 #include "neighbors_exact.hpp"
 #include "neighbors_presence.hpp"
 #include "neighbors_sparse.hpp"
 #include "pairs.hpp"
+#include "sparse_sketch.hpp"
 #include "typed_arrays.hpp"
 
 namespace actup {
@@ -66,20 +72,49 @@ auto paired_neighbors(const TypedArray& points, const TypedArray& queries,
   });
 }
 
-auto sparse_neighbors(const CsrArrays& points, const CsrArrays& queries, int64_t columns,
+// Sparse points, the arrays they lie in, and their codes.
+struct HeldSparse {
+  CsrArrays arrays;
+  std::unique_ptr<SparsePoints> points;
+
+  HeldSparse(CsrArrays rows, int64_t columns, RowMetric how, int threads) : arrays(std::move(rows)) {
+    nb::gil_scoped_release release;
+    points = std::make_unique<SparsePoints>(csr_rows(arrays, columns), std::move(how), threads);
+  }
+};
+
+auto sparse_neighbors(const HeldSparse& held, const std::optional<CsrArrays>& queries,
                       const std::optional<Vector<int32_t>>& own,
-                      const std::optional<Matrix<int32_t>>& candidates, int64_t k, Metric metric, float p,
-                      double longest, int threads) {
-  const CsrRows rows = csr_rows(points, columns), asked = csr_rows(queries, columns);
-  const SparseSearch search{metric, p, longest, k, threads};
-  return neighbor_lists(asked.rows, k, [&](int32_t* ids, float* distances) {
+                      const std::optional<Matrix<int32_t>>& candidates, int64_t k, int threads) {
+  const int64_t columns = held.points->rows().columns;
+  const SparseQueries asked{queries ? csr_rows(*queries, columns) : held.points->rows(), data_or_null(own)};
+  return neighbor_lists(asked.rows.rows, k, [&](int32_t* ids, float* distances) {
     if (candidates) {
-      nearest_sparse_of(rows, asked, data_or_null(own), candidates->data(),
-                        static_cast<int64_t>(candidates->shape(1)), search, ids, distances);
+      held.points->nearest_of(asked, candidates->data(), static_cast<int64_t>(candidates->shape(1)), k,
+                              threads, ids, distances);
     } else {
-      nearest_sparse(rows, asked, data_or_null(own), search, ids, distances);
+      held.points->nearest(asked, k, threads, ids, distances);
     }
   });
+}
+
+// The codes of sparse points; the points stay alive as long.
+std::unique_ptr<CodeIndex> index_codes(const HeldSparse& held, int64_t columns, uint64_t seed, int threads) {
+  nb::gil_scoped_release release;
+  const SparseSketch sketch(held.points->rows(), held.points->how(), false);
+  return std::make_unique<CodeIndex>(sketch, columns, seed, threads);
+}
+
+auto sparse_candidates(const HeldSparse& held, const CodeIndex& index, const CsrArrays& rows, int64_t count,
+                       int64_t probes, int threads) {
+  const CsrRows queries = csr_rows(rows, held.points->rows().columns);
+  auto ids = std::make_unique_for_overwrite<int32_t[]>(queries.rows * count);
+  {
+    nb::gil_scoped_release release;
+    const SparseSketch sketch(queries, held.points->how(), true);
+    code_candidates(index, sketch, probes, count, threads, ids.get());
+  }
+  return to_numpy(std::move(ids), queries.rows, count);
 }
 
 }  // namespace
@@ -117,9 +152,22 @@ void bind_neighbors(nb::module_& module) {
   module.def("paired_neighbors", &paired_neighbors, nb::arg("points"), nb::arg("queries"),
              nb::arg("own").none(), nb::arg("candidates").none(), nb::arg("k"), nb::arg("how"),
              nb::arg("threads"));
-  module.def("sparse_neighbors", &sparse_neighbors, nb::arg("points"), nb::arg("queries"), nb::arg("columns"),
-             nb::arg("own").none(), nb::arg("candidates").none(), nb::arg("k"), nb::arg("metric"),
-             nb::arg("p"), nb::arg("longest"), nb::arg("threads"));
+  nb::class_<CodeIndex>(module, "CodeIndex")
+      .def_prop_ro("columns", [](const CodeIndex& index) { return index.encoder().projection().columns(); })
+      .def_prop_ro("width", [](const CodeIndex& index) { return index.encoder().projection().width(); })
+      .def_prop_ro("clusters", [](const CodeIndex& index) { return index.clusters().count(); })
+      .def("order", [](const CodeIndex& index) {
+        const std::vector<int32_t>& order = index.clusters().order();
+        return copied(order, order.size());
+      });
+  nb::class_<HeldSparse>(module, "SparsePoints")
+      .def(nb::init<CsrArrays, int64_t, RowMetric, int>(), nb::arg("rows"), nb::arg("columns"),
+           nb::arg("how"), nb::arg("threads"))
+      .def("neighbors", &sparse_neighbors, nb::arg("queries").none(), nb::arg("own").none(),
+           nb::arg("candidates").none(), nb::arg("k"), nb::arg("threads"))
+      .def("index", &index_codes, nb::arg("columns"), nb::arg("seed"), nb::arg("threads"))
+      .def("candidates", &sparse_candidates, nb::arg("index"), nb::arg("rows"), nb::arg("count"),
+           nb::arg("probes"), nb::arg("threads"));
 }
 
 }  // namespace actup

@@ -9,9 +9,9 @@
 
 #include "buffer.hpp"
 #include "code_tiles.hpp"
-#include "compared_rows.hpp"
 #include "parallel.hpp"
 #include "projection.hpp"
+#include "row_source.hpp"
 
 namespace actup {
 
@@ -19,7 +19,7 @@ namespace actup {
 class Encoder {
  public:
   // See Projection.
-  Encoder(const ComparedRows& rows, int64_t columns, double kept, uint64_t seed, int threads)
+  Encoder(const RowSource& rows, int64_t columns, double kept, uint64_t seed, int threads)
       : projection_(rows, columns, kept, seed, threads), limit_(code_limit()) {
     scale_ = projection_.largest() > 0 ? static_cast<float>(limit_) / projection_.largest() : 0.0f;
     groups_ = (projection_.columns() + 2 * kGroup - 1) / (2 * kGroup) * 2;
@@ -34,10 +34,10 @@ class Encoder {
   int offset() const { return limit_ + 1; }
 
   // Codes of all rows, stride() bytes each.
-  Buffer<int8_t> encode(const ComparedRows& rows, int threads) const {
-    Buffer<int8_t> codes(rows.rows().rows * stride());
+  Buffer<int8_t> encode(const RowSource& rows, int threads) const {
+    Buffer<int8_t> codes(rows.count() * stride());
     const int64_t wide = Projection::padded(rows.width());
-    parallel_ranges(rows.rows().rows, kRowsAtOnce, threads, [&](int64_t begin, int64_t end) {
+    parallel_ranges(rows.count(), kRowsAtOnce, threads, [&](int64_t begin, int64_t end) {
       Buffer<float> values(kProductRows * wide), projected(kProductRows * projection_.stride());
       for (int64_t row = begin; row < end; row += kProductRows) {
         const int64_t count = std::min<int64_t>(kProductRows, end - row);

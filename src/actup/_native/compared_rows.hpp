@@ -15,6 +15,7 @@
 #include "exponential.hpp"
 #include "parallel.hpp"
 #include "row_metric.hpp"
+#include "row_source.hpp"
 #include "typed_rows.hpp"
 
 namespace actup {
@@ -60,7 +61,7 @@ inline float unit_of(const TypedRows& rows, const std::vector<float>& factors, f
   return largest > least && largest < most ? 1 : unit_for(largest);
 }
 
-class ComparedRows {
+class ComparedRows : public RowSource {
  public:
   // Points.
   ComparedRows(const TypedRows& rows, const RowMetric& how, int threads)
@@ -70,10 +71,11 @@ class ComparedRows {
       : ComparedRows(rows, points.how_, points.unit_, true, threads) {}
 
   const TypedRows& rows() const { return rows_; }
+  int64_t count() const override { return rows_.rows; }
   Metric metric() const { return how_.metric; }
   // The columns that are compared: directions have one more, 1 in rows that have none, and so have inner
   // products, with what rows lack of the longest one.
-  int64_t width() const { return rows_.columns + (has_places() ? 1 : 0); }
+  int64_t width() const override { return rows_.columns + (has_places() ? 1 : 0); }
   Values values() const { return values_; }
   // Whether rows can be compared as they are.
   bool plain() const { return values_ == Values::given && !has_places() && unit_ == 1; }
@@ -98,8 +100,7 @@ class ComparedRows {
     }
   }
 
-  // Writes width() floats and may write zeros up to the next multiple of kWide.
-  void read(int64_t row, float* out) const {
+  void read(int64_t row, float* out) const override {
     ask(row, out);
     for (int64_t column = 0; column < rows_.columns && values_ == Values::scaled; ++column) {
       out[column] *= factors_[column];

@@ -11,21 +11,22 @@
 #include "codes.hpp"
 #include "compared_rows.hpp"
 #include "parallel.hpp"
+#include "row_source.hpp"
 
 namespace actup {
 
-class JoinIndex {
+// The codes alone.
+class CodeIndex {
  public:
-  // The caller keeps the points alive. `columns` of the projection, 0 for as many as the data needs.
-  JoinIndex(const TypedRows& points, const RowMetric& how, int64_t columns, uint64_t seed, int threads)
-      : points_(points, how, threads), encoder_(points_, columns, kKept, seed, threads) {
-    const Buffer<int8_t> codes = encoder_.encode(points_, threads);
-    clusters_ = std::make_unique<Clusters>(codes.data(), points.rows, encoder_,
-                                           Clusters::balanced(points.rows), seed, threads);
+  // `columns` of the projection, 0 for as many as the data needs.
+  CodeIndex(const RowSource& points, int64_t columns, uint64_t seed, int threads)
+      : encoder_(points, columns, kKept, seed, threads) {
+    const Buffer<int8_t> codes = encoder_.encode(points, threads);
+    clusters_ = std::make_unique<Clusters>(codes.data(), points.count(), encoder_,
+                                           Clusters::balanced(points.count()), seed, threads);
     pack_points(codes, threads);
   }
 
-  const ComparedRows& points() const { return points_; }
   const Encoder& encoder() const { return encoder_; }
   const Clusters& clusters() const { return *clusters_; }
   const PackedCodes& packed() const { return packed_; }
@@ -73,13 +74,25 @@ class JoinIndex {
     }
   }
 
-  ComparedRows points_;
   Encoder encoder_;
   std::unique_ptr<Clusters> clusters_;
   PackedCodes packed_;
   std::vector<int64_t> first_block_;  // of each cluster
   std::vector<int32_t> cluster_of_block_;
   std::vector<int32_t> ids_;  // by position
+};
+
+struct IndexedPoints {
+  ComparedRows compared;
+};
+
+// The codes of points, and the points, which the caller keeps alive.
+class JoinIndex : IndexedPoints, public CodeIndex {
+ public:
+  JoinIndex(const TypedRows& points, const RowMetric& how, int64_t columns, uint64_t seed, int threads)
+      : IndexedPoints{ComparedRows(points, how, threads)}, CodeIndex(compared, columns, seed, threads) {}
+
+  const ComparedRows& points() const { return compared; }
 };
 
 }  // namespace actup

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -13,34 +15,39 @@
 
 namespace actup {
 
-// The points that have a column, ascending, with their values.
+// Of some of the points, those that have a column, ascending, with their values.
 class ColumnLists {
  public:
-  explicit ColumnLists(const SparseForm& rows) : starts_(rows.columns() + 1) {
-    const int64_t entries = rows.end(rows.rows() - 1);
-    for (int64_t at = 0; at < entries; ++at) ++starts_[rows.id(at) + 1];
-    for (int64_t column = 0; column < rows.columns(); ++column) starts_[column + 1] += starts_[column];
-    rows_.resize(entries);
-    values_.resize(entries);
-    std::vector<int64_t> next(starts_.begin(), starts_.end() - 1);
-    for (int64_t row = 0; row < rows.rows(); ++row) {
-      for (int64_t at = rows.begin(row); at < rows.end(row); ++at) {
-        const int64_t to = next[rows.id(at)]++;
-        rows_[to] = static_cast<int32_t>(row);
-        values_[to] = rows.value(at);
+  explicit ColumnLists(const SparseForm& rows) : rows_(rows), starts_(rows.columns() + 1) {}
+
+  // Holds the points from `begin` to `end` from now on.
+  void fill(int64_t begin, int64_t end) {
+    std::fill(starts_.begin(), starts_.end(), 0);
+    for (int64_t at = rows_.begin(begin); at < rows_.begin(end); ++at) ++starts_[rows_.id(at)];
+    for (int64_t column = 0; column < rows_.columns(); ++column) starts_[column + 1] += starts_[column];
+    ids_.resize(rows_.begin(end) - rows_.begin(begin));
+    values_.resize(ids_.size());
+    for (int64_t row = end - 1; row >= begin; --row) {  // backwards: starts_ move from ends to beginnings
+      for (int64_t at = rows_.begin(row); at < rows_.end(row); ++at) {
+        const int64_t to = --starts_[rows_.id(at)];
+        ids_[to] = static_cast<int32_t>(row - begin);
+        values_[to] = rows_.value(row, at);
       }
     }
   }
+
+  // Adds to the sums of the points, by their numbers among those held.
   template <class Common>
   void add(int32_t column, double value, const Common& common, double* sums) const {
     for (int64_t at = starts_[column]; at < starts_[column + 1]; ++at) {
-      sums[rows_[at]] += common(value, static_cast<double>(values_[at]));
+      sums[ids_[at]] += common(value, static_cast<double>(values_[at]));
     }
   }
 
  private:
+  const SparseForm& rows_;
   std::vector<int64_t> starts_;
-  std::vector<int32_t> rows_;
+  std::vector<int32_t> ids_;
   std::vector<float> values_;
 };
 
@@ -48,27 +55,33 @@ class ColumnLists {
 class SparseSelection {
  public:
   SparseSelection(const SparsePairs& pairs, int64_t k)
-      : pairs_(pairs), k_(k), values_(2 * k + 16), ids_(2 * k + 16) {
+      : pairs_(pairs), k_(k), values_(2 * k + 16), ids_(2 * k + 16) {}
+
+  // Begins a query that has found some already, of which the farthest is compared by this value. What cannot
+  // be nearer, however it was rounded, is not worth a look.
+  void begin(int64_t query, float farthest) {
     list().clear();
+    worth_ = farthest * 1.0001f + 1e-9f * pairs_.own_total(query);
   }
 
-  float bound() const { return values_.back(); }
   void offer(float value, int32_t id) {
-    if (value < bound()) list().insert(value, id);
+    if (value < values_.back() && value <= worth_) list().insert(value, id);
   }
 
-  void finish(int64_t query, int32_t* ids, float* distances) {
+  // Adds them to the k that were found so far, ascending by what is compared: -1 for none.
+  void finish(int64_t query, int32_t* ids, float* compared) {
     sorted_.clear();
+    for (int64_t at = 0; at < k_ && ids[at] >= 0; ++at) sorted_.emplace_back(compared[at], ids[at]);
     for (size_t at = 0; at < ids_.size() && ids_[at] >= 0; ++at) {
-      sorted_.emplace_back(pairs_.rough_is_exact() ? values_[at] : pairs_.exact(query, ids_[at]), ids_[at]);
+      const bool exact = pairs_.rough_is_exact() || pairs_.rough_is_useless();
+      sorted_.emplace_back(exact ? values_[at] : pairs_.exact(query, ids_[at]), ids_[at]);
     }
     std::sort(sorted_.begin(), sorted_.end());
     for (int64_t at = 0; at < k_; ++at) {
       const bool found = at < static_cast<int64_t>(sorted_.size());
       ids[at] = found ? sorted_[at].second : -1;
-      distances[at] = found ? pairs_.distance(sorted_[at].first) : std::numeric_limits<float>::infinity();
+      compared[at] = found ? sorted_[at].first : std::numeric_limits<float>::infinity();
     }
-    list().clear();
   }
 
  private:
@@ -76,79 +89,137 @@ class SparseSelection {
 
   const SparsePairs& pairs_;
   int64_t k_;
+  float worth_ = 0;
   std::vector<float> values_;
   std::vector<int32_t> ids_;
   std::vector<std::pair<float, int32_t>> sorted_;
 };
 
-struct SparseSearch {
-  Metric metric;
-  float p;
-  double longest;  // squared length, for inner_product
-  int64_t k;
-  int threads;
+// Queries: their own ids among the points are left out; -1 or null for none.
+struct SparseQueries {
+  CsrRows rows;
+  const int32_t* own;
 };
 
-// The k nearest points to every query, into (queries, k); own[query] is left out, -1 or null for none.
-inline void nearest_sparse(const CsrRows& points, const CsrRows& queries, const int32_t* own,
-                           const SparseSearch& search, int32_t* ids, float* distances) {
-  if (search.k == 0 || queries.rows == 0) return;
-  const float unit = unit_of(points, queries, search.metric);
-  const SparseForm form(points, search.metric, search.p, unit, search.threads);
-  const SparseForm asked(queries, search.metric, search.p, unit, search.threads);
-  const SparsePairs pairs(form, asked, search.metric, search.p, search.longest);
-  const ColumnLists lists(form);
-  with_common(search.metric, search.p, [&](auto common) {
-    parallel_ranges(queries.rows, 16, search.threads, [&](int64_t begin, int64_t end) {
-      std::vector<double> sums(points.rows);
-      SparseSelection selection(pairs, search.k);
-      for (int64_t query = begin; query < end; ++query) {
-        std::fill(sums.begin(), sums.end(), 0.0);
-        for (int64_t at = asked.begin(query); at < asked.end(query) && !pairs.rough_is_useless(); ++at) {
-          lists.add(asked.id(at), asked.value(at), common, sums.data());
-        }
-        for (int64_t point = 0; point < points.rows; ++point) {
-          if (own && own[query] == point) continue;
-          selection.offer(
-              pairs.rough_is_useless() ? pairs.exact(query, point) : pairs.rough(query, point, sums[point]),
-              static_cast<int32_t>(point));
-        }
-        selection.finish(query, ids + query * search.k, distances + query * search.k);
-      }
-    });
-  });
-}
+// Points that many queries are compared with.
+class SparsePoints {
+ public:
+  SparsePoints(const CsrRows& points, RowMetric how, int threads)
+      : points_(points),
+        how_(std::move(how)),
+        largest_(largest_value(points, how_)),
+        form_(std::make_unique<SparseForm>(points, how_, unit_for_values(largest_), threads)) {}
 
-// The same among each query's candidates (rows of `width` ids, ascending; -1 for none).
-inline void nearest_sparse_of(const CsrRows& points, const CsrRows& queries, const int32_t* own,
-                              const int32_t* candidates, int64_t width, const SparseSearch& search,
-                              int32_t* ids, float* distances) {
-  const float unit = unit_of(points, queries, search.metric);
-  const SparseForm form(points, search.metric, search.p, unit, search.threads);
-  const SparseForm asked(queries, search.metric, search.p, unit, search.threads);
-  const SparsePairs pairs(form, asked, search.metric, search.p, search.longest);
-  with_common(search.metric, search.p, [&](auto common) {
-    parallel_ranges(queries.rows, 256, search.threads, [&](int64_t begin, int64_t end) {
-      std::vector<double> row(points.columns);
-      SparseSelection selection(pairs, search.k);
-      for (int64_t query = begin; query < end; ++query) {
-        for (int64_t at = asked.begin(query); at < asked.end(query); ++at)
-          row[asked.id(at)] = asked.value(at);
-        for (int64_t slot = query * width; slot < (query + 1) * width; ++slot) {
-          const int32_t point = candidates[slot];
-          if (point < 0 || (own && own[query] == point)) continue;
-          double sum = 0;
-          for (int64_t at = form.begin(point); at < form.end(point); ++at) {
-            sum += common(row[form.id(at)], static_cast<double>(form.value(at)));
-          }
-          selection.offer(
-              pairs.rough_is_useless() ? pairs.exact(query, point) : pairs.rough(query, point, sum), point);
-        }
-        for (int64_t at = asked.begin(query); at < asked.end(query); ++at) row[asked.id(at)] = 0;
-        selection.finish(query, ids + query * search.k, distances + query * search.k);
+  const CsrRows& rows() const { return points_; }
+  const RowMetric& how() const { return how_; }
+
+  // The k nearest points to every query, into (queries, k).
+  void nearest(const SparseQueries& queries, int64_t k, int threads, int32_t* ids, float* distances) const {
+    if (k == 0 || queries.rows.rows == 0) return;
+    with_pairs(queries.rows, threads, [&](const SparseForm& form, const SparseForm& asked) {
+      const SparsePairs pairs(form, asked, how_);
+      clear(queries.rows.rows * k, ids, distances);
+      ColumnLists lists(form);
+      for (int64_t first = 0; first < form.rows();) {
+        const int64_t last = end_of_piece(first);
+        if (!pairs.rough_is_useless()) lists.fill(first, last);
+        with_common(how_.metric, how_.p, [&](auto common) {
+          parallel_ranges(queries.rows.rows, 16, threads, [&](int64_t begin, int64_t end) {
+            std::vector<double> sums(last - first);
+            SparseSelection selection(pairs, k);
+            for (int64_t query = begin; query < end; ++query) {
+              selection.begin(query, distances[(query + 1) * k - 1]);
+              std::fill(sums.begin(), sums.end(), 0.0);
+              for (int64_t at = asked.begin(query); at < asked.end(query) && !pairs.rough_is_useless(); ++at)
+                lists.add(asked.id(at), asked.value(query, at), common, sums.data());
+              for (int64_t point = first; point < last; ++point) {
+                if (queries.own && queries.own[query] == point) continue;
+                selection.offer(pairs.rough_is_useless() ? pairs.exact(query, point)
+                                                         : pairs.rough(query, point, sums[point - first]),
+                                static_cast<int32_t>(point));
+              }
+              selection.finish(query, ids + query * k, distances + query * k);
+            }
+          });
+        });
+        first = last;
       }
+      for (int64_t at = 0; at < queries.rows.rows * k; ++at) distances[at] = pairs.distance(distances[at]);
     });
-  });
-}
+  }
+
+  // The same among each query's candidates (rows of `width` ids, ascending; -1 for none).
+  void nearest_of(const SparseQueries& queries, const int32_t* candidates, int64_t width, int64_t k,
+                  int threads, int32_t* ids, float* distances) const {
+    with_pairs(queries.rows, threads, [&](const SparseForm& form, const SparseForm& asked) {
+      const SparsePairs pairs(form, asked, how_);
+      clear(queries.rows.rows * k, ids, distances);
+      with_common(how_.metric, how_.p, [&](auto common) {
+        parallel_ranges(queries.rows.rows, 256, threads, [&](int64_t begin, int64_t end) {
+          std::vector<double> row(points_.columns);
+          SparseSelection selection(pairs, k);
+          for (int64_t query = begin; query < end; ++query) {
+            selection.begin(query, distances[(query + 1) * k - 1]);
+            for (int64_t at = asked.begin(query); at < asked.end(query); ++at)
+              row[asked.id(at)] = asked.value(query, at);
+            for (int64_t slot = query * width; slot < (query + 1) * width; ++slot) {
+              const int32_t point = candidates[slot];
+              const int64_t last = (query + 1) * width - 1;
+              form.prefetch_place(std::max(0, candidates[std::min(slot + 3 * kAhead, last)]));
+              form.prefetch(std::max(0, candidates[std::min(slot + kAhead, last)]));
+              if (point < 0 || (queries.own && queries.own[query] == point)) continue;
+              selection.offer(pairs.rough_is_useless()
+                                  ? pairs.exact(query, point)
+                                  : pairs.rough(query, point, form.total_with(point, row.data(), common)),
+                              point);
+            }
+            for (int64_t at = asked.begin(query); at < asked.end(query); ++at) row[asked.id(at)] = 0;
+            selection.finish(query, ids + query * k, distances + query * k);
+          }
+        });
+      });
+      for (int64_t at = 0; at < queries.rows.rows * k; ++at) distances[at] = pairs.distance(distances[at]);
+    });
+  }
+
+ private:
+  static constexpr int64_t kLittle = 1 << 19;  // entries
+  static constexpr int64_t kAhead = 6;         // candidates
+
+  // A power of two that brings values near 1 where distances have a unit: no square or power of a difference
+  // then leaves the range of floats.
+  float unit_for_values(float largest) const { return has_unit(how_.metric) ? unit_for(largest) : 1; }
+
+  // function(points, queries) in the form in which they are compared. Queries far larger than all points need
+  // another unit.
+  template <class Function>
+  void with_pairs(const CsrRows& queries, int threads, const Function& function) const {
+    if (queries.values == points_.values) return function(*form_, *form_);
+    const float largest = std::max(largest_, largest_value(queries, how_));
+    const bool alike = !has_unit(how_.metric) || largest <= 0x1p20f * largest_;
+    const float unit = alike ? form_->unit() : unit_for_values(largest);
+    const SparseForm asked(queries, how_, unit, threads);
+    if (alike) return function(*form_, asked);
+    function(SparseForm(points_, how_, unit, threads), asked);
+  }
+
+  static void clear(int64_t count, int32_t* ids, float* distances) {
+    std::fill_n(ids, count, -1);
+    std::fill_n(distances, count, std::numeric_limits<float>::infinity());
+  }
+
+  // Points whose lists take a sixth of the memory of all, or little.
+  int64_t end_of_piece(int64_t first) const {
+    const int64_t entries = std::max(points_.offsets[points_.rows] / 6, kLittle);
+    const int64_t* const begin = points_.offsets + first;
+    const int64_t* const end = points_.offsets + points_.rows;
+    return std::max(first, std::upper_bound(begin, end, *begin + entries) - points_.offsets - 1) + 1;
+  }
+
+  CsrRows points_;
+  RowMetric how_;
+  float largest_;
+  std::unique_ptr<SparseForm> form_;
+};
 
 }  // namespace actup

@@ -13,7 +13,7 @@ namespace actup {
 
 class ProbeChoice {
  public:
-  explicit ProbeChoice(const JoinIndex& index) : index_(index) {}
+  explicit ProbeChoice(const CodeIndex& index) : index_(index) {}
 
   // Sets the clusters that are looked at: all of them,
   void look_at_all() { among_ = nullptr; }
@@ -65,7 +65,7 @@ class ProbeChoice {
     return holds(chosen) <= k && static_cast<int64_t>(chosen.size()) < count();
   }
 
-  const JoinIndex& index_;
+  const CodeIndex& index_;
   const PackedCodes* among_ = nullptr;  // null for all
   PackedCodes around_;
   std::vector<int32_t> numbers_;  // of the clusters in around_

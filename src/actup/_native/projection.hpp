@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "buffer.hpp"
-#include "compared_rows.hpp"
 #include "matrix_product.hpp"
 #include "parallel.hpp"
 #include "random.h"
+#include "row_source.hpp"
+#include "typed_rows.hpp"
 
 namespace actup {
 
@@ -32,7 +33,7 @@ inline std::vector<int64_t> sample_rows(int64_t rows, int64_t count, uint64_t se
 // Sampled rows, read some at a time: together they may be more than there is room for.
 class RowSample {
  public:
-  RowSample(const ComparedRows& rows, std::vector<int64_t> ids, int threads)
+  RowSample(const RowSource& rows, std::vector<int64_t> ids, int threads)
       : rows_(rows),
         ids_(std::move(ids)),
         stride_((rows.width() + kWide - 1) / kWide * kWide),
@@ -124,7 +125,7 @@ class RowSample {
     }
   }
 
-  const ComparedRows& rows_;
+  const RowSource& rows_;
   std::vector<int64_t> ids_;
   int64_t stride_;
   std::vector<float> mean_;
@@ -136,9 +137,9 @@ class Projection {
  public:
   // Keeps the columns that hold kKeptVariance of the variance, at most kMostColumns of them; exactly
   // `columns` if it is not 0. Its scale suits at least a share `kept` of the rows; the rest may be far off.
-  Projection(const ComparedRows& rows, int64_t columns, double kept, uint64_t seed, int threads)
+  Projection(const RowSource& rows, int64_t columns, double kept, uint64_t seed, int threads)
       : width_(rows.width()) {
-    RowSample sample(rows, sample_rows(rows.rows().rows, sample_size(), seed), threads);
+    RowSample sample(rows, sample_rows(rows.count(), sample_size(), seed), threads);
     sample.center(kept);
     columns_ = std::min(columns ? columns : kMostColumns, width_);
     if (2 * columns_ < width_ || (!columns && width_ > kMostColumns)) {

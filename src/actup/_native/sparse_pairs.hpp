@@ -2,7 +2,8 @@
 //
 // A sum over all columns is the sum over either row's own columns plus a correction for the columns that both
 // have, so one pass over the common columns gives the distance. Where that loses digits (equal rows must be
-// at distance 0), a walk along both rows gives it again, from differences.
+// at distance 0), a walk along both rows gives it again, from differences. Values are brought to the form in
+// which they are compared whenever they are read: nothing is copied.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 
 #include "distance.h"
 #include "parallel.hpp"
+#include "row_metric.hpp"
 
 namespace actup {
 
@@ -24,28 +26,22 @@ struct CsrRows {
   int64_t columns;
 };
 
-// A power of two that brings the largest value near 1 where distances have a unit: no square or power of a
-// difference then leaves the range of floats.
-inline float unit_of(const CsrRows& points, const CsrRows& queries, Metric metric) {
+// The largest value of some rows, with the columns' factors.
+inline float largest_value(const CsrRows& rows, const RowMetric& how) {
   float largest = 0;
-  for (const CsrRows& rows : {points, queries}) {
-    for (int64_t at = 0; has_unit(metric) && at < rows.offsets[rows.rows]; ++at)
-      largest = std::max(largest, magnitude(rows.values[at]));
+  for (int64_t at = 0; at < rows.offsets[rows.rows]; ++at) {
+    const float factor = how.factors.empty() ? 1.0f : how.factors[rows.ids[at]];
+    largest = std::max(largest, magnitude(rows.values[at] * factor));
   }
-  return unit_for(largest);
+  return largest;
 }
 
 // Rows in the form in which they are compared. Under correlation a missing column stands for `absent`, and
-// the values are kept relative to it. `unit` multiplies values that have one.
+// the values are relative to it. `unit` multiplies values that have one.
 class SparseForm {
  public:
-  SparseForm(const CsrRows& rows, Metric metric, float p, float unit, int threads)
-      : rows_(rows),
-        metric_(metric),
-        p_(p),
-        unit_(unit),
-        places_(rows.rows),
-        values_(rows.offsets[rows.rows]) {
+  SparseForm(const CsrRows& rows, const RowMetric& how, float unit, int threads)
+      : rows_(rows), how_(how), unit_(unit), places_(rows.rows) {
     parallel_ranges(rows.rows, 1024, threads, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) prepare(row);
     });
@@ -55,7 +51,7 @@ class SparseForm {
     double total = 0;  // what the row adds on its own
     double absent = 0;
     double sum = 0;     // of the values, under correlation
-    bool none = false;  // no direction
+    double factor = 0;  // of the values; 0 if there is no direction
   };
 
   int64_t rows() const { return rows_.rows; }
@@ -64,39 +60,79 @@ class SparseForm {
   int64_t begin(int64_t row) const { return rows_.offsets[row]; }
   int64_t end(int64_t row) const { return rows_.offsets[row + 1]; }
   int32_t id(int64_t at) const { return rows_.ids[at]; }
-  float value(int64_t at) const { return values_[at]; }
+  float value(int64_t row, int64_t at) const {
+    return static_cast<float>(value_of(at) * places_[row].factor);
+  }
   const Place& place(int64_t row) const { return places_[row]; }
 
-  double squared_length(int64_t row) const {
-    double squares = 0;
-    for (int64_t at = begin(row); at < end(row); ++at) squares += static_cast<double>(value(at)) * value(at);
-    return squares;
+  // Asks for what is needed to ask for a row,
+  void prefetch_place(int64_t row) const {
+    __builtin_prefetch(rows_.offsets + row);
+    __builtin_prefetch(places_.data() + row);
+  }
+
+  // and for the row, which will be read soon.
+  void prefetch(int64_t row) const {
+    const int64_t last = std::min(end(row), begin(row) + kMostAhead);
+    for (int64_t at = begin(row); at < last; at += 16) {
+      __builtin_prefetch(rows_.ids + at);
+      __builtin_prefetch(rows_.values + at);
+    }
+  }
+
+  // The sum of common(other[column], value) over a row's columns; `other` holds all columns of another row.
+  template <class Common>
+  double total_with(int64_t row, const double* other, const Common& common) const {
+    const double factor = places_[row].factor;
+    if (!how_.factors.empty() || how_.metric == Metric::hellinger) {
+      return total_of(row, other, common, [&](int64_t at) { return value_of(at) * factor; });
+    }
+    const float* const values = rows_.values;
+    return total_of(row, other, common, [&](int64_t at) { return values[at] * factor; });
   }
 
  private:
+  static constexpr int64_t kMostAhead = 512;
+
+  // Four sums in turn, because one would wait for itself.
+  template <class Common, class Value>
+  double total_of(int64_t row, const double* other, const Common& common, const Value& value) const {
+    const int32_t* const ids = rows_.ids;
+    double sums[4] = {};
+    int64_t at = begin(row);
+    for (; at + 4 <= end(row); at += 4) {
+#pragma GCC unroll 4
+      for (int part = 0; part < 4; ++part) sums[part] += common(other[ids[at + part]], value(at + part));
+    }
+    for (; at < end(row); ++at) sums[0] += common(other[ids[at]], value(at));
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+
   void prepare(int64_t row) {
     Place& place = places_[row];
-    const double mean = metric_ == Metric::correlation ? mean_of(row) : 0;
+    const double mean = how_.metric == Metric::correlation ? mean_of(row) : 0;
     double squares = static_cast<double>(rows_.columns - (end(row) - begin(row))) * mean * mean;
     for (int64_t at = begin(row); at < end(row); ++at) {
-      const double value = value_of(rows_.values[at]) - mean;
+      const double value = value_of(at) - mean;
       squares += value * value;
     }
-    const bool directed = uses_directions(metric_);
-    place.none = directed && squares <= 1e-30 * static_cast<double>(rows_.columns) * mean * mean;
-    const double factor = !directed ? unit_ : place.none ? 0 : 1 / std::sqrt(squares);
-    place.absent = -mean * factor;
-    for (int64_t at = begin(row); at < end(row); ++at) {
-      values_[at] = static_cast<float>(value_of(rows_.values[at]) * factor);
-    }
+    const bool directed = uses_directions(how_.metric);
+    const bool none = directed && squares <= 1e-30 * static_cast<double>(rows_.columns) * mean * mean;
+    place.factor = !directed ? unit_ : none ? 0 : 1 / std::sqrt(squares);
+    place.absent = -mean * place.factor;
     if (directed) {  // of the values as they were rounded, or a small distance would drown
-      for (int64_t at = begin(row); at < end(row); ++at) place.sum += values_[at];
+      double lengths = 0;
+      for (int64_t at = begin(row); at < end(row); ++at) {
+        const double rounded = value(row, at);
+        place.sum += rounded;
+        lengths += rounded * rounded;
+      }
       const double absent = static_cast<double>(rows_.columns) * place.absent;
-      place.total = place.none ? 1 : squared_length(row) + place.absent * (2 * place.sum + absent);
-    } else if (uses_presence(metric_)) {
-      for (int64_t at = begin(row); at < end(row); ++at) place.total += values_[at] != 0;
+      place.total = none ? 1 : lengths + place.absent * (2 * place.sum + absent);
+    } else if (uses_presence(how_.metric)) {
+      for (int64_t at = begin(row); at < end(row); ++at) place.total += rows_.values[at] != 0;
     } else {
-      with_sum(metric_, p_, [&](auto sum) { place.total = own_total(sum, row); });
+      with_sum(how_.metric, how_.p, [&](auto sum) { place.total = own_total(sum, row); });
     }
   }
 
@@ -104,7 +140,7 @@ class SparseForm {
   double own_total(const Sum& sum, int64_t row) const {
     typename Sum::template State<double> state{};
     for (int64_t at = begin(row); at < end(row); ++at) {
-      state = sum.add(state, static_cast<double>(values_[at]), 0.0);
+      state = sum.add(state, static_cast<double>(value(row, at)), 0.0);
     }
     if constexpr (Sum::kGrows) {
       return sum.value(state);
@@ -119,16 +155,16 @@ class SparseForm {
     return sum / static_cast<double>(rows_.columns);
   }
 
-  double value_of(float value) const {
-    return metric_ == Metric::hellinger ? std::sqrt(static_cast<double>(value)) : value;
+  double value_of(int64_t at) const {
+    const double value = rows_.values[at];
+    if (!how_.factors.empty()) return value * how_.factors[rows_.ids[at]];
+    return how_.metric == Metric::hellinger ? std::sqrt(value) : value;
   }
 
   CsrRows rows_;
-  Metric metric_;
-  float p_;
+  const RowMetric& how_;
   float unit_;
   std::vector<Place> places_;
-  std::vector<float> values_;
 };
 
 // Gives function(common) what a column adds that two rows have, beyond what each adds on its own.
@@ -155,8 +191,8 @@ void with_common(Metric metric, float p, const Function& function) {
 
 class SparsePairs {
  public:
-  SparsePairs(const SparseForm& points, const SparseForm& queries, Metric metric, float p, double longest)
-      : points_(points), queries_(queries), metric_(metric), p_(p), longest_(longest) {}
+  SparsePairs(const SparseForm& points, const SparseForm& queries, const RowMetric& how)
+      : points_(points), queries_(queries), metric_(how.metric), p_(how.p), longest_(how.longest) {}
 
   // From the sum over common columns; what is compared, rounded.
   float rough(int64_t query, int64_t point, double common) const {
@@ -175,10 +211,14 @@ class SparsePairs {
     }
     if (uses_directions(metric_)) {
       const double of_absent = q.absent * x.sum + x.absent * q.sum + columns * q.absent * x.absent;
-      return static_cast<float>(std::max(0.0, sum - 2 * of_absent - 2 * (q.none && x.none)));
+      const bool none = q.factor == 0 && x.factor == 0;
+      return static_cast<float>(std::max(0.0, sum - 2 * of_absent - 2 * none));
     }
     return static_cast<float>(std::max(0.0, sum));
   }
+
+  // What a query adds on its own.
+  float own_total(int64_t query) const { return static_cast<float>(queries_.place(query).total); }
 
   // The same from differences.
   float exact(int64_t query, int64_t point) const {
@@ -207,8 +247,8 @@ class SparsePairs {
     while (at < end || other < other_end) {
       const bool take = at < end && (other == other_end || queries_.id(at) <= points_.id(other));
       const bool take_other = other < other_end && (at == end || points_.id(other) <= queries_.id(at));
-      function(take ? static_cast<double>(queries_.value(at)) : 0.0,
-               take_other ? static_cast<double>(points_.value(other)) : 0.0);
+      function(take ? static_cast<double>(queries_.value(query, at)) : 0.0,
+               take_other ? static_cast<double>(points_.value(point, other)) : 0.0);
       at += take;
       other += take_other;
     }
@@ -223,7 +263,7 @@ class SparsePairs {
 
   double squares(int64_t query, int64_t point) const {
     const SparseForm::Place &q = queries_.place(query), &x = points_.place(point);
-    if (q.none || x.none) return q.none && x.none ? 0 : 2;
+    if (q.factor == 0 || x.factor == 0) return q.factor == x.factor ? 0 : 2;
     const double shift = q.absent - x.absent;
     double sum = 0;
     int64_t met = 0;

@@ -51,10 +51,10 @@ def _exact_nanoseconds(n_samples: int, columns: int) -> float:
     return float(n_samples) ** 2 * (_PAIR + _PRODUCT * columns)
 
 
-def most_columns(n_samples: int, width: int, itemsize: int, k: int) -> int:
+def most_columns(n_samples: int, width: int, nbytes: int, k: int) -> int:
     """How many columns codes may have: there are two copies of them beside the projection, for a while."""
     lists = 8.0 * n_samples * k
-    room = max(_LITTLE, _MEMORY * n_samples * width * itemsize + 2 * lists - 40.0 * n_samples - _LITTLE)
+    room = max(_LITTLE, _MEMORY * nbytes + 2 * lists - 40.0 * n_samples - _LITTLE)
     most = int(min(room / (2.0 * n_samples + 4.0 * width), room / (8.0 * width)))
     if most < width:  # a projection has less than half of the columns, or there is none
         most = min(most, (width - 1) // 2)
@@ -209,7 +209,7 @@ class JoinSearch:
         if (columns, k) not in self._calibrations:
             index = self._indexed(columns)
             table = index.calibrate(k, _SAMPLED_ROWS, self._seed, self._threads)
-            most = most_columns(len(self._X), index.width, self._X.itemsize, k)
+            most = most_columns(len(self._X), index.width, self._X.nbytes, k)
             self._calibrations[columns, k] = Calibration(*table, index.columns, max(index.columns, most))
         return self._calibrations[columns, k]
 

@@ -17,7 +17,6 @@ from actup.backends.join import most_columns
 from actup.backends.recall import true_shares
 from actup.backends.spaces import DenseSpace, SparseSpace
 from actup.graph import Neighbors
-from actup.native import engine
 
 # Comparing all pairs is cheaper below this, in squared differences of two columns.
 _EXACT_PRODUCTS = 2e11
@@ -95,12 +94,12 @@ class ProxySearch:
         n = len(self._space)
         indices, distances = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
         step = _rows_at_once(plan.candidates)
+        order = plan.index.order()  # near rows share candidates, which are in cache then
         for begin in range(0, n, step):
-            part = slice(begin, min(n, begin + step))
-            own = np.arange(part.start, part.stop, dtype=np.int32)
-            rows = self._space.X[part]
-            found = self._candidates(plan.index, rows, plan.candidates + 1, plan.probes)
-            indices[part], distances[part] = self._space.nearest(rows, own, found, k)
+            own = order[begin : begin + step]
+            rows = self._space.X[own]
+            found = self._space.candidates(plan.index, rows, plan.candidates + 1, plan.probes)
+            indices[own], distances[own] = self._space.nearest(rows, own, found, k)
         share = true_shares(distances[plan.sample.ids], plan.sample.true).mean()
         return Neighbors(indices, distances, engine="proxy", recall=float(share))
 
@@ -114,7 +113,7 @@ class ProxySearch:
         step = _rows_at_once(count)
         for begin in range(0, rows.shape[0], step):
             part = rows[begin : begin + step]
-            found = self._candidates(plan.index, part, count, plan.probes)
+            found = self._space.candidates(plan.index, part, count, plan.probes)
             lists.append(self._space.nearest(part, None, found, k))
         indices, distances = (np.concatenate(arrays) for arrays in zip(*lists, strict=True))
         return Neighbors(indices, distances, engine="proxy", recall=plan.recall)
@@ -137,7 +136,7 @@ class ProxySearch:
         """As few candidates as do it if all clusters are probed, then as few clusters as do it with them."""
 
         def probing(probes: int, count: int) -> np.ndarray:
-            return sample.shares(lambda rows: self._candidates(index, rows, count + 1, probes), count)
+            return sample.shares(lambda rows: self._space.candidates(index, rows, count + 1, probes), count)
 
         most = min(_MOST_CANDIDATES, len(self._space) - 1)
         spare = recall + (1 - recall) / 3  # some of it is lost again to clusters that are not probed
@@ -154,27 +153,22 @@ class ProxySearch:
 
     def _widening(self, k: int):
         """Indexes of the neighbouring space with more and more of its columns."""
-        columns, width = 0, 1
-        points, how = self._space.proxy()
-        while columns < width:
-            index = self._indexed(points, how, columns)
+        columns = 0  # as many as the data needs, by a rule
+        while True:
+            index = self._indexed(columns)
             yield index
-            width = most_columns(*points.shape, points.itemsize, k)
-            if index.columns >= width:
+            most = most_columns(len(self._space), index.width, self._space.nbytes, k)
+            if index.columns >= most:
                 return
-            columns = min(4 * index.columns, width)
+            columns = min(4 * index.columns, most)
 
-    def _indexed(self, points, how, columns: int):
+    def _indexed(self, columns: int):
         last, index = self._index
         if last != columns:
             self._index = -1, None  # free it first, unless a plan has it
-            index = engine.JoinIndex(points, how, columns, self._seed, self._threads)
+            index = self._space.index(columns, self._seed)
             self._index = columns, index
         return index
-
-    def _candidates(self, index, rows, count: int, probes: int) -> np.ndarray:
-        compared = min(2 * count + 32, len(self._space))  # in the neighbouring space, which codes only sketch
-        return index.query(self._space.asked(rows), count, probes, compared, self._threads)[0]
 
 
 def _certain(shares: np.ndarray) -> float:

@@ -11,9 +11,7 @@ from actup.native import engine
 
 # What comparing two columns costs, next to a squared difference.
 _COST = {"minkowski": 8.0, "canberra": 4.0, "braycurtis": 2.0}
-_SKETCH_COLUMNS = 512
-_SKETCH_ENTRIES = 4  # per column of X
-_ROWS_AT_ONCE = 8192
+_VALUES_AT_ONCE = 2**18
 
 
 class DenseSpace:
@@ -46,6 +44,10 @@ class DenseSpace:
         return self.X.shape[0]
 
     @property
+    def nbytes(self) -> int:
+        return self.X.nbytes
+
+    @property
     def exact_cost(self) -> float:
         """What comparing all pairs costs, in squared differences of two columns."""
         columns = self.X.shape[1] / 8 + 4 if self.metric in PRESENCE else self.X.shape[1]
@@ -67,14 +69,16 @@ class DenseSpace:
         how = self._how(self.metric)
         return engine.paired_neighbors(self.X, rows, own, candidates, k, how, self._threads)
 
-    def proxy(self):
-        """Points in a space whose near points are near here too, and what compares them there."""
+    def index(self, columns: int, seed: int):
+        """Codes of the points, and the points, in a space whose near points are near here too."""
         own = self.metric in PRESENCE or self.metric == "inner_product"
-        return self.X, self._how(self.metric if own else "euclidean")
+        how = self._how(self.metric if own else "euclidean")
+        return engine.JoinIndex(self.X, how, columns, seed, self._threads)
 
-    def asked(self, rows: np.ndarray) -> np.ndarray:
-        """Rows as queries in the space of ``proxy``."""
-        return rows
+    def candidates(self, index, rows: np.ndarray, count: int, probes: int) -> np.ndarray:
+        """The nearest points there, about so many: ids of shape (rows, ...), -1 for none."""
+        compared = min(2 * count + 32, len(self))  # there; codes only sketch it
+        return index.query(rows, count, probes, compared, self._threads)[0]
 
     def _how(self, metric: str):
         return engine.RowMetric(engine.Metric[metric], self._p, self._longest, self._factors)
@@ -83,85 +87,67 @@ class DenseSpace:
 class SparseSpace:
     """Sparse rows; the same for ``scipy.sparse`` matrices in CSR form, float32, indices sorted."""
 
-    def __init__(self, X, metric: str, p: float, threads: int):
+    def __init__(self, X, metric: str, p: float, threads: int, factors: np.ndarray | None = None):
         self.X = X
         self.metric = metric
         self._p = p
         self._threads = threads
-        self._longest = 0.0
-        self._sketch: sparse.csr_matrix | None = None
-        if metric == "inner_product":
-            self._longest = _longest(X)
+        self._factors = [] if factors is None else factors.tolist()
+        self._longest = max(_longest(part) for part in _parts(X)) if metric == "inner_product" else 0.0
+        self._held = None
+
+    def __getstate__(self) -> dict:
+        """Without what is prepared again, bit by bit the same, where it is needed."""
+        return {**self.__dict__, "_held": None}
 
     def __len__(self) -> int:
         return self.X.shape[0]
 
     @property
+    def nbytes(self) -> int:
+        return self.X.data.nbytes + self.X.indices.nbytes
+
+    @property
     def exact_cost(self) -> float:
         """Points that share a column with a query are met once for each; then every point is weighed."""
-        lengths = np.bincount(self.X.indices, minlength=1).astype(np.float64)
+        lengths = np.zeros(self.X.shape[1])
+        for begin in range(0, self.X.nnz, _VALUES_AT_ONCE):
+            lengths += np.bincount(self.X.indices[begin : begin + _VALUES_AT_ONCE], minlength=len(lengths))
         return 40.0 * float(lengths @ lengths) + 80.0 * float(len(self)) ** 2
 
     def exact(self, rows, k: int) -> Neighbors:
         own = np.arange(len(self), dtype=np.int32) if rows is None else None
-        found = self.nearest(self.X if rows is None else rows, own, None, k)
+        found = self.nearest(rows, own, None, k)
         return Neighbors(*found, engine="exact", recall=1.0)
 
     def nearest(self, rows, own, candidates, k: int) -> tuple[np.ndarray, np.ndarray]:
-        if candidates is not None:
-            candidates = np.sort(candidates, axis=1)
-        return engine.sparse_neighbors(
-            _arrays(self.X), _arrays(rows), self.X.shape[1], own, candidates, k, engine.Metric[self.metric],
-            self._p, self._longest, self._threads,
-        )  # fmt: skip
+        queries = None if rows is None else _arrays(rows)
+        return self._points.neighbors(queries, own, candidates, k, self._threads)
 
-    def proxy(self):
-        """A random projection to few dense columns; directions stay near where they were."""
-        directions = self.metric in ("cosine", "correlation", "hellinger", *PRESENCE)
-        points = self._sketched(self.X)
-        if self.metric == "inner_product":
-            rest = np.sqrt(np.maximum(self._longest - _squared_lengths(self.X), 0))
-            points[:, -1] = rest * np.sqrt(_SKETCH_ENTRIES)
-        metric = engine.Metric.cosine if directions else engine.Metric.euclidean
-        return points, engine.RowMetric(metric)
+    def index(self, columns: int, seed: int):
+        """Codes of a random projection to few dense columns: directions stay near where they were."""
+        return self._points.index(columns, seed, self._threads)
 
-    def asked(self, rows) -> np.ndarray:
-        sketched = self._sketched(rows)
-        return sketched * _stretch(rows, self._longest) if self.metric == "inner_product" else sketched
+    def candidates(self, index, rows, count: int, probes: int) -> np.ndarray:
+        return self._points.candidates(index, _arrays(rows), count, probes, self._threads)
 
-    def _sketched(self, rows) -> np.ndarray:
-        if self._sketch is None:
-            self._sketch = _random_signs(self.X.shape[1])
-        extra = int(self.metric == "inner_product")
-        out = np.zeros((rows.shape[0], _SKETCH_COLUMNS + extra), np.float32)
-        for begin in range(0, rows.shape[0], _ROWS_AT_ONCE):
-            part = rows[begin : begin + _ROWS_AT_ONCE]
-            part = sparse.csr_matrix((self._values(part.data), part.indices, part.indptr), part.shape)
-            out[begin : begin + part.shape[0], :_SKETCH_COLUMNS] = (part @ self._sketch).toarray()
-        return out
-
-    def _values(self, values: np.ndarray) -> np.ndarray:
-        if self.metric in PRESENCE:
-            return (values != 0).astype(np.float32)
-        return np.sqrt(values) if self.metric == "hellinger" else values
-
-
-def _random_signs(columns: int) -> sparse.csr_matrix:
-    """A few 1 and -1 per row, at random places; the same for every X, because the seed acts elsewhere."""
-    rng = np.random.default_rng(columns)
-    entries = columns * _SKETCH_ENTRIES
-    places = rng.integers(_SKETCH_COLUMNS, size=entries, dtype=np.int32)
-    signs = rng.integers(2, size=entries).astype(np.float32) * 2 - 1
-    offsets = np.arange(0, entries + 1, _SKETCH_ENTRIES)
-    return sparse.csr_matrix((signs, places, offsets), (columns, _SKETCH_COLUMNS))
+    @property
+    def _points(self):
+        if self._held is None:
+            how = engine.RowMetric(engine.Metric[self.metric], self._p, self._longest, self._factors)
+            self._held = engine.SparsePoints(_arrays(self.X), self.X.shape[1], how, self._threads)
+        return self._held
 
 
 def _arrays(X) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data
 
 
-def _parts(X: np.ndarray):
-    return (X[begin : begin + _ROWS_AT_ONCE] for begin in range(0, len(X), _ROWS_AT_ONCE))
+def _parts(X):
+    """Some rows at a time."""
+    columns = X.nnz // X.shape[0] if sparse.issparse(X) else X.shape[1]
+    step = max(1, _VALUES_AT_ONCE // max(1, columns))
+    return (X[begin : begin + step] for begin in range(0, X.shape[0], step))
 
 
 def _squared_lengths(rows) -> np.ndarray:
@@ -181,17 +167,13 @@ def _longest(rows) -> float:
     return longest
 
 
-def _stretch(rows, longest: float) -> np.ndarray:
-    """What makes rows as long as the longest point: no product's rank changes, and codes suit both."""
-    squares = _squared_lengths(rows)
-    return np.sqrt(longest / np.where(squares > 0, squares, 1)).astype(np.float32)[:, None]
-
-
 def _bits(rows: np.ndarray) -> np.ndarray:
     """Which columns are not zero, 64 to a word."""
     words = (rows.shape[1] + 63) // 64
     bits = np.zeros((len(rows), words * 8), np.uint8)
-    for begin in range(0, len(rows), _ROWS_AT_ONCE):
-        packed = np.packbits(rows[begin : begin + _ROWS_AT_ONCE] != 0, axis=1)
+    begin = 0
+    for part in _parts(rows):
+        packed = np.packbits(part != 0, axis=1)
         bits[begin : begin + len(packed), : packed.shape[1]] = packed
+        begin += len(packed)
     return bits.view(np.uint64)
