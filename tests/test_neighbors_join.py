@@ -13,6 +13,7 @@ from sklearn.metrics import pairwise_distances
 
 from actup.backends import join
 from actup.backends.recall import true_shares
+from actup.comparison import Comparison
 from actup.neighbors import NeighborIndex, nearest_neighbors
 
 K = 15
@@ -106,7 +107,7 @@ def test_recall_is_a_choice(wanted, monkeypatch):
 def test_few_wide_rows_with_many_neighbors_are_searched_whatever_it_costs(monkeypatch):
     monkeypatch.setattr(join, "_NANOSECONDS_PER_ROW", 0)
     X = clustered(3000, 60)
-    found = join.JoinSearch(X, "euclidean", 0, 2).neighbors(K, 0.97)
+    found = join.JoinSearch(X, Comparison("euclidean"), 0, 2).neighbors(K, 0.97)
     assert found.indices.shape == (3000, K)
     assert found.recall > 0.3
 
@@ -114,7 +115,7 @@ def test_few_wide_rows_with_many_neighbors_are_searched_whatever_it_costs(monkey
 def test_probing_some_clusters_is_enough_where_there_is_structure(monkeypatch):
     monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
     X = clustered(12_000, 100)
-    search = join.JoinSearch(X, "euclidean", 0, 2)
+    search = join.JoinSearch(X, Comparison("euclidean"), 0, 2)
     index, calibration = search._plan(K, 0.97)
     effort = join._cheapest(index, calibration, 0.97, X)
     assert effort.probes < index.clusters / 2
@@ -181,9 +182,11 @@ def test_tight_groups_far_apart():
     groups = 10 * rng.normal(size=(5, 10))
     X = (groups[rng.integers(5, size=30_000)] + 1e-3 * rng.normal(size=(30_000, 10))).astype(np.float32)
     exact = nearest_neighbors(X, K, algorithm="exact")
-    found = join.JoinSearch(X, "euclidean", 0, 2).neighbors(K, 0.97)  # codes are the same for a whole group
+    found = join.JoinSearch(X, Comparison("euclidean"), 0, 2).neighbors(
+        K, 0.97
+    )  # codes are the same for a whole group
     assert found is None or found.recall >= 0.97
-    index, calibration = join.JoinSearch(X, "euclidean", 0, 2)._plan(K, 0.97)
+    index, calibration = join.JoinSearch(X, Comparison("euclidean"), 0, 2)._plan(K, 0.97)
     assert calibration.certain.max() < 0.9
     lists = index.neighbors(K, 4, 64, 2)
     before = np.mean(lists[1] <= exact.distances[:, -1:] * (1 + 1e-5))
@@ -209,9 +212,10 @@ LEVEL_SCRIPT = """
 import sys, numpy as np
 from actup.backends import join
 from actup.backends.recall import true_shares
+from actup.comparison import Comparison
 join._ALL_CLUSTERS_ROWS = 0
 X = np.load(sys.argv[1])
-search = join.JoinSearch(X, "euclidean", 0, 2)
+search = join.JoinSearch(X, Comparison("euclidean"), 0, 2)
 index, calibration = search._plan(15, 0.97)
 effort = join._cheapest(index, calibration, 0.97, X)
 assert effort.probes < index.clusters / 2, (effort, index.clusters)

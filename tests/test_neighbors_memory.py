@@ -16,7 +16,8 @@ import actup.neighbors, actup.backends.proxy  # what is imported later would cou
 from sklearn.utils import check_array
 
 path, mode, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-X = sparse.load_npz(path) if path.endswith("npz") else np.load(path, mmap_mode=None if mode == "none" else mode)
+memory_map = None if mode == "none" else mode
+X = sparse.load_npz(path) if path.endswith("npz") else np.load(path, mmap_mode=memory_map)
 check_array(X[:2000], dtype=None, accept_sparse=True)
 actup.nearest_neighbors(X[:6000], 15, metric=options["metric"])  # threads, the engine's own memory
 if mode != "none":
@@ -111,6 +112,7 @@ def test_peak_memory(make, n, columns, dtype, engine, mode, tmp_path):
         ("hellinger", points, 60_000, 300, np.float32, "join"),
         ("softmax_hellinger", points, 40_000, 300, np.float32, "join"),
         ("seuclidean", points, 60_000, 300, np.float32, "join"),
+        ("mahalanobis", points, 60_000, 100, np.float32, "join"),
         ("inner_product", points, 60_000, 300, np.float32, "proxy"),
         ("manhattan", points, 60_000, 300, np.uint8, "proxy"),
         ("chebyshev", points, 60_000, 100, np.float32, "proxy"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
 
@@ -122,6 +122,8 @@ class Comparison:
         Its exponent, if it is ``"minkowski"``.
     factors : ndarray of shape (columns,), or None
         What multiplies columns first.
+    root : ndarray of shape (columns, columns), or None
+        Lower triangular: what rows are multiplied by first.
     move : callable or None
         Brings rows to where that metric means the one that was asked for.
     finish : callable or None
@@ -132,8 +134,25 @@ class Comparison:
     metric: str
     p: float = 2.0
     factors: np.ndarray | None = None
+    root: np.ndarray | None = None
     move: Callable[[Rows], Rows] | None = None
     finish: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+
+    def moving_rows(self) -> Comparison:
+        """The same, but what the engine would multiply is multiplied by ``move``, in full precision."""
+        if self.factors is not None:
+            return replace(self, factors=None, move=partial(_scaled, factors=self.factors))
+        if self.root is not None:
+            return replace(self, root=None, move=partial(_turned, root=self.root))
+        return self
+
+    def for_engine(self, metric: str | None = None, longest: float = 0.0):
+        """What the engine takes; ``metric`` instead of the own one, the largest squared length of a point."""
+        from actup.native import engine
+
+        factors = np.asarray([] if self.factors is None else self.factors, np.float32)
+        root = np.asarray([] if self.root is None else self.root.ravel(), np.float64)
+        return engine.RowMetric(engine.Metric[metric or self.metric], self.p, longest, factors, root)
 
 
 def compare(metric: str, parameters: Mapping | None, X: Rows) -> Comparison:
@@ -151,7 +170,7 @@ def compare(metric: str, parameters: Mapping | None, X: Rows) -> Comparison:
         case "seuclidean":
             return Comparison("euclidean", factors=_inverse_deviations(X, **parameters))
         case "mahalanobis":
-            return Comparison("euclidean", move=partial(_turn, root=_root_of_inverse(X, **parameters)))
+            return Comparison("euclidean", root=_root_of_inverse(X, **parameters))
         case "haversine":
             if X.shape[1] != 2:
                 raise ValueError(
@@ -240,7 +259,7 @@ def _root_of_inverse(X: np.ndarray, V=None, VI=None) -> np.ndarray:
         raise ValueError("metric='mahalanobis': VI is not positive definite") from None
 
 
-def scaled(X: Rows, factors: np.ndarray) -> Rows:
+def _scaled(X: Rows, factors: np.ndarray) -> Rows:
     """Rows with multiplied columns, in float32."""
     if sparse.issparse(X):
         return sparse.csr_matrix(X.multiply(factors[None, :]), dtype=np.float32)
@@ -250,8 +269,8 @@ def scaled(X: Rows, factors: np.ndarray) -> Rows:
     return changed
 
 
-def _turn(X: np.ndarray, root: np.ndarray) -> np.ndarray:
-    """X @ root in blocks of one size: how a product rounds a row may depend on how many rows there are."""
+def _turned(X: np.ndarray, root: np.ndarray) -> np.ndarray:
+    """X @ root in float32, in blocks of one size: how a row is rounded may depend on how many there are."""
     turned = np.empty((len(X), root.shape[1]), np.float32)
     block = np.zeros((_TURNED, len(root)))
     for begin in range(0, len(X), _TURNED):

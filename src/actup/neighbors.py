@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
-from actup.comparison import COMPILED, Comparison, check_metric, compare, is_compiled, refuse_negative, scaled
+from actup.comparison import COMPILED, Comparison, check_metric, compare, is_compiled, refuse_negative
 from actup.copies import FewRows, few_rows
 from actup.graph import Neighbors
 from actup.pairwise import (
@@ -98,10 +98,10 @@ def nearest_neighbors(
     candidates from a neighbouring space (euclidean, or a random projection) that are then compared in the
     metric itself; where no affordable number of candidates reaches the recall, all pairs are compared.
 
-    The search by clusters takes at most 0.3 times the memory of ``X`` and three times that of the lists; more
-    for thousands of columns without structure, and for one-byte types in metrics searched by candidates. A
-    copy of ``X`` in float32 comes on top under "seuclidean", "mahalanobis", "softmax_hellinger" and
-    "inner_product", and where all pairs of rows of other types are compared.
+    A search takes at most 0.3 times the memory of ``X`` and three times that of the lists it returns, besides
+    some ten megabytes, and under "mahalanobis" some matrices of its columns; codes of one-byte and two-byte
+    types may take more for fewer than ten neighbours. ``X`` itself is copied only where its type is none of
+    those above. What scikit-learn, SciPy or a function computes takes as much as they do.
     """
     threads = count_threads(n_jobs)
     name = check_metric(metric)
@@ -223,14 +223,14 @@ class _Searcher:
 
     def __init__(self, rows, metric: str, parameters: Mapping | None, search: _Search, threads: int):
         refuse_negative(metric, rows)
-        self._comparison: Comparison = compare(metric, parameters, rows)
-        # The engine multiplies columns itself; rows of other types become float32 anyway.
-        self._scaled = self._comparison.factors is not None and not _is_searched(rows)
+        comparison = compare(metric, parameters, rows)
+        # Rows of other types become float32 anyway.
+        self._comparison = comparison if _is_searched(rows) else comparison.moving_rows()
         self._given = rows
         self._points = self._moved(rows)
         self._search = search
         self._threads = threads
-        self._whole = self._engine(self._points)
+        self._whole = _Engine(self._points, self._comparison, search, threads)
         self._asked = None, None, self._whole  # the last k, and what _few_of gave for it
 
     def neighbors(self, k: int) -> Neighbors:
@@ -256,20 +256,14 @@ class _Searcher:
         if last != k:
             few, engine = few_rows(self._points, k), self._whole
             if few is not None:
-                engine = self._engine(self._points[few.kept])
+                engine = _Engine(self._points[few.kept], self._comparison, self._search, self._threads)
             self._asked = k, few, engine
         return few, engine
-
-    def _engine(self, points) -> _Engine:
-        factors = None if self._scaled else self._comparison.factors
-        return _Engine(points, self._comparison, factors, self._search, self._threads)
 
     def _moved(self, rows):
         """Rows where the engine compares them, in a type that it reads."""
         if self._comparison.move is not None:
             return self._comparison.move(rows)
-        if self._scaled:
-            return scaled(rows, self._comparison.factors)
         return rows if _is_searched(rows) else rows.astype(np.float32)
 
     def _finished(self, found: Neighbors, rows) -> Neighbors:
@@ -288,22 +282,21 @@ class _Searcher:
 class _Engine:
     """Points where a compiled metric compares them, and the search that suits their number."""
 
-    def __init__(self, points, comparison: Comparison, factors, search: _Search, threads: int):
+    def __init__(self, points, comparison: Comparison, search: _Search, threads: int):
         from actup.backends import join
         from actup.backends.proxy import ProxySearch, exact_is_cheaper
         from actup.backends.spaces import DenseSpace, SparseSpace
 
         self._recall = search.recall
-        metric, p = comparison.metric, comparison.p
         kind = SparseSpace if sparse.issparse(points) else DenseSpace
-        self._space = kind(points, metric, p, threads, factors)
+        self._space = kind(points, comparison, threads)
         self._index = None
-        joined = kind is DenseSpace and metric in join.METRICS
+        joined = kind is DenseSpace and comparison.metric in join.METRICS
         cheap = join.exact_is_cheaper(*points.shape) if joined else exact_is_cheaper(self._space)
         if search.algorithm == "exact" or points.shape[0] < 2 or (search.algorithm == "auto" and cheap):
             return
         if joined:
-            self._index = join.JoinSearch(points, metric, search.seed, threads, factors)
+            self._index = join.JoinSearch(points, comparison, search.seed, threads)
         else:
             self._index = ProxySearch(self._space, search.seed, threads)
 

@@ -181,6 +181,10 @@ int main() {
     CHECK(join(small, how, 32, 7, 1) == join(small, how, 32, 7, 3));
     const RowMetric scaled{Metric::euclidean, 2.0f, 0, std::vector<float>(150, 0.5f)};
     CHECK(join(small, scaled, 32, 7, 1) == join(small, scaled, 32, 7, 3));
+    RowMetric turned{Metric::euclidean};
+    turned.root.resize(150 * 150);
+    for (int64_t at = 0; at < 150; ++at) turned.root[at * 150 + at] = turned.root[at * 150 + at / 2] = 0.5;
+    CHECK(join(small, turned, 32, 7, 1) == join(small, turned, 32, 7, 3));
   }
   for (int number = 0; number <= static_cast<int>(Metric::yule); ++number) {
     const auto metric = static_cast<Metric>(number);

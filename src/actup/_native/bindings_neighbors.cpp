@@ -2,7 +2,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <optional>
@@ -143,8 +142,17 @@ void bind_neighbors(nb::module_& module) {
       .value("sokalsneath", Metric::sokalsneath)
       .value("yule", Metric::yule);
   nb::class_<RowMetric>(module, "RowMetric")
-      .def(nb::init<Metric, float, double, std::vector<float>>(), nb::arg("metric"), nb::arg("p") = 2.0f,
-           nb::arg("longest") = 0.0, nb::arg("factors") = std::vector<float>());
+      .def(
+          "__init__",
+          [](RowMetric* self, Metric metric, float p, double longest, const Vector<float>& factors,
+             const Vector<double>& root) {
+            new (self) RowMetric{metric,
+                                 p,
+                                 longest,
+                                 {factors.data(), factors.data() + factors.size()},
+                                 {root.data(), root.data() + root.size()}};
+          },
+          nb::arg("metric"), nb::arg("p"), nb::arg("longest"), nb::arg("factors"), nb::arg("root"));
   module.def("exact_neighbors", &exact_neighbors, nb::arg("points"), nb::arg("queries").none(), nb::arg("k"),
              nb::arg("how"), nb::arg("threads"));
   module.def("present_neighbors", &present_neighbors, nb::arg("points"), nb::arg("queries").none(),

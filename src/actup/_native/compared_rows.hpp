@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "distance.h"
@@ -16,12 +17,13 @@
 #include "parallel.hpp"
 #include "row_metric.hpp"
 #include "row_source.hpp"
+#include "turned_rows.hpp"
 #include "typed_rows.hpp"
 
 namespace actup {
 
 // What becomes of a value before it is compared.
-enum class Values { given, scaled, roots, exponentials, presence };
+enum class Values { given, scaled, turned, roots, exponentials, presence };
 
 // (value - center) * factor, or what Values says instead; and one more column.
 struct RowPlace {
@@ -30,7 +32,7 @@ struct RowPlace {
   float extra = 0;
 };
 
-// For all Values but `scaled`.
+// For all Values that columns have by themselves: not `scaled` and `turned`.
 template <Values values>
 inline float16 placed(float16 wide, const RowPlace& place) {
   if constexpr (values == Values::roots) return square_root(wide) * place.factor;
@@ -65,7 +67,7 @@ class ComparedRows : public RowSource {
  public:
   // Points.
   ComparedRows(const TypedRows& rows, const RowMetric& how, int threads)
-      : ComparedRows(rows, how, has_unit(how.metric) ? unit_of(rows, how.factors) : 1.0f, false, threads) {}
+      : ComparedRows(rows, how, has_unit(how.metric) ? safe_unit(rows, how) : 1.0f, false, threads) {}
   // Queries that are compared with some points.
   ComparedRows(const TypedRows& rows, const ComparedRows& points, int threads)
       : ComparedRows(rows, points.how_, points.unit_, true, threads) {}
@@ -82,8 +84,11 @@ class ComparedRows : public RowSource {
   bool has_places() const { return directed() || how_.metric == Metric::inner_product; }
   RowPlace place(int64_t row) const { return has_places() ? places_[row] : RowPlace{0, unit_, 0}; }
   const float* factors() const { return factors_.data(); }
+  // Floats that ask() writes.
+  int64_t ask_width() const { return values_ == Values::turned ? turned_.ask_width() : width(); }
+  const TurnedRows& turned() const { return turned_; }
 
-  // Gives function(values) the Values as a constant.
+  // Gives function(values) the Values as a constant, but for turned rows.
   template <class Function>
   auto with_values(const Function& function) const {
     switch (values_) {
@@ -101,14 +106,21 @@ class ComparedRows : public RowSource {
   }
 
   void read(int64_t row, float* out) const override {
+    if (values_ == Values::turned) {
+      turned_.read(row, out);
+      std::fill(out + rows_.columns, out + (width() + kWide - 1) / kWide * kWide, 0.0f);
+      return;
+    }
     ask(row, out);
     for (int64_t column = 0; column < rows_.columns && values_ == Values::scaled; ++column) {
       out[column] *= factors_[column];
     }
   }
 
-  // The same in the form in which Reranker takes a query.
+  // The same in the form in which Reranker takes a query: ask_width() floats, and zeros up to the next
+  // multiple of kWide.
   void ask(int64_t row, float* out) const {
+    if (values_ == Values::turned) return turned_.ask(row, out);
     const RowPlace at = place(row);
     with_values([&](auto values) {
       rows_.typed([&](auto* data) {
@@ -137,6 +149,7 @@ class ComparedRows : public RowSource {
       factors_.assign(rows.columns + kWide, 0.0f);
       for (int64_t column = 0; column < rows.columns; ++column) factors_[column] = how.factors[column] * unit;
     }
+    if (values_ == Values::turned) turned_ = TurnedRows(rows, how.root, unit, threads);
     if (!has_places()) return;
     places_.resize(rows.rows);
     parallel_ranges(rows.rows, 1024, threads, [&](int64_t begin, int64_t end) {
@@ -148,7 +161,23 @@ class ComparedRows : public RowSource {
     });
   }
 
+  // Of turned rows by a sample.
+  static float safe_unit(const TypedRows& rows, const RowMetric& how) {
+    if (how.root.empty()) return unit_of(rows, how.factors);
+    constexpr int64_t kSampled = 64;
+    const int64_t step = std::max<int64_t>(1, rows.rows / kSampled);
+    std::vector<float> turned, room;
+    std::vector<double> sums(rows.columns);
+    int64_t count = 0;
+    for (int64_t row = 0; row < rows.rows; row += step, ++count) {
+      turn(how.root, rows.floats(row, 1, room), rows.columns, sums.data());
+      turned.insert(turned.end(), sums.begin(), sums.end());
+    }
+    return unit_of({turned.data(), Scalar::float32, count, rows.columns}, {});
+  }
+
   static Values values_of(const RowMetric& how) {
+    if (!how.root.empty()) return Values::turned;
     if (!how.factors.empty()) return Values::scaled;
     if (how.metric == Metric::hellinger) return Values::roots;
     if (how.metric == Metric::softmax_hellinger) return Values::exponentials;
@@ -197,6 +226,7 @@ class ComparedRows : public RowSource {
   float unit_;
   Values values_;
   std::vector<float> factors_;  // with the unit
+  TurnedRows turned_;
   std::vector<RowPlace> places_;
 };
 

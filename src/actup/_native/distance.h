@@ -88,9 +88,10 @@ inline double largest_product(double longest, double query_square) {
 
 // A Sum adds up columns: add(state, x, y) is the state with one more column, join(a, b) that of the columns
 // of both, value(state) what is compared; T is a number or a vector of them. If it grows, a pair whose value
-// has passed a bound is beyond it for good.
+// has passed a bound is beyond it for good. A sum of differences depends on x - y alone.
 struct PlainSum {
   static constexpr bool kGrows = true;
+  static constexpr bool kOfDifferences = true;
   template <class T>
   using State = T;
   template <class T>
@@ -140,6 +141,7 @@ struct PoweredDifferences : PlainSum {
 };
 
 struct RelativeDifferences : PlainSum {  // canberra
+  static constexpr bool kOfDifferences = false;
   template <class T>
   T add(T sum, T x, T y) const {
     const T total = magnitude(x) + magnitude(y);
@@ -148,6 +150,7 @@ struct RelativeDifferences : PlainSum {  // canberra
 };
 
 struct UnequalColumns : PlainSum {  // hamming
+  static constexpr bool kOfDifferences = false;
   template <class T>
   T add(T sum, T x, T y) const {
     return sum + where(x != y, x - x + 1.0f);
@@ -156,6 +159,7 @@ struct UnequalColumns : PlainSum {  // hamming
 
 struct DifferencesOverSums {  // braycurtis
   static constexpr bool kGrows = false;
+  static constexpr bool kOfDifferences = false;
   template <class T>
   struct State {
     T differences, totals;

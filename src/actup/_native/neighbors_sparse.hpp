@@ -123,24 +123,20 @@ class SparsePoints {
       for (int64_t first = 0; first < form.rows();) {
         const int64_t last = end_of_piece(first);
         if (!pairs.rough_is_useless()) lists.fill(first, last);
-        with_common(how_.metric, how_.p, [&](auto common) {
-          parallel_ranges(queries.rows.rows, 16, threads, [&](int64_t begin, int64_t end) {
-            std::vector<double> sums(last - first);
-            SparseSelection selection(pairs, k);
-            for (int64_t query = begin; query < end; ++query) {
-              selection.begin(query, distances[(query + 1) * k - 1]);
-              std::fill(sums.begin(), sums.end(), 0.0);
-              for (int64_t at = asked.begin(query); at < asked.end(query) && !pairs.rough_is_useless(); ++at)
-                lists.add(asked.id(at), asked.value(query, at), common, sums.data());
-              for (int64_t point = first; point < last; ++point) {
-                if (queries.own && queries.own[query] == point) continue;
-                selection.offer(pairs.rough_is_useless() ? pairs.exact(query, point)
-                                                         : pairs.rough(query, point, sums[point - first]),
-                                static_cast<int32_t>(point));
-              }
-              selection.finish(query, ids + query * k, distances + query * k);
+        parallel_ranges(queries.rows.rows, 16, threads, [&](int64_t begin, int64_t end) {
+          std::vector<double> sums(last - first);
+          SparseSelection selection(pairs, k);
+          for (int64_t query = begin; query < end; ++query) {
+            selection.begin(query, distances[(query + 1) * k - 1]);
+            if (!pairs.rough_is_useless()) add_common(lists, asked, query, sums);
+            for (int64_t point = first; point < last; ++point) {
+              if (queries.own && queries.own[query] == point) continue;
+              selection.offer(pairs.rough_is_useless() ? pairs.exact(query, point)
+                                                       : pairs.rough(query, point, sums[point - first]),
+                              static_cast<int32_t>(point));
             }
-          });
+            selection.finish(query, ids + query * k, distances + query * k);
+          }
         });
         first = last;
       }
@@ -154,29 +150,26 @@ class SparsePoints {
     with_pairs(queries.rows, threads, [&](const SparseForm& form, const SparseForm& asked) {
       const SparsePairs pairs(form, asked, how_);
       clear(queries.rows.rows * k, ids, distances);
-      with_common(how_.metric, how_.p, [&](auto common) {
-        parallel_ranges(queries.rows.rows, 256, threads, [&](int64_t begin, int64_t end) {
-          std::vector<double> row(points_.columns);
-          SparseSelection selection(pairs, k);
-          for (int64_t query = begin; query < end; ++query) {
-            selection.begin(query, distances[(query + 1) * k - 1]);
+      parallel_ranges(queries.rows.rows, 256, threads, [&](int64_t begin, int64_t end) {
+        std::vector<double> row(points_.columns), sums(width);
+        SparseSelection selection(pairs, k);
+        for (int64_t query = begin; query < end; ++query) {
+          selection.begin(query, distances[(query + 1) * k - 1]);
+          const int32_t* const points = candidates + query * width;
+          if (!pairs.rough_is_useless()) {
             for (int64_t at = asked.begin(query); at < asked.end(query); ++at)
               row[asked.id(at)] = asked.value(query, at);
-            for (int64_t slot = query * width; slot < (query + 1) * width; ++slot) {
-              const int32_t point = candidates[slot];
-              const int64_t last = (query + 1) * width - 1;
-              form.prefetch_place(std::max(0, candidates[std::min(slot + 3 * kAhead, last)]));
-              form.prefetch(std::max(0, candidates[std::min(slot + kAhead, last)]));
-              if (point < 0 || (queries.own && queries.own[query] == point)) continue;
-              selection.offer(pairs.rough_is_useless()
-                                  ? pairs.exact(query, point)
-                                  : pairs.rough(query, point, form.total_with(point, row.data(), common)),
-                              point);
-            }
+            find_common(form, points, row, sums);
             for (int64_t at = asked.begin(query); at < asked.end(query); ++at) row[asked.id(at)] = 0;
-            selection.finish(query, ids + query * k, distances + query * k);
           }
-        });
+          for (int64_t at = 0; at < width; ++at) {
+            if (points[at] < 0 || (queries.own && queries.own[query] == points[at])) continue;
+            selection.offer(pairs.rough_is_useless() ? pairs.exact(query, points[at])
+                                                     : pairs.rough(query, points[at], sums[at]),
+                            points[at]);
+          }
+          selection.finish(query, ids + query * k, distances + query * k);
+        }
       });
       for (int64_t at = 0; at < queries.rows.rows * k; ++at) distances[at] = pairs.distance(distances[at]);
     });
@@ -189,6 +182,30 @@ class SparsePoints {
   // A power of two that brings values near 1 where distances have a unit: no square or power of a difference
   // then leaves the range of floats.
   float unit_for_values(float largest) const { return has_unit(how_.metric) ? unit_for(largest) : 1; }
+
+  // What the columns add that a query has in common with each of the points of the lists.
+  void add_common(const ColumnLists& lists, const SparseForm& asked, int64_t query,
+                  std::vector<double>& sums) const {
+    std::fill(sums.begin(), sums.end(), 0.0);
+    with_common(how_.metric, how_.p, [&](auto common) {
+      for (int64_t at = asked.begin(query); at < asked.end(query); ++at) {
+        lists.add(asked.id(at), asked.value(query, at), common, sums.data());
+      }
+    });
+  }
+
+  // The same with each of some points; `row` holds all columns of the query.
+  void find_common(const SparseForm& form, const int32_t* points, const std::vector<double>& row,
+                   std::vector<double>& sums) const {
+    const auto last = static_cast<int64_t>(sums.size()) - 1;
+    with_common(how_.metric, how_.p, [&](auto common) {
+      for (int64_t at = 0; at <= last; ++at) {
+        form.prefetch_place(std::max(0, points[std::min(at + 3 * kAhead, last)]));
+        form.prefetch(std::max(0, points[std::min(at + kAhead, last)]));
+        sums[at] = points[at] < 0 ? 0 : form.total_with(points[at], row.data(), common);
+      }
+    });
+  }
 
   // function(points, queries) in the form in which they are compared. Queries far larger than all points need
   // another unit.

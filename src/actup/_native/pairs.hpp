@@ -43,30 +43,37 @@ class Pairs {
   // The distances from a query, as read() gives it, to some points: ids[0] to ids[count - 1], or all points
   // from `first` on if ids is null.
   void distances(const float* query, const int32_t* ids, int64_t first, int64_t count, float* out) const {
-    points_.typed([&](auto* values) {
-      const auto row = [&](int64_t at) { return values + (ids ? ids[at] : first + at) * points_.columns; };
-      if (how_.metric == Metric::inner_product) {
-        double squares = 0;
-        for (int64_t c = 0; c < points_.columns; ++c) squares += static_cast<double>(query[c]) * query[c];
-        const double largest = largest_product(how_.longest, squares);
-        for (int64_t at = 0; at < count; ++at) {
-          out[at] = static_cast<float>(std::max(0.0, largest - total(Products{}, query, row(at))));
-        }
-      } else if (uses_presence(how_.metric)) {
-        for (int64_t at = 0; at < count; ++at) out[at] = presence(query, row(at));
-      } else if (how_.metric == Metric::minkowski) {
-        const PoweredDifferences powers(how_.p, unit_);
-        for (int64_t at = 0; at < count; ++at) {
-          out[at] = distance_of(how_.metric, total(powers, query, row(at)), points_.columns, how_.p) / unit_;
-        }
-      } else {
-        with_sum(how_.metric, how_.p, [&](auto sum) {
-          for (int64_t at = 0; at < count; ++at) {
-            out[at] = distance_of(how_.metric, total(sum, query, row(at)), points_.columns, how_.p);
-          }
+    const auto id = [&](int64_t at) { return ids ? ids[at] : first + at; };
+    const auto typed = [&](const auto& distance) {
+      points_.typed([&](auto* values) {
+        for (int64_t at = 0; at < count; ++at) out[at] = distance(values + id(at) * points_.columns);
+      });
+    };
+    // Columns that take long are worth reading as floats first.
+    const auto floats = [&](const auto& sum, float unit) {
+      std::vector<float> room;
+      for (int64_t at = 0; at < count; ++at) {
+        const float compared = total(sum, query, points_.floats(id(at), 1, room));
+        out[at] = distance_of(how_.metric, compared, points_.columns, how_.p) / unit;
+      }
+    };
+    if (uses_presence(how_.metric)) return typed([&](auto* row) { return presence(query, row); });
+    switch (how_.metric) {
+      case Metric::inner_product: {
+        const double largest = largest_product(how_.longest, squared_length(query));
+        return typed([&](auto* row) {
+          return static_cast<float>(std::max(0.0, largest - total(Products{}, query, row)));
         });
       }
-    });
+      case Metric::manhattan:
+        return typed([&](auto* row) { return total(AbsoluteDifferences{}, query, row); });
+      case Metric::chebyshev:
+        return typed([&](auto* row) { return total(LargestDifference{}, query, row); });
+      case Metric::minkowski:
+        return floats(PoweredDifferences(how_.p, unit_), unit_);
+      default:
+        with_sum(how_.metric, how_.p, [&](auto sum) { floats(sum, 1); });
+    }
   }
 
  private:
@@ -74,7 +81,10 @@ class Pairs {
   // turn, because one would wait for itself.
   template <class Sum, class T>
   float total(const Sum& sum, const float* query, const T* row) const {
-    return factors_.empty() ? total_of<false>(sum, query, row) : total_of<true>(sum, query, row);
+    if constexpr (Sum::kOfDifferences) {
+      if (!factors_.empty()) return total_of<true>(sum, query, row);
+    }
+    return total_of<false>(sum, query, row);
   }
 
   // Scaled columns add differences from 0: those of equal rows are none, however products are rounded.
@@ -113,7 +123,14 @@ class Pairs {
     return totals > 0 ? sum(wide.differences) / totals : 0.0f;
   }
 
+  double squared_length(const float* query) const {
+    double squares = 0;
+    for (int64_t c = 0; c < points_.columns; ++c) squares += static_cast<double>(query[c]) * query[c];
+    return squares;
+  }
+
   struct Products : PlainSum {
+    static constexpr bool kOfDifferences = false;
     float16 add(float16 sum, float16 x, float16 y) const { return sum + x * y; }
   };
 

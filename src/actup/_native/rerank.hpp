@@ -69,7 +69,8 @@ class Reranker {
   }
 
   template <class T>
-  float any_squares(const float* query, const T* row, int32_t id) const {
+  [[gnu::noinline]] float any_squares(const float* query, const T* row, int32_t id) const {
+    if (points_.values() == Values::turned) return points_.turned().square(query, row, id);
     return points_.with_values(
         [&](auto values) { return placed_squares<values>(query, row, points_.place(id)); });
   }

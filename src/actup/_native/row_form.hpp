@@ -9,6 +9,7 @@
 
 #include "distance.h"
 #include "row_metric.hpp"
+#include "turned_rows.hpp"
 #include "typed_rows.hpp"
 
 namespace actup {
@@ -21,6 +22,7 @@ class RowForm {
   RowForm(const TypedRows& points, const TypedRows& queries, const RowMetric& how)
       : metric_(how.metric), p_(how.p), columns_(points.columns), factors_(columns_, 1.0f) {
     if (!how.factors.empty()) factors_ = how.factors;
+    root_ = how.root;
     order_.resize(columns_ + extra_columns());
     std::iota(order_.begin(), order_.end(), 0);
     if (has_unit(metric_)) choose_scale(std::max(largest_value(points), largest_value(queries)));
@@ -38,6 +40,8 @@ class RowForm {
 
   // Writes width() values, `stride` apart.
   void write(const float* row, Role role, float* out, int64_t stride) const {
+    std::vector<float> room;
+    row = turned(row, room);
     const Direction direction = uses_directions(metric_) ? direction_of(row) : Direction{0, scale_, false};
     double extra[2] = {direction.none ? 1.0 : 0.0, 0.0};
     if (metric_ == Metric::inner_product) {
@@ -57,6 +61,15 @@ class RowForm {
     double factor;
     bool none;
   };
+
+  // Where rows are turned, the turned row, in `room`.
+  const float* turned(const float* row, std::vector<float>& room) const {
+    if (root_.empty()) return row;
+    std::vector<double> sums(columns_);
+    turn(root_, row, columns_, sums.data());
+    room.assign(sums.begin(), sums.end());
+    return room.data();
+  }
 
   int64_t extra_columns() const {
     return metric_ == Metric::inner_product ? 2 : uses_directions(metric_) ? 1 : 0;
@@ -101,7 +114,9 @@ class RowForm {
 
   float largest_value(const TypedRows& rows) const {
     float largest = 0;
-    for_each_row(rows, 1, [&](const float* row) {
+    std::vector<float> room;
+    for_each_row(rows, 1, [&](const float* given) {
+      const float* const row = turned(given, room);
       for (int64_t column = 0; column < columns_; ++column) {
         largest = std::max(largest, std::fabs(row[column] * factors_[column]));
       }
@@ -141,6 +156,7 @@ class RowForm {
   float p_;
   int64_t columns_;
   std::vector<float> factors_;
+  std::vector<double> root_;
   std::vector<int64_t> order_;
   int exponent_ = 0;
   double scale_ = 1;

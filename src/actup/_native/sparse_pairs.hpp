@@ -195,7 +195,7 @@ class SparsePairs {
       : points_(points), queries_(queries), metric_(how.metric), p_(how.p), longest_(how.longest) {}
 
   // From the sum over common columns; what is compared, rounded.
-  float rough(int64_t query, int64_t point, double common) const {
+  [[gnu::noinline]] float rough(int64_t query, int64_t point, double common) const {
     const SparseForm::Place &q = queries_.place(query), &x = points_.place(point);
     const auto columns = static_cast<double>(points_.columns());
     if (uses_presence(metric_)) {
@@ -221,7 +221,7 @@ class SparsePairs {
   float own_total(int64_t query) const { return static_cast<float>(queries_.place(query).total); }
 
   // The same from differences.
-  float exact(int64_t query, int64_t point) const {
+  [[gnu::noinline]] float exact(int64_t query, int64_t point) const {
     if (uses_directions(metric_)) return static_cast<float>(squares(query, point));
     return with_sum(metric_, p_, [&](auto sum) { return static_cast<float>(walk(sum, query, point)); });
   }

@@ -8,6 +8,7 @@ from dataclasses import fields
 import numpy as np
 
 from actup.backends import join
+from actup.comparison import Comparison
 from actup.graph import Graph, Neighbors
 from actup.native import engine
 from actup.placement import Placement
@@ -23,7 +24,7 @@ SCALARS = join.SCALARS
 def _metric(name: str):
     if name not in METRICS:
         raise ValueError(f"metric={name!r} is not one of {', '.join(map(repr, METRICS))}")
-    return engine.RowMetric(engine.Metric[name])
+    return Comparison(name).for_engine()
 
 
 def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:
@@ -40,7 +41,7 @@ def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neigh
     """
     found = None
     if k > 0 and metric in join.METRICS and not join.exact_is_cheaper(*X.shape):
-        found = join.JoinSearch(X, metric, 0, threads).neighbors(k, join.DEFAULT_RECALL)
+        found = join.JoinSearch(X, Comparison(metric), 0, threads).neighbors(k, join.DEFAULT_RECALL)
     return found or exact_neighbors(X, k, metric, threads)
 
 

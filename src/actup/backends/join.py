@@ -9,6 +9,7 @@ from threading import Lock
 import numpy as np
 
 from actup.backends.recall import true_shares
+from actup.comparison import Comparison
 from actup.graph import Neighbors
 from actup.native import engine
 from actup.notices import warn_user
@@ -107,20 +108,15 @@ class JoinSearch:
     ----------
     X : ndarray of shape (n, columns), C-contiguous, of one of ``SCALARS``, finite, n >= 2
         Kept and read, never copied.
-    metric : str
-        One of ``METRICS``.
+    comparison : Comparison
+        Of one of ``METRICS``.
     seed : int
     threads : int
-    factors : ndarray of shape (columns,), default=None
-        What multiplies the columns, if the metric is "euclidean".
     """
 
-    def __init__(
-        self, X: np.ndarray, metric: str, seed: int, threads: int, factors: np.ndarray | None = None
-    ):
+    def __init__(self, X: np.ndarray, comparison: Comparison, seed: int, threads: int):
         self._X = X
-        self._metric = metric
-        self._factors = [] if factors is None else factors.tolist()
+        self._comparison = comparison
         self._seed = seed
         self._threads = threads
         self._columns, self._index = 0, None  # the last index: two at a time would take too much memory
@@ -217,7 +213,7 @@ class JoinSearch:
         """The index with so many columns; it depends on nothing that was asked for before."""
         if self._index is None or self._columns != columns:
             self._index = None  # free it first
-            how = engine.RowMetric(engine.Metric[self._metric], factors=self._factors)
+            how = self._comparison.for_engine()
             self._index = engine.JoinIndex(self._X, how, columns, self._seed, self._threads)
             self._columns = columns
         return self._index

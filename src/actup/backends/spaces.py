@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from actup.comparison import PRESENCE
+from actup.comparison import PRESENCE, Comparison
 from actup.graph import Neighbors
 from actup.native import engine
 
@@ -21,24 +21,16 @@ class DenseSpace:
     ----------
     X : ndarray of shape (n, columns), C-contiguous float32, float16, uint8 or int8, finite
         Kept and read, never copied.
-    metric : str
-        A name of ``engine.Metric``.
-    p : float
-        The exponent of ``"minkowski"``.
+    comparison : Comparison
     threads : int
-    factors : ndarray of shape (columns,), default=None
-        What multiplies the columns, in metrics of their differences.
     """
 
-    def __init__(self, X: np.ndarray, metric: str, p: float, threads: int, factors: np.ndarray | None = None):
+    def __init__(self, X: np.ndarray, comparison: Comparison, threads: int):
         self.X = X
-        self.metric = metric
-        self._p = p
+        self.metric = comparison.metric
+        self._comparison = comparison
         self._threads = threads
-        self._factors = [] if factors is None else factors.tolist()
-        self._longest = 0.0
-        if metric == "inner_product":
-            self._longest = max(_longest(part) for part in _parts(X))
+        self._longest = _longest(X) if self.metric == "inner_product" else 0.0
 
     def __len__(self) -> int:
         return self.X.shape[0]
@@ -81,19 +73,18 @@ class DenseSpace:
         return index.query(rows, count, probes, compared, self._threads)[0]
 
     def _how(self, metric: str):
-        return engine.RowMetric(engine.Metric[metric], self._p, self._longest, self._factors)
+        return self._comparison.for_engine(metric, self._longest)
 
 
 class SparseSpace:
     """Sparse rows; the same for ``scipy.sparse`` matrices in CSR form, float32, indices sorted."""
 
-    def __init__(self, X, metric: str, p: float, threads: int, factors: np.ndarray | None = None):
+    def __init__(self, X, comparison: Comparison, threads: int):
         self.X = X
-        self.metric = metric
-        self._p = p
+        self.metric = comparison.metric
+        self._comparison = comparison
         self._threads = threads
-        self._factors = [] if factors is None else factors.tolist()
-        self._longest = max(_longest(part) for part in _parts(X)) if metric == "inner_product" else 0.0
+        self._longest = _longest(X) if self.metric == "inner_product" else 0.0
         self._held = None
 
     def __getstate__(self) -> dict:
@@ -134,7 +125,7 @@ class SparseSpace:
     @property
     def _points(self):
         if self._held is None:
-            how = engine.RowMetric(engine.Metric[self.metric], self._p, self._longest, self._factors)
+            how = self._comparison.for_engine(longest=self._longest)
             self._held = engine.SparsePoints(_arrays(self.X), self.X.shape[1], how, self._threads)
         return self._held
 
@@ -157,9 +148,9 @@ def _squared_lengths(rows) -> np.ndarray:
     return np.einsum("ij,ij->i", wide, wide)
 
 
-def _longest(rows) -> float:
+def _longest(X) -> float:
     """The largest squared length, which is the largest inner product."""
-    longest = float(_squared_lengths(rows).max())
+    longest = max(float(_squared_lengths(part).max()) for part in _parts(X))
     if longest > float(np.finfo(np.float32).max):
         raise ValueError(
             "inner products of rows of X are too large for float32: divide X by its largest value"
