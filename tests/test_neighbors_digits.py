@@ -114,3 +114,114 @@ def test_hyperbolic_distances_of_near_points():
     np.fill_diagonal(expected, np.inf)
     found = nearest_neighbors(X, 5, metric="poincare")
     np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :5], rtol=1e-5)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("algorithm", ["exact", "approximate"])
+@pytest.mark.parametrize(
+    ("metric", "parameters"), [("euclidean", {}), ("cityblock", {}), ("minkowski", {"p": 3})]
+)
+def test_queries_beside_a_far_larger_one(metric, parameters, algorithm, form):
+    """Their answers are the same, and its own is right."""
+    X = np.random.default_rng(0).normal(size=(500, 8)).astype(np.float32)
+    rows = X[:3] + np.float32(0.1)
+    rows[1] = 1e25
+    index = NeighborIndex(form(X), metric=metric, metric_kwds=parameters, algorithm=algorithm)
+    found = index.query(form(rows), 3)
+    for row in (0, 2):
+        alone = index.query(form(rows[row : row + 1]), 3)
+        np.testing.assert_array_equal(found.distances[row], alone.distances[0])
+        np.testing.assert_array_equal(found.indices[row], alone.indices[0])
+    wide = rows[1:2].astype(np.float64) / 1e25
+    expected = np.sort(cdist(wide, X.astype(np.float64) / 1e25, metric, **parameters))[0, :3] * 1e25
+    np.testing.assert_allclose(found.distances[1], expected, rtol=1e-5)
+
+
+def test_sparse_queries_that_share_the_values_of_X():
+    X = sparse.random(60, 50, 0.2, format="csr", random_state=1, dtype=np.float32)
+    X = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(60, 60))
+    rows = sparse.csr_matrix((X.data, X.indices + 10, X.indptr), shape=(60, 60))
+    index = NeighborIndex(X)
+    np.testing.assert_array_equal(index.query(rows, 3).distances, index.query(rows.copy(), 3).distances)
+    more = sparse.csr_matrix((X.data, np.zeros_like(X.indices), np.arange(X.nnz + 1)), shape=(X.nnz, 60))
+    expected = np.sort(cdist(more.toarray().astype(float), X.toarray().astype(float)), axis=1)[:, :2]
+    np.testing.assert_allclose(index.query(more, 2).distances, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("p", "largest"), [(4, 1e10), (4, 1e5), (3, 1e12), (3, 1e6), (1.9, 1e18)])
+def test_minkowski_beside_a_large_row(p, largest):
+    X = np.random.default_rng(0).normal(size=(300, 6)).astype(np.float32)
+    X[100] = largest
+    wide = X.astype(np.float64)
+    expected = cdist(wide, wide, "minkowski", p=p)
+    np.fill_diagonal(expected, np.inf)
+    options = {"metric": "minkowski", "metric_kwds": {"p": p}}
+    found = nearest_neighbors(X, 2, **options)
+    np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :2], rtol=2e-5)
+    asked = NeighborIndex(X, **options).query(X[:9], 3)
+    np.testing.assert_allclose(asked.distances[:, 1:], found.distances[:9], rtol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("metric", "parameters"),
+    [("euclidean", {}), ("seuclidean", {"V": np.ones(12)}), ("mahalanobis", {"VI": np.eye(12)})],
+)
+def test_approximate_beside_a_large_row(metric, parameters):
+    X = np.random.default_rng(0).normal(size=(5000, 12)).astype(np.float32)
+    X[1001] = 1e20
+    options = {"metric": metric, "metric_kwds": parameters}
+    found = nearest_neighbors(X, 3, algorithm="approximate", **options)
+    np.testing.assert_allclose(found.distances[1001], 1e20 * np.sqrt(12), rtol=1e-5)
+    assert 1001 not in found.indices[1001]
+    asked = NeighborIndex(X, algorithm="approximate", **options).query(X[1000:1003], 1)
+    np.testing.assert_array_equal(asked.distances, 0)
+
+
+def test_columns_that_are_constant_but_for_rounding():
+    X = np.random.default_rng(0).normal(size=(777, 6))
+    X[:, 2] = 1 / 3
+    varied = np.delete(X, 2, axis=1)
+    expected = cdist(varied, varied, "seuclidean", V=varied.var(axis=0, ddof=1))
+    np.fill_diagonal(expected, np.inf)
+    for form in (np.asarray, sparse.csr_matrix):
+        found = nearest_neighbors(form(X), 3, metric="seuclidean")
+        np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :3], rtol=1e-5)
+
+
+def test_factors_beyond_the_range_of_floats():
+    X = (np.random.default_rng(0).normal(size=(400, 4)) * 1e30).astype(np.float32)
+    wide = X.astype(np.float64)
+    expected = cdist(wide, wide) / 1e45
+    np.fill_diagonal(expected, np.inf)
+    for rows in (X, wide, sparse.csr_matrix(X)):
+        found = nearest_neighbors(rows, 3, metric="seuclidean", metric_kwds={"V": np.full(4, 1e90)})
+        np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :3], rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_mahalanobis_far_from_zero(dtype):
+    X = np.random.default_rng(0).normal(size=(1500, 4))
+    X[:, 1] = X[:, 0] + 0.01 * X[:, 1]
+    X = (X + 1e4).astype(np.float32).astype(dtype)
+    wide = X.astype(np.float64)
+    VI = np.linalg.inv(np.cov(wide.T))
+    expected = cdist(wide, wide, "mahalanobis", VI=VI)
+    np.fill_diagonal(expected, np.inf)
+    options = {"metric": "mahalanobis", "metric_kwds": {"VI": VI}}
+    found = nearest_neighbors(X, 5, algorithm="exact", **options)
+    np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :5], rtol=1e-5)
+    found = nearest_neighbors(X, 5, algorithm="approximate", **options)
+    true = np.take_along_axis(expected, found.indices.astype(np.int64), 1)
+    np.testing.assert_allclose(found.distances, true, rtol=1e-4)
+
+
+def test_full_precision_of_dense_queries_to_sparse_rows():
+    X = np.random.default_rng(0).normal(size=(300, 4)) + 1e7
+    index = NeighborIndex(sparse.csr_matrix(X), metric="seuclidean")
+    np.testing.assert_array_equal(index.query(X[:3], 1).distances, 0)
+
+
+def test_columns_without_weight_under_the_highest_power():
+    X = np.array([[0, 0], [100, 1], [1, 2], [50, 3]], np.float32)
+    found = nearest_neighbors(X, 3, metric="minkowski", metric_kwds={"p": np.inf, "w": [0, 1]})
+    np.testing.assert_array_equal(found.distances[0], [1, 2, 3])

@@ -109,6 +109,7 @@ def test_peak_memory(make, n, columns, dtype, engine, mode, tmp_path):
     ("metric", "make", "n", "columns", "dtype", "engine"),
     [
         ("cosine", points, 60_000, 300, np.float16, "join"),
+        ("euclidean", points, 30_000, 1_000, np.float16, "join"),
         ("hellinger", points, 60_000, 300, np.float32, "join"),
         ("softmax_hellinger", points, 40_000, 300, np.float32, "join"),
         ("seuclidean", points, 60_000, 300, np.float32, "join"),

@@ -110,6 +110,21 @@ def _power(p: float = 2.0, **_) -> float:
     return float(p)
 
 
+def spans_too_much(metric: str | Callable, parameters: Mapping | None, X: Rows) -> bool:
+    """Whether powers of X's largest and of its usual values are too far apart for floats."""
+    p = _power(**(parameters or {})) if metric == "minkowski" else 1.0
+    if p in (1.0, 2.0) or math.isinf(p):
+        return False
+    largest = np.concatenate([_largest_of_rows(part) for part in _parts(X)])
+    largest = largest[largest > 0]
+    return len(largest) > 0 and largest.max() > 10 ** (20 / p) * np.median(largest)
+
+
+def _largest_of_rows(X: Rows) -> np.ndarray:
+    largest = abs(X).max(axis=1)
+    return largest.toarray().ravel() if sparse.issparse(X) else largest
+
+
 @dataclass(frozen=True)
 class Comparison:
     """A compiled metric for the rows of one X.
@@ -138,19 +153,19 @@ class Comparison:
     move: Callable[[Rows], Rows] | None = None
     finish: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
 
-    def moving_rows(self) -> Comparison:
+    def moving_rows(self, X: Rows) -> Comparison:
         """The same, but what the engine would multiply is multiplied by ``move``, in full precision."""
         if self.factors is not None:
             return replace(self, factors=None, move=partial(_scaled, factors=self.factors))
         if self.root is not None:
-            return replace(self, root=None, move=partial(_turned, root=self.root))
+            return replace(self, root=None, move=partial(_turned, root=self.root, center=_mean(X)))
         return self
 
     def for_engine(self, metric: str | None = None, longest: float = 0.0):
         """What the engine takes; ``metric`` instead of the own one, the largest squared length of a point."""
         from actup.native import engine
 
-        factors = np.asarray([] if self.factors is None else self.factors, np.float32)
+        factors = np.asarray([] if self.factors is None else self.factors, np.float64)
         root = np.asarray([] if self.root is None else self.root.ravel(), np.float64)
         return engine.RowMetric(engine.Metric[metric or self.metric], self.p, longest, factors, root)
 
@@ -195,7 +210,7 @@ def _minkowski(X: Rows, p: float = 2.0, w=None) -> Comparison:
         weights = _vector("w", w, X.shape[1])
         if (weights < 0).any():
             raise ValueError(f"metric_kwds w must hold weights of at least 0, got {weights.min()}")
-        factors = weights ** (0.0 if math.isinf(p) else 1 / p)
+        factors = (weights > 0).astype(np.float64) if math.isinf(p) else weights ** (1 / p)
     if math.isinf(p) and sparse.issparse(X):
         return compare("chebyshev", None, X)
     return Comparison(
@@ -216,12 +231,8 @@ def _inverse_deviations(X: Rows, V=None) -> np.ndarray:
     if V is None:
         n = X.shape[0]
         means = sum(np.asarray(part.sum(axis=0)).ravel() for part in _parts(X)) / n
-        if sparse.issparse(X):
-            squares = sum(np.asarray(part.power(2).sum(axis=0)).ravel() for part in _parts(X)) - n * means**2
-        else:
-            squares = sum(((part - means) ** 2).sum(axis=0) for part in _parts(X))
-        variances = squares / max(1, n - 1)
-        constant = ~(variances > 0)  # such a column changes no distance
+        variances = sum(_squares_around(part, means) for part in _parts(X)) / max(1, n - 1)
+        constant = variances <= (1e-14 * means) ** 2  # but for rounding; such a column changes no distance
         return np.where(constant, 0, 1 / np.sqrt(np.where(constant, 1, variances)))
     variances = _vector("V", V, X.shape[1])
     if (variances <= 0).any():
@@ -234,8 +245,18 @@ def _parts(X: Rows) -> Iterator[Rows]:
     return (X[begin : begin + _TURNED].astype(np.float64) for begin in range(0, X.shape[0], _TURNED))
 
 
+def _squares_around(part: Rows, means: np.ndarray) -> np.ndarray:
+    """Sums of squared differences from the means, by column."""
+    if not sparse.issparse(part):
+        return ((part - means) ** 2).sum(axis=0)
+    columns = part.shape[1]
+    present = np.bincount(part.indices, minlength=columns)
+    of_present = np.bincount(part.indices, (part.data - means[part.indices]) ** 2, columns)
+    return of_present + (part.shape[0] - present) * means**2
+
+
 def _covariance(X: np.ndarray) -> np.ndarray:
-    means = sum(part.sum(axis=0) for part in _parts(X)) / len(X)
+    means = _mean(X)
     products = sum((part - means).T @ (part - means) for part in _parts(X))
     return products / max(1, len(X) - 1)
 
@@ -269,13 +290,17 @@ def _scaled(X: Rows, factors: np.ndarray) -> Rows:
     return changed
 
 
-def _turned(X: np.ndarray, root: np.ndarray) -> np.ndarray:
-    """X @ root in float32, in blocks of one size: how a row is rounded may depend on how many there are."""
+def _mean(X: np.ndarray) -> np.ndarray:
+    return sum(part.sum(axis=0) for part in _parts(X)) / len(X)
+
+
+def _turned(X: np.ndarray, root: np.ndarray, center: np.ndarray) -> np.ndarray:
+    """(X - center) @ root in float32, in blocks of one size: rounding may depend on how many rows."""
     turned = np.empty((len(X), root.shape[1]), np.float32)
     block = np.zeros((_TURNED, len(root)))
     for begin in range(0, len(X), _TURNED):
         rows = X[begin : begin + _TURNED]
-        block[: len(rows)] = rows
+        block[: len(rows)] = rows - center
         turned[begin : begin + _TURNED] = (block @ root)[: len(rows)]
     return turned
 

@@ -9,7 +9,15 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
-from actup.comparison import COMPILED, Comparison, check_metric, compare, is_compiled, refuse_negative
+from actup.comparison import (
+    COMPILED,
+    Comparison,
+    check_metric,
+    compare,
+    is_compiled,
+    refuse_negative,
+    spans_too_much,
+)
 from actup.copies import FewRows, few_rows
 from actup.graph import Neighbors
 from actup.pairwise import (
@@ -22,7 +30,7 @@ from actup.pairwise import (
 from actup.threads import count_threads
 
 _SMALLEST = 1e-36  # of the largest value: float32 has fewer digits of smaller ones
-_FINISHED_ROWS = 4096  # at a time
+_FINISHED_ROWS, _VALUES_AT_ONCE = 4096, 2**20  # of all of them
 _ALGORITHMS = ("auto", "exact", "approximate")
 # Rows of these may come in full precision: they are moved before they become float32.
 _MOVED = ("seuclidean", "mahalanobis", "haversine")
@@ -101,7 +109,8 @@ def nearest_neighbors(
     A search takes at most 0.3 times the memory of ``X`` and three times that of the lists it returns, besides
     some ten megabytes, and under "mahalanobis" some matrices of its columns; codes of one-byte and two-byte
     types may take more for fewer than ten neighbours. ``X`` itself is copied only where its type is none of
-    those above. What scikit-learn, SciPy or a function computes takes as much as they do.
+    those above, or its rows do not lie one after the other. What scikit-learn, SciPy or a function computes
+    takes as much as they do.
     """
     threads = count_threads(n_jobs)
     name = check_metric(metric)
@@ -117,6 +126,8 @@ def nearest_neighbors(
         )
     rows = _as_rows(X, _dtypes(name))
     k = check_count(n_neighbors, rows.shape[0])
+    if spans_too_much(name, metric_kwds, rows):
+        return neighbors_by_metric(rows, k, name, metric_kwds, threads)
     return refuse_overflow(_Searcher(rows, name, metric_kwds, search, threads).neighbors(k))
 
 
@@ -160,7 +171,7 @@ class NeighborIndex:
         search = _Search(algorithm, recall, random_state)
         threads = count_threads(n_jobs)
         rows = _as_rows(X, _dtypes(self._metric), finite=_finite(self._metric))
-        if is_compiled(self._metric, metric_kwds):
+        if is_compiled(self._metric, metric_kwds) and not spans_too_much(self._metric, metric_kwds, rows):
             self._query = _Searcher(rows, self._metric, metric_kwds, search, threads).query
         else:
             search.refuse_approximate(self._metric)
@@ -186,7 +197,8 @@ class NeighborIndex:
         if rows.shape[1] != self._shape[1]:
             raise ValueError(f"X_new has {rows.shape[1]} columns, but X has {self._shape[1]}")
         if self._sparse != sparse.issparse(rows):
-            rows = sparse.csr_matrix(rows, dtype=np.float32) if self._sparse else rows.toarray()
+            dtype = None if _dtypes(self._metric) is None else np.float32
+            rows = sparse.csr_matrix(rows, dtype=dtype) if self._sparse else rows.toarray()
         refuse_negative(self._metric, rows, "X_new")
         k = check_count(n_neighbors, self._shape[0], itself=False)
         return refuse_overflow(self._query(rows, k))
@@ -225,7 +237,7 @@ class _Searcher:
         refuse_negative(metric, rows)
         comparison = compare(metric, parameters, rows)
         # Rows of other types become float32 anyway.
-        self._comparison = comparison if _is_searched(rows) else comparison.moving_rows()
+        self._comparison = comparison if _is_searched(rows) else comparison.moving_rows(rows)
         self._given = rows
         self._points = self._moved(rows)
         self._search = search
@@ -307,11 +319,31 @@ class _Engine:
 
     def neighbors(self, k: int) -> Neighbors:
         found = self._index and self._index.neighbors(k, self._recall)
-        return found or self._space.exact(None, k)
+        if not found:
+            return self._space.exact(None, k)
+        far = _too_far(found)
+        if len(far):
+            again = self._space.exact(self._space.X[far], k + 1)
+            others = again.indices != far[:, None]
+            others[others.all(axis=1), -1] = False
+            found.indices[far] = again.indices[others].reshape(-1, k)
+            found.distances[far] = again.distances[others].reshape(-1, k)
+        return found
 
     def query(self, rows, k: int) -> Neighbors:
         found = self._index and self._index.query(rows, k, self._recall)
-        return found or self._space.exact(rows, k)
+        if not found:
+            return self._space.exact(rows, k)
+        far = _too_far(found)
+        if len(far):
+            again = self._space.exact(rows[far], k)
+            found.indices[far], found.distances[far] = again.indices, again.distances
+        return found
+
+
+def _too_far(found: Neighbors) -> np.ndarray:
+    """Rows whose distances left the range of floats: the exact search has a unit for them."""
+    return np.flatnonzero(~np.isfinite(found.distances[:, -1]))
 
 
 def _dtypes(metric: str | Callable):
@@ -356,7 +388,7 @@ def _largest(X) -> float:
 
 def _as_rows(X, dtype, name: str = "X", finite: bool | str = True):
     """``X`` as a finite matrix, C-contiguous or canonical CSR; a copy only where it has to be one."""
-    from actup.scikit_learn import check_array
+    from actup.scikit_learn import assert_all_finite, check_array
 
     if np.ma.isMaskedArray(X):
         raise TypeError(f"{name} is a masked array, whose mask would be lost: fill it, or leave rows out")
@@ -367,8 +399,13 @@ def _as_rows(X, dtype, name: str = "X", finite: bool | str = True):
     if sparse.issparse(X) and dtype is not None:
         dtype = np.float32
     with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
-        options = {"order": "C", "accept_sparse": "csr", "ensure_all_finite": finite}
+        half = getattr(X, "dtype", None) == np.float16  # of which scikit-learn would make an array of flags
+        options = {"order": "C", "accept_sparse": "csr", "ensure_all_finite": False if half else finite}
         rows = check_array(X, dtype=dtype or "numeric", input_name=name, **options)
+    if half:
+        step = max(1, _VALUES_AT_ONCE // rows.shape[1])
+        for begin in range(0, rows.shape[0], step):
+            assert_all_finite(rows[begin : begin + step], allow_nan=finite == "allow-nan", input_name=name)
     if rows.dtype == np.float32 and getattr(X, "dtype", None) != np.float32:
         _refuse_underflow(rows, X, name)
     if sparse.issparse(rows) and not rows.has_canonical_format:

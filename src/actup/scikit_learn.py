@@ -40,13 +40,14 @@ def postponed(name: str) -> Iterator[None]:
 
 with postponed("scipy.stats"):
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-    from sklearn.utils import check_array, check_random_state
+    from sklearn.utils import assert_all_finite, check_array, check_random_state
     from sklearn.utils.validation import check_is_fitted, validate_data
 
 __all__ = [
     "BaseEstimator",
     "ClassNamePrefixFeaturesOutMixin",
     "TransformerMixin",
+    "assert_all_finite",
     "check_array",
     "check_is_fitted",
     "check_random_state",

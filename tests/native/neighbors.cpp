@@ -153,7 +153,7 @@ std::vector<double> sparse(int64_t n, int64_t k, Metric metric, int threads) {
   const CodeIndex index(SparseSketch(rows, points.how(), false), 0, 3, threads);
   code_candidates(index, SparseSketch(rows, points.how(), true), 3, 2 * k, threads, candidates.data());
   Lists found(n, k), chosen(n, k);
-  points.nearest({rows, own.data()}, k, threads, found.ids.data(), found.distances.data());
+  points.nearest({rows, own.data(), true}, k, threads, found.ids.data(), found.distances.data());
   points.nearest_of({rows, own.data()}, candidates.data(), 2 * k, k, threads, chosen.ids.data(),
                     chosen.distances.data());
   std::vector<double> all = found.all();
@@ -179,7 +179,7 @@ int main() {
     const std::vector<uint8_t> bytes = converted<uint8_t>(x);
     const TypedRows small{bytes.data(), Scalar::uint8, 1500, 150};
     CHECK(join(small, how, 32, 7, 1) == join(small, how, 32, 7, 3));
-    const RowMetric scaled{Metric::euclidean, 2.0f, 0, std::vector<float>(150, 0.5f)};
+    const RowMetric scaled{Metric::euclidean, 2.0f, 0, std::vector<double>(150, 0.5)};
     CHECK(join(small, scaled, 32, 7, 1) == join(small, scaled, 32, 7, 3));
     RowMetric turned{Metric::euclidean};
     turned.root.resize(150 * 150);

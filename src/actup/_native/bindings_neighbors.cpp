@@ -86,7 +86,8 @@ auto sparse_neighbors(const HeldSparse& held, const std::optional<CsrArrays>& qu
                       const std::optional<Vector<int32_t>>& own,
                       const std::optional<Matrix<int32_t>>& candidates, int64_t k, int threads) {
   const int64_t columns = held.points->rows().columns;
-  const SparseQueries asked{queries ? csr_rows(*queries, columns) : held.points->rows(), data_or_null(own)};
+  const SparseQueries asked{queries ? csr_rows(*queries, columns) : held.points->rows(), data_or_null(own),
+                            !queries};
   return neighbor_lists(asked.rows.rows, k, [&](int32_t* ids, float* distances) {
     if (candidates) {
       held.points->nearest_of(asked, candidates->data(), static_cast<int64_t>(candidates->shape(1)), k,
@@ -144,7 +145,7 @@ void bind_neighbors(nb::module_& module) {
   nb::class_<RowMetric>(module, "RowMetric")
       .def(
           "__init__",
-          [](RowMetric* self, Metric metric, float p, double longest, const Vector<float>& factors,
+          [](RowMetric* self, Metric metric, float p, double longest, const Vector<double>& factors,
              const Vector<double>& root) {
             new (self) RowMetric{metric,
                                  p,

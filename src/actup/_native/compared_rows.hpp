@@ -45,7 +45,7 @@ inline float16 placed(float16 wide, const RowPlace& place) {
 
 // A power of two that brings the largest of some rows' values near 1, or 1 if they are safe as they are:
 // squares are in the range of the defaults. `factors` multiply columns unless there are none.
-inline float unit_of(const TypedRows& rows, const std::vector<float>& factors, float least = 1e-6f,
+inline float unit_of(const TypedRows& rows, const std::vector<double>& factors, float least = 1e-6f,
                      float most = 1e12f) {
   const int64_t step = std::max<int64_t>(1, rows.rows / 1024);
   float largest = 0;
@@ -54,8 +54,8 @@ inline float unit_of(const TypedRows& rows, const std::vector<float>& factors, f
       for_each_wide(values + row * rows.columns, rows.columns, [&](int64_t column, float16 wide) {
         const int64_t count = std::min<int64_t>(kWide, rows.columns - column);
         for (int64_t at = 0; at < count; ++at) {
-          const float factor = factors.empty() ? 1.0f : factors[column + at];
-          largest = std::max(largest, std::fabs(wide[at] * factor));
+          const double factor = factors.empty() ? 1.0 : factors[column + at];
+          largest = std::max(largest, std::fabs(static_cast<float>(wide[at] * factor)));
         }
       });
     }
@@ -147,7 +147,8 @@ class ComparedRows : public RowSource {
       : rows_(rows), how_(how), unit_(unit), values_(values_of(how)) {
     if (values_ == Values::scaled) {
       factors_.assign(rows.columns + kWide, 0.0f);
-      for (int64_t column = 0; column < rows.columns; ++column) factors_[column] = how.factors[column] * unit;
+      for (int64_t column = 0; column < rows.columns; ++column)
+        factors_[column] = static_cast<float>(how.factors[column] * unit);
     }
     if (values_ == Values::turned) turned_ = TurnedRows(rows, how.root, unit, threads);
     if (!has_places()) return;

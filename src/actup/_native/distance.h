@@ -132,11 +132,13 @@ struct LargestDifference : PlainSum {
 
 struct PoweredDifferences : PlainSum {
   float exponent, unit;  // what multiplies differences first
-  explicit PoweredDifferences(float p, float unit = 1) : exponent(p), unit(unit) {}
+  float least;           // whose power is a normal float
+  explicit PoweredDifferences(float p, float unit = 1)
+      : exponent(p), unit(unit), least(std::max(1e-30f, std::exp2(-125 / p))) {}
   template <class T>
   T add(T sum, T x, T y) const {
     const T difference = magnitude(x - y) * unit;
-    return sum + where(difference > 1e-30f, power(difference, exponent));
+    return sum + where(difference > least, power(difference, exponent));
   }
 };
 

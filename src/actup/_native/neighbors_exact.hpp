@@ -182,13 +182,10 @@ inline int64_t points_at_once(const TypedRows& points, int64_t width) {
   return std::min(points.rows, std::max<int64_t>(wanted / kTileLanes, 1) * kTileLanes);
 }
 
-// The k nearest points to every query, nearest first, into (queries.rows, k). If the queries are the points,
-// none is its own neighbour. For the metrics of columns. The caller guarantees finite values and 0 <= k <=
-// points.rows (minus one if the queries are the points).
-inline void nearest_exact(const TypedRows& points, const TypedRows& queries, bool queries_are_points,
-                          int64_t k, const RowMetric& how, int threads, int32_t* ids, float* distances) {
-  if (k == 0 || queries.rows == 0) return;
-  const RowForm form(points, queries, how);
+// Of queries that suit the form of the points; see nearest_exact().
+inline void nearest_in_form(const TypedRows& points, const TypedRows& queries, const RowForm& form,
+                            bool queries_are_points, int64_t k, const RowMetric& how, int threads,
+                            int32_t* ids, float* distances) {
   const int64_t piece = points_at_once(points, form.width());
   const int64_t chunk = queries_per_chunk(queries, form.width());
   for (int64_t row = 0; row < queries.rows; ++row) NearestList{distances + row * k, ids + row * k, k}.clear();
@@ -202,6 +199,24 @@ inline void nearest_exact(const TypedRows& points, const TypedRows& queries, boo
     }
   });
   for (int64_t at = 0; at < queries.rows * k; ++at) distances[at] = form.distance(distances[at]);
+}
+
+// The k nearest points to every query, nearest first, into (queries.rows, k). If the queries are the points,
+// none is its own neighbour. For the metrics of columns. The caller guarantees finite values and 0 <= k <=
+// points.rows (minus one if the queries are the points).
+inline void nearest_exact(const TypedRows& points, const TypedRows& queries, bool queries_are_points,
+                          int64_t k, const RowMetric& how, int threads, int32_t* ids, float* distances) {
+  if (k == 0 || queries.rows == 0) return;
+  const RowForm form(points, how);
+  nearest_in_form(points, queries, form, queries_are_points, k, how, threads, ids, distances);
+  if (queries_are_points) return;
+  std::vector<float> room;
+  for (int64_t row = 0; row < queries.rows; ++row) {  // a query far larger than all points has its own unit
+    const float largest = form.largest_of(queries.floats(row, 1, room));
+    if (form.suits(largest)) continue;
+    nearest_in_form(points, queries.some(row, 1), RowForm(points, how, largest), false, k, how, threads,
+                    ids + row * k, distances + row * k);
+  }
 }
 
 }  // namespace actup

@@ -95,10 +95,16 @@ class SparseSelection {
   std::vector<std::pair<float, int32_t>> sorted_;
 };
 
-// Queries: their own ids among the points are left out; -1 or null for none.
+// Queries: their own ids among the points are left out; -1 or null for none. Of the points themselves,
+// `points`.
 struct SparseQueries {
   CsrRows rows;
   const int32_t* own;
+  bool points = false;
+
+  SparseQueries one(int64_t row) const {
+    return {{rows.offsets + row, rows.ids, rows.values, 1, rows.columns}, own ? own + row : nullptr};
+  }
 };
 
 // Points that many queries are compared with.
@@ -116,63 +122,20 @@ class SparsePoints {
   // The k nearest points to every query, into (queries, k).
   void nearest(const SparseQueries& queries, int64_t k, int threads, int32_t* ids, float* distances) const {
     if (k == 0 || queries.rows.rows == 0) return;
-    with_pairs(queries.rows, threads, [&](const SparseForm& form, const SparseForm& asked) {
-      const SparsePairs pairs(form, asked, how_);
-      clear(queries.rows.rows * k, ids, distances);
-      ColumnLists lists(form);
-      for (int64_t first = 0; first < form.rows();) {
-        const int64_t last = end_of_piece(first);
-        if (!pairs.rough_is_useless()) lists.fill(first, last);
-        parallel_ranges(queries.rows.rows, 16, threads, [&](int64_t begin, int64_t end) {
-          std::vector<double> sums(last - first);
-          SparseSelection selection(pairs, k);
-          for (int64_t query = begin; query < end; ++query) {
-            selection.begin(query, distances[(query + 1) * k - 1]);
-            if (!pairs.rough_is_useless()) add_common(lists, asked, query, sums);
-            for (int64_t point = first; point < last; ++point) {
-              if (queries.own && queries.own[query] == point) continue;
-              selection.offer(pairs.rough_is_useless() ? pairs.exact(query, point)
-                                                       : pairs.rough(query, point, sums[point - first]),
-                              static_cast<int32_t>(point));
-            }
-            selection.finish(query, ids + query * k, distances + query * k);
-          }
-        });
-        first = last;
-      }
-      for (int64_t at = 0; at < queries.rows.rows * k; ++at) distances[at] = pairs.distance(distances[at]);
-    });
+    with_forms(queries, threads,
+               [&](const SparseQueries& some, const SparseForm& form, const SparseForm& asked, int64_t row) {
+                 search_all(some, form, asked, k, threads, ids + row * k, distances + row * k);
+               });
   }
 
   // The same among each query's candidates (rows of `width` ids, ascending; -1 for none).
   void nearest_of(const SparseQueries& queries, const int32_t* candidates, int64_t width, int64_t k,
                   int threads, int32_t* ids, float* distances) const {
-    with_pairs(queries.rows, threads, [&](const SparseForm& form, const SparseForm& asked) {
-      const SparsePairs pairs(form, asked, how_);
-      clear(queries.rows.rows * k, ids, distances);
-      parallel_ranges(queries.rows.rows, 256, threads, [&](int64_t begin, int64_t end) {
-        std::vector<double> row(points_.columns), sums(width);
-        SparseSelection selection(pairs, k);
-        for (int64_t query = begin; query < end; ++query) {
-          selection.begin(query, distances[(query + 1) * k - 1]);
-          const int32_t* const points = candidates + query * width;
-          if (!pairs.rough_is_useless()) {
-            for (int64_t at = asked.begin(query); at < asked.end(query); ++at)
-              row[asked.id(at)] = asked.value(query, at);
-            find_common(form, points, row, sums);
-            for (int64_t at = asked.begin(query); at < asked.end(query); ++at) row[asked.id(at)] = 0;
-          }
-          for (int64_t at = 0; at < width; ++at) {
-            if (points[at] < 0 || (queries.own && queries.own[query] == points[at])) continue;
-            selection.offer(pairs.rough_is_useless() ? pairs.exact(query, points[at])
-                                                     : pairs.rough(query, points[at], sums[at]),
-                            points[at]);
-          }
-          selection.finish(query, ids + query * k, distances + query * k);
-        }
-      });
-      for (int64_t at = 0; at < queries.rows.rows * k; ++at) distances[at] = pairs.distance(distances[at]);
-    });
+    with_forms(queries, threads,
+               [&](const SparseQueries& some, const SparseForm& form, const SparseForm& asked, int64_t row) {
+                 search_some(some, form, asked, candidates + row * width, width, k, threads, ids + row * k,
+                             distances + row * k);
+               });
   }
 
  private:
@@ -207,17 +170,80 @@ class SparsePoints {
     });
   }
 
-  // function(points, queries) in the form in which they are compared. Queries far larger than all points need
-  // another unit.
-  template <class Function>
-  void with_pairs(const CsrRows& queries, int threads, const Function& function) const {
-    if (queries.values == points_.values) return function(*form_, *form_);
-    const float largest = std::max(largest_, largest_value(queries, how_));
-    const bool alike = !has_unit(how_.metric) || largest <= 0x1p20f * largest_;
-    const float unit = alike ? form_->unit() : unit_for_values(largest);
-    const SparseForm asked(queries, how_, unit, threads);
-    if (alike) return function(*form_, asked);
-    function(SparseForm(points_, how_, unit, threads), asked);
+  // Calls search(queries, points, queries in the form in which they are compared, first query): for all
+  // queries that suit the unit of the points, and for each that is far larger by itself, in a unit of its
+  // own.
+  template <class Search>
+  void with_forms(const SparseQueries& queries, int threads, const Search& search) const {
+    if (queries.points) return search(queries, *form_, *form_, 0);
+    const auto suits = [&](const CsrRows& rows) {
+      return !has_unit(how_.metric) || largest_value(rows, how_) <= how_.most_times() * largest_;
+    };
+    search(queries, *form_, SparseForm(queries.rows, how_, form_->unit(), threads), 0);
+    if (suits(queries.rows)) return;
+    for (int64_t row = 0; row < queries.rows.rows; ++row) {
+      const SparseQueries one = queries.one(row);
+      if (suits(one.rows)) continue;
+      const float unit = unit_for_values(largest_value(one.rows, how_));
+      search(one, SparseForm(points_, how_, unit, threads), SparseForm(one.rows, how_, unit, threads), row);
+    }
+  }
+
+  void search_all(const SparseQueries& queries, const SparseForm& form, const SparseForm& asked, int64_t k,
+                  int threads, int32_t* ids, float* distances) const {
+    const SparsePairs pairs(form, asked, how_);
+    clear(queries.rows.rows * k, ids, distances);
+    ColumnLists lists(form);
+    for (int64_t first = 0; first < form.rows();) {
+      const int64_t last = end_of_piece(first);
+      if (!pairs.rough_is_useless()) lists.fill(first, last);
+      parallel_ranges(queries.rows.rows, 16, threads, [&](int64_t begin, int64_t end) {
+        std::vector<double> sums(last - first);
+        SparseSelection selection(pairs, k);
+        for (int64_t query = begin; query < end; ++query) {
+          selection.begin(query, distances[(query + 1) * k - 1]);
+          if (!pairs.rough_is_useless()) add_common(lists, asked, query, sums);
+          for (int64_t point = first; point < last; ++point) {
+            if (queries.own && queries.own[query] == point) continue;
+            selection.offer(pairs.rough_is_useless() ? pairs.exact(query, point)
+                                                     : pairs.rough(query, point, sums[point - first]),
+                            static_cast<int32_t>(point));
+          }
+          selection.finish(query, ids + query * k, distances + query * k);
+        }
+      });
+      first = last;
+    }
+    for (int64_t at = 0; at < queries.rows.rows * k; ++at) distances[at] = pairs.distance(distances[at]);
+  }
+
+  void search_some(const SparseQueries& queries, const SparseForm& form, const SparseForm& asked,
+                   const int32_t* candidates, int64_t width, int64_t k, int threads, int32_t* ids,
+                   float* distances) const {
+    const SparsePairs pairs(form, asked, how_);
+    clear(queries.rows.rows * k, ids, distances);
+    parallel_ranges(queries.rows.rows, 256, threads, [&](int64_t begin, int64_t end) {
+      std::vector<double> row(points_.columns), sums(width);
+      SparseSelection selection(pairs, k);
+      for (int64_t query = begin; query < end; ++query) {
+        selection.begin(query, distances[(query + 1) * k - 1]);
+        const int32_t* const points = candidates + query * width;
+        if (!pairs.rough_is_useless()) {
+          for (int64_t at = asked.begin(query); at < asked.end(query); ++at)
+            row[asked.id(at)] = asked.value(query, at);
+          find_common(form, points, row, sums);
+          for (int64_t at = asked.begin(query); at < asked.end(query); ++at) row[asked.id(at)] = 0;
+        }
+        for (int64_t at = 0; at < width; ++at) {
+          if (points[at] < 0 || (queries.own && queries.own[query] == points[at])) continue;
+          selection.offer(pairs.rough_is_useless() ? pairs.exact(query, points[at])
+                                                   : pairs.rough(query, points[at], sums[at]),
+                          points[at]);
+        }
+        selection.finish(query, ids + query * k, distances + query * k);
+      }
+    });
+    for (int64_t at = 0; at < queries.rows.rows * k; ++at) distances[at] = pairs.distance(distances[at]);
   }
 
   static void clear(int64_t count, int32_t* ids, float* distances) {

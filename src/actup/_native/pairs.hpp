@@ -26,8 +26,8 @@ class Pairs {
   Pairs(const TypedRows& points, const RowMetric& how)
       : points_(points),
         how_(how),
-        factors_(how.factors),
-        unit_(how.metric == Metric::minkowski ? unit_of(points, factors_, 1e-4f, 1e6f) : 1) {
+        factors_(how.factors.begin(), how.factors.end()),
+        unit_(how.metric == Metric::minkowski ? unit_of(points, how.factors, 1e-4f, 1e6f) : 1) {
     if (!factors_.empty()) factors_.resize(points.columns + kWide);
   }
 

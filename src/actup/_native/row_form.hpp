@@ -19,13 +19,19 @@ class RowForm {
  public:
   enum Role { kPoint, kQuery };
 
-  RowForm(const TypedRows& points, const TypedRows& queries, const RowMetric& how)
-      : metric_(how.metric), p_(how.p), columns_(points.columns), factors_(columns_, 1.0f) {
+  // `largest` is the largest value of a query that does not suit the form of the points alone.
+  RowForm(const TypedRows& points, const RowMetric& how, float largest = 0)
+      : metric_(how.metric), p_(how.p), columns_(points.columns), factors_(columns_, 1.0) {
     if (!how.factors.empty()) factors_ = how.factors;
     root_ = how.root;
+    most_ = how.most_times();
     order_.resize(columns_ + extra_columns());
     std::iota(order_.begin(), order_.end(), 0);
-    if (has_unit(metric_)) choose_scale(std::max(largest_value(points), largest_value(queries)));
+    if (!root_.empty()) choose_center(points);
+    if (has_unit(metric_)) {
+      for_each_row(points, 1, [&](const float* row) { largest = std::max(largest, largest_of(row)); });
+      choose_scale(largest);
+    }
     if (metric_ == Metric::inner_product) {
       for_each_row(points, 1, [&](const float* row) { longest_ = std::max(longest_, squared_length(row)); });
     }
@@ -33,6 +39,18 @@ class RowForm {
   }
 
   int64_t width() const { return static_cast<int64_t>(order_.size()); }
+
+  float largest_of(const float* row) const {
+    std::vector<float> room;
+    row = turned(row, room);
+    float largest = 0;
+    for (int64_t column = 0; column < columns_; ++column) {
+      largest = std::max(largest, std::fabs(static_cast<float>(row[column] * factors_[column])));
+    }
+    return largest;
+  }
+  // Whether no square or power of such a value leaves the range of floats.
+  bool suits(float largest) const { return !has_unit(metric_) || largest * scale_ <= most_; }
   float distance(float sum) const {
     const float distance = distance_of(metric_, sum, columns_, p_);
     return std::ldexp(distance, metric_ == Metric::inner_product ? 2 * exponent_ : exponent_);
@@ -65,8 +83,9 @@ class RowForm {
   // Where rows are turned, the turned row, in `room`.
   const float* turned(const float* row, std::vector<float>& room) const {
     if (root_.empty()) return row;
-    std::vector<double> sums(columns_);
-    turn(root_, row, columns_, sums.data());
+    std::vector<double> centered(columns_), sums(columns_);
+    for (int64_t column = 0; column < columns_; ++column) centered[column] = row[column] - center_[column];
+    turn(root_, centered.data(), columns_, sums.data());
     room.assign(sums.begin(), sums.end());
     return room.data();
   }
@@ -112,16 +131,15 @@ class RowForm {
     for (int64_t row = 0; row < rows.rows; row += step) function(rows.floats(row, 1, room));
   }
 
-  float largest_value(const TypedRows& rows) const {
-    float largest = 0;
-    std::vector<float> room;
-    for_each_row(rows, 1, [&](const float* given) {
-      const float* const row = turned(given, room);
-      for (int64_t column = 0; column < columns_; ++column) {
-        largest = std::max(largest, std::fabs(row[column] * factors_[column]));
-      }
+  // Turned rows are relative to about their mean: floats have more digits of small values.
+  void choose_center(const TypedRows& points) {
+    center_.assign(columns_, 0.0);
+    int64_t count = 0;
+    for_each_row(points, std::max<int64_t>(1, points.rows / kSampledRows), [&](const float* row) {
+      for (int64_t column = 0; column < columns_; ++column) center_[column] += row[column];
+      ++count;
     });
-    return largest;
+    for (double& value : center_) value /= static_cast<double>(count);
   }
 
   // A power of two that brings the largest value below 1: exact, and no square overflows.
@@ -155,9 +173,10 @@ class RowForm {
   Metric metric_;
   float p_;
   int64_t columns_;
-  std::vector<float> factors_;
-  std::vector<double> root_;
+  std::vector<double> factors_;
+  std::vector<double> root_, center_;
   std::vector<int64_t> order_;
+  double most_;
   int exponent_ = 0;
   double scale_ = 1;
   double longest_ = 0;  // squared length

@@ -29,9 +29,9 @@ struct CsrRows {
 // The largest value of some rows, with the columns' factors.
 inline float largest_value(const CsrRows& rows, const RowMetric& how) {
   float largest = 0;
-  for (int64_t at = 0; at < rows.offsets[rows.rows]; ++at) {
-    const float factor = how.factors.empty() ? 1.0f : how.factors[rows.ids[at]];
-    largest = std::max(largest, magnitude(rows.values[at] * factor));
+  for (int64_t at = rows.offsets[0]; at < rows.offsets[rows.rows]; ++at) {
+    const double factor = how.factors.empty() ? 1.0 : how.factors[rows.ids[at]];
+    largest = std::max(largest, magnitude(static_cast<float>(rows.values[at] * factor)));
   }
   return largest;
 }
@@ -83,12 +83,12 @@ class SparseForm {
   // The sum of common(other[column], value) over a row's columns; `other` holds all columns of another row.
   template <class Common>
   double total_with(int64_t row, const double* other, const Common& common) const {
-    const double factor = places_[row].factor;
     if (!how_.factors.empty() || how_.metric == Metric::hellinger) {
-      return total_of(row, other, common, [&](int64_t at) { return value_of(at) * factor; });
+      return total_of(row, other, common, [&](int64_t at) { return value(row, at); });
     }
+    const double factor = places_[row].factor;
     const float* const values = rows_.values;
-    return total_of(row, other, common, [&](int64_t at) { return values[at] * factor; });
+    return total_of(row, other, common, [&](int64_t at) { return static_cast<float>(values[at] * factor); });
   }
 
  private:
@@ -102,9 +102,10 @@ class SparseForm {
     int64_t at = begin(row);
     for (; at + 4 <= end(row); at += 4) {
 #pragma GCC unroll 4
-      for (int part = 0; part < 4; ++part) sums[part] += common(other[ids[at + part]], value(at + part));
+      for (int part = 0; part < 4; ++part)
+        sums[part] += common(other[ids[at + part]], double{value(at + part)});
     }
-    for (; at < end(row); ++at) sums[0] += common(other[ids[at]], value(at));
+    for (; at < end(row); ++at) sums[0] += common(other[ids[at]], double{value(at)});
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
 

@@ -57,7 +57,7 @@ class SparseSketch : public RowSource {
   float value_of(int64_t at) const {
     const float value = rows_.values[at];
     if (uses_presence(how_.metric)) return value != 0 ? 1.0f : 0.0f;
-    if (!how_.factors.empty()) return value * how_.factors[rows_.ids[at]];
+    if (!how_.factors.empty()) return static_cast<float>(value * how_.factors[rows_.ids[at]]);
     return how_.metric == Metric::hellinger ? std::sqrt(value) : value;
   }
 

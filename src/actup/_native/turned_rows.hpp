@@ -13,7 +13,8 @@
 namespace actup {
 
 // out = Lᵀ row, for `columns` of them, in double precision.
-inline void turn(const std::vector<double>& root, const float* row, int64_t columns, double* out) {
+template <class T>
+inline void turn(const std::vector<double>& root, const T* row, int64_t columns, double* out) {
   std::fill_n(out, columns, 0.0);
   for (int64_t at = 0; at < columns; ++at) {
     const double* const of_row = root.data() + at * columns;

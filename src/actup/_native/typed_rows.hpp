@@ -39,6 +39,10 @@ struct TypedRows {
     }
   }
 
+  TypedRows some(int64_t first, int64_t count) const {
+    return typed([&](auto* values) { return TypedRows{values + first * columns, scalar, count, columns}; });
+  }
+
   int64_t bytes() const {
     return typed([&](auto* values) { return rows * columns * static_cast<int64_t>(sizeof *values); });
   }

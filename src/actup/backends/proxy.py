@@ -153,11 +153,11 @@ class ProxySearch:
 
     def _widening(self, k: int):
         """Indexes of the neighbouring space with more and more of its columns."""
-        columns = 0  # as many as the data needs, by a rule
+        most = most_columns(len(self._space), self._space.width, self._space.nbytes, k)
+        columns = self._space.first_columns(most)
         while True:
             index = self._indexed(columns)
             yield index
-            most = most_columns(len(self._space), index.width, self._space.nbytes, k)
             if index.columns >= most:
                 return
             columns = min(4 * index.columns, most)

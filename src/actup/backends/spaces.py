@@ -12,6 +12,11 @@ from actup.native import engine
 # What comparing two columns costs, next to a squared difference.
 _COST = {"minkowski": 8.0, "canberra": 4.0, "braycurtis": 2.0}
 _VALUES_AT_ONCE = 2**18
+_SKETCHED = 512  # columns of sparse_sketch.hpp
+_RULE, _FEWEST_CODES = (
+    128,
+    48,
+)  # the most columns that codes have by the rule of projection.hpp, and the fewest
 
 
 class DenseSpace:
@@ -60,6 +65,15 @@ class DenseSpace:
         """The nearest of each row's candidates (None: all points), without its own id (None: it has none)."""
         how = self._how(self.metric)
         return engine.paired_neighbors(self.X, rows, own, candidates, k, how, self._threads)
+
+    @property
+    def width(self) -> int:
+        """How many columns codes may be made of."""
+        return self.X.shape[1]
+
+    def first_columns(self, most: int) -> int:
+        """The columns of the first codes to try, where there is room for so many; 0 for those of a rule."""
+        return 0
 
     def index(self, columns: int, seed: int):
         """Codes of the points, and the points, in a space whose near points are near here too."""
@@ -114,6 +128,13 @@ class SparseSpace:
     def nearest(self, rows, own, candidates, k: int) -> tuple[np.ndarray, np.ndarray]:
         queries = None if rows is None else _arrays(rows)
         return self._points.neighbors(queries, own, candidates, k, self._threads)
+
+    @property
+    def width(self) -> int:
+        return _SKETCHED
+
+    def first_columns(self, most: int) -> int:
+        return max(most, _FEWEST_CODES) if most < _RULE else 0  # rows may take less memory than long codes
 
     def index(self, columns: int, seed: int):
         """Codes of a random projection to few dense columns: directions stay near where they were."""
