@@ -107,9 +107,9 @@ def nearest_neighbors(
     metric itself; where no affordable number of candidates reaches the recall, all pairs are compared.
 
     A search takes at most 0.3 times the memory of ``X`` and three times that of the lists it returns, besides
-    some ten megabytes, and under "mahalanobis" some matrices of its columns; for ten neighbours or
-    fewer, the codes of short rows may take more. ``X`` itself is copied only where its type is none of those
-    above, or its rows do not lie one after the other. What scikit-learn, SciPy or a function computes
+    some ten megabytes, and under "mahalanobis" some matrices of its columns; for fewer than five neighbours,
+    the codes of short rows may take more. ``X`` itself is copied only where its type is none of those above,
+    or its rows do not lie one after the other. What scikit-learn, SciPy or a function computes
     takes as much as they do.
     """
     threads = count_threads(n_jobs)

@@ -51,7 +51,7 @@ struct Lists {
 // Everything that the join computes, as numbers to compare.
 std::vector<double> join(const TypedRows& rows, const RowMetric& how, int64_t columns, int64_t k,
                          int threads) {
-  const JoinIndex index(rows, how, columns, 3, threads);
+  const JoinIndex index(rows, how, columns, threads > 1, 3, threads);
   const Calibration calibration = Calibrator(index, k).run(64, 3, threads);
   std::vector<double> all(calibration.mean.begin(), calibration.mean.end());
   all.insert(all.end(), calibration.truth.begin(), calibration.truth.end());
@@ -150,7 +150,7 @@ std::vector<double> sparse(int64_t n, int64_t k, Metric metric, int threads) {
   }
   const CsrRows rows{offsets.data(), ids.data(), values.data(), n, columns};
   const SparsePoints points(rows, RowMetric{metric, 3.0f, 1e3}, threads);
-  const CodeIndex index(SparseSketch(rows, points.how(), false), 0, 3, threads);
+  const CodeIndex index(SparseSketch(rows, points.how(), false), 0, threads > 1, 3, threads);
   code_candidates(index, SparseSketch(rows, points.how(), true), 3, 2 * k, threads, candidates.data());
   Lists found(n, k), chosen(n, k);
   points.nearest({rows, own.data(), true}, k, threads, found.ids.data(), found.distances.data());

@@ -39,17 +39,18 @@ void bind_join(nb::module_& module) {
   nb::class_<HeldIndex>(module, "JoinIndex")
       .def(
           "__init__",
-          [](HeldIndex* self, TypedArray points, const RowMetric& how, int64_t columns, uint64_t seed,
-             int threads) {
+          [](HeldIndex* self, TypedArray points, const RowMetric& how, int64_t columns, bool memory,
+             uint64_t seed, int threads) {
             const TypedRows rows = typed_rows(points);
             std::unique_ptr<JoinIndex> index;
             {
               nb::gil_scoped_release release;
-              index = std::make_unique<JoinIndex>(rows, how, columns, seed, threads);
+              index = std::make_unique<JoinIndex>(rows, how, columns, memory, seed, threads);
             }
             new (self) HeldIndex{std::move(points), std::move(index)};
           },
-          nb::arg("points"), nb::arg("how"), nb::arg("columns"), nb::arg("seed"), nb::arg("threads"))
+          nb::arg("points"), nb::arg("how"), nb::arg("columns"), nb::arg("memory"), nb::arg("seed"),
+          nb::arg("threads"))
       .def_prop_ro("columns",
                    [](const HeldIndex& held) { return held.index->encoder().projection().columns(); })
       .def_prop_ro("width", [](const HeldIndex& held) { return held.index->points().width(); })

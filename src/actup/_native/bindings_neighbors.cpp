@@ -99,10 +99,11 @@ auto sparse_neighbors(const HeldSparse& held, const std::optional<CsrArrays>& qu
 }
 
 // The codes of sparse points; the points stay alive as long.
-std::unique_ptr<CodeIndex> index_codes(const HeldSparse& held, int64_t columns, uint64_t seed, int threads) {
+std::unique_ptr<CodeIndex> index_codes(const HeldSparse& held, int64_t columns, bool memory, uint64_t seed,
+                                       int threads) {
   nb::gil_scoped_release release;
   const SparseSketch sketch(held.points->rows(), held.points->how(), false);
-  return std::make_unique<CodeIndex>(sketch, columns, seed, threads);
+  return std::make_unique<CodeIndex>(sketch, columns, memory, seed, threads);
 }
 
 auto sparse_candidates(const HeldSparse& held, const CodeIndex& index, const CsrArrays& rows, int64_t count,
@@ -174,7 +175,7 @@ void bind_neighbors(nb::module_& module) {
            nb::arg("how"), nb::arg("threads"))
       .def("neighbors", &sparse_neighbors, nb::arg("queries").none(), nb::arg("own").none(),
            nb::arg("candidates").none(), nb::arg("k"), nb::arg("threads"))
-      .def("index", &index_codes, nb::arg("columns"), nb::arg("seed"), nb::arg("threads"))
+      .def("index", &index_codes, nb::arg("columns"), nb::arg("memory"), nb::arg("seed"), nb::arg("threads"))
       .def("candidates", &sparse_candidates, nb::arg("index"), nb::arg("rows"), nb::arg("count"),
            nb::arg("probes"), nb::arg("threads"));
 }

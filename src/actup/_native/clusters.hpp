@@ -26,10 +26,39 @@ class Clusters {
            int threads)
       : stride_(encoder.stride()), groups_(encoder.groups()), offset_(encoder.offset()) {
     wanted = std::min(wanted, points);
-    find_centers(codes, points, wanted, seed, threads);
+    const auto codes_of = [&](const std::vector<int64_t>& rows, int8_t* out) {
+      for (size_t at = 0; at < rows.size(); ++at) {
+        std::memcpy(out + at * stride_, codes + rows[at] * stride_, stride_);
+      }
+    };
+    find_centers(codes_of, points, wanted, seed, threads);
     std::vector<int32_t> labels(points);
     assign(codes, points, threads, labels.data());
     sort_points(labels, 4 * (points / wanted + kBlock));
+    nearest_ = NearestCenter(center_rows());
+  }
+
+  // The same clusters of rows whose codes are not kept.
+  Clusters(const RowSource& points, const Encoder& encoder, int64_t wanted, uint64_t seed, int threads)
+      : stride_(encoder.stride()), groups_(encoder.groups()), offset_(encoder.offset()) {
+    wanted = std::min(wanted, points.count());
+    const auto codes_of = [&](const std::vector<int64_t>& rows, int8_t* out) {
+      parallel_ranges(static_cast<int64_t>(rows.size()), 384, threads, [&](int64_t begin, int64_t end) {
+        encoder.encode_some(
+            points, end - begin, [&](int64_t at) { return rows[begin + at]; }, out + begin * stride_);
+      });
+    };
+    find_centers(codes_of, points.count(), wanted, seed, threads);
+    constexpr int64_t kRowsAtOnce = 1 << 14;
+    std::vector<int32_t> labels(points.count());
+    Buffer<int8_t> codes(std::min(points.count(), kRowsAtOnce) * stride_);
+    for (int64_t first = 0; first < points.count(); first += kRowsAtOnce) {
+      std::vector<int64_t> rows(std::min(kRowsAtOnce, points.count() - first));
+      std::iota(rows.begin(), rows.end(), first);
+      codes_of(rows, codes.data());
+      assign(codes.data(), static_cast<int64_t>(rows.size()), threads, labels.data() + first);
+    }
+    sort_points(labels, 4 * (points.count() / wanted + kBlock));
     nearest_ = NearestCenter(center_rows());
   }
 
@@ -62,13 +91,13 @@ class Clusters {
   static constexpr int64_t kPointsPerCluster = 256;  // at most, on average: of many points
   static constexpr int64_t kPointsPerCenter = 64;    // that the centers are found from
 
-  void find_centers(const int8_t* codes, int64_t points, int64_t wanted, uint64_t seed, int threads) {
+  // codes_of(rows, out) writes the codes of some rows.
+  template <class CodesOf>
+  void find_centers(const CodesOf& codes_of, int64_t points, int64_t wanted, uint64_t seed, int threads) {
     const std::vector<int64_t> sample = sample_rows(points, wanted * kPointsPerCenter, seed + 1);
     const auto size = static_cast<int64_t>(sample.size());
     Buffer<int8_t> gathered(size * stride_);
-    for (int64_t at = 0; at < size; ++at) {
-      std::memcpy(gathered.data() + at * stride_, codes + sample[at] * stride_, stride_);
-    }
+    codes_of(sample, gathered.data());
     centers_.resize(wanted * stride_);
     for (int64_t center = 0; center < wanted; ++center) {
       copy_center(center, gathered.data() + center * size / wanted * stride_);

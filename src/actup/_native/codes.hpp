@@ -36,19 +36,25 @@ class Encoder {
   // Codes of all rows, stride() bytes each.
   Buffer<int8_t> encode(const RowSource& rows, int threads) const {
     Buffer<int8_t> codes(rows.count() * stride());
-    const int64_t wide = Projection::padded(rows.width());
     parallel_ranges(rows.count(), kRowsAtOnce, threads, [&](int64_t begin, int64_t end) {
-      Buffer<float> values(kProductRows * wide), projected(kProductRows * projection_.stride());
-      for (int64_t row = begin; row < end; row += kProductRows) {
-        const int64_t count = std::min<int64_t>(kProductRows, end - row);
-        for (int64_t at = 0; at < count; ++at) rows.read(row + at, values.data() + at * wide);
-        project_alike(values.data(), count, wide, projected.data());
-        for (int64_t at = 0; at < count; ++at) {
-          round(projected.data() + at * projection_.stride(), codes.data() + (row + at) * stride());
-        }
-      }
+      encode_some(rows, end - begin, [&](int64_t at) { return begin + at; }, codes.data() + begin * stride());
     });
     return codes;
+  }
+
+  // Codes of the rows id(0), id(1), ... id(count - 1).
+  template <class Id>
+  void encode_some(const RowSource& rows, int64_t count, const Id& id, int8_t* codes) const {
+    const int64_t wide = Projection::padded(rows.width());
+    Buffer<float> values(kProductRows * wide), projected(kProductRows * projection_.stride());
+    for (int64_t first = 0; first < count; first += kProductRows) {
+      const int64_t some = std::min<int64_t>(kProductRows, count - first);
+      for (int64_t at = 0; at < some; ++at) rows.read(id(first + at), values.data() + at * wide);
+      project_alike(values.data(), some, wide, projected.data());
+      for (int64_t at = 0; at < some; ++at) {
+        round(projected.data() + at * projection_.stride(), codes + (first + at) * stride());
+      }
+    }
   }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -18,13 +19,26 @@ namespace actup {
 // The codes alone.
 class CodeIndex {
  public:
-  // `columns` of the projection, 0 for as many as the data needs.
-  CodeIndex(const RowSource& points, int64_t columns, uint64_t seed, int threads)
+  // `columns` of the projection, 0 for as many as the data needs. The codes are there twice for a while,
+  // unless they are found twice to save `memory`.
+  CodeIndex(const RowSource& points, int64_t columns, bool memory, uint64_t seed, int threads)
       : encoder_(points, columns, kKept, seed, threads) {
+    const int64_t wanted = Clusters::balanced(points.count());
+    if (memory) {
+      clusters_ = std::make_unique<Clusters>(points, encoder_, wanted, seed, threads);
+      pack_points(threads, [&](const int32_t* members, int64_t count, int8_t* out) {
+        encoder_.encode_some(points, count, [&](int64_t at) { return members[at]; }, out);
+      });
+      return;
+    }
     const Buffer<int8_t> codes = encoder_.encode(points, threads);
-    clusters_ = std::make_unique<Clusters>(codes.data(), points.count(), encoder_,
-                                           Clusters::balanced(points.count()), seed, threads);
-    pack_points(codes, threads);
+    clusters_ = std::make_unique<Clusters>(codes.data(), points.count(), encoder_, wanted, seed, threads);
+    pack_points(threads, [&](const int32_t* members, int64_t count, int8_t* out) {
+      for (int64_t at = 0; at < count; ++at) {
+        std::memcpy(out + at * encoder_.stride(), codes.data() + members[at] * encoder_.stride(),
+                    encoder_.stride());
+      }
+    });
   }
 
   const Encoder& encoder() const { return encoder_; }
@@ -47,7 +61,9 @@ class CodeIndex {
  private:
   static constexpr double kKept = 0;  // rows far from most are compared again in the metric, clipped or not
 
-  void pack_points(const Buffer<int8_t>& codes, int threads) {
+  // codes_of(members, count, out) writes the codes of some points.
+  template <class CodesOf>
+  void pack_points(int threads, const CodesOf& codes_of) {
     const int64_t clusters = clusters_->count();
     first_block_.assign(clusters + 1, 0);
     for (int64_t cluster = 0; cluster < clusters; ++cluster) {
@@ -57,19 +73,21 @@ class CodeIndex {
     ids_.assign(first_block_[clusters] * kBlock, -1);
     cluster_of_block_.resize(first_block_[clusters]);
     parallel_ranges(clusters, 8, threads, [&](int64_t begin, int64_t end) {
-      for (int64_t cluster = begin; cluster < end; ++cluster) pack_cluster(codes, cluster);
+      for (int64_t cluster = begin; cluster < end; ++cluster) pack_cluster(codes_of, cluster);
     });
   }
 
-  void pack_cluster(const Buffer<int8_t>& codes, int64_t cluster) {
+  template <class CodesOf>
+  void pack_cluster(const CodesOf& codes_of, int64_t cluster) {
+    std::vector<int8_t> codes(kBlock * encoder_.stride());
     const int64_t end = clusters_->starts()[cluster + 1];
     int64_t begin = clusters_->starts()[cluster];
     for (int64_t block = first_block_[cluster]; block < first_block_[cluster + 1]; ++block, begin += kBlock) {
       const int64_t count = std::min(kBlock, end - begin);
       const int32_t* const members = clusters_->order().data() + begin;
       std::copy_n(members, count, ids_.data() + block * kBlock);
-      packed_.pack(block, count,
-                   [&](int64_t point) { return codes.data() + members[point] * encoder_.stride(); });
+      codes_of(members, count, codes.data());
+      packed_.pack(block, count, [&](int64_t point) { return codes.data() + point * encoder_.stride(); });
       cluster_of_block_[block] = static_cast<int32_t>(cluster);
     }
   }
@@ -89,8 +107,10 @@ struct IndexedPoints {
 // The codes of points, and the points, which the caller keeps alive.
 class JoinIndex : IndexedPoints, public CodeIndex {
  public:
-  JoinIndex(const TypedRows& points, const RowMetric& how, int64_t columns, uint64_t seed, int threads)
-      : IndexedPoints{ComparedRows(points, how, threads)}, CodeIndex(compared, columns, seed, threads) {}
+  JoinIndex(const TypedRows& points, const RowMetric& how, int64_t columns, bool memory, uint64_t seed,
+            int threads)
+      : IndexedPoints{ComparedRows(points, how, threads)},
+        CodeIndex(compared, columns, memory, seed, threads) {}
 
   const ComparedRows& points() const { return compared; }
 };

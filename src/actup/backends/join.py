@@ -31,6 +31,7 @@ _ALL_CLUSTERS_ROWS = 20_000
 _SAMPLED_ROWS = 512
 _MEMORY = 0.3  # of that of X, which a search may take besides that of three lists of neighbours
 _MOST_COLUMNS = 4096  # of codes: a projection is a matrix, and data that need more tell little by them
+_RULE_COLUMNS = 128  # the most that codes have by the rule of projection.hpp
 _LITTLE = 2**23  # bytes, which any search takes for this and that
 _LOW_RECALL = 0.9
 # Where codes tell too little, lists are bettered through the neighbours' neighbours: as often, if it helps.
@@ -60,6 +61,11 @@ def most_columns(n_samples: int, width: int, nbytes: int, k: int) -> int:
     if most < width:  # a projection has less than half of the columns, or there is none
         most = min(most, (width - 1) // 2)
     return max(0, min(most, width, _MOST_COLUMNS))
+
+
+def saves_memory(n_samples: int, width: int, nbytes: int, k: int) -> bool:
+    """Whether codes are found twice, because there is no room for two copies of them."""
+    return most_columns(n_samples, width, nbytes, k) < min(width, _RULE_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -196,25 +202,26 @@ class JoinSearch:
         while True:
             calibration = self._calibrate(columns, k)
             if calibration.certain.max() >= recall or calibration.columns >= calibration.most_columns:
-                return self._indexed(columns), calibration
+                return self._indexed(columns, k), calibration
             if _exact_nanoseconds(*self._X.shape) < self._widening_nanoseconds(calibration):
-                return self._indexed(columns), calibration
+                return self._indexed(columns, k), calibration
             columns = _wider(calibration)
 
     def _calibrate(self, columns: int, k: int) -> Calibration:
         if (columns, k) not in self._calibrations:
-            index = self._indexed(columns)
+            index = self._indexed(columns, k)
             table = index.calibrate(k, _SAMPLED_ROWS, self._seed, self._threads)
             most = most_columns(len(self._X), index.width, self._X.nbytes, k)
             self._calibrations[columns, k] = Calibration(*table, index.columns, max(index.columns, most))
         return self._calibrations[columns, k]
 
-    def _indexed(self, columns: int):
-        """The index with so many columns; it depends on nothing that was asked for before."""
+    def _indexed(self, columns: int, k: int):
+        """The index with so many columns; it depends on nothing that was asked for before, nor on k."""
         if self._index is None or self._columns != columns:
             self._index = None  # free it first
             how = self._comparison.for_engine()
-            self._index = engine.JoinIndex(self._X, how, columns, self._seed, self._threads)
+            sparing = saves_memory(*self._X.shape, self._X.nbytes, k)
+            self._index = engine.JoinIndex(self._X, how, columns, sparing, self._seed, self._threads)
             self._columns = columns
         return self._index
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from actup.backends.join import most_columns
+from actup.backends.join import most_columns, saves_memory
 from actup.backends.recall import true_shares
 from actup.backends.spaces import DenseSpace, SparseSpace
 from actup.graph import Neighbors
@@ -154,19 +154,20 @@ class ProxySearch:
     def _widening(self, k: int):
         """Indexes of the neighbouring space with more and more of its columns."""
         most = most_columns(len(self._space), self._space.width, self._space.nbytes, k)
+        sparing = saves_memory(len(self._space), self._space.width, self._space.nbytes, k)
         columns = self._space.first_columns(most)
         while True:
-            index = self._indexed(columns)
+            index = self._indexed(columns, sparing)
             yield index
             if index.columns >= most:
                 return
             columns = min(4 * index.columns, most)
 
-    def _indexed(self, columns: int):
+    def _indexed(self, columns: int, sparing: bool):
         last, index = self._index
         if last != columns:
             self._index = -1, None  # free it first, unless a plan has it
-            index = self._space.index(columns, self._seed)
+            index = self._space.index(columns, sparing, self._seed)
             self._index = columns, index
         return index
 

@@ -75,11 +75,11 @@ class DenseSpace:
         """The columns of the first codes to try, where there is room for so many; 0 for those of a rule."""
         return 0
 
-    def index(self, columns: int, seed: int):
+    def index(self, columns: int, sparing: bool, seed: int):
         """Codes of the points, and the points, in a space whose near points are near here too."""
         own = self.metric in PRESENCE or self.metric == "inner_product"
         how = self._how(self.metric if own else "euclidean")
-        return engine.JoinIndex(self.X, how, columns, seed, self._threads)
+        return engine.JoinIndex(self.X, how, columns, sparing, seed, self._threads)
 
     def candidates(self, index, rows: np.ndarray, count: int, probes: int) -> np.ndarray:
         """The nearest points there, about so many: ids of shape (rows, ...), -1 for none."""
@@ -136,9 +136,9 @@ class SparseSpace:
     def first_columns(self, most: int) -> int:
         return max(most, _FEWEST_CODES) if most < _RULE else 0  # rows may take less memory than long codes
 
-    def index(self, columns: int, seed: int):
+    def index(self, columns: int, sparing: bool, seed: int):
         """Codes of a random projection to few dense columns: directions stay near where they were."""
-        return self._points.index(columns, seed, self._threads)
+        return self._points.index(columns, sparing, seed, self._threads)
 
     def candidates(self, index, rows, count: int, probes: int) -> np.ndarray:
         return self._points.candidates(index, _arrays(rows), count, probes, self._threads)
