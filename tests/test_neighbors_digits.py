@@ -178,7 +178,7 @@ def test_approximate_beside_a_large_row(metric, parameters):
 
 
 def test_columns_that_are_constant_but_for_rounding():
-    X = np.random.default_rng(0).normal(size=(777, 6))
+    X = np.random.default_rng(0).normal(size=(3000, 6))
     X[:, 2] = 1 / 3
     varied = np.delete(X, 2, axis=1)
     expected = cdist(varied, varied, "seuclidean", V=varied.var(axis=0, ddof=1))

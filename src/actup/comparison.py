@@ -15,6 +15,7 @@ from numbers import Real
 import numpy as np
 from scipy import sparse
 
+from actup.row_parts import row_parts
 from actup.special_metrics import SPECIAL
 
 Rows = np.ndarray | sparse.csr_matrix | sparse.csr_array
@@ -48,7 +49,7 @@ _COLUMNS = (
 )  # fmt: skip
 COMPILED = (*_COLUMNS, *PRESENCE, *_DISGUISED)
 _COMPILED_POWER, _HIGHEST_POWER = 4, 30  # of "minkowski"; those between are left to SciPy
-_TURNED = 256  # rows that are in full precision at a time
+_TURNED, _VALUES_AT_ONCE = 256, 2**18  # rows and values that are in full precision at a time
 _NOT_SPARSE = ("chebyshev", "mahalanobis", "haversine", "softmax_hellinger")
 
 
@@ -230,8 +231,8 @@ def _vector(name: str, values, size: int) -> np.ndarray:
 def _inverse_deviations(X: Rows, V=None) -> np.ndarray:
     if V is None:
         n = X.shape[0]
-        means = sum(np.asarray(part.sum(axis=0)).ravel() for part in _parts(X)) / n
-        variances = sum(_squares_around(part, means) for part in _parts(X)) / max(1, n - 1)
+        means = _mean(X)
+        variances = sum(_sums_around(part, means, 2) for part in _parts(X)) / max(1, n - 1)
         constant = variances <= (1e-14 * means) ** 2  # but for rounding; such a column changes no distance
         return np.where(constant, 0, 1 / np.sqrt(np.where(constant, 1, variances)))
     variances = _vector("V", V, X.shape[1])
@@ -242,17 +243,23 @@ def _inverse_deviations(X: Rows, V=None) -> np.ndarray:
 
 def _parts(X: Rows) -> Iterator[Rows]:
     """Some rows at a time, in full precision."""
-    return (X[begin : begin + _TURNED].astype(np.float64) for begin in range(0, X.shape[0], _TURNED))
+    return (X[part].astype(np.float64) for part in row_parts(X, _VALUES_AT_ONCE))
 
 
-def _squares_around(part: Rows, means: np.ndarray) -> np.ndarray:
-    """Sums of squared differences from the means, by column."""
+def _sums_around(part: Rows, center: np.ndarray, power: int) -> np.ndarray:
+    """Sums of powers of the differences from a center, by column."""
     if not sparse.issparse(part):
-        return ((part - means) ** 2).sum(axis=0)
+        return ((part - center) ** power).sum(axis=0)
     columns = part.shape[1]
     present = np.bincount(part.indices, minlength=columns)
-    of_present = np.bincount(part.indices, (part.data - means[part.indices]) ** 2, columns)
-    return of_present + (part.shape[0] - present) * means**2
+    of_present = np.bincount(part.indices, (part.data - center[part.indices]) ** power, columns)
+    return of_present + (part.shape[0] - present) * (-center) ** power
+
+
+def _mean(X: Rows) -> np.ndarray:
+    """The mean row, found from differences: the mean of a constant column is its value, to the last digit."""
+    first = (X[:1].toarray() if sparse.issparse(X) else X[:1]).astype(np.float64).ravel()
+    return first + sum(_sums_around(part, first, 1) for part in _parts(X)) / X.shape[0]
 
 
 def _covariance(X: np.ndarray) -> np.ndarray:
@@ -285,13 +292,9 @@ def _scaled(X: Rows, factors: np.ndarray) -> Rows:
     if sparse.issparse(X):
         return sparse.csr_matrix(X.multiply(factors[None, :]), dtype=np.float32)
     changed = np.empty(X.shape, np.float32)
-    for begin in range(0, len(X), _TURNED):
-        changed[begin : begin + _TURNED] = X[begin : begin + _TURNED].astype(np.float64) * factors
+    for part in row_parts(X, _VALUES_AT_ONCE):
+        changed[part] = X[part].astype(np.float64) * factors
     return changed
-
-
-def _mean(X: np.ndarray) -> np.ndarray:
-    return sum(part.sum(axis=0) for part in _parts(X)) / len(X)
 
 
 def _turned(X: np.ndarray, root: np.ndarray, center: np.ndarray) -> np.ndarray:

@@ -6,14 +6,15 @@ clusters would be left to tell the others apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
+from actup.row_parts import row_parts
+
 _SAMPLED_ROWS, _SAMPLED_BYTES = 1024, 2048  # enough to meet copies, if most rows are some
-_BYTES_AT_ONCE = 2**20
+_VALUES_AT_ONCE = 2**18
 _KEPT = 0.25  # of the rows: where more are left it is not worth a copy of them
 
 
@@ -47,7 +48,7 @@ def few_rows(X, k: int) -> FewRows | None:
     sample = np.unique(np.linspace(0, n - 1, min(n, _SAMPLED_ROWS)).astype(np.int64))
     if len(np.unique(_hashes(_middle(X)[sample]))) == len(sample):
         return None  # if most rows were copies, two of these would be equal
-    hashes = np.concatenate([_hashes(X[part]) for part in _parts(X)])
+    hashes = np.concatenate([_hashes(X[part]) for part in row_parts(X, _VALUES_AT_ONCE)])
     order = np.argsort(hashes, kind="stable")  # copies one after the other, by id
     begins = np.flatnonzero(np.concatenate([[True], np.diff(hashes[order]) != 0]))
     sizes = np.diff(np.append(begins, n))
@@ -63,19 +64,12 @@ def few_rows(X, k: int) -> FewRows | None:
 
 
 def _all_equal(X, rows: np.ndarray, others: np.ndarray) -> bool:
-    for at in _parts(X):
+    for at in row_parts(X, _VALUES_AT_ONCE):
         part, other = X[rows[at]], X[others[at]]
         unequal = (part != other).nnz if sparse.issparse(X) else np.count_nonzero(part != other)
         if unequal:
             return False
     return True
-
-
-def _parts(X) -> Iterator[slice]:
-    """Rows some at a time; a few bytes of many, or many of a few."""
-    row_bytes = 1 + X.dtype.itemsize * (X.nnz // X.shape[0] if sparse.issparse(X) else X.shape[1])
-    step = max(1, _BYTES_AT_ONCE // row_bytes)
-    return (slice(begin, begin + step) for begin in range(0, X.shape[0], step))
 
 
 def _middle(X):

@@ -84,14 +84,20 @@ class Neighbors:
                 f"neighbour indices of shape {indices.shape} ({indices.dtype}) and distances of shape "
                 f"{distances.shape} must be whole numbers and numbers of one shape (n, k)"
             )
-        own = indices == np.arange(len(indices))[:, None]
-        if own.any():
-            last = np.zeros_like(own)
-            last[:, -1] = True
-            dropped = np.where(own.any(axis=1, keepdims=True), own & (own.cumsum(axis=1) == 1), last)
-            shape = (len(indices), indices.shape[1] - 1)
-            indices, distances = indices[~dropped].reshape(shape), distances[~dropped].reshape(shape)
+        ids = np.arange(len(indices))
+        if (indices == ids[:, None]).any():
+            indices, distances = without_own(indices, distances, ids)
         return cls(indices, distances)
+
+
+def without_own(indices: np.ndarray, distances: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lists of neighbours without the id of their own row, or without their last where that is missing."""
+    own = indices == ids[:, None]
+    last = np.zeros_like(own)
+    last[:, -1] = True
+    dropped = np.where(own.any(axis=1, keepdims=True), own & (own.cumsum(axis=1) == 1), last)
+    shape = (len(indices), indices.shape[1] - 1)
+    return indices[~dropped].reshape(shape), distances[~dropped].reshape(shape)
 
 
 @dataclass(frozen=True)

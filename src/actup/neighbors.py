@@ -19,7 +19,7 @@ from actup.comparison import (
     spans_too_much,
 )
 from actup.copies import FewRows, few_rows
-from actup.graph import Neighbors
+from actup.graph import Neighbors, without_own
 from actup.pairwise import (
     check_count,
     neighbors_by_metric,
@@ -27,10 +27,11 @@ from actup.pairwise import (
     query_by_metric,
     refuse_overflow,
 )
+from actup.row_parts import row_parts
 from actup.threads import count_threads
 
 _SMALLEST = 1e-36  # of the largest value: float32 has fewer digits of smaller ones
-_FINISHED_ROWS, _VALUES_AT_ONCE = 4096, 2**20  # of all of them
+_FINISHED_ROWS, _CHECKED_VALUES = 4096, 2**20  # at a time
 _ALGORITHMS = ("auto", "exact", "approximate")
 # Rows of these may come in full precision: they are moved before they become float32.
 _MOVED = ("seuclidean", "mahalanobis", "haversine")
@@ -107,10 +108,10 @@ def nearest_neighbors(
     metric itself; where no affordable number of candidates reaches the recall, all pairs are compared.
 
     A search takes at most 0.3 times the memory of ``X`` and three times that of the lists it returns, besides
-    some ten megabytes, and under "mahalanobis" some matrices of its columns; for fewer than five neighbours,
-    the codes of short rows may take more. ``X`` itself is copied only where its type is none of those above,
-    or its rows do not lie one after the other. What scikit-learn, SciPy or a function computes
-    takes as much as they do.
+    some ten megabytes, and under "mahalanobis" some matrices of its columns. For fewer than ten neighbours of
+    rows of 300 bytes or less it may take more: the codes that it searches by have up to 150 bytes a row.
+    ``X`` itself is copied only where its type is none of those above, or its rows do not lie one after the
+    other. What scikit-learn, SciPy or a function computes takes as much as they do.
     """
     threads = count_threads(n_jobs)
     name = check_metric(metric)
@@ -171,10 +172,12 @@ class NeighborIndex:
         search = _Search(algorithm, recall, random_state)
         threads = count_threads(n_jobs)
         rows = _as_rows(X, _dtypes(self._metric), finite=_finite(self._metric))
-        if is_compiled(self._metric, metric_kwds) and not spans_too_much(self._metric, metric_kwds, rows):
+        compiled = is_compiled(self._metric, metric_kwds)
+        if not compiled:
+            search.refuse_approximate(self._metric)
+        if compiled and not spans_too_much(self._metric, metric_kwds, rows):
             self._query = _Searcher(rows, self._metric, metric_kwds, search, threads).query
         else:
-            search.refuse_approximate(self._metric)
             self._query = partial(query_by_metric, rows, metric=self._metric, parameters=metric_kwds)
         self._shape, self._sparse = rows.shape, sparse.issparse(rows)
 
@@ -324,10 +327,7 @@ class _Engine:
         far = _too_far(found)
         if len(far):
             again = self._space.exact(self._space.X[far], k + 1)
-            others = again.indices != far[:, None]
-            others[others.all(axis=1), -1] = False
-            found.indices[far] = again.indices[others].reshape(-1, k)
-            found.distances[far] = again.distances[others].reshape(-1, k)
+            found.indices[far], found.distances[far] = without_own(again.indices, again.distances, far)
         return found
 
     def query(self, rows, k: int) -> Neighbors:
@@ -403,9 +403,8 @@ def _as_rows(X, dtype, name: str = "X", finite: bool | str = True):
         options = {"order": "C", "accept_sparse": "csr", "ensure_all_finite": False if half else finite}
         rows = check_array(X, dtype=dtype or "numeric", input_name=name, **options)
     if half:
-        step = max(1, _VALUES_AT_ONCE // rows.shape[1])
-        for begin in range(0, rows.shape[0], step):
-            assert_all_finite(rows[begin : begin + step], allow_nan=finite == "allow-nan", input_name=name)
+        for part in row_parts(rows, _CHECKED_VALUES):
+            assert_all_finite(rows[part], allow_nan=finite == "allow-nan", input_name=name)
     if rows.dtype == np.float32 and getattr(X, "dtype", None) != np.float32:
         _refuse_underflow(rows, X, name)
     if sparse.issparse(rows) and not rows.has_canonical_format:
