@@ -36,20 +36,21 @@ auto calibrate(const HeldIndex& held, int64_t k, int64_t sampled, uint64_t seed,
 }  // namespace
 
 void bind_join(nb::module_& module) {
+  module.attr("RULE_COLUMNS") = Projection::kMostColumns;
   nb::class_<HeldIndex>(module, "JoinIndex")
       .def(
           "__init__",
-          [](HeldIndex* self, TypedArray points, const RowMetric& how, int64_t columns, bool memory,
+          [](HeldIndex* self, TypedArray points, const RowMetric& how, int64_t columns, bool sparing,
              uint64_t seed, int threads) {
             const TypedRows rows = typed_rows(points);
             std::unique_ptr<JoinIndex> index;
             {
               nb::gil_scoped_release release;
-              index = std::make_unique<JoinIndex>(rows, how, columns, memory, seed, threads);
+              index = std::make_unique<JoinIndex>(rows, how, columns, sparing, seed, threads);
             }
             new (self) HeldIndex{std::move(points), std::move(index)};
           },
-          nb::arg("points"), nb::arg("how"), nb::arg("columns"), nb::arg("memory"), nb::arg("seed"),
+          nb::arg("points"), nb::arg("how"), nb::arg("columns"), nb::arg("sparing"), nb::arg("seed"),
           nb::arg("threads"))
       .def_prop_ro("columns",
                    [](const HeldIndex& held) { return held.index->encoder().projection().columns(); })

@@ -71,7 +71,7 @@ auto paired_neighbors(const TypedArray& points, const TypedArray& queries,
   });
 }
 
-// Sparse points, the arrays they lie in, and their codes.
+// Sparse points and the arrays they lie in.
 struct HeldSparse {
   CsrArrays arrays;
   std::unique_ptr<SparsePoints> points;
@@ -98,12 +98,11 @@ auto sparse_neighbors(const HeldSparse& held, const std::optional<CsrArrays>& qu
   });
 }
 
-// The codes of sparse points; the points stay alive as long.
-std::unique_ptr<CodeIndex> index_codes(const HeldSparse& held, int64_t columns, bool memory, uint64_t seed,
+std::unique_ptr<CodeIndex> index_codes(const HeldSparse& held, int64_t columns, bool sparing, uint64_t seed,
                                        int threads) {
   nb::gil_scoped_release release;
   const SparseSketch sketch(held.points->rows(), held.points->how(), false);
-  return std::make_unique<CodeIndex>(sketch, columns, memory, seed, threads);
+  return std::make_unique<CodeIndex>(sketch, columns, sparing, seed, threads);
 }
 
 auto sparse_candidates(const HeldSparse& held, const CodeIndex& index, const CsrArrays& rows, int64_t count,
@@ -164,18 +163,18 @@ void bind_neighbors(nb::module_& module) {
              nb::arg("threads"));
   nb::class_<CodeIndex>(module, "CodeIndex")
       .def_prop_ro("columns", [](const CodeIndex& index) { return index.encoder().projection().columns(); })
-      .def_prop_ro("width", [](const CodeIndex& index) { return index.encoder().projection().width(); })
       .def_prop_ro("clusters", [](const CodeIndex& index) { return index.clusters().count(); })
       .def("order", [](const CodeIndex& index) {
         const std::vector<int32_t>& order = index.clusters().order();
         return copied(order, order.size());
       });
+  module.attr("SKETCH_COLUMNS") = SparseSketch::kColumns;
   nb::class_<HeldSparse>(module, "SparsePoints")
       .def(nb::init<CsrArrays, int64_t, RowMetric, int>(), nb::arg("rows"), nb::arg("columns"),
            nb::arg("how"), nb::arg("threads"))
       .def("neighbors", &sparse_neighbors, nb::arg("queries").none(), nb::arg("own").none(),
            nb::arg("candidates").none(), nb::arg("k"), nb::arg("threads"))
-      .def("index", &index_codes, nb::arg("columns"), nb::arg("memory"), nb::arg("seed"), nb::arg("threads"))
+      .def("index", &index_codes, nb::arg("columns"), nb::arg("sparing"), nb::arg("seed"), nb::arg("threads"))
       .def("candidates", &sparse_candidates, nb::arg("index"), nb::arg("rows"), nb::arg("count"),
            nb::arg("probes"), nb::arg("threads"));
 }

@@ -178,7 +178,7 @@ class Calibrator {
     }
   }
 
-  int64_t wide() const { return Projection::padded(index_.points().ask_width()); }
+  int64_t wide() const { return padded(index_.points().ask_width()); }
 
   // The lowest scores that true neighbours can have, from upper bounds of the k-th squares: those of the
   // k-th of the best-scored points.

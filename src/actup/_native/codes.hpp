@@ -45,7 +45,7 @@ class Encoder {
   // Codes of the rows id(0), id(1), ... id(count - 1).
   template <class Id>
   void encode_some(const RowSource& rows, int64_t count, const Id& id, int8_t* codes) const {
-    const int64_t wide = Projection::padded(rows.width());
+    const int64_t wide = padded(rows.width());
     Buffer<float> values(kProductRows * wide), projected(kProductRows * projection_.stride());
     for (int64_t first = 0; first < count; first += kProductRows) {
       const int64_t some = std::min<int64_t>(kProductRows, count - first);

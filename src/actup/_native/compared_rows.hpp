@@ -108,7 +108,7 @@ class ComparedRows : public RowSource {
   void read(int64_t row, float* out) const override {
     if (values_ == Values::turned) {
       turned_.read(row, out);
-      std::fill(out + rows_.columns, out + (width() + kWide - 1) / kWide * kWide, 0.0f);
+      std::fill(out + rows_.columns, out + padded(width()), 0.0f);
       return;
     }
     ask(row, out);
@@ -129,8 +129,7 @@ class ComparedRows : public RowSource {
         });
       });
     });
-    const int64_t padded = (width() + kWide - 1) / kWide * kWide;
-    std::fill(out + rows_.columns, out + padded, 0.0f);
+    std::fill(out + rows_.columns, out + padded(width()), 0.0f);
     if (has_places()) out[rows_.columns] = at.extra;
   }
 

@@ -20,11 +20,11 @@ namespace actup {
 class CodeIndex {
  public:
   // `columns` of the projection, 0 for as many as the data needs. The codes are there twice for a while,
-  // unless they are found twice to save `memory`.
-  CodeIndex(const RowSource& points, int64_t columns, bool memory, uint64_t seed, int threads)
+  // unless the index is to be `sparing` with memory: then they are found twice.
+  CodeIndex(const RowSource& points, int64_t columns, bool sparing, uint64_t seed, int threads)
       : encoder_(points, columns, kKept, seed, threads) {
     const int64_t wanted = Clusters::balanced(points.count());
-    if (memory) {
+    if (sparing) {
       clusters_ = std::make_unique<Clusters>(points, encoder_, wanted, seed, threads);
       pack_points(threads, [&](const int32_t* members, int64_t count, int8_t* out) {
         encoder_.encode_some(points, count, [&](int64_t at) { return members[at]; }, out);
@@ -100,6 +100,7 @@ class CodeIndex {
   std::vector<int32_t> ids_;  // by position
 };
 
+// A base of JoinIndex, because the codes are made of it.
 struct IndexedPoints {
   ComparedRows compared;
 };
@@ -107,10 +108,10 @@ struct IndexedPoints {
 // The codes of points, and the points, which the caller keeps alive.
 class JoinIndex : IndexedPoints, public CodeIndex {
  public:
-  JoinIndex(const TypedRows& points, const RowMetric& how, int64_t columns, bool memory, uint64_t seed,
+  JoinIndex(const TypedRows& points, const RowMetric& how, int64_t columns, bool sparing, uint64_t seed,
             int threads)
       : IndexedPoints{ComparedRows(points, how, threads)},
-        CodeIndex(compared, columns, memory, seed, threads) {}
+        CodeIndex(compared, columns, sparing, seed, threads) {}
 
   const ComparedRows& points() const { return compared; }
 };

@@ -46,7 +46,7 @@ class ChunkSearch : public CandidateSearch {
   // True squares of all candidates. Lists hold candidates in the order of visited(), so one cluster's rows
   // can be compared with all queries that want them before the next cluster's are read.
   void compare_candidates(const ComparedRows& rows) {
-    const int64_t wide = Projection::padded(rows.ask_width());
+    const int64_t wide = padded(rows.ask_width());
     values_.resize(count() * wide);
     offsets_.assign(count() + 1, 0);
     for (int64_t query = 0; query < count(); ++query) {

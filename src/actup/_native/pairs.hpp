@@ -33,7 +33,7 @@ class Pairs {
 
   // Reads a row as floats, zeros up to the next multiple of kWide.
   static void read(const TypedRows& rows, int64_t row, std::vector<float>& out) {
-    out.resize((rows.columns + kWide - 1) / kWide * kWide);
+    out.resize(padded(rows.columns));
     rows.typed([&](auto* values) {
       for_each_wide(values + row * rows.columns, rows.columns,
                     [&](int64_t column, float16 wide) { store(out.data() + column, wide); });

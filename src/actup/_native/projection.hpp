@@ -59,10 +59,10 @@ class Projection {
     }
   }
 
-  static int64_t padded(int64_t columns) { return (columns + kWide - 1) / kWide * kWide; }
+  static constexpr int64_t kMostColumns = 128;
 
  private:
-  static constexpr int64_t kFewColumns = 48, kMostColumns = 128, kColumnStep = 8;
+  static constexpr int64_t kFewColumns = 48, kColumnStep = 8;
   static constexpr double kKeptVariance = 0.91;
   static constexpr int kIterations = 3;
 

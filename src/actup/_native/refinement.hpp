@@ -44,7 +44,7 @@ inline void refine_neighbors(const JoinIndex& index, int64_t k, int threads, con
   const ReverseLists reverse(old_ids, rows, k, near);
   const Reranker reranker(index.points());
   parallel_ranges(index.positions(), 256, threads, [&](int64_t begin, int64_t end) {
-    std::vector<float> query(Projection::padded(index.points().ask_width())), squares;
+    std::vector<float> query(padded(index.points().ask_width())), squares;
     std::vector<int32_t> around, found;
     std::vector<uint64_t> keys;
     for (int64_t position = begin; position < end; ++position) {

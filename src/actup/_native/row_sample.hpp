@@ -29,11 +29,7 @@ inline std::vector<int64_t> sample_rows(int64_t rows, int64_t count, uint64_t se
 class RowSample {
  public:
   RowSample(const RowSource& rows, std::vector<int64_t> ids, int threads)
-      : rows_(rows),
-        ids_(std::move(ids)),
-        stride_((rows.width() + kWide - 1) / kWide * kWide),
-        mean_(stride_),
-        threads_(threads) {
+      : rows_(rows), ids_(std::move(ids)), stride_(padded(rows.width())), mean_(stride_), threads_(threads) {
     at_once_ = std::clamp<int64_t>(kFloatsAtOnce / stride_, 48, std::max<int64_t>(count(), 48));
   }
 

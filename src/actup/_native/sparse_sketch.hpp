@@ -27,7 +27,7 @@ class SparseSketch : public RowSource {
   int64_t width() const override { return kColumns + (product() ? 1 : 0); }
 
   void read(int64_t row, float* out) const override {
-    std::fill_n(out, (width() + kWide - 1) / kWide * kWide, 0.0f);
+    std::fill_n(out, padded(width()), 0.0f);
     double squares = 0;
     for (int64_t at = rows_.offsets[row]; at < rows_.offsets[row + 1]; ++at) {
       const float value = value_of(at);
@@ -48,8 +48,9 @@ class SparseSketch : public RowSource {
     }
   }
 
- private:
   static constexpr int64_t kColumns = 512;  // below 2^15
+
+ private:
   static constexpr int kEntries = 4;
 
   bool product() const { return how_.metric == Metric::inner_product; }

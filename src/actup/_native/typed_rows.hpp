@@ -53,6 +53,9 @@ struct TypedRows {
 
 constexpr int kWide = Traits<float16>::lanes;
 
+// So many columns, up to the next multiple of kWide.
+inline int64_t padded(int64_t columns) { return (columns + kWide - 1) / kWide * kWide; }
+
 // kWide values as floats.
 inline float16 load_wide(const float* from) { return load<float16>(from); }
 // (By way of 16 bits: compilers widen by one step with one instruction, but take a jump apart.)

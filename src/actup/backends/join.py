@@ -31,7 +31,6 @@ _ALL_CLUSTERS_ROWS = 20_000
 _SAMPLED_ROWS = 512
 _MEMORY = 0.3  # of that of X, which a search may take besides that of three lists of neighbours
 _MOST_COLUMNS = 4096  # of codes: a projection is a matrix, and data that need more tell little by them
-_RULE_COLUMNS = 128  # the most that codes have by the rule of projection.hpp
 _LITTLE = 2**23  # bytes, which any search takes for this and that
 _LOW_RECALL = 0.9
 # Where codes tell too little, lists are bettered through the neighbours' neighbours: as often, if it helps.
@@ -65,7 +64,7 @@ def most_columns(n_samples: int, width: int, nbytes: int, k: int) -> int:
 
 def saves_memory(n_samples: int, width: int, nbytes: int, k: int) -> bool:
     """Whether codes are found twice, because there is no room for two copies of them."""
-    return most_columns(n_samples, width, nbytes, k) < min(width, _RULE_COLUMNS)
+    return most_columns(n_samples, width, nbytes, k) < min(width, engine.RULE_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,8 @@ class JoinSearch:
         effort = _cheapest(index, calibration, recall, self._X)
         if effort.recall < recall and self._exact_is_worth_it(effort, calibration):
             del index
-            self._index = None  # all pairs are compared, and need the memory
+            with self._lock:
+                self._index = None  # all pairs are compared, and need the memory
             return None
         indices, distances = index.neighbors(k, effort.probes, effort.candidates, self._threads)
         found = calibration.recall_of(distances)

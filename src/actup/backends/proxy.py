@@ -155,7 +155,7 @@ class ProxySearch:
         """Indexes of the neighbouring space with more and more of its columns."""
         most = most_columns(len(self._space), self._space.width, self._space.nbytes, k)
         sparing = saves_memory(len(self._space), self._space.width, self._space.nbytes, k)
-        columns = self._space.first_columns(most)
+        columns = 0  # as many as the data needs, by a rule
         while True:
             index = self._indexed(columns, sparing)
             yield index

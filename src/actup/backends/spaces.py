@@ -8,15 +8,11 @@ from scipy import sparse
 from actup.comparison import PRESENCE, Comparison
 from actup.graph import Neighbors
 from actup.native import engine
+from actup.row_parts import row_parts
 
 # What comparing two columns costs, next to a squared difference.
 _COST = {"minkowski": 8.0, "canberra": 4.0, "braycurtis": 2.0}
 _VALUES_AT_ONCE = 2**18
-_SKETCHED = 512  # columns of sparse_sketch.hpp
-_RULE, _FEWEST_CODES = (
-    128,
-    48,
-)  # the most columns that codes have by the rule of projection.hpp, and the fewest
 
 
 class DenseSpace:
@@ -70,10 +66,6 @@ class DenseSpace:
     def width(self) -> int:
         """How many columns codes may be made of."""
         return self.X.shape[1]
-
-    def first_columns(self, most: int) -> int:
-        """The columns of the first codes to try, where there is room for so many; 0 for those of a rule."""
-        return 0
 
     def index(self, columns: int, sparing: bool, seed: int):
         """Codes of the points, and the points, in a space whose near points are near here too."""
@@ -131,10 +123,7 @@ class SparseSpace:
 
     @property
     def width(self) -> int:
-        return _SKETCHED
-
-    def first_columns(self, most: int) -> int:
-        return max(most, _FEWEST_CODES) if most < _RULE else 0  # rows may take less memory than long codes
+        return engine.SKETCH_COLUMNS
 
     def index(self, columns: int, sparing: bool, seed: int):
         """Codes of a random projection to few dense columns: directions stay near where they were."""
@@ -155,13 +144,6 @@ def _arrays(X) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data
 
 
-def _parts(X):
-    """Some rows at a time."""
-    columns = X.nnz // X.shape[0] if sparse.issparse(X) else X.shape[1]
-    step = max(1, _VALUES_AT_ONCE // max(1, columns))
-    return (X[begin : begin + step] for begin in range(0, X.shape[0], step))
-
-
 def _squared_lengths(rows) -> np.ndarray:
     if sparse.issparse(rows):
         return np.asarray(rows.astype(np.float64).power(2).sum(axis=1)).ravel()
@@ -171,7 +153,7 @@ def _squared_lengths(rows) -> np.ndarray:
 
 def _longest(X) -> float:
     """The largest squared length, which is the largest inner product."""
-    longest = max(float(_squared_lengths(part).max()) for part in _parts(X))
+    longest = max(float(_squared_lengths(X[part]).max()) for part in row_parts(X, _VALUES_AT_ONCE))
     if longest > float(np.finfo(np.float32).max):
         raise ValueError(
             "inner products of rows of X are too large for float32: divide X by its largest value"
@@ -183,9 +165,7 @@ def _bits(rows: np.ndarray) -> np.ndarray:
     """Which columns are not zero, 64 to a word."""
     words = (rows.shape[1] + 63) // 64
     bits = np.zeros((len(rows), words * 8), np.uint8)
-    begin = 0
-    for part in _parts(rows):
-        packed = np.packbits(part != 0, axis=1)
-        bits[begin : begin + len(packed), : packed.shape[1]] = packed
-        begin += len(packed)
+    for part in row_parts(rows, _VALUES_AT_ONCE):
+        packed = np.packbits(rows[part] != 0, axis=1)
+        bits[part, : packed.shape[1]] = packed
     return bits.view(np.uint64)
