@@ -1,54 +1,28 @@
-"""Tests of the approximate search: recall against brute force, determinism, odd data, the index, errors."""
+"""Tests of the approximate search: recall against brute force, determinism, odd data, errors."""
 
 import importlib.util
 import os
-import pickle
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from sklearn.metrics import pairwise_distances
 
 from actup.backends import join
 from actup.backends.recall import true_shares
 from actup.comparison import Comparison
 from actup.neighbors import NeighborIndex, nearest_neighbors
-
-K = 15
-
-
-def clustered(n=6000, columns=200, seed=0):
-    rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(40, columns)) * 3
-    spread = rng.normal(size=(columns, columns)) / np.sqrt(columns)
-    return (centres[rng.integers(40, size=n)] + rng.normal(size=(n, columns)) @ spread).astype(np.float32)
-
-
-def low_rank(n=6000, columns=300, rank=6):
-    rng = np.random.default_rng(1)
-    X = np.tanh(rng.normal(size=(n, rank)) @ rng.normal(size=(rank, columns)))
-    return (X + 0.01 * rng.normal(size=X.shape)).astype(np.float32)
-
-
-def uniform(n=6000, columns=10):
-    return np.random.default_rng(2).random((n, columns), np.float32)
-
-
-def noise(n=5000, columns=300):
-    return np.random.default_rng(3).normal(size=(n, columns)).astype(np.float32)
-
-
-def duplicates(n=6000):
-    """Half of the rows are copies of three, and the rest are all different."""
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(n, 60)).astype(np.float32)
-    X[rng.permutation(n)[: n // 2]] = rng.normal(size=(3, 60)).astype(np.float32)[
-        rng.integers(3, size=n // 2)
-    ]
-    return X
-
+from neighbor_rows import (
+    K,
+    approximate,
+    check_lists,
+    clustered,
+    duplicates,
+    low_rank,
+    noise,
+    true_distances,
+    uniform,
+)
 
 DATA = {
     "clustered": clustered,
@@ -58,35 +32,6 @@ DATA = {
     "duplicates": duplicates,
     "wide": lambda: clustered(5000, 2000, seed=5),
 }
-
-
-def approximate(X, k=K, **options):
-    return nearest_neighbors(X, k, algorithm="approximate", **options)
-
-
-def true_distances(X, rows, metric="euclidean"):
-    exact = pairwise_distances(X[rows].astype(np.float64), X.astype(np.float64), metric=metric)
-    exact[np.arange(len(rows)), rows] = np.inf
-    return exact
-
-
-def check_lists(found, X, metric="euclidean", wanted=0.97):
-    """True distances, ascending, no row twice nor itself; enough of the true neighbours. Gives the recall."""
-    rows = np.linspace(0, len(X) - 1, 300).astype(int)
-    exact = true_distances(X, rows, metric)
-    indices, distances = found.indices[rows], found.distances[rows]
-    k = indices.shape[1]
-    assert found.indices.min() >= 0 and found.indices.max() < len(X)
-    assert not (found.indices == np.arange(len(X))[:, None]).any()
-    assert (np.diff(np.sort(found.indices, axis=1), axis=1) > 0).all()
-    assert (np.diff(found.distances, axis=1) >= 0).all()
-    scale = np.median(exact)  # sklearn sees a distance between equal rows
-    np.testing.assert_allclose(distances, np.take_along_axis(exact, indices, 1), rtol=1e-4, atol=1e-6 * scale)
-    radii = np.sort(exact, axis=1)[:, k - 1 : k]
-    share = np.mean(distances <= radii * (1 + 1e-5) + 1e-6 * scale)
-    assert share >= wanted
-    assert abs(share - found.recall) < 0.03
-    return share
 
 
 @pytest.mark.parametrize("name", DATA)
@@ -348,91 +293,9 @@ def test_nan_is_refused():
         approximate(X)
 
 
-# ---- the index ----
-
-
-@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_query_reaches_the_recall(metric):
-    X = clustered(8000, 120)
-    points, queries = X[:7500], X[7500:]
-    found = NeighborIndex(points, metric=metric, algorithm="approximate").query(queries, K)
-    exact = pairwise_distances(queries.astype(np.float64), points.astype(np.float64), metric=metric)
-    radii = np.sort(exact, axis=1)[:, K - 1 : K]
-    assert np.mean(found.distances <= radii * (1 + 1e-5)) >= 0.97
-    np.testing.assert_allclose(
-        found.distances, np.take_along_axis(exact, found.indices, 1), rtol=1e-4, atol=1e-5
-    )
-
-
-def test_a_row_is_answered_alike_in_any_batch_order_and_number_of_threads():
-    X = clustered(6000, 100)
-    X[100:160] = X[0]  # ties
-    queries = np.vstack([X[:200], clustered(300, 100, seed=9)])
-    index = NeighborIndex(X, algorithm="approximate", n_jobs=2)
-    together = index.query(queries, K)
-    order = np.random.default_rng(0).permutation(len(queries))
-    shuffled = NeighborIndex(X, algorithm="approximate", n_jobs=3).query(queries[order], K)
-    np.testing.assert_array_equal(together.indices[order], shuffled.indices)
-    np.testing.assert_array_equal(together.distances[order], shuffled.distances)
-    for row in (0, 7, 123, 499):
-        alone = index.query(queries[row : row + 1], K)
-        np.testing.assert_array_equal(alone.indices[0], together.indices[row])
-        np.testing.assert_array_equal(alone.distances[0], together.distances[row])
-
-
-def test_answers_do_not_depend_on_what_was_asked_before():
-    X, queries = noise(5000, 300), noise(20, 300)
-    index = NeighborIndex(X, algorithm="approximate")
-    first = index.query(queries, 5)
-    index.query(queries, 200)
-    again = index.query(queries, 5)
-    np.testing.assert_array_equal(first.indices, again.indices)
-
-
-def test_a_point_finds_itself():
-    X = clustered(5000, 80)
-    found = NeighborIndex(X, algorithm="approximate").query(X[:50], 1)
-    np.testing.assert_array_equal(found.indices[:, 0], np.arange(50))
-    assert (found.distances == 0).all()
-
-
-@pytest.mark.parametrize("algorithm", ["exact", "approximate"])
-def test_index_errors(algorithm):
-    index = NeighborIndex(uniform(40, 3), algorithm=algorithm)
-    with pytest.raises(ValueError, match="X_new has 4 columns, but X has 3"):
-        index.query(uniform(5, 4))
-    with pytest.raises(ValueError, match="n_neighbors=41"):
-        index.query(uniform(5, 3), 41)
-    assert index.query(uniform(5, 3), 40).indices.shape == (5, 40)
-    with pytest.raises(ValueError, match="metric='precomputed'"):
-        NeighborIndex(uniform(40, 3), metric="precomputed")
-    if algorithm == "approximate":
-        with pytest.raises(ValueError, match="does not know metric='sqeuclidean'"):
-            NeighborIndex(uniform(40, 3), metric="sqeuclidean", algorithm=algorithm)
-
-
-@pytest.mark.parametrize("metric", ["sqeuclidean", lambda x, y: float(np.abs(x - y).max())])
-def test_an_index_in_any_metric(metric):
-    X, rows = uniform(300, 5), uniform(310, 5)[300:]
-    found = NeighborIndex(X, metric=metric).query(rows, 7)
-    exact = pairwise_distances(rows, X, metric=metric)
-    np.testing.assert_array_equal(found.indices, np.argsort(exact, axis=1, kind="stable")[:, :7])
-    np.testing.assert_allclose(found.distances, np.sort(exact, axis=1)[:, :7], rtol=1e-5)
-
-
 def test_very_many_neighbors():
     X = clustered(6000, 40, seed=7)
     check_lists(approximate(X, 900), X)
-
-
-def test_one_index_may_be_asked_by_several_threads():
-    X = clustered(6000, 40, seed=8)
-    index = NeighborIndex(X, algorithm="approximate")
-    wanted = {k: NeighborIndex(X, algorithm="approximate").query(X[:50], k).indices for k in (5, 30, 90)}
-    with ThreadPoolExecutor(6) as pool:
-        asked = [5, 30, 90] * 6
-        found = pool.map(lambda k: index.query(X[:50], k).indices, asked)
-        assert all(np.array_equal(ids, wanted[k]) for k, ids in zip(asked, found, strict=True))
 
 
 def test_shares_of_true_neighbours():
@@ -440,15 +303,3 @@ def test_shares_of_true_neighbours():
     found = np.array([[1, 3, 3, 3], [1, 1, 1, 2], [0, 0, 0, 5]], np.float32)
     np.testing.assert_allclose(true_shares(found, true), [0.75, 0.75, 0.75])
     np.testing.assert_allclose(true_shares(true * np.float32(1 + 1e-6), true), 1)
-
-
-def test_an_index_survives_pickling():
-    X = np.random.default_rng(0).normal(size=(9000, 24)).astype(np.float32)
-    for metric in ("euclidean", "manhattan"):
-        index = NeighborIndex(X, metric=metric, algorithm="approximate")
-        fresh = pickle.loads(pickle.dumps(index))
-        expected = index.query(X[:9], 5)
-        for other in (fresh, pickle.loads(pickle.dumps(index))):
-            found = other.query(X[:9], 5)
-            np.testing.assert_array_equal(found.indices, expected.indices)
-            np.testing.assert_array_equal(found.distances, expected.distances)

@@ -27,7 +27,7 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 before = peak()
-found = actup.nearest_neighbors(X, 15, n_jobs=2, **options)
+found = actup.nearest_neighbors(X, **{"n_neighbors": 15, "n_jobs": 2, **options})
 nbytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
 print(peak() - before, nbytes, found.indices.nbytes + found.distances.nbytes, found.engine)
 """
@@ -141,4 +141,21 @@ def test_peak_memory_of_all_pairs(tmp_path):
     X = points(8_000, 2_500, np.uint8)
     more, allowed, used = added(X, "none", {"metric": "euclidean", "algorithm": "exact"}, tmp_path)
     assert used == "exact"
+    assert more <= allowed, f"{more / 2**20:.0f} MiB, allowed are {allowed / 2**20:.0f}"
+
+
+@pytest.mark.parametrize(
+    ("n_neighbors", "n", "columns", "dtype"),
+    [
+        (1, 150_000, 200, np.float32),
+        (5, 200_000, 50, np.float32),
+        (5, 200_000, 200, np.float16),
+        (10, 300_000, 128, np.uint8),
+        (90, 50_000, 50, np.float32),
+    ],
+)
+def test_peak_memory_of_few_and_many_neighbors(n_neighbors, n, columns, dtype, tmp_path):
+    options = {"metric": "euclidean", "n_neighbors": n_neighbors}
+    more, allowed, used = added(points(n, columns, dtype), "none", options, tmp_path)
+    assert used == "join"
     assert more <= allowed, f"{more / 2**20:.0f} MiB, allowed are {allowed / 2**20:.0f}"
