@@ -229,6 +229,19 @@ def test_short_arcs_keep_their_digits():
     np.testing.assert_allclose(found.distances, np.take_along_axis(exact, found.indices, 1), rtol=1e-5)
 
 
+@pytest.mark.parametrize("spread", [1.0, 1e-4, 1e-8])
+def test_places_of_one_town_are_told_apart(spread):
+    X = np.radians([48.1, 11.5]) + spread * np.random.default_rng(0).normal(size=(6000, 2))
+    exact = others(brute_force("haversine", X, X))
+    nearest = np.sort(exact, axis=1)[:, :K]
+    for algorithm, wanted in (("exact", 1.0), ("approximate", 0.97)):
+        found = nearest_neighbors(X, K, metric="haversine", algorithm=algorithm)
+        share = np.mean(np.take_along_axis(exact, found.indices, 1) <= nearest[:, -1:] * (1 + 1e-5))
+        assert share >= wanted
+    asked = NeighborIndex(X, metric="haversine").query(X[:100], K + 1)
+    np.testing.assert_allclose(asked.distances[:, 1:], nearest[:100], rtol=1e-5)
+
+
 def test_metrics_of_distributions_counts_and_the_disk():
     rng = np.random.default_rng(0)
     counts = rng.poisson(3, (60, 20)) + np.eye(60, 20)

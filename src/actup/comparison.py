@@ -192,7 +192,8 @@ def compare(metric: str, parameters: Mapping | None, X: Rows) -> Comparison:
                 raise ValueError(
                     f"metric='haversine' needs 2 columns, latitude and longitude in radians, not {X.shape[1]}"
                 )
-            return Comparison("euclidean", move=_on_sphere, finish=_arcs)
+            center = _mean(X, _on_sphere)
+            return Comparison("euclidean", move=partial(_around_on_sphere, center=center), finish=_arcs)
     return Comparison(metric)
 
 
@@ -256,10 +257,11 @@ def _sums_around(part: Rows, center: np.ndarray, power: int) -> np.ndarray:
     return of_present + (part.shape[0] - present) * (-center) ** power
 
 
-def _mean(X: Rows) -> np.ndarray:
-    """The mean row, found from differences: the mean of a constant column is its value, to the last digit."""
-    first = (X[:1].toarray() if sparse.issparse(X) else X[:1]).astype(np.float64).ravel()
-    return first + sum(_sums_around(part, first, 1) for part in _parts(X)) / X.shape[0]
+def _mean(X: Rows, move: Callable[[Rows], Rows] = lambda rows: rows) -> np.ndarray:
+    """The mean of moved rows, by their differences from one: that of equal values is their value, exactly."""
+    first = move(X[:1].astype(np.float64))
+    first = (first.toarray() if sparse.issparse(first) else first).ravel()
+    return first + sum(_sums_around(move(part), first, 1) for part in _parts(X)) / X.shape[0]
 
 
 def _covariance(X: np.ndarray) -> np.ndarray:
@@ -309,9 +311,15 @@ def _turned(X: np.ndarray, root: np.ndarray, center: np.ndarray) -> np.ndarray:
 
 
 def _on_sphere(X: np.ndarray) -> np.ndarray:
-    latitude, longitude = np.asarray(X, np.float64).T
+    latitude, longitude = X.T
     x, y = np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude)
-    return np.column_stack([x, y, np.sin(latitude)]).astype(np.float32)
+    return np.column_stack([x, y, np.sin(latitude)])
+
+
+def _around_on_sphere(X: np.ndarray, center: np.ndarray) -> np.ndarray:
+    """Points in space in float32, around a center that lets places of one town keep their digits."""
+    moved = [(_on_sphere(part) - center).astype(np.float32) for part in _parts(X)]
+    return np.concatenate(moved)
 
 
 def _arcs(rows: np.ndarray, points: np.ndarray) -> np.ndarray:
