@@ -1,4 +1,4 @@
-// The Python face of the searches that compare rows as they are: dense, of bits, sparse, and of given pairs.
+// The Python face of exact searches (dense, of bits, sparse), of given pairs, and of codes of sparse rows.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>

@@ -147,8 +147,7 @@ inline int64_t queries_at_once(int64_t width, int64_t candidates) {
   return std::clamp<int64_t>(std::min(rows, lists), 16, 128);
 }
 
-// Some queries at a time, near ones together: function(search, queries from 0 on), with a search that is
-// ready for find().
+// Some queries at a time, near ones together: function(search), with a search that is ready for find().
 template <class Search, class Index, class Function>
 void for_each_query_chunk(const Index& index, const RowSource& rows, int64_t at_once, int threads,
                           const Function& function) {

@@ -80,7 +80,6 @@ class CandidateLists {
   const int32_t* thresholds() const { return thresholds_.data(); }
   int32_t threshold(int64_t query) const { return thresholds_[query]; }
   int64_t count(int64_t query) const { return counts_[query]; }
-  const int32_t* scores(int64_t query) const { return scores_.data() + query * stride_; }
   const int32_t* positions(int64_t query) const { return positions_.data() + query * stride_; }
 
   // Points base + lane for the lanes in the mask. Returns whether the threshold was raised.

@@ -29,7 +29,6 @@ class Encoder {
   int64_t groups() const { return groups_; }
   int64_t stride() const { return groups_ * kGroup; }
   float scale() const { return scale_; }
-  int limit() const { return limit_; }
   // What is added to a point's codes when it is packed.
   int offset() const { return limit_ + 1; }
 

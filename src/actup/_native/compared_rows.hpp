@@ -74,7 +74,6 @@ class ComparedRows : public RowSource {
 
   const TypedRows& rows() const { return rows_; }
   int64_t count() const override { return rows_.rows; }
-  Metric metric() const { return how_.metric; }
   // The columns that are compared: directions have one more, 1 in rows that have none, and so have inner
   // products, with what rows lack of the longest one.
   int64_t width() const override { return rows_.columns + (has_places() ? 1 : 0); }

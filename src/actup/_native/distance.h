@@ -1,4 +1,5 @@
-// The metrics: how two rows' columns add up to a distance. Serves CPU and GPU.
+// The CPU's metrics: how two rows' columns add up to a distance. (The GPU compares in its own five, as
+// products of tiles: kernels/rows.cu, scan.cu.)
 //
 // A metric is a sum over columns, taken over rows that may have been brought to another form first:
 //

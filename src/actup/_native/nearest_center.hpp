@@ -42,10 +42,10 @@ template <class Empty>
 inline void move_to_means(const int8_t* codes, const std::vector<int32_t>& labels, int64_t stride,
                           std::vector<int8_t>& centers, const Empty& empty) {
   const auto count = static_cast<int64_t>(centers.size()) / stride;
-  std::vector<int32_t> sums(count * stride), counts(count);
+  std::vector<int64_t> sums(count * stride), counts(count);
   for (size_t at = 0; at < labels.size(); ++at) {
     const int8_t* const row = codes + static_cast<int64_t>(at) * stride;
-    int32_t* const sum = sums.data() + labels[at] * stride;
+    int64_t* const sum = sums.data() + labels[at] * stride;
     for (int64_t column = 0; column < stride; ++column) sum[column] += row[column];
     ++counts[labels[at]];
   }
@@ -55,7 +55,8 @@ inline void move_to_means(const int8_t* codes, const std::vector<int32_t>& label
       continue;
     }
     for (int64_t column = 0; column < stride; ++column) {
-      const double mean = static_cast<double>(sums[center * stride + column]) / counts[center];
+      const double mean =
+          static_cast<double>(sums[center * stride + column]) / static_cast<double>(counts[center]);
       centers[center * stride + column] = static_cast<int8_t>(std::lrint(mean));
     }
   }

@@ -61,9 +61,8 @@ class Pairs {
     switch (how_.metric) {
       case Metric::inner_product: {
         const double largest = largest_product(how_.longest, squared_length(query));
-        return typed([&](auto* row) {
-          return static_cast<float>(std::max(0.0, largest - total(Products{}, query, row)));
-        });
+        return typed(
+            [&](auto* row) { return static_cast<float>(std::max(0.0, largest - product(query, row))); });
       }
       case Metric::manhattan:
         return typed([&](auto* row) { return total(AbsoluteDifferences{}, query, row); });
@@ -129,10 +128,19 @@ class Pairs {
     return squares;
   }
 
-  struct Products : PlainSum {
-    static constexpr bool kOfDifferences = false;
-    float16 add(float16 sum, float16 x, float16 y) const { return sum + x * y; }
-  };
+  // In double precision: the largest product, less this one, may be a small part of both.
+  template <class T>
+  double product(const float* query, const T* row) const {
+    typedef double double16 __attribute__((vector_size(8 * kWide)));
+    double16 sums{};
+    for_each_wide(row, points_.columns, [&](int64_t at, float16 values) {
+      sums += __builtin_convertvector(load<float16>(query + at), double16) *
+              __builtin_convertvector(values, double16);
+    });
+    double total = 0;
+    for (int lane = 0; lane < kWide; ++lane) total += sums[lane];
+    return total;
+  }
 
   template <class T>
   float presence(const float* query, const T* row) const {

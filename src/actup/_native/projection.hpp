@@ -22,8 +22,9 @@ namespace actup {
 
 class Projection {
  public:
-  // Keeps the columns that hold kKeptVariance of the variance, at most kMostColumns of them; exactly
-  // `columns` if it is not 0. Its scale suits at least a share `kept` of the rows; the rest may be far off.
+  // Keeps the columns that hold kKeptVariance of the variance, at most kMostColumns of them; `columns` if it
+  // is not 0; or all, where that is less than twice as many. Its scale suits at least a share `kept` of the
+  // rows; the rest may be far off.
   Projection(const RowSource& rows, int64_t columns, double kept, uint64_t seed, int threads)
       : width_(rows.width()) {
     RowSample sample(rows, sample_rows(rows.count(), sample_size(), seed), threads);
@@ -47,7 +48,6 @@ class Projection {
   int64_t columns() const { return columns_; }
   // Columns as project() writes them; those beyond columns() are 0.
   int64_t stride() const { return padded(columns_); }
-  int64_t width() const { return width_; }
   // What is worth representing: the largest sampled value, but not beyond five standard deviations.
   float largest() const { return largest_; }
 
