@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from actup import UMAP, embed, preset
 from actup.backends.recall import true_shares
 from actup.copies import few_rows
 from actup.neighbors import NeighborIndex, nearest_neighbors
@@ -68,3 +69,20 @@ def test_others_among_thousands_of_copies_find_their_neighbours(metric, form):
     assert true_shares(asked.distances, exact.distances).mean() > 0.96
     alone = index.query(form(X[others[5:6]]), K)
     np.testing.assert_array_equal(alone.indices, asked.indices[5:6])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_maps_are_made_of_the_same_neighbours(metric):
+    X, others = mostly_copies(30_000, 900)
+    found = embed(X, preset("umap").but(metric=metric, n_neighbors=K + 1)).neighbors
+    expected = nearest_neighbors(X, K, metric=metric)
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    exact = nearest_neighbors(X, K, metric=metric, algorithm="exact")
+    assert true_shares(found.distances, exact.distances)[others].mean() > 0.96
+
+
+def test_maps_beside_a_row_that_is_far_larger():
+    X = np.random.default_rng(0).normal(size=(12_000, 50)).astype(np.float32)
+    X[7] *= 1e19
+    Y = UMAP(n_epochs=1, random_state=0).fit_transform(X)
+    assert np.isfinite(Y).all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from actup import initialization, preset
+from actup import initialization, nearest_neighbors, preset
 from actup.backends import cpu, cuda_is_available
 from actup.graph import Graph, Neighbors
 from actup.switches import Extent
@@ -27,7 +27,7 @@ RECIPES = {
 
 
 def neighbors_of(X, k):
-    return cpu.exact_neighbors(np.ascontiguousarray(X, np.float32), k, "euclidean", 1)
+    return nearest_neighbors(np.ascontiguousarray(X, np.float32), k, algorithm="exact", n_jobs=1)
 
 
 def assert_same_graph(one: Graph, other: Graph):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 from sklearn.metrics import pairwise_distances
@@ -75,7 +76,7 @@ def test_one_column():
 @pytest.mark.parametrize("metric", COMPILED)
 def test_query_finds_rows_of_the_other_set(blobs, metric):
     points, queries = blobs[:400], np.concatenate([blobs[380:], 1000 * blobs[:3]])
-    found = cpu.neighbors_query(points, queries, 12, metric, 2)
+    found = NeighborIndex(points, metric=metric, n_jobs=2).query(queries, 12)
     assert_nearest(found.indices, found.distances, all_distances(queries, points, metric))
     if metric != "correlation":  # rows that are points find themselves, at distance zero
         np.testing.assert_array_equal(found.indices[:20, 0], np.arange(380, 400))
@@ -83,7 +84,7 @@ def test_query_finds_rows_of_the_other_set(blobs, metric):
 
 
 def test_query_may_ask_for_all_points(blobs):
-    found = cpu.neighbors_query(blobs[:5], blobs[:2], 5, "euclidean", 1)
+    found = NeighborIndex(blobs[:5]).query(blobs[:2], 5)
     assert sorted(found.indices[0].tolist()) == [0, 1, 2, 3, 4]
 
 
@@ -182,11 +183,45 @@ def test_same_in_every_input_form():
         np.testing.assert_array_equal(np.array(form), before)
 
 
-@pytest.mark.parametrize("metric", ["canberra", "minkowski", "mahalanobis", "braycurtis"])
-def test_metrics_of_scikit_learn(metric):
-    X = np.abs(np.random.default_rng(4).normal(size=(80, 5)))
-    found = nearest_neighbors(X, 7, metric=metric, n_jobs=2)
-    assert_nearest(found.indices, found.distances, others_only(pairwise_distances(X, metric=metric)))
+@pytest.mark.parametrize("metric", ["sqeuclidean", "nan_euclidean", "minkowski"])
+def test_metrics_that_scikit_learn_computes(metric):
+    X = np.random.default_rng(4).normal(size=(80, 5))
+    parameters = {"p": 7} if metric == "minkowski" else {}
+    if metric == "nan_euclidean":
+        X[::3, 2] = np.nan
+    exact = others_only(pairwise_distances(X, metric=metric, **parameters))
+    found = nearest_neighbors(X, 7, metric=metric, metric_kwds=parameters, n_jobs=2)
+    assert_nearest(found.indices, found.distances, exact)
+    index = NeighborIndex(X, metric=metric, metric_kwds=parameters, n_jobs=3)
+    together, alone = index.query(X, 8), index.query(X[70:71], 8)
+    np.testing.assert_array_equal(together.indices[:, 0], np.arange(80))
+    np.testing.assert_array_equal(together.indices[70], alone.indices[0])
+    np.testing.assert_allclose(together.distances[:, 1:], found.distances, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("metric", "parameters", "error", "message"),
+    [
+        ("poincare", {"q": 1}, ValueError, "metric='poincare' has no parameters"),
+        ("sqeuclidean", {"q": 1}, TypeError, "metric_kwds={'q': 1} do not suit metric='sqeuclidean'"),
+        ("mahalanobis", {"V": np.eye(3), "VI": np.eye(3)}, ValueError, "both V and VI"),
+        ("mahalanobis", {"V": np.full((3, 3), np.nan)}, ValueError, "V must be 3 x 3 finite numbers"),
+        ("mahalanobis", {"VI": np.eye(2)}, ValueError, r"VI must be .* got shape \(2, 2\)"),
+    ],
+)
+def test_wrong_parameters_are_refused_alike(metric, parameters, error, message):
+    X = np.random.default_rng(0).random((40, 3)) / 4
+    for make in (nearest_neighbors, NeighborIndex):
+        with pytest.raises(error, match=message):
+            make(X, metric=metric, metric_kwds=parameters)
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "poincare", "symmetric_kl", "chebyshev"])
+def test_metrics_without_a_sparse_form_say_so(metric):
+    X = csr_matrix(np.random.default_rng(0).random((40, 3)) / 4)
+    for make in (nearest_neighbors, NeighborIndex):
+        with pytest.raises(ValueError, match=f"metric='{metric}' has no form for sparse X"):
+            make(X, metric=metric)
 
 
 def test_boolean_metric_and_ties():
@@ -199,6 +234,26 @@ def test_boolean_metric_and_ties():
 def test_callable_metric(blobs):
     found = nearest_neighbors(blobs[:40], 5, metric=lambda x, y: np.abs(x - y).sum())
     np.testing.assert_array_equal(found.indices, nearest_neighbors(blobs[:40], 5, metric="l1").indices)
+
+
+def test_a_function_has_the_last_word_on_equal_rows(blobs):
+    def distance(x, y):
+        return 5 + np.abs(x - y).sum()
+
+    asked = NeighborIndex(blobs[:40], metric=distance).query(blobs[:3], 2)
+    np.testing.assert_array_equal(asked.distances[:, 0], 5)
+
+
+def test_infinite_distances_are_neighbours_of_nobody(blobs):
+    exact = all_distances(blobs, blobs, "euclidean")
+    found = nearest_neighbors(others_only(exact), 15, metric="precomputed")
+    np.testing.assert_array_equal(found.indices, nearest_neighbors(exact, 15, metric="precomputed").indices)
+    exact[0, 10:] = np.inf
+    with pytest.raises(ValueError, match="too large for float32"):
+        nearest_neighbors(exact, 15, metric="precomputed")
+    exact[0, 10:] = np.nan
+    with pytest.raises(ValueError, match="distances must be numbers of at least 0, one is nan"):
+        nearest_neighbors(exact, 15, metric="precomputed")
 
 
 def test_precomputed(blobs):
@@ -230,7 +285,7 @@ def test_bad_number_of_neighbours(blobs, n_neighbors, error):
         nearest_neighbors(blobs, n_neighbors)
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "canberra", "precomputed"])
+@pytest.mark.parametrize("metric", ["euclidean", "canberra", "jaccard", "hamming", "sqeuclidean"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_not_finite_is_refused(metric, bad):
     X = np.ones((5, 5))
@@ -263,7 +318,7 @@ def test_refusals_name_the_trouble():
         (np.zeros((9, 2), "datetime64[s]"), {}, TypeError, "X holds times"),
         (np.ma.masked_array(np.ones((9, 2))), {}, TypeError, "X is a masked array"),
         (np.ones((9, 2)), {"recall": True}, ValueError, "recall=True must be a share"),
-        (-np.ones((9, 9)), {"metric": "precomputed"}, ValueError, "at least 0; one is -1"),
+        (-np.ones((9, 9)), {"metric": "precomputed"}, ValueError, "at least 0, one is -1"),
     ],
 )
 def test_what_cannot_be_searched(X, options, error, message):

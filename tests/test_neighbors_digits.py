@@ -225,3 +225,57 @@ def test_columns_without_weight_under_the_highest_power():
     X = np.array([[0, 0], [100, 1], [1, 2], [50, 3]], np.float32)
     found = nearest_neighbors(X, 3, metric="minkowski", metric_kwds={"p": np.inf, "w": [0, 1]})
     np.testing.assert_array_equal(found.distances[0], [1, 2, 3])
+
+
+def test_products_keep_the_digits_of_small_differences():
+    X = (100 + np.random.default_rng(0).normal(size=(6000, 20))).astype(np.float32)
+    exact = nearest_neighbors(X, 5, metric="inner_product", algorithm="exact")
+    found = nearest_neighbors(X, 5, metric="inner_product", algorithm="approximate")
+    wide = X.astype(np.float64)
+    expected = (wide**2).sum(axis=1).max() - np.einsum("ij,ikj->ik", wide, wide[found.indices])
+    np.testing.assert_allclose(found.distances, expected, rtol=2e-6)
+    np.testing.assert_allclose(found.distances[:, 0], exact.distances[:, 0], rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_hamming_tells_all_values_apart(dtype):
+    X = np.random.default_rng(0).integers(0, 4, (300, 6)) + 2**24
+    X = X.astype(dtype)
+    expected = cdist(X, X, "hamming")
+    asked = NeighborIndex(X, metric="hamming").query(X, 9)
+    np.testing.assert_allclose(asked.distances, np.sort(expected, axis=1)[:, :9], rtol=1e-6)
+    np.fill_diagonal(expected, np.inf)
+    found = nearest_neighbors(X, 8, metric="hamming")
+    np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :8], rtol=1e-6)
+    with pytest.raises(ValueError, match=r"approximate.*'hamming' of X, which has values that float32"):
+        nearest_neighbors(X, 8, metric="hamming", algorithm="approximate")
+    with pytest.raises(ValueError, match=r"X has values that float32 cannot hold.*number the different"):
+        nearest_neighbors(sparse.csr_matrix(X), 8, metric="hamming")
+    with pytest.raises(ValueError, match="X_new has values that float32 cannot hold"):
+        NeighborIndex(X - 2**24, metric="hamming").query(X, 8)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_presence_of_very_small_values(form):
+    present = np.random.default_rng(0).random((400, 9)) < 0.5
+    tiny = np.where(present, 1e-60, 0)
+    expected = nearest_neighbors(present, 5, metric="jaccard")
+    found = nearest_neighbors(form(tiny), 5, metric="jaccard")
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    asked = NeighborIndex(form(tiny), metric="jaccard").query(form(tiny[:9]), 1)
+    np.testing.assert_array_equal(asked.distances, 0)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_new_rows_that_float32_cannot_hold_are_judged_one_by_one(form):
+    X = np.random.default_rng(0).normal(size=(400, 9))
+    new = np.concatenate([X[:1], 1e-50 * X[1:2]])
+    euclidean = NeighborIndex(form(X))
+    alone, together = euclidean.query(form(new[1:]), 3), euclidean.query(form(new), 3)
+    np.testing.assert_array_equal(alone.indices, together.indices[1:])
+    cosine = NeighborIndex(form(X), metric="cosine")
+    for rows, number in ((new, 1), (new[1:], 0)):
+        with pytest.raises(ValueError, match=f"row {number} of X_new is too small.*: divide the row"):
+            cosine.query(form(rows), 3)
+    with pytest.raises(ValueError, match=r"row 0 of X is too small for float32.*divide X by it"):
+        nearest_neighbors(form(1e-50 * X), 3)

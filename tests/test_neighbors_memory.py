@@ -117,13 +117,13 @@ def test_peak_memory(make, n, columns, dtype, engine, mode, tmp_path):
         ("inner_product", points, 60_000, 300, np.float32, "proxy"),
         ("manhattan", points, 60_000, 300, np.uint8, "proxy"),
         ("chebyshev", points, 60_000, 100, np.float32, "proxy"),
-        ("jaccard", few, 30_000, 300, np.uint8, None),
-        ("hamming", few, 20_000, 600, np.uint8, None),
+        ("jaccard", few, 30_000, 300, np.uint8, "exact"),
+        ("hamming", few, 20_000, 600, np.uint8, "proxy"),
     ],
 )
 def test_peak_memory_of_other_metrics(metric, make, n, columns, dtype, engine, tmp_path):
     more, allowed, used = added(make(n, columns, dtype), "none", {"metric": metric}, tmp_path)
-    assert engine in (None, used)
+    assert used == engine
     assert more <= allowed, f"{more / 2**20:.0f} MiB, allowed are {allowed / 2**20:.0f}"
 
 

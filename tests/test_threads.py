@@ -17,6 +17,11 @@ def test_count_threads():
         assert count_threads(-1) <= len(os.sched_getaffinity(0))
 
 
+def test_far_more_threads_than_cores_are_not_started(monkeypatch):
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    assert count_threads(10**12) == count_threads(65) == 64
+
+
 def test_limits_on_cores_count(monkeypatch):
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
     assert count_threads(-1) == 1

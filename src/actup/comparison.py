@@ -38,7 +38,7 @@ _SYNONYMS = {
 
 # The parameters of the metrics that have some, besides those of a callable or of scikit-learn's metrics.
 _PARAMETERS = {"minkowski": {"p", "w"}, "seuclidean": {"V"}, "mahalanobis": {"V", "VI"}}
-_DISGUISED = ("seuclidean", "mahalanobis", "haversine")
+DISGUISED = ("seuclidean", "mahalanobis", "haversine")
 PRESENCE = (
     "jaccard", "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener",
     "sokalsneath", "yule",
@@ -47,7 +47,7 @@ _COLUMNS = (
     "euclidean", "manhattan", "chebyshev", "cosine", "correlation", "hellinger", "softmax_hellinger",
     "inner_product", "minkowski", "canberra", "hamming", "braycurtis",
 )  # fmt: skip
-COMPILED = (*_COLUMNS, *PRESENCE, *_DISGUISED)
+COMPILED = (*_COLUMNS, *PRESENCE, *DISGUISED)
 _COMPILED_POWER, _HIGHEST_POWER = 4, 30  # of "minkowski"; those between are left to SciPy
 _TURNED, _VALUES_AT_ONCE = 256, 2**18  # rows and values that are in full precision at a time
 _NOT_SPARSE = ("chebyshev", "mahalanobis", "haversine", "softmax_hellinger")
@@ -76,8 +76,7 @@ def check_metric(metric: object) -> str | Callable:
 def _metrics_of_scikit_learn() -> set[str]:
     from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
 
-    of_scipy = {"sqeuclidean", "sokalmichener", "yule"}
-    return (set(PAIRWISE_DISTANCE_FUNCTIONS) | of_scipy) - {"precomputed"}
+    return {"sqeuclidean", *PAIRWISE_DISTANCE_FUNCTIONS} - {"precomputed"}
 
 
 def is_compiled(metric: str | Callable, parameters: Mapping | None) -> bool:
@@ -111,14 +110,17 @@ def _power(p: float = 2.0, **_) -> float:
     return float(p)
 
 
-def spans_too_much(metric: str | Callable, parameters: Mapping | None, X: Rows) -> bool:
-    """Whether powers of X's largest and of its usual values are too far apart for floats."""
+def beyond_floats(metric: str, parameters: Mapping | None, X: Rows) -> str:
+    """What floats cannot hold of X in a compiled metric, so that SciPy must compare it; "" for nothing."""
+    if metric == "hamming" and X.dtype.itemsize > 2 and X.dtype != np.float32:
+        return "values that float32 makes equal"
     p = _power(**(parameters or {})) if metric == "minkowski" else 1.0
     if p in (1.0, 2.0) or math.isinf(p):
-        return False
+        return ""
     largest = np.concatenate([_largest_of_rows(part) for part in _parts(X)])
     largest = largest[largest > 0]
-    return len(largest) > 0 and largest.max() > 10 ** (20 / p) * np.median(largest)
+    spans = len(largest) > 0 and largest.max() > 10 ** (20 / p) * np.median(largest)
+    return f"rows too large, next to others, for powers of p={p:g}" if spans else ""
 
 
 def _largest_of_rows(X: Rows) -> np.ndarray:
@@ -229,6 +231,16 @@ def _vector(name: str, values, size: int) -> np.ndarray:
     return vector
 
 
+def _square(name: str, values, size: int) -> np.ndarray:
+    matrix = np.asarray(values, np.float64)
+    if matrix.shape != (size, size) or not np.isfinite(matrix).all():
+        raise ValueError(
+            f"metric_kwds {name} must be {size} x {size} finite numbers; got shape {matrix.shape}"
+            + ("" if np.isfinite(matrix).all() else " with others among them")
+        )
+    return matrix
+
+
 def _inverse_deviations(X: Rows, V=None) -> np.ndarray:
     if V is None:
         n = X.shape[0]
@@ -273,16 +285,14 @@ def _covariance(X: np.ndarray) -> np.ndarray:
 def _root_of_inverse(X: np.ndarray, V=None, VI=None) -> np.ndarray:
     """L with L Lᵀ the inverse covariance."""
     columns = X.shape[1]
+    if V is not None and VI is not None:
+        raise ValueError("metric_kwds has both V and VI, the covariance and its inverse: give one of them")
     if VI is None:
-        covariance = _covariance(X) if V is None else np.asarray(V, np.float64)
-        if covariance.shape != (columns, columns):
-            raise ValueError(f"metric_kwds V has shape {covariance.shape}; {(columns, columns)} is needed")
+        covariance = _covariance(X) if V is None else _square("V", V, columns)
         if np.linalg.matrix_rank(covariance, hermitian=True) < columns:
             raise ValueError("metric='mahalanobis': the covariance has no inverse; give metric_kwds VI")
         VI = np.linalg.inv(covariance)
-    inverse = np.asarray(VI, np.float64)
-    if inverse.shape != (columns, columns):
-        raise ValueError(f"metric_kwds VI has shape {inverse.shape}; {(columns, columns)} is needed")
+    inverse = _square("VI", VI, columns)
     try:
         return np.linalg.cholesky((inverse + inverse.T) / 2)
     except np.linalg.LinAlgError:

@@ -9,32 +9,22 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
-from actup.comparison import (
-    COMPILED,
-    Comparison,
-    check_metric,
-    compare,
-    is_compiled,
-    refuse_negative,
-    spans_too_much,
-)
-from actup.copies import FewRows, few_rows
-from actup.graph import Neighbors, without_own
+from actup.backends.recall import DEFAULT_RECALL
+from actup.backends.search import PointSearch, SearchOptions
+from actup.comparison import COMPILED, beyond_floats, check_metric, is_compiled, refuse_negative
+from actup.graph import Neighbors
+from actup.input_rows import as_rows, is_wide, refuse_wide
 from actup.pairwise import (
+    check_by_metric,
     check_count,
     neighbors_by_metric,
     neighbors_from_distances,
     query_by_metric,
-    refuse_overflow,
+    refuse_parameters,
 )
-from actup.row_parts import row_parts
 from actup.threads import count_threads
 
-_SMALLEST = 1e-36  # of the largest value: float32 has fewer digits of smaller ones
-_FINISHED_ROWS, _CHECKED_VALUES = 4096, 2**20  # at a time
 _ALGORITHMS = ("auto", "exact", "approximate")
-# Rows of these may come in full precision: they are moved before they become float32.
-_MOVED = ("seuclidean", "mahalanobis", "haversine")
 
 
 def nearest_neighbors(
@@ -44,7 +34,7 @@ def nearest_neighbors(
     metric: str | Callable = "euclidean",
     metric_kwds: Mapping | None = None,
     algorithm: str = "auto",
-    recall: float = 0.97,
+    recall: float = DEFAULT_RECALL,
     random_state: int = 0,
     n_jobs: int | None = -1,
 ) -> Neighbors:
@@ -73,15 +63,16 @@ def nearest_neighbors(
         ``V`` or ``VI`` of "mahalanobis"; those of other metrics and functions are handed on.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
         "exact" compares all pairs. "approximate" searches clusters of integer codes, if the metric is a
-        compiled one. "auto" takes the approximate search where it is the faster
-        one and comparing all pairs would take more than about half a second of one core.
+        compiled one. "auto" takes the approximate search where it is the faster one and comparing all pairs
+        would take more than about half a second of one core.
     recall : float, default=0.97
         The share of true neighbours that the approximate search is to find. What it takes is measured on 512
         rows of ``X``; what was found is in the result.
     random_state : int, default=0
         Seed of the approximate search. The same seed gives the same result at any number of threads.
     n_jobs : int, default=-1
-        How many threads work; None and -1: one per core that this process may use.
+        How many threads work; None and -1: one per core that this process may use. More than four per core
+        (and 64) are not started.
 
     Returns
     -------
@@ -103,9 +94,10 @@ def nearest_neighbors(
     is negative; for rows of length 1 it is 1 - <x, y>, umap-learn's "dot". Of a new row that is longer than
     all of ``X``, M is the mean of both squared lengths.
 
-    Metrics other than "euclidean", "cosine", "correlation" and "hellinger", and sparse X, are searched by
-    candidates from a neighbouring space (euclidean, or a random projection) that are then compared in the
-    metric itself; where no affordable number of candidates reaches the recall, all pairs are compared.
+    The approximate search compares candidates in the metric itself. Under "manhattan", "chebyshev",
+    "minkowski" of p other than 2, "canberra", "braycurtis", "hamming", "inner_product" and those of presence,
+    and for sparse X, the candidates come from a neighbouring space (euclidean, or a random projection); where
+    no affordable number of them reaches the recall, all pairs are compared.
 
     A search takes at most 0.3 times the memory of ``X`` and three times that of the lists it returns, besides
     some ten megabytes, and under "mahalanobis" some matrices of its columns. For fewer than ten neighbours of
@@ -115,21 +107,16 @@ def nearest_neighbors(
     """
     threads = count_threads(n_jobs)
     name = check_metric(metric)
-    search = _Search(algorithm, recall, random_state)
+    options = _check_options(algorithm, recall, random_state)
     if name == "precomputed":
-        search.refuse_approximate(name)
-        _refuse_parameters(name, metric_kwds)
-        return neighbors_from_distances(_as_rows(X, None), n_neighbors)
-    if not is_compiled(name, metric_kwds):
-        search.refuse_approximate(name)
-        return neighbors_by_metric(
-            _as_rows(X, _dtypes(name), finite=_finite(name)), n_neighbors, name, metric_kwds, threads
-        )
-    rows = _as_rows(X, _dtypes(name))
+        _refuse_approximate(options, f"metric={name!r}")
+        refuse_parameters(name, metric_kwds)
+        return neighbors_from_distances(as_rows(X, name), n_neighbors)
+    rows = as_rows(X, name)
     k = check_count(n_neighbors, rows.shape[0])
-    if spans_too_much(name, metric_kwds, rows):
-        return neighbors_by_metric(rows, k, name, metric_kwds, threads)
-    return refuse_overflow(_Searcher(rows, name, metric_kwds, search, threads).neighbors(k))
+    if _suit_engine(rows, name, metric_kwds, options):
+        return PointSearch(rows, name, metric_kwds, options, threads).neighbors(k)
+    return neighbors_by_metric(rows, k, name, metric_kwds, threads)
 
 
 class NeighborIndex:
@@ -160,7 +147,7 @@ class NeighborIndex:
         metric: str | Callable = "euclidean",
         metric_kwds: Mapping | None = None,
         algorithm: str = "auto",
-        recall: float = 0.97,
+        recall: float = DEFAULT_RECALL,
         random_state: int = 0,
         n_jobs: int | None = -1,
     ):
@@ -169,17 +156,17 @@ class NeighborIndex:
             raise ValueError(
                 "metric='precomputed' leaves no rows to compare new ones with: give X and a metric"
             )
-        search = _Search(algorithm, recall, random_state)
+        options = _check_options(algorithm, recall, random_state)
         threads = count_threads(n_jobs)
-        rows = _as_rows(X, _dtypes(self._metric), finite=_finite(self._metric))
-        compiled = is_compiled(self._metric, metric_kwds)
-        if not compiled:
-            search.refuse_approximate(self._metric)
-        if compiled and not spans_too_much(self._metric, metric_kwds, rows):
-            self._query = _Searcher(rows, self._metric, metric_kwds, search, threads).query
+        rows = as_rows(X, self._metric)
+        if _suit_engine(rows, self._metric, metric_kwds, options):
+            self._query = PointSearch(rows, self._metric, metric_kwds, options, threads).query
         else:
-            self._query = partial(query_by_metric, rows, metric=self._metric, parameters=metric_kwds)
-        self._shape, self._sparse = rows.shape, sparse.issparse(rows)
+            check_by_metric(rows, self._metric, metric_kwds)
+            self._query = partial(
+                query_by_metric, rows, metric=self._metric, parameters=metric_kwds, threads=threads
+            )
+        self._shape, self._sparse, self._wide = rows.shape, sparse.issparse(rows), is_wide(rows)
 
     def query(self, X_new, n_neighbors: int = 15) -> Neighbors:
         """The rows of ``X`` nearest to every row of ``X_new``, nearest first; ties go to the smaller id.
@@ -196,218 +183,48 @@ class NeighborIndex:
         Neighbors
             ``indices`` of rows of ``X`` and ``distances``, of shape (m, n_neighbors).
         """
-        rows = _as_rows(X_new, _dtypes(self._metric), "X_new", _finite(self._metric))
+        rows = as_rows(X_new, self._metric, "X_new")
         if rows.shape[1] != self._shape[1]:
             raise ValueError(f"X_new has {rows.shape[1]} columns, but X has {self._shape[1]}")
+        if self._metric == "hamming" and is_wide(rows) and not self._wide:
+            refuse_wide("X_new")
         if self._sparse != sparse.issparse(rows):
-            dtype = None if _dtypes(self._metric) is None else np.float32
+            dtype = None if is_wide(rows) else np.float32
             rows = sparse.csr_matrix(rows, dtype=dtype) if self._sparse else rows.toarray()
         refuse_negative(self._metric, rows, "X_new")
         k = check_count(n_neighbors, self._shape[0], itself=False)
-        return refuse_overflow(self._query(rows, k))
+        return self._query(rows, k)
 
 
-class _Search:
-    """The parameters of the approximate search, checked."""
-
-    def __init__(self, algorithm: str, recall: float, random_state: int):
-        if algorithm not in _ALGORITHMS:
-            raise ValueError(f"algorithm={algorithm!r} is not one of {', '.join(map(repr, _ALGORITHMS))}")
-        if isinstance(recall, bool) or not isinstance(recall, numbers.Real) or not 0 < recall <= 1:
-            raise ValueError(f"recall={recall!r} must be a share above 0 and at most 1")
-        if (
-            isinstance(random_state, bool)
-            or not isinstance(random_state, numbers.Integral)
-            or not 0 <= random_state < 2**64
-        ):
-            raise ValueError(f"random_state={random_state!r} must be an integer from 0 to 2**64 - 1")
-        self.algorithm = algorithm
-        self.recall = float(recall)
-        self.seed = int(random_state)
-
-    def refuse_approximate(self, metric: str | Callable) -> None:
-        if self.algorithm == "approximate":
-            raise ValueError(
-                f"algorithm='approximate' does not know metric={metric!r}: use 'auto' or 'exact', or one of "
-                f"the metrics {', '.join(map(repr, COMPILED))}"
-            )
+def _check_options(algorithm: str, recall: float, random_state: int) -> SearchOptions:
+    if algorithm not in _ALGORITHMS:
+        raise ValueError(f"algorithm={algorithm!r} is not one of {', '.join(map(repr, _ALGORITHMS))}")
+    if isinstance(recall, bool) or not isinstance(recall, numbers.Real) or not 0 < recall <= 1:
+        raise ValueError(f"recall={recall!r} must be a share above 0 and at most 1")
+    if (
+        isinstance(random_state, bool)
+        or not isinstance(random_state, numbers.Integral)
+        or not 0 <= random_state < 2**64
+    ):
+        raise ValueError(f"random_state={random_state!r} must be an integer from 0 to 2**64 - 1")
+    return SearchOptions(algorithm, float(recall), int(random_state))
 
 
-class _Searcher:
-    """Rows in a compiled metric, and the search that suits them."""
-
-    def __init__(self, rows, metric: str, parameters: Mapping | None, search: _Search, threads: int):
-        refuse_negative(metric, rows)
-        comparison = compare(metric, parameters, rows)
-        # Rows of other types become float32 anyway.
-        self._comparison = comparison if _is_searched(rows) else comparison.moving_rows(rows)
-        self._given = rows
-        self._points = self._moved(rows)
-        self._search = search
-        self._threads = threads
-        self._whole = _Engine(self._points, self._comparison, search, threads)
-        self._asked = None, None, self._whole  # the last k, and what _few_of gave for it
-
-    def neighbors(self, k: int) -> Neighbors:
-        few, engine = self._few_of(k)
-        found = engine.neighbors(k)
-        if few is not None:
-            indices, distances = few.kept[found.indices][few.stands_for], found.distances[few.stands_for]
-            found = Neighbors(indices, distances, found.engine, found.recall)
-        return self._finished(found, self._given)
-
-    def query(self, rows, k: int) -> Neighbors:
-        few, engine = self._few_of(k)
-        found = engine.query(self._moved(rows), k)
-        if few is not None:
-            found = Neighbors(few.kept[found.indices], found.distances, found.engine, found.recall)
-        return self._finished(found, rows)
-
-    def _few_of(self, k: int) -> tuple[FewRows | None, _Engine]:
-        """The engine to ask for k neighbours, and which rows it has, if not all."""
-        if self._whole.exact:
-            return None, self._whole
-        last, few, engine = self._asked
-        if last != k:
-            few, engine = few_rows(self._points, k), self._whole
-            if few is not None:
-                engine = _Engine(self._points[few.kept], self._comparison, self._search, self._threads)
-            self._asked = k, few, engine
-        return few, engine
-
-    def _moved(self, rows):
-        """Rows where the engine compares them, in a type that it reads."""
-        if self._comparison.move is not None:
-            return self._comparison.move(rows)
-        return rows if _is_searched(rows) else rows.astype(np.float32)
-
-    def _finished(self, found: Neighbors, rows) -> Neighbors:
-        """Distances as they were asked for, in order again."""
-        if self._comparison.finish is None:
-            return found
-        for begin in range(0, len(rows), _FINISHED_ROWS):
-            part = slice(begin, begin + _FINISHED_ROWS)
-            distances = self._comparison.finish(rows[part], self._given[found.indices[part]])
-            order = np.argsort(distances, axis=1, kind="stable")
-            found.distances[part] = np.take_along_axis(distances, order, 1)
-            found.indices[part] = np.take_along_axis(found.indices[part], order, 1)
-        return found
+def _suit_engine(rows, metric: str | Callable, parameters: Mapping | None, options: SearchOptions) -> bool:
+    """Whether the engine compares such rows; refuses "approximate" where it does not."""
+    if not is_compiled(metric, parameters):
+        power = f", p={parameters['p']}" if metric == "minkowski" else ""
+        _refuse_approximate(options, f"metric={metric!r}{power}")
+        return False
+    beyond = beyond_floats(metric, parameters, rows)
+    if beyond:
+        _refuse_approximate(options, f"metric={metric!r} of X, which has {beyond}")
+    return not beyond
 
 
-class _Engine:
-    """Points where a compiled metric compares them, and the search that suits their number."""
-
-    def __init__(self, points, comparison: Comparison, search: _Search, threads: int):
-        from actup.backends import join
-        from actup.backends.proxy import ProxySearch, exact_is_cheaper
-        from actup.backends.spaces import DenseSpace, SparseSpace
-
-        self._recall = search.recall
-        kind = SparseSpace if sparse.issparse(points) else DenseSpace
-        self._space = kind(points, comparison, threads)
-        self._index = None
-        joined = kind is DenseSpace and comparison.metric in join.METRICS
-        cheap = join.exact_is_cheaper(*points.shape) if joined else exact_is_cheaper(self._space)
-        if search.algorithm == "exact" or points.shape[0] < 2 or (search.algorithm == "auto" and cheap):
-            return
-        if joined:
-            self._index = join.JoinSearch(points, comparison, search.seed, threads)
-        else:
-            self._index = ProxySearch(self._space, search.seed, threads)
-
-    @property
-    def exact(self) -> bool:
-        """Whether all pairs are compared."""
-        return self._index is None
-
-    def neighbors(self, k: int) -> Neighbors:
-        found = self._index and self._index.neighbors(k, self._recall)
-        if not found:
-            return self._space.exact(None, k)
-        far = _too_far(found)
-        if len(far):
-            again = self._space.exact(self._space.X[far], k + 1)
-            found.indices[far], found.distances[far] = without_own(again.indices, again.distances, far)
-        return found
-
-    def query(self, rows, k: int) -> Neighbors:
-        found = self._index and self._index.query(rows, k, self._recall)
-        if not found:
-            return self._space.exact(rows, k)
-        far = _too_far(found)
-        if len(far):
-            again = self._space.exact(rows[far], k)
-            found.indices[far], found.distances[far] = again.indices, again.distances
-        return found
-
-
-def _too_far(found: Neighbors) -> np.ndarray:
-    """Rows whose distances left the range of floats: the exact search has a unit for them."""
-    return np.flatnonzero(~np.isfinite(found.distances[:, -1]))
-
-
-def _dtypes(metric: str | Callable):
-    """The types that rows are searched in; None for any number."""
-    from actup.backends import join
-
-    return join.SCALARS if metric in COMPILED and metric not in _MOVED else None
-
-
-def _is_searched(rows) -> bool:
-    """Whether rows are of a type that searches read as it is."""
-    from actup.backends import join
-
-    return rows.dtype == np.float32 if sparse.issparse(rows) else rows.dtype in join.SCALARS
-
-
-def _finite(metric: str | Callable) -> bool | str:
-    """What scikit-learn's validation is told about missing values."""
-    return "allow-nan" if metric == "nan_euclidean" else True
-
-
-def _refuse_parameters(metric: str, parameters: Mapping | None) -> None:
-    if parameters:
-        raise ValueError(f"metric_kwds={dict(parameters)!r}: metric={metric!r} has no parameters")
-
-
-def _refuse_underflow(rows, X, name: str) -> None:
-    """Refuse numbers of which float32, in which the rows are, leaves nothing."""
-    if _largest(rows) >= _SMALLEST:
-        return
-    largest = _largest(X if sparse.issparse(X) else np.asarray(X, np.float64))
-    if largest > 0:
+def _refuse_approximate(options: SearchOptions, what: str) -> None:
+    if options.algorithm == "approximate":
         raise ValueError(
-            f"{name} is too small for float32, its largest value is {largest}: divide {name} by it"
+            f"algorithm='approximate' does not know {what}: use 'auto' or 'exact', or one of the metrics "
+            f"{', '.join(map(repr, COMPILED))} ('minkowski' up to p=4)"
         )
-
-
-def _largest(X) -> float:
-    values = X.data if sparse.issparse(X) else X
-    return float(max(-values.min(), values.max())) if values.size else 0.0
-
-
-def _as_rows(X, dtype, name: str = "X", finite: bool | str = True):
-    """``X`` as a finite matrix, C-contiguous or canonical CSR; a copy only where it has to be one."""
-    from actup.scikit_learn import assert_all_finite, check_array
-
-    if np.ma.isMaskedArray(X):
-        raise TypeError(f"{name} is a masked array, whose mask would be lost: fill it, or leave rows out")
-    if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
-        raise TypeError(f"{name} holds times ({X.dtype}), which have no scale: turn them into numbers")
-    if isinstance(X, np.ndarray) and X.dtype == bool:
-        X = X.view(np.uint8)
-    if sparse.issparse(X) and dtype is not None:
-        dtype = np.float32
-    with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
-        half = getattr(X, "dtype", None) == np.float16  # of which scikit-learn would make an array of flags
-        options = {"order": "C", "accept_sparse": "csr", "ensure_all_finite": False if half else finite}
-        rows = check_array(X, dtype=dtype or "numeric", input_name=name, **options)
-    if half:
-        for part in row_parts(rows, _CHECKED_VALUES):
-            assert_all_finite(rows[part], allow_nan=finite == "allow-nan", input_name=name)
-    if rows.dtype == np.float32 and getattr(X, "dtype", None) != np.float32:
-        _refuse_underflow(rows, X, name)
-    if sparse.issparse(rows) and not rows.has_canonical_format:
-        rows = rows.copy() if rows is X else rows
-        rows.sum_duplicates()
-    return rows

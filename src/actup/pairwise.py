@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -11,6 +12,8 @@ from scipy import sparse
 
 from actup.graph import Neighbors
 from actup.special_metrics import SPECIAL, blocks, check_special
+
+_QUERIES_AT_ONCE = 32
 
 
 def check_count(n_neighbors, n_samples: int, itself: bool = True) -> int:
@@ -36,14 +39,8 @@ def refuse_overflow(neighbors: Neighbors) -> Neighbors:
     return neighbors
 
 
-def neighbors_by_metric(
-    X, n_neighbors: int, metric: str | Callable, parameters: Mapping | None, threads: int
-) -> Neighbors:
-    """Neighbours in a metric that scikit-learn or a function computes, block of rows by block of rows."""
-    from sklearn.metrics import pairwise_distances, pairwise_distances_chunked
-    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
-
-    k = check_count(n_neighbors, X.shape[0])
+def check_by_metric(X, metric: str | Callable, parameters: Mapping | None) -> None:
+    """Refuse rows and parameters that a metric, other than those of the engine, cannot take."""
     if sparse.issparse(X) and not callable(metric):
         power = f", p={parameters['p']}," if metric == "minkowski" else ""
         raise ValueError(
@@ -51,11 +48,33 @@ def neighbors_by_metric(
             "'cosine', 'manhattan' or another one"
         )
     if metric in SPECIAL:
-        if parameters:
-            raise ValueError(f"metric_kwds={dict(parameters)!r}: metric={metric!r} has no parameters")
+        refuse_parameters(metric, parameters)
+    elif parameters and not callable(metric):
+        from sklearn.metrics import pairwise_distances
+
+        try:
+            pairwise_distances(X[:1].astype(np.float64), metric=metric, **parameters)
+        except TypeError as error:
+            raise TypeError(
+                f"metric_kwds={dict(parameters)!r} do not suit metric={metric!r}: {error}"
+            ) from error
+
+
+def refuse_parameters(metric: str, parameters: Mapping | None) -> None:
+    if parameters:
+        raise ValueError(f"metric_kwds={dict(parameters)!r}: metric={metric!r} has no parameters")
+
+
+def neighbors_by_metric(
+    X, n_neighbors: int, metric: str | Callable, parameters: Mapping | None, threads: int
+) -> Neighbors:
+    """Neighbours in a metric that scikit-learn or a function computes, block of rows by block of rows."""
+    from sklearn.metrics import pairwise_distances, pairwise_distances_chunked
+
+    k = check_count(n_neighbors, X.shape[0])
+    check_by_metric(X, metric, parameters)
+    if metric in SPECIAL:
         return refuse_overflow(_collect(blocks(X, metric), X.shape[0], k))
-    if metric in PAIRWISE_BOOLEAN_FUNCTIONS:
-        X = X.astype(bool)
     if callable(metric):
         X = _in_floats(X)
         rows = max(1, 2**24 // X.shape[0])
@@ -87,15 +106,14 @@ def neighbors_from_distances(X, n_neighbors: int) -> Neighbors:
 
 
 def query_by_metric(
-    X, X_new, n_neighbors: int, metric: str | Callable, parameters: Mapping | None
+    X, X_new, n_neighbors: int, metric: str | Callable, parameters: Mapping | None, threads: int
 ) -> Neighbors:
     """The rows of X nearest to those of X_new in a metric that scikit-learn or a function computes.
 
     Row by row: a matrix product over several rows may round each of them differently. A row that equals its
-    nearest one is at distance 0 from it, whatever the rounding.
+    nearest one is at distance 0 from it, whatever the rounding, unless a function says otherwise.
     """
     from sklearn.metrics import pairwise_distances
-    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
     k = check_count(n_neighbors, X.shape[0], itself=False)
     unit = 1.0
@@ -103,20 +121,26 @@ def query_by_metric(
         X, X_new = (check_special(rows, metric) for rows in (X, X_new))
         distances = SPECIAL[metric]
     else:
-        if metric in PAIRWISE_BOOLEAN_FUNCTIONS:
-            X, X_new = X.astype(bool), X_new.astype(bool)
         if callable(metric):
             X, X_new = _in_floats(X), _in_floats(X_new)
         X, unit = _near_one(X, metric)
         X_new = X_new if unit == 1 else X_new / unit
         distances = partial(pairwise_distances, metric=metric, **(parameters or {}))
-    found = _nearest_columns((distances(X_new[i : i + 1], X) for i in range(X_new.shape[0])), k)
-    nearest = found.indices[:, 0]
-    if sparse.issparse(X):
-        equal = np.asarray((X[nearest] != X_new).sum(axis=1)).ravel() == 0
-    else:
-        equal = (X[nearest] == X_new).all(axis=1)
-    found.distances[equal, 0] = 0
+
+    def some(begin: int) -> Neighbors:
+        rows = range(begin, min(begin + _QUERIES_AT_ONCE, X_new.shape[0]))
+        return _nearest_columns((distances(X_new[row : row + 1], X) for row in rows), k)
+
+    with ThreadPoolExecutor(threads) as pool:
+        parts = list(pool.map(some, range(0, X_new.shape[0], _QUERIES_AT_ONCE)))
+    found = Neighbors(
+        np.concatenate([part.indices for part in parts]),
+        np.concatenate([part.distances for part in parts]),
+        engine="exact",
+        recall=1.0,
+    )
+    if not callable(metric):
+        found.distances[(X[found.indices[:, 0]] == X_new).all(axis=1), 0] = 0
     return refuse_overflow(_in_units(found, unit))
 
 
@@ -175,7 +199,7 @@ def _from_entries(X, k: int) -> Neighbors:
 def _smallest_entries(rows, columns, values, n: int, k: int, without: str = "") -> Neighbors:
     """The k smallest entries of each of n rows."""
     if values.size and not values.min() >= 0:
-        raise ValueError(f"distances must be numbers of at least 0; X has {values.min()}")
+        raise ValueError(f"distances must be numbers of at least 0, X has {values.min()}: mend or drop it")
     counts = np.bincount(rows, minlength=n)
     if counts.min() < k:
         raise ValueError(
@@ -207,7 +231,9 @@ def _collect(blocks: Iterator[np.ndarray], n_samples: int, k: int) -> Neighbors:
 def _refuse_wrong(block: np.ndarray) -> None:
     right = block >= 0
     if not right.all():
-        raise ValueError(f"distances must be numbers of at least 0; one is {block[~right][0]}")
+        raise ValueError(
+            f"distances must be numbers of at least 0, one is {block[~right][0]}: mend the metric or matrix"
+        )
 
 
 def _smallest(block: np.ndarray, k: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from dataclasses import fields
 import numpy as np
 
 from actup.backends import join
-from actup.comparison import Comparison
+from actup.backends.search import PointSearch, SearchOptions
 from actup.graph import Graph, Neighbors
 from actup.native import engine
 from actup.placement import Placement
@@ -16,15 +16,9 @@ from actup.recipe import Recipe
 from actup.schedule import Schedule
 from actup.switches import Affinity, LearningRateUnit, Loss, NonEdgeWeight, Update
 
-# The metrics that ``nearest_neighbors`` and ``neighbors_query`` know; actup.neighbors knows more.
+# Those that all backends know; actup.neighbors knows more, and searches them in the same way.
 METRICS = ("euclidean", "manhattan", "chebyshev", "cosine", "correlation")
 SCALARS = join.SCALARS
-
-
-def _metric(name: str):
-    if name not in METRICS:
-        raise ValueError(f"metric={name!r} is not one of {', '.join(map(repr, METRICS))}")
-    return Comparison(name).for_engine()
 
 
 def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:
@@ -39,26 +33,9 @@ def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neigh
         One of ``METRICS``.
     threads : int
     """
-    found = None
-    if k > 0 and metric in join.METRICS and not join.exact_is_cheaper(*X.shape):
-        found = join.JoinSearch(X, Comparison(metric), 0, threads).neighbors(k, join.DEFAULT_RECALL)
-    return found or exact_neighbors(X, k, metric, threads)
-
-
-def exact_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:
-    """The exact k nearest other points of every point; ties go to the smaller id. Parameters as above."""
-    indices, distances = engine.exact_neighbors(X, None, k, _metric(metric), threads)
-    return Neighbors(indices, distances, engine="exact", recall=1.0)
-
-
-def neighbors_query(X: np.ndarray, queries: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:
-    """The exact k nearest rows of ``X`` to every row of ``queries``; ids are rows of ``X``.
-
-    A query that is also a row of ``X`` finds itself. Parameters as in ``nearest_neighbors``; ``queries`` is
-    of shape (m, columns), and k from 0 to n.
-    """
-    indices, distances = engine.exact_neighbors(X, queries, k, _metric(metric), threads)
-    return Neighbors(indices, distances, engine="exact", recall=1.0)
+    if metric not in METRICS:
+        raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))}")
+    return PointSearch(X, metric, None, SearchOptions(), threads).neighbors(k)
 
 
 def _affinity(recipe: Recipe):

@@ -8,14 +8,13 @@ from threading import Lock
 
 import numpy as np
 
-from actup.backends.recall import true_shares
+from actup.backends.recall import LOW_RECALL, SAMPLED_ROWS, almost_certain, true_shares
 from actup.comparison import Comparison
 from actup.graph import Neighbors
 from actup.native import engine
 from actup.notices import warn_user
 
 METRICS = ("euclidean", "cosine", "correlation", "hellinger", "softmax_hellinger")
-DEFAULT_RECALL = 0.97
 SCALARS = (np.float32, np.float16, np.uint8, np.int8)
 
 # What searches cost, in nanoseconds of one core: the exact one per pair of rows and for each of its columns,
@@ -28,11 +27,9 @@ _UNNOTICED = 5e8  # an exact search that takes no longer is worth having
 # Up to here comparing all codes costs little, and finds more than was asked for.
 _ALL_CLUSTERS_ROWS = 20_000
 
-_SAMPLED_ROWS = 512
 _MEMORY = 0.3  # of that of X, which a search may take besides that of three lists of neighbours
 _MOST_COLUMNS = 4096  # of codes: a projection is a matrix, and data that need more tell little by them
 _LITTLE = 2**23  # bytes, which any search takes for this and that
-_LOW_RECALL = 0.9
 # Where codes tell too little, lists are bettered through the neighbours' neighbours: as often, if it helps.
 _ROUNDS, _LEAST_GAIN = 8, 0.002
 _ROUND = 300  # points that a row is compared with in a round
@@ -98,8 +95,7 @@ class Calibration:
 
     @cached_property
     def certain(self) -> np.ndarray:
-        """The recall that is reached almost certainly: two standard errors below the mean."""
-        return self.mean - 2 * self.error
+        return almost_certain(self.mean, self.error)
 
     def recall_of(self, neighbors: np.ndarray) -> float:
         """The share of the sampled rows' neighbours, given by their distances, that are true ones."""
@@ -158,7 +154,7 @@ class JoinSearch:
             found = calibration.recall_of(distances)
             if found < before + _LEAST_GAIN:
                 break
-        if found < min(_LOW_RECALL, recall):
+        if found < min(LOW_RECALL, recall):
             warn_user(
                 f"about {found:.0%} of the nearest neighbours were found, {recall:.0%} were wanted: "
                 "algorithm='exact' finds them all, in more time"
@@ -173,7 +169,7 @@ class JoinSearch:
         with self._lock:
             index, calibration = self._plan(min(k, len(self._X) - 1), recall)
         effort = _cheapest(index, calibration, recall, self._X)
-        if effort.recall < min(_LOW_RECALL, recall):
+        if effort.recall < min(LOW_RECALL, recall):
             return None
         candidates = max(effort.candidates, k)
         indices, distances = index.query(rows, k, effort.probes, candidates, self._threads)
@@ -181,7 +177,7 @@ class JoinSearch:
 
     def _exact_is_worth_it(self, effort: Effort, calibration: Calibration) -> bool:
         """Whether to compare all pairs where a search misses the recall, and needs rounds that mend it."""
-        low = effort.recall < _LOW_RECALL
+        low = effort.recall < LOW_RECALL
         width = self._X.shape[1]
         mending = (_ROUNDS if low else 1) * _ROUND * _candidate_nanoseconds(self._X.itemsize, width)
         search = len(self._X) * (effort.nanoseconds + mending) * (_WORTH if low else 1)
@@ -193,8 +189,8 @@ class JoinSearch:
         """What an index with more columns takes: components one after the other, codes, the sample again."""
         n, width = self._X.shape
         columns = _wider(calibration)
-        sample = _SAMPLED if calibration.mean.max() < _LOW_RECALL else 0.0
-        return width * (_COMPONENT * columns**2 + _CODE * n * columns + sample * n * _SAMPLED_ROWS)
+        sample = _SAMPLED if calibration.mean.max() < LOW_RECALL else 0.0
+        return width * (_COMPONENT * columns**2 + _CODE * n * columns + sample * n * SAMPLED_ROWS)
 
     def _plan(self, k: int, recall: float):
         """An index whose columns tell enough to reach the recall, and what efforts find in it."""
@@ -210,7 +206,7 @@ class JoinSearch:
     def _calibrate(self, columns: int, k: int) -> Calibration:
         if (columns, k) not in self._calibrations:
             index = self._indexed(columns, k)
-            table = index.calibrate(k, _SAMPLED_ROWS, self._seed, self._threads)
+            table = index.calibrate(k, SAMPLED_ROWS, self._seed, self._threads)
             most = most_columns(len(self._X), index.width, self._X.nbytes, k)
             self._calibrations[columns, k] = Calibration(*table, index.columns, max(index.columns, most))
         return self._calibrations[columns, k]

@@ -10,11 +10,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 
 from actup.backends.join import most_columns, saves_memory
-from actup.backends.recall import true_shares
+from actup.backends.recall import SAMPLED_ROWS, almost_certain, true_shares
 from actup.backends.spaces import DenseSpace, SparseSpace
 from actup.graph import Neighbors
 
@@ -22,7 +23,6 @@ from actup.graph import Neighbors
 _EXACT_PRODUCTS = 2e11
 _EXACT_ROWS = 4_000
 
-_SAMPLED_ROWS = 512
 _CANDIDATES_AT_ONCE, _ROWS_AT_ONCE = 2**18, 2048
 _MOST_CANDIDATES = 2048
 
@@ -34,9 +34,9 @@ def exact_is_cheaper(space: DenseSpace | SparseSpace) -> bool:
 
 @dataclass(frozen=True)
 class _Plan:
-    """An index of the neighbouring space, how much of it to look at, and the recall of a sample then."""
+    """How many columns the index has, how much of it to look at, and the recall of a sample then."""
 
-    index: object
+    columns: int
     probes: int
     candidates: int
     recall: float
@@ -47,7 +47,7 @@ class _Sample:
     """Some points and how far their neighbours are: the measure of every plan."""
 
     def __init__(self, space: DenseSpace | SparseSpace, k: int, seed: int):
-        count = min(_SAMPLED_ROWS, len(space))
+        count = min(SAMPLED_ROWS, len(space))
         chosen = np.random.default_rng(seed).choice(len(space), count, replace=False)
         self.ids = np.sort(chosen).astype(np.int32)
         self.rows = space.X[self.ids]
@@ -79,33 +79,37 @@ class ProxySearch:
         self._space = space
         self._seed = seed
         self._threads = threads
-        self._index: tuple[int, object] = -1, None  # the last: more at a time would take too much memory
+        self._columns, self._index = 0, None  # the last index: two at a time would take too much memory
+        self._lock = Lock()  # several threads may ask
         self._plans: dict[tuple[int, float], _Plan | None] = {}
 
     def __getstate__(self) -> dict:
         """Without what is found again, bit by bit the same, where it is needed."""
-        return {**self.__dict__, "_index": (-1, None), "_plans": {}}
+        return {**self.__dict__, "_columns": 0, "_index": None, "_lock": None, "_plans": {}}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state, _lock=Lock())
 
     def neighbors(self, k: int, recall: float) -> Neighbors | None:
         """The k nearest other points of every point; None if the recall is out of reach."""
-        plan = self._plan(k, recall)
+        plan, index = self._planned(k, recall)
         if plan is None:
             return None
         n = len(self._space)
         indices, distances = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
         step = _rows_at_once(plan.candidates)
-        order = plan.index.order()  # near rows share candidates, which are in cache then
+        order = index.order()  # near rows share candidates, which are in cache then
         for begin in range(0, n, step):
             own = order[begin : begin + step]
             rows = self._space.X[own]
-            found = self._space.candidates(plan.index, rows, plan.candidates + 1, plan.probes)
+            found = self._space.candidates(index, rows, plan.candidates + 1, plan.probes)
             indices[own], distances[own] = self._space.nearest(rows, own, found, k)
         share = true_shares(distances[plan.sample.ids], plan.sample.true).mean()
         return Neighbors(indices, distances, engine="proxy", recall=float(share))
 
     def query(self, rows, k: int, recall: float) -> Neighbors | None:
         """The k nearest points to every row; None if the recall is out of reach."""
-        plan = self._plan(min(k, len(self._space) - 1), recall)
+        plan, index = self._planned(min(k, len(self._space) - 1), recall)
         if plan is None:
             return None
         count = max(plan.candidates, k)
@@ -113,27 +117,35 @@ class ProxySearch:
         step = _rows_at_once(count)
         for begin in range(0, rows.shape[0], step):
             part = rows[begin : begin + step]
-            found = self._space.candidates(plan.index, part, count, plan.probes)
+            found = self._space.candidates(index, part, count, plan.probes)
             lists.append(self._space.nearest(part, None, found, k))
         indices, distances = (np.concatenate(arrays) for arrays in zip(*lists, strict=True))
         return Neighbors(indices, distances, engine="proxy", recall=plan.recall)
 
-    def _plan(self, k: int, recall: float) -> _Plan | None:
-        if (k, recall) not in self._plans:
-            self._plans[k, recall] = self._calibrate(k, recall)
-        return self._plans[k, recall]
+    def _planned(self, k: int, recall: float) -> tuple[_Plan | None, object]:
+        """The plan for k neighbours, and the index it looks at."""
+        with self._lock:
+            if (k, recall) not in self._plans:
+                self._plans[k, recall] = self._calibrate(k, recall)
+            plan = self._plans[k, recall]
+            return plan, None if plan is None else self._indexed(plan.columns, k)
 
     def _calibrate(self, k: int, recall: float) -> _Plan | None:
         """The first plan that almost certainly reaches the recall, of indexes with more and more columns."""
         sample = _Sample(self._space, k, self._seed)
-        indexes = self._widening(k)
-        plan = next(filter(None, (self._effort(index, sample, recall) for index in indexes)), None)
-        if plan is None:
-            self._index = -1, None  # all pairs are compared, and need the memory
+        most = most_columns(len(self._space), self._space.width, self._space.nbytes, k)
+        columns = 0  # as many as the data needs, by a rule
+        while (plan := self._effort(columns, sample, recall)) is None:
+            last = self._indexed(columns, k).columns
+            if last >= most:
+                self._index = None  # all pairs are compared, and need the memory
+                return None
+            columns = min(4 * last, most)
         return plan
 
-    def _effort(self, index, sample: _Sample, recall: float) -> _Plan | None:
+    def _effort(self, columns: int, sample: _Sample, recall: float) -> _Plan | None:
         """As few candidates as do it if all clusters are probed, then as few clusters as do it with them."""
+        index = self._indexed(columns, sample.k)
 
         def probing(probes: int, count: int) -> np.ndarray:
             return sample.shares(lambda rows: self._space.candidates(index, rows, count + 1, probes), count)
@@ -149,32 +161,20 @@ class ProxySearch:
         if probes is None:
             return None
         mean = float(probing(probes, count).mean())
-        return _Plan(index, probes, count, mean, sample)
+        return _Plan(columns, probes, count, mean, sample)
 
-    def _widening(self, k: int):
-        """Indexes of the neighbouring space with more and more of its columns."""
-        most = most_columns(len(self._space), self._space.width, self._space.nbytes, k)
-        sparing = saves_memory(len(self._space), self._space.width, self._space.nbytes, k)
-        columns = 0  # as many as the data needs, by a rule
-        while True:
-            index = self._indexed(columns, sparing)
-            yield index
-            if index.columns >= most:
-                return
-            columns = min(4 * index.columns, most)
-
-    def _indexed(self, columns: int, sparing: bool):
-        last, index = self._index
-        if last != columns:
-            self._index = -1, None  # free it first, unless a plan has it
-            index = self._space.index(columns, sparing, self._seed)
-            self._index = columns, index
-        return index
+    def _indexed(self, columns: int, k: int):
+        """The index of the neighbouring space with so many columns; no bit of it depends on k."""
+        if self._index is None or self._columns != columns:
+            self._index = None  # free it first
+            sparing = saves_memory(len(self._space), self._space.width, self._space.nbytes, k)
+            self._index = self._space.index(columns, sparing, self._seed)
+            self._columns = columns
+        return self._index
 
 
 def _certain(shares: np.ndarray) -> float:
-    """The recall that is reached almost certainly: two standard errors below the mean."""
-    return shares.mean() - 2 * shares.std() / np.sqrt(len(shares))
+    return almost_certain(shares.mean(), shares.std() / np.sqrt(len(shares)))
 
 
 def _rows_at_once(candidates: int) -> int:

@@ -1,9 +1,12 @@
-"""true_shares(): how many of the true neighbours a search found, by their distances."""
+"""What searches are judged by: how many of a sample's true neighbours they found, by their distances."""
 
 from __future__ import annotations
 
 import numpy as np
 
+DEFAULT_RECALL = 0.97
+LOW_RECALL = 0.9
+SAMPLED_ROWS = 512
 _ROUNDING = 1e-5  # the same sums, in another order
 
 
@@ -29,3 +32,8 @@ def true_shares(found: np.ndarray, true: np.ndarray) -> np.ndarray:
     closer = np.count_nonzero(found < nearer, axis=1)
     tied = np.count_nonzero(found <= as_near, axis=1) - closer
     return (np.minimum(closer, wanted) + np.minimum(tied, k - wanted)) / k
+
+
+def almost_certain(mean, error):
+    """The recall that is reached almost certainly: two standard errors below the mean."""
+    return mean - 2 * error

@@ -32,6 +32,11 @@ class DenseSpace:
         self._comparison = comparison
         self._threads = threads
         self._longest = _longest(X) if self.metric == "inner_product" else 0.0
+        self._held = None
+
+    def __getstate__(self) -> dict:
+        """Without what is prepared again, bit by bit the same, where it is needed."""
+        return {**self.__dict__, "_held": None}
 
     def __len__(self) -> int:
         return self.X.shape[0]
@@ -51,7 +56,7 @@ class DenseSpace:
         if self.metric in PRESENCE:
             metric, queries = engine.Metric[self.metric], None if rows is None else _bits(rows)
             found = engine.present_neighbors(
-                _bits(self.X), queries, self.X.shape[1], k, metric, self._threads
+                self._point_bits, queries, self.X.shape[1], k, metric, self._threads
             )
         else:
             found = engine.exact_neighbors(self.X, rows, k, self._how(self.metric), self._threads)
@@ -77,6 +82,12 @@ class DenseSpace:
         """The nearest points there, about so many: ids of shape (rows, ...), -1 for none."""
         compared = min(2 * count + 32, len(self))  # there; codes only sketch it
         return index.query(rows, count, probes, compared, self._threads)[0]
+
+    @property
+    def _point_bits(self) -> np.ndarray:
+        if self._held is None:
+            self._held = _bits(self.X)
+        return self._held
 
     def _how(self, metric: str):
         return self._comparison.for_engine(metric, self._longest)
