@@ -26,6 +26,7 @@ from report import RESULTS, save, summary, timed
 from sklearn.metrics import pairwise_distances_chunked
 
 from actup import metrics
+from actup.backends.recall import true_shares
 from actup.datasets import load
 from actup.neighbors import nearest_neighbors
 
@@ -65,12 +66,12 @@ def searches(options) -> list[dict]:
         for dtype, X in forms(name, options.points):
             for k in options.neighbors:
                 metric = METRIC.get(name, "euclidean")
-                sample, radii = true_radii(X, k, metric)
+                sample, true = true_neighbors(X, k, metric)
                 for engine, search in engines.items():
                     if engine != "actup" and (dtype != "float32" or (engine != "pynndescent" and k > 15)):
                         continue
                     row = {"data": name, "shape": X.shape, "dtype": dtype, "k": k, "engine": engine}
-                    row |= measured(partial(search, X, k, metric=metric), options.repeats, sample, radii)
+                    row |= measured(partial(search, X, k, metric=metric), options.repeats, sample, true)
                     rows.append(row)
     return rows
 
@@ -78,7 +79,7 @@ def searches(options) -> list[dict]:
 def levels(options) -> list[dict]:
     """MNIST in float32, k = 15, by the engine of each level that this processor has."""
     _, X = list(forms("mnist", options.points))[-1]
-    sample, radii = true_radii(X, 15, "euclidean")
+    sample, true = true_neighbors(X, 15, "euclidean")
     rows = []
     for level in ("v4", "v3", "v2", "plain"):
         found = in_level(level, X, 15, options.repeats)
@@ -86,7 +87,7 @@ def levels(options) -> list[dict]:
             print(f"level {level} is not built, or not for this processor")
             continue
         distances, seconds = found
-        row = {"level": level, **summary(seconds), "recall": recall(distances, sample, radii)}
+        row = {"level": level, **summary(seconds), "recall": recall(distances, sample, true)}
         rows.append(row)
         print(f"level {level}: {row['min']:.2f} s, recall {row['recall']:.4f}", flush=True)
     return rows
@@ -97,25 +98,23 @@ def scale(options) -> dict:
     rows = []
     for n in options.scale_points:
         X = upsampled(n)
-        sample, radii = true_radii(X, 15, "euclidean")
+        sample, true = true_neighbors(X, 15, "euclidean")
         row = {"data": "upsampled", "shape": X.shape, "dtype": "float32", "k": 15, "engine": "actup"}
         rows.append(
-            row | measured(partial(nearest_neighbors, X, 15, n_jobs=THREADS), options.repeats, sample, radii)
+            row | measured(partial(nearest_neighbors, X, 15, n_jobs=THREADS), options.repeats, sample, true)
         )
     first, last = rows[0], rows[-1]
     fewer = {**row, "engine": "actup, recall=0.95"}
     rows.append(
         fewer
         | measured(
-            partial(nearest_neighbors, X, 15, recall=0.95, n_jobs=THREADS), options.repeats, sample, radii
+            partial(nearest_neighbors, X, 15, recall=0.95, n_jobs=THREADS), options.repeats, sample, true
         )
     )
     if installed("pynndescent"):
         search = warm_pynndescent()
         row = {**row, "engine": "pynndescent"}
-        rows.append(
-            row | measured(partial(search, X, 15, metric="euclidean"), options.repeats, sample, radii)
-        )
+        rows.append(row | measured(partial(search, X, 15, metric="euclidean"), options.repeats, sample, true))
     exponent = math.log(last["min"] / first["min"]) / math.log(last["shape"][0] / first["shape"][0])
     print(f"exponent {exponent:.2f}", flush=True)
     return {"rows": rows, "exponent": exponent}
@@ -171,23 +170,23 @@ def upsampled(n: int) -> np.ndarray:
     return X
 
 
-def measured(work, repeats: int, sample: np.ndarray, radii: np.ndarray) -> dict:
+def measured(work, repeats: int, sample: np.ndarray, true: np.ndarray) -> dict:
     found, seconds = timed(work, repeats)
-    row = {**summary(seconds), "recall": recall(found.distances, sample, radii)}
+    row = {**summary(seconds), "recall": recall(found.distances, sample, true)}
     print(f"{row['min']:8.2f} s  recall {row['recall']:.4f}", flush=True)
     return row
 
 
-def true_radii(X: np.ndarray, k: int, metric: str):
-    """Some rows, and how far their k-th nearest other row is."""
+def true_neighbors(X: np.ndarray, k: int, metric: str):
+    """Some rows, and how far their k nearest other rows are."""
     rows = np.linspace(0, len(X) - 1, SAMPLED_ROWS).astype(int)
     blocks = pairwise_distances_chunked(X[rows].astype(np.float64), X.astype(np.float64), metric=metric)
-    radii = np.concatenate([np.partition(block, k, axis=1)[:, k] for block in blocks])  # itself is first
-    return rows, radii[:, None]
+    nearest = [np.sort(np.partition(block, k, axis=1)[:, : k + 1], axis=1) for block in blocks]
+    return rows, np.concatenate(nearest)[:, 1:]  # itself is first
 
 
-def recall(distances: np.ndarray, rows: np.ndarray, radii: np.ndarray) -> float:
-    return float(np.mean(distances[rows] <= radii * (1 + 1e-4) + 1e-6))
+def recall(distances: np.ndarray, rows: np.ndarray, true: np.ndarray) -> float:
+    return float(true_shares(distances[rows], true).mean())
 
 
 if __name__ == "__main__":
