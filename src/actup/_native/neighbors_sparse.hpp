@@ -58,38 +58,44 @@ class SparseSelection {
       : pairs_(pairs), k_(k), values_(2 * k + 16), ids_(2 * k + 16) {}
 
   // Begins a query that has found some already, of which the farthest is compared by this value. What cannot
-  // be nearer, however it was rounded, is not worth a look.
-  void begin(int64_t query, float farthest) {
+  // be nearer is not worth a look. `exact`: values that are offered are not rough ones.
+  void begin(float farthest, bool exact) {
     list().clear();
-    worth_ = farthest * 1.0001f + 1e-9f * pairs_.own_total(query);
+    worth_ = farthest;
+    exact_ = exact || pairs_.rough_is_exact();
   }
 
   void offer(float value, int32_t id) {
     if (value < values_.back() && value <= worth_) list().insert(value, id);
   }
 
-  // Adds them to the k that were found so far, ascending by what is compared: -1 for none.
-  void finish(int64_t query, int32_t* ids, float* compared) {
+  // Adds them to the k that were found so far, ascending by what is compared: -1 for none. Returns false, and
+  // adds nothing, if rough values leave open which are the nearest.
+  bool finish(int64_t query, int32_t* ids, float* compared) {
     sorted_.clear();
     for (int64_t at = 0; at < k_ && ids[at] >= 0; ++at) sorted_.emplace_back(compared[at], ids[at]);
     for (size_t at = 0; at < ids_.size() && ids_[at] >= 0; ++at) {
-      const bool exact = pairs_.rough_is_exact() || pairs_.rough_is_useless();
-      sorted_.emplace_back(exact ? values_[at] : pairs_.exact(query, ids_[at]), ids_[at]);
+      sorted_.emplace_back(exact_ ? values_[at] : pairs_.exact(query, ids_[at]), ids_[at]);
     }
     std::sort(sorted_.begin(), sorted_.end());
+    if (!exact_ && ids_.back() >= 0 && sorted_[k_ - 1].first * kRounded > values_.back()) return false;
     for (int64_t at = 0; at < k_; ++at) {
       const bool found = at < static_cast<int64_t>(sorted_.size());
       ids[at] = found ? sorted_[at].second : -1;
       compared[at] = found ? sorted_[at].first : std::numeric_limits<float>::infinity();
     }
+    return true;
   }
 
  private:
+  static constexpr float kRounded = 1 - 1e-6f;
+
   NearestList list() { return {values_.data(), ids_.data(), static_cast<int64_t>(values_.size())}; }
 
   const SparsePairs& pairs_;
   int64_t k_;
   float worth_ = 0;
+  bool exact_ = false;
   std::vector<float> values_;
   std::vector<int32_t> ids_;
   std::vector<std::pair<float, int32_t>> sorted_;
@@ -200,16 +206,19 @@ class SparsePoints {
       parallel_ranges(queries.rows.rows, 16, threads, [&](int64_t begin, int64_t end) {
         std::vector<double> sums(last - first);
         SparseSelection selection(pairs, k);
-        for (int64_t query = begin; query < end; ++query) {
-          selection.begin(query, distances[(query + 1) * k - 1]);
-          if (!pairs.rough_is_useless()) add_common(lists, asked, query, sums);
+        const auto finds = [&](int64_t query, bool exact) {
+          selection.begin(distances[(query + 1) * k - 1], exact);
+          if (!exact) add_common(lists, asked, query, sums);
           for (int64_t point = first; point < last; ++point) {
             if (queries.own && queries.own[query] == point) continue;
-            selection.offer(pairs.rough_is_useless() ? pairs.exact(query, point)
-                                                     : pairs.rough(query, point, sums[point - first]),
-                            static_cast<int32_t>(point));
+            selection.offer(
+                exact ? pairs.exact(query, point) : pairs.rough(query, point, sums[point - first]),
+                static_cast<int32_t>(point));
           }
-          selection.finish(query, ids + query * k, distances + query * k);
+          return selection.finish(query, ids + query * k, distances + query * k);
+        };
+        for (int64_t query = begin; query < end; ++query) {
+          if (!finds(query, pairs.rough_is_useless())) finds(query, true);
         }
       });
       first = last;
@@ -225,10 +234,10 @@ class SparsePoints {
     parallel_ranges(queries.rows.rows, 256, threads, [&](int64_t begin, int64_t end) {
       std::vector<double> row(points_.columns), sums(width);
       SparseSelection selection(pairs, k);
-      for (int64_t query = begin; query < end; ++query) {
-        selection.begin(query, distances[(query + 1) * k - 1]);
+      const auto finds = [&](int64_t query, bool exact) {
+        selection.begin(distances[(query + 1) * k - 1], exact);
         const int32_t* const points = candidates + query * width;
-        if (!pairs.rough_is_useless()) {
+        if (!exact) {
           for (int64_t at = asked.begin(query); at < asked.end(query); ++at)
             row[asked.id(at)] = asked.value(query, at);
           find_common(form, points, row, sums);
@@ -236,11 +245,13 @@ class SparsePoints {
         }
         for (int64_t at = 0; at < width; ++at) {
           if (points[at] < 0 || (queries.own && queries.own[query] == points[at])) continue;
-          selection.offer(pairs.rough_is_useless() ? pairs.exact(query, points[at])
-                                                   : pairs.rough(query, points[at], sums[at]),
+          selection.offer(exact ? pairs.exact(query, points[at]) : pairs.rough(query, points[at], sums[at]),
                           points[at]);
         }
-        selection.finish(query, ids + query * k, distances + query * k);
+        return selection.finish(query, ids + query * k, distances + query * k);
+      };
+      for (int64_t query = begin; query < end; ++query) {
+        if (!finds(query, pairs.rough_is_useless())) finds(query, true);
       }
     });
     for (int64_t at = 0; at < queries.rows.rows * k; ++at) distances[at] = pairs.distance(distances[at]);

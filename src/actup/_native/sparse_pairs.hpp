@@ -195,7 +195,8 @@ class SparsePairs {
   SparsePairs(const SparseForm& points, const SparseForm& queries, const RowMetric& how)
       : points_(points), queries_(queries), metric_(how.metric), p_(how.p), longest_(how.longest) {}
 
-  // From the sum over common columns; what is compared, rounded.
+  // From the sum over common columns; what is compared, or less by as much as may have been lost: large
+  // values that both rows have cancel.
   [[gnu::noinline]] float rough(int64_t query, int64_t point, double common) const {
     const SparseForm::Place &q = queries_.place(query), &x = points_.place(point);
     const auto columns = static_cast<double>(points_.columns());
@@ -206,9 +207,9 @@ class SparsePairs {
     if (metric_ == Metric::inner_product) {
       return static_cast<float>(std::max(0.0, largest_product(longest_ * unit_square(), q.total) - common));
     }
-    const double sum = q.total + x.total + common;
+    const double sum = q.total + x.total + common - kLost * (q.total + x.total);
     if (metric_ == Metric::braycurtis) {
-      return static_cast<float>(q.total + x.total > 0 ? sum / (q.total + x.total) : 0);
+      return static_cast<float>(q.total + x.total > 0 ? std::max(0.0, sum / (q.total + x.total)) : 0);
     }
     if (uses_directions(metric_)) {
       const double of_absent = q.absent * x.sum + x.absent * q.sum + columns * q.absent * x.absent;
@@ -218,16 +219,12 @@ class SparsePairs {
     return static_cast<float>(std::max(0.0, sum));
   }
 
-  // What a query adds on its own.
-  float own_total(int64_t query) const { return static_cast<float>(queries_.place(query).total); }
-
-  // The same from differences.
+  // What is compared, from differences.
   [[gnu::noinline]] float exact(int64_t query, int64_t point) const {
     if (uses_directions(metric_)) return static_cast<float>(squares(query, point));
     return with_sum(metric_, p_, [&](auto sum) { return static_cast<float>(walk(sum, query, point)); });
   }
-  // Whether the sum over common columns loses what tells rows apart: high powers of a large value that both
-  // have cancel.
+  // Whether the sum over common columns always loses what tells rows apart: high powers cancel.
   bool rough_is_useless() const { return metric_ == Metric::minkowski; }
   bool rough_is_exact() const { return uses_presence(metric_) || metric_ == Metric::inner_product; }
 
@@ -238,6 +235,8 @@ class SparsePairs {
   }
 
  private:
+  static constexpr double kLost = 1e-14;  // of two rows' totals
+
   double unit_square() const { return static_cast<double>(points_.unit()) * points_.unit(); }
 
   // function(x, y) for every column that either row has.
