@@ -186,3 +186,18 @@ def test_a_memory_map_is_read(X, kind, tmp_path):
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     np.testing.assert_array_equal(short(kind).fit_transform(mapped), short(kind).fit_transform(X))
+
+
+def test_maps_tell_apart_what_nearest_neighbors_does(X):
+    ids = np.random.default_rng(0).integers(0, 3, (300, 40)) + 2**40
+    model = short(UMAP, metric="hamming").fit(ids)
+    expected = nearest_neighbors(ids, 5, metric="hamming").indices
+    assert all(np.isin(expected[row], model.graph_[row].indices).all() for row in range(0, 300, 11))
+    with pytest.raises(ValueError, match="row 0 of X is too small for float32"):
+        short(UMAP).fit(1e-50 * X.astype(np.float64))
+
+
+def test_ids_beyond_32_bits_are_refused(X):
+    lists = nearest_neighbors(X, 20)
+    with pytest.raises(ValueError, match="must be rows of X; they reach from"):
+        short(UMAP, precomputed_knn=(lists.indices + np.int64(2**32), lists.distances)).fit(X)

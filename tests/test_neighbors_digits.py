@@ -7,7 +7,10 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from actup import UMAP
 from actup.neighbors import NeighborIndex, nearest_neighbors
+
+FORMS = [np.asarray, sparse.csr_matrix]
 
 
 @pytest.mark.parametrize("p", [2.5, 4, 5, 10, 30])
@@ -25,7 +28,7 @@ def test_minkowski_of_any_power_and_scale(p, scale):
 
 
 @pytest.mark.parametrize("p", [3, 4, 6, 30])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("form", FORMS)
 def test_minkowski_beside_a_large_column(p, form):
     """Which adds nothing to a distance, and must not make others vanish."""
     X = np.random.default_rng(0).random((500, 6)).astype(np.float32)
@@ -53,7 +56,7 @@ def test_high_powers_of_short_types():
     )
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("algorithm", ["exact", "approximate"])
 def test_products_with_rows_longer_than_all_points(form, algorithm):
     X = np.random.default_rng(0).random((600, 6)).astype(np.float32)
@@ -116,7 +119,7 @@ def test_hyperbolic_distances_of_near_points():
     np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :5], rtol=1e-5)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("algorithm", ["exact", "approximate"])
 @pytest.mark.parametrize(
     ("metric", "parameters"), [("euclidean", {}), ("cityblock", {}), ("minkowski", {"p": 3})]
@@ -255,7 +258,7 @@ def test_hamming_tells_all_values_apart(dtype):
         NeighborIndex(X - 2**24, metric="hamming").query(X, 8)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("form", FORMS)
 def test_presence_of_very_small_values(form):
     present = np.random.default_rng(0).random((400, 9)) < 0.5
     tiny = np.where(present, 1e-60, 0)
@@ -266,7 +269,7 @@ def test_presence_of_very_small_values(form):
     np.testing.assert_array_equal(asked.distances, 0)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("form", FORMS)
 def test_new_rows_that_float32_cannot_hold_are_judged_one_by_one(form):
     X = np.random.default_rng(0).normal(size=(400, 9))
     new = np.concatenate([X[:1], 1e-50 * X[1:2]])
@@ -279,3 +282,58 @@ def test_new_rows_that_float32_cannot_hold_are_judged_one_by_one(form):
             cosine.query(form(rows), 3)
     with pytest.raises(ValueError, match=r"row 0 of X is too small for float32.*divide X by it"):
         nearest_neighbors(form(1e-50 * X), 3)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "seuclidean"])
+def test_sparse_rows_that_share_a_large_value(metric):
+    rng = np.random.default_rng(0)
+    X = (rng.poisson(0.5, (800, 30)) * rng.random((800, 30))).astype(np.float32)
+    for large in (1e4, 1e8, 1.6e9):
+        X[:, 0] = large
+        dense, found = (nearest_neighbors(form(X), 10, metric=metric) for form in FORMS)
+        np.testing.assert_allclose(found.distances, dense.distances, rtol=1e-4)
+        share = np.mean([np.isin(*rows).mean() for rows in zip(found.indices, dense.indices, strict=True)])
+        assert share > 0.99
+
+
+@pytest.mark.parametrize(
+    "metric", ["euclidean", "manhattan", "chebyshev", "minkowski", "seuclidean", "mahalanobis"]
+)
+@pytest.mark.parametrize("offset", [1e5, 1.6e9])
+def test_doubles_far_from_zero_keep_their_differences(metric, offset):
+    X = np.random.default_rng(0).normal(size=(400, 5))
+    options = {"metric": metric, "metric_kwds": {"p": 3} if metric == "minkowski" else None}
+    near, far = (nearest_neighbors(rows, 9, **options) for rows in (X, X + offset))
+    np.testing.assert_allclose(far.distances, near.distances, rtol=1e-4)
+    asked = NeighborIndex(X + offset, **options).query(X[:50] + offset, 1)
+    np.testing.assert_array_equal(asked.indices[:, 0], np.arange(50))
+    graph = UMAP(n_neighbors=10, n_epochs=1, **options).fit(X + offset).graph_
+    assert all(np.isin(near.indices[row], graph[row].indices).mean() > 0.9 for row in range(0, 400, 7))
+
+
+def test_integers_are_compared_as_they_are():
+    X = np.random.default_rng(0).integers(0, 256, (500, 20))
+    small = nearest_neighbors(X.astype(np.uint8), 5)
+    for form in (X, X.astype(np.float64), X + 10**9):
+        found = nearest_neighbors(form, 5)
+        np.testing.assert_array_equal(found.indices, small.indices)
+        np.testing.assert_array_equal(found.distances, small.distances)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_hamming_of_fractions_is_compiled(form):
+    X = np.random.default_rng(0).choice([0, 0.1, 0.2, 0.3], size=(300, 20))
+    expected = cdist(X, X, "hamming")
+    np.fill_diagonal(expected, np.inf)
+    assert nearest_neighbors(form(X), 5, metric="hamming", algorithm="approximate").recall > 0.9
+    found = nearest_neighbors(form(X), 5, metric="hamming")
+    np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :5], rtol=1e-6)
+    almost = np.where(X == 0.1, np.float64(np.float32(0.1)), X)
+    assert nearest_neighbors(np.vstack([X, almost]), 1, metric="hamming").distances[3, 0] > 0
+
+
+def test_missing_values_keep_the_digits_of_float32():
+    X = (1e4 + np.random.default_rng(0).normal(size=(200, 6))).astype(np.float32)
+    X[::7, 0] = np.nan
+    found, wide = (nearest_neighbors(rows, 5, metric="nan_euclidean") for rows in (X, X.astype(np.float64)))
+    np.testing.assert_array_equal(found.indices, wide.indices)

@@ -50,6 +50,8 @@ _COLUMNS = (
 COMPILED = (*_COLUMNS, *PRESENCE, *DISGUISED)
 _COMPILED_POWER, _HIGHEST_POWER = 4, 30  # of "minkowski"; those between are left to SciPy
 _TURNED, _VALUES_AT_ONCE = 256, 2**18  # rows and values that are in full precision at a time
+_OF_DIFFERENCES = ("euclidean", "manhattan", "chebyshev", "minkowski")
+_FAR, _SAMPLED_ROWS = 64, 256  # columns so many times as far from 0 as most of a sample's values from another
 _NOT_SPARSE = ("chebyshev", "mahalanobis", "haversine", "softmax_hellinger")
 
 
@@ -90,6 +92,17 @@ def is_compiled(metric: str | Callable, parameters: Mapping | None) -> bool:
     return p <= _COMPILED_POWER or math.isinf(p)
 
 
+def check_weights(parameters: Mapping | None, columns: int) -> np.ndarray | None:
+    """The weights of "minkowski", one for each column; None for none."""
+    w = (parameters or {}).get("w")
+    if w is None:
+        return None
+    weights = _vector("w", w, columns)
+    if (weights < 0).any():
+        raise ValueError(f"metric_kwds w must hold weights of at least 0, got {weights.min()}")
+    return weights
+
+
 def _refuse_unknown(metric: str, parameters: Mapping | None) -> None:
     unknown = sorted(set(parameters or {}) - _PARAMETERS.get(metric, set()))
     if unknown:
@@ -119,7 +132,7 @@ def beyond_floats(metric: str, parameters: Mapping | None, X: Rows) -> str:
         return ""
     largest = np.concatenate([_largest_of_rows(part) for part in _parts(X)])
     largest = largest[largest > 0]
-    spans = len(largest) > 0 and largest.max() > 10 ** (20 / p) * np.median(largest)
+    spans = len(largest) > 0 and p * np.log10(largest.max() / np.median(largest)) > 20
     return f"rows too large, next to others, for powers of p={p:g}" if spans else ""
 
 
@@ -157,12 +170,20 @@ class Comparison:
     finish: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
 
     def moving_rows(self, X: Rows) -> Comparison:
-        """The same, but what the engine would multiply is multiplied by ``move``, in full precision."""
-        if self.factors is not None:
-            return replace(self, factors=None, move=partial(_scaled, factors=self.factors))
+        """The same, but rows become float32 by ``move``, which does in full precision what the engine would.
+
+        Where only differences count, columns that are far from 0 are moved near it.
+        """
+        if self.move is not None:
+            return self
         if self.root is not None:
             return replace(self, root=None, move=partial(_turned, root=self.root, center=_mean(X)))
-        return self
+        center = None
+        if self.metric in _OF_DIFFERENCES and not sparse.issparse(X):
+            center = _far_center(X)
+        if self.factors is None and (center is None or not center.any()):
+            return self
+        return replace(self, factors=None, move=partial(_scaled, factors=self.factors, center=center))
 
     def for_engine(self, metric: str | None = None, longest: float = 0.0):
         """What the engine takes; ``metric`` instead of the own one, the largest squared length of a point."""
@@ -209,11 +230,8 @@ def refuse_negative(metric: str, X: Rows, name: str = "X") -> None:
 
 def _minkowski(X: Rows, p: float = 2.0, w=None) -> Comparison:
     p = _power(p)
-    factors = None
-    if w is not None:
-        weights = _vector("w", w, X.shape[1])
-        if (weights < 0).any():
-            raise ValueError(f"metric_kwds w must hold weights of at least 0, got {weights.min()}")
+    factors, weights = None, check_weights({"w": w}, X.shape[1])
+    if weights is not None:
         factors = (weights > 0).astype(np.float64) if math.isinf(p) else weights ** (1 / p)
     if math.isinf(p) and sparse.issparse(X):
         return compare("chebyshev", None, X)
@@ -223,7 +241,7 @@ def _minkowski(X: Rows, p: float = 2.0, w=None) -> Comparison:
 
 
 def _vector(name: str, values, size: int) -> np.ndarray:
-    vector = np.asarray(values, np.float64)
+    vector = _numbers(name, values)
     if vector.shape != (size,) or not np.isfinite(vector).all():
         raise ValueError(
             f"metric_kwds {name} must be {size} finite numbers, one per column; got shape {vector.shape}"
@@ -231,8 +249,15 @@ def _vector(name: str, values, size: int) -> np.ndarray:
     return vector
 
 
+def _numbers(name: str, values) -> np.ndarray:
+    try:
+        return np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"metric_kwds {name}={values!r} must be numbers") from None
+
+
 def _square(name: str, values, size: int) -> np.ndarray:
-    matrix = np.asarray(values, np.float64)
+    matrix = _numbers(name, values)
     if matrix.shape != (size, size) or not np.isfinite(matrix).all():
         raise ValueError(
             f"metric_kwds {name} must be {size} x {size} finite numbers; got shape {matrix.shape}"
@@ -299,14 +324,30 @@ def _root_of_inverse(X: np.ndarray, V=None, VI=None) -> np.ndarray:
         raise ValueError("metric='mahalanobis': VI is not positive definite") from None
 
 
-def _scaled(X: Rows, factors: np.ndarray) -> Rows:
-    """Rows with multiplied columns, in float32."""
+def _scaled(X: Rows, factors: np.ndarray | None, center: np.ndarray | None) -> Rows:
+    """Rows with moved and multiplied columns, in float32."""
     if sparse.issparse(X):
         return sparse.csr_matrix(X.multiply(factors[None, :]), dtype=np.float32)
     changed = np.empty(X.shape, np.float32)
     for part in row_parts(X, _VALUES_AT_ONCE):
-        changed[part] = X[part].astype(np.float64) * factors
+        moved = X[part].astype(np.float64)
+        if center is not None:
+            moved -= center
+        changed[part] = moved if factors is None else moved * factors
     return changed
+
+
+def _far_center(X: np.ndarray) -> np.ndarray:
+    """A usual value of each column that is far from 0, next to how much it varies in a sample; else 0."""
+    sample = X[:: max(1, len(X) // _SAMPLED_ROWS)].astype(np.float64)
+    with np.errstate(over="ignore"):
+        low, usual, high = np.percentile(sample, [5, 50, 95], axis=0, method="nearest")
+        return np.where(np.abs(usual) > _FAR * (high - low), usual, 0.0)
+
+
+def near_zero(X: np.ndarray) -> np.ndarray:
+    """Dense rows in float32, for what depends on their differences alone."""
+    return _scaled(X, None, _far_center(X))
 
 
 def _turned(X: np.ndarray, root: np.ndarray, center: np.ndarray) -> np.ndarray:

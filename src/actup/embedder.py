@@ -11,6 +11,7 @@ import numpy as np
 from actup.backends import choose_backend
 from actup.graph import Graph, Neighbors, on_gpu
 from actup.pipeline import (
+    NUMBERS,
     POINTS,
     Embedding,
     Given,
@@ -195,9 +196,9 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
                     f"{self.n_features_in_} features as input."
                 )
             return points, points
-        on_cpu = POINTS if backend != "cuda" else {**POINTS, "ensure_all_finite": False}
+        checks = NUMBERS if backend != "cuda" else {**POINTS, "ensure_all_finite": False}
         with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
-            rows = validate_data(self, X, reset=reset, **on_cpu)
+            rows = validate_data(self, X, reset=reset, **checks)
         if backend == "cuda":
             return check_points(rows, Given(), backend), rows
         rows = canonical_rows(rows)

@@ -84,6 +84,10 @@ class Neighbors:
                 f"neighbour indices of shape {indices.shape} ({indices.dtype}) and distances of shape "
                 f"{distances.shape} must be whole numbers and numbers of one shape (n, k)"
             )
+        if indices.size and not -(2**31) <= indices.min() <= indices.max() < 2**31:
+            raise ValueError(
+                f"neighbour indices must be rows of X; they reach from {indices.min()} to {indices.max()}"
+            )
         ids = np.arange(len(indices))
         if (indices == ids[:, None]).any():
             indices, distances = without_own(indices, distances, ids)

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from actup.backends.join import SCALARS
+from actup.comparison import near_zero
 from actup.components import place_components
 from actup.graph import Graph
 from actup.landmarks import landmark_start, starts_at_landmarks
@@ -107,7 +108,7 @@ def pca_start(X, dimensions: int, seed: int, threads: int) -> np.ndarray:
             offsets, indices, X.data, columns=X.shape[1], dimensions=kept, seed=seed, threads=threads
         )
     else:
-        X = np.ascontiguousarray(X, X.dtype if X.dtype.type in SCALARS else np.float32)
+        X = np.ascontiguousarray(X if X.dtype.type in SCALARS else near_zero(X))
         shift = X[:: max(1, len(X) // 1000)].mean(axis=0, dtype=np.float64).astype(np.float32)
         scores, _ = engine.principal_scores(X, shift, dimensions=kept, seed=seed, threads=threads)
     return widen(scores, dimensions, seed)

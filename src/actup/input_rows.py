@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
-from actup.backends.join import SCALARS
 from actup.backends.search import is_searched
 from actup.comparison import COMPILED, DISGUISED, PRESENCE
 from actup.row_parts import row_parts
@@ -15,6 +14,7 @@ from actup.row_parts import row_parts
 _SMALLEST = 1e-36  # of a largest value: float32 has fewer digits of smaller ones
 _VALUES_AT_ONCE = 2**20
 _MOST = 2**31 - 1  # what ids can number
+_MOST_DIFFERENT = 2**20  # values that are told apart before they become float32
 # The length of a row plays no part: each must be large enough by itself.
 _DIRECTIONS = ("cosine", "correlation", "hellinger")
 
@@ -22,9 +22,8 @@ _DIRECTIONS = ("cosine", "correlation", "hellinger")
 def as_rows(X, metric: str | Callable, name: str = "X"):
     """``X`` as a finite matrix, C-contiguous or canonical CSR; a copy only where it has to be one.
 
-    It has a type that searches read (dense: float32, float16, uint8, int8; sparse: float32) if the engine
-    knows the metric. Rows that are moved first keep theirs; so do dense ones under "hamming" if float32 would
-    make different values equal; those of which only presence counts become uint8.
+    Its type stays, but for two kinds of metrics that the engine knows: rows of which only presence counts
+    become uint8 (sparse ones float32), and those under "hamming" float32 if that keeps values apart.
     """
     from actup.scikit_learn import assert_all_finite, check_array
 
@@ -34,22 +33,31 @@ def as_rows(X, metric: str | Callable, name: str = "X"):
     missing = {"nan_euclidean": "allow-nan", "precomputed": False}.get(metric, True)
     half = getattr(X, "dtype", None) == np.float16  # of which scikit-learn would make an array of flags
     options = {"order": "C", "accept_sparse": "csr", "ensure_all_finite": False if half else missing}
-    with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
-        rows = check_array(X, dtype=_types(X, metric), input_name=name, **options)
+    rows = check_array(X, dtype="numeric", input_name=name, **options)
     if half and missing is not False:
         for part in row_parts(rows, _VALUES_AT_ONCE):
             assert_all_finite(rows[part], allow_nan=missing == "allow-nan", input_name=name)
+    if not rows.dtype.isnative:
+        rows = rows.astype(rows.dtype.newbyteorder("="))
     if max(rows.shape if sparse.issparse(rows) else rows.shape[:1]) > _MOST:
         raise ValueError(f"{name} has shape {rows.shape}, but rows and columns are numbered up to {_MOST}")
-    if sparse.issparse(rows) and not rows.has_canonical_format:
-        rows = rows.copy() if rows is X else rows
-        rows.sum_duplicates()
+    if sparse.issparse(rows):
+        rows = canonical(rows, owned=rows is not X)
     if metric in PRESENCE:
         return _presence(rows)
     if metric == "hamming":
         return _narrowed(rows, name)
     if metric in COMPILED and metric not in DISGUISED:
-        _refuse_underflow(rows, X, metric, name)
+        refuse_underflow(rows, metric, name)
+    return rows
+
+
+def canonical(X, owned: bool = False):
+    """CSR rows with ascending ids, none twice; the same matrix if it is that, or ``owned``."""
+    if X.has_canonical_format:
+        return X
+    rows = X if owned else X.copy()
+    rows.sum_duplicates()
     return rows
 
 
@@ -69,15 +77,10 @@ def refuse_wide(name: str) -> None:
 def _refuse_kinds(X, name: str) -> None:
     if np.ma.isMaskedArray(X):
         raise TypeError(f"{name} is a masked array, whose mask would be lost: fill it, or leave rows out")
-    if getattr(getattr(X, "dtype", None), "kind", None) in ("m", "M"):
-        raise TypeError(f"{name} holds times ({X.dtype}), which have no scale: turn them into numbers")
-
-
-def _types(X, metric: str | Callable):
-    """The types that rows are checked in, as scikit-learn takes them; "numeric" for any number."""
-    if metric not in COMPILED or metric in (*DISGUISED, *PRESENCE, "hamming"):
-        return "numeric"
-    return np.float32 if sparse.issparse(X) else SCALARS
+    types = [getattr(X, "dtype", None), *getattr(X, "dtypes", ())]  # a data frame has several
+    times = [kind for kind in types if getattr(kind, "kind", None) in ("m", "M")]
+    if times:
+        raise TypeError(f"{name} holds times ({times[0]}), which have no scale: turn them into numbers")
 
 
 def _presence(rows):
@@ -93,40 +96,52 @@ def _narrowed(rows, name: str):
     """Rows in float32 if that makes no two values equal; dense ones as they are if it does."""
     if is_searched(rows):
         return rows
-    with np.errstate(over="ignore", invalid="ignore"):
-        narrow = rows.astype(np.float32)
-        same = (
-            np.array_equal(_values(narrow[part]).astype(rows.dtype), _values(rows[part]))
-            for part in row_parts(rows, _VALUES_AT_ONCE)
-        )
-        if all(same):
-            return narrow
+    if _stay_apart(rows):
+        return rows.astype(np.float32)
     if sparse.issparse(rows):
         refuse_wide(name)
     return rows
 
 
-def _refuse_underflow(rows, X, metric: str, name: str) -> None:
-    """Refuse numbers of which float32, in which the rows are, leaves nothing.
+def _stay_apart(rows) -> bool:
+    """Whether values that differ do so in float32. Whole numbers must stay what they are: others may come."""
+    different = np.empty(0, rows.dtype)
+    for part in row_parts(rows, _VALUES_AT_ONCE):
+        values = _values(rows[part])
+        with np.errstate(over="ignore", invalid="ignore"):
+            changed = values[values.astype(np.float32).astype(rows.dtype) != values]
+        if changed.size and rows.dtype.kind != "f":
+            return False
+        different = np.union1d(different, changed)
+        if len(different) > _MOST_DIFFERENT:
+            return False
+    if not len(different):
+        return True
+    with np.errstate(over="ignore"):
+        narrow = np.unique(different.astype(np.float32))
+    if len(narrow) < len(different) or not np.isfinite(narrow).all():
+        return False
+    # nor may they meet one that float32 holds
+    exact = narrow.astype(rows.dtype)
+    return not any(np.isin(_values(rows[part]), exact).any() for part in row_parts(rows, _VALUES_AT_ONCE))
+
+
+def refuse_underflow(rows, metric: str, name: str) -> None:
+    """Refuse numbers of which float32 would leave nothing.
 
     New rows are judged one by one, and only where they have a meaning without the others' scale.
     """
-    kind = getattr(X, "dtype", np.dtype(np.float64))
-    if not isinstance(kind, np.dtype) or kind.kind != "f" or kind.itemsize <= rows.dtype.itemsize:
+    if rows.dtype.kind != "f" or rows.dtype.itemsize <= 4 or (name != "X" and metric not in _DIRECTIONS):
         return
     largest = np.concatenate([_largest(rows[part]) for part in row_parts(rows, _VALUES_AT_ONCE)])
-    if metric not in _DIRECTIONS and (name != "X" or largest.max() >= _SMALLEST):
+    if metric not in _DIRECTIONS and largest.max() >= _SMALLEST:
         return
-    small = np.flatnonzero(largest < _SMALLEST)
-    wide = X if sparse.issparse(X) else np.asarray(X, np.float64)
-    for part in row_parts(wide, _VALUES_AT_ONCE):
-        values = _largest(wide[small[part]]) if len(small[part]) else np.zeros(1)
-        if values.any():
-            row = np.flatnonzero(values)[0]
-            raise ValueError(
-                f"row {small[part][row]} of {name} is too small for float32, its largest value is "
-                f"{values[row]}: divide {'the row' if metric in _DIRECTIONS else name} by it"
-            )
+    small = np.flatnonzero((largest > 0) & (largest < _SMALLEST))
+    if len(small):
+        raise ValueError(
+            f"row {small[0]} of {name} is too small for float32, its largest value is {largest[small[0]]}: "
+            f"divide {'the row' if metric in _DIRECTIONS else name} by it"
+        )
 
 
 def _values(rows) -> np.ndarray:

@@ -44,9 +44,9 @@ def nearest_neighbors(
     ----------
     X : array-like or sparse matrix of shape (n, columns), or (n, n) distances if ``metric`` is "precomputed"
         Any numeric type; never changed. float32, float16, uint8, int8 and bool are searched as they are, from
-        a memory map if they lie in one; other types become float32. Distances are computed in float32.
-        Sparse X is compared as CSR and never made dense. Sparse distances need at least ``n_neighbors``
-        entries in every row.
+        a memory map if they lie in one; other types become float32, dense columns far from 0 relative to a
+        value of theirs where only differences count. Distances are computed in float32. Sparse X is compared
+        as CSR and never made dense. Sparse distances need at least ``n_neighbors`` entries in every row.
     n_neighbors : int, default=15
         How many other points; a point is never its own neighbour, though an equal row may be.
     metric : str or callable, default="euclidean"
@@ -100,10 +100,11 @@ def nearest_neighbors(
     no affordable number of them reaches the recall, all pairs are compared.
 
     A search takes at most 0.3 times the memory of ``X`` and three times that of the lists it returns, besides
-    some ten megabytes, and under "mahalanobis" some matrices of its columns. For fewer than ten neighbours of
-    rows of 300 bytes or less it may take more: the codes that it searches by have up to 150 bytes a row.
-    ``X`` itself is copied only where its type is none of those above, or its rows do not lie one after the
-    other. What scikit-learn, SciPy or a function computes takes as much as they do.
+    some ten megabytes, for sparse ``X`` some numbers for each of its columns, and under "mahalanobis" some
+    matrices of them. For fewer than ten neighbours of rows of 300 bytes or less it may take more: the codes
+    that it searches by have up to 150 bytes a row. ``X`` itself is copied only where its type is none of
+    those above, or its rows do not lie one after the other. What scikit-learn, SciPy or a function computes
+    takes as much as they do.
     """
     threads = count_threads(n_jobs)
     name = check_metric(metric)
@@ -181,7 +182,8 @@ class NeighborIndex:
         Returns
         -------
         Neighbors
-            ``indices`` of rows of ``X`` and ``distances``, of shape (m, n_neighbors).
+            ``indices`` of rows of ``X`` and ``distances``, of shape (m, n_neighbors). ``recall`` is that of
+            rows like those of ``X``; new rows that are farther from all of them are compared with all.
         """
         rows = as_rows(X_new, self._metric, "X_new")
         if rows.shape[1] != self._shape[1]:

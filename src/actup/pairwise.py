@@ -10,10 +10,12 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
+from actup.comparison import check_weights
 from actup.graph import Neighbors
+from actup.row_parts import row_parts
 from actup.special_metrics import SPECIAL, blocks, check_special
 
-_QUERIES_AT_ONCE = 32
+_QUERIES_AT_ONCE, _DISTANCES_AT_ONCE = 32, 2**20
 
 
 def check_count(n_neighbors, n_samples: int, itself: bool = True) -> int:
@@ -49,6 +51,8 @@ def check_by_metric(X, metric: str | Callable, parameters: Mapping | None) -> No
         )
     if metric in SPECIAL:
         refuse_parameters(metric, parameters)
+    elif metric == "minkowski":
+        check_weights(parameters, X.shape[1])
     elif parameters and not callable(metric):
         from sklearn.metrics import pairwise_distances
 
@@ -77,7 +81,7 @@ def neighbors_by_metric(
         return refuse_overflow(_collect(blocks(X, metric), X.shape[0], k))
     if callable(metric):
         X = _in_floats(X)
-        rows = max(1, 2**24 // X.shape[0])
+        rows = max(1, _DISTANCES_AT_ONCE // X.shape[0])
         compare = partial(pairwise_distances, metric=metric, n_jobs=threads, **(parameters or {}))
         # Of X with itself scikit-learn would compute one half only, as if every function were symmetric.
         parts = (compare(X[begin : begin + rows], X) for begin in range(0, X.shape[0], rows))
@@ -99,8 +103,8 @@ def neighbors_from_distances(X, n_neighbors: int) -> Neighbors:
         raise ValueError(f"metric='precomputed' needs a square matrix of distances, got shape {X.shape}")
     k = check_count(n_neighbors, X.shape[0])
     if sparse.issparse(X):
-        return refuse_overflow(_from_entries(X, k))
-    rows = max(1, 2**24 // len(X))
+        return refuse_overflow(_smallest_entries(X, k, without_diagonal=True))
+    rows = max(1, _DISTANCES_AT_ONCE // len(X))
     parts = (X[begin : begin + rows].astype(np.float64) for begin in range(0, len(X), rows))
     return refuse_overflow(_collect(parts, len(X), k))
 
@@ -124,7 +128,7 @@ def query_by_metric(
         if callable(metric):
             X, X_new = _in_floats(X), _in_floats(X_new)
         X, unit = _near_one(X, metric)
-        X_new = X_new if unit == 1 else X_new / unit
+        X_new = X_new if callable(metric) else X_new.astype(np.float64) / unit
         distances = partial(pairwise_distances, metric=metric, **(parameters or {}))
 
     def some(begin: int) -> Neighbors:
@@ -153,9 +157,11 @@ def _in_floats(X):
 
 def _near_one(X, metric: str | Callable):
     """Rows over a power of two, and that: high powers of values far from 1 leave the range of floats."""
+    if callable(metric):
+        return X, 1.0
+    X = X.astype(np.float64, copy=False)  # scikit-learn would lose digits of others
     if metric != "minkowski":
         return X, 1.0
-    X = X.astype(np.float64)
     unit = 2.0 ** np.ceil(np.log2(np.abs(X).max() or 1.0))
     return X / unit, unit
 
@@ -170,9 +176,8 @@ def query_distances(X_new, n_neighbors: int) -> Neighbors:
     """The nearest columns of every row of a matrix of distances from new rows, dense or sparse."""
     k = check_count(n_neighbors, X_new.shape[1], itself=False)
     if sparse.issparse(X_new):
-        rows = np.repeat(np.arange(X_new.shape[0]), np.diff(X_new.indptr))
-        return refuse_overflow(_smallest_entries(rows, X_new.indices, X_new.data, X_new.shape[0], k))
-    rows = max(1, 2**24 // X_new.shape[1])
+        return refuse_overflow(_smallest_entries(X_new, k))
+    rows = max(1, _DISTANCES_AT_ONCE // X_new.shape[1])
     parts = (X_new[begin : begin + rows].astype(np.float64) for begin in range(0, len(X_new), rows))
     return refuse_overflow(_nearest_columns(parts, k))
 
@@ -188,28 +193,32 @@ def _nearest_columns(blocks: Iterator[np.ndarray], k: int) -> Neighbors:
         return Neighbors(np.concatenate(indices), np.concatenate(distances), engine="exact", recall=1.0)
 
 
-def _from_entries(X, k: int) -> Neighbors:
-    """The k smallest stored entries of every row, without the diagonal."""
-    n = X.shape[0]
-    rows = np.repeat(np.arange(n), np.diff(X.indptr))
-    others = rows != X.indices
-    return _smallest_entries(rows[others], X.indices[others], X.data[others], n, k, " besides the diagonal")
-
-
-def _smallest_entries(rows, columns, values, n: int, k: int, without: str = "") -> Neighbors:
-    """The k smallest entries of each of n rows."""
-    if values.size and not values.min() >= 0:
-        raise ValueError(f"distances must be numbers of at least 0, X has {values.min()}: mend or drop it")
-    counts = np.bincount(rows, minlength=n)
-    if counts.min() < k:
-        raise ValueError(
-            f"n_neighbors={k}, but row {counts.argmin()} of the sparse distances has only {counts.min()} "
-            f"entries{without}: store more distances, e.g. with kneighbors_graph(mode='distance')"
-        )
-    order = np.lexsort((columns, values, rows))
-    firsts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    chosen = order[firsts[:, None] + np.arange(k)]
-    return Neighbors(columns[chosen], values[chosen], engine="given", recall=float("nan"))
+def _smallest_entries(X, k: int, without_diagonal: bool = False) -> Neighbors:
+    """The k smallest stored entries of every row, some rows at a time."""
+    indices, distances = np.empty((X.shape[0], k), np.int32), np.empty((X.shape[0], k), np.float64)
+    for part in row_parts(X, _DISTANCES_AT_ONCE):
+        columns, values, ends = X[part].indices, X[part].data, X[part].indptr
+        rows = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+        if without_diagonal:
+            others = rows + part.start != columns
+            rows, columns, values = rows[others], columns[others], values[others]
+        if values.size and not values.min() >= 0:
+            raise ValueError(
+                f"distances must be numbers of at least 0, X has {values.min()}: mend or drop it"
+            )
+        counts = np.bincount(rows, minlength=len(ends) - 1)
+        if counts.min() < k:
+            raise ValueError(
+                f"n_neighbors={k}, but row {part.start + counts.argmin()} of the sparse distances has only "
+                f"{counts.min()} entries{' besides the diagonal' if without_diagonal else ''}: store more "
+                "distances, e.g. with kneighbors_graph(mode='distance')"
+            )
+        order = np.lexsort((columns, values, rows))
+        firsts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        chosen = order[firsts[:, None] + np.arange(k)]
+        indices[part], distances[part] = columns[chosen], values[chosen]
+    with np.errstate(over="ignore"):
+        return Neighbors(indices, distances, engine="given", recall=float("nan"))
 
 
 def _collect(blocks: Iterator[np.ndarray], n_samples: int, k: int) -> Neighbors:
@@ -232,7 +241,8 @@ def _refuse_wrong(block: np.ndarray) -> None:
     right = block >= 0
     if not right.all():
         raise ValueError(
-            f"distances must be numbers of at least 0, one is {block[~right][0]}: mend the metric or matrix"
+            f"distances must be numbers of at least 0, one is {block[~right][0]}: mend the metric or matrix "
+            "(metric='nan_euclidean': leave out rows that have no column in common with others)"
         )
 
 

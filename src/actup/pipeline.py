@@ -19,6 +19,7 @@ from actup.backends.join import SCALARS
 from actup.cookbook import preset
 from actup.graph import Graph, Neighbors, array_module, on_gpu
 from actup.initialization import make_start
+from actup.input_rows import canonical
 from actup.neighbors import nearest_neighbors
 from actup.notices import warn_user
 from actup.progress import Progress
@@ -26,8 +27,10 @@ from actup.recipe import Recipe
 from actup.scikit_learn import check_array
 from actup.threads import count_threads
 
-# What every stage may take for granted about X; the arguments of scikit-learn's validation.
-POINTS = {"dtype": list(SCALARS), "order": "C", "ensure_all_finite": True, "accept_sparse": "csr"}
+# What every stage may take for granted about X; the arguments of scikit-learn's validation. On a GPU, of X
+# in one of few types.
+NUMBERS = {"dtype": "numeric", "order": "C", "ensure_all_finite": True, "accept_sparse": "csr"}
+POINTS = {**NUMBERS, "dtype": list(SCALARS)}
 
 # The layout returns to Python this often, for Ctrl-C, the callback and the bar.
 _SLICE_SECONDS = 0.1
@@ -157,7 +160,7 @@ def prepare(
     progress: Progress,
     like=None,
 ) -> Embedding:
-    """All stages up to the layout, at epoch 0; X fulfils ``POINTS``, and ``like`` is what it came as."""
+    """All stages up to the layout, at epoch 0; X fulfils ``NUMBERS``, and ``like`` is what it came as."""
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed={seed} must be 0 to 2**64 - 1")
     engine = load_backend(backend)
@@ -283,24 +286,19 @@ def check_points(X, given: Given, backend: str = "cpu"):
         from actup.backends.cuda.arrays import to_host
 
         X = to_host(X)
-    with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
-        return canonical_rows(check_array(X, input_name="X", **POINTS))
+    return canonical_rows(check_array(X, input_name="X", **NUMBERS))
 
 
 def canonical_rows(X):
-    """Sparse rows as float32 with sorted ids, none twice; dense ones as they are. Never changes X."""
-    if not issparse(X):
-        return X
-    rows = csr_matrix(X, dtype=np.float32, copy=not X.has_canonical_format)
-    rows.sum_duplicates()
-    return rows
+    """Sparse rows with sorted ids, none twice; dense ones as they are. Never changes X."""
+    return canonical(csr_matrix(X)) if issparse(X) else X
 
 
 def _find_neighbors(X, k: int, recipe: Recipe, engine: ModuleType, threads: int) -> Neighbors:
     """By the backend if it knows the metric and the kind of rows, else by ``actup.neighbors``."""
     if not issparse(X) and recipe.metric in engine.METRICS and not recipe.metric_kwds:
-        rows = X if X.dtype.type in engine.SCALARS else X.astype(np.float32)
-        return engine.nearest_neighbors(rows, k, recipe.metric, threads)
+        read = engine.SCALARS is None or X.dtype.type in engine.SCALARS
+        return engine.nearest_neighbors(X if read else X.astype(np.float32), k, recipe.metric, threads)
     if on_gpu(X):
         from actup.backends.cuda.arrays import to_host
 

@@ -3,7 +3,7 @@
 A backend is a module with two constants and five functions::
 
     METRICS    the metrics of its nearest_neighbors; actup.neighbors serves all others, and sparse rows
-    SCALARS    the types of dense rows it reads as they are; others become float32
+    SCALARS    the types of dense rows that it reads as they are, others become float32; None: it reads all
 
     nearest_neighbors(X, k, metric, threads)          -> Neighbors
     affinity_graph(neighbors, recipe, threads)        -> Graph

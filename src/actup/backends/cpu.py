@@ -10,6 +10,7 @@ import numpy as np
 from actup.backends import join
 from actup.backends.search import PointSearch, SearchOptions
 from actup.graph import Graph, Neighbors
+from actup.input_rows import refuse_underflow
 from actup.native import engine
 from actup.placement import Placement
 from actup.recipe import Recipe
@@ -18,7 +19,7 @@ from actup.switches import Affinity, LearningRateUnit, Loss, NonEdgeWeight, Upda
 
 # Those that all backends know; actup.neighbors knows more, and searches them in the same way.
 METRICS = ("euclidean", "manhattan", "chebyshev", "cosine", "correlation")
-SCALARS = join.SCALARS
+SCALARS = None
 
 
 def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:
@@ -26,7 +27,7 @@ def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neigh
 
     Parameters
     ----------
-    X : ndarray of shape (n, columns), C-contiguous, of one of ``SCALARS``, finite
+    X : ndarray of shape (n, columns), C-contiguous, finite
     k : int
         From 0 to n - 1.
     metric : str
@@ -35,6 +36,7 @@ def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neigh
     """
     if metric not in METRICS:
         raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))}")
+    refuse_underflow(X, metric, "X")
     return PointSearch(X, metric, None, SearchOptions(), threads).neighbors(k)
 
 
@@ -84,7 +86,8 @@ def find_landmarks(
     Euclidean: landmarks need to be near in the large only.
     """
     metric = metric if metric in join.METRICS else "euclidean"
-    return engine.find_landmarks(X, engine.Metric[metric], wanted, seed, threads)
+    rows = X if X.dtype.type in join.SCALARS else X.astype(np.float32)
+    return engine.find_landmarks(rows, engine.Metric[metric], wanted, seed, threads)
 
 
 def scatter_around(
