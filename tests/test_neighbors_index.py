@@ -100,3 +100,32 @@ def test_an_index_survives_pickling():
             found = other.query(X[:9], 5)
             np.testing.assert_array_equal(found.indices, expected.indices)
             np.testing.assert_array_equal(found.distances, expected.distances)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_rows_unlike_all_points_find_theirs(metric):
+    rng = np.random.default_rng(0)
+    centres = 5 * rng.normal(size=(60, 40))
+    X = (centres[rng.integers(60, size=12_000)] + rng.normal(size=(12_000, 40))).astype(np.float32)
+    index = NeighborIndex(X, metric=metric, algorithm="approximate")
+    kinds = {
+        "far": 50 * rng.normal(size=(60, 40)),
+        "between": (X[:60] + X[60:120]) / 2,
+        "none": np.zeros((1, 40)),
+    }
+    for rows in kinds.values():
+        rows = rows.astype(np.float32)
+        found = index.query(rows, K)
+        exact = pairwise_distances(rows.astype(np.float64), X.astype(np.float64), metric=metric)
+        assert np.mean(found.distances <= np.sort(exact, axis=1)[:, K - 1 : K] * (1 + 1e-5)) > 0.97
+        alone = index.query(rows[:1], K)
+        np.testing.assert_array_equal(alone.indices[0], found.indices[0])
+        np.testing.assert_array_equal(alone.distances[0], found.distances[0])
+
+
+def test_few_points_are_all_looked_at():
+    for seed in range(9):
+        X = np.random.default_rng(seed).normal(size=(12, 40)).astype(np.float32)
+        found = NeighborIndex(X, metric="manhattan", algorithm="approximate").query(X, 11)
+        exact = np.sort(pairwise_distances(X, metric="manhattan"), axis=1)[:, :11]
+        np.testing.assert_allclose(found.distances, exact, rtol=1e-4, atol=1e-4)

@@ -306,3 +306,18 @@ def test_shares_of_true_neighbours():
     found = np.array([[1, 3, 3, 3], [1, 1, 1, 2], [0, 0, 0, 5]], np.float32)
     np.testing.assert_allclose(true_shares(found, true), [0.75, 0.75, 0.75])
     np.testing.assert_allclose(true_shares(true * np.float32(1 + 1e-6), true), 1)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_points_far_from_all_others_find_their_neighbours(metric):
+    X = clustered(20_000, 60)
+    far = np.random.default_rng(0).permutation(len(X))[:30]
+    X[far] *= 30
+    exact = nearest_neighbors(X, K, metric=metric, algorithm="exact")
+    found = approximate(X, metric=metric)
+    assert true_shares(found.distances, exact.distances)[far].mean() > 0.97
+
+
+def test_auto_minds_the_number_of_neighbors():
+    assert join.exact_is_cheaper(20_000, 30, 15)
+    assert not join.exact_is_cheaper(20_000, 30, 1000)

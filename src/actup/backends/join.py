@@ -8,7 +8,7 @@ from threading import Lock
 
 import numpy as np
 
-from actup.backends.recall import LOW_RECALL, SAMPLED_ROWS, almost_certain, true_shares
+from actup.backends.recall import LOW_RECALL, SAMPLED_ROWS, almost_certain, true_shares, usual_reach
 from actup.comparison import Comparison
 from actup.graph import Neighbors
 from actup.native import engine
@@ -21,6 +21,9 @@ SCALARS = (np.float32, np.float16, np.uint8, np.int8)
 # the approximate one per row and column. One machine's measure, used on all, so that they choose alike.
 _PAIR, _PRODUCT = 0.3, 0.0235
 _ROW, _COLUMN = 7_500, 15
+# For more neighbours than usual: the approximate search per neighbour, the exact one per point that is kept
+# and for each that stands before it.
+_USUAL, _NEIGHBOR, _KEPT, _KEPT_BEFORE = 15, 160, 50, 0.09
 # Of a wider index: per two components and column, per code and column, per sampled pair and column.
 _COMPONENT, _CODE, _SAMPLED = 2.0, 0.03, 0.35
 _UNNOTICED = 5e8  # an exact search that takes no longer is worth having
@@ -39,10 +42,17 @@ _WORTH = 5.0
 _NANOSECONDS_PER_ROW = 4e5
 
 
-def exact_is_cheaper(n_samples: int, columns: int) -> bool:
+def exact_is_cheaper(n_samples: int, columns: int, k: int) -> bool:
     """Whether comparing all pairs takes less time than the approximate search, or too little to mind."""
-    approximate = n_samples * float(_ROW + _COLUMN * columns)
-    return _exact_nanoseconds(n_samples, columns) <= max(approximate, _UNNOTICED)
+    more = max(0, k - _USUAL)
+    approximate = n_samples * float(_ROW + _COLUMN * columns + _NEIGHBOR * more)
+    kept = n_samples * (_keeping(n_samples, k) - _keeping(n_samples, _USUAL)) if more else 0.0
+    return _exact_nanoseconds(n_samples, columns) + kept <= max(approximate, _UNNOTICED)
+
+
+def _keeping(n_samples: int, k: int) -> float:
+    """What it takes to keep the k nearest of so many points in order, which come in any order."""
+    return k * (1 + np.log(n_samples / k)) * (_KEPT + _KEPT_BEFORE * k)
 
 
 def _exact_nanoseconds(n_samples: int, columns: int) -> float:
@@ -174,6 +184,11 @@ class JoinSearch:
         candidates = max(effort.candidates, k)
         indices, distances = index.query(rows, k, effort.probes, candidates, self._threads)
         return Neighbors(indices, distances, engine="join", recall=effort.recall)
+
+    def reach(self, k: int, recall: float) -> float:
+        """How far the k-th neighbours of rows are that the search was measured by."""
+        with self._lock:
+            return usual_reach(self._plan(min(k, len(self._X) - 1), recall)[1].true)
 
     def _exact_is_worth_it(self, effort: Effort, calibration: Calibration) -> bool:
         """Whether to compare all pairs where a search misses the recall, and needs rounds that mend it."""

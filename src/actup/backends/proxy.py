@@ -15,7 +15,7 @@ from threading import Lock
 import numpy as np
 
 from actup.backends.join import most_columns, saves_memory
-from actup.backends.recall import SAMPLED_ROWS, almost_certain, true_shares
+from actup.backends.recall import SAMPLED_ROWS, almost_certain, true_shares, usual_reach
 from actup.backends.spaces import DenseSpace, SparseSpace
 from actup.graph import Neighbors
 
@@ -112,7 +112,7 @@ class ProxySearch:
         plan, index = self._planned(min(k, len(self._space) - 1), recall)
         if plan is None:
             return None
-        count = max(plan.candidates, k)
+        count = min(max(plan.candidates, k) + 1, len(self._space))  # one may be the row itself
         lists = []
         step = _rows_at_once(count)
         for begin in range(0, rows.shape[0], step):
@@ -121,6 +121,10 @@ class ProxySearch:
             lists.append(self._space.nearest(part, None, found, k))
         indices, distances = (np.concatenate(arrays) for arrays in zip(*lists, strict=True))
         return Neighbors(indices, distances, engine="proxy", recall=plan.recall)
+
+    def reach(self, k: int, recall: float) -> float:
+        """How far the k-th neighbours of rows are that the search was measured by."""
+        return usual_reach(self._planned(min(k, len(self._space) - 1), recall)[0].sample.true)
 
     def _planned(self, k: int, recall: float) -> tuple[_Plan | None, object]:
         """The plan for k neighbours, and the index it looks at."""

@@ -37,3 +37,8 @@ def true_shares(found: np.ndarray, true: np.ndarray) -> np.ndarray:
 def almost_certain(mean, error):
     """The recall that is reached almost certainly: two standard errors below the mean."""
     return mean - 2 * error
+
+
+def usual_reach(true: np.ndarray) -> float:
+    """How far the last neighbours of a sample are, but for one row in a hundred, which may be an outlier."""
+    return float(np.quantile(true[:, -1], 0.99, method="lower"))

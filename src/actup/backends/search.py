@@ -1,7 +1,7 @@
 """PointSearch: the search of the CPU backend that suits some rows and a metric, and what it cannot do itself.
 
-Rows that come many times are searched as a few; those whose distances leave the range of floats are compared
-with all others; distances that the engine finds in another space are computed as they were asked for.
+Rows that come many times are searched as a few; those that are far from all others are compared with all;
+distances that the engine finds in another space are computed as they were asked for.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from actup.comparison import Comparison, compare, refuse_negative
 from actup.copies import FewRows, few_rows
 from actup.graph import Neighbors, without_own
 from actup.pairwise import refuse_overflow
+from actup.scikit_learn import assert_all_finite
 
 _FINISHED_ROWS = 4096  # at a time
+# Rows that are so many times as far from others as those that the search was measured by, it may not suit.
+_FAR_POINT, _FAR_QUERY = 2.0, 1.5
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,8 @@ class PointSearch:
         comparison = compare(metric, parameters, rows)
         # Rows of other types become float32 anyway.
         self._comparison = comparison if is_searched(rows) else comparison.moving_rows(rows)
-        self._given = rows
-        self._points = self._moved(rows)
+        self._given = None if self._comparison.finish is None else rows
+        self._points = self._moved(rows, "X")
         self._options = options
         self._threads = threads
         self._whole = _Engine(self._points, self._comparison, options, threads)
@@ -76,14 +79,14 @@ class PointSearch:
     def query(self, rows, k: int) -> Neighbors:
         """The k nearest rows to each of other ones, dense or sparse as they are; k from 1 to n."""
         few, engine = self._few_of(k)
-        found = engine.query(self._moved(rows), k)
+        found = engine.query(self._moved(rows, "X_new"), k)
         if few is not None:
             found = Neighbors(few.kept[found.indices], found.distances, found.engine, found.recall)
         return refuse_overflow(self._finished(found, rows))
 
     def _few_of(self, k: int) -> tuple[FewRows | None, _Engine]:
         """The engine to ask for k neighbours, and which rows it has, if not all."""
-        if self._whole.exact:
+        if not self._whole.searches(k):
             return None, self._whole
         last, few, engine = self._asked
         if last != k:
@@ -93,11 +96,15 @@ class PointSearch:
             self._asked = k, few, engine
         return few, engine
 
-    def _moved(self, rows):
+    def _moved(self, rows, name: str):
         """Rows where the engine compares them, in a type that it reads."""
-        if self._comparison.move is not None:
-            return self._comparison.move(rows)
-        return rows if is_searched(rows) else rows.astype(np.float32)
+        move = self._comparison.move
+        if move is None and is_searched(rows):
+            return rows
+        with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
+            moved = rows.astype(np.float32) if move is None else move(rows)
+        assert_all_finite(moved.data if sparse.issparse(moved) else moved, input_name=name)
+        return moved
 
     def _finished(self, found: Neighbors, rows) -> Neighbors:
         """Distances as they were asked for, in order again."""
@@ -116,45 +123,51 @@ class _Engine:
     """Points where a compiled metric compares them, and the search that suits their number."""
 
     def __init__(self, points, comparison: Comparison, options: SearchOptions, threads: int):
-        self._recall = options.recall
+        self._options = options
+        self._joined = not sparse.issparse(points) and comparison.metric in join.METRICS
         kind = SparseSpace if sparse.issparse(points) else DenseSpace
         self._space = kind(points, comparison, threads)
-        self._index = None
-        joined = kind is DenseSpace and comparison.metric in join.METRICS
-        cheap = join.exact_is_cheaper(*points.shape) if joined else proxy.exact_is_cheaper(self._space)
-        if options.algorithm == "exact" or points.shape[0] < 2 or (options.algorithm == "auto" and cheap):
-            return
-        if joined:
+        if self._joined:
             self._index = join.JoinSearch(points, comparison, options.seed, threads)
         else:
             self._index = proxy.ProxySearch(self._space, options.seed, threads)
 
-    @property
-    def exact(self) -> bool:
-        """Whether all pairs are compared."""
-        return self._index is None
+    def searches(self, k: int) -> bool:
+        """Whether fewer than all pairs are compared for k neighbours."""
+        points = self._space.X
+        if self._options.algorithm == "exact" or points.shape[0] < 2 or k == 0:
+            return False
+        if self._options.algorithm == "approximate":
+            return True
+        cheap = (
+            join.exact_is_cheaper(*points.shape, k) if self._joined else proxy.exact_is_cheaper(self._space)
+        )
+        return not cheap
 
     def neighbors(self, k: int) -> Neighbors:
-        found = self._index.neighbors(k, self._recall) if self._index and k else None
+        found = self._index.neighbors(k, self._options.recall) if self.searches(k) else None
         if found is None:
             return self._space.exact(None, k)
-        far = _too_far(found)
+        far = _too_far(found, _FAR_POINT * self._index.reach(k, self._options.recall))
         if len(far):
             again = self._space.exact(self._space.X[far], k + 1)
             found.indices[far], found.distances[far] = without_own(again.indices, again.distances, far)
         return found
 
     def query(self, rows, k: int) -> Neighbors:
-        found = self._index.query(rows, k, self._recall) if self._index else None
+        found = self._index.query(rows, k, self._options.recall) if self.searches(k) else None
         if found is None:
             return self._space.exact(rows, k)
-        far = _too_far(found)
+        far = _too_far(found, _FAR_QUERY * self._index.reach(k, self._options.recall))
         if len(far):
             again = self._space.exact(rows[far], k)
             found.indices[far], found.distances[far] = again.indices, again.distances
         return found
 
 
-def _too_far(found: Neighbors) -> np.ndarray:
-    """Rows whose distances left the range of floats: the exact search has a unit for them."""
-    return np.flatnonzero(~np.isfinite(found.distances[:, -1]))
+def _too_far(found: Neighbors, reach: float) -> np.ndarray:
+    """Rows that are farther from all points than that.
+
+    Among them are those whose distances left the range of floats: the exact search has a unit for them.
+    """
+    return np.flatnonzero(~(found.distances[:, -1] <= reach))
