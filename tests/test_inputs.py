@@ -201,3 +201,23 @@ def test_ids_beyond_32_bits_are_refused(X):
     lists = nearest_neighbors(X, 20)
     with pytest.raises(ValueError, match="must be rows of X; they reach from"):
         short(UMAP, precomputed_knn=(lists.indices + np.int64(2**32), lists.distances)).fit(X)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_byte_order(kind, X):
+    np.testing.assert_array_equal(short(kind).fit_transform(X.astype(">f4")), short(kind).fit_transform(X))
+
+
+def test_what_has_no_scale_or_a_mask_is_refused(X):
+    times = np.zeros((40, 2), "datetime64[s]")
+    for make in (short(UMAP).fit, lambda rows: embed(rows, preset("umap"))):
+        with pytest.raises(TypeError, match="X holds times"):
+            make(times)
+        with pytest.raises(TypeError, match="X is a masked array"):
+            make(np.ma.masked_array(X))
+
+
+def test_infinite_distances_of_no_neighbours_are_allowed(X):
+    distances = cdist(X, X)
+    distances[distances > np.sort(distances, axis=1)[:, 20:21]] = np.inf
+    assert np.isfinite(short(UMAP, metric="precomputed").fit_transform(distances)).all()

@@ -177,3 +177,10 @@ def test_the_map_keeps_its_groups():
     assert "landmarks" in made.init_used
     assert within_share(made.embedding, of) < 0.3
     assert knn_accuracy(made.embedding, of) > 0.95 * knn_accuracy(X[:, :2], of)
+
+
+def test_landmarks_of_doubles_far_from_zero():
+    X, _ = blobs(6_000)
+    rows = np.round(X.astype(np.float64) * 64) / 64  # the same after 1e9 is added
+    near, far = (cpu.find_landmarks(shifted, "euclidean", 600, 0, 1) for shifted in (rows, rows + 1e9))
+    assert len(far[0]) == pytest.approx(len(near[0]), rel=0.1)

@@ -240,22 +240,28 @@ def test_products_keep_the_digits_of_small_differences():
     np.testing.assert_allclose(found.distances[:, 0], exact.distances[:, 0], rtol=1e-4)
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])
-def test_hamming_tells_all_values_apart(dtype):
+def test_hamming_tells_all_values_apart(dtype, form):
     X = np.random.default_rng(0).integers(0, 4, (300, 6)) + 2**24
     X = X.astype(dtype)
+    X[:, 2] -= 2**24
     expected = cdist(X, X, "hamming")
-    asked = NeighborIndex(X, metric="hamming").query(X, 9)
+    asked = NeighborIndex(form(X), metric="hamming").query(form(X), 9)
     np.testing.assert_allclose(asked.distances, np.sort(expected, axis=1)[:, :9], rtol=1e-6)
     np.fill_diagonal(expected, np.inf)
-    found = nearest_neighbors(X, 8, metric="hamming")
+    found = nearest_neighbors(form(X), 8, metric="hamming")
     np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :8], rtol=1e-6)
-    with pytest.raises(ValueError, match=r"approximate.*'hamming' of X, which has values that float32"):
-        nearest_neighbors(X, 8, metric="hamming", algorithm="approximate")
-    with pytest.raises(ValueError, match=r"X has values that float32 cannot hold.*number the different"):
-        nearest_neighbors(sparse.csr_matrix(X), 8, metric="hamming")
-    with pytest.raises(ValueError, match="X_new has values that float32 cannot hold"):
-        NeighborIndex(X - 2**24, metric="hamming").query(X, 8)
+    with pytest.raises(ValueError, match="X_new has values that float32 changes"):
+        NeighborIndex(form(X - 2**24), metric="hamming").query(form(X), 8)
+
+
+def test_unknown_values_equal_none_under_hamming():
+    X = np.array([[0.1, 0], [0.1 + 1e-12, 1], [0.3, 2]])
+    index = NeighborIndex(X, metric="hamming")
+    np.testing.assert_array_equal(index.query(X, 1).distances, 0)
+    np.testing.assert_array_equal(index.query(X[:1], 1).distances, 0)
+    np.testing.assert_array_equal(index.query([[0.1 - 1e-12, 0], [7.7, 9]], 1).distances, [[0.5], [1]])
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -329,7 +335,7 @@ def test_hamming_of_fractions_is_compiled(form):
     found = nearest_neighbors(form(X), 5, metric="hamming")
     np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :5], rtol=1e-6)
     almost = np.where(X == 0.1, np.float64(np.float32(0.1)), X)
-    assert nearest_neighbors(np.vstack([X, almost]), 1, metric="hamming").distances[3, 0] > 0
+    assert nearest_neighbors(form(np.vstack([X, almost])), 1, metric="hamming").distances[3, 0] > 0
 
 
 def test_missing_values_keep_the_digits_of_float32():
@@ -337,3 +343,22 @@ def test_missing_values_keep_the_digits_of_float32():
     X[::7, 0] = np.nan
     found, wide = (nearest_neighbors(rows, 5, metric="nan_euclidean") for rows in (X, X.astype(np.float64)))
     np.testing.assert_array_equal(found.indices, wide.indices)
+
+
+def test_dates_keep_their_differences_beside_missing_ones():
+    X = np.array([[1.7e9], [1.7e9 + 5], [1.7e9 + 10], [1.7e9 + 20], [0.0]])
+    np.testing.assert_allclose(nearest_neighbors(X, 1).distances.ravel(), [5, 5, 5, 10, 1.7e9], rtol=1e-6)
+    whole = NeighborIndex(X.astype(np.int64)).query(X[:2] + 0.5, 2)
+    np.testing.assert_array_equal(whole.distances, [[0.5, 4.5], [0.5, 4.5]])
+    nanoseconds = 1_700_000_000_000_000_000 + np.random.default_rng(0).permutation(10**6)[:500, None]
+    found = nearest_neighbors(nanoseconds, 1)
+    np.testing.assert_array_equal(
+        found.distances, np.abs(nanoseconds - nanoseconds[found.indices[:, 0]]).astype(np.float32)
+    )
+
+
+def test_values_beyond_float32_are_refused_by_name():
+    X = np.random.default_rng(0).normal(size=(60, 4)) * 1e300
+    for search in (nearest_neighbors, UMAP().fit):
+        with pytest.raises(ValueError, match="X contains infinity or a value too large for dtype"):
+            search(X)

@@ -7,7 +7,7 @@ computed anew at the end (``haversine`` measures chords in space, then arcs).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
@@ -15,10 +15,22 @@ from numbers import Real
 import numpy as np
 from scipy import sparse
 
-from actup.row_parts import row_parts
+from actup.moved_rows import (
+    Rows,
+    arcs,
+    are_floats,
+    around_on_sphere,
+    different_values,
+    far_center,
+    mean_row,
+    numbered,
+    on_sphere,
+    parts,
+    scaled,
+    sums_around,
+    turned,
+)
 from actup.special_metrics import SPECIAL
-
-Rows = np.ndarray | sparse.csr_matrix | sparse.csr_array
 
 # Other names, as SciPy, scikit-learn, umap-learn and pynndescent know them.
 _SYNONYMS = {
@@ -49,9 +61,7 @@ _COLUMNS = (
 )  # fmt: skip
 COMPILED = (*_COLUMNS, *PRESENCE, *DISGUISED)
 _COMPILED_POWER, _HIGHEST_POWER = 4, 30  # of "minkowski"; those between are left to SciPy
-_TURNED, _VALUES_AT_ONCE = 256, 2**18  # rows and values that are in full precision at a time
 _OF_DIFFERENCES = ("euclidean", "manhattan", "chebyshev", "minkowski")
-_FAR, _SAMPLED_ROWS = 64, 256  # columns so many times as far from 0 as most of a sample's values from another
 _NOT_SPARSE = ("chebyshev", "mahalanobis", "haversine", "softmax_hellinger")
 
 
@@ -125,12 +135,10 @@ def _power(p: float = 2.0, **_) -> float:
 
 def beyond_floats(metric: str, parameters: Mapping | None, X: Rows) -> str:
     """What floats cannot hold of X in a compiled metric, so that SciPy must compare it; "" for nothing."""
-    if metric == "hamming" and X.dtype.itemsize > 2 and X.dtype != np.float32:
-        return "values that float32 makes equal"
     p = _power(**(parameters or {})) if metric == "minkowski" else 1.0
     if p in (1.0, 2.0) or math.isinf(p):
         return ""
-    largest = np.concatenate([_largest_of_rows(part) for part in _parts(X)])
+    largest = np.concatenate([_largest_of_rows(part) for part in parts(X)])
     largest = largest[largest > 0]
     spans = len(largest) > 0 and p * np.log10(largest.max() / np.median(largest)) > 20
     return f"rows too large, next to others, for powers of p={p:g}" if spans else ""
@@ -177,13 +185,13 @@ class Comparison:
         if self.move is not None:
             return self
         if self.root is not None:
-            return replace(self, root=None, move=partial(_turned, root=self.root, center=_mean(X)))
+            return replace(self, root=None, move=partial(turned, root=self.root, center=mean_row(X)))
         center = None
         if self.metric in _OF_DIFFERENCES and not sparse.issparse(X):
-            center = _far_center(X)
+            center = far_center(X)
         if self.factors is None and (center is None or not center.any()):
             return self
-        return replace(self, factors=None, move=partial(_scaled, factors=self.factors, center=center))
+        return replace(self, factors=None, move=partial(scaled, factors=self.factors, center=center))
 
     def for_engine(self, metric: str | None = None, longest: float = 0.0):
         """What the engine takes; ``metric`` instead of the own one, the largest squared length of a point."""
@@ -210,13 +218,16 @@ def compare(metric: str, parameters: Mapping | None, X: Rows) -> Comparison:
             return Comparison("euclidean", factors=_inverse_deviations(X, **parameters))
         case "mahalanobis":
             return Comparison("euclidean", root=_root_of_inverse(X, **parameters))
+        case "hamming":
+            numbers = None if are_floats(X) else partial(numbered, values=different_values(X))
+            return Comparison(metric, move=numbers)
         case "haversine":
             if X.shape[1] != 2:
                 raise ValueError(
                     f"metric='haversine' needs 2 columns, latitude and longitude in radians, not {X.shape[1]}"
                 )
-            center = _mean(X, _on_sphere)
-            return Comparison("euclidean", move=partial(_around_on_sphere, center=center), finish=_arcs)
+            center = mean_row(X, on_sphere)
+            return Comparison("euclidean", move=partial(around_on_sphere, center=center), finish=arcs)
     return Comparison(metric)
 
 
@@ -269,8 +280,8 @@ def _square(name: str, values, size: int) -> np.ndarray:
 def _inverse_deviations(X: Rows, V=None) -> np.ndarray:
     if V is None:
         n = X.shape[0]
-        means = _mean(X)
-        variances = sum(_sums_around(part, means, 2) for part in _parts(X)) / max(1, n - 1)
+        means = mean_row(X)
+        variances = sum(sums_around(part, means, 2) for part in parts(X)) / max(1, n - 1)
         constant = variances <= (1e-14 * means) ** 2  # but for rounding; such a column changes no distance
         return np.where(constant, 0, 1 / np.sqrt(np.where(constant, 1, variances)))
     variances = _vector("V", V, X.shape[1])
@@ -279,31 +290,9 @@ def _inverse_deviations(X: Rows, V=None) -> np.ndarray:
     return 1 / np.sqrt(variances)
 
 
-def _parts(X: Rows) -> Iterator[Rows]:
-    """Some rows at a time, in full precision."""
-    return (X[part].astype(np.float64) for part in row_parts(X, _VALUES_AT_ONCE))
-
-
-def _sums_around(part: Rows, center: np.ndarray, power: int) -> np.ndarray:
-    """Sums of powers of the differences from a center, by column."""
-    if not sparse.issparse(part):
-        return ((part - center) ** power).sum(axis=0)
-    columns = part.shape[1]
-    present = np.bincount(part.indices, minlength=columns)
-    of_present = np.bincount(part.indices, (part.data - center[part.indices]) ** power, columns)
-    return of_present + (part.shape[0] - present) * (-center) ** power
-
-
-def _mean(X: Rows, move: Callable[[Rows], Rows] = lambda rows: rows) -> np.ndarray:
-    """The mean of moved rows, by their differences from one: that of equal values is their value, exactly."""
-    first = move(X[:1].astype(np.float64))
-    first = (first.toarray() if sparse.issparse(first) else first).ravel()
-    return first + sum(_sums_around(move(part), first, 1) for part in _parts(X)) / X.shape[0]
-
-
 def _covariance(X: np.ndarray) -> np.ndarray:
-    means = _mean(X)
-    products = sum((part - means).T @ (part - means) for part in _parts(X))
+    means = mean_row(X)
+    products = sum((part - means).T @ (part - means) for part in parts(X))
     return products / max(1, len(X) - 1)
 
 
@@ -322,62 +311,3 @@ def _root_of_inverse(X: np.ndarray, V=None, VI=None) -> np.ndarray:
         return np.linalg.cholesky((inverse + inverse.T) / 2)
     except np.linalg.LinAlgError:
         raise ValueError("metric='mahalanobis': VI is not positive definite") from None
-
-
-def _scaled(X: Rows, factors: np.ndarray | None, center: np.ndarray | None) -> Rows:
-    """Rows with moved and multiplied columns, in float32."""
-    if sparse.issparse(X):
-        return sparse.csr_matrix(X.multiply(factors[None, :]), dtype=np.float32)
-    changed = np.empty(X.shape, np.float32)
-    for part in row_parts(X, _VALUES_AT_ONCE):
-        moved = X[part].astype(np.float64)
-        if center is not None:
-            moved -= center
-        changed[part] = moved if factors is None else moved * factors
-    return changed
-
-
-def _far_center(X: np.ndarray) -> np.ndarray:
-    """A usual value of each column that is far from 0, next to how much it varies in a sample; else 0."""
-    sample = X[:: max(1, len(X) // _SAMPLED_ROWS)].astype(np.float64)
-    with np.errstate(over="ignore"):
-        low, usual, high = np.percentile(sample, [5, 50, 95], axis=0, method="nearest")
-        return np.where(np.abs(usual) > _FAR * (high - low), usual, 0.0)
-
-
-def near_zero(X: np.ndarray) -> np.ndarray:
-    """Dense rows in float32, for what depends on their differences alone."""
-    return _scaled(X, None, _far_center(X))
-
-
-def _turned(X: np.ndarray, root: np.ndarray, center: np.ndarray) -> np.ndarray:
-    """(X - center) @ root in float32, in blocks of one size: rounding may depend on how many rows."""
-    turned = np.empty((len(X), root.shape[1]), np.float32)
-    block = np.zeros((_TURNED, len(root)))
-    for begin in range(0, len(X), _TURNED):
-        rows = X[begin : begin + _TURNED]
-        block[: len(rows)] = rows - center
-        turned[begin : begin + _TURNED] = (block @ root)[: len(rows)]
-    return turned
-
-
-def _on_sphere(X: np.ndarray) -> np.ndarray:
-    latitude, longitude = X.T
-    x, y = np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude)
-    return np.column_stack([x, y, np.sin(latitude)])
-
-
-def _around_on_sphere(X: np.ndarray, center: np.ndarray) -> np.ndarray:
-    """Points in space in float32, around a center that lets places of one town keep their digits."""
-    moved = [(_on_sphere(part) - center).astype(np.float32) for part in _parts(X)]
-    return np.concatenate(moved)
-
-
-def _arcs(rows: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Great-circle distances from rows to their neighbours: what float32 chords lose of short ones."""
-    here, there = np.asarray(rows, np.float64)[:, None, :], np.asarray(points, np.float64)
-    half = (there - here) / 2
-    chord = (
-        np.sin(half[..., 0]) ** 2 + np.cos(here[..., 0]) * np.cos(there[..., 0]) * np.sin(half[..., 1]) ** 2
-    )
-    return 2 * np.arcsin(np.sqrt(np.clip(chord, 0, 1)))

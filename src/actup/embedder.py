@@ -10,16 +10,17 @@ import numpy as np
 
 from actup.backends import choose_backend
 from actup.graph import Graph, Neighbors, on_gpu
+from actup.input_rows import refuse_kinds
 from actup.pipeline import (
-    NUMBERS,
     POINTS,
     Embedding,
     Given,
-    canonical_rows,
     check_points,
     count_rows,
     descend,
+    number_checks,
     prepare,
+    settled_rows,
     steps,
 )
 from actup.progress import Progress
@@ -186,7 +187,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         With ``reset`` it is also noted what scikit-learn wants to know about X, else compared with that.
         """
         if on_gpu(X):
-            points = check_points(X, Given(), backend)
+            points = check_points(X, Given(), self.metric, backend)
             if reset:
                 self.n_features_in_ = points.shape[1]
                 self.__dict__.pop("feature_names_in_", None)
@@ -196,12 +197,14 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
                     f"{self.n_features_in_} features as input."
                 )
             return points, points
-        checks = NUMBERS if backend != "cuda" else {**POINTS, "ensure_all_finite": False}
+        refuse_kinds(X, "X")
+        on_cpu = backend != "cuda"
+        checks = number_checks(self.metric) if on_cpu else {**POINTS, "ensure_all_finite": False}
         with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
             rows = validate_data(self, X, reset=reset, **checks)
         if backend == "cuda":
-            return check_points(rows, Given(), backend), rows
-        rows = canonical_rows(rows)
+            return check_points(rows, Given(), self.metric, backend), rows
+        rows = settled_rows(rows)
         return rows, rows
 
     def _keep(self, result: Embedding) -> None:

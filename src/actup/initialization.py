@@ -14,10 +14,10 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from actup.backends.join import SCALARS
-from actup.comparison import near_zero
 from actup.components import place_components
 from actup.graph import Graph
 from actup.landmarks import landmark_start, starts_at_landmarks
+from actup.moved_rows import near_zero
 from actup.native import engine
 from actup.recipe import Recipe
 from actup.switches import Extent, Initialization

@@ -90,7 +90,7 @@ def embed_many(
     names = _check_names(_own_names(given, chosen) if names is None else list(names), len(given))
     _check_agreement(chosen)
     like, backend = X, choose_backend(backend, X, count_rows(X))
-    X = check_points(X, Given(), backend)
+    X = check_points(X, Given(), chosen[0].metric, backend)
     progress = Progress() if progress is None else progress
     n_samples = X.shape[0]
     fitted = [fit_to_size(recipe, n_samples) if n_samples > 1 else recipe for recipe in chosen]

@@ -13,7 +13,7 @@ from actup.backends.recall import DEFAULT_RECALL
 from actup.backends.search import PointSearch, SearchOptions
 from actup.comparison import COMPILED, beyond_floats, check_metric, is_compiled, refuse_negative
 from actup.graph import Neighbors
-from actup.input_rows import as_rows, is_wide, refuse_wide
+from actup.input_rows import as_rows
 from actup.pairwise import (
     check_by_metric,
     check_count,
@@ -167,7 +167,7 @@ class NeighborIndex:
             self._query = partial(
                 query_by_metric, rows, metric=self._metric, parameters=metric_kwds, threads=threads
             )
-        self._shape, self._sparse, self._wide = rows.shape, sparse.issparse(rows), is_wide(rows)
+        self._shape, self._sparse = rows.shape, sparse.issparse(rows)
 
     def query(self, X_new, n_neighbors: int = 15) -> Neighbors:
         """The rows of ``X`` nearest to every row of ``X_new``, nearest first; ties go to the smaller id.
@@ -188,10 +188,8 @@ class NeighborIndex:
         rows = as_rows(X_new, self._metric, "X_new")
         if rows.shape[1] != self._shape[1]:
             raise ValueError(f"X_new has {rows.shape[1]} columns, but X has {self._shape[1]}")
-        if self._metric == "hamming" and is_wide(rows) and not self._wide:
-            refuse_wide("X_new")
         if self._sparse != sparse.issparse(rows):
-            dtype = None if is_wide(rows) else np.float32
+            dtype = np.float32 if rows.dtype.itemsize <= 2 else None  # SciPy has no sparse float16
             rows = sparse.csr_matrix(rows, dtype=dtype) if self._sparse else rows.toarray()
         refuse_negative(self._metric, rows, "X_new")
         k = check_count(n_neighbors, self._shape[0], itself=False)

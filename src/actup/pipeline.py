@@ -19,7 +19,7 @@ from actup.backends.join import SCALARS
 from actup.cookbook import preset
 from actup.graph import Graph, Neighbors, array_module, on_gpu
 from actup.initialization import make_start
-from actup.input_rows import canonical
+from actup.input_rows import refuse_kinds, settled
 from actup.neighbors import nearest_neighbors
 from actup.notices import warn_user
 from actup.progress import Progress
@@ -128,7 +128,7 @@ def embed(
     progress = Progress() if progress is None else progress
     backend = choose_backend(backend, X, count_rows(X, given))
     prepared = prepare(
-        check_points(X, given, backend),
+        check_points(X, given, recipe.metric, backend),
         recipe,
         given,
         seed=seed,
@@ -272,7 +272,7 @@ def count_rows(X, given: Given | None = None) -> int:
         return 0
 
 
-def check_points(X, given: Given, backend: str = "cpu"):
+def check_points(X, given: Given, metric: str, backend: str = "cpu"):
     """X as every stage may take it for granted, where the backend computes; None stays None."""
     if X is None:
         if given.graph is None and given.neighbors is None:
@@ -286,12 +286,18 @@ def check_points(X, given: Given, backend: str = "cpu"):
         from actup.backends.cuda.arrays import to_host
 
         X = to_host(X)
-    return canonical_rows(check_array(X, input_name="X", **NUMBERS))
+    refuse_kinds(X, "X")
+    return settled_rows(check_array(X, input_name="X", **number_checks(metric)))
 
 
-def canonical_rows(X):
-    """Sparse rows with sorted ids, none twice; dense ones as they are. Never changes X."""
-    return canonical(csr_matrix(X)) if issparse(X) else X
+def number_checks(metric: str) -> dict:
+    """``NUMBERS``; distances may be infinite, if they are those of no neighbours."""
+    return {**NUMBERS, "ensure_all_finite": metric != "precomputed"}
+
+
+def settled_rows(X):
+    """Rows in the machine's byte order, sparse ones with sorted ids, none twice. Never changes X."""
+    return settled(csr_matrix(X) if issparse(X) else X)
 
 
 def _find_neighbors(X, k: int, recipe: Recipe, engine: ModuleType, threads: int) -> Neighbors:

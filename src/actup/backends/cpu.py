@@ -11,6 +11,7 @@ from actup.backends import join
 from actup.backends.search import PointSearch, SearchOptions
 from actup.graph import Graph, Neighbors
 from actup.input_rows import refuse_underflow
+from actup.moved_rows import near_zero
 from actup.native import engine
 from actup.placement import Placement
 from actup.recipe import Recipe
@@ -86,7 +87,9 @@ def find_landmarks(
     Euclidean: landmarks need to be near in the large only.
     """
     metric = metric if metric in join.METRICS else "euclidean"
-    rows = X if X.dtype.type in join.SCALARS else X.astype(np.float32)
+    rows = X
+    if X.dtype.type not in join.SCALARS:
+        rows = near_zero(X) if metric == "euclidean" else X.astype(np.float32)
     return engine.find_landmarks(rows, engine.Metric[metric], wanted, seed, threads)
 
 

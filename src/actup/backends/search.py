@@ -18,6 +18,7 @@ from actup.backends.spaces import DenseSpace, SparseSpace
 from actup.comparison import Comparison, compare, refuse_negative
 from actup.copies import FewRows, few_rows
 from actup.graph import Neighbors, without_own
+from actup.moved_rows import are_floats
 from actup.pairwise import refuse_overflow
 from actup.scikit_learn import assert_all_finite
 
@@ -101,9 +102,15 @@ class PointSearch:
         move = self._comparison.move
         if move is None and is_searched(rows):
             return rows
-        with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
+        if move is None and self._comparison.metric == "hamming" and not are_floats(rows):
+            raise ValueError(
+                f"{name} has values that float32 changes, and so those of X cannot be told from them under "
+                "metric='hamming': give X as float64 with values of that kind, or round them"
+            )
+        # Too large for float32 becomes infinite, which is refused by name.
+        with np.errstate(over="ignore", invalid="ignore"):
             moved = rows.astype(np.float32) if move is None else move(rows)
-        assert_all_finite(moved.data if sparse.issparse(moved) else moved, input_name=name)
+            assert_all_finite(moved.data if sparse.issparse(moved) else moved, input_name=name)
         return moved
 
     def _finished(self, found: Neighbors, rows) -> Neighbors:
