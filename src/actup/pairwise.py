@@ -197,7 +197,8 @@ def _smallest_entries(X, k: int, without_diagonal: bool = False) -> Neighbors:
     """The k smallest stored entries of every row, some rows at a time."""
     indices, distances = np.empty((X.shape[0], k), np.int32), np.empty((X.shape[0], k), np.float64)
     for part in row_parts(X, _DISTANCES_AT_ONCE):
-        columns, values, ends = X[part].indices, X[part].data, X[part].indptr
+        some = X[part]
+        columns, values, ends = some.indices, some.data, some.indptr
         rows = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
         if without_diagonal:
             others = rows + part.start != columns
