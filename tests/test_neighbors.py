@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 from sklearn.metrics import pairwise_distances
@@ -214,14 +213,6 @@ def test_wrong_parameters_are_refused_alike(metric, parameters, error, message):
     for make in (nearest_neighbors, NeighborIndex):
         with pytest.raises(error, match=message):
             make(X, metric=metric, metric_kwds=parameters)
-
-
-@pytest.mark.parametrize("metric", ["sqeuclidean", "poincare", "symmetric_kl", "chebyshev"])
-def test_metrics_without_a_sparse_form_say_so(metric):
-    X = csr_matrix(np.random.default_rng(0).random((40, 3)) / 4)
-    for make in (nearest_neighbors, NeighborIndex):
-        with pytest.raises(ValueError, match=f"metric='{metric}' has no form for sparse X"):
-            make(X, metric=metric)
 
 
 def test_boolean_metric_and_ties():
