@@ -30,6 +30,7 @@ from actup.moved_rows import (
     sums_around,
     turned,
 )
+from actup.row_parts import largest_of_rows
 from actup.special_metrics import SPECIAL
 
 # Other names, as SciPy, scikit-learn, umap-learn and pynndescent know them.
@@ -61,6 +62,7 @@ _COLUMNS = (
 )  # fmt: skip
 COMPILED = (*_COLUMNS, *PRESENCE, *DISGUISED)
 _COMPILED_POWER, _HIGHEST_POWER = 4, 30  # of "minkowski"; those between are left to SciPy
+_VALUES_AT_ONCE = 2**18
 _OF_DIFFERENCES = ("euclidean", "manhattan", "chebyshev", "minkowski")
 _NOT_SPARSE = ("chebyshev", "mahalanobis", "haversine", "softmax_hellinger")
 
@@ -138,15 +140,10 @@ def beyond_floats(metric: str, parameters: Mapping | None, X: Rows) -> str:
     p = _power(**(parameters or {})) if metric == "minkowski" else 1.0
     if p in (1.0, 2.0) or math.isinf(p):
         return ""
-    largest = np.concatenate([_largest_of_rows(part) for part in parts(X)])
+    largest = largest_of_rows(X, _VALUES_AT_ONCE)
     largest = largest[largest > 0]
     spans = len(largest) > 0 and p * np.log10(largest.max() / np.median(largest)) > 20
     return f"rows too large, next to others, for powers of p={p:g}" if spans else ""
-
-
-def _largest_of_rows(X: Rows) -> np.ndarray:
-    largest = abs(X).max(axis=1)
-    return largest.toarray().ravel() if sparse.issparse(X) else largest
 
 
 @dataclass(frozen=True)
@@ -192,6 +189,16 @@ class Comparison:
         if self.factors is None and (center is None or not center.any()):
             return self
         return replace(self, factors=None, move=partial(scaled, factors=self.factors, center=center))
+
+    def as_floats(self, rows: Rows, name: str) -> Rows:
+        """Rows where the engine compares them, in float32; infinite where that cannot hold them."""
+        if self.move is None and self.metric == "hamming" and not are_floats(rows):
+            raise ValueError(
+                f"{name} has values that float32 changes, and so those of X cannot be told from them under "
+                "metric='hamming': give X as float64 with values of that kind, or round them"
+            )
+        with np.errstate(over="ignore", invalid="ignore"):
+            return rows.astype(np.float32) if self.move is None else self.move(rows)
 
     def for_engine(self, metric: str | None = None, longest: float = 0.0):
         """What the engine takes; ``metric`` instead of the own one, the largest squared length of a point."""

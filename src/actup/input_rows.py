@@ -9,7 +9,7 @@ from scipy import sparse
 
 from actup.backends.search import is_searched
 from actup.comparison import COMPILED, DISGUISED, PRESENCE
-from actup.row_parts import row_parts
+from actup.row_parts import largest_of_rows, row_parts
 
 _SMALLEST = 1e-36  # of a largest value: float32 has fewer digits of smaller ones
 _VALUES_AT_ONCE = 2**20
@@ -84,7 +84,7 @@ def refuse_underflow(rows, metric: str, name: str) -> None:
     """
     if rows.dtype.kind != "f" or rows.dtype.itemsize <= 4 or (name != "X" and metric not in _DIRECTIONS):
         return
-    largest = np.concatenate([_largest(rows[part]) for part in row_parts(rows, _VALUES_AT_ONCE)])
+    largest = largest_of_rows(rows, _VALUES_AT_ONCE)
     if metric not in _DIRECTIONS and largest.max() >= _SMALLEST:
         return
     small = np.flatnonzero((largest > 0) & (largest < _SMALLEST))
@@ -93,10 +93,3 @@ def refuse_underflow(rows, metric: str, name: str) -> None:
             f"row {small[0]} of {name} is too small for float32, its largest value is {largest[small[0]]}: "
             f"divide {'the row' if metric in _DIRECTIONS else name} by it"
         )
-
-
-def _largest(rows) -> np.ndarray:
-    """The largest magnitude of each row."""
-    if sparse.issparse(rows):
-        return abs(rows).max(axis=1).toarray().ravel()
-    return np.maximum(rows.max(axis=1), -rows.min(axis=1))

@@ -101,10 +101,10 @@ def nearest_neighbors(
 
     A search takes at most 0.3 times the memory of ``X`` and three times that of the lists it returns, besides
     some ten megabytes, for sparse ``X`` some numbers for each of its columns, and under "mahalanobis" some
-    matrices of them. For fewer than ten neighbours of rows of 300 bytes or less it may take more: the codes
-    that it searches by have up to 150 bytes a row. ``X`` itself is copied only where its type is none of
-    those above, or its rows do not lie one after the other. What scikit-learn, SciPy or a function computes
-    takes as much as they do.
+    matrices of them. For fewer than ten neighbours of short rows it may take more: the codes that it searches
+    by have up to 128 bytes a row, and some for their order. ``X`` itself is copied only where its type is
+    none of those above, or its rows do not lie one after the other. What scikit-learn, SciPy or a function
+    computes takes as much as they do.
     """
     threads = count_threads(n_jobs)
     name = check_metric(metric)

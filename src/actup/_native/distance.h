@@ -1,5 +1,5 @@
-// The CPU's metrics: how two rows' columns add up to a distance. (The GPU compares in its own five, as
-// products of tiles: kernels/rows.cu, scan.cu.)
+// The CPU's metrics: how two rows' columns add up to a distance. (The GPU has its own, in
+// kernels/rows.cu and scan.cu.)
 //
 // A metric is a sum over columns, taken over rows that may have been brought to another form first:
 //

@@ -18,7 +18,6 @@ from actup.backends.spaces import DenseSpace, SparseSpace
 from actup.comparison import Comparison, compare, refuse_negative
 from actup.copies import FewRows, few_rows
 from actup.graph import Neighbors, without_own
-from actup.moved_rows import are_floats
 from actup.pairwise import refuse_overflow
 from actup.scikit_learn import assert_all_finite
 
@@ -99,17 +98,10 @@ class PointSearch:
 
     def _moved(self, rows, name: str):
         """Rows where the engine compares them, in a type that it reads."""
-        move = self._comparison.move
-        if move is None and is_searched(rows):
+        if self._comparison.move is None and is_searched(rows):
             return rows
-        if move is None and self._comparison.metric == "hamming" and not are_floats(rows):
-            raise ValueError(
-                f"{name} has values that float32 changes, and so those of X cannot be told from them under "
-                "metric='hamming': give X as float64 with values of that kind, or round them"
-            )
-        # Too large for float32 becomes infinite, which is refused by name.
-        with np.errstate(over="ignore", invalid="ignore"):
-            moved = rows.astype(np.float32) if move is None else move(rows)
+        moved = self._comparison.as_floats(rows, name)
+        with np.errstate(invalid="ignore"):  # infinities of both signs have no sum
             assert_all_finite(moved.data if sparse.issparse(moved) else moved, input_name=name)
         return moved
 
