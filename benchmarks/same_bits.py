@@ -1,0 +1,204 @@
+"""Hash the results of a fixed list of runs, to show that a change of the code changes no bit of them.
+
+Run it before and after a refactoring, on one machine, and compare the lines::
+
+    python benchmarks/same_bits.py > before.txt
+    python benchmarks/same_bits.py > after.txt
+    diff before.txt after.txt
+
+Only public names are used, so that the script runs on any version. The hashes depend on the processor level
+(``ACTUP_CPU``), and on nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import load_digits, make_blobs
+
+import actup
+
+DENSE_METRICS = {
+    "euclidean": {},
+    "manhattan": {},
+    "chebyshev": {},
+    "minkowski": {"p": 3},
+    "seuclidean": {},
+    "mahalanobis": {},
+    "cosine": {},
+    "correlation": {},
+    "hellinger": {},
+    "inner_product": {},
+    "canberra": {},
+    "braycurtis": {},
+    "hamming": {},
+    "softmax_hellinger": {},
+    "jaccard": {},
+    "dice": {},
+    "matching": {},
+    "kulsinski": {},
+    "rogerstanimoto": {},
+    "russellrao": {},
+    "sokalmichener": {},
+    "sokalsneath": {},
+    "yule": {},
+    "symmetric_kl": {},
+    "sqeuclidean": {},
+}
+NOT_SPARSE = ("chebyshev", "mahalanobis", "softmax_hellinger", "symmetric_kl", "sqeuclidean")
+
+Run = tuple[str, Callable[[], list[np.ndarray]]]
+
+
+def hash_of(arrays: list[np.ndarray]) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def lists(found: actup.Neighbors) -> list[np.ndarray]:
+    return [found.indices, found.distances, np.float64([found.recall])]
+
+
+def blobs(n: int, columns: int) -> np.ndarray:
+    return make_blobs(n, columns, centers=30, cluster_std=3.0, random_state=0)[0].astype(np.float32)
+
+
+def neighbor_runs() -> Iterator[Run]:
+    digits = load_digits().data
+    queries = digits[:100] + 0.5
+    far = digits + 1e6
+    mixed = sparse.random(3000, 400, density=0.05, format="csr", random_state=0, dtype=np.float64)
+    many = blobs(24_000, 40)
+    for metric, parameters in DENSE_METRICS.items():
+        X = digits + 0.01 if metric in ("mahalanobis", "seuclidean", "symmetric_kl") else digits
+        X = X + np.random.default_rng(0).uniform(0, 0.1, X.shape) if metric == "mahalanobis" else X
+
+        def search(X=X, metric=metric, parameters=parameters) -> list[np.ndarray]:
+            index = actup.NeighborIndex(X, metric=metric, metric_kwds=parameters)
+            found = actup.nearest_neighbors(X, 15, metric=metric, metric_kwds=parameters)
+            return lists(found) + lists(index.query(queries, 10))
+
+        yield f"neighbors {metric} dense", search
+        if metric not in NOT_SPARSE:
+
+            def search_sparse(metric=metric, parameters=parameters) -> list[np.ndarray]:
+                return lists(actup.nearest_neighbors(mixed, 15, metric=metric, metric_kwds=parameters))
+
+            yield f"neighbors {metric} sparse", search_sparse
+    for metric in ("euclidean", "cosine", "correlation", "inner_product", "manhattan", "chebyshev", "jaccard"):
+
+        def approximate(metric=metric) -> list[np.ndarray]:
+            X = many if metric != "jaccard" else (many > 0).astype(np.uint8)
+            index = actup.NeighborIndex(X, metric=metric, algorithm="approximate")
+            found = actup.nearest_neighbors(X, 15, metric=metric, algorithm="approximate")
+            return lists(found) + lists(index.query(X[:500], 10))
+
+        yield f"neighbors {metric} approximate", approximate
+    large_sparse = sparse.random(9000, 500, density=0.04, format="csr", random_state=1, dtype=np.float32)
+    yield (
+        "neighbors cosine sparse approximate",
+        lambda: lists(actup.nearest_neighbors(large_sparse, 15, metric="cosine", algorithm="approximate")),
+    )
+    yield "neighbors automatic", lambda: lists(actup.nearest_neighbors(many, 15))
+    yield "neighbors of float64 far from 0", lambda: lists(actup.nearest_neighbors(far, 15))
+    towns = np.random.default_rng(0).uniform(-1, 1, (2000, 2))
+    yield "neighbors haversine", lambda: lists(actup.nearest_neighbors(towns, 15, metric="haversine"))
+    copies = np.repeat(many[:3000], 10, axis=0)
+    yield "neighbors of copies", lambda: lists(actup.nearest_neighbors(copies, 15, algorithm="approximate"))
+
+
+def map_runs() -> Iterator[Run]:
+    digits = load_digits().data.astype(np.float32)
+    many = blobs(6000, 20)
+    for name in actup.presets():
+
+        def embed(name=name) -> list[np.ndarray]:
+            recipe = actup.preset(name).but(epochs=60)
+            return [actup.embed(X, recipe, seed=3).embedding for X in (digits, many)]
+
+        yield f"map {name}", embed
+    changes = {
+        "normalized frobenius mesh": {"normalized": True, "loss": "frobenius", "repulsion": "mesh"},
+        "frobenius barnes_hut": {"loss": "frobenius", "repulsion": "barnes_hut"},
+        "three dimensions": {"n_components": 3, "epochs": 30},
+        "five dimensions": {"n_components": 5, "epochs": 30},
+        "one dimension": {"n_components": 1},
+        "heavy tails": {"normalized": True, "dof": 0.6},
+        "gaussian affinity": {"normalized": True, "affinity": "gaussian", "distance": "plain"},
+        "multiscale affinity": {"affinity": "multiscale", "perplexities": [10, 50], "distance": "plain"},
+        "fixed sigma": {"affinity": "fixed_sigma", "sigma": 20.0, "distance": "plain"},
+        "uniform affinity": {"affinity": "uniform", "symmetrization": "tsne"},
+        "pca start": {"initialization": "pca"},
+        "random start": {"initialization": "random"},
+        "gains": {"optimizer": "gains", "epochs": 50},
+        "accelerated": {"sampling": "accelerated", "epochs": 50},
+        "in place frobenius": {"update": "in_place", "loss": "frobenius", "epochs": 30},
+    }
+    for name, switches in changes.items():
+        yield (
+            f"gdr {name}",
+            lambda switches=switches: [actup.GDR(**switches, random_state=0).fit_transform(digits)],
+        )
+    apart = np.concatenate([digits[:300], digits[300:500] + 1000, digits[500:504] - 1000])
+    yield "map of components", lambda: [actup.UMAP(random_state=0).fit_transform(apart)]
+    yield "map in cosine", lambda: [actup.UMAP(metric="cosine", random_state=0).fit_transform(digits)]
+    yield "map of float64", lambda: [actup.TSNE(random_state=0).fit_transform(digits.astype(np.float64) + 1e5)]
+    yield (
+        "map of sparse rows",
+        lambda: [actup.TSNE(random_state=0).fit_transform(sparse.csr_matrix(digits))],
+    )
+    yield (
+        "map of distances",
+        lambda: [
+            actup.UMAP(metric="precomputed", random_state=0).fit_transform(
+                np.linalg.norm(digits[:500, None] - digits[None, :500], axis=2)
+            )
+        ],
+    )
+    yield "map from landmarks", lambda: [actup.embed(blobs(201_000, 4), "gdr_umap", seed=0).embedding]
+    yield (
+        "embed_many",
+        lambda: list(actup.embed_many(digits, ["tsne", "umap", "gdr_umap"], seed=1).aligned.values()),
+    )
+
+
+def transform_runs() -> Iterator[Run]:
+    digits = load_digits().data
+    models = {
+        "UMAP": lambda: actup.UMAP(random_state=0),
+        "UMAP manhattan": lambda: actup.UMAP(metric="manhattan", random_state=0),
+        "TSNE": lambda: actup.TSNE(random_state=0),
+        "GDR": lambda: actup.GDR(random_state=0),
+        "GDR normalized": lambda: actup.GDR(normalized=True, random_state=0),
+        "sampled UMAP": lambda: actup.UMAP(learning_rate=1.0, n_components=3, random_state=0),
+    }
+    for name, make in models.items():
+        yield f"transform {name}", lambda make=make: [make().fit(digits[:1500]).transform(digits[1400:])]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--only", default="", help="only runs whose name contains this")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    total = hashlib.sha256()
+    for runs in (neighbor_runs, map_runs, transform_runs):
+        for name, run in runs():
+            if arguments.only in name:
+                line = f"{hash_of(run())}  {name}"
+                total.update(line.encode())
+                print(line, flush=True)
+    print(f"{total.hexdigest()[:16]}  all of them", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
