@@ -15,12 +15,12 @@ test: $(VENV)/installed lint
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror src/actup/_native/* tests/native/*
+	$(BIN)/clang-format --dry-run --Werror src/actup/_native/*/* tests/native/*
 
 format: $(VENV)/installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i src/actup/_native/* tests/native/*
+	$(BIN)/clang-format -i src/actup/_native/*/* tests/native/*
 
 # Data sets: see `actup datasets`. Tables are printed as they are measured, then the page is written.
 bench: $(VENV)/race

@@ -18,9 +18,9 @@ import numpy as np
 from report import save, summary, timed
 
 from actup import nearest_neighbors
+from actup._threads import count_threads
 from actup.backends import load_backend
-from actup.cookbook import preset
-from actup.threads import count_threads
+from actup.recipe._presets import preset
 
 PRESETS = ("umap", "sampled_umap", "gdr_umap", "gdr_tsne", "tsne")
 EPOCHS = 100

@@ -24,8 +24,8 @@ import numpy as np
 from report import save, saved, summary
 
 import actup
-from actup import metrics
-from actup.backends.cuda.neighbors import nearest_neighbors
+from actup import quality as metrics
+from actup.backends._cuda.neighbors import nearest_neighbors
 from actup.datasets import load
 
 PARTS = ("mnist", "million", "ten_million", "first_use")

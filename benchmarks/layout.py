@@ -18,16 +18,16 @@ import numpy as np
 from report import save, summary, timed
 
 import actup
-from actup import metrics
+from actup import quality as metrics
+from actup._experiments.tables import table
 from actup.backends import load_backend
-from actup.cookbook import preset
 from actup.datasets import load
-from actup.experiments.tables import table
-from actup.graph import Graph
-from actup.initialization import scale_start
+from actup.graph._records import Graph
 from actup.neighbors import nearest_neighbors
-from actup.recipe import Recipe
-from actup.switches import Extent
+from actup.recipe._presets import preset
+from actup.recipe._recipe import Recipe
+from actup.recipe._switches import Extent
+from actup.start._start import scale_start
 
 EPOCHS = 200
 SEEDS = (1, 2, 3)
@@ -174,8 +174,8 @@ def largest_radius(Y: np.ndarray) -> float:
 _MEMORY = """
 import sys, numpy as np
 from actup.backends import load_backend
-from actup.graph import Graph
-from actup.cookbook import preset
+from actup.graph._records import Graph
+from actup.recipe._presets import preset
 def status(key):
     return 1024 * next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith(key))
 z = np.load(sys.argv[1])

@@ -25,10 +25,10 @@ from neighbor_section import markdown
 from report import RESULTS, save, summary, timed
 from sklearn.metrics import pairwise_distances_chunked
 
-from actup import metrics
-from actup.backends.recall import true_shares
+from actup import quality as metrics
 from actup.datasets import load
 from actup.neighbors import nearest_neighbors
+from actup.neighbors._recall import true_shares
 
 METRIC = {"glove_50k_100d": "cosine"}
 SAMPLED_ROWS = 500

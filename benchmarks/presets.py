@@ -17,11 +17,12 @@ import numpy as np
 from report import save, saved, summary, timed
 
 import actup
-from actup import embed, metrics, nearest_neighbors
+from actup import embed, nearest_neighbors
+from actup import quality as metrics
 from actup.backends import load_backend
-from actup.cookbook import preset
 from actup.datasets import load
-from actup.graph import Graph
+from actup.graph._records import Graph
+from actup.recipe._presets import preset
 
 THREADS = 2
 PACKAGES = ["actup", "scikit-learn", "numpy", "scipy"]

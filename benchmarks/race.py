@@ -24,9 +24,9 @@ from contestants import CONTESTANTS
 from race_page import cold, markdown, warm
 from report import save, saved
 
-from actup import metrics
+from actup import quality as metrics
+from actup._experiments.machine import machine
 from actup.datasets import load
-from actup.experiments.machine import machine
 
 ROOT = Path(__file__).parents[1]
 RUNS = 3  # one cold, two warm

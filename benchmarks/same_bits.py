@@ -51,6 +51,9 @@ DENSE_METRICS = {
     "symmetric_kl": {},
     "sqeuclidean": {},
 }
+APPROXIMATE_METRICS = (
+    "euclidean", "cosine", "correlation", "inner_product", "manhattan", "chebyshev", "jaccard",
+)  # fmt: skip
 NOT_SPARSE = ("chebyshev", "mahalanobis", "softmax_hellinger", "symmetric_kl", "sqeuclidean")
 
 Run = tuple[str, Callable[[], list[np.ndarray]]]
@@ -94,7 +97,15 @@ def neighbor_runs() -> Iterator[Run]:
                 return lists(actup.nearest_neighbors(mixed, 15, metric=metric, metric_kwds=parameters))
 
             yield f"neighbors {metric} sparse", search_sparse
-    for metric in ("euclidean", "cosine", "correlation", "inner_product", "manhattan", "chebyshev", "jaccard"):
+    for metric in (
+        "euclidean",
+        "cosine",
+        "correlation",
+        "inner_product",
+        "manhattan",
+        "chebyshev",
+        "jaccard",
+    ):
 
         def approximate(metric=metric) -> list[np.ndarray]:
             X = many if metric != "jaccard" else (many > 0).astype(np.uint8)
@@ -141,7 +152,7 @@ def map_runs() -> Iterator[Run]:
         "random start": {"initialization": "random"},
         "gains": {"optimizer": "gains", "epochs": 50},
         "accelerated": {"sampling": "accelerated", "epochs": 50},
-        "in place frobenius": {"update": "in_place", "loss": "frobenius", "epochs": 30},
+        "in place frobenius": {"update": "in_place", "loss": "frobenius", "momentum": 0.0, "epochs": 30},
     }
     for name, switches in changes.items():
         yield (
@@ -151,7 +162,10 @@ def map_runs() -> Iterator[Run]:
     apart = np.concatenate([digits[:300], digits[300:500] + 1000, digits[500:504] - 1000])
     yield "map of components", lambda: [actup.UMAP(random_state=0).fit_transform(apart)]
     yield "map in cosine", lambda: [actup.UMAP(metric="cosine", random_state=0).fit_transform(digits)]
-    yield "map of float64", lambda: [actup.TSNE(random_state=0).fit_transform(digits.astype(np.float64) + 1e5)]
+    yield (
+        "map of float64",
+        lambda: [actup.TSNE(random_state=0).fit_transform(digits.astype(np.float64) + 1e5)],
+    )
     yield (
         "map of sparse rows",
         lambda: [actup.TSNE(random_state=0).fit_transform(sparse.csr_matrix(digits))],

@@ -18,7 +18,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import actup
 from actup.datasets import load
-from actup.placement import neighbors_needed, row_recipe
+from actup.transform._placement import neighbors_needed, row_recipe
 
 PACKAGES = ["actup", "umap-learn", "openTSNE", "numpy", "scikit-learn"]
 VOTES = 10

@@ -21,13 +21,13 @@ import numpy as np
 from report import save, saved, summary, timed
 
 import actup
-from actup import metrics
+from actup import quality as metrics
 from actup.backends import load_backend
-from actup.cookbook import preset
 from actup.datasets import load
-from actup.initialization import make_start
 from actup.neighbors import nearest_neighbors
-from actup.recipe import Recipe
+from actup.recipe._presets import preset
+from actup.recipe._recipe import Recipe
+from actup.start._start import make_start
 
 THREADS = 2
 TSNE = preset("tsne")

@@ -19,9 +19,9 @@ import numpy as np
 from report import save
 from tsne import DATA, PACKAGES, Problem, descend, open_tsne_descent
 
-from actup import metrics
-from actup.cookbook import preset
+from actup import quality as metrics
 from actup.datasets import load
+from actup.recipe._presets import preset
 
 AWKWARD = ("swiss", "noise", "blobs", "copies", "outlier")
 STARTS = ("pca", "spectral", "random")

@@ -73,8 +73,9 @@ def upsampled(n: int) -> np.ndarray:
 
 def run(X: np.ndarray, perplexity: float) -> dict:
     """One whole run of preset "tsne", and what it cost."""
-    from actup import embed, metrics
-    from actup.cookbook import preset
+    from actup import embed
+    from actup import quality as metrics
+    from actup.recipe._presets import preset
 
     before = peak_megabytes()
     result = embed(X, preset("tsne").but(perplexity=perplexity), threads=THREADS)

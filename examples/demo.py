@@ -10,8 +10,8 @@ from pathlib import Path
 from sklearn.datasets import load_digits
 
 import actup
-from actup.metrics import knn_accuracy, neighbor_recall, trustworthiness
 from actup.plotting import plot_gallery
+from actup.quality import knn_accuracy, neighbor_recall, trustworthiness
 from actup.viewer import align_maps, write_page
 
 METHODS = {

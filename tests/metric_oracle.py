@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
-from actup.comparison import COMPILED, PRESENCE
+from actup.neighbors._comparison import COMPILED, PRESENCE
 
 K = 12
 NOT_SPARSE = ("chebyshev", "mahalanobis", "haversine", "softmax_hellinger")

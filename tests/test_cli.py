@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import actup
-from actup.cli import main
+from actup._cli import main
 
 
 def run(*arguments):
@@ -21,7 +21,7 @@ def test_version_and_help():
 
 
 def test_help_is_light():
-    code = "import sys; from actup.cli import _parser; _parser(); print('numpy' in sys.modules)"
+    code = "import sys; from actup._cli import _parser; _parser(); print('numpy' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from actup import embed, nearest_neighbors, preset
-from actup.backends import cpu
-from actup.graph import Neighbors
+from actup.backends import _cpu as cpu
+from actup.graph._records import Neighbors
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 forking = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from actup.backends import cpu
-from actup.cookbook import preset
-from actup.graph import Graph, Neighbors
-from actup.pipeline import embed
+from actup._pipeline import embed
+from actup.backends import _cpu as cpu
+from actup.graph._records import Graph, Neighbors
 from actup.progress import Progress
+from actup.recipe._presets import preset
 
 GDR = preset("gdr_umap").but(epochs=30)
 METHODS = ["umap", "tsne", "gdr_umap", "gdr_tsne", "sampled_umap"]

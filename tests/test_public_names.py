@@ -9,7 +9,7 @@ from importlib import metadata
 import pytest
 
 import actup
-from actup.embedder import Embedder
+from actup.estimators._base import Embedder
 from actup.progress import Progress
 
 NAMES = {

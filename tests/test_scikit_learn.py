@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from actup.scikit_learn import postponed
+from actup._scikit_learn import postponed
 
 
 @pytest.fixture

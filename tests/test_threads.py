@@ -1,11 +1,11 @@
-"""Tests of actup.threads."""
+"""Tests of actup._threads."""
 
 import os
 
 import numpy as np
 import pytest
 
-from actup.threads import count_threads
+from actup._threads import count_threads
 
 
 def test_count_threads():

@@ -11,10 +11,10 @@ from typing import get_type_hints
 import numpy as np
 
 from actup.backends import backends, load_backend
-from actup.cookbook import preset, presets
-from actup.graph import Graph, Neighbors
-from actup.recipe import Recipe
-from actup.switches import Loss, Repulsion
+from actup.graph._records import Graph, Neighbors
+from actup.recipe._presets import preset, presets
+from actup.recipe._recipe import Recipe
+from actup.recipe._switches import Loss, Repulsion
 
 TYPES = get_type_hints(Recipe)
 ENUMS = {name: kind for name, kind in TYPES.items() if isinstance(kind, type) and issubclass(kind, StrEnum)}

@@ -6,39 +6,62 @@ nothing.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from actup._lazy import lazy_names
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from actup.cookbook import preset, presets
-    from actup.estimators import TSNE, UMAP
-    from actup.gdr import GDR
+    from actup import (
+        backends,
+        datasets,
+        estimators,
+        graph,
+        metrics,
+        neighbors,
+        plotting,
+        progress,
+        quality,
+        recipe,
+        viewer,
+    )
+    from actup._embed_many import embed_many
+    from actup._pipeline import embed
+    from actup.estimators import GDR, TSNE, UMAP
     from actup.graph import Graph, Neighbors
-    from actup.many import embed_many
-    from actup.metrics import quality_report
     from actup.neighbors import NeighborIndex, nearest_neighbors
-    from actup.pipeline import embed
-    from actup.recipe import Recipe
+    from actup.quality import quality_report
+    from actup.recipe import Recipe, preset, presets
 
-_HOMES = {
-    "GDR": "actup.gdr",
+_NAMES = {
+    "GDR": "actup.estimators",
     "TSNE": "actup.estimators",
     "UMAP": "actup.estimators",
     "Graph": "actup.graph",
+    "NeighborIndex": "actup.neighbors",
     "Neighbors": "actup.graph",
     "Recipe": "actup.recipe",
-    "embed": "actup.pipeline",
-    "embed_many": "actup.many",
-    "NeighborIndex": "actup.neighbors",
+    "embed": "actup._pipeline",
+    "embed_many": "actup._embed_many",
     "nearest_neighbors": "actup.neighbors",
-    "preset": "actup.cookbook",
-    "presets": "actup.cookbook",
-    "quality_report": "actup.metrics",
+    "preset": "actup.recipe",
+    "presets": "actup.recipe",
+    "quality_report": "actup.quality",
 }
-
-_MODULES = ("backends", "datasets", "metrics", "neighbors", "plotting", "viewer")
+_MODULES = (
+    "backends",
+    "datasets",
+    "estimators",
+    "graph",
+    "metrics",
+    "neighbors",
+    "plotting",
+    "progress",
+    "quality",
+    "recipe",
+    "viewer",
+)
 
 __all__ = [
     "GDR",
@@ -57,16 +80,4 @@ __all__ = [
     "quality_report",
 ]
 
-
-def __getattr__(name: str):
-    if name in _MODULES:
-        return import_module(f"actup.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'actup' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value  # the next use finds it without a call
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__) | set(_MODULES))
+__getattr__, __dir__ = lazy_names(__name__, _NAMES | {name: f"actup.{name}" for name in _MODULES})

@@ -2,6 +2,6 @@
 
 import sys
 
-from actup.cli import main
+from actup._cli import main
 
 sys.exit(main())

@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from actup.notices import warn_user
+from actup._warnings import warn_user
 
 FOLDER_VARIABLE = "ACTUP_DATA"
 

@@ -1,6 +1,6 @@
 // The layout under a sanitizer: every combination of switches, few and many points, the same bits at any
 // number of threads.
-#include "layout.hpp"
+#include "layout/layout.hpp"
 
 #include <cstring>
 

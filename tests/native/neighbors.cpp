@@ -4,16 +4,16 @@
 #include <cstdint>
 #include <vector>
 
-#include "calibration.hpp"
 #include "check.hpp"
-#include "nearest_center.hpp"
-#include "neighbors_exact.hpp"
-#include "neighbors_join.hpp"
-#include "neighbors_presence.hpp"
-#include "neighbors_sparse.hpp"
-#include "pairs.hpp"
-#include "refinement.hpp"
-#include "sparse_sketch.hpp"
+#include "neighbors/calibration.hpp"
+#include "neighbors/cluster_search.hpp"
+#include "neighbors/exact_search.hpp"
+#include "neighbors/nearest_center.hpp"
+#include "neighbors/pairs.hpp"
+#include "neighbors/presence_search.hpp"
+#include "neighbors/refinement.hpp"
+#include "neighbors/sparse_search.hpp"
+#include "neighbors/sparse_sketch.hpp"
 #include "stages.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 // The thread pool under a sanitizer: every chunk once, nested use, callers side by side, exceptions, fork.
-#include "parallel.hpp"
+#include "common/parallel.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>

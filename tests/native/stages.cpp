@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <array>
 
-#include "affinities.hpp"
 #include "check.hpp"
-#include "neighbors_exact.hpp"
-#include "pair_sums.hpp"
-#include "principal.hpp"
-#include "repulsion_mesh.hpp"
-#include "repulsion_tree.hpp"
-#include "spectral.hpp"
+#include "graph/affinities.hpp"
+#include "layout/repulsion_mesh.hpp"
+#include "layout/repulsion_tree.hpp"
+#include "neighbors/exact_search.hpp"
+#include "quality/pair_sums.hpp"
+#include "start/principal.hpp"
+#include "start/spectral.hpp"
 
 namespace {
 

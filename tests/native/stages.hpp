@@ -5,8 +5,8 @@
 #include <map>
 #include <vector>
 
-#include "random.h"
-#include "relabelled_graph.hpp"
+#include "common/random.h"
+#include "layout/relabelled_graph.hpp"
 
 namespace actup {
 

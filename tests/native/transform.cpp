@@ -1,6 +1,6 @@
 // New rows on a finished map under a sanitizer: every kind of force, few and many neighbours, the same bits
 // at any number of threads and beside any other rows.
-#include "transform.hpp"
+#include "transform/new_rows.hpp"
 
 #include "check.hpp"
 #include "stages.hpp"

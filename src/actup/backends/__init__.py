@@ -2,7 +2,7 @@
 
 A backend is a module with two constants and five functions::
 
-    METRICS    the metrics of its nearest_neighbors; actup.neighbors serves all others, and sparse rows
+    METRICS    the metrics of its nearest_neighbors; actup.neighbors._api serves all others, and sparse rows
     SCALARS    the types of dense rows that it reads as they are, others become float32; None: it reads all
 
     nearest_neighbors(X, k, metric, threads)          -> Neighbors
@@ -11,7 +11,8 @@ A backend is a module with two constants and five functions::
     make_layout(graph, start, recipe, seed, threads)  -> Layout
     place_rows(neighbors, embedding, recipe, placement, threads) -> ndarray (rows, n_components)
 
-Very many points start at landmarks (``actup.landmarks``), for which "cpu" and "cuda" have two functions::
+Very many points start at landmarks (``actup.start._landmarks``), for which "cpu" and "cuda" have two
+functions::
 
     find_landmarks(X, metric, wanted, seed, threads)  -> landmarks (count, columns), labels (n,)
     scatter_around(places, labels, reach, seed, threads) -> array (n, dimensions)
@@ -40,13 +41,13 @@ from typing import Protocol
 
 import numpy as np
 
-from actup.graph import on_gpu
-from actup.notices import warn_user
+from actup._warnings import warn_user
+from actup.graph._records import on_gpu
 
 _BACKENDS = {
-    "cpu": "actup.backends.cpu",
-    "cuda": "actup.backends.cuda",
-    "reference": "actup.backends.reference",
+    "cpu": "actup.backends._cpu",
+    "cuda": "actup.backends._cuda",
+    "reference": "actup.backends._reference",
 }
 
 
@@ -74,7 +75,7 @@ def backends() -> list[str]:
 @cache
 def cuda_is_available() -> bool:
     """Whether backend "cuda" can run: CuPy is installed and finds a GPU."""
-    from actup.backends.cuda.compile import cupy
+    from actup.backends._cuda.compile import cupy
 
     try:
         cupy()
@@ -105,7 +106,7 @@ def choose_backend(name: str, X, n_samples: int) -> str:
 @cache
 def _note_unusable_gpu() -> None:
     """Say once that CuPy is installed but cannot be used; say nothing if it is not installed."""
-    from actup.backends.cuda.compile import cupy
+    from actup.backends._cuda.compile import cupy
 
     try:
         cupy()

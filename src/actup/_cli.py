@@ -1,0 +1,124 @@
+"""The command line: ``actup reproduce`` runs the experiments of the paper. Imports wait for the command."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import actup
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; gives the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.command(options)
+    except KeyboardInterrupt:
+        print("actup: stopped; the same command goes on from here", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader, such as ``head``, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ValueError, OSError, ImportError) as error:
+        print(f"actup: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="actup", description="Maps of high-dimensional data.")
+    parser.add_argument("--version", action="version", version=f"actup {actup.__version__}")
+    commands = parser.add_subparsers(metavar="command", required=True)
+    _add_reproduce(commands)
+    _add_datasets(commands)
+    return parser
+
+
+def _add_reproduce(commands) -> None:
+    about = "Run the experiments of the paper and write tables and pictures."
+    command = commands.add_parser("reproduce", help=about, description=about)
+    command.add_argument(
+        "names", nargs="*", default=["list"], metavar="NAME",
+        help="experiments; 'list' (default) names them, 'all' is every one, 'report' only writes the page",
+    )  # fmt: skip
+    command.add_argument("--data", type=Path, help="folder of npz files; default: the one ACTUP_DATA names")
+    command.add_argument("--download", action="store_true", help="fetch missing data sets from OpenML")
+    command.add_argument("--out", type=Path, help="folder for results; default: out/reproduction[-quick]")
+    command.add_argument("--seeds", type=int, help="seeds per recipe; default: 3, quick 1")
+    command.add_argument("--quick", action="store_true", help="2,000 points and one seed: minutes")
+    command.add_argument("--points", type=int, help="at most this many points of each data set")
+    command.add_argument("--jobs", type=int, default=-1, help="threads; default: all cores")
+    command.add_argument("--again", action="store_true", help="run what is in the results already, too")
+    command.add_argument(
+        "--page", type=Path, help="folder for the page of all experiments; default: that of --out"
+    )
+    command.set_defaults(command=_reproduce)
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from actup._experiments import experiments
+    from actup._experiments.report import write_report
+    from actup._experiments.results import Store
+    from actup._experiments.runner import Sources, perform
+    from actup._threads import count_threads
+
+    known = experiments()
+    if options.names == ["list"]:
+        for experiment in known.values():
+            needs = " (times: needs a quiet machine)" if experiment.timing else ""
+            print(f"{experiment.name:<17} {experiment.title}{needs}")
+        return 0
+    chosen = _choose(options.names, known)
+    scale = _scale(options)
+    out = options.out or Path("out/reproduction-quick" if options.quick else "out/reproduction")
+    store = Store(out)
+    runs = []
+    if options.names != ["report"]:
+        runs = [run for experiment in chosen for run in experiment.runs(scale)]
+        if options.again:
+            store.forget(runs)
+        perform(runs, store, Sources(options.data, options.download), count_threads(options.jobs, "--jobs"))
+    if runs and not len(store):
+        raise ValueError(f"there are no results in {out}, and nothing could be run: see the messages above")
+    page = write_report(list(known.values()), store, scale, options.page or out)
+    print(f"results  {out / 'results.jsonl'} ({len(store)} runs)\npage     {page}")
+    return 0
+
+
+def _choose(names: list[str], known: dict) -> list:
+    if names in (["all"], ["report"]):
+        return list(known.values())
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is not one of {', '.join(known)}, all, list, report")
+    return [known[name] for name in names]
+
+
+def _scale(options: argparse.Namespace):
+    from actup._experiments.experiment import QUICK, Scale
+
+    base = QUICK if options.quick else Scale()
+    for name in ("points", "seeds"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise ValueError(f"--{name} {value} must be at least 1")
+    points = base.points if options.points is None else options.points
+    return Scale(points, base.seeds if options.seeds is None else options.seeds)
+
+
+def _add_datasets(commands) -> None:
+    about = "List the data sets that can be loaded by name."
+    command = commands.add_parser("datasets", help=about, description=about)
+    command.add_argument("--data", type=Path, help="folder of npz files; default: the one ACTUP_DATA names")
+    command.set_defaults(command=_datasets)
+
+
+def _datasets(options: argparse.Namespace) -> int:
+    from actup import datasets
+
+    for name in datasets.names():
+        where = datasets.locate(name, options.data)
+        print(f"{name:<15} {datasets.describe(name)}: {where}")
+    return 0

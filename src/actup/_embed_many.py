@@ -1,0 +1,191 @@
+"""embed_many(): several maps of the same data, which share what their recipes have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from actup._maps import align_maps
+from actup._pipeline import Embedding, Given, check_points, count_rows, descend, fit_to_size, prepare
+from actup._threads import count_threads
+from actup.backends import choose_backend
+from actup.progress import Progress
+from actup.recipe._presets import preset
+from actup.recipe._recipe import Recipe, switches
+from actup.recipe._switches import Initialization
+
+# The switches that each stage reads, besides the number of neighbours.
+_GRAPH = (
+    "metric",
+    "metric_kwds",
+    "affinity",
+    "distance",
+    "symmetrization",
+    "perplexity",
+    "perplexities",
+    "sigma",
+)
+_START = ("initialization", "start_extent", "start_size", "n_components")
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """Maps of the same points.
+
+    Attributes
+    ----------
+    results : dict of str to Embedding
+        The maps by name, each exactly what ``embed`` gives for its recipe.
+    aligned : dict of str to ndarray of shape (n, n_components), float64
+        The same maps, centred and turned to agree with the first one, so that a page can morph between them.
+        Distances within a map are those of ``results``.
+    """
+
+    results: dict[str, Embedding]
+    aligned: dict[str, np.ndarray]
+
+
+def embed_many(
+    X,
+    recipes: Iterable[Recipe | str],
+    *,
+    names: Sequence[str] | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    backend: str = "cpu",
+    progress: Progress | None = None,
+) -> Embeddings:
+    """Make a map of X for each of several recipes, computing once what they share.
+
+    Neighbours are searched once, for the recipe that needs most of them. Recipes with the same similarities
+    share a graph, and recipes with the same start begin at the same places.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, features)
+        Finite numbers; it is never changed.
+    recipes : iterable of Recipe or str
+        Recipes or names of presets, with one ``metric`` and one ``n_components``.
+    names : sequence of str, default=None
+        What the maps are called, all different; None: by their presets' names, or by the switches in which
+        the recipes differ.
+    seed : int, default=0
+        From 0 to 2⁶⁴ - 1, for every map.
+    threads : int, default=None
+        How many threads work; None and -1: one per core that this process may use.
+    backend : str, default="cpu"
+        Who computes; ``actup.backends.backends()`` lists the names.
+    progress : Progress, default=None
+        Shows how far each map is, and can stop the run.
+
+    Returns
+    -------
+    Embeddings
+        ``results`` and ``aligned``, both by name in the order of the recipes. If the run was stopped, by the
+        callback or by Ctrl-C in a layout, they end with the map that was stopped.
+    """
+    given = list(recipes)
+    chosen = [preset(recipe) if isinstance(recipe, str) else recipe for recipe in given]
+    names = _check_names(_own_names(given, chosen) if names is None else list(names), len(given))
+    _check_agreement(chosen)
+    like, backend = X, choose_backend(backend, X, count_rows(X))
+    X = check_points(X, Given(), chosen[0].metric, backend)
+    progress = Progress() if progress is None else progress
+    n_samples = X.shape[0]
+    fitted = [fit_to_size(recipe, n_samples) if n_samples > 1 else recipe for recipe in chosen]
+    shared = _Shared()
+    results: dict[str, Embedding] = {}
+    # The one with most neighbours goes first, so that all others can take theirs from it.
+    for i in sorted(range(len(fitted)), key=lambda i: -fitted[i].neighbors_searched(n_samples)):
+        prepared = prepare(
+            X,
+            fitted[i],
+            shared.given(fitted[i], n_samples),
+            seed=seed,
+            threads=count_threads(threads, "threads"),
+            backend=backend,
+            progress=progress,
+            like=like,
+        )
+        results[names[i]] = descend(shared.keep(prepared), progress)
+        if results[names[i]].interrupted:
+            break
+    results = {name: results[name] for name in names if name in results}
+    return Embeddings(results, _align(results))
+
+
+class _Shared:
+    """What maps made so far have computed for those to come."""
+
+    def __init__(self):
+        self._neighbors = None
+        self._graphs = {}
+        self._starts = {}
+
+    def given(self, recipe: Recipe, n_samples: int) -> Given:
+        """All that is known for a recipe already."""
+        start, _ = self._starts.get(_start_key(recipe, n_samples), (None, None))
+        graph, _ = self._graphs.get(_graph_key(recipe, n_samples), (None, None))
+        return Given(start, self._neighbors, graph)
+
+    def keep(self, prepared: Embedding) -> Embedding:
+        """Remember what was computed; gives the record its neighbours and the name of its start."""
+        recipe, n_samples = prepared.recipe, len(prepared.embedding)
+        if self._neighbors is None:
+            self._neighbors = prepared.neighbors
+        found = prepared.graph, prepared.neighbors
+        _, neighbors = self._graphs.setdefault(_graph_key(recipe, n_samples), found)
+        found = prepared.embedding, prepared.init_used
+        _, init_used = self._starts.setdefault(_start_key(recipe, n_samples), found)
+        return replace(prepared, neighbors=neighbors, init_used=init_used)
+
+
+def _graph_key(recipe: Recipe, n_samples: int) -> tuple:
+    return (recipe.neighbors_searched(n_samples), *(getattr(recipe, name) for name in _GRAPH))
+
+
+def _start_key(recipe: Recipe, n_samples: int) -> tuple:
+    of_graph = recipe.initialization is Initialization.SPECTRAL
+    graph = _graph_key(recipe, n_samples) if of_graph else None
+    return (graph, *(getattr(recipe, name) for name in _START))
+
+
+def _align(results: dict[str, Embedding]) -> dict[str, np.ndarray]:
+    return align_maps({name: result.embedding for name, result in results.items()})
+
+
+def _own_names(given: list[Recipe | str], recipes: list[Recipe]) -> list[str]:
+    """A preset's name, or the one or two switches in which the recipes differ, or a number."""
+    differing = [name for name in switches() if len({getattr(recipe, name) for recipe in recipes}) > 1]
+
+    def name_of(i: int) -> str:
+        if isinstance(given[i], str):
+            return given[i]
+        if 1 <= len(differing) <= 2:
+            return ", ".join(f"{name}={getattr(recipes[i], name)}" for name in differing)
+        return f"map {i + 1}"
+
+    return [name_of(i) for i in range(len(given))]
+
+
+def _check_names(names: list[str], count: int) -> list[str]:
+    if count == 0:
+        raise ValueError("recipes=[] is empty: give at least one recipe or name of a preset")
+    if len(names) != count or len(set(names)) != count:
+        raise ValueError(f"names={names!r} must be {count} different names, one for each recipe")
+    return names
+
+
+def _check_agreement(recipes: list[Recipe]) -> None:
+    shared = (
+        ("metric", "share neighbours"),
+        ("metric_kwds", "share neighbours"),
+        ("n_components", "be aligned"),
+    )
+    for name, reason in shared:
+        values = sorted({getattr(recipe, name) for recipe in recipes}, key=str)
+        if len(values) > 1:
+            listed = ", ".join(map(str, values))
+            raise ValueError(f"recipes have {name} of {listed}: only maps with one {name} can {reason}")

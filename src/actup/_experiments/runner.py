@@ -1,0 +1,68 @@
+"""The runner: does what is not done yet, data set by data set, and keeps every result at once."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from actup._experiments.experiment import Run
+from actup._experiments.measures import measure
+from actup._experiments.results import Store
+from actup._experiments.workspace import Workspace
+from actup.datasets import Dataset, MissingDataset, load
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where data sets come from."""
+
+    folder: Path | None = None
+    download: bool = False
+
+    def load(self, name: str, points: int | None) -> Dataset:
+        return load(name, folder=self.folder, download=self.download, n_samples=points)
+
+
+def perform(runs: Iterable[Run], store: Store, sources: Sources, threads: int) -> list[str]:
+    """Do all runs that are not in the store; gives the names of data sets that could not be had."""
+    pending = [run for run in dict.fromkeys(runs) if run not in store]
+    groups: dict[tuple, list[Run]] = {}
+    for run in pending:
+        groups.setdefault((run.data, run.points), []).append(run)
+    done, missing = 0, []
+    for (name, points), group in groups.items():
+        if name in missing:
+            done += len(group)
+            continue
+        try:
+            dataset = sources.load(name, points)
+        except MissingDataset as reason:
+            print(f"actup: skipped {len(group)} runs: {reason}", file=sys.stderr, flush=True)
+            missing.append(name)
+            done += len(group)
+            continue
+        most = max(run.recipe.neighbors_searched(len(dataset)) for run in group)
+        workspace = Workspace(dataset, threads, most)
+        for run in group:
+            done += 1
+            perform_one(run, workspace, store, f"[{done}/{len(pending)}]")
+    return missing
+
+
+def perform_one(run: Run, workspace: Workspace, store: Store, progress: str) -> None:
+    begin = time.perf_counter()
+    results = measure(run, workspace, store)
+    if workspace.dataset.y is not None:
+        store.keep_labels(run, workspace.dataset.y)
+    seconds = time.perf_counter() - begin
+    store.append(run, results, seconds, workspace.threads)
+    figures = ", ".join(
+        f"{name} {results[name]:.3g}" for name in ("knn_accuracy", "v_measure", "unrolled") if name in results
+    )
+    what = (
+        f"{run.data} ({run.points or len(workspace.dataset):,}), {run.label or run.measure}, seed {run.seed}"
+    )
+    print(f"actup: {progress} {what}: {figures or 'done'} in {seconds:.1f} s", file=sys.stderr, flush=True)

@@ -1,0 +1,61 @@
+// What the bindings share: array types, new arrays for NumPy, and the parts of the module.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "layout/relabelled_graph.hpp"
+
+namespace nb = nanobind;
+
+namespace actup {
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <class T = float>
+nb::ndarray<nb::numpy, T, nb::ndim<2>> new_matrix(int64_t rows, int64_t columns) {
+  T* data = new T[rows * columns];
+  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+  return {data, {static_cast<size_t>(rows), static_cast<size_t>(columns)}, owner};
+}
+
+// Hands memory over to NumPy.
+template <class Scalar, class... Shape>
+nb::ndarray<nb::numpy, Scalar> to_numpy(std::unique_ptr<Scalar[]> data, Shape... shape) {
+  Scalar* const raw = data.release();
+  nb::capsule owner(raw, [](void* memory) noexcept { delete[] static_cast<Scalar*>(memory); });
+  return nb::ndarray<nb::numpy, Scalar>(raw, {static_cast<size_t>(shape)...}, owner);
+}
+
+// A copy of values for NumPy.
+template <class T, class... Shape>
+auto copied(const std::vector<T>& values, Shape... shape) {
+  auto data = std::make_unique_for_overwrite<T[]>(values.size());
+  std::copy(values.begin(), values.end(), data.get());
+  return to_numpy(std::move(data), shape...);
+}
+
+inline GraphView view(const Vector<int64_t>& offsets, const Vector<int32_t>& indices,
+                      const Vector<float>& weights) {
+  return {static_cast<int64_t>(offsets.size()) - 1, offsets.data(), indices.data(), weights.data()};
+}
+
+// One part per file bindings_*.cpp.
+void bind_graph(nb::module_& module);
+void bind_neighbors(nb::module_& module);
+void bind_join(nb::module_& module);
+void bind_start(nb::module_& module);
+void bind_layout(nb::module_& module);
+void bind_repulsion(nb::module_& module);
+void bind_metrics(nb::module_& module);
+void bind_transform(nb::module_& module);
+
+}  // namespace actup

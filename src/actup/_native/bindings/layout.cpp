@@ -1,0 +1,87 @@
+// The layout, for Python.
+#include <nanobind/stl/vector.h>
+
+#include "bindings/arrays.hpp"
+#include "layout/layout.hpp"
+
+namespace actup {
+
+void bind_layout(nb::module_& module) {
+  nb::enum_<Loss>(module, "Loss").value("kl", Loss::kl).value("frobenius", Loss::frobenius);
+  nb::enum_<Sampling>(module, "Sampling")
+      .value("exhaustive", Sampling::exhaustive)
+      .value("scalar", Sampling::scalar)
+      .value("accelerated", Sampling::accelerated)
+      .value("unbiased", Sampling::unbiased);
+  nb::enum_<RepulsionMass>(module, "RepulsionMass")
+      .value("per_edge", RepulsionMass::per_edge)
+      .value("degree", RepulsionMass::degree)
+      .value("strength", RepulsionMass::strength);
+  nb::enum_<Repulsion>(module, "Repulsion")
+      .value("sampled", Repulsion::sampled)
+      .value("exact", Repulsion::exact)
+      .value("mesh", Repulsion::mesh)
+      .value("barnes_hut", Repulsion::barnes_hut);
+  nb::enum_<Optimizer>(module, "Optimizer")
+      .value("step", Optimizer::step)
+      .value("gains", Optimizer::gains)
+      .value("stiffness", Optimizer::stiffness);
+  nb::class_<Schedule>(module, "Schedule")
+      .def(nb::init<>())
+      .def_rw("learning_rate", &Schedule::learning_rate)
+      .def_rw("momentum", &Schedule::momentum)
+      .def_rw("exaggeration", &Schedule::exaggeration)
+      .def_rw("step_cap", &Schedule::step_cap)
+      .def_rw("stiffness_floor", &Schedule::stiffness_floor)
+      .def_rw("expansion_begin", &Schedule::expansion_begin)
+      .def_rw("expansion_end", &Schedule::expansion_end)
+      .def_rw("rested_momentum", &Schedule::rested_momentum);
+  nb::class_<Curve>(module, "Curve")
+      .def(nb::init<float, float, float>(), nb::arg("a"), nb::arg("b"), nb::arg("dof") = 1.0f);
+  nb::class_<Settings>(module, "Settings")
+      .def(nb::init<>())
+      .def_rw("n_epochs", &Settings::n_epochs)
+      .def_rw("curve", &Settings::curve)
+      .def_rw("normalized", &Settings::normalized)
+      .def_rw("rate_in_points", &Settings::rate_in_points)
+      .def_rw("partition", &Settings::partition)
+      .def_rw("loss", &Settings::loss)
+      .def_rw("symmetric_attraction", &Settings::symmetric_attraction)
+      .def_rw("sampling", &Settings::sampling)
+      .def_rw("repulsion", &Settings::repulsion)
+      .def_rw("negatives", &Settings::negatives)
+      .def_rw("repulsion_mass", &Settings::repulsion_mass)
+      .def_rw("repulsion_rate", &Settings::repulsion_rate)
+      .def_rw("mean_non_edge_weight", &Settings::mean_non_edge_weight)
+      .def_rw("repulsion_epsilon", &Settings::repulsion_epsilon)
+      .def_rw("mesh_spacing", &Settings::mesh_spacing)
+      .def_rw("theta", &Settings::theta)
+      .def_rw("horizon", &Settings::horizon)
+      .def_rw("in_place", &Settings::in_place)
+      .def_rw("optimizer", &Settings::optimizer)
+      .def_rw("prune", &Settings::prune)
+      .def_rw("force_scale", &Settings::force_scale)
+      .def_rw("gradient_clip", &Settings::gradient_clip)
+      .def_rw("seed", &Settings::seed)
+      .def_rw("schedule", &Settings::schedule);
+  nb::class_<Layout>(module, "Layout")
+      .def(
+          "__init__",
+          [](Layout* self, Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights,
+             Matrix<float> start, const Settings& settings, int threads) {
+            nb::gil_scoped_release release;
+            new (self) Layout(view(offsets, indices, weights), start.data(), static_cast<int>(start.shape(1)),
+                              settings, threads);
+          },
+          nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"), nb::arg("start"), nb::arg("settings"),
+          nb::arg("threads"))
+      .def_prop_ro("epoch", &Layout::epoch)
+      .def("run", &Layout::run, nb::arg("until"), nb::call_guard<nb::gil_scoped_release>())
+      .def("embedding", [](const Layout& layout) {
+        auto result = new_matrix(layout.size(), layout.dimensions());
+        layout.copy_embedding(result.data());
+        return result;
+      });
+}
+
+}  // namespace actup

@@ -1,0 +1,13 @@
+// The Python face of the engine. The parts convert arguments and release the interpreter lock, nothing else.
+#include "bindings/arrays.hpp"
+
+NB_MODULE(ACTUP_MODULE, module) {
+  actup::bind_graph(module);
+  actup::bind_neighbors(module);
+  actup::bind_join(module);
+  actup::bind_start(module);
+  actup::bind_layout(module);
+  actup::bind_repulsion(module);
+  actup::bind_metrics(module);
+  actup::bind_transform(module);
+}

@@ -1,0 +1,95 @@
+// From distances to similarities: the formulas, and the search for each row's bandwidth. Serves CPU and GPU.
+//
+// A search asks for sums over a row through a callable, so that the CPU may add them up in vectors and the
+// GPU over the threads of a warp.
+#pragma once
+
+#include "common/device.h"
+
+namespace actup {
+
+enum class Affinity { umap, gaussian, fixed_sigma, uniform };
+enum class Distance { pseudo, plain };
+enum class Symmetrization { umap, tsne };
+
+// A search for a positive number: doubles or halves until it is bracketed, then bisects.
+struct Bisection {
+  double at;
+  double low = 0;
+  double high = 0;
+  bool bounded = false;  // whether `high` has been seen
+
+  ACTUP_DEVICE void raise() {
+    low = at;
+    at = bounded ? (low + high) / 2 : at * 2;
+  }
+  ACTUP_DEVICE void lower() {
+    high = at;
+    bounded = true;
+    at = (low + high) / 2;
+  }
+};
+
+// UMAP: p(j|i) = exp(-max(d - rho, 0)/sigma), rho the distance to the nearest neighbour not at distance zero.
+// With plain distances, rho is taken as zero here.
+ACTUP_DEVICE inline double umap_exponent(double distance, double rho) {
+  return distance > rho ? distance - rho : 0;
+}
+
+// umap-learn's floor: sigma is at least this share of the mean distance (of the row, or of all rows where rho
+// is zero), or one very near neighbour would be the only one.
+ACTUP_DEVICE inline double umap_sigma_floor(double mean_distance) { return 1e-3 * mean_distance; }
+
+// The sigma, at least `floor`, at which row_sum(sigma), the row's sum of p, is `target`; growing sigma makes
+// the sum grow. The same steps as umap-learn takes, so that the same neighbours give the same weights, but
+// more of them where distances are so large or small that its 64 do not get there.
+template <class RowSum>
+ACTUP_DEVICE inline double umap_sigma(double target, double floor, const RowSum& row_sum) {
+  Bisection sigma{1};
+  for (int step = 0; step < 256; ++step) {
+    const double excess = row_sum(sigma.at) - target;
+    if (-1e-5 < excess && excess < 1e-5) break;
+    excess > 0 ? sigma.lower() : sigma.raise();
+    if (sigma.bounded && sigma.high <= floor) break;
+  }
+  return sigma.at > floor ? sigma.at : floor;
+}
+
+// t-SNE: p(j|i) = exp(-beta x_j)/sum, x_j = d_j² less the smallest d² of the row, beta = 1/(2 sigma²).
+struct GaussianSums {
+  double weights;   // sum of exp(-beta x)
+  double products;  // sum of x exp(-beta x)
+};
+
+ACTUP_DEVICE inline double natural_logarithm(double x) {
+#if defined(__CUDACC__)
+  return log(x);
+#else
+  return __builtin_log(x);
+#endif
+}
+
+ACTUP_DEVICE inline double gaussian_entropy(double beta, const GaussianSums& sums) {
+  return natural_logarithm(sums.weights) + beta * sums.products / sums.weights;
+}
+
+// The beta at which the row's entropy is `target`; growing beta makes it fall. `start` is a first guess of
+// the right order. Where more neighbours share the smallest distance than the target allows, beta grows until
+// they share all the weight.
+template <class RowSums>
+ACTUP_DEVICE inline double gaussian_beta(double target, double start, const RowSums& row_sums) {
+  Bisection beta{start};
+  for (int step = 0; step < 100; ++step) {
+    const double excess = gaussian_entropy(beta.at, row_sums(beta.at)) - target;
+    if (-1e-7 < excess && excess < 1e-7) break;
+    excess > 0 ? beta.raise() : beta.lower();
+  }
+  return beta.at;
+}
+
+// One weight from the two directions; the arguments may be swapped without changing a bit.
+ACTUP_DEVICE inline float symmetrized(Symmetrization kind, float p, float q) {
+  return kind == Symmetrization::umap ? (p + q) - p * q : (p + q) / 2;
+}
+
+}  // namespace actup

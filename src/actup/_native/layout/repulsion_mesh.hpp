@@ -1,0 +1,316 @@
+// Repulsion through a particle mesh, in one and two dimensions: the points' potential on a grid gives force
+// and sums at once.
+//
+// Points are spread over a grid with cubic B-splines, the grid is convolved with the potential, and potential
+// and gradient are read back through the same splines. What a point then feels of itself is known and taken
+// off.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "layout/influence.hpp"
+#include "layout/points.hpp"
+
+namespace actup {
+
+class Mesh {
+ public:
+  // spacing: of the grid's lines, unless the points are too close together (then less, so that a clump spans
+  // enough lines) or too far apart (then more, so that a side has at most `largest` lines; a size that
+  // HalfTransform accepts).
+  Mesh(const Potential& potential, float spacing, int largest)
+      : potential_(potential), usual_spacing_(spacing), largest_(HalfTransform::smooth_size(largest)) {}
+
+  // A side's limit by the number of points and dimensions; bounds the memory to about 150 MB (2,304 lines a
+  // side).
+  static int usual_largest(int64_t n, int dimensions) {
+    if (dimensions == 1) return 16384;
+    return n <= 20000 ? 1024 : 2304;
+  }
+
+  // Calls take(i, force, potential) for every point, from several threads: force[c] is the sum over k != i of
+  // the repulsion (yi - yk), without its leading factor, and potential that of U. Returns the sum of all
+  // potentials (Z, if U is the kernel). A plane has n coordinates; y is null in one dimension.
+  template <class Take>
+  double repel(int64_t n, const float* x, const float* y, int threads, const Take& take) {
+    if (n == 0) return 0;
+    line_ = !y;
+    if (line_) {  // along the columns, where bands of rows are shared out to the threads
+      const auto swapped = [&](int64_t i, const float* force, float potential) {
+        take(i, force + 1, potential);
+      };
+      if (static_cast<int64_t>(zeros_.size()) < n) zeros_.assign(n, 0.0f);
+      return repel_plane(n, zeros_.data(), x, threads, swapped);
+    }
+    return repel_plane(n, x, y, threads, take);
+  }
+
+  // The distance of the grid's lines in the last call: larger than asked for when the points were too far
+  // apart, and then the force is coarse.
+  float spacing() const { return spacing_; }
+  int rows() const { return convolution_ ? convolution_->rows() : 0; }
+  int columns() const { return convolution_ ? convolution_->columns() : 0; }
+
+ private:
+  static constexpr int kMargin = 6;          // lines beyond the span, so that splines stay inside
+  static constexpr float kClumpLines = 58;   // lines a small map spans at least, down to
+  static constexpr float kFinest = 1 / 9.f;  // this part of the usual spacing, which resolves any potential
+  static constexpr float kStep = 1.2f;       // spacings are the usual one times a power of this
+  static constexpr int kBand = 8;            // rows; more than a spline's four
+  static constexpr int64_t kChunk = 1024;    // points
+
+  struct Placed {
+    float column, row;  // in grid lines
+    int32_t id;
+  };
+
+  struct Box {
+    float low[2], high[2];
+    float odd = 0;  // not 0 if a coordinate is not finite
+  };
+
+  template <class Take>
+  double repel_plane(int64_t n, const float* x, const float* y, int threads, const Take& take) {
+    choose_grid(bounds(n, x, y, threads), threads);
+    sort_by_row(n, x, y, threads);
+    spread(threads);
+    convolution_->apply(grid_.data(), threads);
+    std::vector<double> sums((n + kChunk - 1) / kChunk);
+    parallel_ranges(n, kChunk, threads,
+                    [&](int64_t begin, int64_t end) { sums[begin / kChunk] = read(begin, end, take); });
+    double total = 0;
+    for (double sum : sums) total += sum;
+    return total;
+  }
+
+  static Box bounds(int64_t n, const float* x, const float* y, int threads) {
+    constexpr float huge = std::numeric_limits<float>::max();
+    std::vector<Box> boxes((n + 4095) / 4096);
+    parallel_ranges(n, 4096, threads, [&](int64_t begin, int64_t end) {
+      Box& box = boxes[begin / 4096];
+      for (int c = 0; c < 2; ++c) {
+        const float* plane = c ? y : x;
+        float16 low = broadcast<float16>(huge), high = -low, odd = {};
+        float last[kBlock];
+        for (int64_t i = begin; i < end; i += kBlock) {
+          const float* from = plane + i;
+          if (i + kBlock > end) {
+            for (int lane = 0; lane < kBlock; ++lane) last[lane] = plane[std::min(i + lane, end - 1)];
+            from = last;
+          }
+          const float16 v = load<float16>(from);
+          low = v < low ? v : low;
+          high = v > high ? v : high;
+          odd += v - v;  // 0, unless v is infinite or not a number
+        }
+        box.low[c] = huge;
+        box.high[c] = -huge;
+        for (int lane = 0; lane < kBlock; ++lane) {
+          box.low[c] = std::min(box.low[c], low[lane]);
+          box.high[c] = std::max(box.high[c], high[lane]);
+          box.odd += odd[lane];
+        }
+      }
+    });
+    Box all = boxes[0];
+    bool finite = true;
+    for (const Box& box : boxes)
+      for (int c = 0; c < 2; ++c) {
+        all.low[c] = std::min(all.low[c], box.low[c]);
+        all.high[c] = std::max(all.high[c], box.high[c]);
+        finite = finite && box.odd == 0;
+      }
+    if (!finite || !std::isfinite(all.high[0] - all.low[0] + all.high[1] - all.low[1]))
+      throw std::domain_error("the mesh needs finite positions: the layout has diverged");
+    return all;
+  }
+
+  // --- the grid ---
+
+  void choose_grid(const Box& box, int threads) {
+    const float width = box.high[0] - box.low[0], height = box.high[1] - box.low[1];
+    const float spacing = choose_spacing(std::max(width, height));
+    const int rows = choose_size(height / spacing, this->rows());
+    const int columns = choose_size(width / spacing, this->columns());
+    if (spacing != spacing_ || rows != this->rows() || columns != this->columns()) {
+      spacing_ = spacing;
+      convolution_ = std::make_unique<Convolution>(rows, columns);
+      const Influence influence(potential_, spacing, rows, columns, line_, threads);
+      convolution_->set_kernel(influence, threads);
+      self_ = influence.self_potential(threads);
+      grid_.resize(static_cast<size_t>(rows) * convolution_->stride());
+    }
+    const auto origin = [&](float span, int size) {
+      return 0.5f * (static_cast<float>(size - 1) - span / spacing);
+    };
+    low_[0] = box.low[0];
+    low_[1] = box.low[1];
+    origin_[0] = origin(width, columns);
+    origin_[1] = origin(height, rows);
+  }
+
+  // A power of kStep times the usual spacing, kept while it serves.
+  float choose_spacing(float span) const {
+    const auto power_of = [&](float exponent) { return usual_spacing_ * std::pow(kStep, exponent); };
+    const float needed = span / static_cast<float>(largest_ - kMargin);
+    if (needed > usual_spacing_) {
+      if (spacing_ >= needed && spacing_ <= kStep * kStep * needed) return spacing_;
+      return power_of(std::ceil(std::log(needed / usual_spacing_) / std::log(kStep) + 1e-3f));
+    }
+    const float wanted = std::clamp(span / kClumpLines, kFinest * usual_spacing_, usual_spacing_);
+    if (spacing_ <= kStep * wanted && kStep * spacing_ > wanted && spacing_ <= usual_spacing_)
+      return spacing_;
+    return power_of(std::floor(std::log(wanted / usual_spacing_) / std::log(kStep) + 1e-3f));
+  }
+
+  // With a little room to grow; kept until the points outgrow it or leave much of it empty.
+  int choose_size(float lines, int current) const {
+    const int needed = static_cast<int>(lines) + kMargin;
+    if (needed <= current && (current == 64 || needed > 0.7f * static_cast<float>(current))) return current;
+    const int roomy = static_cast<int>(1.1f * static_cast<float>(needed));
+    return std::min(largest_, HalfTransform::smooth_size(roomy));
+  }
+
+  // --- points to grid and back ---
+
+  // Counting sort; chunks by n alone, so that the order never depends on the threads.
+  void sort_by_row(int64_t n, const float* x, const float* y, int threads) {
+    const int64_t grain = std::max<int64_t>(4096, (n + 63) / 64), chunks = (n + grain - 1) / grain;
+    const int rows = this->rows();
+    const float inverse = 1 / spacing_;
+    const auto place = [&](float v, int c) { return (v - low_[c]) * inverse + origin_[c]; };
+    std::vector<int32_t> next(chunks * rows, 0);
+    parallel_ranges(n, grain, threads, [&](int64_t begin, int64_t end) {
+      int32_t* count = &next[begin / grain * rows];
+      for (int64_t i = begin; i < end; ++i) ++count[static_cast<int>(place(y[i], 1))];
+    });
+    row_starts_.resize(rows + 1);
+    int32_t total = 0;
+    for (int row = 0; row < rows; ++row) {
+      row_starts_[row] = total;
+      for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+        const int32_t count = std::exchange(next[chunk * rows + row], total);
+        total += count;
+      }
+    }
+    row_starts_[rows] = total;
+    placed_.resize(n);
+    parallel_ranges(n, grain, threads, [&](int64_t begin, int64_t end) {
+      int32_t* at = &next[begin / grain * rows];
+      for (int64_t i = begin; i < end; ++i) {
+        const Placed p{place(x[i], 0), place(y[i], 1), static_cast<int32_t>(i)};
+        placed_[at[static_cast<int>(p.row)]++] = p;
+      }
+    });
+  }
+
+  // Bands of rows: the even ones, each of which first clears the rows up to the next even one, then the odd
+  // ones. Two bands of one kind touch no common row.
+  void spread(int threads) {
+    const int bands = (rows() + kBand - 1) / kBand, stride = convolution_->stride();
+    for (int odd = 0; odd < 2; ++odd)
+      parallel_chunks((bands + 1 - odd) / 2, threads, [&](int64_t half) {
+        const int first = static_cast<int>(2 * half + odd) * kBand, end = std::min(rows(), first + kBand);
+        if (!odd) {
+          const int from = std::max(0, first - 1);
+          const int to = first + 2 * kBand >= rows() ? rows() : first + 2 * kBand - 1;
+          std::fill(row_of(from), row_of(from) + static_cast<int64_t>(to - from) * stride, 0.0f);
+        }
+        for (int32_t k = row_starts_[first]; k < row_starts_[end]; ++k) {
+          const Placed& p = placed_[k];
+          const int column = static_cast<int>(p.column), row = static_cast<int>(p.row);
+          const float4 wx = spline_weights(p.column - static_cast<float>(column));
+          const float4 wy = spline_weights(p.row - static_cast<float>(row));
+          float* cell = row_of(row - 1) + column - 1;
+          for (int r = 0; r < 4; ++r, cell += stride) store(cell, load<float4>(cell) + wy[r] * wx);
+        }
+      });
+  }
+
+  // Gives force and potential of the points placed_[begin, end) to take(); the sum of their potentials.
+  template <class Take>
+  double read(int64_t begin, int64_t end, const Take& take) const {
+    const int stride = convolution_->stride();
+    const float factor = potential_.force_factor() / spacing_;
+    double total = 0;
+    for (int64_t first = begin; first < end; first += kBlock) {
+      const int count = static_cast<int>(std::min<int64_t>(kBlock, end - first));
+      float at[2][kBlock] = {}, found[3][kBlock] = {};  // places in the cells; potential and its slopes
+      for (int quad = 0; quad < count; quad += 4) {
+        float4 sums[3][4] = {};
+        for (int lane = 0; lane < std::min(4, count - quad); ++lane) {
+          const Placed& p = placed_[first + quad + lane];
+          const int column = static_cast<int>(p.column), row = static_cast<int>(p.row);
+          const float s = p.column - static_cast<float>(column), t = p.row - static_cast<float>(row);
+          const float4 wy = spline_weights(t), dy = spline_slopes(t);
+          const float* cell = &grid_[static_cast<int64_t>(row - 1) * stride + column - 1];
+          float4 value = {}, slope = {};
+          for (int r = 0; r < 4; ++r, cell += stride) {
+            value += wy[r] * load<float4>(cell);
+            slope += dy[r] * load<float4>(cell);
+          }
+          const float4 wx = spline_weights(s);
+          sums[0][lane] = wx * value;
+          sums[1][lane] = spline_slopes(s) * value;
+          sums[2][lane] = wx * slope;
+          at[0][quad + lane] = s;
+          at[1][quad + lane] = t;
+        }
+        for (int kind = 0; kind < 3; ++kind) store(found[kind] + quad, sums_of(sums[kind]));
+      }
+      const float16 s = load<float16>(at[0]), t = load<float16>(at[1]);
+      float16 potential = load<float16>(found[0]);
+      float16 slope_x = load<float16>(found[1]), slope_y = load<float16>(found[2]);
+      float16 cos_x[3], sin_x[3], cos_y[3], sin_y[3];
+      harmonics(s, cos_x, sin_x);
+      harmonics(t, cos_y, sin_y);
+      take_off_self(self_[0].data(), cos_x, sin_x, cos_y, sin_y, potential, slope_x, slope_y);
+      for (int lane = 0; lane < count; ++lane) {
+        const float force[2] = {-factor * slope_x[lane], -factor * slope_y[lane]};
+        total += static_cast<double>(potential[lane]);
+        take(placed_[first + lane].id, force, potential[lane]);
+      }
+    }
+    return total;
+  }
+
+  // cos and sin of 0, 2 pi t and 4 pi t, for 0 <= t < 1, to about 1e-4: series around t = 1/2.
+  static void harmonics(float16 t, float16* cosine, float16* sine) {
+    const float16 z = t - 0.5f, z2 = z * z;
+    cosine[0] = broadcast<float16>(1.0f);
+    sine[0] = float16{};
+    cosine[1] =
+        -1.0f +
+        z2 * (19.7392088f +
+              z2 * (-64.9393940f +
+                    z2 * (85.4568172f + z2 * (-60.2446414f + z2 * (26.4262567f + z2 * -7.90353637f)))));
+    sine[1] =
+        z * (-6.28318531f +
+             z2 * (41.3417022f +
+                   z2 * (-81.6052493f +
+                         z2 * (76.7058598f + z2 * (-42.0586940f + z2 * (15.0946426f + z2 * -3.81995258f))))));
+    cosine[2] = 2.0f * cosine[1] * cosine[1] - 1.0f;
+    sine[2] = 2.0f * cosine[1] * sine[1];
+  }
+
+  float* row_of(int row) { return &grid_[static_cast<int64_t>(row) * convolution_->stride()]; }
+
+  Potential potential_;
+  float usual_spacing_;
+  int largest_;
+  bool line_ = false;  // one dimension; the same in all calls
+  float spacing_ = 0;
+  float low_[2] = {}, origin_[2] = {};
+  SelfPotential self_{};
+  std::unique_ptr<Convolution> convolution_;
+  std::vector<float> grid_;
+  std::vector<float> zeros_;  // the missing coordinates of points in one dimension
+  std::vector<int32_t> row_starts_;
+  std::vector<Placed> placed_;  // by row
+};
+
+}  // namespace actup

@@ -1,0 +1,80 @@
+// Scores of all packed points, and the numbers of the best.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "neighbors/candidates.hpp"
+#include "neighbors/codes.hpp"
+
+namespace actup {
+
+// Scores of all points for each query: rows of as many as there are places for points.
+inline void score_all(const PackedCodes& points, const std::vector<const int8_t*>& queries,
+                      std::vector<int32_t>& scores) {
+  const auto count = static_cast<int64_t>(queries.size());
+  const int64_t stride = points.blocks() * kBlock;
+  scores.resize(count * stride);
+  const std::vector<int32_t> thresholds(count, PackedCodes::kAnyScore);
+  with_instructions([&](auto set) {
+    using Set = decltype(set);
+    scan<Set>(points.view(), queries.data(), thresholds.data(), count,
+              [&](int64_t query, int64_t first, uint32_t, const int32_t* values) {
+                std::copy_n(values, Set::kLanes, scores.data() + query * stride + first);
+              });
+  });
+}
+
+class BestScores {
+ public:
+  // `wanted` of the best of `count` scores, or a few more; among equal ones those of the smallest numbers.
+  void collect(const int32_t* scores, int64_t count, int64_t wanted, std::vector<int32_t>& out) {
+    collect_good(scores, count, wanted, out);
+    const auto collected = static_cast<int64_t>(out.size()), slack = wanted / 16;
+    collected_.resize(collected);
+    for (int64_t at = 0; at < collected; ++at) collected_[at] = scores[out[at]];
+    const int32_t bound = nth_largest(collected_.data(), collected, wanted, slack);
+    int64_t chosen = 0;
+    for (int64_t at = 0; at < collected; ++at) {
+      out[chosen] = out[at];
+      chosen += collected_[at] >= bound;
+    }
+    out.resize(chosen);
+    for (int64_t at = chosen; at-- > 0 && chosen > wanted + slack;) {
+      if (scores[out[at]] > bound) continue;
+      out.erase(out.begin() + at);
+      --chosen;
+    }
+  }
+
+ private:
+  // A few times `wanted` numbers that the best are among: those that reach what the best of as many blocks of
+  // scores reach.
+  void collect_good(const int32_t* scores, int64_t count, int64_t wanted, std::vector<int32_t>& out) {
+    const int64_t blocks = (count + kBlock - 1) / kBlock;
+    out.resize(count);
+    if (wanted >= blocks) return std::iota(out.begin(), out.end(), 0);
+    maxima_.resize(blocks);
+    for (int64_t block = 0; block < blocks; ++block) {  // places without a point have low scores
+      int32_t largest = scores[block * kBlock];
+      for (int64_t at = 1; at < kBlock; ++at) largest = std::max(largest, scores[block * kBlock + at]);
+      maxima_[block] = largest;
+    }
+    const int32_t bound = nth_largest(maxima_.data(), blocks, wanted, wanted / 4);
+    int64_t collected = 0;
+    for (int64_t block = 0; block < blocks; ++block) {
+      if (maxima_[block] < bound) continue;
+      for (int64_t at = block * kBlock; at < std::min(count, (block + 1) * kBlock); ++at) {
+        out[collected] = static_cast<int32_t>(at);
+        collected += scores[at] >= bound;
+      }
+    }
+    out.resize(collected);
+  }
+
+  std::vector<int32_t> collected_, maxima_;
+};
+
+}  // namespace actup

@@ -1,0 +1,222 @@
+// Exact nearest neighbours: every pair is compared, in register tiles of queries times points.
+//
+// Points are packed in blocks of kTileLanes, column by column, so that one vector holds one column of several
+// points; a tile adds up kQueries queries against one block. Columns are packed with the most varied first
+// and looked at in slabs: a tile whose sums have all passed their query's bound is abandoned, which changes
+// no result. Ties are broken by the smaller id. Sums run in a fixed order and one query is one chunk's work,
+// so threads change nothing. Points are packed one piece of them after the other: besides the result, memory
+// is one packed piece and, per thread, one chunk of queries.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "common/buffer.hpp"
+#include "common/parallel.hpp"
+#include "common/vectors.h"
+#include "neighbors/metrics.hpp"
+#include "neighbors/nearest_list.hpp"
+#include "neighbors/row_form.hpp"
+
+namespace actup {
+
+// The tile that keeps its sums, one column of its points, a query's value and a difference in registers.
+#if defined(__AVX512F__)
+using TileVector = float16;
+constexpr int kTileQueries = 2, kTileVectors = 4;
+#elif defined(__AVX__)
+using TileVector = float8;
+constexpr int kTileQueries = 6, kTileVectors = 2;
+#else
+using TileVector = float4;
+constexpr int kTileQueries = 4, kTileVectors = 2;
+#endif
+constexpr int kTileWidth = Traits<TileVector>::lanes;
+constexpr int kTileLanes = kTileVectors * kTileWidth;
+constexpr int64_t kSlabColumns = 64;
+template <class Sum>
+using TileSums = typename Sum::template State<TileVector>[kTileQueries][kTileVectors];
+using TileMask = Traits<TileVector>::Ints;
+
+// Whether any lane of a comparison is true.
+inline bool any(const TileMask& mask) {
+  uint64_t words[sizeof mask / 8], joined = 0;
+  std::memcpy(words, &mask, sizeof mask);
+  for (uint64_t word : words) joined |= word;
+  return joined != 0;
+}
+
+// Adds some columns of one block of points ([column][lane]) and kTileQueries queries ([column][query]). They
+// are summed on their own first: short sums round less.
+template <class Sum>
+inline void add_slab(const Sum& sum, const float* points, const float* queries, int64_t columns,
+                     TileSums<Sum>& total) {
+  TileSums<Sum> slab = {};
+  for (int64_t column = 0; column < columns; ++column) {
+    TileVector point[kTileVectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < kTileVectors; ++v) {
+      point[v] = load<TileVector>(points + column * kTileLanes + v * kTileWidth);
+    }
+#pragma GCC unroll 8
+    for (int q = 0; q < kTileQueries; ++q) {
+      const TileVector query = broadcast<TileVector>(queries[column * kTileQueries + q]);
+#pragma GCC unroll 8
+      for (int v = 0; v < kTileVectors; ++v) slab[q][v] = sum.add(slab[q][v], query, point[v]);
+    }
+  }
+  for (int q = 0; q < kTileQueries; ++q) {
+    for (int v = 0; v < kTileVectors; ++v) total[q][v] = sum.join(total[q][v], slab[q][v]);
+  }
+}
+
+// Some of the points at a time, packed for comparison; finds the nearest of them to any rows.
+template <class Sum>
+class PackedPoints {
+ public:
+  // Room for `most` points at a time.
+  PackedPoints(const RowForm& form, const Sum& sum, int64_t most)
+      : form_(form), sum_(sum), packed_(blocks_for(most) * kTileLanes * form.width()) {}
+
+  void pack(const TypedRows& points, int64_t begin, int64_t end, int threads) {
+    begin_ = begin;
+    end_ = end;
+    blocks_ = blocks_for(end - begin);
+    parallel_ranges(blocks_, 8, threads, [&](int64_t first, int64_t last) {
+      std::vector<float> room;
+      for (int64_t at = first * kTileLanes; at < last * kTileLanes; ++at) {
+        float* out = block(at / kTileLanes) + at % kTileLanes;
+        if (begin + at < end) {
+          form_.write(points.floats(begin + at, 1, room), RowForm::kPoint, out, kTileLanes);
+        } else {  // a point that is never below a bound
+          for (int64_t column = 0; column < form_.width(); ++column) {
+            out[column * kTileLanes] = std::numeric_limits<float>::infinity();
+          }
+        }
+      }
+    });
+  }
+
+  // Offers the points to the lists of the rows from `begin` to `end`, which are these rows of the result.
+  void search(const TypedRows& rows, int64_t begin, int64_t end, bool rows_are_points, int64_t k,
+              int32_t* ids, float* sums) const {
+    const int64_t groups = (end - begin + kTileQueries - 1) / kTileQueries;
+    Buffer<float> queries(groups * kTileQueries * form_.width());
+    std::vector<float> bounds(groups * kTileQueries, -1), room;  // padding: no sum is below
+    queries.clear();
+    for (int64_t at = 0; at < end - begin; ++at) {
+      form_.write(rows.floats(begin + at, 1, room), RowForm::kQuery,
+                  queries.data() + group_offset(at / kTileQueries) + at % kTileQueries, kTileQueries);
+      bounds[at] = NearestList{sums + (begin + at) * k, ids + (begin + at) * k, k}.bound();
+    }
+    for (int64_t block = 0; block < blocks_; ++block) {
+      for (int64_t group = 0; group < groups; ++group) {
+        const int64_t first = begin + group * kTileQueries;
+        scan_tile(block, queries.data() + group_offset(group), bounds.data() + group * kTileQueries,
+                  rows_are_points ? first : -kTileQueries, NearestList{sums + first * k, ids + first * k, k});
+      }
+    }
+  }
+
+ private:
+  static int64_t blocks_for(int64_t points) { return (points + kTileLanes - 1) / kTileLanes; }
+  float* block(int64_t index) { return packed_.data() + index * kTileLanes * form_.width(); }
+  const float* block(int64_t index) const { return packed_.data() + index * kTileLanes * form_.width(); }
+  int64_t group_offset(int64_t group) const { return group * kTileQueries * form_.width(); }
+
+  // Offers one block of points to the lists of kTileQueries queries, of which `lists` is the first.
+  void scan_tile(int64_t block_index, const float* queries, float* bounds, int64_t first_query,
+                 const NearestList& lists) const {
+    TileSums<Sum> total = {};
+    TileVector values[kTileQueries][kTileVectors];
+    for (int64_t column = 0; column < form_.width(); column += kSlabColumns) {
+      add_slab(sum_, block(block_index) + column * kTileLanes, queries + column * kTileQueries,
+               std::min(kSlabColumns, form_.width() - column), total);
+      TileMask below = {};
+      for (int q = 0; q < kTileQueries; ++q) {
+        for (int v = 0; v < kTileVectors; ++v) {
+          values[q][v] = sum_.value(total[q][v]);
+          below |= values[q][v] < broadcast<TileVector>(bounds[q]);
+        }
+      }
+      if ((Sum::kGrows || column + kSlabColumns >= form_.width()) && !any(below)) return;
+    }
+    for (int q = 0; q < kTileQueries; ++q) {
+      const NearestList list{lists.sums + q * lists.size, lists.ids + q * lists.size, lists.size};
+      for (int v = 0; v < kTileVectors; ++v) {
+        if (!any(values[q][v] < broadcast<TileVector>(bounds[q]))) continue;
+        for (int lane = 0; lane < kTileWidth; ++lane) {
+          const int64_t id = begin_ + block_index * kTileLanes + v * kTileWidth + lane;
+          if (values[q][v][lane] < bounds[q] && id != first_query + q && id < end_) {
+            list.insert(values[q][v][lane], static_cast<int32_t>(id));
+            bounds[q] = list.bound();
+          }
+        }
+      }
+    }
+  }
+
+  const RowForm& form_;
+  Sum sum_;
+  int64_t begin_ = 0, end_ = 0, blocks_ = 0;  // of the packed points
+  Buffer<float> packed_;
+};
+
+// Queries per chunk: many, so that a block of points serves them all while it is in cache; fewer for few
+// rows, so that every thread has some; at least 64, or wide rows would be read from memory too often, unless
+// those were much of the memory of all rows.
+inline int64_t queries_per_chunk(const TypedRows& rows, int64_t width) {
+  const int64_t in_cache = (int64_t{1} << 19) / width;
+  const int64_t least = std::clamp<int64_t>(rows.bytes() / (128 * width), 16, 64);
+  return std::clamp<int64_t>(std::min(in_cache, rows.rows / 64), least, 256);
+}
+
+// Points that are packed at a time: their floats take a sixth of the memory of all points, or little.
+inline int64_t points_at_once(const TypedRows& points, int64_t width) {
+  constexpr int64_t kLittle = int64_t{1} << 22;
+  const int64_t wanted =
+      std::max(points.bytes() / 6, kLittle) / (width * static_cast<int64_t>(sizeof(float)));
+  return std::min(points.rows, std::max<int64_t>(wanted / kTileLanes, 1) * kTileLanes);
+}
+
+// Of queries that suit the form of the points; see nearest_exact().
+inline void nearest_in_form(const TypedRows& points, const TypedRows& queries, const RowForm& form,
+                            bool queries_are_points, int64_t k, const RowMetric& how, int threads,
+                            int32_t* ids, float* distances) {
+  const int64_t piece = points_at_once(points, form.width());
+  const int64_t chunk = queries_per_chunk(queries, form.width());
+  for (int64_t row = 0; row < queries.rows; ++row) NearestList{distances + row * k, ids + row * k, k}.clear();
+  with_sum(how.metric, how.p, [&](auto sum) {
+    PackedPoints<decltype(sum)> packed(form, sum, piece);
+    for (int64_t first = 0; first < points.rows; first += piece) {
+      packed.pack(points, first, std::min(first + piece, points.rows), threads);
+      parallel_ranges(queries.rows, chunk, threads, [&](int64_t begin, int64_t end) {
+        packed.search(queries, begin, end, queries_are_points, k, ids, distances);
+      });
+    }
+  });
+  for (int64_t at = 0; at < queries.rows * k; ++at) distances[at] = form.distance(distances[at]);
+}
+
+// The k nearest points to every query, nearest first, into (queries.rows, k). If the queries are the points,
+// none is its own neighbour. For the metrics of columns. The caller guarantees finite values and 0 <= k <=
+// points.rows (minus one if the queries are the points).
+inline void nearest_exact(const TypedRows& points, const TypedRows& queries, bool queries_are_points,
+                          int64_t k, const RowMetric& how, int threads, int32_t* ids, float* distances) {
+  if (k == 0 || queries.rows == 0) return;
+  const RowForm form(points, how);
+  nearest_in_form(points, queries, form, queries_are_points, k, how, threads, ids, distances);
+  if (queries_are_points) return;
+  std::vector<float> room;
+  for (int64_t row = 0; row < queries.rows; ++row) {  // a query far larger than all points has its own unit
+    const float largest = form.largest_of(queries.floats(row, 1, room));
+    if (form.suits(largest)) continue;
+    nearest_in_form(points, queries.some(row, 1), RowForm(points, how, largest), false, k, how, threads,
+                    ids + row * k, distances + row * k);
+  }
+}
+
+}  // namespace actup

@@ -1,0 +1,185 @@
+// Rows in the form in which columns add up to a metric (see distance.h), for the exact search.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "neighbors/metrics.hpp"
+#include "neighbors/projected_rows.hpp"
+#include "neighbors/row_metric.hpp"
+#include "neighbors/typed_rows.hpp"
+
+namespace actup {
+
+// Brings rows to the form in which they are compared, with the columns in the order in which they are.
+class RowForm {
+ public:
+  enum Role { kPoint, kQuery };
+
+  // `largest` is the largest value of a query that does not suit the form of the points alone.
+  RowForm(const TypedRows& points, const RowMetric& how, float largest = 0)
+      : metric_(how.metric), p_(how.p), columns_(points.columns), factors_(columns_, 1.0) {
+    if (!how.factors.empty()) factors_ = how.factors;
+    root_ = how.root;
+    most_ = how.most_times();
+    order_.resize(columns_ + extra_columns());
+    std::iota(order_.begin(), order_.end(), 0);
+    if (!root_.empty()) choose_center(points);
+    if (has_unit(metric_)) {
+      for_each_row(points, 1, [&](const float* row) { largest = std::max(largest, largest_of(row)); });
+      choose_scale(largest);
+    }
+    if (metric_ == Metric::inner_product) {
+      for_each_row(points, 1, [&](const float* row) { longest_ = std::max(longest_, squared_length(row)); });
+    }
+    if (width() > 1) choose_order(points);
+  }
+
+  int64_t width() const { return static_cast<int64_t>(order_.size()); }
+
+  float largest_of(const float* row) const {
+    std::vector<float> room;
+    row = turned(row, room);
+    float largest = 0;
+    for (int64_t column = 0; column < columns_; ++column) {
+      largest = std::max(largest, std::fabs(static_cast<float>(row[column] * factors_[column])));
+    }
+    return largest;
+  }
+  // Whether no square or power of such a value leaves the range of floats.
+  bool suits(float largest) const { return !has_unit(metric_) || largest * scale_ <= most_; }
+  float distance(float sum) const {
+    const float distance = distance_of(metric_, sum, columns_, p_);
+    return std::ldexp(distance, metric_ == Metric::inner_product ? 2 * exponent_ : exponent_);
+  }
+
+  // Writes width() values, `stride` apart.
+  void write(const float* row, Role role, float* out, int64_t stride) const {
+    std::vector<float> room;
+    row = turned(row, room);
+    const Direction direction = uses_directions(metric_) ? direction_of(row) : Direction{0, scale_, false};
+    double extra[2] = {direction.none ? 1.0 : 0.0, 0.0};
+    if (metric_ == Metric::inner_product) {
+      extra[role == kPoint ? 0 : 1] = std::sqrt(std::max(0.0, longest_ - squared_length(row)));
+    }
+    for (int64_t at = 0; at < width(); ++at) {
+      const int64_t column = order_[at];
+      const double value = column < columns_ ? value_of(row, column, direction.center) * direction.factor
+                                             : extra[column - columns_];
+      out[at * stride] = static_cast<float>(value);
+    }
+  }
+
+ private:
+  struct Direction {
+    double center;
+    double factor;
+    bool none;
+  };
+
+  // Where rows are turned, the turned row, in `room`.
+  const float* turned(const float* row, std::vector<float>& room) const {
+    if (root_.empty()) return row;
+    std::vector<double> centered(columns_), sums(columns_);
+    for (int64_t column = 0; column < columns_; ++column) centered[column] = row[column] - center_[column];
+    turn(root_, centered.data(), columns_, sums.data());
+    room.assign(sums.begin(), sums.end());
+    return room.data();
+  }
+
+  int64_t extra_columns() const {
+    return metric_ == Metric::inner_product ? 2 : uses_directions(metric_) ? 1 : 0;
+  }
+
+  double value_of(const float* row, int64_t column, double center) const {
+    const double value = static_cast<double>(row[column]) * factors_[column];
+    return metric_ == Metric::hellinger           ? std::sqrt(value)
+           : metric_ == Metric::softmax_hellinger ? std::exp((value - center) / 2)
+                                                  : value - center;
+  }
+
+  double squared_length(const float* row) const {
+    double squares = 0;
+    for (int64_t column = 0; column < columns_; ++column) {
+      squares += (row[column] * scale_) * (row[column] * scale_);
+    }
+    return squares;
+  }
+
+  // In double precision: no square overflows, and the mean of equal values is that value.
+  Direction direction_of(const float* row) const {
+    double center = 0, squares = 0;
+    if (metric_ == Metric::correlation) {
+      for (int64_t column = 0; column < columns_; ++column) center += row[column];
+      center /= static_cast<double>(columns_);
+    }
+    if (metric_ == Metric::softmax_hellinger) center = *std::max_element(row, row + columns_);
+    for (int64_t column = 0; column < columns_; ++column) {
+      const double value = value_of(row, column, center);
+      squares += value * value;
+    }
+    return {center, squares > 0 ? 1 / std::sqrt(squares) : 0, squares == 0};
+  }
+
+  // function(row as floats) for every `step`-th row.
+  template <class Function>
+  static void for_each_row(const TypedRows& rows, int64_t step, const Function& function) {
+    std::vector<float> room;
+    for (int64_t row = 0; row < rows.rows; row += step) function(rows.floats(row, 1, room));
+  }
+
+  // Turned rows are relative to about their mean: floats have more digits of small values.
+  void choose_center(const TypedRows& points) {
+    center_.assign(columns_, 0.0);
+    int64_t count = 0;
+    for_each_row(points, std::max<int64_t>(1, points.rows / kSampledRows), [&](const float* row) {
+      for (int64_t column = 0; column < columns_; ++column) center_[column] += row[column];
+      ++count;
+    });
+    for (double& value : center_) value /= static_cast<double>(count);
+  }
+
+  // A power of two that brings the largest value below 1: exact, and no square overflows.
+  void choose_scale(float largest) {
+    std::frexp(largest, &exponent_);
+    scale_ = std::ldexp(1.0, -exponent_);
+  }
+
+  // Columns by falling variance in a sample of rows, so that sums pass their bounds early.
+  void choose_order(const TypedRows& points) {
+    std::vector<float> written(width());
+    std::vector<double> sums(width()), squares(width());
+    int64_t count = 0;
+    for_each_row(points, std::max<int64_t>(1, points.rows / kSampledRows), [&](const float* row) {
+      write(row, kPoint, written.data(), 1);
+      for (int64_t column = 0; column < width(); ++column) {
+        sums[column] += written[column];
+        squares[column] += static_cast<double>(written[column]) * written[column];
+      }
+      ++count;
+    });
+    for (int64_t column = 0; column < width(); ++column) {
+      squares[column] -= sums[column] * sums[column] / static_cast<double>(count);
+    }
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](int64_t a, int64_t b) { return squares[a] > squares[b]; });
+  }
+
+  static constexpr int64_t kSampledRows = 1024;
+
+  Metric metric_;
+  float p_;
+  int64_t columns_;
+  std::vector<double> factors_;
+  std::vector<double> root_, center_;
+  std::vector<int64_t> order_;
+  double most_;
+  int exponent_ = 0;
+  double scale_ = 1;
+  double longest_ = 0;  // squared length
+};
+
+}  // namespace actup

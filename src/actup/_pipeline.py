@@ -1,0 +1,389 @@
+"""The pipeline: the whole flow of a run, from the data to the map.
+
+X ──> neighbors ──> graph ──> start ──> layout ──> embedding
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+
+from actup._scikit_learn import check_array
+from actup._threads import count_threads
+from actup._warnings import warn_user
+from actup.backends import Layout, choose_backend, load_backend
+from actup.graph._records import Graph, Neighbors, array_module, on_gpu
+from actup.neighbors._api import nearest_neighbors
+from actup.neighbors._cluster_search import SCALARS
+from actup.neighbors._rows import refuse_kinds, settled
+from actup.progress import Progress
+from actup.recipe._presets import preset
+from actup.recipe._recipe import Recipe
+from actup.start._start import make_start
+
+# What every stage may take for granted about X; the arguments of scikit-learn's validation. On a GPU, of X
+# in one of few types.
+NUMBERS = {"dtype": "numeric", "order": "C", "ensure_all_finite": True, "accept_sparse": "csr"}
+POINTS = {**NUMBERS, "dtype": list(SCALARS)}
+
+# The layout returns to Python this often, for Ctrl-C, the callback and the bar.
+_SLICE_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """A map, and everything that was computed on the way to it.
+
+    Attributes
+    ----------
+    embedding : ndarray of shape (n, n_components), float32
+    recipe : Recipe
+        The recipe as it was run: ``n_neighbors`` is cut if there were fewer points.
+    graph : Graph
+    neighbors : Neighbors or None
+        None if the graph was given.
+    init_used : str
+        Where the points started.
+    n_epochs : int
+        How many epochs were run.
+    interrupted : bool
+        Whether the layout was stopped before its last epoch, by Ctrl-C or by the callback.
+    seconds : dict of str to float
+        Wall time of every stage that ran.
+    layout : Layout or None
+        The descent itself, which can be run further: ``layout.run(until=...)``, ``layout.embedding()``.
+        None for a single point.
+    """
+
+    embedding: np.ndarray
+    recipe: Recipe
+    graph: Graph
+    neighbors: Neighbors | None
+    init_used: str
+    n_epochs: int = 0
+    interrupted: bool = False
+    seconds: dict[str, float] = field(default_factory=dict)
+    layout: Layout | None = None
+
+
+def embed(
+    X,
+    recipe: Recipe | str,
+    *,
+    init=None,
+    neighbors: Neighbors | None = None,
+    graph: Graph | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    backend: str = "cpu",
+    progress: Progress | None = None,
+) -> Embedding:
+    """Make a map of X, as a recipe says.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, features), or None
+        Finite numbers; it is never changed. (n, n) distances, dense or sparse, if the recipe's metric is
+        "precomputed". None if ``neighbors`` or ``graph`` is all that is known. An array on a GPU (CuPy,
+        torch) is used where it lies by backend "cuda", and the map is one of its kind.
+    recipe : Recipe or str
+        What to do, e.g. ``preset("umap").but(epochs=100)``, or the name of a preset.
+    init : array-like of shape (n, n_components), default=None
+        Where the points start, instead of ``recipe.initialization``; scaled down if it is far wider than maps
+        are, else used as it is.
+    neighbors : Neighbors, default=None
+        The nearest neighbours, if they are known already; columns beyond those the recipe needs are left out.
+    graph : Graph or sparse matrix of shape (n, n), default=None
+        The similarities, if they are known already; neighbours and affinities are then not computed.
+    seed : int, default=0
+        From 0 to 2⁶⁴ - 1. The same seed gives the same bits, at any number of threads.
+    threads : int, default=None
+        How many threads work; None and -1: one per core that this process may use.
+    backend : str, default="cpu"
+        Who computes; ``actup.backends.backends()`` lists the names. "auto": "cuda" where there is a GPU and
+        at least 5,000 points, else "cpu"; maps of the two differ as two seeds' do.
+    progress : Progress, default=None
+        Shows how far the run is, and can stop it.
+
+    Returns
+    -------
+    Embedding
+        The map, its graph and the layout, which can be run further if it was stopped early.
+
+    Warns
+    -----
+    UserWarning
+        If ``n_neighbors`` is larger than n, or if Ctrl-C stopped the layout: the points are then returned as
+        far as they have come. Ctrl-C before the layout raises KeyboardInterrupt.
+    """
+    recipe = preset(recipe) if isinstance(recipe, str) else recipe
+    graph = graph if graph is None or isinstance(graph, Graph) else Graph.from_scipy(graph)
+    given = Given(init, neighbors, graph)
+    progress = Progress() if progress is None else progress
+    backend = choose_backend(backend, X, count_rows(X, given))
+    prepared = prepare(
+        check_points(X, given, recipe.metric, backend),
+        recipe,
+        given,
+        seed=seed,
+        threads=count_threads(threads, "threads"),
+        backend=backend,
+        progress=progress,
+        like=X,
+    )
+    return descend(prepared, progress)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the caller has already computed; None where the pipeline has to."""
+
+    init: np.ndarray | None = None
+    neighbors: Neighbors | None = None
+    graph: Graph | None = None
+
+
+def prepare(
+    X: np.ndarray | None,
+    recipe: Recipe,
+    given: Given,
+    *,
+    seed: int,
+    threads: int,
+    backend: str,
+    progress: Progress,
+    like=None,
+) -> Embedding:
+    """All stages up to the layout, at epoch 0; X fulfils ``NUMBERS``, and ``like`` is what it came as."""
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"seed={seed} must be 0 to 2**64 - 1")
+    engine = load_backend(backend)
+    deliver = getattr(engine, "delivered", lambda prepared, like: prepared)
+    n_samples = count_rows(X, given)
+    if n_samples == 1:
+        return deliver(_single_point(recipe), like)
+    seconds: dict[str, float] = {}
+    if given.graph is None:
+        recipe = fit_to_size(recipe, n_samples)
+    searched = given.graph is None and given.neighbors is None
+    getattr(engine, "compile_ahead", lambda *_: None)(recipe, n_samples, X.shape[1] if searched else 0)
+    if given.graph is None:
+        k = recipe.neighbors_searched(n_samples)
+        with _stage("neighbors", engine, progress, seconds):
+            if given.neighbors is None:
+                neighbors = _check_distances(_find_neighbors(X, k, recipe, engine, threads))
+            else:
+                neighbors = _check_neighbors(given.neighbors, n_samples, k)
+        with _stage("graph", engine, progress, seconds):
+            graph = engine.affinity_graph(neighbors, recipe, threads)
+    else:
+        neighbors, graph = None, _check_graph(given.graph, n_samples)
+    with _stage("start", engine, progress, seconds):
+        rows = None if recipe.metric == "precomputed" else X  # distances are no rows to start from
+        start, init_used = make_start(rows, graph, recipe, given.init, seed, threads, engine)
+    begin = time.perf_counter()
+    layout = engine.make_layout(graph, start, recipe, seed, threads)
+    seconds["layout"] = time.perf_counter() - begin
+    return deliver(
+        Embedding(start, recipe, graph, neighbors, init_used, seconds=seconds, layout=layout), like
+    )
+
+
+def descend(prepared: Embedding, progress: Progress) -> Embedding:
+    """Run the layout to its last epoch, or until Ctrl-C or the callback stops it."""
+    layout = prepared.layout
+    if layout is None:
+        return prepared
+    begin = time.perf_counter()
+    try:
+        for _ in _slices(layout, progress):
+            pass
+    except KeyboardInterrupt:
+        warn_user(f"interrupted at epoch {layout.epoch} of {layout.n_epochs}: the points stay where they are")
+    return _record(prepared, time.perf_counter() - begin)
+
+
+def steps(prepared: Embedding, every: int, progress: Progress) -> Iterator[Embedding]:
+    """The map at the start and after every further ``every`` epochs, up to the last one."""
+    if prepared.layout is None:
+        yield prepared
+        return
+    spent = 0.0
+    yield _record(prepared, spent)
+    for seconds in _slices(prepared.layout, progress, every):
+        spent += seconds
+        yield _record(prepared, spent)
+
+
+def _record(prepared: Embedding, seconds: float) -> Embedding:
+    """The map as far as the layout has come in these seconds."""
+    layout = prepared.layout
+    return replace(
+        prepared,
+        embedding=layout.embedding(),
+        n_epochs=layout.epoch,
+        interrupted=layout.epoch < layout.n_epochs,
+        seconds={**prepared.seconds, "layout": prepared.seconds["layout"] + seconds},
+    )
+
+
+def _slices(layout: Layout, progress: Progress, every: int | None = None) -> Iterator[float]:
+    """Run the layout in slices of ``every`` epochs, or of about 0.1 s; report each and give its seconds."""
+    pace = 1 if every is None else every
+    progress.report("layout", _fraction(layout), layout.embedding)
+    while layout.epoch < layout.n_epochs and not progress.stopped:
+        begin = time.perf_counter()
+        layout.run(min(layout.epoch + pace, layout.n_epochs))
+        seconds = time.perf_counter() - begin
+        if every is None:  # grows gently, because the first epoch may be a cold one
+            pace = max(1, int(pace * min(_SLICE_SECONDS / max(seconds, 1e-9), 4.0)))
+        progress.report("layout", _fraction(layout), layout.embedding)
+        yield seconds
+
+
+def _fraction(layout: Layout) -> float:
+    return layout.epoch / layout.n_epochs if layout.n_epochs else 1.0
+
+
+@contextmanager
+def _stage(name: str, engine: ModuleType, progress: Progress, seconds: dict[str, float]) -> Iterator[None]:
+    """Time a stage and report its beginning and its end."""
+    progress.report(name, 0.0)
+    begin = time.perf_counter()
+    yield
+    getattr(engine, "synchronize", lambda: None)()
+    seconds[name] = time.perf_counter() - begin
+    progress.report(name, 1.0)
+
+
+def count_rows(X, given: Given | None = None) -> int:
+    """The number of points; 0 if X is nothing that has rows, which its check refuses."""
+    given = Given() if given is None else given
+    known = next((known for known in (X, given.graph, given.neighbors) if known is not None), ())
+    try:
+        return known.shape[0] if hasattr(known, "shape") else len(known)
+    except (TypeError, IndexError):
+        return 0
+
+
+def check_points(X, given: Given, metric: str, backend: str = "cpu"):
+    """X as every stage may take it for granted, where the backend computes; None stays None."""
+    if X is None:
+        if given.graph is None and given.neighbors is None:
+            raise ValueError("X=None needs neighbors or graph in its place")
+        return None
+    if backend == "cuda":
+        from actup.backends._cuda.arrays import check_device_points
+
+        return check_device_points(X)
+    if on_gpu(X):
+        from actup.backends._cuda.arrays import to_host
+
+        X = to_host(X)
+    refuse_kinds(X, "X")
+    return settled_rows(check_array(X, input_name="X", **number_checks(metric)))
+
+
+def number_checks(metric: str) -> dict:
+    """``NUMBERS``; distances may be infinite, if they are those of no neighbours."""
+    return {**NUMBERS, "ensure_all_finite": metric != "precomputed"}
+
+
+def settled_rows(X):
+    """Rows in the machine's byte order, sparse ones with sorted ids, none twice. Never changes X."""
+    return settled(csr_matrix(X) if issparse(X) else X)
+
+
+def _find_neighbors(X, k: int, recipe: Recipe, engine: ModuleType, threads: int) -> Neighbors:
+    """By the backend if it knows the metric and the kind of rows, else by ``actup.neighbors._api``."""
+    if not issparse(X) and recipe.metric in engine.METRICS and not recipe.metric_kwds:
+        read = engine.SCALARS is None or X.dtype.type in engine.SCALARS
+        return engine.nearest_neighbors(X if read else X.astype(np.float32), k, recipe.metric, threads)
+    if on_gpu(X):
+        from actup.backends._cuda.arrays import to_host
+
+        X = to_host(X)
+    parameters = dict(recipe.metric_kwds)
+    return nearest_neighbors(X, k, metric=recipe.metric, metric_kwds=parameters, n_jobs=threads)
+
+
+def _single_point(recipe: Recipe) -> Embedding:
+    """One point has no neighbours and nowhere to go: the origin."""
+    nothing = Graph(np.zeros(2), np.zeros(0), np.zeros(0))
+    return Embedding(np.zeros((1, recipe.n_components), np.float32), recipe, nothing, None, "origin")
+
+
+def fit_to_size(recipe: Recipe, n_samples: int) -> Recipe:
+    """The recipe for this many points; what cannot be met by cutting is refused."""
+    if recipe.scales():
+        if max(recipe.scales()) >= n_samples:
+            raise ValueError(
+                f"perplexity={max(recipe.scales())} must be less than the number of samples, {n_samples}"
+            )
+        return recipe
+    if recipe.n_neighbors <= n_samples:
+        return recipe
+    warn_user(f"n_neighbors={recipe.n_neighbors} is larger than the number of samples; using {n_samples}")
+    return recipe.but(n_neighbors=n_samples)
+
+
+def _check_neighbors(neighbors: Neighbors, n_samples: int, k: int) -> Neighbors:
+    """Neighbours given by the caller, cut to k columns; wrong ids would reach compiled code."""
+    n, columns = neighbors.indices.shape
+    if n != n_samples or columns < k:
+        raise ValueError(
+            f"neighbors of shape {(n, columns)} do not fit: {n_samples} samples and at least {k} "
+            "neighbours of each (not counting itself) are needed"
+        )
+    indices, distances = neighbors.indices[:, :k], neighbors.distances[:, :k]
+    if indices.min() < 0 or indices.max() >= n_samples:
+        raise ValueError(
+            f"neighbors has indices {indices.min()} to {indices.max()}; they must be 0 to {n_samples - 1}"
+        )
+    if (indices == array_module(indices).arange(n_samples)[:, None]).any():
+        raise ValueError("neighbors names a point as its own neighbour: leave out the first column")
+    return _check_distances(replace(neighbors, indices=indices, distances=distances))
+
+
+def _check_distances(neighbors: Neighbors) -> Neighbors:
+    """Refuse distances that are none: given ones, or those of points too far apart for float32."""
+    if not _finite_from_zero(neighbors.distances):
+        raise ValueError(
+            "neighbors has distances that are negative, NaN or too large for float32: if they come from X, "
+            "divide it by its largest value"
+        )
+    return neighbors
+
+
+def _finite_from_zero(distances) -> bool:
+    """Whether they are all finite and at least 0."""
+    if on_gpu(distances):
+        from actup.backends._cuda.arrays import all_finite, to_device
+
+        return all_finite(to_device(distances), 0.0)
+    return bool(np.isfinite(distances).all()) and not distances.min() < 0
+
+
+def _check_graph(graph: Graph, n_samples: int) -> Graph:
+    """A graph given by the caller; wrong offsets or ids would reach compiled code."""
+    if len(graph) != n_samples:
+        raise ValueError(f"graph has {len(graph)} points, X has {n_samples}")
+    edges = len(graph.indices)
+    if edges == 0:
+        raise ValueError("graph has no edges, so there is nothing to lay out")
+    consistent = (
+        graph.offsets[0] == 0
+        and graph.offsets[-1] == edges == len(graph.weights)
+        and (np.diff(graph.offsets) >= 0).all()
+    )
+    if not consistent or graph.indices.min() < 0 or graph.indices.max() >= n_samples:
+        raise ValueError("graph is not a valid compressed-row matrix: build it with Graph.from_scipy")
+    if not np.isfinite(graph.weights).all():
+        raise ValueError("graph has weights that are infinite or NaN")
+    return graph

@@ -1,0 +1,100 @@
+"""The kernels that a run will need: asked for at its beginning, compiled by several threads while it goes on.
+
+What is missing here is compiled when it is first used; the run then waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from actup.backends._cuda.batch import request_batch
+from actup.backends._cuda.compile import compilers, cupy, request_kernels
+from actup.backends._cuda.graph import request_affinities, request_merge
+from actup.backends._cuda.in_place import request_in_place
+from actup.backends._cuda.mesh import make_transforms, request_mesh
+from actup.backends._cuda.neighbors import METRICS, compared_by_candidates, make_plan
+from actup.recipe._recipe import Recipe
+from actup.recipe._switches import Repulsion, Update
+from actup.start._landmarks import LANDMARKS, landmark_recipe, starts_at_landmarks
+
+_FIRST_SIDES = (512, 1024)  # of the grids that are transformed
+
+
+def compile_common() -> None:
+    """Begin to compile what most runs need, while X is on its way to the device."""
+    for name in ("checks", "layout_graph", "rows", "start", "spectrum"):
+        request_kernels(name)
+    _use_cupy(cupy().cuda.runtime.getDevice())
+
+
+def compile_ahead(recipe: Recipe, n: int, columns: int) -> None:
+    """Begin to compile what a run of a recipe needs.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    n, columns : int
+        The shape of X; 0 columns where neighbours are known.
+    """
+    if columns:
+        k = recipe.neighbors_searched(n)
+        if recipe.metric in METRICS and compared_by_candidates(n, k, recipe.metric):
+            make_plan(columns, k).request(columns)
+        request_affinities(recipe, k)
+        request_merge(recipe.symmetrization)
+        if starts_at_landmarks(recipe, n):
+            request_kernels("cells")
+            compile_ahead(landmark_recipe(recipe.n_components), LANDMARKS, columns)
+    if recipe.update is Update.IN_PLACE:
+        request_in_place(recipe)
+        request_kernels("matchings")
+        return
+    repulsion = recipe.repulsion_for(n)
+    if repulsion is Repulsion.MESH:
+        request_mesh(recipe)
+        _use_transforms(cupy().cuda.runtime.getDevice())
+    request_batch(recipe, repulsion is Repulsion.MESH, repulsion is Repulsion.SAMPLED)
+
+
+@cache
+def _use_cupy(device: int) -> None:
+    """Have CuPy load and compile what it is used for: sorting, running sums, copies to a type, products."""
+    cp = cupy()
+
+    def sort_edges() -> None:
+        counts, sums = cp.zeros(2, np.int32), cp.zeros(3, np.int64)
+        cp.argsort(counts)
+        cp.cumsum(sums[:2], out=sums[1:])
+        cp.cumsum(counts, dtype=np.int64, out=sums[1:])
+
+    def find_eigenvectors() -> None:
+        numbers = cp.zeros((2, 2), np.float32)
+        wide = numbers.astype(np.float64)
+        wide.T @ wide
+        numbers @ numbers
+
+    def sort_numbers() -> None:
+        cp.sort(cp.zeros((2, 2), np.float32), axis=1)
+        cp.argsort(cp.zeros(2, np.uint64))
+
+    for work in (sort_edges, find_eigenvectors, sort_numbers):
+        compilers().submit(_on_device, device, work)
+
+
+@cache
+def _use_transforms(device: int) -> None:
+    """Have cuFFT load and compile what the first grids need."""
+
+    def make_plans() -> None:
+        for side in _FIRST_SIDES:
+            make_transforms(side, side)
+
+    compilers().submit(_on_device, device, make_plans)
+
+
+def _on_device(device: int, work: Callable[[], None]) -> None:
+    with cupy().cuda.Device(device):
+        work()

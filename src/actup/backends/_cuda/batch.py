@@ -1,0 +1,132 @@
+"""Batch epochs on the GPU: all forces, their sums in a fixed order, then all steps."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+import numpy as np
+
+from actup._engine import engine
+from actup.backends._cuda.compile import cupy, request_kernels
+from actup.backends._cuda.launch import Replay, blocks_for, start
+from actup.backends._cuda.mesh import Mesh, OutgrownMesh
+from actup.backends._cuda.relabelled import RelabelledGraph
+from actup.backends._cuda.state import LayoutState, force_macros
+from actup.recipe._recipe import Recipe
+from actup.recipe._switches import Loss, Optimizer, Repulsion, RepulsionMass
+
+_POINTS = 32  # per thread block
+_BLOCKS = 4  # of threads that a multiprocessor works on at a time
+_REORDERED = (16, 48, 128, 256)  # epochs before which points are sorted by place, near ones together
+_REORDERED_FROM = 20_000  # points, below which all are near
+_SUMS = 15
+
+
+def request_batch(recipe: Recipe, mesh: bool, sampled: bool) -> Future:
+    """The kernels of a recipe's batch epochs."""
+    return request_kernels(
+        "layout_batch",
+        fast_math=True,
+        **force_macros(recipe),
+        NORMALIZED=int(recipe.normalized),
+        COUNTED=int(recipe.repulsion_mass is RepulsionMass.PER_EDGE),
+        MESH=int(mesh),
+        SAMPLED=int(sampled),
+        BLOCKS=_BLOCKS,
+        OPTIMIZER=engine.Optimizer[recipe.optimizer.value].value,
+    )
+
+
+class BatchEpochs:
+    """The kernels of an epoch; ``points`` are in the graph's order."""
+
+    def __init__(self, graph: RelabelledGraph, state: LayoutState, recipe: Recipe):
+        cp = cupy()
+        n = len(graph)
+        self._graph, self._state, self._recipe = graph, state, recipe
+        self.points = graph.points
+        repulsion = recipe.repulsion_for(n)
+        self._attraction, self._repulsion = cp.empty_like(self.points), cp.empty_like(self.points)
+        two = recipe.normalized and recipe.loss is Loss.FROBENIUS
+        nothing = cp.empty(1, np.float32)  # for what a kernel does not read
+        self._second = cp.empty_like(self.points) if two else nothing
+        self._stiffness = cp.empty(n, np.float32) if recipe.optimizer is Optimizer.STIFFNESS else nothing
+        counted = recipe.repulsion_mass is RepulsionMass.PER_EDGE
+        self._counts = cp.empty(n, np.int32) if counted else nothing
+        self._steps = cp.zeros_like(self.points)
+        gains = recipe.optimizer is Optimizer.GAINS
+        self._gains = cp.ones_like(self.points) if gains else nothing
+        processors = cp.cuda.Device().attributes["MultiProcessorCount"]
+        self._grid = min(_BLOCKS * processors, blocks_for(n, _POINTS))
+        self._partials = cp.empty((_SUMS, self._grid), np.float64)
+        self._mesh = Mesh(state, recipe, self.points) if repulsion is Repulsion.MESH else None
+        self._sampled = repulsion is Repulsion.SAMPLED
+        self._load()
+
+    def run(self, epoch: int) -> None:
+        if epoch in _REORDERED and not self._sampled and len(self.points) >= _REORDERED_FROM:
+            self._reorder()
+        if self._mesh is not None:
+            try:
+                if self._mesh.prepare(epoch):
+                    self._replay = Replay(self._launch)
+            except OutgrownMesh:  # outliers: all pairs from now on
+                self._mesh = None
+                self._load()
+        self._replay.run()
+
+    def _reorder(self) -> None:
+        taken = self._graph.reorder(self.points)
+        self.points, self._steps, self._state.mass = map(taken, (self.points, self._steps, self._state.mass))
+        if self._recipe.optimizer is Optimizer.GAINS:
+            self._gains = taken(self._gains)
+        if self._mesh is not None:
+            self._mesh.points = self.points
+        self._replay = Replay(self._launch)
+
+    def _load(self) -> None:
+        kernels = request_batch(self._recipe, self._mesh is not None, self._sampled).result()
+        self._forces, self._sum_up, self._step = map(kernels.get_function, ("forces", "sum_up", "step"))
+        self._replay = Replay(self._launch)
+
+    def _launch(self) -> None:
+        graph, state = self._graph, self._state
+        if self._mesh is not None:
+            self._mesh.convolve()
+        forces = (self._attraction, self._repulsion, self._second, self._stiffness)
+        self._forces(
+            (self._grid,),
+            (256,),
+            (
+                state.constants,
+                state.state,
+                self.points,
+                graph.offsets,
+                graph.edges,
+                *forces,
+                self._counts,
+                self._partials,
+                *(self._mesh.view() if self._mesh else _NO_MESH),
+            ),
+        )
+        self._sum_up(
+            (1,),
+            (32 * _SUMS,),
+            (state.constants, state.schedule, self._partials, np.int32(self._grid), state.state),
+        )
+        start(
+            self._step,
+            len(self.points),
+            state.constants,
+            state.state,
+            state.mass,
+            graph.strength,
+            self._counts,
+            *forces,
+            self._steps,
+            self._gains,
+            self.points,
+        )
+
+
+_NO_MESH = (*4 * (np.uintp(0),), np.float32(0), np.int32(0), np.int32(0))  # potentials, spacing, sides

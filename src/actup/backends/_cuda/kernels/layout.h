@@ -1,0 +1,216 @@
+// What the kernels of the layout share: constants, state, and the forces on one point.
+//
+// Eight neighbouring threads work on one point. Their sums meet in a fixed tree, so a result depends on
+// nothing but its inputs.
+#pragma once
+
+#include "layout/forces.h"
+#include "common/random.h"
+
+#ifndef DIMENSIONS
+#define DIMENSIONS 2
+#endif
+#ifndef SHAPE
+#define SHAPE 0
+#endif
+#ifndef LOSS
+#define LOSS 0
+#endif
+
+namespace actup {
+
+constexpr int kDimensions = DIMENSIONS;
+constexpr Shape kShape = static_cast<Shape>(SHAPE);
+constexpr Loss kLoss = static_cast<Loss>(LOSS);
+constexpr int kLanes = 8;      // threads per point
+constexpr int kThreads = 256;  // per thread block of the kernels that work on points
+constexpr int kPoints = kThreads / kLanes;
+constexpr unsigned kAll = 0xFFFFFFFFu;
+
+struct Constants {  // state.py has the same fields in the same order
+  uint64_t seed;
+  double partition;
+  int32_t n, epochs, run_length, expansion_begin, expansion_end, sampling, rate_in_points;
+  Curve curve;
+  float repulsion_rate, repulsion_epsilon, force_scale, gradient_clip, rested_momentum, repeats, horizon;
+  float p_max, non_edge_weight, mean_strength;  // from the graph: derive() in layout_graph.cu
+};
+
+struct Rule {  // of one epoch: F_i = attraction A_i + share_i (repulsion R_i + second R'_i), and the step
+  float attraction, repulsion, second;
+  float learning_rate, momentum, cap, stiffness_scale, stiffness_floor;
+  float middle[3];
+  int32_t stop;  // whether the points come to rest first
+};
+
+struct State {
+  int32_t epoch, rested;
+  Rule rule;
+  int32_t box[3][4];  // least and largest of each axis before an epoch, as ordered(): of it, the next, and a
+                      // spare
+};
+
+// The schedule's rows.
+enum { kLearningRate, kMomentum, kExaggeration, kStepCap, kStiffnessFloor };
+
+struct alignas(kDimensions == 2 ? 8 : kDimensions == 4 ? 16 : 4) Row {
+  float at[kDimensions];
+};
+
+struct Edge {
+  int32_t id;
+  float weight;
+};
+
+__device__ inline Edge load_edge(const int2* edges, int e) {
+  const int2 both = __ldg(edges + e);
+  return {both.x, __int_as_float(both.y)};
+}
+
+// An integer that orders as the float does, also as the largest of all if it is not a number.
+__device__ inline int32_t ordered(float value) {
+  const int32_t bits = __float_as_int(value);
+  return bits >= 0 ? bits : bits ^ 0x7FFFFFFF;
+}
+__device__ inline float from_ordered(int32_t bits) {
+  return __int_as_float(bits >= 0 ? bits : bits ^ 0x7FFFFFFF);
+}
+
+// The sum over the eight threads of a point, in all of them.
+template <class Number>
+__device__ inline Number sum_of_lanes(Number value) {
+  for (int other = kLanes / 2; other > 0; other /= 2) value += __shfl_xor_sync(kAll, value, other, kLanes);
+  return value;
+}
+
+__device__ inline double sum_of_warp(double value) {
+  for (int other = 16; other > 0; other /= 2) value += __shfl_xor_sync(kAll, value, other);
+  return value;
+}
+
+__device__ inline float difference_of(const Row& a, const Row& b, float (&delta)[kDimensions]) {
+  float d2 = kTiny;
+#pragma unroll
+  for (int c = 0; c < kDimensions; ++c) {
+    delta[c] = a.at[c] - b.at[c];
+    d2 += delta[c] * delta[c];
+  }
+  return d2;
+}
+
+// --- attraction along the edges of one point ---
+
+struct EdgeSums {
+  float force[kDimensions] = {};
+  float stiffness = 0;   // the sum of the coefficients
+  float kernel_sum = 0;  // of weight times q
+  int acting = 0;
+};
+
+constexpr int kSeveral = kDimensions <= 4 ? 4 : 1;  // edges in flight
+
+// The next edges of this thread from `first` on; id -1 beyond the row's end.
+__device__ inline void read_edges(const int2* row, int first, int count, Edge (&edge)[kSeveral]) {
+#pragma unroll
+  for (int u = 0; u < kSeveral; ++u) {
+    const int e = first + u * kLanes;
+    edge[u] = e < count ? load_edge(row, e) : Edge{-1, 0.0f};
+  }
+}
+
+// This thread's share of the edges begin ... end of a point. Edges are read one round ahead of the points
+// they lead to.
+__device__ inline void attract(const Row* y, const Row& self, const int2* edges, int64_t begin, int64_t end,
+                               int lane, const Constants& constants, int epoch, EdgeSums& sums) {
+  const Sampling sampling = static_cast<Sampling>(constants.sampling);
+  const int2* row = edges + begin;
+  const int count = static_cast<int>(end - begin);
+  Edge ahead[kSeveral];
+  read_edges(row, lane, count, ahead);
+  for (int first = lane; first < count; first += kSeveral * kLanes) {
+    Edge edge[kSeveral];
+    Row other[kSeveral];
+#pragma unroll
+    for (int u = 0; u < kSeveral; ++u) {
+      edge[u] = ahead[u];
+      if (sampling != Sampling::exhaustive) {
+        if (!acts(edge[u].weight, epoch)) edge[u].id = -1;
+        edge[u].weight = acting_weight(sampling, edge[u].weight);
+      }
+      if (edge[u].id >= 0) other[u] = y[edge[u].id];
+    }
+    read_edges(row, first + kSeveral * kLanes, count, ahead);
+#pragma unroll
+    for (int u = 0; u < kSeveral; ++u) {
+      if (edge[u].id < 0) continue;
+      float delta[kDimensions];
+      const Kernel<float> k = kernel<kShape>(difference_of(self, other[u], delta), constants.curve);
+      const float coefficient = edge[u].weight * attraction<kLoss>(k);
+#pragma unroll
+      for (int c = 0; c < kDimensions; ++c) sums.force[c] += coefficient * delta[c];
+      sums.stiffness += coefficient;
+      sums.kernel_sum += edge[u].weight * k.q;
+      ++sums.acting;
+    }
+  }
+}
+
+// --- repulsion from a run of points ---
+
+struct RunSums {
+  float force[kDimensions] = {};
+  float second[kDimensions] = {};  // normalised Frobenius
+  float q = 0, q_squared = 0;
+};
+
+// This thread's share of the run first ... first + length - 1 (mod n) of point i.
+template <bool normalized>
+__device__ inline void repel(const Row* y, const Row& self, uint32_t i, uint32_t first, uint32_t length,
+                             int lane, const Constants& constants, RunSums& sums) {
+  constexpr bool two = normalized && kLoss == Loss::frobenius;
+  constexpr uint32_t piece = 1024;  // float sums over a piece, then added up: keeps long runs accurate
+  const uint32_t n = constants.n;
+  for (uint32_t begin = 0; begin < length; begin += piece) {
+    const uint32_t end = begin + piece < length ? begin + piece : length;
+    RunSums part;
+#pragma unroll 4
+    for (uint32_t k = begin + lane; k < end; k += kLanes) {
+      uint32_t other = first + k;
+      if (other >= n) other -= n;
+      float delta[kDimensions];
+      const float d2 = difference_of(self, y[other], delta);
+      float coefficient, beside = 0;
+      if constexpr (normalized || kLoss == Loss::frobenius) {
+        const Kernel<float> pair = kernel<kShape>(d2, constants.curve);
+        coefficient = repulsion<kLoss>(pair);
+        if constexpr (normalized) part.q += other == i ? 0.0f : pair.q;
+        if constexpr (two) {
+          part.q_squared += other == i ? 0.0f : pair.q * pair.q;
+          beside = repulsion<Loss::kl>(pair);
+        }
+      } else {
+        coefficient = umap_repulsion<kShape>(d2, constants.curve, constants.repulsion_epsilon);
+      }
+#pragma unroll
+      for (int c = 0; c < kDimensions; ++c) {
+        part.force[c] += coefficient * delta[c];
+        if constexpr (two) part.second[c] += beside * delta[c];
+      }
+    }
+#pragma unroll
+    for (int c = 0; c < kDimensions; ++c) {
+      sums.force[c] += part.force[c];
+      sums.second[c] += part.second[c];
+    }
+    sums.q += part.q;
+    sums.q_squared += part.q_squared;
+  }
+}
+
+// Where the run of a point starts, if it is sampled.
+__device__ inline int64_t run_start(const Constants& constants, int epoch, int64_t i, int half) {
+  const auto block = static_cast<uint32_t>(i / kBlock);
+  return random_below(random_bits(constants.seed, static_cast<uint32_t>(epoch), block, half), constants.n);
+}
+
+}  // namespace actup

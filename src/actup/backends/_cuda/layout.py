@@ -1,0 +1,74 @@
+"""The layout on the GPU: docs/layout.md, with its state on the device from the first epoch to the last."""
+
+from __future__ import annotations
+
+from actup.backends._cpu import loss_of
+from actup.backends._cuda.arrays import device_graph, host_graph, on_gpu, require_bytes, to_device, to_host
+from actup.backends._cuda.batch import BatchEpochs
+from actup.backends._cuda.in_place import InPlaceEpochs
+from actup.backends._cuda.relabelled import RelabelledGraph
+from actup.backends._cuda.state import LayoutState
+from actup.graph._records import Graph
+from actup.recipe._recipe import Recipe
+from actup.recipe._switches import Loss, Repulsion, Update
+
+
+class CudaLayout:
+    """A descent on the GPU; see ``actup.backends.Layout``.
+
+    Nothing in an epoch waits for the device, so ``run`` returns before its epochs are done; ``embedding`` is
+    in the order of the stream, as all arrays of CuPy are.
+    """
+
+    def __init__(self, graph: Graph, start, recipe: Recipe, seed: int, threads: int):
+        n = len(graph)
+        self.epoch = 0
+        self.n_epochs = recipe.n_epochs(n)
+        self._recipe, self._threads, self._caller_graph = recipe, threads, graph
+        self._on_device = on_gpu(graph.weights)
+        require_bytes(
+            _needed_bytes(graph, recipe), f"the layout of {n} points and {len(graph.weights)} edges"
+        )
+        in_place = recipe.update is Update.IN_PLACE
+        self._graph = RelabelledGraph(
+            device_graph(graph),
+            to_device(start),
+            seed,
+            shuffled=in_place or recipe.repulsion_for(n) is Repulsion.SAMPLED,  # runs must be random points
+            weakest=1 / self.n_epochs if recipe.prune and self.n_epochs else 0.0,
+        )
+        state = LayoutState(self._graph, recipe, seed)
+        self._epochs = (InPlaceEpochs if in_place else BatchEpochs)(self._graph, state, recipe)
+
+    def run(self, until: int) -> None:
+        """Start all epochs up to ``until``."""
+        for _ in range(self.epoch, min(until, self.n_epochs)):
+            self._epochs.run(self.epoch)
+            self.epoch += 1
+
+    def embedding(self):
+        """The points now, in the caller's order: a CuPy array if the graph was one, else a NumPy array."""
+        points = self._graph.in_callers_order(self._epochs.points)
+        return points if self._on_device else points.get()
+
+    def loss(self) -> float:
+        """The recipe's loss at the points now, over all pairs; computed on the CPU."""
+        points = to_host(self.embedding())
+        return loss_of(host_graph(self._caller_graph), points, self._recipe, self._threads)
+
+
+def _needed_bytes(graph: Graph, recipe: Recipe) -> float:
+    """What the layout takes beside the graph, a little more than less."""
+    edges = 8 * len(graph.weights)
+    copies = 4 if recipe.update is Update.IN_PLACE else 2  # sorted by colour, or again by place
+    if not on_gpu(graph.weights):
+        copies += 1
+    mesh = 0.4e9 if recipe.repulsion_for(len(graph)) is Repulsion.MESH and len(graph) > 60_000 else 0.1e9
+    if recipe.normalized and recipe.loss is Loss.FROBENIUS:
+        mesh *= 1.5  # two potentials
+    return copies * edges + len(graph) * (100 + 32 * recipe.n_components) + mesh
+
+
+def make_layout(graph: Graph, start, recipe: Recipe, seed: int, threads: int) -> CudaLayout:
+    """The recipe's descent on a graph, from a start in the graph's order; either may be on the device."""
+    return CudaLayout(graph, start, recipe, seed, threads)

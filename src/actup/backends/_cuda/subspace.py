@@ -1,0 +1,236 @@
+"""The leading eigenvectors of a symmetric operator on the GPU, by the scheme of ``_native/subspace.hpp``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from actup.backends._cuda.compile import cupy, load_kernels
+
+_PANEL = 8  # the block's width is a multiple of this
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """What the solver is told; the fields are those of the CPU's ``Spectrum``."""
+
+    low: float
+    top: float
+    cut: float
+    first_degree: int
+    last_degree: int
+    budget: int
+    tolerance: float = 0.005
+
+
+def block_width(vectors: int) -> int:
+    """Room for the vectors and at least five that guard them from what comes next."""
+    return _PANEL * math.ceil((vectors + 5) / _PANEL)
+
+
+def leading_eigenvectors(apply: Callable, n: int, spectrum: Spectrum, wanted: int, seed: int, known=None):
+    """The eigenvectors of the largest eigenvalues, but for a known one at the top.
+
+    Parameters
+    ----------
+    apply : callable
+        ``apply(x, previous, out, alpha, beta, gamma)`` writes alpha A x + beta x + gamma previous to ``out``,
+        which may be ``previous``; all of shape (n, width), float32.
+    n : int
+        More than twice the block's width.
+    spectrum : Spectrum
+    wanted : int
+    seed : int
+    known : cupy.ndarray of shape (n,), optional
+
+    Returns
+    -------
+    cupy.ndarray of shape (n, wanted), float32
+        Of unit length; the entry of largest magnitude is positive.
+    """
+    solver = SubspaceIteration(apply, n, spectrum, wanted, seed, known)
+    solver.solve()
+    return solver.vectors(wanted)
+
+
+def column_stats(Y) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Least, largest, mean and mean square of every column of a C-contiguous array, as NumPy arrays."""
+    cp = cupy()
+    n, width = Y.shape
+    if width > 256:  # more than one block of the kernel has threads for
+        parts = [column_stats(cp.ascontiguousarray(Y[:, at : at + 256])) for at in range(0, width, 256)]
+        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+    partial = cp.empty((min(256, n), width, 4), cp.float64)
+    kind = "float_stats" if Y.dtype == np.float32 else "double_stats"
+    kernel = load_kernels("start").get_function(kind)
+    kernel((len(partial),), (256,), (Y, np.int64(n), np.int32(width), partial))
+    parts = partial.get()
+    return (
+        parts[..., 0].min(axis=0),
+        parts[..., 1].max(axis=0),
+        parts[..., 2].sum(axis=0) / n,
+        parts[..., 3].sum(axis=0) / n,
+    )
+
+
+def fixed_signs(block, first: int, count: int, known=None):
+    """Some columns of a C-contiguous block, each with its entry of largest magnitude positive.
+
+    Rows in which ``known`` is 0 become 0: they are points without edges.
+    """
+    cp = cupy()
+    n, width = block.shape
+    least, largest, *_ = column_stats(block)
+    signs = np.where(-least > largest, -1, 1)[first : first + count].astype(np.float32)
+    out = cp.empty((n, count), cp.float32)
+    kernel = load_kernels("start").get_function("signed_columns")
+    size = (np.int64(out.size), np.int32(width), np.int32(count))
+    arguments = (block.ravel()[first:], *size, cp.asarray(signs), 0 if known is None else known, out)
+    kernel((math.ceil(out.size / 256),), (256,), arguments)
+    return out
+
+
+class SubspaceIteration:
+    """A block of vectors on its way to the leading ones; see ``leading_eigenvectors`` for the parameters."""
+
+    def __init__(self, apply: Callable, n: int, spectrum: Spectrum, wanted: int, seed: int, known=None):
+        cp = cupy()
+        self._apply, self._spectrum, self._wanted, self._known = apply, spectrum, wanted, known
+        self._skip = 0 if known is None else 1
+        width = block_width(wanted + self._skip)
+        self._x = cp.empty((n, width), cp.float32)
+        self._y = cp.empty_like(self._x)
+        self._values = np.zeros(width)
+        kernel = load_kernels("spectrum").get_function("random_block")
+        size = (np.int32(n), np.int32(width))
+        kernel((math.ceil(n * width / 256),), (256,), (np.uint64(seed), *size, self._x))
+        self._restore_known()
+        self._orthonormalize()
+
+    @property
+    def found(self) -> int:
+        """How many vectors there are, the last of them less exact than the wanted ones."""
+        return self._x.shape[1] - self._skip
+
+    def vectors(self, count: int):
+        """The first vectors: (n, count) float32."""
+        return fixed_signs(self._x, self._skip, count, self._known)
+
+    def solve(self) -> None:
+        """Filter and turn the block until the wanted vectors are exact enough or the budget is spent."""
+        spectrum = self._spectrum
+        degree, top, cut = spectrum.first_degree, spectrum.top, spectrum.cut
+        last_wanted, used = top, 0
+        while used + spectrum.first_degree <= spectrum.budget:
+            now = min(self._bounded_degree(degree, top, cut, last_wanted), spectrum.budget - used)
+            self._filter(now, top, cut)
+            used += now + 1
+            residual = self._rayleigh_ritz()
+            if self._known is None:
+                top = max(self._values[0], 1e-30)
+            last_wanted, unwanted = self._values[self._skip + self._wanted - 1], self._values[-1]
+            enough = spectrum.tolerance * (last_wanted - unwanted)
+            if residual <= enough:
+                break
+            width = top - spectrum.low
+            cut = min(max(unwanted, spectrum.low + 1e-3 * width), top - 1e-7 * width)
+            degree = min(degree + degree // 2, self._needed_degree(residual, enough, cut, last_wanted))
+
+    def _needed_degree(self, residual: float, enough: float, cut: float, last_wanted: float) -> int:
+        """The degree of a filter that makes the residual small enough, and some more: it is a guess."""
+        growth, most = self._growth(last_wanted, cut), self._spectrum.last_degree
+        if not (growth > 0 and enough > 0):
+            return most
+        return int(min(most, 1.25 * math.log(residual / enough) / growth + 2))
+
+    def _bounded_degree(self, degree: int, top: float, cut: float, last_wanted: float) -> int:
+        """A filter must not raise the top so far above the last wanted that rounding swallows that one."""
+        spread = self._growth(top, cut) - self._growth(last_wanted, cut)
+        return degree if spread * degree <= 14 else max(2, int(14 / spread))
+
+    def _growth(self, value: float, cut: float) -> float:
+        low = self._spectrum.low
+        return math.acosh(max(1.0, (2 * value - cut - low) / (cut - low)))
+
+    def _filter(self, degree: int, top: float, cut: float) -> None:
+        """X ← T(A) X, T the Chebyshev polynomial of [low, cut], scaled to 1 at ``top``."""
+        low = self._spectrum.low
+        centre, half = (cut + low) / 2, (cut - low) / 2
+        first = half / (top - centre)
+        scale = first
+        self._apply(self._x, self._x, self._y, scale / half, -centre * scale / half, 0.0)
+        for _ in range(2, degree + 1):
+            following = 1 / (2 / first - scale)
+            alpha, gamma = 2 * following / half, -scale * following
+            self._apply(self._y, self._x, self._x, alpha, -centre * alpha, gamma)
+            self._x, self._y = self._y, self._x
+            scale = following
+        self._x, self._y = self._y, self._x
+        self._restore_known()
+
+    def _rayleigh_ritz(self) -> float:
+        """Turn the block to its best eigenvectors, descending; returns the largest residual of the wanted."""
+        cp, skip = cupy(), self._skip
+        self._orthonormalize()
+        self._apply(self._x, self._x, self._y, 1.0, 0.0, 0.0)
+        product = _products(self._x, self._y)
+        turn = np.eye(len(product))
+        values, vectors = np.linalg.eigh(product[skip:, skip:])
+        turn[skip:, skip:] = vectors[:, ::-1]
+        self._values[:skip] = product[0, 0]
+        self._values[skip:] = values[::-1]
+        residual = self._largest_residual(product, turn)
+        turn = cp.asarray(turn.astype(np.float32))
+        self._x, self._y = self._x @ turn, self._y @ turn
+        return residual
+
+    def _largest_residual(self, product: np.ndarray, turn: np.ndarray) -> float:
+        """The largest |A x - value x| of the wanted vectors, from products in double precision."""
+        wanted = turn[:, self._skip : self._skip + self._wanted]
+        values = self._values[self._skip : self._skip + self._wanted]
+
+        def along(matrix: np.ndarray) -> np.ndarray:
+            return np.einsum("ic,ij,jc->c", wanted, matrix, wanted)
+
+        xx, yy = _products(self._x, self._x), _products(self._y, self._y)
+        squares = along(yy) - 2 * values * along(product) + values**2 * along(xx)
+        return float(np.sqrt(np.maximum(squares, 0)).max())
+
+    def _orthonormalize(self) -> None:
+        """First columns first; twice, because once leaves what rounding hid."""
+        cp = cupy()
+        for _ in range(2):
+            self._x = self._x @ cp.asarray(_inverse_cholesky(_products(self._x, self._x)).astype(np.float32))
+
+    def _restore_known(self) -> None:
+        if self._known is not None:
+            n, width = self._x.shape
+            kernel = load_kernels("start").get_function("set_first_column")
+            kernel((math.ceil(n / 256),), (256,), (self._known, np.int32(n), np.int32(width), self._x))
+
+
+def _products(x, y) -> np.ndarray:
+    """xᵀy in double precision, made symmetric, on the host."""
+    cp = cupy()
+    product = cp.asnumpy(x.astype(cp.float64).T @ y.astype(cp.float64))
+    return (product + product.T) / 2
+
+
+def _inverse_cholesky(gram: np.ndarray) -> np.ndarray:
+    """The inverse of the upper Cholesky factor; a column that depends on those before it becomes 0."""
+    n = len(gram)
+    upper, inverse = np.zeros((n, n)), np.zeros((n, n))
+    for j in range(n):
+        for i in range(j):
+            if upper[i, i] > 0:
+                upper[i, j] = (gram[i, j] - upper[:i, i] @ upper[:i, j]) / upper[i, i]
+        rest = gram[j, j] - upper[:j, j] @ upper[:j, j]
+        if rest <= 1e-13 * gram[j, j]:
+            continue
+        upper[j, j] = math.sqrt(rest)
+        inverse[j, j] = 1 / upper[j, j]
+        inverse[:j, j] = -(inverse[:j, :j] @ upper[:j, j]) / upper[j, j]
+    return inverse

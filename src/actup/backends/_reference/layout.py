@@ -1,0 +1,354 @@
+"""The layout of the oracle, section by section as docs/layout.md: dense matrices over all pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from actup.backends._reference.random import random_below, random_bits
+from actup.graph._records import Graph
+from actup.recipe._recipe import Recipe
+from actup.recipe._switches import (
+    LearningRateUnit,
+    Loss,
+    NonEdgeWeight,
+    Optimizer,
+    Repulsion,
+    RepulsionMass,
+    Sampling,
+    Update,
+)
+
+_BLOCK = 16  # consecutive points that share a run
+_COLOURS = 128
+_TINY = 1e-12  # added to every squared distance
+_RELABELLING = 2**32 - 1  # the epoch of the keys by which points are relabelled
+
+
+def make_layout(graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int = 1) -> Layout:
+    """A layout at its start; ``threads`` changes nothing, because the oracle runs on one."""
+    return Layout(graph, start, recipe, seed)
+
+
+class Layout:
+    """A descent that can be run in steps; matrices are (n, n) and all arrays in relabelled order."""
+
+    def __init__(self, graph: Graph, start: np.ndarray, recipe: Recipe, seed: int):
+        n = len(graph)
+        self.epoch = 0
+        self.n_epochs = recipe.n_epochs(n)
+        self._recipe, self._seed = recipe, seed
+        self._schedule = recipe.schedule(n)
+        self._rested = False
+        self._a, self._b = recipe.kernel()
+        # Before the first epoch, 3: place in the new order -> id in the caller's order
+        keys = [random_bits(seed, _RELABELLING, i, 0) for i in range(n)]
+        self._order = np.array(sorted(range(n), key=keys.__getitem__), int)
+        self._r = relative_weights(graph, self.n_epochs if recipe.prune else 0)[
+            np.ix_(self._order, self._order)
+        ]
+        self._y = np.array(start, np.float64)[self._order]
+        self._update = np.zeros_like(self._y)
+        self._gain = np.ones_like(self._y)
+        # Before the first epoch, 2
+        self._strength = self._r.sum(axis=1, dtype=np.float64)
+        self._degree = (self._r > 0).sum(axis=1)
+        self._total = self._strength.sum()
+        self._p_max = 1 / self._total if self._total else 0.0
+        self._mean_weight = self._total / self._degree.sum() if self._total else 0.0
+        if recipe.update is Update.IN_PLACE:
+            self._matchings, self._overflow = edge_matchings(self._r, self._order)
+
+    def run(self, until: int) -> None:
+        """Advance to epoch ``until``; does nothing if it is already there."""
+        while self.epoch < min(until, self.n_epochs):
+            match self._recipe.update:
+                case Update.BATCH:
+                    self._step(*self._forces())
+                case Update.IN_PLACE:
+                    self._move_in_place()
+            self.epoch += 1
+
+    def embedding(self) -> np.ndarray:
+        """The points now, in the caller's order: (n, n_components) float32, a copy."""
+        Y = np.empty(self._y.shape, np.float32)
+        Y[self._order] = self._y
+        return Y
+
+    def loss(self) -> float:
+        """The recipe's loss at the points now, over all ordered pairs of different points."""
+        others = ~np.eye(len(self._y), dtype=bool)
+        d2, q, _, _ = self._kernel()
+        r, d2, q = self._r[others].astype(np.float64), d2[others], q[others]
+        fixed_Z = self._fixed_Z()
+        if self._recipe.normalized:
+            Z = q.sum() if fixed_Z is None else fixed_Z
+            p, q = r * self._p_max, q / max(Z, np.finfo(float).tiny)
+        match self._recipe.loss, self._recipe.normalized:
+            case Loss.KL, True:
+                excess = 0.0 if fixed_Z is None else q.sum() - p.sum()  # q need not sum to 1
+                return float(_relative_entropy(p, q).sum() + excess)
+            case Loss.KL, False:
+                one_minus_q = q * self._a * d2**self._b  # no cancellation where q is near 1
+                return float((_relative_entropy(r, q) + _relative_entropy(1 - r, one_minus_q)).sum())
+            case Loss.FROBENIUS, True:
+                return float(((p - q) ** 2).sum())
+            case Loss.FROBENIUS, False:
+                return float(((r - q) ** 2).sum())
+
+    # Schedules
+
+    def _learning_rate(self) -> float:
+        return float(self._schedule.learning_rate[self.epoch])
+
+    def _exaggeration(self) -> float:
+        return float(self._schedule.exaggeration[self.epoch])
+
+    def _momentum(self) -> float:
+        begin, end = self._schedule.expansion
+        rested = self._rested and begin <= self.epoch < end
+        return self._schedule.rested_momentum if rested else float(self._schedule.momentum[self.epoch])
+
+    def _repeats(self) -> int:
+        return 2 if self._recipe.symmetric_attraction else 1  # f
+
+    def _non_edge_weight(self) -> float:
+        return 1 - self._mean_weight if self._recipe.non_edge_weight is NonEdgeWeight.MEAN else 1.0  # kappa
+
+    # Which attractions act, which points repel
+
+    def _attraction_weights(self) -> np.ndarray:
+        """v: 0 where no edge acts."""
+        t, r = self.epoch, self._r.astype(np.float64)
+        acts = np.floor(np.float32(t + 1) * self._r) > np.floor(np.float32(t) * self._r)
+        p_max = self._p_max if self._recipe.normalized else 1.0
+        match self._recipe.sampling:
+            case Sampling.EXHAUSTIVE:
+                return r * p_max
+            case Sampling.SCALAR:
+                return acts * 1.0
+            case Sampling.UNBIASED:
+                return acts * p_max
+            case Sampling.ACCELERATED:
+                return acts * (r * p_max)
+
+    def _runs(self, half: int, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Whether k is in S_i, and the lengths m_i."""
+        n = len(self._y)
+        blocks = range(-(-n // _BLOCK))
+        starts = [random_below(random_bits(self._seed, self.epoch, block, half), n) for block in blocks]
+        first = np.repeat(np.array(starts, int), _BLOCK)[:n]
+        length = np.full(n, min(self._recipe.negatives, n))
+        if self._recipe.repulsion_mass is RepulsionMass.PER_EDGE:
+            length = np.minimum((v > 0).sum(axis=1), n)
+        if self._recipe.repulsion_for(n) is not Repulsion.SAMPLED:  # the oracle always sums over all pairs
+            first, length = np.zeros(n, int), np.full(n, n)
+        repels = (np.arange(n) - first[:, None]) % n < length[:, None]
+        np.fill_diagonal(repels, False)
+        return repels, length
+
+    def _repulsion_factors(self, length: np.ndarray) -> np.ndarray:
+        """kappa g_i."""
+        match self._recipe.repulsion_mass:
+            case RepulsionMass.PER_EDGE:
+                mass = np.ones(len(length))
+            case RepulsionMass.DEGREE:
+                mass = self._degree / length
+            case RepulsionMass.STRENGTH:
+                mass = self._strength / length
+        return self._non_edge_weight() * self._recipe.repulsion_rate * mass
+
+    # Forces
+
+    def _kernel(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """d², q and s of all pairs, and y_i - y_j."""
+        difference = self._y[:, None] - self._y
+        d2 = (difference**2).sum(axis=2) + _TINY
+        return d2, *self._similarity(d2), difference
+
+    def _similarity(self, d2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """q and its slope s."""
+        base = 1 + self._a * d2**self._b / self._recipe.dof
+        return base**-self._recipe.dof, d2 ** (self._b - 1) / base
+
+    def _fixed_Z(self) -> float | None:
+        partition = self._recipe.partition
+        return None if partition is None else partition * len(self._y) ** 2
+
+    def _unnormalized_attraction(self, q: np.ndarray, s: np.ndarray) -> np.ndarray:
+        a, b = self._a, self._b
+        match self._recipe.loss:
+            case Loss.KL:
+                return 2 * a * b * s
+            case Loss.FROBENIUS:
+                return 4 * a * b * s * q
+
+    def _unnormalized_repulsion(self, d2: np.ndarray, q: np.ndarray, s: np.ndarray) -> np.ndarray:
+        a, b = self._a, self._b
+        match self._recipe.loss:
+            case Loss.KL:
+                return 2 * b / ((self._recipe.repulsion_epsilon + d2) * (1 + a * d2**b))
+            case Loss.FROBENIUS:
+                return 4 * a * b * s * q**2
+
+    def _forces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Attraction and repulsion, which add up to F, each (n, n_components); the stiffness D."""
+        d2, q, s, difference = self._kernel()
+        v = self._attraction_weights()
+        repels, length = self._runs(0, v)
+        attraction_factor = self._exaggeration() * self._repeats()
+        if not self._recipe.normalized:
+            coefficients = attraction_factor * v * self._unnormalized_attraction(q, s)
+            R = _sum(repels * self._unnormalized_repulsion(d2, q, s), difference)
+            R = self._repulsion_factors(length)[:, None] * R
+            return -_sum(coefficients, difference), R, coefficients.sum(axis=1)
+        n, a, b, N = len(q), self._a, self._b, repels.sum()
+        match self._recipe.loss:
+            case Loss.KL:
+                coefficients = 4 * a * b * attraction_factor * v * s
+                R = _sum(repels * s * q, difference)
+                Z = (repels * q).sum() if N else np.inf
+                if self._fixed_Z() is not None:
+                    Z = self._fixed_Z() * length[0] / n  # R is over a share of all points
+                return -_sum(coefficients, difference), 4 * a * b * R / Z, coefficients.sum(axis=1)
+            case Loss.FROBENIUS:
+                R = _sum(repels * s * q**2, difference)
+                R_prime = _sum(repels * s * q, difference)
+                Z = self._last_Z = (repels * q).sum() * n * (n - 1) / N if N else np.inf
+                Q = (repels * q**2).sum() * n * (n - 1) / N if N else 0.0
+                W = (v * q).sum()
+                excess = W / Z - Q / Z**2
+                scale = self._frobenius_scale()
+                coefficients = scale * attraction_factor * v * s * q
+                all_points = n / np.maximum(length, 1)[:, None]
+                R = scale * all_points * (R / Z + excess * R_prime)
+                return -_sum(coefficients, difference), R, coefficients.sum(axis=1)
+
+    def _frobenius_scale(self) -> float:
+        """The leading factor of the normalised Frobenius force; times Z/10 in the unit of points."""
+        in_points = self._recipe.learning_rate_unit is LearningRateUnit.POINTS
+        return 8 * self._a * self._b * (0.1 if in_points else 1 / self._last_Z)
+
+    # Steps
+
+    def _step(self, attraction: np.ndarray, repulsion: np.ndarray, stiffness: np.ndarray) -> None:
+        recipe, rate, force = self._recipe, self._learning_rate(), attraction + repulsion
+        middle = 0.0
+        match recipe.optimizer:
+            case Optimizer.STEP:
+                self._update = self._cap(self._momentum() * self._update + rate * force)
+            case Optimizer.GAINS:
+                gain = np.where(force * self._update > 0, self._gain + 0.2, 0.8 * self._gain)
+                self._gain = np.clip(gain, 0.01, 1000)
+                gradient = recipe.force_scale * force * self._gain
+                if recipe.gradient_clip is not None:
+                    gradient = np.clip(gradient, -recipe.gradient_clip, recipe.gradient_clip)
+                self._update = rate * gradient + self._momentum() * self._update
+            case Optimizer.STIFFNESS:
+                self._rest_if_balanced(attraction, repulsion)
+                used = np.maximum(stiffness, self._least_stiffness())[:, None] + _TINY**2
+                self._update = self._cap(self._momentum() * self._update + rate * force / used)
+                middle = self._y.mean(axis=0) * (np.arange(self._y.shape[1]) < 3)
+        self._y = self._y + self._update - middle
+
+    def _least_stiffness(self) -> np.ndarray:
+        """The floor: a share of the stiffness of a point whose neighbours are all close."""
+        a, b, loss = self._a, self._b, self._recipe.loss
+        if not self._recipe.normalized:
+            full = (2 if loss is Loss.KL else 4) * a * b * self._strength
+        else:
+            p = 1.0 if self._recipe.sampling is Sampling.SCALAR else self._p_max
+            leading = 4 * a * b if loss is Loss.KL else self._frobenius_scale()
+            full = np.full(len(self._y), leading * p * self._total / len(self._y))
+        return self._schedule.stiffness_floor[self.epoch] * full
+
+    def _rest_if_balanced(self, attraction: np.ndarray, repulsion: np.ndarray) -> None:
+        """Stop the points once attraction wins over the map's extent (the virial of both forces)."""
+        begin, end = self._schedule.expansion
+        watched = self._recipe.normalized and self._recipe.loss is Loss.KL and begin <= self.epoch < end
+        place = (self._y - self._y.mean(axis=0))[:, :3]
+        if watched and not self._rested and (place * (attraction + repulsion)[:, :3]).sum() < 0:
+            self._rested = True
+            self._update = np.zeros_like(self._update)
+
+    def _cap(self, step: np.ndarray) -> np.ndarray:
+        longest = self._schedule.step_cap[self.epoch]
+        length = np.sqrt((step**2).sum(axis=1, keepdims=True))
+        return np.where(length > longest, step * longest / np.where(length > 0, length, 1), step)
+
+    # In-place steps over matchings
+
+    def _move_in_place(self) -> None:
+        v = self._attraction_weights()
+        for half in (0, 1):
+            for matching in self._matchings[half::2]:
+                self._pull_together(matching, v)
+            if half == 1:
+                for edge in self._overflow:
+                    self._pull_together([edge], v)
+            d2, q, s, difference = self._kernel()
+            repels, length = self._runs(half, v)
+            R = _sum(repels * self._unnormalized_repulsion(d2, q, s), difference)
+            g = self._repulsion_factors(length)[:, None]
+            self._y = self._y + self._hold(self._cap(self._learning_rate() * g / 2 * R))
+
+    def _hold(self, moves: np.ndarray) -> np.ndarray:
+        """The moves without what leads points beyond the horizon still farther out."""
+        if self._recipe.horizon is None:
+            return moves
+        offset = self._y - self._y.mean(axis=0)
+        squared = (offset**2).sum(axis=1)
+        outward = (offset * moves).sum(axis=1)
+        beyond = (squared > self._recipe.horizon**2 * squared.mean()) & (outward > 0)
+        return moves - np.where(beyond, outward / np.maximum(squared, _TINY), 0)[:, None] * offset
+
+    def _pull_together(self, edges: list[tuple[int, int]], v: np.ndarray) -> None:
+        """Moves both ends of edges that share no point."""
+        i, j = np.array([edge for edge in edges if v[edge] > 0], int).reshape(-1, 2).T
+        for _ in range(self._repeats()):
+            difference = self._y[i] - self._y[j]
+            d2 = (difference**2).sum(axis=1) + _TINY
+            q, s = self._similarity(d2)
+            rate = self._learning_rate() * self._exaggeration()
+            move = (rate * v[i, j] * self._unnormalized_attraction(q, s))[:, None] * difference
+            self._y[i] -= move
+            self._y[j] += move
+
+
+def relative_weights(graph: Graph, epochs_to_prune_for: int) -> np.ndarray:
+    """r in float32, without the edges below 1/epochs (0: all edges); in the caller's order."""
+    r = graph.to_scipy().toarray()
+    if r.size and r.max() > 0:
+        r = r / r.max()
+    if epochs_to_prune_for:
+        r[r < np.float32(1) / np.float32(epochs_to_prune_for)] = 0
+    return r
+
+
+def edge_matchings(r: np.ndarray, order: np.ndarray) -> tuple[list, list]:
+    """The greedy colouring: the edges (i, j) of each colour, and those that overflow."""
+    n = len(r)
+    used = [set() for _ in range(n)]
+    matchings, overflow = [], []
+    for i in range(n):
+        in_row_order = sorted(np.flatnonzero(r[i]), key=order.__getitem__)
+        for j in (int(j) for j in in_row_order if j > i):
+            colour = next((c for c in range(_COLOURS) if c not in used[i] and c not in used[j]), None)
+            if colour is None:
+                overflow.append((i, j))
+                continue
+            if colour == len(matchings):
+                matchings.append([])
+            matchings[colour].append((i, j))
+            used[i].add(colour)
+            used[j].add(colour)
+    return matchings, overflow
+
+
+def _sum(coefficients: np.ndarray, difference: np.ndarray) -> np.ndarray:
+    """sum_j coefficient_ij (y_i - y_j)."""
+    return np.einsum("ij,ijk->ik", coefficients, difference)
+
+
+def _relative_entropy(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """p log(p/q), and 0 where p is 0."""
+    return p * np.log(np.where(p > 0, p, 1) / np.where(p > 0, q, 1))

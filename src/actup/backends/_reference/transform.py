@@ -1,0 +1,142 @@
+"""New rows of the oracle, as docs/layout.md writes it: all rows at once, each by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from actup.backends._reference.affinities import directed_affinities
+from actup.backends._reference.random import random_below, random_bits
+from actup.graph._records import Neighbors
+from actup.recipe._recipe import Recipe
+from actup.recipe._switches import Loss
+from actup.transform._placement import Placement
+
+_TINY = 1e-12  # added to every squared distance
+
+
+def place_rows(
+    neighbors: Neighbors, embedding: np.ndarray, recipe: Recipe, placement: Placement, threads: int = 1
+) -> np.ndarray:
+    """Where new rows lie on a map.
+
+    Parameters
+    ----------
+    neighbors : Neighbors
+        Of every new row, points of the map; none at distance 0.
+    embedding : ndarray of shape (n, n_components)
+        The map.
+    recipe : Recipe
+        Its affinity, ``normalized`` and ``loss`` act here.
+    placement : Placement
+    threads : int
+        Changes nothing: the oracle runs on one thread.
+
+    Returns
+    -------
+    ndarray of shape (len(neighbors), n_components), float32
+    """
+    return np.float32(_Rows(neighbors, embedding.astype(np.float64), recipe, placement).placed())
+
+
+class _Rows:
+    def __init__(self, neighbors: Neighbors, map_: np.ndarray, recipe: Recipe, placement: Placement):
+        self._map, self._recipe, self._placement = map_, recipe, placement
+        self._ids = neighbors.indices
+        self._near = map_[neighbors.indices]  # rows x k x dimensions
+        weights = directed_affinities(neighbors.distances.astype(np.float64), recipe)
+        scale = weights.sum(axis=1) if recipe.normalized else weights.max(axis=1)
+        self._weights = weights / scale[:, None]
+        self._strength = self._weights.sum(axis=1)
+
+    def placed(self) -> np.ndarray:
+        y = self._start()
+        for epoch in range(self._placement.epochs):
+            y = y + self._step(y, epoch)
+        return y
+
+    def _start(self) -> np.ndarray:
+        """The neighbour at whose place the weighted sum of log q is largest; of equal ones, the first."""
+        d2 = ((self._near[:, :, None] - self._near[:, None]) ** 2).sum(axis=3) + _TINY
+        scores = (self._weights[:, None] * np.log(self._similarity(d2)[0])).sum(axis=2)
+        scores = np.float32(scores)
+        best = np.where(scores == scores.max(axis=1, keepdims=True), self._ids, len(self._map)).min(axis=1)
+        return self._map[best]
+
+    def _similarity(self, d2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """q and its slope s."""
+        a, b, dof = self._placement.curve
+        base = 1 + a * d2**b / dof
+        return base**-dof, d2 ** (b - 1) / base
+
+    def _samples(self, epoch: int) -> np.ndarray:
+        """The points that are drawn for all rows."""
+        n, count, seed = len(self._map), self._placement.samples, self._placement.seed
+        if count >= n:
+            return np.arange(n)
+        return np.array([random_below(random_bits(seed, epoch, 0, draw), n) for draw in range(count)])
+
+    def _step(self, y: np.ndarray, epoch: int) -> np.ndarray:
+        placement = self._placement
+        force, stiffness, full = (
+            self._normalized(y, epoch) if self._recipe.normalized else self._plain(y, epoch)
+        )
+        fall = 1 - epoch / placement.epochs
+        used = np.maximum(stiffness, placement.stiffness_floor * full) + _TINY
+        step = placement.learning_rate * fall * force / used[:, None]
+        longest, length = placement.step_cap * fall, np.sqrt((step**2).sum(axis=1, keepdims=True))
+        return np.where(length > longest, step * longest / np.where(length > 0, length, 1), step)
+
+    def _pairs(self, y: np.ndarray, points: np.ndarray):
+        """Differences to points (rows x points x dimensions), d², q and s."""
+        difference = y[:, None] - points
+        d2 = (difference**2).sum(axis=2) + _TINY
+        return difference, d2, *self._similarity(d2)
+
+    def _far(self, y: np.ndarray, epoch: int):
+        """The pairs with the samples, whether each is none of the row's neighbours, and how many are."""
+        samples = self._samples(epoch)
+        counts = ~(samples[None, :, None] == self._ids[:, None, :]).any(axis=2)
+        return self._pairs(y, self._map[samples]), counts, counts.sum(axis=1)
+
+    def _plain(self, y: np.ndarray, epoch: int):
+        placement, (a, b, _) = self._placement, self._placement.curve
+        difference, _, q, s = self._pairs(y, self._near)
+        kl = self._recipe.loss is Loss.KL
+        leading = (2 if kl else 4) * a * b
+        coefficients = placement.attraction * leading * self._weights * (s if kl else s * q)
+        (apart, d2, far_q, far_s), counts, m = self._far(y, epoch)
+        repulsion = 2 * b / ((placement.epsilon + d2) * (1 + a * d2**b)) if kl else leading * far_s * far_q**2
+        k = self._ids.shape[1]
+        mass = np.full(len(y), k) if placement.mass_is_degree else self._strength
+        kappa = 1 - self._strength / k if placement.mean_non_edge_weight else 1
+        g = kappa * placement.repulsion * mass / np.maximum(m, 1)
+        force = -_sum(coefficients, difference) + g[:, None] * _sum(counts * repulsion, apart)
+        return force, coefficients.sum(axis=1), leading * self._strength
+
+    def _normalized(self, y: np.ndarray, epoch: int):
+        placement, kl = self._placement, self._recipe.loss is Loss.KL
+        difference, _, q, s = self._pairs(y, self._near)
+        coefficients = placement.attraction * self._weights * (s if kl else s * q)
+        (apart, _, far_q, far_s), counts, m = self._far(y, epoch)
+        each = (len(self._map) - self._ids.shape[1]) / np.maximum(m, 1)
+
+        def over_all(near, far):
+            """A sum over all points of the map: neighbours, and the others as the samples say."""
+            return near + (each if near.ndim == 1 else each[:, None]) * far
+
+        Z = over_all(q.sum(axis=1), (counts * far_q).sum(axis=1))
+        Z = placement.partition if placement.partition > 0 else Z
+        R_kl = over_all(_sum(s * q, difference), _sum(counts * far_s * far_q, apart))
+        inverse = np.broadcast_to(1 / np.asarray(Z), len(y))[:, None]
+        repulsion = R_kl * inverse
+        if not kl:
+            R = over_all(_sum(s * q**2, difference), _sum(counts * far_s * far_q**2, apart))
+            Q = over_all((q**2).sum(axis=1), (counts * far_q**2).sum(axis=1))
+            W = (self._weights * q).sum(axis=1)
+            repulsion = R * inverse + (W[:, None] - Q[:, None] * inverse) * inverse * R_kl
+        return -_sum(coefficients, difference) + repulsion, coefficients.sum(axis=1), self._strength
+
+
+def _sum(coefficients: np.ndarray, difference: np.ndarray) -> np.ndarray:
+    """sum_j coefficient_ij (y_i - y_j)."""
+    return np.einsum("ij,ijk->ik", coefficients, difference)

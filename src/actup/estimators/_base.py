@@ -1,0 +1,274 @@
+"""Embedder: what the three estimators share, from fitting to what is kept of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from numbers import Integral
+
+import numpy as np
+
+from actup._pipeline import (
+    POINTS,
+    Embedding,
+    Given,
+    check_points,
+    count_rows,
+    descend,
+    number_checks,
+    prepare,
+    settled_rows,
+    steps,
+)
+from actup._scikit_learn import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    check_is_fitted,
+    check_random_state,
+    validate_data,
+)
+from actup._threads import count_threads
+from actup.backends import choose_backend
+from actup.graph._records import Graph, Neighbors, on_gpu
+from actup.neighbors._rows import refuse_kinds
+from actup.progress import Progress
+from actup.recipe._recipe import Recipe
+from actup.transform._new_rows import TrainingRows, place_new_rows
+
+Start = str | np.ndarray | None
+RandomState = int | np.random.RandomState | np.random.Generator | None
+Lists = tuple | None  # (indices, distances), or umap-learn's (indices, distances, index)
+
+
+class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Fits a recipe to data. An estimator says with ``_recipe`` what to run.
+
+    It also has the parameters ``metric``, ``precomputed_knn``, ``init``, ``random_state``, ``n_jobs``,
+    ``verbose``, ``callback`` and ``backend``.
+    """
+
+    def _recipe(self) -> Recipe:
+        raise NotImplementedError
+
+    def _leave_out(self, y) -> None:
+        """Called with the y of a fit, of which no estimator makes use."""
+
+    def fit(self, X, y=None):
+        """Make a map of X.
+
+        Ctrl-C during the layout keeps the points where they are: ``fit`` then warns and returns as usual.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
+            ``metric`` is "precomputed".
+        y : None
+            Not used; here because scikit-learn's pipelines pass it. ``UMAP`` warns, since umap-learn uses it.
+
+        Returns
+        -------
+        self
+        """
+        self._leave_out(y)
+        with Progress(self.verbose, self.callback) as progress:
+            self._keep(descend(self._prepare(X, progress), progress))
+        return self
+
+    def fit_transform(self, X, y=None):
+        """Make a map of X and return it.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
+            ``metric`` is "precomputed".
+        y : None
+            Not used; here because scikit-learn's pipelines pass it. ``UMAP`` warns, since umap-learn uses it.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components), float32
+            The map, or a data frame of it if ``set_output`` asked for one.
+        """
+        return self.fit(X, y).embedding_
+
+    def iter_fit(self, X, y=None, *, every: int = 10) -> Iterator[np.ndarray]:
+        """Make a map of X step by step: ``for embedding in model.iter_fit(X): draw(embedding)``.
+
+        The model is fitted to what has been reached whenever a step is handed out, so that the loop may be
+        left at any time. Run to its end it gives the same bits as ``fit``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
+            ``metric`` is "precomputed".
+        y : None
+            Not used; here because ``fit`` has it.
+        every : int, default=10
+            Epochs between two steps.
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_components), float32
+            The points at their start, then after every further ``every`` epochs, up to the last one.
+        """
+        if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
+            raise ValueError(f"every={every!r} must be an integer of at least 1")
+        self._leave_out(y)
+        with Progress(self.verbose, self.callback) as progress:
+            for reached in steps(self._prepare(X, progress), int(every), progress):
+                self._keep(reached)
+                yield self.embedding_
+
+    def transform(self, X):
+        """Where new rows lie on the map.
+
+        The map does not change, and a row's place depends on that row alone: not on the rows beside it, their
+        order or ``n_jobs``. A row at distance 0 from a row of the training data gets its place; of several
+        such rows, that of the first one found. So the training data get the map itself, as long as no row
+        comes twice. Rows unlike all training data land among those that are least unlike them. What is drawn
+        at random depends on ``seed_`` (of ``UMAP``: on ``transform_seed``) alone.
+
+        The data of ``fit`` are searched, which the estimator has kept: do not change them in place.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            Finite numbers, never changed; (n_rows, n_samples) distances to the training data, dense or
+            sparse, if ``metric`` is "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components), float32
+            Their places; an array of the same kind as X if that lies on a GPU and ``backend`` is "cuda".
+        """
+        check_is_fitted(self, "embedding_")
+        seed = self._transform_seed()
+        backend = choose_backend(self.backend, X, len(self._training))
+        points, _ = self._check(X, backend, reset=False)
+        places = place_new_rows(
+            self._training, points, self.embedding_, self.recipe_, seed, count_threads(self.n_jobs), backend
+        )
+        if backend == "cuda":
+            from actup.backends._cuda.arrays import like
+
+            places = like(places, X)
+        return places
+
+    def _transform_seed(self) -> int:
+        return self.seed_
+
+    def _prepare(self, X, progress: Progress) -> Embedding:
+        recipe = self._recipe()  # first: refuses what cannot be run before any work is done
+        known = _given_neighbors(self.precomputed_knn)
+        backend = choose_backend(self.backend, X, count_rows(X))
+        points, kept = self._check(X, backend)
+        self._training = TrainingRows(kept, recipe)
+        self.seed_ = _draw_seed(self.random_state)
+        prepared = prepare(
+            points,
+            recipe,
+            Given(init=None if isinstance(self.init, str) else self.init, neighbors=known),
+            seed=self.seed_,
+            threads=count_threads(self.n_jobs),
+            backend=backend,
+            progress=progress,
+            like=X,
+        )
+        self.recall_ = float("nan") if prepared.neighbors is None else prepared.neighbors.recall
+        return replace(prepared, neighbors=None)  # not kept, and as large as the graph: free it now
+
+    def _check(self, X, backend: str, reset: bool = True):
+        """X where the backend computes, and where it came from, both checked.
+
+        With ``reset`` it is also noted what scikit-learn wants to know about X, else compared with that.
+        """
+        if on_gpu(X):
+            points = check_points(X, Given(), self.metric, backend)
+            if reset:
+                self.n_features_in_ = points.shape[1]
+                self.__dict__.pop("feature_names_in_", None)
+            elif points.shape[1] != self.n_features_in_:
+                raise ValueError(
+                    f"X has {points.shape[1]} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input."
+                )
+            return points, points
+        refuse_kinds(X, "X")
+        on_cpu = backend != "cuda"
+        checks = number_checks(self.metric) if on_cpu else {**POINTS, "ensure_all_finite": False}
+        with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
+            rows = validate_data(self, X, reset=reset, **checks)
+        if backend == "cuda":
+            return check_points(rows, Given(), self.metric, backend), rows
+        rows = settled_rows(rows)
+        return rows, rows
+
+    def _keep(self, result: Embedding) -> None:
+        self.embedding_ = result.embedding
+        self._graph = result.graph
+        self.init_used_ = result.init_used
+        self.n_epochs_ = result.n_epochs
+        self.recipe_ = result.recipe
+        self.stage_seconds_ = result.seconds
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        return tags
+
+    @property
+    def graph_(self):
+        check_is_fitted(self, "embedding_")
+        if isinstance(self._graph, Graph):  # converted when first read: a GPU's graph stays there until then
+            self._graph = self._graph.to_scipy()
+        return self._graph
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.embedding_.shape[1]
+
+
+def start_name(init: Start, otherwise: str) -> str | None:
+    """The start that a recipe names; coordinates are handed to the layout instead."""
+    return init if init is None or isinstance(init, str) else otherwise
+
+
+def change(base: Recipe, names: dict[str, str], **changes) -> Recipe:
+    """``base.but(**changes)``, with errors that speak of the estimator's own parameter names."""
+    try:
+        return base.but(**changes)
+    except (TypeError, ValueError) as error:
+        message = str(error)
+        for switch, name in names.items():
+            if message.startswith(f"{switch}="):
+                message = message.replace(switch, name, 1)
+        raise type(error)(message) from None
+
+
+def _given_neighbors(lists: Lists) -> Neighbors | None:
+    """The neighbours that ``precomputed_knn`` holds; umap-learn's default is a tuple of None."""
+    if lists is None or (isinstance(lists, tuple) and all(part is None for part in lists)):
+        return None
+    if isinstance(lists, Neighbors):
+        return lists
+    if not isinstance(lists, tuple | list) or len(lists) not in (2, 3):
+        raise TypeError(
+            f"precomputed_knn={lists!r} must be (indices, distances) or (indices, distances, index)"
+        )
+    return Neighbors.from_lists(*lists[:2])
+
+
+def _draw_seed(random_state: RandomState) -> int:
+    """The seed of a fit; an integer is the seed itself, so that it means the same in ``actup.embed``."""
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**32))
+    source = check_random_state(random_state)  # refuses what is not a random state, and numbers out of range
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(source.randint(2**31 - 1))

@@ -1,0 +1,200 @@
+"""What a picture shows, checked once for both kinds of picture: maps, labels, places for names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from actup.plotting._colors import MISSING, categorical_palette, ramp
+
+# Whole numbers with more distinct values than this are read as values, not as classes.
+MOST_INTEGER_CLASSES = 128
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Labels that name classes.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n,), int32
+        Class of every point, -1 where its label is missing (None or NaN).
+    names : list of str
+    colors : list of str
+        One ``"#rrggbb"`` per class.
+    """
+
+    codes: np.ndarray
+    names: list[str]
+    colors: list[str]
+
+    def point_colors(self) -> np.ndarray:
+        """Colours of the points, shape (n, 3), uint8."""
+        table = [tuple(bytes.fromhex(color[1:])) for color in [*self.colors, MISSING]]
+        return np.array(table, np.uint8)[self.codes]
+
+
+@dataclass(frozen=True)
+class Values:
+    """Labels that measure something.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n,), float64
+        NaN where missing.
+    low, high : float
+        Ends of the colour ramp, the 1st and 99th percentile: a few extremes must not flatten the rest.
+    """
+
+    values: np.ndarray
+    low: float
+    high: float
+
+    def point_colors(self) -> np.ndarray:
+        """Colours of the points, shape (n, 3), uint8."""
+        known = np.isfinite(self.values)
+        colors = np.empty((len(self.values), 3), np.uint8)
+        colors[known] = ramp(self.values[known], self.low, self.high)
+        colors[~known] = tuple(bytes.fromhex(MISSING[1:]))
+        return colors
+
+
+def read_captions(captions: Mapping | None, names) -> dict[str, str]:
+    """Captions by map name; a map without one gets an empty caption."""
+    captions = {} if captions is None else captions
+    if not isinstance(captions, Mapping):
+        raise TypeError(f"captions must be a mapping of map names to text, got {type(captions).__name__}")
+    unknown = [name for name in map(str, captions) if name not in names]
+    if unknown:
+        raise ValueError(f"captions name maps that are not shown: {unknown}; the maps are {list(names)}")
+    return dict.fromkeys(names, "") | {str(name): str(text) for name, text in captions.items()}
+
+
+def read_labels(labels, n: int, kind: str = "auto") -> Classes | Values | None:
+    """Decide what labels are and make them ready for colour.
+
+    Text, Booleans and whole numbers of at most 128 distinct values name classes; other numbers are values.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,) or None
+    n : int
+        Number of points.
+    kind : {"auto", "classes", "values"}
+        Overrides the decision.
+    """
+    if kind not in ("auto", "classes", "values"):
+        raise ValueError(f"label_kind={kind!r} must be 'auto', 'classes' or 'values'")
+    if labels is None:
+        return None
+    array = np.asarray(labels)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or len(array) != n:
+        raise ValueError(f"labels must have one entry for each of the {n} points, got shape {array.shape}")
+    if kind == "auto":
+        kind = "classes" if _names_classes(array) else "values"
+    return _read_classes(array) if kind == "classes" else _read_values(array)
+
+
+def _names_classes(array: np.ndarray) -> bool:
+    if array.dtype.kind not in "iuf":
+        return True
+    known = array[np.isfinite(array)]
+    distinct = np.unique(known)
+    return len(distinct) <= MOST_INTEGER_CLASSES and bool(np.all(distinct == np.rint(distinct)))
+
+
+def _read_classes(array: np.ndarray) -> Classes:
+    if array.dtype.kind in "iub":
+        distinct, codes = np.unique(array, return_inverse=True)
+        names = [str(value) for value in distinct.tolist()]
+    elif array.dtype.kind == "f":
+        known = np.isfinite(array)
+        distinct, inverse = np.unique(array[known], return_inverse=True)
+        codes = np.full(len(array), -1)
+        codes[known] = inverse
+        names = [f"{value:g}" for value in distinct.tolist()]
+    else:
+        # Objects may mix types and hold None or NaN; order of text is the one order that always exists.
+        text = [None if value is None or value != value else str(value) for value in array.tolist()]
+        names = sorted({value for value in text if value is not None})
+        place = {name: code for code, name in enumerate(names)}
+        codes = np.array([-1 if value is None else place[value] for value in text])
+    return Classes(codes.astype(np.int32), names, categorical_palette(len(names)))
+
+
+def _read_values(array: np.ndarray) -> Values:
+    try:
+        values = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"labels of type {array.dtype} are not numbers; use label_kind='classes'") from error
+    values[~np.isfinite(values)] = np.nan
+    known = values[np.isfinite(values)]
+    low, high = np.percentile(known, (1, 99)) if len(known) else (0.0, 1.0)
+    if low == high and len(known):
+        low, high = known.min(), known.max()
+    return Values(values, float(low), float(high))
+
+
+def spread_line(Y: np.ndarray) -> np.ndarray:
+    """A one-dimensional map given height, so that it can be looked at: points stack up where they are many.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, 1)
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+    """
+    x = Y[:, 0]
+    width = np.ptp(x) or 1.0
+    bins = 128
+    cell = np.minimum(((x - x.min()) / width * bins).astype(int), bins - 1)
+    density = np.convolve(np.bincount(cell, minlength=bins), np.hanning(9) / 4, mode="same")[cell]
+    # Multiples of the golden ratio fill a cell evenly, and always the same way.
+    offset = np.arange(len(x)) * 0.6180339887498949 % 1.0 - 0.5
+    return np.column_stack([x, offset * density / max(density.max(), 1e-12) * 0.3 * width])
+
+
+def dense_spots(Y: np.ndarray, codes: np.ndarray, count: int, most: int = 1) -> list[np.ndarray]:
+    """Places for the name of each class: where its points are densest, best first.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, 2)
+    codes : ndarray of shape (n,)
+        Class of every point; negative ones are left out.
+    count : int
+        Number of classes.
+    most : int
+        Number of places wanted per class.
+
+    Returns
+    -------
+    list of ndarray of shape (places, 2)
+        One array per class, with at most ``most`` rows, empty for a class without points.
+    """
+    from scipy.ndimage import gaussian_filter
+
+    cells = 64
+    low, high = Y.min(axis=0), Y.max(axis=0)
+    size = np.where(high > low, high - low, 1.0)
+    grid = np.minimum(((Y - low) / size * cells).astype(int), cells - 1)
+    order = np.argsort(codes, kind="stable")
+    bounds = np.searchsorted(codes[order], np.arange(count + 1))
+    spots = []
+    for code in range(count):
+        members = order[bounds[code] : bounds[code + 1]]
+        histogram = np.zeros((cells, cells))
+        np.add.at(histogram, tuple(grid[members].T), 1.0)
+        density = gaussian_filter(histogram, 2.5, mode="constant")
+        # Only cells with points: the name of a class never stands where the class is not.
+        own = density[tuple(grid[members].T)]
+        best = members[np.argsort(-own, kind="stable")]
+        _, first = np.unique(grid[best] @ (cells, 1), return_index=True)
+        spots.append(Y[best[np.sort(first)[:most]]])
+    return spots

@@ -1,0 +1,1 @@
+"""New rows on a finished map."""

@@ -1,0 +1,97 @@
+"""Placement: how new rows are placed on a finished map, as numbers that every backend reads.
+
+docs/layout.md, "New rows", says what they mean. Only here are the constants that a recipe does not have.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from actup.recipe._recipe import Recipe
+from actup.recipe._switches import Affinity, Distance, NonEdgeWeight, RepulsionMass, Sampling
+
+# What a row takes; benchmarks/transform.py measures what comes of it.
+_EPOCHS = 50
+_SAMPLES = 128
+_STIFFNESS_FLOOR = 0.3
+
+# The training's perplexity would ask for three times as many neighbours of every new row, for the same
+# accuracy; openTSNE's 5 leaves more rows far from where the training would have put them.
+_PERPLEXITY = 10.0
+
+
+@dataclass(frozen=True)
+class Placement:
+    """What the descent of a new row reads; ``_native/placement.h`` has the same fields.
+
+    Attributes
+    ----------
+    seed : int
+    curve : tuple of float
+        a, b and dof of the map's kernel.
+    epochs : int
+    samples : int
+        Points of the map that are drawn in an epoch; all of them if there are no more.
+    attraction : float
+        What attraction is multiplied by.
+    repulsion, epsilon : float
+        Rate and smallest squared distance of the unnormalised repulsion.
+    partition : float
+        Z of a row in the normalised setting; 0: what the map says.
+    learning_rate, step_cap : float
+        Of the first epoch; both fall to zero in a straight line.
+    stiffness_floor : float
+        Least stiffness, relative to that of a row whose neighbours are all close.
+    mass_is_degree, mean_non_edge_weight : bool
+        Of the unnormalised repulsion.
+    """
+
+    seed: int
+    curve: tuple[float, float, float]
+    epochs: int
+    samples: int
+    attraction: float
+    repulsion: float
+    epsilon: float
+    partition: float
+    learning_rate: float
+    step_cap: float
+    stiffness_floor: float
+    mass_is_degree: bool
+    mean_non_edge_weight: bool
+
+
+def make_placement(recipe: Recipe, n_samples: int, seed: int) -> Placement:
+    """The placement on a map of so many points that a recipe has made."""
+    per_edge = recipe.repulsion_mass is RepulsionMass.PER_EDGE and recipe.sampling is Sampling.EXHAUSTIVE
+    return Placement(
+        seed=seed,
+        curve=(*recipe.kernel(), recipe.dof),
+        epochs=_EPOCHS,
+        samples=_SAMPLES,
+        attraction=recipe.late_exaggeration * (2 if recipe.symmetric_attraction else 1),
+        repulsion=recipe.repulsion_rate,
+        epsilon=recipe.repulsion_epsilon,
+        partition=(recipe.partition or 0.0) * n_samples,
+        learning_rate=1.0,
+        step_cap=recipe.step_cap,
+        stiffness_floor=_STIFFNESS_FLOOR,
+        mass_is_degree=recipe.repulsion_mass is RepulsionMass.DEGREE or per_edge,
+        mean_non_edge_weight=recipe.non_edge_weight is NonEdgeWeight.MEAN,
+    )
+
+
+def row_recipe(recipe: Recipe) -> Recipe:
+    """The recipe with the affinity of new rows: of several or large perplexities, one small one."""
+    if not recipe.scales():
+        return recipe
+    return recipe.but(
+        affinity=Affinity.GAUSSIAN, distance=Distance.PLAIN, perplexity=min(_PERPLEXITY, *recipe.scales())
+    )
+
+
+def neighbors_needed(recipe: Recipe, n_samples: int) -> int:
+    """How many of so many points of the map a new row's affinity looks at; ``recipe`` is a ``row_recipe``."""
+    wanted = math.floor(3 * recipe.perplexity) if recipe.scales() else recipe.n_neighbors - 1
+    return max(1, min(n_samples, wanted))

@@ -1,0 +1,212 @@
+"""The layout on the GPU beyond the contract of test_layout.py, which runs there too where a GPU is found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from actup.backends import cuda_is_available, load_backend
+from actup.graph._records import Graph
+from actup.recipe._presets import preset
+from actup.recipe._switches import Repulsion
+from variations import graph_of, start_of, tamed
+
+pytestmark = [
+    pytest.mark.cuda,
+    pytest.mark.skipif(not cuda_is_available(), reason="needs CuPy and a GPU"),
+]
+
+PRESETS = (
+    "umap", "tsne", "gdr_umap", "gdr_tsne",
+    "sampled_umap", "sampled_gdr_umap", "sampled_gdr_tsne", "paper_gdr_tsne",
+)  # fmt: skip
+
+
+def run(backend: str, graph, start, recipe, until: int, seed: int = 7):
+    layout = load_backend(backend).make_layout(graph, start, recipe, seed, 2)
+    layout.run(until)
+    return layout.embedding()
+
+
+@pytest.mark.parametrize("repulsion", ["auto", "mesh"])
+@pytest.mark.parametrize("name", PRESETS)
+def test_equals_the_cpu_on_many_points(name, repulsion):
+    """More points than thread blocks, so that sums pass through all their stages."""
+    recipe, n = preset(name).but(epochs=12, n_neighbors=15, perplexity=8.0), 40_001
+    if recipe.repulsion is Repulsion.AUTO:
+        recipe = recipe.but(repulsion="mesh" if repulsion == "mesh" else "exact")
+        n = n if repulsion == "mesh" else 5_001
+    elif repulsion == "mesh":
+        pytest.skip("samples")
+    graph, start = ring_graph(n), spiral(n)
+    recipe = recipe.but(learning_rate=recipe.learning_rate / 20)
+    expected = run("cpu", graph, start, recipe, 10)
+    found = run("cuda", graph, start, recipe, 10)
+    moved = np.abs(expected - start).max()
+    assert moved > 0.01
+    apart = np.abs(found - expected).max(axis=1) > 0.01 * moved + 2e-5 * np.ptp(start)
+    assert apart.mean() < 1e-3  # close points magnify roundings
+
+
+@pytest.mark.parametrize("unit", ["points", "one"])
+def test_two_potentials_equal_all_pairs(unit):
+    """The normalised Frobenius loss on the mesh, with one unit of the rate and with the other."""
+    recipe = preset("sampled_gdr_tsne").but(epochs=12, loss="frobenius", learning_rate_unit=unit)
+    recipe, n = tamed(recipe, 300), 300
+    graph, start = graph_of(n, recipe), start_of(n, 2)
+    exact = run("cuda", graph, start, recipe.but(repulsion="exact"), 10)
+    found = run("cuda", graph, start, recipe.but(repulsion="mesh", mesh_spacing=0.04), 10)
+    assert np.abs(exact - start).max() > 0.02
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-3 * np.ptp(start))
+
+
+def test_frobenius_on_the_mesh_equals_the_cpu_on_many_points():
+    recipe = preset("sampled_gdr_tsne").but(epochs=12, loss="frobenius", repulsion="mesh", learning_rate=0.05)
+    graph, start = ring_graph(40_001), spiral(40_001)
+    expected = run("cpu", graph, start, recipe, 10)
+    moved = np.abs(expected - start).max()
+    assert moved > 0.01
+    apart = np.abs(run("cuda", graph, start, recipe, 10) - expected).max(axis=1)
+    assert (apart > 0.02 * moved + 2e-5 * np.ptp(start)).mean() < 1e-3
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_horizon_equals_the_cpu_on_many_points(kept, monkeypatch):
+    """Measured beside the small colours, and by a kernel of its own where their points are not kept."""
+    from actup.backends._cuda import in_place
+
+    if not kept:
+        monkeypatch.setattr(in_place, "_SHARED_BYTES", 0)
+    recipe = preset("sampled_umap").but(epochs=12, horizon=1.2, learning_rate=0.02)
+    graph, start = ring_graph(20_001), spiral(20_001)
+    found, expected, free = (
+        run(backend, graph, start, recipe.but(horizon=horizon), 3)
+        for backend, horizon in (("cuda", 1.2), ("cpu", 1.2), ("cpu", None))
+    )
+    held = np.abs(expected - free).max(axis=1) > 1e-2
+    assert held.mean() > 0.02
+    apart = np.abs(found - expected).max(axis=1) > 1e-3
+    assert apart.mean() < 1e-3  # close points magnify roundings
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_same_bits_on_every_run(name):
+    recipe, n = preset(name).but(epochs=30), 20_001
+    graph, start = ring_graph(n), spiral(n)
+    first = run("cuda", graph, start, recipe, 30)
+    for _ in range(2):
+        np.testing.assert_array_equal(run("cuda", graph, start, recipe, 30), first)
+
+
+@pytest.mark.parametrize("name", ["tsne", "gdr_umap", "classic_tsne"])
+def test_sorting_the_points_again_changes_no_result(name, monkeypatch):
+    from actup.backends._cuda import batch
+
+    recipe, n = tamed(preset(name).but(epochs=12), 300), 300
+    graph, start = graph_of(n, recipe), start_of(n, 2)
+    once = run("cuda", graph, start, recipe, 10)
+    monkeypatch.setattr(batch, "_REORDERED_FROM", 1)
+    monkeypatch.setattr(batch, "_REORDERED", (1, 4, 5))
+    again = run("cuda", graph, start, recipe, 10)
+    assert np.abs(once - start).max() > 0.02
+    np.testing.assert_allclose(again, once, rtol=0, atol=1e-4 * np.ptp(start))
+
+
+def test_arrays_on_the_device_stay_there():
+    import cupy
+
+    recipe = preset("gdr_umap").but(epochs=5)
+    graph, start = graph_of(101, recipe), start_of(101, 2)
+    on_device = Graph(*(cupy.asarray(part) for part in (graph.offsets, graph.indices, graph.weights)))
+    found = run("cuda", on_device, cupy.asarray(start), recipe, 5)
+    assert isinstance(found, cupy.ndarray)
+    np.testing.assert_array_equal(found.get(), run("cuda", graph, start, recipe, 5))
+
+
+def test_outliers_give_way_to_all_pairs():
+    """Two points so far away that no grid could hold all: the CPU then takes a tree, the GPU the sums."""
+    recipe = preset("gdr_tsne").but(epochs=12, repulsion="mesh", learning_rate=0.05)
+    graph, start = graph_of(500, recipe), start_of(500, 2)
+    start[:2] += [[1e4, 0], [0, -1e4]]
+    expected = run("cpu", graph, start, recipe.but(repulsion="exact"), 10)
+    found = run("cuda", graph, start, recipe, 10)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-3)
+
+
+@pytest.mark.parametrize("name", ["sampled_umap", "paper_umap"])
+def test_hubs_colour_as_on_the_cpu(name):
+    """Points with more edges than there are colours, which overflow, and chains of dependent edges."""
+    random = np.random.default_rng(0)
+    n = 3_000
+    W = np.zeros((n, n), np.float32)
+    for hub in range(4):
+        others = random.choice(n, 400, replace=False)
+        W[hub, others] = W[others, hub] = 0.2 + 0.8 * random.random(400)
+    i, j = random.integers(n, size=(2, 10 * n))
+    W[i, j] = W[j, i] = 0.1 + 0.9 * random.random(10 * n)
+    graph = Graph.from_scipy(np.maximum(W, W.T))
+    recipe = preset(name).but(epochs=12, learning_rate=0.05)
+    start = spiral(n)
+    expected = run("cpu", graph, start, recipe, 3)
+    np.testing.assert_allclose(run("cuda", graph, start, recipe, 3), expected, rtol=0, atol=1e-3)
+
+
+def test_too_little_memory_is_told_before_the_work(monkeypatch):
+    from actup.backends._cuda import arrays
+
+    monkeypatch.setattr(arrays, "free_bytes", lambda: 1000)
+    recipe = preset("gdr_umap").but(epochs=5)
+    with pytest.raises(MemoryError, match="the layout of 101 points"):
+        run("cuda", graph_of(101, recipe), start_of(101, 2), recipe, 1)
+
+
+def test_tree_is_replaced_by_the_sum_it_approximates():
+    recipe = tamed(preset("gdr_tsne").but(epochs=12, repulsion="barnes_hut", n_components=3), 160)
+    graph, start = graph_of(160, recipe), start_of(160, 3)
+    exact = run("cuda", graph, start, recipe.but(repulsion="exact"), 10)
+    np.testing.assert_array_equal(run("cuda", graph, start, recipe, 10), exact)
+
+
+@pytest.mark.parametrize("name", ["umap", "tsne", "gdr_umap", "sampled_umap"])
+def test_quality_is_that_of_the_cpu(name):
+    """Ten digits: as many of a point's nearest neighbours on the map share its label."""
+    from sklearn.datasets import load_digits
+
+    from actup._pipeline import embed
+
+    X, y = load_digits(return_X_y=True)
+    recipe = preset(name) if name == "sampled_umap" else preset(name).but(repulsion="mesh")
+    prepared = embed(X, recipe.but(epochs=0), seed=0)
+    shares = {}
+    for backend in ("cpu", "cuda"):
+        layout = load_backend(backend).make_layout(prepared.graph, prepared.embedding, recipe, 0, 2)
+        layout.run(layout.n_epochs)
+        shares[backend] = share_of_equal_labels(layout.embedding(), y)
+    assert shares["cuda"] > shares["cpu"] - 0.01
+
+
+def share_of_equal_labels(Y, y, k=10) -> float:
+    from sklearn.neighbors import NearestNeighbors
+
+    found = NearestNeighbors(n_neighbors=k + 1).fit(Y).kneighbors(Y)[1][:, 1:]
+    return float((y[found] == y[:, None]).mean())
+
+
+def ring_graph(n: int) -> Graph:
+    """Every point with its next seven on a ring, and a few far ones."""
+    from scipy.sparse import coo_matrix
+
+    random = np.random.default_rng(n)
+    i = np.repeat(np.arange(n), 8)
+    steps = np.tile([1, 2, 3, 4, 5, 6, 7, 1], n)
+    steps[7::8] = random.integers(8, n // 2, size=n)
+    j = (i + steps) % n
+    W = coo_matrix((0.2 + 0.8 * random.random(len(i)), (i, j)), shape=(n, n)).tocsr()
+    return Graph.from_scipy(W.maximum(W.T))
+
+
+def spiral(n: int) -> np.ndarray:
+    """Places along a spiral in a box of side 20: (n, 2) float32."""
+    turn = np.linspace(0.5, 12 * np.pi, n)
+    jitter = 0.2 * np.random.default_rng(0).standard_normal((n, 2))
+    return np.float32(10 * turn[:, None] / turn[-1] * np.stack([np.cos(turn), np.sin(turn)], axis=1) + jitter)

@@ -1,0 +1,223 @@
+"""What the estimators and the pipeline take in place of dense rows and the five metrics of the backends."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.neighbors import kneighbors_graph
+
+from actup._embed_many import embed_many
+from actup._pipeline import embed
+from actup.estimators._gdr import GDR
+from actup.estimators._umap import TSNE, UMAP
+from actup.graph._records import Neighbors
+from actup.neighbors import _cluster_search as join
+from actup.neighbors import nearest_neighbors
+from actup.neighbors._comparison import COMPILED
+from actup.recipe._presets import preset
+
+KINDS = [UMAP, TSNE, GDR]
+SHORT = {UMAP: {"n_epochs": 10}, TSNE: {"max_iter": 10, "perplexity": 5}, GDR: {"epochs": 10}}
+
+
+def short(kind, **parameters):
+    return kind(**{**SHORT[kind], "random_state": 0, **parameters})
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    X = np.abs(np.concatenate([rng.normal(center, 1, (40, 6)) for center in (1, 4, 9)])).round(1)
+    X[rng.random(X.shape) < 0.2] = 0
+    return X.astype(np.float32)
+
+
+@pytest.mark.parametrize("metric", [name for name in COMPILED if name != "haversine"])
+def test_embed_knows_every_metric(X, metric):
+    recipe = preset("gdr_umap").but(metric=metric, epochs=5)
+    result = embed(X, recipe)
+    assert np.isfinite(result.embedding).all()
+    wanted = nearest_neighbors(X, 14, metric=metric)
+    np.testing.assert_array_equal(result.neighbors.indices, wanted.indices)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_estimators_know_functions_and_parameters(X, kind):
+    def cityblock(x, y):
+        return np.abs(x - y).sum()
+
+    plain = short(kind, metric="manhattan").fit(X)
+    named = short(kind, metric="minkowski", metric_kwds={"p": 1}).fit(X)
+    np.testing.assert_array_equal(named.embedding_, plain.embedding_)
+    other = short(kind, metric="minkowski", metric_kwds={"p": 1, "w": np.arange(6.0)}).fit(X)
+    given = short(kind, metric=cityblock).fit(X)
+    different = [abs(model.graph_ - plain.graph_).sum() / plain.graph_.sum() for model in (given, other)]
+    assert different[0] < 0.02 < different[1]  # ties may fall the other way
+
+
+@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_matrix, sparse.coo_array])
+@pytest.mark.parametrize("kind", KINDS)
+def test_sparse_rows(X, kind, form):
+    given = form(X)
+    model = short(kind, metric="cosine").fit(given)
+    assert model.n_features_in_ == 6
+    assert model.init_used_ == ("pca" if kind is TSNE else "spectral")
+    assert (sparse.csr_matrix(given) != sparse.csr_matrix(X)).nnz == 0
+    dense = short(kind, metric="cosine").fit(X)
+    same = (model.graph_ > 0).multiply(dense.graph_ > 0).sum() / (dense.graph_ > 0).sum()
+    assert same > 0.99  # ties may fall the other way
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_distances_in_place_of_rows(X, kind):
+    distances = cdist(X, X)
+    rows = short(kind, init="spectral").fit(X)
+    model = short(kind, metric="precomputed", init="spectral").fit(distances)
+    assert abs(model.graph_ - rows.graph_).max() < 1e-3
+    assert model.init_used_ == "spectral" and np.isnan(model.recall_) == np.isnan(rows.recall_)
+    entries = kneighbors_graph(X, 20, mode="distance")
+    model = short(kind, metric="precomputed", init="spectral").fit(entries)
+    assert abs(model.graph_ - rows.graph_).max() < 1e-3
+    assert np.isnan(model.recall_)
+    assert model.__sklearn_tags__().input_tags.pairwise and not rows.__sklearn_tags__().input_tags.pairwise
+
+
+def test_distances_have_no_principal_components(X):
+    model = short(TSNE, metric="precomputed").fit(cdist(X, X))
+    assert model.init_used_ == "spectral (there are no rows to take components of)"
+
+
+def test_too_few_entries_are_refused(X):
+    entries = kneighbors_graph(X, 5, mode="distance")
+    with pytest.raises(ValueError, match=r"n_neighbors=14, but row .* has only 5 entries"):
+        short(UMAP, metric="precomputed").fit(entries)
+    with pytest.raises(ValueError, match="square matrix of distances"):
+        short(UMAP, metric="precomputed").fit(X)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_neighbours_in_place_of_a_search(X, kind):
+    plain = short(kind).fit(X)
+    found = nearest_neighbors(X, 20)
+    own = np.arange(len(X))[:, None]
+    with_self = np.hstack([own, found.indices]), np.hstack([0 * own, found.distances])
+    shifted = with_self[0].copy(), with_self[1].copy()
+    for part in shifted:
+        part[7, :2] = part[7, 1::-1]  # the point is not the first of its list
+    for lists in (
+        found,
+        (found.indices, found.distances),
+        (*with_self, None),
+        [with_self[0].astype(np.int64), with_self[1].astype(float)],
+        shifted,
+    ):
+        model = short(kind, precomputed_knn=lists).fit(X)
+        np.testing.assert_array_equal(model.embedding_, plain.embedding_)
+        assert np.isnan(model.recall_) == (lists is not found)
+    assert plain.recall_ == 1
+    np.testing.assert_array_equal(
+        short(kind, precomputed_knn=(None, None, None)).fit_transform(X), plain.embedding_
+    )
+
+
+def test_lists_where_a_point_is_missing_from_its_own():
+    indices = np.array([[0, 1, 2], [0, 2, 3], [2, 1, 0], [1, 3, 0]])
+    found = Neighbors.from_lists(indices, np.arange(12.0).reshape(4, 3))
+    np.testing.assert_array_equal(found.indices, [[1, 2], [0, 2], [1, 0], [1, 0]])
+    np.testing.assert_array_equal(found.distances, [[1, 2], [3, 4], [7, 8], [9, 11]])
+
+
+@pytest.mark.parametrize(
+    ("lists", "error", "message"),
+    [
+        (3, TypeError, "precomputed_knn=3 must be"),
+        ((np.zeros((3, 2), int), np.zeros((3, 3))), ValueError, r"shape \(3, 2\)"),
+        ((np.zeros((3, 2)), np.zeros((3, 2))), ValueError, "whole numbers"),
+        ((np.full((120, 20), -1), np.zeros((120, 20))), ValueError, "indices -1"),
+        ((np.zeros((120, 3), int) - 1, np.zeros((120, 3))), ValueError, "do not fit"),
+    ],
+)
+def test_wrong_lists_are_refused(X, lists, error, message):
+    with pytest.raises(error, match=message):
+        short(UMAP, precomputed_knn=lists).fit(X)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [np.float16, np.uint8, np.int8])
+def test_small_types_reach_the_search_as_they_are(kind, dtype, monkeypatch):
+    seen = []
+    search = join.JoinSearch.__init__
+
+    def watched(self, X, *rest):
+        seen.append(X.dtype)
+        search(self, X, *rest)
+
+    monkeypatch.setattr(join, "exact_is_cheaper", lambda *shape: False)
+    monkeypatch.setattr(join.JoinSearch, "__init__", watched)
+    whole = np.random.default_rng(0).integers(0, 100, (600, 20))
+    model = short(kind).fit(whole.astype(dtype))
+    assert seen == [dtype]
+    assert model.recall_ >= 0.97
+    np.testing.assert_array_equal(model.embedding_, short(kind).fit_transform(whole.astype(np.float32)))
+
+
+def test_low_recall_is_told(monkeypatch):
+    monkeypatch.setattr(join, "exact_is_cheaper", lambda *shape: False)
+    monkeypatch.setattr(join, "_NANOSECONDS_PER_ROW", 0)
+    monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
+    monkeypatch.setattr(join, "_PAIR", 1e9)  # all pairs would cost too much,
+    monkeypatch.setattr(join, "_ROUNDS", 0)  # and nothing is mended
+    X = np.random.default_rng(3).normal(size=(3000, 60))
+    with pytest.warns(UserWarning, match="of the nearest neighbours were found"):
+        model = short(UMAP).fit(X)
+    assert model.recall_ < 0.9
+
+
+def test_many_maps_share_a_metric(X):
+    recipes = [preset(name).but(metric="canberra", epochs=3) for name in ("gdr_umap", "umap")]
+    found = embed_many(sparse.csr_matrix(X), recipes)
+    assert len(found.results) == 2
+    with pytest.raises(ValueError, match="only maps with one metric can share"):
+        embed_many(X, [recipes[0], recipes[1].but(metric=cdist)])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_memory_map_is_read(X, kind, tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    np.testing.assert_array_equal(short(kind).fit_transform(mapped), short(kind).fit_transform(X))
+
+
+def test_maps_tell_apart_what_nearest_neighbors_does(X):
+    ids = np.random.default_rng(0).integers(0, 3, (300, 40)) + 2**40
+    model = short(UMAP, metric="hamming").fit(ids)
+    expected = nearest_neighbors(ids, 5, metric="hamming").indices
+    assert all(np.isin(expected[row], model.graph_[row].indices).all() for row in range(0, 300, 11))
+    with pytest.raises(ValueError, match="row 0 of X is too small for float32"):
+        short(UMAP).fit(1e-50 * X.astype(np.float64))
+
+
+def test_ids_beyond_32_bits_are_refused(X):
+    lists = nearest_neighbors(X, 20)
+    with pytest.raises(ValueError, match="must be rows of X; they reach from"):
+        short(UMAP, precomputed_knn=(lists.indices + np.int64(2**32), lists.distances)).fit(X)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_byte_order(kind, X):
+    np.testing.assert_array_equal(short(kind).fit_transform(X.astype(">f4")), short(kind).fit_transform(X))
+
+
+def test_what_has_no_scale_or_a_mask_is_refused(X):
+    times = np.zeros((40, 2), "datetime64[s]")
+    for make in (short(UMAP).fit, lambda rows: embed(rows, preset("umap"))):
+        with pytest.raises(TypeError, match="X holds times"):
+            make(times)
+        with pytest.raises(TypeError, match="X is a masked array"):
+            make(np.ma.masked_array(X))
+
+
+def test_infinite_distances_of_no_neighbours_are_allowed(X):
+    distances = cdist(X, X)
+    distances[distances > np.sort(distances, axis=1)[:, 20:21]] = np.inf
+    assert np.isfinite(short(UMAP, metric="precomputed").fit_transform(distances)).all()

@@ -1,0 +1,271 @@
+"""One epoch of every backend against the gradient of the loss, and against what each switch promises."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.special import rel_entr
+
+from actup.backends import backends, load_backend
+from actup.graph._records import Graph
+from actup.recipe._recipe import Recipe
+from actup.recipe._switches import Loss, NonEdgeWeight, RepulsionMass, Sampling, Update
+from variations import but, graph_of, start_of
+
+KERNELS = [(1.0, 1.0), (1.577, 0.895), (0.6, 1.3), (2.5, 0.6)]
+LOSSES = [(loss, normalized) for loss in Loss for normalized in (False, True)]
+
+# One epoch moves the points by learning_rate times the force, exactly.
+ONE_EPOCH = Recipe(
+    a=1.577,
+    b=0.895,
+    repulsion="exact",
+    repulsion_epsilon=1e-9,
+    epochs=1,
+    prune=False,
+    learning_rate=1,
+    momentum=0,
+    step_cap=1e9,
+)
+
+
+def force(backend: str, graph: Graph, start: np.ndarray, recipe: Recipe, seed: int = 0) -> np.ndarray:
+    """The displacement of one epoch over the learning rate: (n, n_components)."""
+    layout = load_backend(backend).make_layout(graph, start, recipe, seed, 1)
+    layout.run(1)
+    return (layout.embedding().astype(np.float64) - start) / recipe.learning_rate
+
+
+def ring(n: int) -> Graph:
+    """Each point with its three next on both sides, in which all points have one degree and strength."""
+    weights = {1: 1.0, 2: 0.625, 3: 0.25}
+    W = np.zeros((n, n))
+    for i in range(n):
+        for step, weight in weights.items():
+            W[i, (i + step) % n] = W[i, (i - step) % n] = weight
+    return Graph.from_scipy(W)
+
+
+def spread_out(n: int, dimensions: int) -> np.ndarray:
+    """Points at distances where the 1e-9 of epsilon is nothing, on a lattice of 2^-10: steps are exact."""
+    random = np.random.default_rng(dimensions)
+    side = int(np.ceil(n ** (1 / dimensions)))
+    cells = np.stack(np.unravel_index(np.arange(n), (side,) * dimensions), axis=1)
+    return np.float32(np.round((cells + random.uniform(-0.3, 0.3, cells.shape)) * 0.8 * 2**10) / 2**10)
+
+
+@cache
+def descent(recipe: Recipe) -> np.ndarray:
+    """Minus the gradient of the oracle's loss by central differences of fourth order: (24, n_components)."""
+    n, h = 24, 2**-7
+    graph, start = ring(n), spread_out(n, recipe.n_components)
+
+    def potential(i, c, change):
+        Y = start.copy()
+        Y[i, c] += change
+        value = load_backend("reference").make_layout(graph, Y, recipe, 0).loss()
+        drawn = not recipe.normalized and recipe.loss is Loss.KL
+        return value - left_out(graph, Y, recipe.a, recipe.b) if drawn else value
+
+    gradient = np.empty(start.shape)
+    for i, c in np.ndindex(*start.shape):
+        near = potential(i, c, h) - potential(i, c, -h)
+        far = potential(i, c, 2 * h) - potential(i, c, -2 * h)
+        gradient[i, c] = (8 * near - far) / (12 * h)
+    return -gradient
+
+
+def left_out(graph: Graph, Y: np.ndarray, a: float, b: float) -> float:
+    """sum r log(1 - q) along the edges: negatives repel with weight 1, the loss with 1 - r."""
+    edges = graph.to_scipy().tocoo()
+    power = a * ((np.float64(Y)[edges.row] - Y[edges.col]) ** 2).sum(axis=1) ** b
+    return float((edges.data * np.log(power / (1 + power))).sum())
+
+
+@pytest.mark.parametrize("backend", backends())
+@pytest.mark.parametrize(("loss", "normalized"), LOSSES)
+@pytest.mark.parametrize(
+    ("a", "b", "dimensions"), [(a, b, 2) for a, b in KERNELS] + [(*KERNELS[1], 1), (*KERNELS[1], 5)]
+)
+def test_force_is_minus_the_gradient_of_the_loss(backend, loss, normalized, a, b, dimensions):
+    recipe = ONE_EPOCH.but(loss=loss, normalized=normalized, a=a, b=b, n_components=dimensions)
+    expected = descent(recipe)
+    n = len(expected)
+    if not normalized:  # the row form is half of it, at a repulsion of weight 1 = repulsion_rate * degree/n
+        expected = expected / 2
+        recipe = recipe.but(repulsion_mass=RepulsionMass.DEGREE, repulsion_rate=n / 6)
+    assert_force(backend, recipe, expected)
+
+
+@pytest.mark.parametrize("backend", backends())
+@pytest.mark.parametrize("loss", Loss)
+@pytest.mark.parametrize("dof", [0.4, 2.0, 7.5])
+@pytest.mark.parametrize(("a", "b"), KERNELS[:2])
+def test_force_of_other_tails_is_minus_the_gradient(backend, loss, dof, a, b):
+    recipe = ONE_EPOCH.but(loss=loss, normalized=True, a=a, b=b, dof=dof)
+    assert_force(backend, recipe, descent(recipe))
+
+
+@pytest.mark.parametrize("backend", backends())
+@pytest.mark.parametrize(("partition", "dof"), [(0.02, 1.0), (0.5, 1.0), (0.1, 0.4)])
+def test_force_at_a_fixed_partition_is_minus_the_gradient(backend, partition, dof):
+    recipe = ONE_EPOCH.but(normalized=True, partition=partition, dof=dof)
+    assert_force(backend, recipe, descent(recipe))
+
+
+def assert_force(backend: str, recipe: Recipe, expected: np.ndarray):
+    """One epoch on the ring moves the points as expected, up to a common factor."""
+    n, recipe = len(expected), recipe.but(learning_rate=1 / np.abs(expected).max())
+    found = force(backend, ring(n), spread_out(n, recipe.n_components), recipe)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("backend", backends())
+def test_a_partition_that_is_the_maps_own_changes_nothing(backend):
+    """And twice as much of it halves the repulsion."""
+    n, recipe = 60, ONE_EPOCH.but(normalized=True, learning_rate=100)
+    graph, start = graph_of(n, recipe), start_of(n, 2)
+    a, b = recipe.kernel()
+    q = 1 / (1 + a * ((np.float64(start)[:, None] - start) ** 2).sum(axis=2) ** b)
+    own = (q.sum() - n) / n**2
+    moves = {
+        partition: force(backend, graph, start, recipe.but(partition=partition))
+        for partition in (None, own, 2 * own, 1e9)
+    }
+    assert_alike(moves[own], moves[None])
+    assert_alike(moves[2 * own], (moves[None] + moves[1e9]) / 2)
+    plain, fixed = (
+        load_backend(backend).make_layout(graph, start, recipe.but(partition=value), 0, 1).loss()
+        for value in (None, own)
+    )
+    assert fixed == pytest.approx(plain, rel=1e-5)
+
+
+@pytest.mark.parametrize("backend", backends())
+def test_samples_at_a_fixed_partition_have_the_mean_of_all_points(backend):
+    exact = ONE_EPOCH.but(normalized=True, partition=0.05, learning_rate=100)
+    sampled = exact.but(repulsion="sampled", negatives=8)
+    n, seeds = 40, 300
+    graph, start = graph_of(n, exact), start_of(n, 2)
+    draws = np.array([force(backend, graph, start, sampled, seed) for seed in range(seeds)])
+    error = draws.mean(axis=0) - force(backend, graph, start, exact)
+    assert np.abs(error * np.sqrt(seeds) / draws.std(axis=0)).max() < 5
+
+
+@pytest.mark.parametrize("backend", backends())
+@pytest.mark.parametrize(
+    ("loss", "normalized", "dof"),
+    [(*each, 1.0) for each in LOSSES] + [(loss, True, dof) for loss in Loss for dof in (0.5, 3.0)],
+)
+def test_loss_is_the_divergence(backend, loss, normalized, dof):
+    n, recipe = 60, ONE_EPOCH.but(loss=loss, normalized=normalized, dof=dof)
+    graph, start = graph_of(n, recipe), start_of(n, 2)
+    a, b = recipe.kernel()
+    others = ~np.eye(n, dtype=bool)
+    Y = start.astype(np.float64)
+    q = (1 + a * (((Y[:, None] - Y) ** 2).sum(axis=2)[others]) ** b / dof) ** -dof
+    p = np.float64(graph.to_scipy().toarray()[others])
+    p, q = (p / p.sum(), q / q.sum()) if normalized else (p / p.max(), q)
+    if loss is Loss.FROBENIUS:
+        expected = ((p - q) ** 2).sum()
+    else:
+        expected = rel_entr(p, q).sum() + (0 if normalized else rel_entr(1 - p, 1 - q).sum())
+    layout = load_backend(backend).make_layout(graph, start, recipe, 0, 1)
+    assert layout.loss() == pytest.approx(expected, rel=2e-5)
+
+
+def pull_and_push(backend: str, recipe: Recipe, n: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    """Attraction and repulsion of the unnormalised setting, told apart by repulsion_rate."""
+    graph, start = graph_of(n, recipe), start_of(n, recipe.n_components)
+    pull = force(backend, graph, start, recipe.but(repulsion_rate=0))
+    return pull, force(backend, graph, start, recipe) - pull
+
+
+def assert_alike(found, expected, tolerance=1e-4):
+    assert np.abs(expected).max() > 1e-3
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("backend", backends())
+@pytest.mark.parametrize("loss", Loss)
+class TestSwitchesOfTheForces:
+    def test_exaggeration_and_symmetry_multiply_the_attraction(self, backend, loss):
+        pull, push = pull_and_push(backend, ONE_EPOCH.but(loss=loss))
+        changes = {"exaggeration": 3, "exaggeration_share": 1, "symmetric_attraction": True}
+        more_pull, same_push = pull_and_push(backend, ONE_EPOCH.but(loss=loss, **changes))
+        assert_alike(more_pull, 6 * pull)
+        assert_alike(same_push, push)
+
+    def test_repulsion_follows_degree_or_strength(self, backend, loss):
+        W = graph_of(60, ONE_EPOCH).to_scipy()
+        mass = {"degree": np.diff(W.indptr), "strength": W.sum(axis=1).A1 / W.max()}
+        pushes = {
+            name: pull_and_push(backend, ONE_EPOCH.but(loss=loss, repulsion_mass=name))[1] for name in mass
+        }
+        assert np.ptp(mass["strength"] / mass["degree"]) > 0.05
+        assert_alike(
+            pushes["degree"] * mass["strength"][:, None], pushes["strength"] * mass["degree"][:, None]
+        )
+
+    def test_mean_non_edge_weight_lowers_the_repulsion(self, backend, loss):
+        weights = graph_of(60, ONE_EPOCH).weights
+        pull, push = pull_and_push(backend, ONE_EPOCH.but(loss=loss))
+        changed = ONE_EPOCH.but(loss=loss, non_edge_weight=NonEdgeWeight.MEAN)
+        same_pull, less_push = pull_and_push(backend, changed)
+        assert_alike(same_pull, pull)
+        assert_alike(less_push, push * (1 - (weights / weights.max()).mean()))
+
+    def test_samples_have_the_mean_of_all_points(self, backend, loss):
+        exact = ONE_EPOCH.but(loss=loss, repulsion_epsilon=1.0)
+        sampled = exact.but(repulsion="sampled", negatives=8)
+        n, seeds = 40, 300
+        graph, start = graph_of(n, exact), start_of(n, 2)
+        draws = np.array([force(backend, graph, start, sampled, seed) for seed in range(seeds)])
+        error = draws.mean(axis=0) - force(backend, graph, start, exact)
+        standard_error = draws.std(axis=0) / np.sqrt(seeds)
+        assert np.abs(error / standard_error).max() < 5
+
+
+@pytest.mark.parametrize("backend", backends())
+def test_epsilon_softens_the_repulsion(backend):
+    graph = Graph.from_scipy(np.array([[0, 1], [1, 0]]))
+    start = np.array([[0, 0], [0.5, 0]], np.float32)
+    pushes = []
+    for epsilon in (1e-9, 0.3):
+        recipe = ONE_EPOCH.but(repulsion_epsilon=epsilon)
+        without = force(backend, graph, start, recipe.but(repulsion_rate=0))
+        pushes.append(force(backend, graph, start, recipe) - without)
+    assert pushes[0][0, 0] < 0 < pushes[0][1, 0]
+    assert_alike(pushes[1], pushes[0] * 0.25 / (0.3 + 0.25))
+
+
+# Strong attraction in small steps: two near points approach in exactly the epochs in which their edge acts.
+STRONG_PULL = ONE_EPOCH.but(
+    repulsion="sampled", negatives=1, epochs=20, exaggeration=1e3, exaggeration_share=1, learning_rate=1e-5
+)
+SAMPLINGS = [
+    but(STRONG_PULL, sampling=sampling, normalized=normalized, update=update)
+    for sampling in Sampling
+    for normalized in (False, True)
+    for update in Update
+]
+
+
+@pytest.mark.parametrize("backend", backends())
+@pytest.mark.parametrize("recipe", [recipe for recipe in SAMPLINGS if recipe is not None])
+def test_an_edge_acts_in_its_share_of_the_epochs(backend, recipe):
+    weight = 0.35
+    W = np.zeros((4, 4))
+    W[0, 1] = W[1, 0] = 1
+    W[2, 3] = W[3, 2] = weight
+    start = np.array([[0, -1], [0, 1], [1e4, -1], [1e4, 1]], np.float32)
+    layout = load_backend(backend).make_layout(Graph.from_scipy(W), start, recipe, 0, 1)
+    lengths = [2.0]
+    for epoch in range(layout.n_epochs):
+        layout.run(epoch + 1)
+        Y = layout.embedding()
+        lengths.append(float(Y[3, 1] - Y[2, 1]))
+    approaches = np.count_nonzero(np.diff(lengths) < 0)
+    assert approaches == (20 if recipe.sampling is Sampling.EXHAUSTIVE else int(20 * weight))

@@ -1,0 +1,323 @@
+"""Tests of the approximate search: recall against brute force, determinism, odd data, errors."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from actup.neighbors import NeighborIndex, nearest_neighbors
+from actup.neighbors import _cluster_search as join
+from actup.neighbors._comparison import Comparison
+from actup.neighbors._recall import true_shares
+from neighbor_rows import (
+    K,
+    approximate,
+    check_lists,
+    clustered,
+    duplicates,
+    low_rank,
+    noise,
+    true_distances,
+    uniform,
+)
+
+DATA = {
+    "clustered": clustered,
+    "low rank": low_rank,
+    "uniform": uniform,
+    "noise": noise,
+    "duplicates": duplicates,
+    "wide": lambda: clustered(5000, 2000, seed=5),
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_reaches_the_wanted_recall(name):
+    X = DATA[name]()
+    found = approximate(X)
+    assert found.engine == "join" and found.indices.dtype == np.int32 and found.distances.dtype == np.float32
+    check_lists(found, X)
+
+
+@pytest.mark.parametrize("wanted", [0.8, 0.99])
+def test_recall_is_a_choice(wanted, monkeypatch):
+    monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
+    X = clustered(20_000, 64)
+    assert check_lists(approximate(X, recall=wanted), X, wanted=wanted) >= wanted
+
+
+def test_few_wide_rows_with_many_neighbors_are_searched_whatever_it_costs(monkeypatch):
+    monkeypatch.setattr(join, "_NANOSECONDS_PER_ROW", 0)
+    X = clustered(3000, 60)
+    found = join.JoinSearch(X, Comparison("euclidean"), 0, 2).neighbors(K, 0.97)
+    assert found.indices.shape == (3000, K)
+    assert found.recall > 0.3
+
+
+def test_probing_some_clusters_is_enough_where_there_is_structure(monkeypatch):
+    monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
+    X = clustered(12_000, 100)
+    search = join.JoinSearch(X, Comparison("euclidean"), 0, 2)
+    index, calibration = search._plan(K, 0.97)
+    effort = join._cheapest(index, calibration, 0.97, X)
+    assert effort.probes < index.clusters / 2
+    check_lists(search.neighbors(K, 0.97), X)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+def test_directions(metric):
+    X = clustered(5000, 50) + 1
+    X[::100] = 0
+    found = approximate(X, metric=metric)
+    exact_like = X.copy()
+    rows = np.flatnonzero(~(X == 0).all(axis=1))[:300]
+    exact = true_distances(exact_like, rows, metric)
+    exact[:, ::100] = 1  # rows without a direction
+    exact[np.arange(len(rows)), rows] = np.inf
+    radii = np.sort(exact, axis=1)[:, K - 1 : K]
+    assert np.mean(found.distances[rows] <= radii + 1e-6) >= 0.97
+    np.testing.assert_allclose(
+        found.distances[rows], np.take_along_axis(exact, found.indices[rows], 1), atol=1e-5
+    )
+    assert (found.distances[::100] == 0).all() and (found.indices[::100] % 100 == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.uint8, np.int8])
+def test_small_types_are_read_as_they_are(dtype):
+    X = low_rank(5000, 123)
+    X = (X * 60 + (128 if dtype is np.uint8 else 0)).astype(dtype)
+    found = approximate(X)
+    check_lists(found, X)
+    as_floats = approximate(X.astype(np.float32))
+    np.testing.assert_array_equal(found.indices, as_floats.indices)
+    np.testing.assert_array_equal(found.distances, as_floats.distances)
+
+
+def test_memory_mapped(tmp_path):
+    X = clustered(5000, 40)
+    np.save(tmp_path / "X.npy", X)
+    mapped = nearest_neighbors(np.load(tmp_path / "X.npy", mmap_mode="r"), K, algorithm="approximate")
+    np.testing.assert_array_equal(mapped.indices, approximate(X).indices)
+
+
+def test_same_bits_at_any_number_of_threads_and_again():
+    X = clustered(6000, 150)
+    first = approximate(X, n_jobs=1)
+    for threads in (1, 2, 3):
+        again = approximate(X, n_jobs=threads)
+        np.testing.assert_array_equal(first.indices, again.indices)
+        np.testing.assert_array_equal(first.distances, again.distances)
+        assert first.recall == again.recall
+
+
+def test_many_rows_look_at_the_clusters_around_their_own():
+    X = clustered(280_000, 24)  # enough for centres in groups
+    found = approximate(X, n_jobs=1)
+    assert check_lists(found, X) < 1
+    again = approximate(X, n_jobs=3)
+    np.testing.assert_array_equal(found.indices, again.indices)
+    np.testing.assert_array_equal(found.distances, again.distances)
+
+
+def test_tight_groups_far_apart():
+    rng = np.random.default_rng(6)
+    groups = 10 * rng.normal(size=(5, 10))
+    X = (groups[rng.integers(5, size=30_000)] + 1e-3 * rng.normal(size=(30_000, 10))).astype(np.float32)
+    exact = nearest_neighbors(X, K, algorithm="exact")
+    found = join.JoinSearch(X, Comparison("euclidean"), 0, 2).neighbors(
+        K, 0.97
+    )  # codes are the same for a whole group
+    assert found is None or found.recall >= 0.97
+    index, calibration = join.JoinSearch(X, Comparison("euclidean"), 0, 2)._plan(K, 0.97)
+    assert calibration.certain.max() < 0.9
+    lists = index.neighbors(K, 4, 64, 2)
+    before = np.mean(lists[1] <= exact.distances[:, -1:] * (1 + 1e-5))
+    for _ in range(join._ROUNDS):
+        lists = index.refine(lists[0], 2)
+    assert before < 0.5
+    assert np.mean(lists[1] <= exact.distances[:, -1:] * (1 + 1e-5)) >= 0.97
+    alone = index.neighbors(K, 4, 64, 1)
+    for _ in range(join._ROUNDS):
+        alone = index.refine(alone[0], 3)
+    np.testing.assert_array_equal(lists[0], alone[0])
+    asked = NeighborIndex(X, algorithm="approximate").query(X[:50], K)
+    assert np.mean(asked.distances[:, 1:] <= exact.distances[:50, -1:] * (1 + 1e-5)) > 0.99
+
+
+def test_seed_matters_and_quality_does_not_depend_on_it(monkeypatch):
+    monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
+    X = clustered(12_000, 150)
+    found = [approximate(X, random_state=seed) for seed in (1, 2**64 - 1)]
+    for lists in found:
+        check_lists(lists, X)
+    assert (found[0].indices != found[1].indices).any()
+
+
+LEVEL_SCRIPT = """
+import sys, numpy as np
+from actup.neighbors import _cluster_search as join
+from actup.neighbors._recall import true_shares
+from actup.neighbors._comparison import Comparison
+join._ALL_CLUSTERS_ROWS = 0
+X = np.load(sys.argv[1])
+search = join.JoinSearch(X, Comparison("euclidean"), 0, 2)
+index, calibration = search._plan(15, 0.97)
+effort = join._cheapest(index, calibration, 0.97, X)
+assert effort.probes < index.clusters / 2, (effort, index.clusters)
+found = search.neighbors(15, 0.97)
+np.savez(sys.argv[2], indices=found.indices, distances=found.distances, recall=found.recall)
+"""
+
+
+@pytest.mark.parametrize("level", ["plain", "v2", "v3", "v4"])
+def test_every_processor_level_reaches_the_recall(level, tmp_path):
+    from actup import _engine as native
+    from actup.graph._records import Neighbors
+
+    if native._processor.level() < level or native._processor.level() == "generic":
+        pytest.skip(f"this processor has no level {level}")
+    if importlib.util.find_spec(f"actup._engine_{'v2' if level == 'plain' else level}") is None:
+        pytest.skip(f"level {level} was not built")
+    X = clustered(12_000, 150)
+    np.save(tmp_path / "X.npy", X)
+    subprocess.run(
+        [sys.executable, "-c", LEVEL_SCRIPT, str(tmp_path / "X.npy"), str(tmp_path / "found.npz")],
+        env={**os.environ, "ACTUP_CPU": level},
+        check=True,
+    )
+    with np.load(tmp_path / "found.npz") as file:
+        found = Neighbors(file["indices"], file["distances"], "join", float(file["recall"]))
+    check_lists(found, X)
+
+
+# ---- odd data ----
+
+
+def test_all_rows_equal():
+    X = np.full((30_000, 20), 3.5, np.float32)
+    found = approximate(X)
+    assert (found.distances == 0).all() and found.recall == 1
+    assert not (found.indices == np.arange(len(X))[:, None]).any()
+    assert (np.diff(np.sort(found.indices, axis=1), axis=1) > 0).all()
+
+
+def test_all_rows_zero_under_cosine():
+    found = approximate(np.zeros((5000, 8), np.float32), metric="cosine")
+    assert (found.distances == 0).all()
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation", "hellinger"])
+def test_equal_directions_are_at_distance_zero(metric):
+    X = np.abs(clustered(5000, 61))
+    X[1000:3000] = X[0]
+    found = approximate(X, metric=metric)
+    assert (found.distances[1000:3000] == 0).all()
+    assert (found.distances[3000:, 0] > 0).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 17, 300])
+def test_few_rows_and_as_many_neighbours_as_there_are(n):
+    X = np.random.default_rng(n).normal(size=(n, 5)).astype(np.float32)
+    found = approximate(X, n - 1)
+    exact = nearest_neighbors(X, n - 1, algorithm="exact")
+    np.testing.assert_array_equal(found.indices, exact.indices)
+    np.testing.assert_allclose(found.distances, exact.distances, rtol=1e-5)
+
+
+def test_more_neighbours_than_the_candidates_usually_kept():
+    X = uniform(4000, 6)
+    check_lists(approximate(X, 900), X)
+
+
+@pytest.mark.parametrize("factor", [1e-25, 1e25])
+def test_values_of_any_size(factor):
+    X = clustered(5000, 30).astype(np.float64) * factor
+    found = approximate(X)
+    exact = true_distances(X, np.arange(0, 5000, 25))
+    radii = np.sort(exact, axis=1)[:, K - 1 : K]
+    assert np.mean(found.distances[::25] <= radii * (1 + 1e-5)) >= 0.97
+
+
+def test_outliers_far_away():
+    X = clustered(5000, 100)
+    X[::1000] *= 1e6
+    check_lists(approximate(X), X)
+
+
+def test_low_recall_is_told(monkeypatch):
+    X = noise(5000, 60)
+    monkeypatch.setattr(join, "_NANOSECONDS_PER_ROW", 0)
+    monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
+    assert approximate(X).engine == "exact"  # it costs less than a search that misses so many
+    monkeypatch.setattr(join, "_PAIR", 1e9)
+    with pytest.warns(UserWarning, match="of the nearest neighbours were found"):
+        mended = approximate(X)
+    monkeypatch.setattr(join, "_ROUNDS", 0)
+    with pytest.warns(UserWarning, match="of the nearest neighbours were found"):
+        found = approximate(X)
+    assert found.recall < mended.recall < 0.9
+
+
+# ---- which search ----
+
+
+def test_auto_is_exact_where_that_is_cheap():
+    assert nearest_neighbors(uniform(4000, 10)).engine == "exact"
+    assert nearest_neighbors(uniform(6000, 3)).engine == "exact"
+    assert nearest_neighbors(clustered(6000, 1000)).engine == "join"
+    assert nearest_neighbors(clustered(6000, 1000), algorithm="exact").engine == "exact"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"algorithm": "fast"}, "algorithm='fast'"),
+        ({"recall": 0}, "recall=0 "),
+        ({"recall": 1.5}, "recall=1.5"),
+        ({"random_state": -1}, "random_state=-1"),
+        ({"random_state": 1.5}, "random_state=1.5"),
+        ({"algorithm": "approximate", "metric": "precomputed"}, "metric='precomputed'"),
+        ({"algorithm": "approximate", "metric": "sqeuclidean"}, "metric='sqeuclidean'"),
+        ({"algorithm": "approximate", "n_neighbors": 50}, "n_neighbors=50 needs at least 51 samples"),
+    ],
+)
+def test_errors_name_the_parameter(options, message):
+    with pytest.raises(ValueError, match=message):
+        nearest_neighbors(uniform(50, 50), **options)
+
+
+def test_nan_is_refused():
+    X = uniform(100, 4)
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match="X contains NaN"):
+        approximate(X)
+
+
+def test_very_many_neighbors():
+    X = clustered(6000, 40, seed=7)
+    check_lists(approximate(X, 900), X)
+
+
+def test_shares_of_true_neighbours():
+    true = np.array([[1, 2, 3, 3], [1, 1, 1, 1], [0, 0, 0, 0]], np.float32)
+    found = np.array([[1, 3, 3, 3], [1, 1, 1, 2], [0, 0, 0, 5]], np.float32)
+    np.testing.assert_allclose(true_shares(found, true), [0.75, 0.75, 0.75])
+    np.testing.assert_allclose(true_shares(true * np.float32(1 + 1e-6), true), 1)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_points_far_from_all_others_find_their_neighbours(metric):
+    X = clustered(20_000, 60)
+    far = np.random.default_rng(0).permutation(len(X))[:30]
+    X[far] *= 30
+    exact = nearest_neighbors(X, K, metric=metric, algorithm="exact")
+    found = approximate(X, metric=metric)
+    assert true_shares(found.distances, exact.distances)[far].mean() > 0.97
+
+
+def test_auto_minds_the_number_of_neighbors():
+    assert join.exact_is_cheaper(20_000, 30, 15)
+    assert not join.exact_is_cheaper(20_000, 30, 1000)

@@ -1,0 +1,88 @@
+"""Rows that come many times: a few of them are searched, and every row gets the neighbours it would have."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from actup import UMAP, embed, preset
+from actup.neighbors import NeighborIndex, nearest_neighbors
+from actup.neighbors._duplicates import few_rows
+from actup.neighbors._recall import true_shares
+
+K = 7
+FORMS = [np.ascontiguousarray, sparse.csr_matrix]
+
+
+def mostly_copies(n=9000, others=300, columns=24, seed=0):
+    """Two rows that come thousands of times, one that comes a few times, and others that come once."""
+    rng = np.random.default_rng(seed)
+    X = np.tile(rng.random((1, columns)), (n, 1))
+    X[rng.permutation(n)[: n // 3]] = rng.random(columns)
+    places = rng.permutation(n)
+    X[places[:others]] = rng.random((others, columns)) > 0.6
+    X[places[others : others + 4]] = 0
+    return X.astype(np.float32), places[: others + 4]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["dense", "sparse"])
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8, np.float16])
+def test_all_rows_are_stood_for_by_equal_ones(form, dtype):
+    X, _ = mostly_copies()
+    X = (X * 4).astype(dtype)
+    if form is sparse.csr_matrix:
+        X = X.astype(np.float32)
+    few = few_rows(form(X), K)
+    np.testing.assert_array_equal(X[few.kept][few.stands_for], X)
+    _, counts = np.unique(X, axis=0, return_counts=True)
+    assert len(few.kept) == np.minimum(counts, K + 1).sum()
+    for row in few.kept:  # the first ones
+        assert np.count_nonzero((X[:row] == X[row]).all(axis=1)) <= K
+
+
+def test_nothing_is_left_out_where_most_rows_come_once():
+    X = np.random.default_rng(0).random((5000, 3)).astype(np.float32)
+    assert few_rows(X, K) is None
+    X[:2500] = X[0]
+    assert few_rows(X, K) is None
+    X[:4500] = X[0]
+    assert len(few_rows(X, K).kept) == 500 + K + 1
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    "metric", ["euclidean", "cosine", "manhattan", "jaccard", "hamming", "inner_product", "seuclidean"]
+)
+def test_others_among_thousands_of_copies_find_their_neighbours(metric, form):
+    X, others = mostly_copies()
+    options = {"metric": metric, "algorithm": "approximate"}
+    found = nearest_neighbors(form(X), K, **options)
+    exact = nearest_neighbors(form(X), K, metric=metric, algorithm="exact")
+    shares = true_shares(found.distances, exact.distances)
+    assert shares[others].mean() > 0.96
+    if metric != "inner_product":  # in which a row need not be its copies' nearest
+        assert np.delete(shares, others).min() == 1
+    assert (found.indices != np.arange(len(X))[:, None]).all()
+    assert all(len(set(row)) == K for row in found.indices)
+    index = NeighborIndex(form(X), **options)
+    exact = NeighborIndex(form(X), metric=metric, algorithm="exact").query(form(X[others]), K)
+    asked = index.query(form(X[others]), K)
+    assert true_shares(asked.distances, exact.distances).mean() > 0.96
+    alone = index.query(form(X[others[5:6]]), K)
+    np.testing.assert_array_equal(alone.indices, asked.indices[5:6])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_maps_are_made_of_the_same_neighbours(metric):
+    X, others = mostly_copies(30_000, 900)
+    found = embed(X, preset("umap").but(metric=metric, n_neighbors=K + 1)).neighbors
+    expected = nearest_neighbors(X, K, metric=metric)
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    exact = nearest_neighbors(X, K, metric=metric, algorithm="exact")
+    assert true_shares(found.distances, exact.distances)[others].mean() > 0.96
+
+
+def test_maps_beside_a_row_that_is_far_larger():
+    X = np.random.default_rng(0).normal(size=(12_000, 50)).astype(np.float32)
+    X[7] *= 1e19
+    Y = UMAP(n_epochs=1, random_state=0).fit_transform(X)
+    assert np.isfinite(Y).all()

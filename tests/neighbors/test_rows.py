@@ -1,0 +1,183 @@
+"""Rows as callers give them: sparse forms, distances, refusals, odd data, kinds of queries."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import nan_euclidean_distances
+
+from actup.neighbors import NeighborIndex, nearest_neighbors
+from actup.neighbors._comparison import COMPILED
+from metric_oracle import NOT_SPARSE, SPARSE, K, points
+
+# ---- sparse input as it comes ----
+
+
+@pytest.mark.parametrize("form", [sparse.csc_matrix, sparse.coo_matrix, sparse.csr_array, sparse.lil_matrix])
+def test_every_sparse_form(form):
+    X = points("cosine")
+    given = form(X)
+    before = given.copy()
+    found = nearest_neighbors(given, K, metric="cosine")
+    np.testing.assert_array_equal(
+        found.indices, nearest_neighbors(sparse.csr_matrix(X), K, metric="cosine").indices
+    )
+    assert (given != before).nnz == 0
+
+
+def test_entries_in_any_order_repeated_or_zero():
+    X = sparse.csr_matrix(points("manhattan"))
+    messy = sparse.csr_matrix(X.shape, dtype=np.float32)
+    messy.indptr = X.indptr * 2
+    messy.indices = np.concatenate([np.r_[X[i].indices, X[i].indices[::-1]] for i in range(X.shape[0])])
+    messy.data = np.concatenate([np.r_[X[i].data - 1, np.ones_like(X[i].data)] for i in range(X.shape[0])])
+    assert not messy.has_canonical_format and (messy.toarray() == X.toarray()).mean() > 0.9
+    kept = messy.data.copy()
+    found = nearest_neighbors(messy, K, metric="manhattan")
+    np.testing.assert_allclose(
+        found.distances, nearest_neighbors(X, K, metric="manhattan").distances, rtol=1e-5
+    )
+    np.testing.assert_array_equal(messy.data, kept)
+
+
+# ---- precomputed sparse distances ----
+
+
+def test_sparse_distances():
+    from sklearn.neighbors import kneighbors_graph
+
+    X = points("euclidean")
+    graph = kneighbors_graph(X, K + 3, mode="distance")
+    found = nearest_neighbors(graph, K, metric="precomputed")
+    np.testing.assert_allclose(found.distances, nearest_neighbors(X, K).distances, rtol=1e-5, atol=1e-5)
+    whole = nearest_neighbors(sparse.csr_matrix(cdist(X, X) + 1), K, metric="precomputed")  # the diagonal too
+    np.testing.assert_array_equal(
+        whole.indices, nearest_neighbors(cdist(X, X) + 1, K, metric="precomputed").indices
+    )
+    with pytest.raises(
+        ValueError, match=r"n_neighbors=16, but row .* has only 15 entries besides the diagonal"
+    ):
+        nearest_neighbors(graph, 16, metric="precomputed")
+
+
+# ---- refusals ----
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metric": "hellinger"}, "metric='hellinger' needs values of at least 0, X has -"),
+        ({"metric": "haversine"}, "metric='haversine' needs 2 columns"),
+        ({"metric": "minkowski", "metric_kwds": {"p": 0}}, "p=0 must be"),
+        ({"metric": "minkowski", "metric_kwds": {"w": [1]}}, "w must be 37 finite"),
+        (
+            {"metric": "minkowski", "metric_kwds": {"q": 3}},
+            "metric_kwds has 'q', but the parameters .*: p, w",
+        ),
+        (
+            {"metric": "euclidean", "metric_kwds": {"p": 3}},
+            "metric_kwds has 'p', but .*'euclidean' are: none",
+        ),
+        ({"metric": "seuclidean", "metric_kwds": {"V": np.zeros(37)}}, "V must hold variances above 0"),
+        (
+            {"metric": "mahalanobis", "metric_kwds": {"VI": np.eye(3)}},
+            r"VI must be 37 x 37 finite numbers; got shape \(3, 3\)",
+        ),
+        ({"metric": "mahalanobis", "metric_kwds": {"VI": -np.eye(37)}}, "VI is not positive definite"),
+        ({"metric": 3}, "metric=3 must be a name or a function"),
+    ],
+)
+def test_refusals(options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        nearest_neighbors(points("euclidean"), K, **options)
+
+
+@pytest.mark.parametrize("metric", [*NOT_SPARSE, "sqeuclidean", "poincare", "symmetric_kl"])
+@pytest.mark.parametrize("make", [nearest_neighbors, NeighborIndex])
+def test_metrics_without_a_sparse_form_name_the_remedy(metric, make):
+    with pytest.raises(ValueError, match=f"metric='{metric}' has no form for sparse X: use X.toarray"):
+        make(sparse.csr_matrix(points("euclidean")), metric=metric)
+
+
+def test_sparse_values_must_be_finite():
+    X = sparse.csr_matrix(points("euclidean"))
+    X.data[7] = np.nan
+    with pytest.raises(ValueError, match="X contains NaN"):
+        nearest_neighbors(X, K)
+
+
+# ---- odd data ----
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("value", [0.0, 2.5])
+@pytest.mark.parametrize("metric", [name for name in SPARSE if name != "seuclidean"])
+def test_constant_rows(metric, value, form):
+    found = nearest_neighbors(form(np.full((50, 6), value)), K, metric=metric)
+    np.testing.assert_allclose(found.distances, 0, atol=1e-6)
+    np.testing.assert_array_equal(found.indices[40], np.arange(K))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("metric", COMPILED)
+def test_as_many_neighbours_as_there_are_others_and_no_more(metric, form):
+    X = points(metric, 20)
+    if form is sparse.csr_matrix and metric in NOT_SPARSE:
+        pytest.skip("no sparse form")
+    found = nearest_neighbors(form(X), 19, metric=metric)
+    assert all(sorted([i, *row]) == list(range(20)) for i, row in enumerate(found.indices.tolist()))
+    with pytest.raises(ValueError, match="n_neighbors=20 needs at least 21 samples, got 20"):
+        nearest_neighbors(form(X), 20, metric=metric)
+
+
+def test_functions_see_floats_and_both_orders():
+    X = np.array([[200, 10], [10, 200], [201, 11], [0, 0]], np.uint8)
+    found = nearest_neighbors(X, 1, metric=lambda x, y: float(abs(x - y).sum()))
+    np.testing.assert_array_equal(found.indices, nearest_neighbors(X, 1, metric="manhattan").indices)
+
+    def uphill(x, y):
+        return max(0, x[0] - y[0]) + 0.01 * abs(x - y).sum()
+
+    X = np.random.default_rng(0).random((30, 4))
+    distances = np.array([[uphill(x, y) for y in X] for x in X])
+    np.fill_diagonal(distances, np.inf)
+    for n_jobs in (1, 2, 3):
+        found = nearest_neighbors(X, 5, metric=uphill, n_jobs=n_jobs)
+        np.testing.assert_array_equal(found.indices, np.argsort(distances, axis=1)[:, :5])
+
+
+def test_missing_values():
+    X = np.random.default_rng(0).random((40, 5))
+    X[3, 1] = np.nan
+    distances = nan_euclidean_distances(X)
+    np.fill_diagonal(distances, np.inf)
+    found = nearest_neighbors(X, 4, metric="nan_euclidean")
+    np.testing.assert_array_equal(found.indices, np.argsort(distances, axis=1)[:, :4])
+    asked = NeighborIndex(X, metric="nan_euclidean").query(X[:6], 1)
+    np.testing.assert_array_equal(asked.indices.ravel(), np.arange(6))
+    with pytest.raises(ValueError, match="NaN"):
+        nearest_neighbors(X, 4)
+
+
+@pytest.mark.parametrize(
+    ("metric", "rows", "message"),
+    [
+        ("hellinger", -np.ones((2, 4)), "X_new has -1"),
+        ("braycurtis", sparse.csr_matrix(-np.ones((2, 4))), "X_new has -1"),
+    ],
+)
+def test_queries_are_checked_like_rows(metric, rows, message):
+    X = np.random.default_rng(0).random((30, 4))
+    index = NeighborIndex(sparse.csr_matrix(X) if sparse.issparse(rows) else X, metric=metric)
+    with pytest.raises(ValueError, match=message):
+        index.query(rows, 3)
+
+
+def test_queries_may_be_sparse_or_dense_whatever_the_points_are():
+    X = np.random.default_rng(0).random((30, 4)).astype(np.float32)
+    expected = NeighborIndex(X).query(X[:5], 3)
+    for given in (X, sparse.csr_matrix(X)):
+        for rows in (X[:5], sparse.csr_matrix(X[:5])):
+            found = NeighborIndex(given).query(rows, 3)
+            np.testing.assert_array_equal(found.indices, expected.indices)
+            np.testing.assert_allclose(found.distances, expected.distances, atol=1e-6)

@@ -1,0 +1,64 @@
+"""Schedules: lengths, bounds and what happens at the edges of phases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from actup.recipe._presets import preset, presets
+from actup.recipe._recipe import Recipe
+
+ARRAYS = ("learning_rate", "momentum", "exaggeration", "step_cap", "stiffness_floor")
+
+
+@pytest.mark.parametrize("name", presets())
+@pytest.mark.parametrize("n", [1, 100, 50_000, 2_000_000])
+def test_arrays_have_one_finite_value_per_epoch(name, n):
+    recipe = preset(name)
+    schedule = recipe.schedule(n)
+    assert len(schedule) == recipe.n_epochs(n)
+    for array in (getattr(schedule, name) for name in ARRAYS):
+        assert array.shape == (len(schedule),)
+        assert array.dtype == np.float32
+        assert np.isfinite(array).all()
+    assert (schedule.learning_rate > 0).all()
+    assert (schedule.exaggeration > 0).all()
+
+
+@pytest.mark.parametrize("name", presets())
+@pytest.mark.parametrize("epochs", [0, 1, 2, 7, 1000])
+def test_any_number_of_epochs_can_be_asked_for(name, epochs):
+    assert len(preset(name).but(epochs=epochs).schedule(5_000)) == epochs
+
+
+def test_rate_stays_until_the_decay_begins_and_then_falls_to_zero():
+    recipe = Recipe(epochs=10, learning_rate=2.0, decay_start=0.5, decay_power=1.0, step_cap=3.0)
+    schedule = recipe.schedule(100)
+    np.testing.assert_allclose(schedule.learning_rate, [2, 2, 2, 2, 2, 2, 1.6, 1.2, 0.8, 0.4], rtol=1e-6)
+    np.testing.assert_allclose(schedule.step_cap, 1.5 * schedule.learning_rate, rtol=1e-6)
+    constant = recipe.but(decay_start=1.0).schedule(100)
+    assert (constant.learning_rate == 2).all()
+
+
+def test_exaggeration_lasts_its_share_of_the_epochs():
+    recipe = Recipe(epochs=8, exaggeration=4.0, exaggeration_share=0.25, late_exaggeration=1.5)
+    assert recipe.schedule(10).exaggeration.tolist() == [4, 4, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5]
+
+
+def test_phases_follow_each_other():
+    schedule = preset("tsne").schedule(20_000)
+    begin, end = schedule.expansion
+    assert (schedule.exaggeration[:30] == 12).all()
+    assert (np.diff(schedule.exaggeration[30:60]) < 0).all()
+    assert schedule.exaggeration[59] == pytest.approx(1.2)
+    assert (begin, end) == (60, 145)
+    assert (schedule.exaggeration[begin:] == 1).all()
+    assert (schedule.momentum[begin:end] == np.float32(0.998)).all()
+
+
+def test_more_points_expand_longer_and_few_settle_longer():
+    recipe = preset("tsne")
+    lengths = [recipe.n_epochs(n) for n in (20_000, 60_000, 240_000, 1_000_000)]
+    assert lengths[0] == lengths[1] < lengths[2] < lengths[3]
+    assert recipe.n_epochs(4_000) == lengths[0] + 30  # a slower annealing
+    assert recipe.n_epochs(1_000) == lengths[0] + 30 + 185

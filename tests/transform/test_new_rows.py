@@ -1,0 +1,410 @@
+"""New rows on a finished map: equal to the oracle, each row alone, exact for known rows, as good as peers."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from actup.backends import backends, load_backend
+from actup.estimators._gdr import GDR
+from actup.estimators._umap import TSNE, UMAP
+from actup.neighbors import NeighborIndex
+from actup.neighbors._comparison import COMPILED, PRESENCE
+from actup.neighbors._numpy_metrics import SPECIAL
+from actup.recipe._presets import preset
+from actup.recipe._recipe import Recipe
+from actup.transform._placement import make_placement, neighbors_needed, row_recipe
+from variations import (
+    FAST,
+    clustered_points,
+    force_combinations,
+    short_presets,
+    start_of,
+    tails_and_partitions,
+)
+
+# --- the contract of the backends
+
+N, NEW = 150, 40
+RECIPES = short_presets() | force_combinations() | tails_and_partitions()
+
+
+@cache
+def new_neighbors(n: int, k: int):
+    points = clustered_points(n + NEW)
+    return NeighborIndex(points[:n]).query(points[n:], k)
+
+
+def places(backend: str, recipe: Recipe, n: int, threads: int = 1, **changes) -> np.ndarray:
+    rows = row_recipe(recipe)
+    # steps shorter than those of transform, so that rounding errors do not grow
+    placement = replace(make_placement(recipe, n, 7), samples=70, learning_rate=0.05)
+    placement = replace(placement, **changes)
+    neighbors = new_neighbors(n, neighbors_needed(rows, n))
+    map_ = start_of(n, recipe.n_components)
+    return load_backend(backend).place_rows(neighbors, map_, rows, placement, threads)
+
+
+def assert_equals_oracle(backend: str, recipe: Recipe, n: int, **changes) -> None:
+    for epochs in (1, 10):
+        wanted = places("reference", recipe, n, epochs=epochs, **changes)
+        found = places(backend, recipe, n, epochs=epochs, **changes)
+        assert found.dtype == np.float32 and found.shape == (NEW, recipe.n_components)
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-4)
+
+
+@pytest.mark.parametrize("backend", FAST)
+@pytest.mark.parametrize("name", RECIPES)
+def test_equals_the_oracle(backend, name):
+    recipe = RECIPES[name]
+    moved = places("reference", recipe, N, epochs=10) - places("reference", recipe, N, epochs=0)
+    assert np.abs(moved).max() > 0.02  # something to compare
+    assert_equals_oracle(backend, recipe, N)
+
+
+@pytest.mark.parametrize("backend", FAST)
+@pytest.mark.parametrize("dimensions", [1, 3, 5])
+@pytest.mark.parametrize("name", ["umap", "tsne", "gdr_umap", "gdr_tsne", "sampled_umap"])
+def test_equals_the_oracle_in_any_dimension(backend, name, dimensions):
+    recipe = preset(name).but(n_components=dimensions)
+    assert_equals_oracle(backend, recipe, N)
+    assert_equals_oracle(backend, recipe.but(loss="frobenius"), N)
+
+
+@pytest.mark.parametrize("backend", FAST)
+@pytest.mark.parametrize("n", [2, 5, 40])
+@pytest.mark.parametrize("name", ["umap", "tsne", "gdr_tsne"])
+def test_equals_the_oracle_on_few_points(backend, name, n):
+    assert_equals_oracle(backend, preset(name), n)
+
+
+@pytest.mark.parametrize("backend", FAST)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"affinity": "uniform"},
+        {"affinity": "umap", "distance": "plain"},
+        {"affinity": "fixed_sigma", "distance": "plain", "sigma": 2.0},
+        {"affinity": "multiscale", "distance": "plain", "perplexities": (5, 20)},
+        {"n_neighbors": 60},
+        {"late_exaggeration": 3.0},
+        {"non_edge_weight": "mean", "repulsion_mass": "degree"},
+    ],
+)
+def test_every_affinity_and_mass_equals_the_oracle(backend, changes):
+    assert_equals_oracle(backend, preset("sampled_gdr_umap").but(**changes), N)
+
+
+@pytest.mark.parametrize("backend", FAST)
+def test_one_neighbour_is_a_place_to_stay(backend):
+    recipe = preset("gdr_umap").but(n_neighbors=2)
+    map_, nearest = start_of(N, 2), new_neighbors(N, 1).indices[:, 0]
+    np.testing.assert_allclose(places(backend, recipe, N, repulsion=0.0), map_[nearest], atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", backends())
+def test_the_seed_draws_the_samples(backend):
+    one, same, other = (places(backend, preset("umap"), N, seed=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+# --- the estimators
+
+KINDS = {
+    "umap": lambda **more: UMAP(random_state=0, **more),
+    "tsne": lambda **more: TSNE(random_state=0, **more),
+    "gdr_umap": lambda **more: GDR(random_state=0, **more),
+    "gdr_tsne": lambda **more: GDR(True, random_state=0, **more),
+}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[::2], X[1::2], y[::2], y[1::2]
+
+
+@cache
+def fitted(kind: str):
+    return KINDS[kind]().fit(load_digits().data[::2])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_place_depends_on_its_row_alone(kind, digits):
+    _, X, _, _ = digits
+    model = fitted(kind)
+    whole = model.transform(X)
+    assert whole.shape == (len(X), 2) and whole.dtype == np.float32
+    order = np.random.default_rng(0).permutation(len(X))
+    np.testing.assert_array_equal(model.transform(X[order]), whole[order])
+    np.testing.assert_array_equal(np.concatenate([model.transform(X[:7]), model.transform(X[7:])]), whole)
+    for row in (0, 1, 500):
+        np.testing.assert_array_equal(model.transform(X[row : row + 1])[0], whole[row])
+    for jobs in (1, 2, 3):
+        np.testing.assert_array_equal(clone_fitted(model, n_jobs=jobs).transform(X), whole)
+
+
+def clone_fitted(model, **parameters):
+    return pickle.loads(pickle.dumps(model)).set_params(**parameters)
+
+
+@pytest.mark.parametrize("kind", ["umap", "tsne"])
+def test_a_place_depends_on_its_row_alone_after_an_approximate_search(kind):
+    random = np.random.default_rng(0)
+    centres = 5 * random.standard_normal((30, 40))
+    X = (centres[random.integers(30, size=25_000)] + random.standard_normal((25_000, 40))).astype(np.float32)
+    short = {"n_epochs": 5} if kind == "umap" else {"max_iter": 5}
+    model = KINDS[kind](**short).fit(X[:24_000])
+    whole = model.transform(X[24_000:])
+    searched = model._training._index.query(X[:1], 3)
+    assert searched.engine == "join"  # what this test is about
+    for jobs in (1, 3):
+        model.set_params(n_jobs=jobs)
+        np.testing.assert_array_equal(model.transform(X[24_000:24_300]), whole[:300])
+    np.testing.assert_array_equal(model.transform(X[24_123:24_124])[0], whole[123])
+    np.testing.assert_array_equal(model.transform(X[:2000]), model.embedding_[:2000])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_known_rows_get_their_places_and_the_map_stays(kind, digits):
+    X, new, _, _ = digits
+    model = fitted(kind)
+    before = model.embedding_.copy()
+    np.testing.assert_array_equal(model.transform(X), before)
+    mixed = model.transform(np.concatenate([new[:5], X[:5], new[5:9]]))
+    np.testing.assert_array_equal(mixed[5:10], before[:5])
+    np.testing.assert_array_equal(model.embedding_, before)
+    moved = model.transform(X[:3])
+    moved[:] = 7  # a copy
+    np.testing.assert_array_equal(model.embedding_, before)
+
+
+def test_copies_in_the_training_data_share_the_place_of_the_first(digits):
+    X, _, _, _ = digits
+    model = KINDS["umap"](n_epochs=20).fit(np.concatenate([X[:200], X[:10]]))
+    assert not np.array_equal(model.embedding_[200:], model.embedding_[:10])
+    np.testing.assert_array_equal(model.transform(X[:10]), model.embedding_[:10])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_new_rows_land_among_their_like(kind, digits):
+    _, new, y, new_y = digits
+    model = fitted(kind)
+    near = KNeighborsClassifier(10).fit(model.embedding_, y)
+    others = near.kneighbors(return_distance=False)  # without the point itself
+    trained = np.mean([np.bincount(y[row]).argmax() for row in others] == y)
+    placed = model.transform(new)
+    assert near.score(placed, new_y) > trained - 0.015
+    # about as far from the nearest training point as these are from each other
+    assert near.kneighbors(placed, 1)[0].mean() < 2 * near.kneighbors()[0][:, 0].mean()
+
+
+def test_places_are_those_that_training_gives(digits):
+    """A row left out of its own neighbours lands near where the training has put it."""
+    X, _, _, _ = digits
+    for kind in KINDS:
+        model = fitted(kind)
+        rows = row_recipe(model.recipe_)
+        k = neighbors_needed(rows, len(X))
+        found = NeighborIndex(X).query(X, k + 1)
+        lists = replace(found, indices=found.indices[:, 1:], distances=found.distances[:, 1:])
+        placed = load_backend("cpu").place_rows(
+            lists, model.embedding_, rows, make_placement(model.recipe_, len(X), 42), 1
+        )
+        away = np.sqrt(((placed - model.embedding_) ** 2).sum(axis=1))
+        assert np.median(away) < 0.05 * np.ptp(model.embedding_, axis=0).max()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_unlike_all_others_land_on_the_map(kind):
+    model = fitted(kind)
+    low, high = model.embedding_.min(axis=0), model.embedding_.max(axis=0)
+    room = 0.1 * (high - low)
+    for strange in (1e6 * np.ones((1, 64)), -1e6 * np.ones((1, 64)), 50 * np.eye(64)):
+        placed = model.transform(strange)
+        assert np.isfinite(placed).all()
+        assert (placed >= low - room).all() and (placed <= high + room).all()
+
+
+# --- metrics and kinds of input
+
+SKLEARN = ("sqeuclidean",)
+METRICS = [*COMPILED, *SPECIAL, *SKLEARN]
+
+
+def minkowski_1_5(x, y):
+    return (np.abs(x - y) ** 1.5).sum() ** (1 / 1.5)
+
+
+def rows_for(metric: str) -> np.ndarray:
+    random = np.random.default_rng(1)
+    columns = 2 if metric == "haversine" else 8
+    rows = (
+        random.gamma(1.5, size=(90, columns)) + 3 * (np.arange(90) % 3 == np.arange(columns)[:, None] % 3).T
+    )
+    if metric in ("haversine", "poincare"):
+        return rows / 40
+    if metric in ("hamming", "ll_dirichlet"):
+        return np.rint(2 * rows)
+    if metric in PRESENCE:
+        return rows * (random.random(rows.shape) < 0.6)
+    return rows
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_metric(metric):
+    X = rows_for(metric)
+    model = UMAP(6, metric=metric, n_epochs=20, random_state=0).fit(X[:70])
+    placed = model.transform(X[70:])
+    assert np.isfinite(placed).all()
+    np.testing.assert_array_equal(model.transform(X[75:76])[0], placed[5])
+    if metric != "inner_product":  # where the nearest row need not be the same one
+        _, first = np.unique(X[:70], axis=0, return_index=True)
+        found = model.transform(X[:70])
+        at_zero = KNeighborsClassifier(1).fit(model.embedding_, np.zeros(70)).kneighbors(found, 1)[0]
+        assert (at_zero == 0).all()  # rows at distance 0 need not be equal ones
+        if metric in ("euclidean", "manhattan", "mahalanobis", *SPECIAL, *SKLEARN):
+            np.testing.assert_array_equal(found[first], model.embedding_[first])
+
+
+def test_inner_products_of_long_rows():
+    X = rows_for("inner_product")
+    model = UMAP(6, metric="inner_product", n_epochs=20, random_state=0).fit(X[:70])
+    assert np.isfinite(model.transform(100 * X[70:])).all()
+
+
+def test_functions_and_parameters():
+    X = rows_for("euclidean")
+    given = UMAP(6, metric=minkowski_1_5, n_epochs=20, random_state=0).fit(X[:70])
+    named = UMAP(6, metric="minkowski", metric_kwds={"p": 1.5}, n_epochs=20, random_state=0).fit(X[:70])
+    named.embedding_ = given.embedding_
+    np.testing.assert_allclose(given.transform(X[70:]), named.transform(X[70:]), atol=1e-3)
+    np.testing.assert_array_equal(given.transform(X[:9]), given.embedding_[:9])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.uint8])
+def test_types_of_rows(dtype):
+    X = np.rint(9 * rows_for("euclidean")).astype(dtype)
+    model = KINDS["gdr_umap"](n_neighbors=6, epochs=20).fit(X[:70])
+    placed = model.transform(X[70:])
+    np.testing.assert_array_equal(model.transform(X[70:].astype(np.float32)), placed)
+    np.testing.assert_array_equal(model.transform(X[:70]), model.embedding_)
+
+
+def test_sparse_rows():
+    X = sparse.csr_matrix(rows_for("jaccard")).astype(np.float32)
+    for metric in ("euclidean", "cosine", "jaccard"):
+        model = UMAP(6, metric=metric, n_epochs=20, random_state=0).fit(X[:70])
+        placed = model.transform(X[70:])
+        np.testing.assert_array_equal(model.transform(X[72:73])[0], placed[2])
+    with pytest.raises(TypeError, match="X is dense, but the training data are sparse"):
+        model.transform(X[70:].toarray())
+
+
+def test_distances_from_new_rows_to_the_training_data():
+    X = rows_for("euclidean")
+    D = pairwise_distances(X)
+    model = UMAP(6, metric="precomputed", init="random", n_epochs=20, random_state=0).fit(D[:70, :70])
+    placed = model.transform(D[70:, :70])
+    from_rows = UMAP(6, n_epochs=20, random_state=0).fit(X[:70])
+    from_rows.embedding_ = model.embedding_
+    np.testing.assert_allclose(placed, from_rows.transform(X[70:]), atol=1e-3)
+    np.testing.assert_array_equal(model.transform(D[:70, :70]), model.embedding_)
+    nearest = np.where(np.sort(D[70:, :70])[:, [9]] >= D[70:, :70], D[70:, :70], 0)
+    np.testing.assert_array_equal(model.transform(sparse.csr_matrix(nearest)), placed)
+    with pytest.raises(ValueError, match="only 2 entries: store more"):
+        model.transform(sparse.csr_matrix(np.where(np.arange(70) < 2, D[70:, :70], 0)))
+    with pytest.raises(ValueError, match="at least 0"):
+        model.transform(-D[70:, :70])
+
+
+def test_with_known_neighbours_the_rows_of_fit_are_searched():
+    X = rows_for("euclidean")
+    found = NeighborIndex(X[:70]).query(X[:70], 6)
+    given = UMAP(6, precomputed_knn=(found.indices, found.distances), n_epochs=20, random_state=0).fit(X[:70])
+    np.testing.assert_array_equal(given.transform(X[:70]), given.embedding_)
+    assert np.isfinite(given.transform(X[70:])).all()
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+def test_backends(backend):
+    X = rows_for("euclidean")
+    model = KINDS["gdr_umap"](n_neighbors=6, epochs=10, backend=backend).fit(X[:70])
+    placed = model.transform(X[70:])
+    np.testing.assert_array_equal(model.transform(X[74:75])[0], placed[4])
+    np.testing.assert_array_equal(model.transform(X[:70]), model.embedding_)
+
+
+# --- what is refused, what scikit-learn asks for
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_errors(kind, digits):
+    _, new, _, _ = digits
+    with pytest.raises(NotFittedError):
+        KINDS[kind]().transform(new)
+    model = fitted(kind)
+    with pytest.raises(ValueError, match=r"X has 63 features, but .* is expecting 64"):
+        model.transform(new[:, 1:])
+    with pytest.raises(ValueError, match="NaN"):
+        model.transform(np.where(new > 15, np.nan, new))
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        model.transform(new[0])
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, None, True, "42"])
+def test_transform_seed_is_checked(seed, digits):
+    model = clone_fitted(fitted("umap"), transform_seed=seed)
+    with pytest.raises(ValueError, match=r"^transform_seed="):
+        model.transform(digits[1])
+
+
+def test_transform_seed_is_umap_learns(digits):
+    assert inspect.signature(UMAP).parameters["transform_seed"].default == 42
+    model, new = fitted("umap"), digits[1]
+    other = clone_fitted(model, transform_seed=1).transform(new)
+    assert np.abs(other - model.transform(new)).max() > 0
+
+
+def test_pickles_pipelines_frames_and_clones(digits):
+    pandas = pytest.importorskip("pandas")
+    X, new, _, _ = digits
+    model = make_pipeline(StandardScaler(), KINDS["tsne"](max_iter=20)).fit(X)
+    placed = model.transform(new)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).transform(new), placed)
+    assert pickle.loads(pickle.dumps(model[-1]))._training._index is None
+    frame = model[-1].set_output(transform="pandas").transform(model[0].transform(new))
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame.columns) == ["tsne0", "tsne1"]
+    np.testing.assert_array_equal(frame.to_numpy(), placed)
+    with pytest.raises(NotFittedError):
+        clone(model).transform(new)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_map_of_one_point(kind):
+    model = KINDS[kind]().fit(np.ones((1, 3)))
+    placed = model.transform(np.arange(6.0).reshape(2, 3))
+    np.testing.assert_allclose(placed, np.zeros((2, 2)), atol=1e-5)
+
+
+def test_fit_keeps_the_rows_and_builds_no_index(digits):
+    X = np.ascontiguousarray(digits[0], np.float32)
+    model = KINDS["gdr_umap"](epochs=2).fit(X)
+    assert np.shares_memory(model._training._rows, X) and model._training._index is None
+    model.fit(X[:100])
+    assert len(model._training) == 100
