@@ -15,7 +15,7 @@ from actup import GDR, TSNE, embed
 from actup import quality as metrics
 from actup._engine import engine
 from actup.graph._records import Graph
-from actup.quality import losses
+from actup.quality import _losses as losses
 from actup.recipe._presets import preset
 
 KERNEL, CURVE = engine.PotentialKind.kernel, engine.Curve(1, 1, 1)

@@ -5,6 +5,8 @@
 // vectors: only power() and logarithm() are left.
 #pragma once
 
+#include "common/device.h"
+
 #if defined(__CUDACC__)
 
 namespace actup {
@@ -28,7 +30,6 @@ __device__ inline float power(float x, float b) {
 #include <cstdint>
 #include <cstring>
 
-#include "common/device.h"
 
 namespace actup {
 
