@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from actup._maps import align_maps
-from actup._pipeline import Embedding, Given, check_points, count_rows, descend, fit_to_size, prepare
+from actup._pipeline import Embedding, Given, count_rows, descend, fit_to_size, prepare
 from actup._threads import count_threads
-from actup.backends import choose_backend
+from actup.backends import choose_backend, load_backend
 from actup.progress import Progress
 from actup.recipe._presets import preset
 from actup.recipe._recipe import Recipe, switches
@@ -76,7 +76,7 @@ def embed_many(
     threads : int, default=None
         How many threads work; None and -1: one per core that this process may use.
     backend : str, default="cpu"
-        Who computes; ``actup.backends.backends()`` lists the names.
+        Compute backend; ``actup.backends.backends()`` lists the names.
     progress : Progress, default=None
         Shows how far each map is, and can stop the run.
 
@@ -90,8 +90,8 @@ def embed_many(
     chosen = [preset(recipe) if isinstance(recipe, str) else recipe for recipe in given]
     names = _check_names(_own_names(given, chosen) if names is None else list(names), len(given))
     _check_agreement(chosen)
-    like, backend = X, choose_backend(backend, X, count_rows(X))
-    X = check_points(X, Given(), chosen[0].metric, backend)
+    like, computing = X, load_backend(choose_backend(backend, X, count_rows(X)))
+    X = computing.load_rows(computing.read_rows(X, chosen[0].metric))
     progress = Progress() if progress is None else progress
     n_samples = X.shape[0]
     fitted = [fit_to_size(recipe, n_samples) if n_samples > 1 else recipe for recipe in chosen]
@@ -105,7 +105,7 @@ def embed_many(
             shared.given(fitted[i], n_samples),
             seed=seed,
             threads=count_threads(threads, "threads"),
-            backend=backend,
+            backend=computing,
             progress=progress,
             like=like,
         )

@@ -9,31 +9,24 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from types import ModuleType
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
 
-from actup._scikit_learn import check_array
+from actup._device import array_module
 from actup._threads import count_threads
+from actup._typing import Rows
 from actup._warnings import warn_user
-from actup.backends import Layout, choose_backend, load_backend
-from actup.graph._records import Graph, Neighbors, array_module, on_gpu
-from actup.neighbors._api import nearest_neighbors
-from actup.neighbors._cluster_search import SCALARS
-from actup.neighbors._rows import refuse_kinds, settled
+from actup.backends import Backend, Layout, choose_backend, load_backend
+from actup.graph._records import Graph, Neighbors
 from actup.progress import Progress
 from actup.recipe._presets import preset
 from actup.recipe._recipe import Recipe
 from actup.start._start import make_start
 
-# What every stage may take for granted about X; the arguments of scikit-learn's validation. On a GPU, of X
-# in one of few types.
-NUMBERS = {"dtype": "numeric", "order": "C", "ensure_all_finite": True, "accept_sparse": "csr"}
-POINTS = {**NUMBERS, "dtype": list(SCALARS)}
-
-# The layout returns to Python this often, for Ctrl-C, the callback and the bar.
+# During the layout control returns to Python this often, for Ctrl-C, the callback and the progress bar.
 _SLICE_SECONDS = 0.1
+_MAX_SLICE_GROWTH = 4.0  # from one slice to the next: the first epoch may be slow for once
 
 
 @dataclass(frozen=True)
@@ -73,10 +66,10 @@ class Embedding:
 
 
 def embed(
-    X,
+    X: Any,
     recipe: Recipe | str,
     *,
-    init=None,
+    init: Any = None,
     neighbors: Neighbors | None = None,
     graph: Graph | None = None,
     seed: int = 0,
@@ -106,8 +99,8 @@ def embed(
     threads : int, default=None
         How many threads work; None and -1: one per core that this process may use.
     backend : str, default="cpu"
-        Who computes; ``actup.backends.backends()`` lists the names. "auto": "cuda" where there is a GPU and
-        at least 5,000 points, else "cpu"; maps of the two differ as two seeds' do.
+        Compute backend; ``actup.backends.backends()`` lists the names. "auto": "cuda" where there is a GPU
+        and at least 5,000 points, else "cpu"; maps of the two differ as two seeds' do.
     progress : Progress, default=None
         Shows how far the run is, and can stop it.
 
@@ -126,14 +119,17 @@ def embed(
     graph = graph if graph is None or isinstance(graph, Graph) else Graph.from_scipy(graph)
     given = Given(init, neighbors, graph)
     progress = Progress() if progress is None else progress
-    backend = choose_backend(backend, X, count_rows(X, given))
+    chosen = load_backend(choose_backend(backend, X, count_rows(X, given)))
+    if X is None and given.graph is None and given.neighbors is None:
+        raise ValueError("X=None needs neighbors or graph in its place")
+    rows = None if X is None else chosen.load_rows(chosen.read_rows(X, recipe.metric))
     prepared = prepare(
-        check_points(X, given, recipe.metric, backend),
+        rows,
         recipe,
         given,
         seed=seed,
         threads=count_threads(threads, "threads"),
-        backend=backend,
+        backend=chosen,
         progress=progress,
         like=X,
     )
@@ -144,55 +140,68 @@ def embed(
 class Given:
     """What the caller has already computed; None where the pipeline has to."""
 
-    init: np.ndarray | None = None
+    init: Any = None
     neighbors: Neighbors | None = None
     graph: Graph | None = None
 
 
 def prepare(
-    X: np.ndarray | None,
+    X: Rows | None,
     recipe: Recipe,
     given: Given,
     *,
     seed: int,
     threads: int,
-    backend: str,
+    backend: Backend,
     progress: Progress,
-    like=None,
+    like: Any = None,
 ) -> Embedding:
-    """All stages up to the layout, at epoch 0; X fulfils ``NUMBERS``, and ``like`` is what it came as."""
+    """Run all stages up to the layout, at epoch 0.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, features), or None
+        Checked rows where the backend computes.
+    recipe : Recipe
+    given : Given
+    seed, threads : int
+    backend : Backend
+    progress : Progress
+    like : object, default=None
+        What the caller gave as X: results are of its kind.
+    """
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed={seed} must be 0 to 2**64 - 1")
-    engine = load_backend(backend)
-    deliver = getattr(engine, "delivered", lambda prepared, like: prepared)
     n_samples = count_rows(X, given)
     if n_samples == 1:
-        return deliver(_single_point(recipe), like)
+        return backend.deliver(_single_point(recipe), like)
     seconds: dict[str, float] = {}
     if given.graph is None:
         recipe = fit_to_size(recipe, n_samples)
-    searched = given.graph is None and given.neighbors is None
-    getattr(engine, "compile_ahead", lambda *_: None)(recipe, n_samples, X.shape[1] if searched else 0)
+    searched = X is not None and given.graph is None and given.neighbors is None
+    backend.compile_ahead(recipe, n_samples, X.shape[1] if X is not None and searched else 0)
+    neighbors: Neighbors | None
     if given.graph is None:
         k = recipe.neighbors_searched(n_samples)
-        with _stage("neighbors", engine, progress, seconds):
+        with _stage("neighbors", backend, progress, seconds):
             if given.neighbors is None:
-                neighbors = _check_distances(_find_neighbors(X, k, recipe, engine, threads))
+                parameters = dict(recipe.metric_kwds)
+                neighbors = backend.nearest_neighbors(X, k, recipe.metric, threads, parameters)
+                _check_distances(neighbors, backend)
             else:
-                neighbors = _check_neighbors(given.neighbors, n_samples, k)
-        with _stage("graph", engine, progress, seconds):
-            graph = engine.affinity_graph(neighbors, recipe, threads)
+                neighbors = _check_neighbors(given.neighbors, n_samples, k, backend)
+        with _stage("graph", backend, progress, seconds):
+            graph = backend.affinity_graph(neighbors, recipe, threads)
     else:
         neighbors, graph = None, _check_graph(given.graph, n_samples)
-    with _stage("start", engine, progress, seconds):
+    with _stage("start", backend, progress, seconds):
         rows = None if recipe.metric == "precomputed" else X  # distances are no rows to start from
-        start, init_used = make_start(rows, graph, recipe, given.init, seed, threads, engine)
+        start, init_used = make_start(rows, graph, recipe, given.init, seed, threads, backend)
     begin = time.perf_counter()
-    layout = engine.make_layout(graph, start, recipe, seed, threads)
+    layout = backend.make_layout(graph, start, recipe, seed, threads)
     seconds["layout"] = time.perf_counter() - begin
-    return deliver(
-        Embedding(start, recipe, graph, neighbors, init_used, seconds=seconds, layout=layout), like
-    )
+    prepared = Embedding(start, recipe, graph, neighbors, init_used, seconds=seconds, layout=layout)
+    return backend.deliver(prepared, like)
 
 
 def descend(prepared: Embedding, progress: Progress) -> Embedding:
@@ -224,6 +233,7 @@ def steps(prepared: Embedding, every: int, progress: Progress) -> Iterator[Embed
 def _record(prepared: Embedding, seconds: float) -> Embedding:
     """The map as far as the layout has come in these seconds."""
     layout = prepared.layout
+    assert layout is not None
     return replace(
         prepared,
         embedding=layout.embedding(),
@@ -241,8 +251,8 @@ def _slices(layout: Layout, progress: Progress, every: int | None = None) -> Ite
         begin = time.perf_counter()
         layout.run(min(layout.epoch + pace, layout.n_epochs))
         seconds = time.perf_counter() - begin
-        if every is None:  # grows gently, because the first epoch may be a cold one
-            pace = max(1, int(pace * min(_SLICE_SECONDS / max(seconds, 1e-9), 4.0)))
+        if every is None:
+            pace = max(1, int(pace * min(_SLICE_SECONDS / max(seconds, 1e-9), _MAX_SLICE_GROWTH)))
         progress.report("layout", _fraction(layout), layout.embedding)
         yield seconds
 
@@ -252,75 +262,34 @@ def _fraction(layout: Layout) -> float:
 
 
 @contextmanager
-def _stage(name: str, engine: ModuleType, progress: Progress, seconds: dict[str, float]) -> Iterator[None]:
+def _stage(name: str, backend: Backend, progress: Progress, seconds: dict[str, float]) -> Iterator[None]:
     """Time a stage and report its beginning and its end."""
     progress.report(name, 0.0)
     begin = time.perf_counter()
     yield
-    getattr(engine, "synchronize", lambda: None)()
+    backend.synchronize()
     seconds[name] = time.perf_counter() - begin
     progress.report(name, 1.0)
 
 
-def count_rows(X, given: Given | None = None) -> int:
-    """The number of points; 0 if X is nothing that has rows, which its check refuses."""
+def count_rows(X: Any, given: Given | None = None) -> int:
+    """The number of points; 0 if X has no rows, which its check rejects."""
     given = Given() if given is None else given
     known = next((known for known in (X, given.graph, given.neighbors) if known is not None), ())
     try:
-        return known.shape[0] if hasattr(known, "shape") else len(known)
+        return int(known.shape[0]) if hasattr(known, "shape") else len(known)
     except (TypeError, IndexError):
         return 0
 
 
-def check_points(X, given: Given, metric: str, backend: str = "cpu"):
-    """X as every stage may take it for granted, where the backend computes; None stays None."""
-    if X is None:
-        if given.graph is None and given.neighbors is None:
-            raise ValueError("X=None needs neighbors or graph in its place")
-        return None
-    if backend == "cuda":
-        from actup.backends._cuda.arrays import check_device_points
-
-        return check_device_points(X)
-    if on_gpu(X):
-        from actup.backends._cuda.arrays import to_host
-
-        X = to_host(X)
-    refuse_kinds(X, "X")
-    return settled_rows(check_array(X, input_name="X", **number_checks(metric)))
-
-
-def number_checks(metric: str) -> dict:
-    """``NUMBERS``; distances may be infinite, if they are those of no neighbours."""
-    return {**NUMBERS, "ensure_all_finite": metric != "precomputed"}
-
-
-def settled_rows(X):
-    """Rows in the machine's byte order, sparse ones with sorted ids, none twice. Never changes X."""
-    return settled(csr_matrix(X) if issparse(X) else X)
-
-
-def _find_neighbors(X, k: int, recipe: Recipe, engine: ModuleType, threads: int) -> Neighbors:
-    """By the backend if it knows the metric and the kind of rows, else by ``actup.neighbors._api``."""
-    if not issparse(X) and recipe.metric in engine.METRICS and not recipe.metric_kwds:
-        read = engine.SCALARS is None or X.dtype.type in engine.SCALARS
-        return engine.nearest_neighbors(X if read else X.astype(np.float32), k, recipe.metric, threads)
-    if on_gpu(X):
-        from actup.backends._cuda.arrays import to_host
-
-        X = to_host(X)
-    parameters = dict(recipe.metric_kwds)
-    return nearest_neighbors(X, k, metric=recipe.metric, metric_kwds=parameters, n_jobs=threads)
-
-
 def _single_point(recipe: Recipe) -> Embedding:
-    """One point has no neighbours and nowhere to go: the origin."""
-    nothing = Graph(np.zeros(2), np.zeros(0), np.zeros(0))
-    return Embedding(np.zeros((1, recipe.n_components), np.float32), recipe, nothing, None, "origin")
+    """One point has no neighbours: its map is the origin."""
+    empty = Graph(np.zeros(2), np.zeros(0), np.zeros(0))
+    return Embedding(np.zeros((1, recipe.n_components), np.float32), recipe, empty, None, "origin")
 
 
 def fit_to_size(recipe: Recipe, n_samples: int) -> Recipe:
-    """The recipe for this many points; what cannot be met by cutting is refused."""
+    """The recipe for ``n_samples`` points: ``n_neighbors`` is cut with a warning, a large perplexity rejected."""
     if recipe.scales():
         if max(recipe.scales()) >= n_samples:
             raise ValueError(
@@ -333,7 +302,7 @@ def fit_to_size(recipe: Recipe, n_samples: int) -> Recipe:
     return recipe.but(n_neighbors=n_samples)
 
 
-def _check_neighbors(neighbors: Neighbors, n_samples: int, k: int) -> Neighbors:
+def _check_neighbors(neighbors: Neighbors, n_samples: int, k: int, backend: Backend) -> Neighbors:
     """Neighbours given by the caller, cut to k columns; wrong ids would reach compiled code."""
     n, columns = neighbors.indices.shape
     if n != n_samples or columns < k:
@@ -348,26 +317,18 @@ def _check_neighbors(neighbors: Neighbors, n_samples: int, k: int) -> Neighbors:
         )
     if (indices == array_module(indices).arange(n_samples)[:, None]).any():
         raise ValueError("neighbors names a point as its own neighbour: leave out the first column")
-    return _check_distances(replace(neighbors, indices=indices, distances=distances))
+    cut = replace(neighbors, indices=indices, distances=distances)
+    _check_distances(cut, backend)
+    return cut
 
 
-def _check_distances(neighbors: Neighbors) -> Neighbors:
-    """Refuse distances that are none: given ones, or those of points too far apart for float32."""
-    if not _finite_from_zero(neighbors.distances):
+def _check_distances(neighbors: Neighbors, backend: Backend) -> None:
+    """Reject negative, NaN or infinite distances: given ones, or those of points too far apart for float32."""
+    if not backend.has_valid_distances(neighbors.distances):
         raise ValueError(
             "neighbors has distances that are negative, NaN or too large for float32: if they come from X, "
             "divide it by its largest value"
         )
-    return neighbors
-
-
-def _finite_from_zero(distances) -> bool:
-    """Whether they are all finite and at least 0."""
-    if on_gpu(distances):
-        from actup.backends._cuda.arrays import all_finite, to_device
-
-        return all_finite(to_device(distances), 0.0)
-    return bool(np.isfinite(distances).all()) and not distances.min() < 0
 
 
 def _check_graph(graph: Graph, n_samples: int) -> Graph:

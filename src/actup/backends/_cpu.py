@@ -8,96 +8,79 @@ from dataclasses import fields
 import numpy as np
 
 from actup._engine import engine
+from actup.backends._base import Backend, Layout
 from actup.graph._records import Graph, Neighbors
-from actup.neighbors import _cluster_search as join
-from actup.neighbors._row_transforms import near_zero
-from actup.neighbors._rows import refuse_underflow
-from actup.neighbors._search import PointSearch, SearchOptions
 from actup.recipe._recipe import Recipe
 from actup.recipe._schedule import Schedule
 from actup.recipe._switches import Affinity, LearningRateUnit, Loss, NonEdgeWeight, Update
 from actup.transform._placement import Placement
 
-# Those that all backends know; actup.neighbors._api knows more, and searches them in the same way.
-METRICS = ("euclidean", "manhattan", "chebyshev", "cosine", "correlation")
-SCALARS = None
 
+class CpuBackend(Backend):
+    """Every stage in compiled code, on all cores."""
 
-def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int) -> Neighbors:
-    """The k nearest other points of every point: exact where that is cheap, else approximate.
+    name = "cpu"
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, columns), C-contiguous, finite
-    k : int
-        From 0 to n - 1.
-    metric : str
-        One of ``METRICS``.
-    threads : int
-    """
-    if metric not in METRICS:
-        raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))}")
-    refuse_underflow(X, metric, "X")
-    return PointSearch(X, metric, None, SearchOptions(), threads).neighbors(k)
+    def affinity_graph(self, neighbors: Neighbors, recipe: Recipe, threads: int) -> Graph:
+        """The symmetric graph of similarities p(i,j).
 
+        Only the recipe's ``affinity``, ``distance``, ``symmetrization``, ``scales()`` and ``sigma`` matter
+        here. Affinity "umap" counts the point itself as one more neighbour.
+        """
+        return Graph(
+            *engine.affinity_graph(
+                neighbors.indices,
+                neighbors.distances,
+                _engine_affinity(recipe),
+                engine.Distance[recipe.distance.value],
+                engine.Symmetrization[recipe.symmetrization.value],
+                recipe.scales(),
+                recipe.sigma or 1.0,
+                threads,
+            )
+        )
 
-def _affinity(recipe: Recipe):
-    several = recipe.affinity is Affinity.MULTISCALE  # the engine's "gaussian" takes any number of scales
-    return engine.Affinity[(Affinity.GAUSSIAN if several else recipe.affinity).value]
+    def spectral_coordinates(self, graph: Graph, dimensions: int, seed: int, threads: int) -> np.ndarray:
+        """The leading eigenvectors of D^-1/2 W D^-1/2 after the trivial one; columns beyond n - 1 are 0."""
+        coordinates = np.zeros((len(graph), dimensions), np.float32)
+        found = min(dimensions, len(graph) - 1)
+        if found:
+            coordinates[:, :found], _ = engine.spectral_coordinates(
+                graph.offsets, graph.indices, graph.weights, found, seed, threads
+            )
+        return coordinates
 
+    def make_layout(self, graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int) -> Layout:
+        """The recipe's descent on a graph, from a start in the graph's order."""
+        return CpuLayout(graph, np.ascontiguousarray(start, np.float32), recipe, seed, threads)
 
-def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int) -> Graph:
-    """The symmetric graph of similarities p(i,j).
-
-    Only the recipe's ``affinity``, ``distance``, ``symmetrization``, ``scales()`` and ``sigma`` act here. The
-    number of neighbours is that of ``neighbors``; affinity "umap" counts the point itself as one more.
-    """
-    return Graph(
-        *engine.affinity_graph(
+    def place_rows(
+        self,
+        neighbors: Neighbors,
+        embedding: np.ndarray,
+        recipe: Recipe,
+        placement: Placement,
+        threads: int,
+    ) -> np.ndarray:
+        """The places of new rows on a finished map."""
+        settings = engine.Placement()
+        for field in fields(Placement):
+            value = getattr(placement, field.name)
+            setattr(settings, field.name, engine.Curve(*value) if field.name == "curve" else value)
+        places: np.ndarray = engine.place_rows(
             neighbors.indices,
             neighbors.distances,
-            _affinity(recipe),
+            np.ascontiguousarray(embedding, np.float32),
+            _engine_affinity(recipe),
             engine.Distance[recipe.distance.value],
-            engine.Symmetrization[recipe.symmetrization.value],
             recipe.scales(),
             recipe.sigma or 1.0,
+            settings,
+            engine.Loss[recipe.loss.value],
+            recipe.normalized,
             threads,
         )
-    )
-
-
-def spectral_coordinates(graph: Graph, dimensions: int, seed: int, threads: int) -> np.ndarray:
-    """The leading eigenvectors of D^-1/2 W D^-1/2 after the trivial one; columns beyond n - 1 are 0."""
-    coordinates = np.zeros((len(graph), dimensions), np.float32)
-    found = min(dimensions, len(graph) - 1)
-    if found:
-        coordinates[:, :found], _ = engine.spectral_coordinates(
-            graph.offsets, graph.indices, graph.weights, found, seed, threads
-        )
-    return coordinates
-
-
-def find_landmarks(
-    X: np.ndarray, metric: str, wanted: int, seed: int, threads: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The landmarks of the rows, about so many, and the number of each row's.
-
-    Landmarks are means of the rows' codes, whose distances are those of the rows in another unit, roughly:
-    rows that are far from all others are clipped. Metrics that the join does not know are taken for
-    Euclidean: landmarks need to be near in the large only.
-    """
-    metric = metric if metric in join.METRICS else "euclidean"
-    rows = X
-    if X.dtype.type not in join.SCALARS:
-        rows = near_zero(X) if metric == "euclidean" else X.astype(np.float32)
-    return engine.find_landmarks(rows, engine.Metric[metric], wanted, seed, threads)
-
-
-def scatter_around(
-    places: np.ndarray, labels: np.ndarray, reach: float, seed: int, threads: int
-) -> np.ndarray:
-    """A place within ``reach`` of its landmark's, along each axis, for every row."""
-    return engine.scatter_around(places, labels, reach, seed, threads)
+        return places
 
 
 class CpuLayout:
@@ -113,21 +96,26 @@ class CpuLayout:
 
     @property
     def epoch(self) -> int:
-        return self._layout.epoch
+        """The number of epochs that have been run."""
+        return int(self._layout.epoch)
 
     def run(self, until: int) -> None:
+        """Advance to epoch ``until``."""
         self._layout.run(until)
 
     def embedding(self) -> np.ndarray:
-        return self._layout.embedding()
+        """A copy of the points now."""
+        points: np.ndarray = self._layout.embedding()
+        return points
 
     def loss(self) -> float:
+        """The recipe's loss at the points now."""
         return loss_of(self._graph, self.embedding(), self._recipe, self._threads)
 
 
 def loss_of(graph: Graph, Y: np.ndarray, recipe: Recipe, threads: int) -> float:
     """The recipe's loss of a map (n, n_components), over all pairs."""
-    from actup.quality._losses import PairLosses
+    from actup.quality._losses import PairLosses  # a map needs no measures
 
     n_epochs = recipe.n_epochs(len(graph))
     graph = graph.pruned(1 / n_epochs) if recipe.prune and n_epochs else graph
@@ -140,36 +128,15 @@ def loss_of(graph: Graph, Y: np.ndarray, recipe: Recipe, threads: int) -> float:
     return losses.kl_divergence(None if fixed is None else fixed * len(graph) ** 2)
 
 
-def make_layout(graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int) -> CpuLayout:
-    """The recipe's descent on a graph, from a start in the graph's order."""
-    return CpuLayout(graph, np.ascontiguousarray(start, np.float32), recipe, seed, threads)
+def _engine_affinity(recipe: Recipe) -> engine.Affinity:
+    several = (
+        recipe.affinity is Affinity.MULTISCALE
+    )  # the engine's "gaussian" takes any number of perplexities
+    return engine.Affinity[(Affinity.GAUSSIAN if several else recipe.affinity).value]
 
 
-def place_rows(
-    neighbors: Neighbors, embedding: np.ndarray, recipe: Recipe, placement: Placement, threads: int
-) -> np.ndarray:
-    """Where new rows lie on a map; see ``actup.backends``."""
-    settings = engine.Placement()
-    for field in fields(Placement):
-        value = getattr(placement, field.name)
-        setattr(settings, field.name, engine.Curve(*value) if field.name == "curve" else value)
-    return engine.place_rows(
-        neighbors.indices,
-        neighbors.distances,
-        np.ascontiguousarray(embedding, np.float32),
-        _affinity(recipe),
-        engine.Distance[recipe.distance.value],
-        recipe.scales(),
-        recipe.sigma or 1.0,
-        settings,
-        engine.Loss[recipe.loss.value],
-        recipe.normalized,
-        threads,
-    )
-
-
-def layout_settings(recipe: Recipe, n_samples: int, seed: int):
-    """The engine's ``Settings`` for a recipe: names become numbers here and nowhere else."""
+def layout_settings(recipe: Recipe, n_samples: int, seed: int) -> engine.Settings:
+    """The engine's ``Settings`` for a recipe: the only place where names become the engine's numbers."""
     settings = engine.Settings()
     settings.n_epochs = recipe.n_epochs(n_samples)
     settings.curve = engine.Curve(*recipe.kernel(), recipe.dof)
@@ -201,7 +168,7 @@ def layout_settings(recipe: Recipe, n_samples: int, seed: int):
     return settings
 
 
-def _engine_schedule(schedule: Schedule):
+def _engine_schedule(schedule: Schedule) -> engine.Schedule:
     converted = engine.Schedule()
     for name in ("learning_rate", "momentum", "exaggeration", "step_cap", "stiffness_floor"):
         setattr(converted, name, getattr(schedule, name).tolist())

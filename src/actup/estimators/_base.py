@@ -4,34 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from actup._pipeline import (
-    POINTS,
-    Embedding,
-    Given,
-    check_points,
-    count_rows,
-    descend,
-    number_checks,
-    prepare,
-    settled_rows,
-    steps,
-)
-from actup._scikit_learn import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    check_is_fitted,
-    check_random_state,
-    validate_data,
-)
+from actup._device import on_gpu
+from actup._pipeline import Embedding, Given, count_rows, descend, prepare, steps
 from actup._threads import count_threads
-from actup.backends import choose_backend
-from actup.graph._records import Graph, Neighbors, on_gpu
-from actup.neighbors._rows import refuse_kinds
+from actup._typing import Array, CsrMatrix, Rows
+from actup.backends import Backend, choose_backend, load_backend
+from actup.graph._records import Graph, Neighbors
 from actup.progress import Progress
 from actup.recipe._recipe import Recipe
 from actup.transform._new_rows import TrainingRows, place_new_rows
@@ -51,10 +38,10 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def _recipe(self) -> Recipe:
         raise NotImplementedError
 
-    def _leave_out(self, y) -> None:
-        """Called with the y of a fit, of which no estimator makes use."""
+    def _warn_if_labels(self, y: Any) -> None:
+        """Called with the y of a fit, which no estimator uses."""
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Make a map of X.
 
         Ctrl-C during the layout keeps the points where they are: ``fit`` then warns and returns as usual.
@@ -71,12 +58,12 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         -------
         self
         """
-        self._leave_out(y)
+        self._warn_if_labels(y)
         with Progress(self.verbose, self.callback) as progress:
             self._keep(descend(self._prepare(X, progress), progress))
         return self
 
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Make a map of X and return it.
 
         Parameters
@@ -94,7 +81,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """
         return self.fit(X, y).embedding_
 
-    def iter_fit(self, X, y=None, *, every: int = 10) -> Iterator[np.ndarray]:
+    def iter_fit(self, X: Any, y: Any = None, *, every: int = 10) -> Iterator[np.ndarray]:
         """Make a map of X step by step: ``for embedding in model.iter_fit(X): draw(embedding)``.
 
         The model is fitted to what has been reached whenever a step is handed out, so that the loop may be
@@ -117,13 +104,13 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """
         if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
             raise ValueError(f"every={every!r} must be an integer of at least 1")
-        self._leave_out(y)
+        self._warn_if_labels(y)
         with Progress(self.verbose, self.callback) as progress:
             for reached in steps(self._prepare(X, progress), int(every), progress):
                 self._keep(reached)
                 yield self.embedding_
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Array:
         """Where new rows lie on the map.
 
         The map does not change, and a row's place depends on that row alone: not on the rows beside it, their
@@ -147,29 +134,25 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """
         check_is_fitted(self, "embedding_")
         seed = self._transform_seed()
-        backend = choose_backend(self.backend, X, len(self._training))
-        points, _ = self._check(X, backend, reset=False)
+        backend = load_backend(choose_backend(self.backend, X, len(self._training)))
+        rows = backend.load_rows(self._read_rows(X, self.recipe_, backend, reset=False))
         places = place_new_rows(
-            self._training, points, self.embedding_, self.recipe_, seed, count_threads(self.n_jobs), backend
+            self._training, rows, self.embedding_, self.recipe_, seed, count_threads(self.n_jobs), backend
         )
-        if backend == "cuda":
-            from actup.backends._cuda.arrays import like
-
-            places = like(places, X)
-        return places
+        return backend.like(places, X)
 
     def _transform_seed(self) -> int:
         return self.seed_
 
-    def _prepare(self, X, progress: Progress) -> Embedding:
-        recipe = self._recipe()  # first: refuses what cannot be run before any work is done
+    def _prepare(self, X: Any, progress: Progress) -> Embedding:
+        recipe = self._recipe()  # first: rejects what cannot be run before any work is done
         known = _given_neighbors(self.precomputed_knn)
-        backend = choose_backend(self.backend, X, count_rows(X))
-        points, kept = self._check(X, backend)
-        self._training = TrainingRows(kept, recipe)
+        backend = load_backend(choose_backend(self.backend, X, count_rows(X)))
+        rows = self._read_rows(X, recipe, backend, reset=True)
+        self._training = TrainingRows(rows, recipe)
         self.seed_ = _draw_seed(self.random_state)
         prepared = prepare(
-            points,
+            backend.load_rows(rows),
             recipe,
             Given(init=None if isinstance(self.init, str) else self.init, neighbors=known),
             seed=self.seed_,
@@ -181,31 +164,23 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.recall_ = float("nan") if prepared.neighbors is None else prepared.neighbors.recall
         return replace(prepared, neighbors=None)  # not kept, and as large as the graph: free it now
 
-    def _check(self, X, backend: str, reset: bool = True):
-        """X where the backend computes, and where it came from, both checked.
+    def _read_rows(self, X: Any, recipe: Recipe, backend: Backend, *, reset: bool) -> Rows:
+        """X checked. With ``reset`` scikit-learn's record of its columns is made, else X is compared with it."""
+        check = partial(validate_data, self, reset=reset)
+        rows = backend.read_rows(X, recipe.metric, is_query=not reset, check=check)
+        if on_gpu(X):  # scikit-learn has not seen it
+            self._record_columns(rows, reset)
+        return rows
 
-        With ``reset`` it is also noted what scikit-learn wants to know about X, else compared with that.
-        """
-        if on_gpu(X):
-            points = check_points(X, Given(), self.metric, backend)
-            if reset:
-                self.n_features_in_ = points.shape[1]
-                self.__dict__.pop("feature_names_in_", None)
-            elif points.shape[1] != self.n_features_in_:
-                raise ValueError(
-                    f"X has {points.shape[1]} features, but {type(self).__name__} is expecting "
-                    f"{self.n_features_in_} features as input."
-                )
-            return points, points
-        refuse_kinds(X, "X")
-        on_cpu = backend != "cuda"
-        checks = number_checks(self.metric) if on_cpu else {**POINTS, "ensure_all_finite": False}
-        with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused by name
-            rows = validate_data(self, X, reset=reset, **checks)
-        if backend == "cuda":
-            return check_points(rows, Given(), self.metric, backend), rows
-        rows = settled_rows(rows)
-        return rows, rows
+    def _record_columns(self, rows: Rows, reset: bool) -> None:
+        if reset:
+            self.n_features_in_ = rows.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+        elif rows.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {rows.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
 
     def _keep(self, result: Embedding) -> None:
         self.embedding_ = result.embedding
@@ -215,7 +190,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.recipe_ = result.recipe
         self.stage_seconds_ = result.seconds
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float32"]
@@ -223,7 +198,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return tags
 
     @property
-    def graph_(self):
+    def graph_(self) -> CsrMatrix:
         check_is_fitted(self, "embedding_")
         if isinstance(self._graph, Graph):  # converted when first read: a GPU's graph stays there until then
             self._graph = self._graph.to_scipy()
@@ -268,7 +243,7 @@ def _draw_seed(random_state: RandomState) -> int:
     """The seed of a fit; an integer is the seed itself, so that it means the same in ``actup.embed``."""
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**32))
-    source = check_random_state(random_state)  # refuses what is not a random state, and numbers out of range
+    source = check_random_state(random_state)  # rejects what is not a random state, and numbers out of range
     if isinstance(random_state, Integral):
         return int(random_state)
     return int(source.randint(2**31 - 1))

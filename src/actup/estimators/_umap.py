@@ -11,9 +11,9 @@ from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from actup._pipeline import Embedding
-from actup._scikit_learn import check_is_fitted
 from actup._threads import count_threads
 from actup._warnings import warn_user
 from actup.estimators._base import Embedder, Lists, RandomState, Start, change, start_name
@@ -156,7 +156,7 @@ class UMAP(Embedder):
             b=self.b,
         )
 
-    def _leave_out(self, y) -> None:
+    def _warn_if_labels(self, y) -> None:
         if y is not None:
             warn_user(
                 "y is not used: the map is made of X alone, where umap-learn would pull samples of one label "

@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-_DLPACK_CUDA = 2  # what DLPack calls an NVIDIA GPU
+from actup._device import array_module, on_gpu
+from actup._typing import Array, CsrMatrix
 
 
-def on_gpu(array) -> bool:
-    """Whether an array lies on a GPU: CuPy's, torch's, any with DLPack or CUDA's array interface."""
-    if isinstance(array, np.ndarray):
-        return False
-    if hasattr(array, "__dlpack_device__"):
-        return array.__dlpack_device__()[0] == _DLPACK_CUDA
-    return hasattr(array, "__cuda_array_interface__")
-
-
-def array_module(array):
-    """The module for an array of ours: CuPy if it lies on a GPU, else NumPy."""
-    if not on_gpu(array):
-        return np
-    import cupy
-
-    return cupy
-
-
-def _contiguous(array, dtype):
-    """The array in C order and of a type; one on a GPU stays there, and its backend keeps it so."""
+def _contiguous(array: Array, dtype: type[np.generic]) -> Array:
+    """The array in C order and of a type; an array on a GPU is returned as it is, its backend makes it so."""
     return array if on_gpu(array) else np.ascontiguousarray(array, dtype)
 
 
@@ -40,18 +24,32 @@ class Neighbors:
     ----------
     indices : ndarray of shape (n, k), int32
     distances : ndarray of shape (n, k), float32
-    engine : str
-        How they were found, e.g. ``"exact"``.
+    method : str
+        How they were found: "exact", "cluster" (approximate, through clusters of codes), "proxy"
+        (approximate, candidates from a neighbouring space), "cells" (approximate, on a GPU) or "given".
     recall : float
-        Share of true neighbours found, measured on a sample; 1.0 for an exact engine.
+        Share of true neighbours found, measured on a sample; 1.0 for an exact search, NaN for given
+        neighbours.
+
+    See Also
+    --------
+    actup.nearest_neighbors : Searches them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from actup import Neighbors
+    >>> neighbors = Neighbors(np.array([[1], [0], [1]]), np.array([[1.0], [1.0], [2.0]]))
+    >>> len(neighbors), neighbors.method
+    (3, 'given')
     """
 
     indices: np.ndarray
     distances: np.ndarray
-    engine: str = "given"
+    method: str = "given"
     recall: float = float("nan")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.indices.shape != self.distances.shape or self.indices.ndim != 2:
             raise ValueError(
                 f"neighbour indices of shape {self.indices.shape} and distances of shape "
@@ -63,9 +61,14 @@ class Neighbors:
     def __len__(self) -> int:
         return self.indices.shape[0]
 
+    @property
+    def engine(self) -> str:
+        """The former name of ``method``."""
+        return self.method
+
     @classmethod
-    def from_lists(cls, indices, distances) -> Neighbors:
-        """Neighbours as other libraries list them, which may name each point as a neighbour of itself.
+    def from_lists(cls, indices: Any, distances: Any) -> Neighbors:
+        """Neighbours from the lists of other libraries, which may name each point as its own neighbour.
 
         Parameters
         ----------
@@ -90,12 +93,14 @@ class Neighbors:
             )
         ids = np.arange(len(indices))
         if (indices == ids[:, None]).any():
-            indices, distances = without_own(indices, distances, ids)
+            indices, distances = without_self(indices, distances, ids)
         return cls(indices, distances)
 
 
-def without_own(indices: np.ndarray, distances: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lists of neighbours without the id of their own row, or without their last where that is missing."""
+def without_self(
+    indices: np.ndarray, distances: np.ndarray, ids: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lists of neighbours without the row's own id; a row that does not name itself loses its last entry."""
     own = indices == ids[:, None]
     last = np.zeros_like(own)
     last[:, -1] = True
@@ -113,13 +118,26 @@ class Graph:
     offsets : ndarray of shape (n + 1,), int64
     indices : ndarray of shape (edges,), int32
     weights : ndarray of shape (edges,), float32
+
+    See Also
+    --------
+    actup.embed : Makes a graph from neighbours, or a map from a given graph.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_matrix
+    >>> from actup import Graph
+    >>> graph = Graph.from_scipy(csr_matrix(np.array([[0, 1.0], [1.0, 0]])))
+    >>> len(graph), graph.indices.tolist()
+    (2, [1, 0])
     """
 
     offsets: np.ndarray
     indices: np.ndarray
     weights: np.ndarray
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "offsets", _contiguous(self.offsets, np.int64))
         object.__setattr__(self, "indices", _contiguous(self.indices, np.int32))
         object.__setattr__(self, "weights", _contiguous(self.weights, np.float32))
@@ -129,7 +147,8 @@ class Graph:
 
     @property
     def nbytes(self) -> int:
-        return self.offsets.nbytes + self.indices.nbytes + self.weights.nbytes
+        """The memory of the three arrays."""
+        return int(self.offsets.nbytes + self.indices.nbytes + self.weights.nbytes)
 
     def pruned(self, weakest: float) -> Graph:
         """The graph without the edges weaker than ``weakest`` times the largest weight."""
@@ -137,7 +156,7 @@ class Graph:
         kept_before = np.concatenate([[0], np.cumsum(keep)])
         return Graph(kept_before[self.offsets], self.indices[keep], self.weights[keep])
 
-    def to_scipy(self):
+    def to_scipy(self) -> CsrMatrix:
         """The graph as a ``scipy.sparse.csr_matrix``; copied from the GPU if it lies there."""
         from scipy.sparse import csr_matrix
 
@@ -147,8 +166,8 @@ class Graph:
         return csr_matrix(arrays, shape=(len(self), len(self)))
 
     @classmethod
-    def from_scipy(cls, matrix) -> Graph:
-        """A graph from any sparse matrix; refuses one that is not symmetric, and drops its diagonal."""
+    def from_scipy(cls, matrix: Any) -> Graph:
+        """A graph from any symmetric sparse matrix; the diagonal is dropped."""
         from scipy.sparse import csr_matrix
 
         matrix = csr_matrix(matrix, dtype=np.float32, copy=True)

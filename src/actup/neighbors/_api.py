@@ -4,35 +4,28 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Mapping
-from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from actup._threads import count_threads
 from actup.graph._records import Neighbors
-from actup.neighbors._comparison import COMPILED, beyond_floats, check_metric, is_compiled, refuse_negative
-from actup.neighbors._from_distances import (
-    check_by_metric,
-    check_count,
-    neighbors_by_metric,
-    neighbors_from_distances,
-    query_by_metric,
-    refuse_parameters,
-)
-from actup.neighbors._recall import DEFAULT_RECALL
-from actup.neighbors._rows import as_rows
-from actup.neighbors._search import PointSearch, SearchOptions
+from actup.neighbors._calibration import DEFAULT_RECALL
+from actup.neighbors._comparison import reject_negative
+from actup.neighbors._metrics import canonical_metric
+from actup.neighbors._rows import read_rows
+from actup.neighbors._search import SearchOptions, check_k, make_search
 
 _ALGORITHMS = ("auto", "exact", "approximate")
 
 
 def nearest_neighbors(
-    X,
+    X: Any,
     n_neighbors: int = 15,
     *,
-    metric: str | Callable = "euclidean",
-    metric_kwds: Mapping | None = None,
+    metric: str | Callable[..., float] = "euclidean",
+    metric_kwds: Mapping[str, Any] | None = None,
     algorithm: str = "auto",
     recall: float = DEFAULT_RECALL,
     random_state: int = 0,
@@ -107,17 +100,11 @@ def nearest_neighbors(
     computes takes as much as they do.
     """
     threads = count_threads(n_jobs)
-    name = check_metric(metric)
+    name = canonical_metric(metric)
     options = _check_options(algorithm, recall, random_state)
-    if name == "precomputed":
-        _refuse_approximate(options, f"metric={name!r}")
-        refuse_parameters(name, metric_kwds)
-        return neighbors_from_distances(as_rows(X, name), n_neighbors)
-    rows = as_rows(X, name)
-    k = check_count(n_neighbors, rows.shape[0])
-    if _suit_engine(rows, name, metric_kwds, options):
-        return PointSearch(rows, name, metric_kwds, options, threads).neighbors(k)
-    return neighbors_by_metric(rows, k, name, metric_kwds, threads)
+    rows = read_rows(X, name)
+    k = check_k(n_neighbors, rows.shape[0])
+    return make_search(rows, name, metric_kwds, options, threads).neighbors(k)
 
 
 class NeighborIndex:
@@ -143,33 +130,26 @@ class NeighborIndex:
 
     def __init__(
         self,
-        X,
+        X: Any,
         *,
-        metric: str | Callable = "euclidean",
-        metric_kwds: Mapping | None = None,
+        metric: str | Callable[..., float] = "euclidean",
+        metric_kwds: Mapping[str, Any] | None = None,
         algorithm: str = "auto",
         recall: float = DEFAULT_RECALL,
         random_state: int = 0,
         n_jobs: int | None = -1,
     ):
-        self._metric = check_metric(metric)
+        self._metric = canonical_metric(metric)
         if self._metric == "precomputed":
             raise ValueError(
                 "metric='precomputed' leaves no rows to compare new ones with: give X and a metric"
             )
         options = _check_options(algorithm, recall, random_state)
-        threads = count_threads(n_jobs)
-        rows = as_rows(X, self._metric)
-        if _suit_engine(rows, self._metric, metric_kwds, options):
-            self._query = PointSearch(rows, self._metric, metric_kwds, options, threads).query
-        else:
-            check_by_metric(rows, self._metric, metric_kwds)
-            self._query = partial(
-                query_by_metric, rows, metric=self._metric, parameters=metric_kwds, threads=threads
-            )
-        self._shape, self._sparse = rows.shape, sparse.issparse(rows)
+        rows = read_rows(X, self._metric)
+        self._search = make_search(rows, self._metric, metric_kwds, options, count_threads(n_jobs))
+        self._shape, self._is_sparse = rows.shape, sparse.issparse(rows)
 
-    def query(self, X_new, n_neighbors: int = 15) -> Neighbors:
+    def query(self, X_new: Any, n_neighbors: int = 15) -> Neighbors:
         """The rows of ``X`` nearest to every row of ``X_new``, nearest first; ties go to the smaller id.
 
         Parameters
@@ -185,15 +165,15 @@ class NeighborIndex:
             ``indices`` of rows of ``X`` and ``distances``, of shape (m, n_neighbors). ``recall`` is that of
             rows like those of ``X``; new rows that are farther from all of them are compared with all.
         """
-        rows = as_rows(X_new, self._metric, "X_new")
+        rows = read_rows(X_new, self._metric, name="X_new", is_query=True)
         if rows.shape[1] != self._shape[1]:
             raise ValueError(f"X_new has {rows.shape[1]} columns, but X has {self._shape[1]}")
-        if self._sparse != sparse.issparse(rows):
+        if self._is_sparse != sparse.issparse(rows):
             dtype = np.float32 if rows.dtype.itemsize <= 2 else None  # SciPy has no sparse float16
-            rows = sparse.csr_matrix(rows, dtype=dtype) if self._sparse else rows.toarray()
-        refuse_negative(self._metric, rows, "X_new")
-        k = check_count(n_neighbors, self._shape[0], itself=False)
-        return self._query(rows, k)
+            rows = sparse.csr_matrix(rows, dtype=dtype) if self._is_sparse else rows.toarray()
+        reject_negative(self._metric, rows, "X_new")
+        k = check_k(n_neighbors, self._shape[0], excludes_self=False)
+        return self._search.query(rows, k)
 
 
 def _check_options(algorithm: str, recall: float, random_state: int) -> SearchOptions:
@@ -208,23 +188,3 @@ def _check_options(algorithm: str, recall: float, random_state: int) -> SearchOp
     ):
         raise ValueError(f"random_state={random_state!r} must be an integer from 0 to 2**64 - 1")
     return SearchOptions(algorithm, float(recall), int(random_state))
-
-
-def _suit_engine(rows, metric: str | Callable, parameters: Mapping | None, options: SearchOptions) -> bool:
-    """Whether the engine compares such rows; refuses "approximate" where it does not."""
-    if not is_compiled(metric, parameters):
-        power = f", p={parameters['p']}" if metric == "minkowski" else ""
-        _refuse_approximate(options, f"metric={metric!r}{power}")
-        return False
-    beyond = beyond_floats(metric, parameters, rows)
-    if beyond:
-        _refuse_approximate(options, f"metric={metric!r} of X, which has {beyond}")
-    return not beyond
-
-
-def _refuse_approximate(options: SearchOptions, what: str) -> None:
-    if options.algorithm == "approximate":
-        raise ValueError(
-            f"algorithm='approximate' does not know {what}: use 'auto' or 'exact', or one of the metrics "
-            f"{', '.join(map(repr, COMPILED))} ('minkowski' up to p=4)"
-        )

@@ -1,84 +1,114 @@
-"""The approximate search of the CPU backend, and how much it must look at to reach a wanted recall."""
+"""The approximate search through clusters of integer codes, and the effort it needs for a wanted recall."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
 from actup._engine import engine
 from actup._warnings import warn_user
 from actup.graph._records import Neighbors
+from actup.neighbors._calibration import (
+    LOW_RECALL,
+    SAMPLE_ROWS,
+    recall_lower_bound,
+    refine_until,
+    shares_found,
+    typical_radius,
+    widened,
+)
 from actup.neighbors._comparison import Comparison
-from actup.neighbors._recall import LOW_RECALL, SAMPLED_ROWS, almost_certain, true_shares, usual_reach
 
-METRICS = ("euclidean", "cosine", "correlation", "hellinger", "softmax_hellinger")
-SCALARS = (np.float32, np.float16, np.uint8, np.int8)
+# Costs in nanoseconds of one core. They were measured on one machine and are used on all, so that all choose
+# the same search.
+_EXACT_PAIR_NS, _EXACT_COLUMN_NS = 0.3, 0.0235  # exact search: per pair, and per pair and column
+_ROW_NS, _ROW_COLUMN_NS = 7_500, 15  # cluster search: per row, and per row and column
+_BASE_K = 15  # the number of neighbours that the costs above are for
+_EXTRA_NEIGHBOR_NS = 160  # cluster search: per row and neighbour beyond the base
+_INSERT_NS, _SHIFT_NS = 50, 0.09  # exact search: per insertion into a list, and per entry moved by it
+_COMPONENT_NS, _CODE_NS = 2.0, 0.03  # wider index: per column and pair of components; per column and code
+_SAMPLE_PAIR_NS = 0.35  # wider index: per column and sampled pair
+_CANDIDATE_NS, _CANDIDATE_BYTE_NS = 20, 0.05  # comparing a candidate in the true metric
+_SCANNED_POINT_NS, _SCANNED_COLUMN_NS = 0.4, 0.01  # comparing a point by its code
 
-# What searches cost, in nanoseconds of one core: the exact one per pair of rows and for each of its columns,
-# the approximate one per row and column. One machine's measure, used on all, so that they choose alike.
-_PAIR, _PRODUCT = 0.3, 0.0235
-_ROW, _COLUMN = 7_500, 15
-# For more neighbours than usual: the approximate search per neighbour, the exact one per point that is kept
-# and for each that stands before it.
-_USUAL, _NEIGHBOR, _KEPT, _KEPT_BEFORE = 15, 160, 50, 0.09
-# Of a wider index: per two components and column, per code and column, per sampled pair and column.
-_COMPONENT, _CODE, _SAMPLED = 2.0, 0.03, 0.35
-_UNNOTICED = 5e8  # an exact search that takes no longer is worth having
-# Up to here comparing all codes costs little, and finds more than was asked for.
-_ALL_CLUSTERS_ROWS = 20_000
+_NEGLIGIBLE_NS = 5e8  # an exact search that takes no longer is always preferred
+_MAX_ROW_NS = 4e5  # a search that needs more per row takes the best recall within this time
+_MAX_EXACT_SLOWDOWN = 5.0  # an exact search may take this many times as long, where recall would stay low
+_ALL_CLUSTERS_MAX_ROWS = 20_000  # up to here all clusters are probed: it costs little and finds more
 
-_MEMORY = 0.3  # of that of X, which a search may take besides that of three lists of neighbours
-_MOST_COLUMNS = 4096  # of codes: a projection is a matrix, and data that need more tell little by them
-_LITTLE = 2**23  # bytes, which any search takes for this and that
-# Where codes tell too little, lists are bettered through the neighbours' neighbours: as often, if it helps.
-_ROUNDS, _LEAST_GAIN = 8, 0.002
-_ROUND = 300  # points that a row is compared with in a round
-# All pairs may take so many times as long, where a search would miss too many neighbours.
-_WORTH = 5.0
-# A search that would take longer than this per row takes the best recall it can have in that time.
-_NANOSECONDS_PER_ROW = 4e5
+_MEMORY_SHARE = 0.3  # of the memory of X that a search may take, besides three lists of neighbours
+_MAX_CODE_COLUMNS = 4096  # data that need more columns have no structure that codes could show
+_FIXED_OVERHEAD_BYTES = 2**23  # taken by any search
+_ROW_OVERHEAD_BYTES = 40.0
+
+_MAX_REFINEMENT_ROUNDS, _MIN_ROUND_GAIN = 8, 0.002
+_ROUND_CANDIDATES = 300  # points that a row is compared with in a refinement round
 
 
-def exact_is_cheaper(n_samples: int, columns: int, k: int) -> bool:
-    """Whether comparing all pairs takes less time than the approximate search, or too little to mind."""
-    more = max(0, k - _USUAL)
-    approximate = n_samples * float(_ROW + _COLUMN * columns + _NEIGHBOR * more)
-    kept = n_samples * (_keeping(n_samples, k) - _keeping(n_samples, _USUAL)) if more else 0.0
-    return _exact_nanoseconds(n_samples, columns) + kept <= max(approximate, _UNNOTICED)
+def exact_is_cheaper(n_points: int, columns: int, k: int) -> bool:
+    """Whether an exact search takes less time than the cluster search, or a negligible time."""
+    extra = max(0, k - _BASE_K)
+    approximate = n_points * float(_ROW_NS + _ROW_COLUMN_NS * columns + _EXTRA_NEIGHBOR_NS * extra)
+    lists = n_points * (_list_ns(n_points, k) - _list_ns(n_points, _BASE_K)) if extra else 0.0
+    return _exact_ns(n_points, columns) + lists <= max(approximate, _NEGLIGIBLE_NS)
 
 
-def _keeping(n_samples: int, k: int) -> float:
-    """What it takes to keep the k nearest of so many points in order, which come in any order."""
-    return k * (1 + np.log(n_samples / k)) * (_KEPT + _KEPT_BEFORE * k)
+def _list_ns(n_points: int, k: int) -> float:
+    """The time to keep the k nearest points of a row in order while all points pass in any order."""
+    return float(k * (1 + np.log(n_points / k)) * (_INSERT_NS + _SHIFT_NS * k))
 
 
-def _exact_nanoseconds(n_samples: int, columns: int) -> float:
-    return float(n_samples) ** 2 * (_PAIR + _PRODUCT * columns)
+def _exact_ns(n_points: int, columns: int) -> float:
+    return float(n_points) ** 2 * (_EXACT_PAIR_NS + _EXACT_COLUMN_NS * columns)
 
 
-def most_columns(n_samples: int, width: int, nbytes: int, k: int) -> int:
-    """How many columns codes may have: there are two copies of them beside the projection, for a while."""
-    lists = 8.0 * n_samples * k
-    room = max(_LITTLE, _MEMORY * nbytes + 2 * lists - 40.0 * n_samples - _LITTLE)
-    most = int(min(room / (2.0 * n_samples + 4.0 * width), room / (8.0 * width)))
-    if most < width:  # a projection has less than half of the columns, or there is none
+def max_code_columns(n_points: int, width: int, nbytes: int, k: int) -> int:
+    """How many columns codes may have within the memory of a search.
+
+    While an index is built, two copies of the codes and the projection are in memory.
+
+    Parameters
+    ----------
+    n_points : int
+    width : int
+        Columns that codes are made of.
+    nbytes : int
+        Memory of X.
+    k : int
+        Neighbours per row.
+    """
+    lists = 8.0 * n_points * k
+    allowed = _MEMORY_SHARE * nbytes + 2 * lists - _ROW_OVERHEAD_BYTES * n_points - _FIXED_OVERHEAD_BYTES
+    room = max(_FIXED_OVERHEAD_BYTES, allowed)
+    most = int(min(room / (2.0 * n_points + 4.0 * width), room / (8.0 * width)))
+    if most < width:  # a projection keeps less than half of the columns; otherwise there is none
         most = min(most, (width - 1) // 2)
-    return max(0, min(most, width, _MOST_COLUMNS))
+    return max(0, min(most, width, _MAX_CODE_COLUMNS))
 
 
-def saves_memory(n_samples: int, width: int, nbytes: int, k: int) -> bool:
-    """Whether codes are found twice, because there is no room for two copies of them."""
-    return most_columns(n_samples, width, nbytes, k) < min(width, engine.RULE_COLUMNS)
+def must_save_memory(n_points: int, width: int, nbytes: int, k: int) -> bool:
+    """Whether codes are computed twice, because two copies of them would not fit."""
+    return max_code_columns(n_points, width, nbytes, k) < min(width, engine.RULE_COLUMNS)
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much a search looks at per row: clusters, points in the metric itself.
+    """How much a search looks at per row, and what to expect of it.
 
-    And what to expect of it: the recall, and the time of a row on one core.
+    Attributes
+    ----------
+    probes : int
+        Clusters per row.
+    candidates : int
+        Points per row that are compared in the true metric.
+    recall : float
+        Expected share of true neighbours.
+    nanoseconds : float
+        Expected time per row on one core.
     """
 
     probes: int
@@ -89,9 +119,20 @@ class Effort:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What each effort would find, on a sample of rows with the true distances of their neighbours.
+    """The recall of every effort on a sample of rows.
 
-    Tables are (probes, candidates).
+    Attributes
+    ----------
+    rows : ndarray of shape (sample,)
+        Ids of the sampled rows.
+    true : ndarray of shape (sample, k)
+        Distances of their true neighbours.
+    probes, candidates : ndarray
+        The efforts that were tried, ascending.
+    mean, error : ndarray of shape (probes, candidates)
+        Mean recall of the sample and its standard error.
+    columns, max_columns : int
+        Columns of the codes that were searched, and how many codes of these data may have.
     """
 
     rows: np.ndarray
@@ -100,27 +141,27 @@ class Calibration:
     candidates: np.ndarray
     mean: np.ndarray
     error: np.ndarray
-    columns: int  # of the codes that were searched
-    most_columns: int  # that codes of these data may have
+    columns: int
+    max_columns: int
 
     @cached_property
-    def certain(self) -> np.ndarray:
-        return almost_certain(self.mean, self.error)
+    def lower_bound(self) -> np.ndarray:
+        return recall_lower_bound(self.mean, self.error)
 
-    def recall_of(self, neighbors: np.ndarray) -> float:
-        """The share of the sampled rows' neighbours, given by their distances, that are true ones."""
-        return float(true_shares(neighbors[self.rows], self.true).mean())
+    def recall_of(self, distances: np.ndarray) -> float:
+        """The share of the sampled rows' true neighbours in lists of distances, (n, k)."""
+        return float(shares_found(distances[self.rows], self.true).mean())
 
 
-class JoinSearch:
-    """An index of the rows of X.
+class ClusterSearch:
+    """Search points through clusters of integer codes.
 
     Parameters
     ----------
-    X : ndarray of shape (n, columns), C-contiguous, of one of ``SCALARS``, finite, n >= 2
+    X : ndarray of shape (n, columns), C-contiguous, of one of ``ENGINE_TYPES``, finite, n >= 2
         Kept and read, never copied.
     comparison : Comparison
-        Of one of ``METRICS``.
+        In a metric whose record has ``cluster_search``.
     seed : int
     threads : int
     """
@@ -130,129 +171,131 @@ class JoinSearch:
         self._comparison = comparison
         self._seed = seed
         self._threads = threads
-        self._columns, self._index = 0, None  # the last index: two at a time would take too much memory
-        self._lock = Lock()  # several threads may ask
+        # Only the last index is kept: two would take too much memory.
+        self._columns = 0
+        self._index: Any = None
+        self._lock = Lock()  # several threads may query
         self._calibrations: dict[tuple[int, int], Calibration] = {}
 
-    def __getstate__(self) -> dict:
-        """Without the index, which is built again, bit by bit the same, where it is needed."""
+    def __getstate__(self) -> dict[str, object]:
+        """Without the index, which is built again, with the same bits, when it is needed."""
         return {**self.__dict__, "_columns": 0, "_index": None, "_lock": None}
 
-    def __setstate__(self, state: dict) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state, _lock=Lock())
 
     def neighbors(self, k: int, recall: float) -> Neighbors | None:
-        """The k nearest other points of every point; None if comparing all pairs is worth its time.
+        """The k nearest other points of every point; None if an exact search is the better choice.
 
-        Warns where recall stays low.
+        Warns if the recall stays low.
         """
         with self._lock:
             index, calibration = self._plan(k, recall)
-        effort = _cheapest(index, calibration, recall, self._X)
-        if effort.recall < recall and self._exact_is_worth_it(effort, calibration):
+        effort = _cheapest_effort(index, calibration, recall, self._X)
+        if effort.recall < recall and self._exact_is_better(effort, calibration):
             del index
             with self._lock:
-                self._index = None  # all pairs are compared, and need the memory
+                self._index = None  # the exact search needs the memory
             return None
         indices, distances = index.neighbors(k, effort.probes, effort.candidates, self._threads)
-        found = calibration.recall_of(distances)
-        for _ in range(_ROUNDS):
-            if found >= recall:
-                break
-            before = found
+
+        def refine() -> float:
+            nonlocal indices, distances
             indices, distances = index.refine(indices, self._threads)
-            found = calibration.recall_of(distances)
-            if found < before + _LEAST_GAIN:
-                break
+            return calibration.recall_of(distances)
+
+        found = refine_until(
+            recall,
+            refine,
+            calibration.recall_of(distances),
+            max_rounds=_MAX_REFINEMENT_ROUNDS,
+            min_gain=_MIN_ROUND_GAIN,
+        )
         if found < min(LOW_RECALL, recall):
             warn_user(
                 f"about {found:.0%} of the nearest neighbours were found, {recall:.0%} were wanted: "
                 "algorithm='exact' finds them all, in more time"
             )
-        return Neighbors(indices, distances, engine="join", recall=found)
+        return Neighbors(indices, distances, method="cluster", recall=found)
 
     def query(self, rows: np.ndarray, k: int, recall: float) -> Neighbors | None:
-        """The k nearest points to every row, which is of one of ``SCALARS``; k up to n.
+        """The k nearest points, k up to n, of every row, which is of one of ``ENGINE_TYPES``.
 
-        None if so many would be missed that all points are worth a look.
+        None if the search would miss so many neighbours that all points should be compared.
         """
         with self._lock:
             index, calibration = self._plan(min(k, len(self._X) - 1), recall)
-        effort = _cheapest(index, calibration, recall, self._X)
+        effort = _cheapest_effort(index, calibration, recall, self._X)
         if effort.recall < min(LOW_RECALL, recall):
             return None
         candidates = max(effort.candidates, k)
         indices, distances = index.query(rows, k, effort.probes, candidates, self._threads)
-        return Neighbors(indices, distances, engine="join", recall=effort.recall)
+        return Neighbors(indices, distances, method="cluster", recall=effort.recall)
 
-    def reach(self, k: int, recall: float) -> float:
-        """How far the k-th neighbours of rows are that the search was measured by."""
+    def typical_radius(self, k: int, recall: float) -> float:
+        """The distance of the k-th neighbour that nearly all sampled rows do not exceed."""
         with self._lock:
-            return usual_reach(self._plan(min(k, len(self._X) - 1), recall)[1].true)
+            return typical_radius(self._plan(min(k, len(self._X) - 1), recall)[1].true)
 
-    def _exact_is_worth_it(self, effort: Effort, calibration: Calibration) -> bool:
-        """Whether to compare all pairs where a search misses the recall, and needs rounds that mend it."""
+    def _exact_is_better(self, effort: Effort, calibration: Calibration) -> bool:
+        """Whether an exact search is worth its time where the cluster search misses the recall."""
         low = effort.recall < LOW_RECALL
-        width = self._X.shape[1]
-        mending = (_ROUNDS if low else 1) * _ROUND * _candidate_nanoseconds(self._X.itemsize, width)
-        search = len(self._X) * (effort.nanoseconds + mending) * (_WORTH if low else 1)
-        if calibration.columns < calibration.most_columns:  # where _plan stopped, because this costs more:
-            search = max(search, self._widening_nanoseconds(calibration))
-        return _exact_nanoseconds(*self._X.shape) < search
+        rounds = _MAX_REFINEMENT_ROUNDS if low else 1
+        refinement = rounds * _ROUND_CANDIDATES * _candidate_ns(self._X.itemsize, self._X.shape[1])
+        search = len(self._X) * (effort.nanoseconds + refinement) * (_MAX_EXACT_SLOWDOWN if low else 1)
+        if calibration.columns < calibration.max_columns:  # _plan stopped because widening costs more
+            search = max(search, self._widening_ns(calibration))
+        return _exact_ns(*self._X.shape) < search
 
-    def _widening_nanoseconds(self, calibration: Calibration) -> float:
-        """What an index with more columns takes: components one after the other, codes, the sample again."""
+    def _widening_ns(self, calibration: Calibration) -> float:
+        """The time to build a wider index: its projection, its codes, and the sample's search."""
         n, width = self._X.shape
-        columns = _wider(calibration)
-        sample = _SAMPLED if calibration.mean.max() < LOW_RECALL else 0.0
-        return width * (_COMPONENT * columns**2 + _CODE * n * columns + sample * n * SAMPLED_ROWS)
+        columns = widened(calibration.columns, calibration.max_columns)
+        sample = _SAMPLE_PAIR_NS if calibration.mean.max() < LOW_RECALL else 0.0
+        return float(width * (_COMPONENT_NS * columns**2 + _CODE_NS * n * columns + sample * n * SAMPLE_ROWS))
 
-    def _plan(self, k: int, recall: float):
-        """An index whose columns tell enough to reach the recall, and what efforts find in it."""
-        columns = 0  # as many as the data needs, by a rule
+    def _plan(self, k: int, recall: float) -> tuple[Any, Calibration]:
+        """An index with enough columns to reach the recall, and its calibration."""
+        columns = 0  # the engine's rule
         while True:
             calibration = self._calibrate(columns, k)
-            if calibration.certain.max() >= recall or calibration.columns >= calibration.most_columns:
+            if calibration.lower_bound.max() >= recall or calibration.columns >= calibration.max_columns:
                 return self._indexed(columns, k), calibration
-            if _exact_nanoseconds(*self._X.shape) < self._widening_nanoseconds(calibration):
+            if _exact_ns(*self._X.shape) < self._widening_ns(calibration):
                 return self._indexed(columns, k), calibration
-            columns = _wider(calibration)
+            columns = widened(calibration.columns, calibration.max_columns)
 
     def _calibrate(self, columns: int, k: int) -> Calibration:
         if (columns, k) not in self._calibrations:
             index = self._indexed(columns, k)
-            table = index.calibrate(k, SAMPLED_ROWS, self._seed, self._threads)
-            most = most_columns(len(self._X), index.width, self._X.nbytes, k)
+            table = index.calibrate(k, SAMPLE_ROWS, self._seed, self._threads)
+            most = max_code_columns(len(self._X), index.width, self._X.nbytes, k)
             self._calibrations[columns, k] = Calibration(*table, index.columns, max(index.columns, most))
         return self._calibrations[columns, k]
 
-    def _indexed(self, columns: int, k: int):
-        """The index with so many columns; it depends on nothing that was asked for before, nor on k."""
+    def _indexed(self, columns: int, k: int) -> Any:
+        """The index with so many code columns; its bits depend on no earlier request and not on k."""
         if self._index is None or self._columns != columns:
-            self._index = None  # free it first
-            how = self._comparison.for_engine()
-            sparing = saves_memory(*self._X.shape, self._X.nbytes, k)
-            self._index = engine.JoinIndex(self._X, how, columns, sparing, self._seed, self._threads)
+            self._index = None  # free its memory first
+            metric = self._comparison.for_engine()
+            save_memory = must_save_memory(*self._X.shape, self._X.nbytes, k)
+            self._index = engine.JoinIndex(self._X, metric, columns, save_memory, self._seed, self._threads)
             self._columns = columns
         return self._index
 
 
-def _wider(calibration: Calibration) -> int:
-    return min(4 * calibration.columns, calibration.most_columns)
+def _candidate_ns(itemsize: int, width: int) -> float:
+    return _CANDIDATE_NS + _CANDIDATE_BYTE_NS * itemsize * width
 
 
-def _candidate_nanoseconds(itemsize: int, width: int) -> float:
-    return 20 + 0.05 * itemsize * width
-
-
-def _cheapest(index, calibration: Calibration, recall: float, X: np.ndarray) -> Effort:
-    """The cheapest effort that almost certainly reaches a recall, or the best one that can be afforded."""
-    cost = _nanoseconds(index, calibration, X)
-    if len(X) <= _ALL_CLUSTERS_ROWS:
+def _cheapest_effort(index: Any, calibration: Calibration, recall: float, X: np.ndarray) -> Effort:
+    """The cheapest effort that almost certainly reaches a recall, or the best one within the time limit."""
+    cost = _effort_ns(index, calibration, X)
+    if len(X) <= _ALL_CLUSTERS_MAX_ROWS:
         cost[:-1] = np.inf
-    allowed = cost <= max(_NANOSECONDS_PER_ROW, cost.min())
-    wanted = min(recall, calibration.certain[allowed].max())
-    cost[~allowed | (calibration.certain < wanted)] = np.inf
+    allowed = cost <= max(_MAX_ROW_NS, cost.min())
+    wanted = min(recall, calibration.lower_bound[allowed].max())
+    cost[~allowed | (calibration.lower_bound < wanted)] = np.inf
     row, column = np.unravel_index(np.argmin(cost), cost.shape)
     return Effort(
         int(calibration.probes[row]),
@@ -262,9 +305,10 @@ def _cheapest(index, calibration: Calibration, recall: float, X: np.ndarray) -> 
     )
 
 
-def _nanoseconds(index, calibration: Calibration, X: np.ndarray) -> np.ndarray:
-    """What a row costs at each effort; one machine's measure, used on all, so that they choose alike."""
+def _effort_ns(index: Any, calibration: Calibration, X: np.ndarray) -> np.ndarray:
+    """The time per row of each effort: (probes, candidates)."""
     scanned = calibration.probes * (len(X) / index.clusters)
-    per_point = 0.4 + 0.01 * index.columns
-    per_candidate = _candidate_nanoseconds(X.itemsize, index.width)
-    return scanned[:, None] * per_point + calibration.candidates[None, :] * per_candidate
+    per_point = _SCANNED_POINT_NS + _SCANNED_COLUMN_NS * index.columns
+    per_candidate = _candidate_ns(X.itemsize, index.width)
+    times: np.ndarray = scanned[:, None] * per_point + calibration.candidates[None, :] * per_candidate
+    return times

@@ -1,7 +1,7 @@
-"""What near means: a metric's name and parameters become what the engine compares.
+"""Resolve a metric and its parameters to what the engine compares.
 
-Some metrics are others in disguise: rows are moved first (``seuclidean`` divides columns), or distances are
-computed anew at the end (``haversine`` measures chords in space, then arcs).
+Some metrics are reduced to others: rows are transformed first ("seuclidean" divides columns by their standard
+deviations), or distances are recomputed at the end ("haversine" searches by chords and returns arcs).
 """
 
 from __future__ import annotations
@@ -11,101 +11,57 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
-from actup.neighbors._chunks import largest_of_rows
-from actup.neighbors._numpy_metrics import SPECIAL
+from actup._typing import Rows
+from actup.neighbors._chunks import row_magnitudes
+from actup.neighbors._metrics import METRICS, Sign, record_of
 from actup.neighbors._row_transforms import (
-    Rows,
-    arcs,
-    are_floats,
-    around_on_sphere,
-    different_values,
-    far_center,
+    centered_sphere,
+    column_moments,
+    distinct_values,
+    double_chunks,
+    far_column_center,
+    fits_float32,
+    great_circle_distances,
     mean_row,
-    numbered,
-    on_sphere,
-    parts,
-    scaled,
-    sums_around,
-    turned,
+    number_values,
+    project,
+    scale_columns,
+    unit_sphere,
 )
 
-# Other names, as SciPy, scikit-learn, umap-learn and pynndescent know them.
-_SYNONYMS = {
-    "l2": "euclidean",
-    "l1": "manhattan",
-    "cityblock": "manhattan",
-    "taxicab": "manhattan",
-    "linf": "chebyshev",
-    "linfty": "chebyshev",
-    "linfinity": "chebyshev",
-    "infinity": "chebyshev",
-    "dot": "inner_product",
-    "standardised_euclidean": "seuclidean",
-    "wminkowski": "minkowski",
-    "weighted_minkowski": "minkowski",
-}
+if TYPE_CHECKING:
+    from actup._engine import engine
 
-# The parameters of the metrics that have some, besides those of a callable or of scikit-learn's metrics.
-_PARAMETERS = {"minkowski": {"p", "w"}, "seuclidean": {"V"}, "mahalanobis": {"V", "VI"}}
-DISGUISED = ("seuclidean", "mahalanobis", "haversine")
-PRESENCE = (
-    "jaccard", "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener",
-    "sokalsneath", "yule",
-)  # fmt: skip
-_COLUMNS = (
-    "euclidean", "manhattan", "chebyshev", "cosine", "correlation", "hellinger", "softmax_hellinger",
-    "inner_product", "minkowski", "canberra", "hamming", "braycurtis",
-)  # fmt: skip
-COMPILED = (*_COLUMNS, *PRESENCE, *DISGUISED)
-_COMPILED_POWER, _HIGHEST_POWER = 4, 30  # of "minkowski"; those between are left to SciPy
-_VALUES_AT_ONCE = 2**18
-_OF_DIFFERENCES = ("euclidean", "manhattan", "chebyshev", "minkowski")
-_NOT_SPARSE = ("chebyshev", "mahalanobis", "haversine", "softmax_hellinger")
+Parameters = Mapping[str, Any]
+
+_MAX_COMPILED_POWER = 4  # of "minkowski"; SciPy computes higher powers
+_MAX_FINITE_POWER = 30  # higher powers leave the range of float64
+_MAX_POWER_DIGITS = 20  # powers of rows may span this many decimal digits in float32
+_CHUNK_VALUES = 2**18
+_SMALLEST_VARIANCE = 1e-14  # relative to the mean: a column that varies less is constant up to rounding
 
 
-def canonical(metric: str | Callable) -> str | Callable:
-    """The one name of a metric that has several."""
-    return _SYNONYMS.get(metric, metric) if isinstance(metric, str) else metric
-
-
-def check_metric(metric: object) -> str | Callable:
-    """The canonical metric; refuses what nobody computes."""
-    if callable(metric):
-        return metric
-    if not isinstance(metric, str):
-        raise TypeError(f"metric={metric!r} must be a name or a function of two rows")
-    name = canonical(metric)
-    if name in COMPILED or name == "precomputed" or name in SPECIAL or name in _metrics_of_scikit_learn():
-        return name
-    raise ValueError(
-        f"metric={metric!r} is not one of {', '.join(map(repr, (*COMPILED, *SPECIAL)))}, nor one of "
-        "sklearn.metrics.pairwise_distances; a function of two rows is possible as well"
-    )
-
-
-def _metrics_of_scikit_learn() -> set[str]:
-    from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
-
-    return {"sqeuclidean", *PAIRWISE_DISTANCE_FUNCTIONS} - {"precomputed"}
-
-
-def is_compiled(metric: str | Callable, parameters: Mapping | None) -> bool:
-    """Whether the engine compares rows in a canonical metric; high powers leave the range of its floats."""
+def is_compiled(metric: str | Callable[..., float], parameters: Parameters | None) -> bool:
+    """Whether the engine computes a canonical metric with these parameters."""
     if parameters is not None and not isinstance(parameters, Mapping):
         raise TypeError(f"metric_kwds={parameters!r} must be a dict of the metric's parameters")
+    record = record_of(metric)
+    if record is None or not record.is_compiled:
+        return False
     if metric != "minkowski":
-        return metric in COMPILED
-    _refuse_unknown(metric, parameters)
+        return True
+    _reject_unknown("minkowski", parameters)
     p = _power(**(parameters or {}))
-    return p <= _COMPILED_POWER or math.isinf(p)
+    return p <= _MAX_COMPILED_POWER or math.isinf(p)
 
 
-def check_weights(parameters: Mapping | None, columns: int) -> np.ndarray | None:
-    """The weights of "minkowski", one for each column; None for none."""
+def check_weights(parameters: Parameters | None, columns: int) -> np.ndarray | None:
+    """The weights of "minkowski", one per column; None if there are none."""
     w = (parameters or {}).get("w")
     if w is None:
         return None
@@ -115,150 +71,169 @@ def check_weights(parameters: Mapping | None, columns: int) -> np.ndarray | None
     return weights
 
 
-def _refuse_unknown(metric: str, parameters: Mapping | None) -> None:
-    unknown = sorted(set(parameters or {}) - _PARAMETERS.get(metric, set()))
+def _reject_unknown(metric: str, parameters: Parameters | None) -> None:
+    allowed = METRICS[metric].parameters
+    unknown = sorted(set(parameters or {}) - set(allowed))
     if unknown:
-        allowed = ", ".join(sorted(_PARAMETERS.get(metric, ()))) or "none"
         raise ValueError(
-            f"metric_kwds has {unknown[0]!r}, but the parameters of metric={metric!r} are: {allowed}"
+            f"metric_kwds has {unknown[0]!r}, but the parameters of metric={metric!r} are: "
+            f"{', '.join(allowed) or 'none'}"
         )
 
 
-def _power(p: float = 2.0, **_) -> float:
+def _power(p: object = 2.0, **_: object) -> float:
     if isinstance(p, bool) or not isinstance(p, Real) or not p > 0:
         raise ValueError(f"metric_kwds p={p!r} must be a number above 0")
-    if _HIGHEST_POWER < p < math.inf:
+    if _MAX_FINITE_POWER < p < math.inf:
         raise ValueError(
             f"metric_kwds p={p!r} leaves the range of floats: use p=inf, from which it hardly differs, or at "
-            f"most {_HIGHEST_POWER}"
+            f"most {_MAX_FINITE_POWER}"
         )
     return float(p)
 
 
-def beyond_floats(metric: str, parameters: Mapping | None, X: Rows) -> str:
-    """What floats cannot hold of X in a compiled metric, so that SciPy must compare it; "" for nothing."""
+def overflow_reason(metric: str, parameters: Parameters | None, X: Rows) -> str:
+    """Why float32 cannot compare X in a compiled metric, so that SciPy must; "" if it can."""
     p = _power(**(parameters or {})) if metric == "minkowski" else 1.0
     if p in (1.0, 2.0) or math.isinf(p):
         return ""
-    largest = largest_of_rows(X, _VALUES_AT_ONCE)
+    largest = row_magnitudes(X, _CHUNK_VALUES)
     largest = largest[largest > 0]
-    spans = len(largest) > 0 and p * np.log10(largest.max() / np.median(largest)) > 20
-    return f"rows too large, next to others, for powers of p={p:g}" if spans else ""
+    overflows = len(largest) > 0 and p * np.log10(largest.max() / np.median(largest)) > _MAX_POWER_DIGITS
+    return f"rows too large, next to others, for powers of p={p:g}" if overflows else ""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A compiled metric for the rows of one X.
+    """What the engine compares for the rows of one X.
 
     Attributes
     ----------
     metric : str
-        What the engine compares.
+        The metric in which the engine compares rows.
     p : float
-        Its exponent, if it is ``"minkowski"``.
+        The exponent of ``"minkowski"``.
     factors : ndarray of shape (columns,), or None
-        What multiplies columns first.
+        What columns are multiplied by first.
     root : ndarray of shape (columns, columns), or None
-        Lower triangular: what rows are multiplied by first.
-    move : callable or None
-        Brings rows to where that metric means the one that was asked for.
-    finish : callable or None
-        ``finish(rows, points)`` gives the distances asked for, from rows (m, columns) to points
-        (m, k, columns) as they were.
+        A lower triangular matrix that rows are multiplied by first.
+    transform : callable or None
+        Transforms rows to float32 rows that the engine compares in ``metric``.
+    distances : callable or None
+        ``distances(rows, points)`` recomputes the requested distances, from rows (m, columns) to points
+        (m, k, columns), both untransformed.
     """
 
     metric: str
     p: float = 2.0
     factors: np.ndarray | None = None
     root: np.ndarray | None = None
-    move: Callable[[Rows], Rows] | None = None
-    finish: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    transform: Callable[[Rows], Rows] | None = None
+    distances: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
 
-    def moving_rows(self, X: Rows) -> Comparison:
-        """The same, but rows become float32 by ``move``, which does in full precision what the engine would.
+    def transforming(self, X: Rows) -> Comparison:
+        """The same comparison for rows that become float32 anyway: ``transform`` applies factors and root.
 
-        Where only differences count, columns that are far from 0 are moved near it.
+        It does so in full precision. Where only differences count, columns far from 0 are moved near it.
         """
-        if self.move is not None:
+        if self.transform is not None:
             return self
         if self.root is not None:
-            return replace(self, root=None, move=partial(turned, root=self.root, center=mean_row(X)))
+            return replace(self, root=None, transform=partial(project, root=self.root, center=mean_row(X)))
         center = None
-        if self.metric in _OF_DIFFERENCES and not sparse.issparse(X):
-            center = far_center(X)
+        if METRICS[self.metric].of_differences and not sparse.issparse(X):
+            center = far_column_center(X)
         if self.factors is None and (center is None or not center.any()):
             return self
-        return replace(self, factors=None, move=partial(scaled, factors=self.factors, center=center))
+        transform = partial(scale_columns, factors=self.factors, center=center)
+        return replace(self, factors=None, transform=transform)
 
-    def as_floats(self, rows: Rows, name: str) -> Rows:
-        """Rows where the engine compares them, in float32; infinite where that cannot hold them."""
-        if self.move is None and self.metric == "hamming" and not are_floats(rows):
+    def to_float32(self, rows: Rows, name: str) -> Rows:
+        """Transformed rows in float32; values that float32 cannot hold become infinite."""
+        if self.transform is None and self.metric == "hamming" and not fits_float32(rows):
             raise ValueError(
                 f"{name} has values that float32 changes, and so those of X cannot be told from them under "
                 "metric='hamming': give X as float64 with values of that kind, or round them"
             )
         with np.errstate(over="ignore", invalid="ignore"):
-            return rows.astype(np.float32) if self.move is None else self.move(rows)
+            return rows.astype(np.float32) if self.transform is None else self.transform(rows)
 
-    def for_engine(self, metric: str | None = None, longest: float = 0.0):
-        """What the engine takes; ``metric`` instead of the own one, the largest squared length of a point."""
+    def for_engine(self, metric: str | None = None, largest_squared_norm: float = 0.0) -> engine.RowMetric:
+        """The engine's record of the comparison.
+
+        Parameters
+        ----------
+        metric : str, default=None
+            Compare in this metric instead of the comparison's own.
+        largest_squared_norm : float, default=0.0
+            Of all points; "inner_product" needs it.
+        """
         from actup._engine import engine
 
         factors = np.asarray([] if self.factors is None else self.factors, np.float64)
         root = np.asarray([] if self.root is None else self.root.ravel(), np.float64)
-        return engine.RowMetric(engine.Metric[metric or self.metric], self.p, longest, factors, root)
+        kind = engine.Metric[metric or self.metric]
+        return engine.RowMetric(kind, self.p, largest_squared_norm, factors, root)
 
 
-def compare(metric: str, parameters: Mapping | None, X: Rows) -> Comparison:
-    """How the engine compares the rows of X in one of ``COMPILED``."""
-    parameters = dict(parameters or {})
-    _refuse_unknown(metric, parameters)
-    if sparse.issparse(X) and metric in _NOT_SPARSE:
-        raise ValueError(
-            f"metric={metric!r} has no form for sparse X: use X.toarray(), or metric='euclidean', 'cosine', "
-            "'manhattan' or another one"
-        )
+def resolve(metric: str, parameters: Parameters | None, X: Rows) -> Comparison:
+    """How the engine compares the rows of X in a compiled metric."""
+    given = dict(parameters or {})
+    _reject_unknown(metric, given)
+    if sparse.issparse(X) and not METRICS[metric].sparse:
+        raise ValueError(no_sparse_form(metric))
     match metric:
         case "minkowski":
-            return _minkowski(X, **parameters)
+            return _minkowski(X, **given)
         case "seuclidean":
-            return Comparison("euclidean", factors=_inverse_deviations(X, **parameters))
+            return Comparison("euclidean", factors=_inverse_deviations(X, **given))
         case "mahalanobis":
-            return Comparison("euclidean", root=_root_of_inverse(X, **parameters))
+            return Comparison("euclidean", root=_inverse_covariance_root(X, **given))
         case "hamming":
-            numbers = None if are_floats(X) else partial(numbered, values=different_values(X))
-            return Comparison(metric, move=numbers)
+            numbered = None if fits_float32(X) else partial(number_values, values=distinct_values(X))
+            return Comparison(metric, transform=numbered)
         case "haversine":
             if X.shape[1] != 2:
                 raise ValueError(
                     f"metric='haversine' needs 2 columns, latitude and longitude in radians, not {X.shape[1]}"
                 )
-            center = mean_row(X, on_sphere)
-            return Comparison("euclidean", move=partial(around_on_sphere, center=center), finish=arcs)
+            transform = partial(centered_sphere, center=mean_row(X, unit_sphere))
+            return Comparison("euclidean", transform=transform, distances=great_circle_distances)
     return Comparison(metric)
 
 
-def refuse_negative(metric: str, X: Rows, name: str = "X") -> None:
-    """Refuse rows that have no place in a compiled metric."""
-    if metric == "hellinger" or (metric == "braycurtis" and sparse.issparse(X)):
-        values = X.data if sparse.issparse(X) else X
-        if values.size and values.min() < 0:
-            raise ValueError(f"metric={metric!r} needs values of at least 0, {name} has {values.min()}")
-
-
-def _minkowski(X: Rows, p: float = 2.0, w=None) -> Comparison:
-    p = _power(p)
-    factors, weights = None, check_weights({"w": w}, X.shape[1])
-    if weights is not None:
-        factors = (weights > 0).astype(np.float64) if math.isinf(p) else weights ** (1 / p)
-    if math.isinf(p) and sparse.issparse(X):
-        return compare("chebyshev", None, X)
-    return Comparison(
-        {1.0: "manhattan", 2.0: "euclidean", math.inf: "chebyshev"}.get(p, "minkowski"), p, factors
+def no_sparse_form(metric: str, detail: str = "") -> str:
+    """The message for sparse rows in a metric that only compares dense ones."""
+    return (
+        f"metric={metric!r}{detail} has no form for sparse X: use X.toarray(), or metric='euclidean', "
+        "'cosine', 'manhattan' or another one"
     )
 
 
-def _vector(name: str, values, size: int) -> np.ndarray:
+def reject_negative(metric: str | Callable[..., float], X: Rows, name: str = "X") -> None:
+    """Reject negative values where a compiled metric is not defined for them."""
+    record = record_of(metric)
+    if record is None or not record.is_compiled or record.negative is Sign.ANY:
+        return
+    if record.negative is Sign.DENSE_ONLY and not sparse.issparse(X):
+        return
+    values = X.data if sparse.issparse(X) else X
+    if values.size and values.min() < 0:
+        raise ValueError(f"metric={metric!r} needs values of at least 0, {name} has {values.min()}")
+
+
+def _minkowski(X: Rows, p: object = 2.0, w: object = None) -> Comparison:
+    power = _power(p)
+    factors, weights = None, check_weights({"w": w}, X.shape[1])
+    if weights is not None:
+        factors = (weights > 0).astype(np.float64) if math.isinf(power) else weights ** (1 / power)
+    if math.isinf(power) and sparse.issparse(X):
+        return resolve("chebyshev", None, X)
+    named = {1.0: "manhattan", 2.0: "euclidean", math.inf: "chebyshev"}
+    return Comparison(named.get(power, "minkowski"), power, factors)
+
+
+def _vector(name: str, values: object, size: int) -> np.ndarray:
     vector = _numbers(name, values)
     if vector.shape != (size,) or not np.isfinite(vector).all():
         raise ValueError(
@@ -267,43 +242,45 @@ def _vector(name: str, values, size: int) -> np.ndarray:
     return vector
 
 
-def _numbers(name: str, values) -> np.ndarray:
+def _numbers(name: str, values: object) -> np.ndarray:
     try:
         return np.asarray(values, np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"metric_kwds {name}={values!r} must be numbers") from None
 
 
-def _square(name: str, values, size: int) -> np.ndarray:
+def _square(name: str, values: object, size: int) -> np.ndarray:
     matrix = _numbers(name, values)
     if matrix.shape != (size, size) or not np.isfinite(matrix).all():
         raise ValueError(
             f"metric_kwds {name} must be {size} x {size} finite numbers; got shape {matrix.shape}"
-            + ("" if np.isfinite(matrix).all() else " with others among them")
+            + ("" if np.isfinite(matrix).all() else " with NaN or infinite values")
         )
     return matrix
 
 
-def _inverse_deviations(X: Rows, V=None) -> np.ndarray:
+def _inverse_deviations(X: Rows, V: object = None) -> np.ndarray:
+    """One over the standard deviation of each column; 0 for constant columns, which change no distance."""
     if V is None:
-        n = X.shape[0]
         means = mean_row(X)
-        variances = sum(sums_around(part, means, 2) for part in parts(X)) / max(1, n - 1)
-        constant = variances <= (1e-14 * means) ** 2  # but for rounding; such a column changes no distance
+        moments = sum(column_moments(chunk, means, 2) for chunk in double_chunks(X))
+        variances = np.asarray(moments / max(1, X.shape[0] - 1))
+        constant = variances <= (_SMALLEST_VARIANCE * means) ** 2
         return np.where(constant, 0, 1 / np.sqrt(np.where(constant, 1, variances)))
     variances = _vector("V", V, X.shape[1])
     if (variances <= 0).any():
         raise ValueError(f"metric_kwds V must hold variances above 0, got {variances.min()}")
-    return 1 / np.sqrt(variances)
+    inverse: np.ndarray = 1 / np.sqrt(variances)
+    return inverse
 
 
 def _covariance(X: np.ndarray) -> np.ndarray:
     means = mean_row(X)
-    products = sum((part - means).T @ (part - means) for part in parts(X))
-    return products / max(1, len(X) - 1)
+    products = sum((chunk - means).T @ (chunk - means) for chunk in double_chunks(X))
+    return np.asarray(products / max(1, len(X) - 1))
 
 
-def _root_of_inverse(X: np.ndarray, V=None, VI=None) -> np.ndarray:
+def _inverse_covariance_root(X: np.ndarray, V: object = None, VI: object = None) -> np.ndarray:
     """L with L Lᵀ the inverse covariance."""
     columns = X.shape[1]
     if V is not None and VI is not None:

@@ -1,40 +1,49 @@
-"""Approximate search in metrics that the join does not know: candidates from a neighbouring space.
+"""Approximate search in metrics that the cluster search does not rank by: candidates come from a proxy.
 
-The neighbouring space only proposes. What is returned are distances in the metric itself, and how many
-candidates that takes is measured against the true neighbours of a sample; where no affordable number reaches
-the wanted recall, the caller compares all pairs.
+The proxy only proposes. Candidates are compared in the metric itself, and the number of candidates is
+calibrated on the true neighbours of a sample. Where no affordable number reaches the wanted recall, the
+caller falls back to an exact search.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
+from actup._typing import Rows
 from actup.graph._records import Neighbors
-from actup.neighbors._cluster_search import most_columns, saves_memory
-from actup.neighbors._recall import SAMPLED_ROWS, almost_certain, true_shares, usual_reach
-from actup.neighbors._spaces import DenseSpace, SparseSpace
+from actup.neighbors._calibration import (
+    SAMPLE_ROWS,
+    effort_ladder,
+    first_sufficient,
+    recall_lower_bound,
+    shares_found,
+    typical_radius,
+    widened,
+)
+from actup.neighbors._cluster_search import max_code_columns, must_save_memory
+from actup.neighbors._points import Points
 
-# Comparing all pairs is cheaper below this, in squared differences of two columns.
-_EXACT_PRODUCTS = 2e11
-_EXACT_ROWS = 4_000
+# Below one of these an exact search takes no longer than preparing the approximate one.
+_EXACT_MAX_COST = 2e11  # squared differences of two columns
+_EXACT_MAX_ROWS = 4_000
 
-_CANDIDATES_AT_ONCE, _ROWS_AT_ONCE = 2**18, 2048
-_MOST_CANDIDATES = 2048
+_MAX_CANDIDATES = 2048
+_CHUNK_CANDIDATES, _MAX_CHUNK_ROWS, _MIN_CHUNK_ROWS = 2**18, 2048, 64
 
 
-def exact_is_cheaper(space: DenseSpace | SparseSpace) -> bool:
-    """Whether comparing all pairs takes no longer than preparing a search."""
-    return len(space) <= _EXACT_ROWS or space.exact_cost <= _EXACT_PRODUCTS
+def exact_is_cheaper(points: Points) -> bool:
+    """Whether an exact search takes no longer than preparing the approximate one."""
+    return len(points) <= _EXACT_MAX_ROWS or points.exact_cost <= _EXACT_MAX_COST
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """How many columns the index has, how much of it to look at, and the recall of a sample then."""
+    """An effort that reached the recall on the sample, and the code columns of the index it belongs to."""
 
     columns: int
     probes: int
@@ -44,50 +53,52 @@ class _Plan:
 
 
 class _Sample:
-    """Some points and how far their neighbours are: the measure of every plan."""
+    """Sampled points with the distances of their true neighbours, by which every effort is judged."""
 
-    def __init__(self, space: DenseSpace | SparseSpace, k: int, seed: int):
-        count = min(SAMPLED_ROWS, len(space))
-        chosen = np.random.default_rng(seed).choice(len(space), count, replace=False)
+    def __init__(self, points: Points, k: int, seed: int):
+        count = min(SAMPLE_ROWS, len(points))
+        chosen = np.random.default_rng(seed).choice(len(points), count, replace=False)
         self.ids = np.sort(chosen).astype(np.int32)
-        self.rows = space.X[self.ids]
+        self.rows = points.X[self.ids]
         self.k = k
-        self._space = space
-        self.true = space.nearest(self.rows, self.ids, None, k)[1]
+        self._points = points
+        self.true = points.nearest(self.rows, self.ids, None, k)[1]
 
-    def shares(self, candidates_of: Callable, count: int) -> np.ndarray:
-        """The share of each row's true neighbours among its candidates, about so many."""
-        step = _rows_at_once(count)
+    def shares_among(self, candidates_of: Callable[[Rows], np.ndarray], count: int) -> np.ndarray:
+        """The share of each sampled row's true neighbours among its ``count`` candidates."""
+        step = _chunk_rows(count)
         distances = np.empty_like(self.true)
         for begin in range(0, len(self.ids), step):
-            part = slice(begin, begin + step)
-            rows = self.rows[part]
-            distances[part] = self._space.nearest(rows, self.ids[part], candidates_of(rows), self.k)[1]
-        return true_shares(distances, self.true)
+            chunk = slice(begin, begin + step)
+            rows = self.rows[chunk]
+            distances[chunk] = self._points.nearest(rows, self.ids[chunk], candidates_of(rows), self.k)[1]
+        return shares_found(distances, self.true)
 
 
 class ProxySearch:
-    """An index of the rows of a space.
+    """Search points through candidates of their proxy.
 
     Parameters
     ----------
-    space : DenseSpace or SparseSpace, of at least 2 rows
-    seed, threads : int
+    points : Points
+        At least 2.
+    seed : int
     """
 
-    def __init__(self, space: DenseSpace | SparseSpace, seed: int, threads: int):
-        self._space = space
+    def __init__(self, points: Points, seed: int):
+        self._points = points
         self._seed = seed
-        self._threads = threads
-        self._columns, self._index = 0, None  # the last index: two at a time would take too much memory
-        self._lock = Lock()  # several threads may ask
+        # Only the last index is kept: two would take too much memory.
+        self._columns = 0
+        self._index: Any = None
+        self._lock = Lock()  # several threads may query
         self._plans: dict[tuple[int, float], _Plan | None] = {}
 
-    def __getstate__(self) -> dict:
-        """Without what is found again, bit by bit the same, where it is needed."""
+    def __getstate__(self) -> dict[str, object]:
+        """Without what is computed again, with the same bits, when it is needed."""
         return {**self.__dict__, "_columns": 0, "_index": None, "_lock": None, "_plans": {}}
 
-    def __setstate__(self, state: dict) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state, _lock=Lock())
 
     def neighbors(self, k: int, recall: float) -> Neighbors | None:
@@ -95,39 +106,41 @@ class ProxySearch:
         plan, index = self._planned(k, recall)
         if plan is None:
             return None
-        n = len(self._space)
+        n = len(self._points)
         indices, distances = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
-        step = _rows_at_once(plan.candidates)
-        order = index.order()  # near rows share candidates, which are in cache then
+        step = _chunk_rows(plan.candidates)
+        order = index.order()  # near rows share candidates, which then are in the cache
         for begin in range(0, n, step):
-            own = order[begin : begin + step]
-            rows = self._space.X[own]
-            found = self._space.candidates(index, rows, plan.candidates + 1, plan.probes)
-            indices[own], distances[own] = self._space.nearest(rows, own, found, k)
-        share = true_shares(distances[plan.sample.ids], plan.sample.true).mean()
-        return Neighbors(indices, distances, engine="proxy", recall=float(share))
+            ids = order[begin : begin + step]
+            rows = self._points.X[ids]
+            found = self._points.candidates(index, rows, plan.candidates + 1, plan.probes)
+            indices[ids], distances[ids] = self._points.nearest(rows, ids, found, k)
+        share = shares_found(distances[plan.sample.ids], plan.sample.true).mean()
+        return Neighbors(indices, distances, method="proxy", recall=float(share))
 
-    def query(self, rows, k: int, recall: float) -> Neighbors | None:
-        """The k nearest points to every row; None if the recall is out of reach."""
-        plan, index = self._planned(min(k, len(self._space) - 1), recall)
+    def query(self, rows: Rows, k: int, recall: float) -> Neighbors | None:
+        """The k nearest points of every row; None if the recall is out of reach."""
+        plan, index = self._planned(min(k, len(self._points) - 1), recall)
         if plan is None:
             return None
-        count = min(max(plan.candidates, k) + 1, len(self._space))  # one may be the row itself
+        count = min(max(plan.candidates, k) + 1, len(self._points))  # one may be the row itself
         lists = []
-        step = _rows_at_once(count)
+        step = _chunk_rows(count)
         for begin in range(0, rows.shape[0], step):
-            part = rows[begin : begin + step]
-            found = self._space.candidates(index, part, count, plan.probes)
-            lists.append(self._space.nearest(part, None, found, k))
+            chunk = rows[begin : begin + step]
+            found = self._points.candidates(index, chunk, count, plan.probes)
+            lists.append(self._points.nearest(chunk, None, found, k))
         indices, distances = (np.concatenate(arrays) for arrays in zip(*lists, strict=True))
-        return Neighbors(indices, distances, engine="proxy", recall=plan.recall)
+        return Neighbors(indices, distances, method="proxy", recall=plan.recall)
 
-    def reach(self, k: int, recall: float) -> float:
-        """How far the k-th neighbours of rows are that the search was measured by."""
-        return usual_reach(self._planned(min(k, len(self._space) - 1), recall)[0].sample.true)
+    def typical_radius(self, k: int, recall: float) -> float:
+        """The distance of the k-th neighbour that nearly all sampled rows do not exceed."""
+        plan = self._planned(min(k, len(self._points) - 1), recall)[0]
+        assert plan is not None
+        return typical_radius(plan.sample.true)
 
-    def _planned(self, k: int, recall: float) -> tuple[_Plan | None, object]:
-        """The plan for k neighbours, and the index it looks at."""
+    def _planned(self, k: int, recall: float) -> tuple[_Plan | None, Any]:
+        """The plan for k neighbours, and its index."""
         with self._lock:
             if (k, recall) not in self._plans:
                 self._plans[k, recall] = self._calibrate(k, recall)
@@ -135,67 +148,55 @@ class ProxySearch:
             return plan, None if plan is None else self._indexed(plan.columns, k)
 
     def _calibrate(self, k: int, recall: float) -> _Plan | None:
-        """The first plan that almost certainly reaches the recall, of indexes with more and more columns."""
-        sample = _Sample(self._space, k, self._seed)
-        most = most_columns(len(self._space), self._space.width, self._space.nbytes, k)
-        columns = 0  # as many as the data needs, by a rule
-        while (plan := self._effort(columns, sample, recall)) is None:
+        """The first plan that almost certainly reaches the recall, trying wider and wider indexes."""
+        sample = _Sample(self._points, k, self._seed)
+        most = max_code_columns(len(self._points), self._points.code_columns, self._points.nbytes, k)
+        columns = 0  # the engine's rule
+        while (plan := self._cheapest_plan(columns, sample, recall)) is None:
             last = self._indexed(columns, k).columns
             if last >= most:
-                self._index = None  # all pairs are compared, and need the memory
+                self._index = None  # the exact search needs the memory
                 return None
-            columns = min(4 * last, most)
+            columns = widened(last, most)
         return plan
 
-    def _effort(self, columns: int, sample: _Sample, recall: float) -> _Plan | None:
-        """As few candidates as do it if all clusters are probed, then as few clusters as do it with them."""
+    def _cheapest_plan(self, columns: int, sample: _Sample, recall: float) -> _Plan | None:
+        """The fewest candidates that suffice with all clusters probed, then the fewest probes for them."""
         index = self._indexed(columns, sample.k)
 
-        def probing(probes: int, count: int) -> np.ndarray:
-            return sample.shares(lambda rows: self._space.candidates(index, rows, count + 1, probes), count)
+        def shares(probes: int, count: int) -> np.ndarray:
+            return sample.shares_among(
+                lambda rows: self._points.candidates(index, rows, count + 1, probes), count
+            )
 
-        most = min(_MOST_CANDIDATES, len(self._space) - 1)
-        spare = recall + (1 - recall) / 3  # some of it is lost again to clusters that are not probed
-        steps = _ladder(sample.k, most)
-        count = _first(steps, lambda count: _certain(probing(index.clusters, count)) >= spare)
+        most = min(_MAX_CANDIDATES, len(self._points) - 1)
+        spare = recall + (1 - recall) / 3  # probing fewer clusters loses some of it again
+        count = first_sufficient(
+            effort_ladder(sample.k, most), lambda count: _lower_bound(shares(index.clusters, count)) >= spare
+        )
         if count is None:
             return None
-        steps = _ladder(2, index.clusters)
-        probes = _first(steps, lambda probes: _certain(probing(probes, count)) >= recall)
+        probes = first_sufficient(
+            effort_ladder(2, index.clusters), lambda probes: _lower_bound(shares(probes, count)) >= recall
+        )
         if probes is None:
             return None
-        mean = float(probing(probes, count).mean())
-        return _Plan(columns, probes, count, mean, sample)
+        return _Plan(columns, probes, count, float(shares(probes, count).mean()), sample)
 
-    def _indexed(self, columns: int, k: int):
-        """The index of the neighbouring space with so many columns; no bit of it depends on k."""
+    def _indexed(self, columns: int, k: int) -> Any:
+        """The proxy's index with so many code columns; its bits do not depend on k."""
         if self._index is None or self._columns != columns:
-            self._index = None  # free it first
-            sparing = saves_memory(len(self._space), self._space.width, self._space.nbytes, k)
-            self._index = self._space.index(columns, sparing, self._seed)
+            self._index = None  # free its memory first
+            points = self._points
+            save_memory = must_save_memory(len(points), points.code_columns, points.nbytes, k)
+            self._index = points.proxy_index(columns, save_memory, self._seed)
             self._columns = columns
         return self._index
 
 
-def _certain(shares: np.ndarray) -> float:
-    return almost_certain(shares.mean(), shares.std() / np.sqrt(len(shares)))
+def _lower_bound(shares: np.ndarray) -> float:
+    return float(recall_lower_bound(shares.mean(), shares.std() / np.sqrt(len(shares))))
 
 
-def _rows_at_once(candidates: int) -> int:
-    return min(_ROWS_AT_ONCE, max(64, _CANDIDATES_AT_ONCE // candidates))
-
-
-def _ladder(first: int, last: int) -> list[int]:
-    """Whole numbers that grow by about 1.4, the last one included."""
-    steps = []
-    value = float(first)
-    while value < last:
-        steps.append(round(value))
-        value *= 1.4142135
-    return [*steps, last]
-
-
-def _first(steps: list[int], fulfils: Callable[[int], bool]) -> int | None:
-    """The first step that fulfils a condition, if all later ones do too; by bisection."""
-    at = bisect_left(steps, True, key=fulfils)
-    return steps[at] if at < len(steps) else None
+def _chunk_rows(candidates: int) -> int:
+    return min(_MAX_CHUNK_ROWS, max(_MIN_CHUNK_ROWS, _CHUNK_CANDIDATES // candidates))

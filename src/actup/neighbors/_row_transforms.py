@@ -1,6 +1,7 @@
-"""Rows in another place or in numbers that float32 holds, so that the engine can compare them.
+"""Transform rows so that the engine can compare them in float32: shift, scale, project, number, put on a
+sphere.
 
-Each function goes through rows some at a time, in full precision, and gives float32.
+Every transform works on chunks in full precision and returns float32.
 """
 
 from __future__ import annotations
@@ -10,72 +11,88 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy import sparse
 
-from actup.neighbors._chunks import row_parts
+from actup._typing import Rows
+from actup.neighbors._chunks import row_chunks
 
-Rows = np.ndarray | sparse.csr_matrix | sparse.csr_array
-
-_TURNED, _VALUES_AT_ONCE = 256, 2**18  # rows and values that are in full precision at a time
-_FAR, _SAMPLED_ROWS = 64, 256  # columns so many times as far from 0 as most of a sample's values from another
-_MOST_NUMBERED = 2**24 - 2  # by floats
-
-
-def parts(X: Rows) -> Iterator[Rows]:
-    """Some rows at a time, in full precision."""
-    return (X[part].astype(np.float64) for part in row_parts(X, _VALUES_AT_ONCE))
+_PROJECTED_ROWS = 256  # rows that are projected at a time
+_CHUNK_VALUES = 2**18  # values that are held in full precision at a time
+_FAR_FACTOR = 64  # a column is far from 0 if its median exceeds this multiple of its interquartile range
+_SAMPLE_ROWS = 256  # rows that medians are taken of
+_MAX_NUMBERED_VALUES = 2**24 - 2  # float32 holds all integers up to 2**24
 
 
-def sums_around(part: Rows, center: np.ndarray, power: int) -> np.ndarray:
-    """Sums of powers of the differences from a center, by column."""
-    if not sparse.issparse(part):
-        return ((part - center) ** power).sum(axis=0)
-    columns = part.shape[1]
-    present = np.bincount(part.indices, minlength=columns)
-    of_present = np.bincount(part.indices, (part.data - center[part.indices]) ** power, columns)
-    return of_present + (part.shape[0] - present) * (-center) ** power
+def _identity(rows: Rows) -> Rows:
+    return rows
 
 
-def mean_row(X: Rows, move: Callable[[Rows], Rows] = lambda rows: rows) -> np.ndarray:
-    """The mean of moved rows, by their differences from one: that of equal values is their value, exactly."""
-    first = move(X[:1].astype(np.float64))
+def double_chunks(X: Rows) -> Iterator[Rows]:
+    """Chunks of rows in float64."""
+    return (X[chunk].astype(np.float64) for chunk in row_chunks(X, _CHUNK_VALUES))
+
+
+def column_moments(chunk: Rows, center: np.ndarray, power: int) -> np.ndarray:
+    """The sums of powers of the differences from a center, by column."""
+    moments: np.ndarray
+    if not sparse.issparse(chunk):
+        moments = ((chunk - center) ** power).sum(axis=0)
+        return moments
+    columns = chunk.shape[1]
+    present = np.bincount(chunk.indices, minlength=columns)
+    of_present = np.bincount(chunk.indices, (chunk.data - center[chunk.indices]) ** power, columns)
+    moments = of_present + (chunk.shape[0] - present) * (-center) ** power
+    return moments
+
+
+def mean_row(X: Rows, transform: Callable[[Rows], Rows] = _identity) -> np.ndarray:
+    """The mean of transformed rows.
+
+    It is summed as differences from the first row, so that the mean of equal values is exactly that value.
+    """
+    first = transform(X[:1].astype(np.float64))
     first = (first.toarray() if sparse.issparse(first) else first).ravel()
-    return first + sum(sums_around(move(part), first, 1) for part in parts(X)) / X.shape[0]
+    differences = sum(column_moments(transform(chunk), first, 1) for chunk in double_chunks(X))
+    mean: np.ndarray = first + differences / X.shape[0]
+    return mean
 
 
-def scaled(X: Rows, factors: np.ndarray | None, center: np.ndarray | None) -> Rows:
-    """Rows with moved and multiplied columns, in float32."""
+def scale_columns(X: Rows, factors: np.ndarray | None, center: np.ndarray | None) -> Rows:
+    """Shift columns by a center and multiply them by factors, in float32; None does neither."""
     if sparse.issparse(X):
+        assert factors is not None
         return sparse.csr_matrix(X.multiply(factors[None, :]), dtype=np.float32)
-    changed = np.empty(X.shape, np.float32)
-    whole = center is not None and _is_whole(X) and _is_whole(center)
-    for part in row_parts(X, _VALUES_AT_ONCE):
-        moved = X[part].astype(np.int64 if whole else np.float64)
+    scaled = np.empty(X.shape, np.float32)
+    integers = center is not None and _fits_int64(X) and _fits_int64(center)
+    for chunk in row_chunks(X, _CHUNK_VALUES):
+        values = X[chunk].astype(np.int64 if integers else np.float64)
         if center is not None:
-            moved = moved - center
-        changed[part] = moved if factors is None else moved * factors
-    return changed
+            values = values - center
+        scaled[chunk] = values if factors is None else values * factors
+    return scaled
 
 
-def far_center(X: np.ndarray) -> np.ndarray:
-    """A usual value of each column that is far from 0, next to how much it varies in a sample; else 0."""
-    sample = X[:: max(1, len(X) // _SAMPLED_ROWS)].astype(np.int64 if _is_whole(X) else np.float64)
+def far_column_center(X: np.ndarray) -> np.ndarray:
+    """The median of each column whose values lie far from 0 relative to their spread; 0 for other columns."""
+    sample = X[:: max(1, len(X) // _SAMPLE_ROWS)].astype(np.int64 if _fits_int64(X) else np.float64)
+    quartiles = [len(sample) // 4, len(sample) // 2, 3 * len(sample) // 4]
     with np.errstate(over="ignore"):
-        low, usual, high = np.sort(sample, axis=0)[[len(sample) // 4, len(sample) // 2, 3 * len(sample) // 4]]
-        far = np.abs(usual.astype(np.float64)) > _FAR * (high.astype(np.float64) - low)
-    return np.where(far, usual, 0)
+        low, median, high = np.sort(sample, axis=0)[quartiles]
+        far = np.abs(median.astype(np.float64)) > _FAR_FACTOR * (high.astype(np.float64) - low)
+    return np.where(far, median, 0)
 
 
-def _is_whole(X: np.ndarray) -> bool:
-    """Whether values are whole numbers that 64 bits with a sign hold; doubles do not hold all of them."""
+def _fits_int64(X: np.ndarray) -> bool:
+    """Whether values are integers that fit int64; float64 does not hold all of them exactly."""
     return X.dtype.kind == "i" or (X.dtype.kind == "u" and X.dtype.itemsize < 8)
 
 
-def near_zero(X: np.ndarray) -> np.ndarray:
-    """Dense rows in float32, for what depends on their differences alone."""
-    return scaled(X, None, far_center(X))
+def center_far_columns(X: np.ndarray) -> np.ndarray:
+    """Dense rows in float32 for what depends on their differences alone: far columns are moved near 0."""
+    centered: np.ndarray = scale_columns(X, None, far_column_center(X))
+    return centered
 
 
-def are_floats(X: Rows) -> bool:
-    """Whether float32 holds every value of X as it is."""
+def fits_float32(X: Rows) -> bool:
+    """Whether float32 holds every value of X exactly."""
     if X.dtype.itemsize <= 2 or X.dtype == np.float32:
         return True
     with np.errstate(over="ignore", invalid="ignore"):
@@ -83,63 +100,67 @@ def are_floats(X: Rows) -> bool:
 
 
 def _values(X: Rows) -> Iterator[np.ndarray]:
-    """The values of X, some at a time."""
-    return ((X[part].data if sparse.issparse(X) else X[part]) for part in row_parts(X, _VALUES_AT_ONCE))
+    """The stored values of X, chunk by chunk."""
+    return ((X[chunk].data if sparse.issparse(X) else X[chunk]) for chunk in row_chunks(X, _CHUNK_VALUES))
 
 
-def different_values(X: Rows) -> np.ndarray:
-    """All values of X but 0, ascending."""
-    different = np.unique(np.concatenate([np.unique(values) for values in _values(X)]))
-    different = different[different != 0]
-    if len(different) > _MOST_NUMBERED:
+def distinct_values(X: Rows) -> np.ndarray:
+    """All distinct values of X except 0, ascending."""
+    distinct = np.unique(np.concatenate([np.unique(values) for values in _values(X)]))
+    distinct = distinct[distinct != 0]
+    if len(distinct) > _MAX_NUMBERED_VALUES:
         raise ValueError(
-            f"metric='hamming' of {len(different)} different values, more than {_MOST_NUMBERED}: round X, or "
-            "give it as float32"
+            f"metric='hamming' of {len(distinct)} different values, more than {_MAX_NUMBERED_VALUES}: round X, "
+            "or give it as float32"
         )
-    return different
+    return distinct
 
 
-def numbered(X: Rows, values: np.ndarray) -> Rows:
-    """Numbers from 1 on in place of values, 0 for 0, and one more for all that are not known."""
+def number_values(X: Rows, values: np.ndarray) -> Rows:
+    """Replace each value by its position in ``values``, from 1 on; 0 stays 0, unknown values share one number."""
     if sparse.issparse(X):
-        numbers = numbered(X.data[None, :], values)[0]
+        numbers = number_values(X.data[None, :], values)[0]
         return sparse.csr_matrix((numbers, X.indices, X.indptr), X.shape)
     result = np.empty(X.shape, np.float32)
-    for part in row_parts(X, _VALUES_AT_ONCE):
-        at = np.minimum(np.searchsorted(values, X[part]), len(values) - 1)
-        known = np.where(values[at] == X[part], at + 1, len(values) + 1)
-        result[part] = np.where(X[part] == 0, 0, known)
+    for chunk in row_chunks(X, _CHUNK_VALUES):
+        at = np.minimum(np.searchsorted(values, X[chunk]), len(values) - 1)
+        known = np.where(values[at] == X[chunk], at + 1, len(values) + 1)
+        result[chunk] = np.where(X[chunk] == 0, 0, known)
     return result
 
 
-def turned(X: np.ndarray, root: np.ndarray, center: np.ndarray) -> np.ndarray:
-    """(X - center) @ root in float32, in blocks of one size: rounding may depend on how many rows."""
+def project(X: np.ndarray, root: np.ndarray, center: np.ndarray) -> np.ndarray:
+    """(X - center) @ root in float32.
+
+    The blocks have a fixed number of rows, because the rounding of a matrix product may depend on it.
+    """
     result = np.empty((len(X), root.shape[1]), np.float32)
-    block = np.zeros((_TURNED, len(root)))
-    for begin in range(0, len(X), _TURNED):
-        rows = X[begin : begin + _TURNED]
+    block = np.zeros((_PROJECTED_ROWS, len(root)))
+    for begin in range(0, len(X), _PROJECTED_ROWS):
+        rows = X[begin : begin + _PROJECTED_ROWS]
         block[: len(rows)] = rows - center
-        result[begin : begin + _TURNED] = (block @ root)[: len(rows)]
+        result[begin : begin + _PROJECTED_ROWS] = (block @ root)[: len(rows)]
     return result
 
 
-def on_sphere(X: np.ndarray) -> np.ndarray:
+def unit_sphere(X: np.ndarray) -> np.ndarray:
+    """Points in space from latitudes and longitudes in radians: (n, 3)."""
     latitude, longitude = X.T
     x, y = np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude)
     return np.column_stack([x, y, np.sin(latitude)])
 
 
-def around_on_sphere(X: np.ndarray, center: np.ndarray) -> np.ndarray:
-    """Points in space in float32, around a center that lets places of one town keep their digits."""
-    moved = [(on_sphere(part) - center).astype(np.float32) for part in parts(X)]
-    return np.concatenate(moved)
+def centered_sphere(X: np.ndarray, center: np.ndarray) -> np.ndarray:
+    """Points on the sphere relative to a center, in float32: places within one town keep their digits."""
+    return np.concatenate([(unit_sphere(chunk) - center).astype(np.float32) for chunk in double_chunks(X)])
 
 
-def arcs(rows: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Great-circle distances from rows to their neighbours: what float32 chords lose of short ones."""
+def great_circle_distances(rows: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Arcs from rows, (m, 2), to their neighbours, (m, k, 2), in float64: float32 chords lose short ones."""
     here, there = np.asarray(rows, np.float64)[:, None, :], np.asarray(points, np.float64)
     half = (there - here) / 2
     chord = (
         np.sin(half[..., 0]) ** 2 + np.cos(here[..., 0]) * np.cos(there[..., 0]) * np.sin(half[..., 1]) ** 2
     )
-    return 2 * np.arcsin(np.sqrt(np.clip(chord, 0, 1)))
+    arcs: np.ndarray = 2 * np.arcsin(np.sqrt(np.clip(chord, 0, 1)))
+    return arcs

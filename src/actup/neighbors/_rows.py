@@ -1,65 +1,109 @@
-"""as_rows(): what a caller gives as rows, checked, in a type in which the metric tells them apart."""
+"""The entrance for rows: everything a caller gives as X is checked here, once.
+
+``read_rows`` gives the finite, C-contiguous (or canonical CSR) matrix of numbers that all stages take for
+granted. The estimators pass scikit-learn's ``validate_data`` for the check itself, so that it also records
+feature names; backend "cuda" reads arrays that lie on a GPU by itself.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import assert_all_finite, check_array
 
-from actup.neighbors._chunks import largest_of_rows, row_parts
-from actup.neighbors._comparison import COMPILED, DISGUISED, PRESENCE
-from actup.neighbors._search import is_searched
+from actup._typing import Rows
+from actup.neighbors._chunks import row_chunks, row_magnitudes
+from actup.neighbors._metrics import record_of
 
-_SMALLEST = 1e-36  # of a largest value: float32 has fewer digits of smaller ones
-_VALUES_AT_ONCE = 2**20
-_MOST = 2**31 - 1  # what ids can number
-# The length of a row plays no part: each must be large enough by itself.
-_DIRECTIONS = ("cosine", "correlation", "hellinger")
+# The types of dense rows that the engine reads without a conversion.
+ENGINE_TYPES = (np.float32, np.float16, np.uint8, np.int8)
+
+_SMALLEST_MAGNITUDE = 1e-36  # below it float32 has fewer digits
+_CHUNK_VALUES = 2**20
+_MAX_ROWS = 2**31 - 1  # ids are int32
+
+Check = Callable[..., Any]
 
 
-def as_rows(X, metric: str | Callable, name: str = "X"):
-    """``X`` as a finite matrix, C-contiguous or canonical CSR; a copy only where it has to be one.
+def read_rows(
+    X: Any,
+    metric: str | Callable[..., float],
+    *,
+    name: str = "X",
+    is_query: bool = False,
+    check: Check | None = None,
+    dtype: Any = "numeric",
+    finite: bool = True,
+) -> Rows:
+    """Check X and bring it into the form that all stages take for granted. X itself is never changed.
 
-    Its type stays, unless only the presence of values counts: then it becomes uint8 (sparse rows: float32).
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, columns)
+    metric : str or callable
+        A canonical metric: "nan_euclidean" allows missing values, "precomputed" infinite distances.
+    name : str, default="X"
+        What errors call it.
+    is_query : bool, default=False
+        Whether these are new rows, which other rows set the scale for.
+    check : callable, default=None
+        Called as ``check(X, **options)`` with the options of ``sklearn.utils.check_array``; None: that
+        function.
+    dtype : str or list of types, default="numeric"
+        The types that X may keep.
+    finite : bool, default=True
+        Whether to reject values that are not finite.
+
+    Returns
+    -------
+    ndarray or CSR matrix of shape (n, columns)
+        C-contiguous, in the machine's byte order, finite; sparse ids ascend without duplicates. Booleans
+        become uint8; every other type stays. A copy only where one is needed.
     """
-    from actup._scikit_learn import assert_all_finite, check_array
-
-    refuse_kinds(X, name)
-    if isinstance(X, np.ndarray) and X.dtype == bool:
-        X = X.view(np.uint8)
-    missing = {"nan_euclidean": "allow-nan", "precomputed": False}.get(metric, True)
-    half = getattr(X, "dtype", None) == np.float16  # of which scikit-learn would make an array of flags
-    options = {"order": "C", "accept_sparse": "csr", "ensure_all_finite": False if half else missing}
-    rows = check_array(X, dtype="numeric", input_name=name, **options)
-    if half and missing is not False:
-        for part in row_parts(rows, _VALUES_AT_ONCE):
-            assert_all_finite(rows[part], allow_nan=missing == "allow-nan", input_name=name)
-    if max(rows.shape if sparse.issparse(rows) else rows.shape[:1]) > _MOST:
-        raise ValueError(f"{name} has shape {rows.shape}, but rows and columns are numbered up to {_MOST}")
-    rows = settled(rows, owned=rows is not X)
-    if metric in PRESENCE:
-        return _presence(rows)
-    if metric in COMPILED and metric not in DISGUISED:
-        refuse_underflow(rows, metric, name)
+    reject_unsuitable_types(X, name)
+    check = partial(check_array, input_name=name) if check is None else check
+    allow_nan, allow_infinity = metric == "nan_euclidean", metric == "precomputed"
+    checked_finite: bool | str = finite and not allow_infinity
+    half = getattr(X, "dtype", None) == np.float16  # scikit-learn would make an array of booleans for it
+    options: dict[str, Any] = {"dtype": dtype, "order": "C", "accept_sparse": "csr"}
+    if checked_finite and allow_nan:
+        checked_finite = "allow-nan"
+    with np.errstate(over="ignore"):  # too large for the type becomes infinite, which is rejected by name
+        rows = check(X, ensure_all_finite=False if half else checked_finite, **options)
+    if half and checked_finite:
+        for chunk in row_chunks(rows, _CHUNK_VALUES):
+            assert_all_finite(rows[chunk], allow_nan=allow_nan, input_name=name)
+    if max(rows.shape if sparse.issparse(rows) else rows.shape[:1]) > _MAX_ROWS:
+        raise ValueError(
+            f"{name} has shape {rows.shape}, but rows and columns are numbered up to {_MAX_ROWS}"
+        )
+    rows = _canonical(rows, owned=rows is not X)
+    if rows.dtype == bool and not sparse.issparse(rows):
+        rows = rows.view(np.uint8)
+    if finite:
+        reject_underflow(rows, metric, name, is_query)
     return rows
 
 
-def settled(X, owned: bool = False):
-    """Checked rows in the machine's byte order, sparse ones with ascending ids, none twice.
+def _canonical(rows: Rows, owned: bool) -> Rows:
+    """Rows in the machine's byte order; sparse ids ascending, without duplicates.
 
-    The same array if it is that; it is only changed if it is ``owned``.
+    The array itself if it is that already; changed in place only if it is ``owned``.
     """
-    rows = X if X.dtype.isnative else X.astype(X.dtype.newbyteorder("="))
-    if not sparse.issparse(rows) or rows.has_canonical_format:
-        return rows
-    rows = rows if owned or rows is not X else rows.copy()
-    rows.sum_duplicates()
-    return rows
+    native = rows if rows.dtype.isnative else rows.astype(rows.dtype.newbyteorder("="))
+    if not sparse.issparse(native) or native.has_canonical_format:
+        return native
+    canonical = native if owned or native is not rows else native.copy()
+    canonical.sum_duplicates()
+    return canonical
 
 
-def refuse_kinds(X, name: str) -> None:
-    """Refuse what would lose its meaning as an array of numbers."""
+def reject_unsuitable_types(X: Any, name: str) -> None:
+    """Reject what would lose its meaning as an array of numbers: masked arrays, dates and durations."""
     if np.ma.isMaskedArray(X):
         raise TypeError(f"{name} is a masked array, whose mask would be lost: fill it, or leave rows out")
     types = [getattr(X, "dtype", None), *getattr(X, "dtypes", ())]  # a data frame has several
@@ -68,28 +112,39 @@ def refuse_kinds(X, name: str) -> None:
         raise TypeError(f"{name} holds times ({times[0]}), which have no scale: turn them into numbers")
 
 
-def _presence(rows):
-    """Rows of which only matters what is not zero, be it ever so small."""
-    if is_searched(rows):
+def reject_underflow(
+    rows: Rows, metric: str | Callable[..., float], name: str = "X", is_query: bool = False
+) -> None:
+    """Reject float64 values that underflow float32 in a metric that the engine compares without a transform.
+
+    Angular metrics need a large enough value in every row, others in one row. Queries are only checked in
+    angular metrics, because the points set the scale of the others.
+    """
+    record = record_of(metric)
+    if record is None or not record.is_compiled or record.is_transformed or record.presence:
+        return
+    if rows.dtype.kind != "f" or rows.dtype.itemsize <= 4 or (is_query and not record.angular):
+        return
+    largest = row_magnitudes(rows, _CHUNK_VALUES)
+    if not record.angular and largest.max() >= _SMALLEST_MAGNITUDE:
+        return
+    small = np.flatnonzero((largest > 0) & (largest < _SMALLEST_MAGNITUDE))
+    if len(small):
+        raise ValueError(
+            f"row {small[0]} of {name} is too small for float32, its largest value is {largest[small[0]]}: "
+            f"divide {'the row' if record.angular else name} by it"
+        )
+
+
+def nonzero_mask(rows: Rows) -> Rows:
+    """Rows reduced to which values are nonzero, unless the engine reads their type: uint8, sparse float32."""
+    if is_engine_type(rows):
         return rows
     if not sparse.issparse(rows):
         return (rows != 0).view(np.uint8)
     return sparse.csr_matrix(((rows.data != 0).astype(np.float32), rows.indices, rows.indptr), rows.shape)
 
 
-def refuse_underflow(rows, metric: str, name: str) -> None:
-    """Refuse numbers of which float32 would leave nothing.
-
-    New rows are judged one by one, and only where they have a meaning without the others' scale.
-    """
-    if rows.dtype.kind != "f" or rows.dtype.itemsize <= 4 or (name != "X" and metric not in _DIRECTIONS):
-        return
-    largest = largest_of_rows(rows, _VALUES_AT_ONCE)
-    if metric not in _DIRECTIONS and largest.max() >= _SMALLEST:
-        return
-    small = np.flatnonzero((largest > 0) & (largest < _SMALLEST))
-    if len(small):
-        raise ValueError(
-            f"row {small[0]} of {name} is too small for float32, its largest value is {largest[small[0]]}: "
-            f"divide {'the row' if metric in _DIRECTIONS else name} by it"
-        )
+def is_engine_type(rows: Rows) -> bool:
+    """Whether the engine reads rows of this type without a conversion."""
+    return bool(rows.dtype == np.float32 if sparse.issparse(rows) else rows.dtype in ENGINE_TYPES)

@@ -1,173 +1,289 @@
-"""PointSearch: the search of the CPU backend that suits some rows and a metric, and what it cannot do itself.
+"""The one way to a search: ``make_search`` picks the search that suits rows and a metric.
 
-Rows that come many times are searched as a few; those that are far from all others are compared with all;
-distances that the engine finds in another space are computed as they were asked for.
+``nearest_neighbors``, ``NeighborIndex``, the maps and ``transform`` all come through here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import numbers
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import assert_all_finite
 
-from actup._scikit_learn import assert_all_finite
-from actup.graph._records import Neighbors, without_own
-from actup.neighbors import _cluster_search as join
-from actup.neighbors import _proxy_search as proxy
-from actup.neighbors._comparison import Comparison, compare, refuse_negative
-from actup.neighbors._duplicates import FewRows, few_rows
-from actup.neighbors._from_distances import refuse_overflow
-from actup.neighbors._recall import DEFAULT_RECALL
-from actup.neighbors._spaces import DenseSpace, SparseSpace
+from actup._typing import Rows
+from actup.graph._records import Neighbors, without_self
+from actup.neighbors import _cluster_search, _proxy_search
+from actup.neighbors._calibration import DEFAULT_RECALL
+from actup.neighbors._comparison import (
+    Comparison,
+    Parameters,
+    is_compiled,
+    overflow_reason,
+    reject_negative,
+    resolve,
+)
+from actup.neighbors._distance_lists import neighbors_from_distances, query_distances, reject_overflow
+from actup.neighbors._duplicates import Deduplicated, deduplicate
+from actup.neighbors._metrics import METRICS, compiled_metrics
+from actup.neighbors._pairwise_search import PairwiseSearch, reject_parameters
+from actup.neighbors._points import DensePoints, Points, SparsePoints
+from actup.neighbors._rows import is_engine_type, nonzero_mask
 
-_FINISHED_ROWS = 4096  # at a time
-# Rows that are so many times as far from others as those that the search was measured by, it may not suit.
-_FAR_POINT, _FAR_QUERY = 2.0, 1.5
+_FINISHED_ROWS = 4096  # rows whose distances are recomputed at a time
+# A row whose k-th neighbour is farther than this multiple of the sample's typical radius is an outlier: the
+# calibration says nothing about it, and it is searched exactly.
+_OUTLIER_POINT_FACTOR, _OUTLIER_QUERY_FACTOR = 2.0, 1.5
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How to search: "auto", "exact" or "approximate"; the wanted recall; the seed of what is random."""
+    """How to search.
+
+    Attributes
+    ----------
+    algorithm : {"auto", "exact", "approximate"}
+    recall : float
+        The wanted share of true neighbours.
+    seed : int
+    """
 
     algorithm: str = "auto"
     recall: float = DEFAULT_RECALL
     seed: int = 0
 
 
-def is_searched(rows) -> bool:
-    """Whether rows are of a type that searches read as it is."""
-    return rows.dtype == np.float32 if sparse.issparse(rows) else rows.dtype in join.SCALARS
+class Search(Protocol):
+    """Points that are ready to be searched."""
+
+    def neighbors(self, k: int) -> Neighbors:
+        """The k nearest other points of every point."""
+
+    def query(self, rows: Rows, k: int) -> Neighbors:
+        """The k nearest points of every row."""
 
 
-class PointSearch:
-    """Rows in a compiled metric, ready to be searched.
+def make_search(
+    rows: Rows,
+    metric: str | Callable[..., float],
+    parameters: Parameters | None,
+    options: SearchOptions,
+    threads: int,
+) -> Search:
+    """Prepare the search that suits rows and a metric.
 
     Parameters
     ----------
     rows : ndarray or CSR matrix of shape (n, columns)
-        Finite; dense ones C-contiguous, sparse ones canonical. Kept.
-    metric : str
-        One of ``comparison.COMPILED``.
+        As ``read_rows`` returns them. Kept.
+    metric : str or callable
+        A canonical metric.
     parameters : mapping or None
         Those of the metric.
     options : SearchOptions
     threads : int
     """
+    if metric == "precomputed":
+        _reject_approximate(options, f"metric={metric!r}")
+        reject_parameters(metric, parameters)
+        return DistanceSearch(rows)
+    if not is_compiled(metric, parameters):
+        power = f", p={parameters['p']}" if parameters and metric == "minkowski" else ""
+        _reject_approximate(options, f"metric={metric!r}{power}")
+        return PairwiseSearch(rows, metric, parameters, threads)
+    assert isinstance(metric, str)
+    overflow = overflow_reason(metric, parameters, rows)
+    if overflow:
+        _reject_approximate(options, f"metric={metric!r} of X, which has {overflow}")
+        return PairwiseSearch(rows, metric, parameters, threads)
+    return EngineSearch(rows, metric, parameters, options, threads)
 
-    def __init__(self, rows, metric: str, parameters: Mapping | None, options: SearchOptions, threads: int):
-        refuse_negative(metric, rows)
-        comparison = compare(metric, parameters, rows)
-        # Rows of other types become float32 anyway.
-        self._comparison = comparison if is_searched(rows) else comparison.moving_rows(rows)
-        self._given = None if self._comparison.finish is None else rows
-        self._points = self._moved(rows, "X")
-        self._options = options
-        self._threads = threads
-        self._whole = _Engine(self._points, self._comparison, options, threads)
-        self._asked = None, None, self._whole  # the last k, and what _few_of gave for it
+
+def check_k(n_neighbors: object, n_points: int, *, excludes_self: bool = True) -> int:
+    """The number of neighbours, if there are enough points besides the row itself (``excludes_self``)."""
+    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, numbers.Integral):
+        raise TypeError(f"n_neighbors={n_neighbors!r} must be an integer")
+    if n_neighbors < 1:
+        raise ValueError(f"n_neighbors={n_neighbors} must be at least 1")
+    if not excludes_self and n_neighbors > n_points:
+        raise ValueError(f"n_neighbors={n_neighbors} is too many: X has {n_points} rows")
+    if excludes_self and n_neighbors >= n_points:
+        raise ValueError(
+            f"n_neighbors={n_neighbors} needs at least {n_neighbors + 1} samples, got {n_points}"
+        )
+    return int(n_neighbors)
+
+
+def _reject_approximate(options: SearchOptions, what: str) -> None:
+    if options.algorithm == "approximate":
+        raise ValueError(
+            f"algorithm='approximate' does not know {what}: use 'auto' or 'exact', or one of the metrics "
+            f"{', '.join(map(repr, compiled_metrics()))} ('minkowski' up to p=4)"
+        )
+
+
+class DistanceSearch:
+    """Search a given matrix of distances."""
+
+    def __init__(self, distances: Rows):
+        self._distances = distances
 
     def neighbors(self, k: int) -> Neighbors:
-        """The k nearest other rows of every row; k from 0 to n - 1."""
-        few, engine = self._few_of(k)
-        found = engine.neighbors(k)
-        if few is not None:
-            indices, distances = few.kept[found.indices][few.stands_for], found.distances[few.stands_for]
-            found = Neighbors(indices, distances, found.engine, found.recall)
-        return refuse_overflow(self._finished(found, self._given))
+        if self._distances.shape[0] != self._distances.shape[1]:
+            raise ValueError(
+                f"metric='precomputed' needs a square matrix of distances, got shape {self._distances.shape}"
+            )
+        return neighbors_from_distances(self._distances, k)
 
-    def query(self, rows, k: int) -> Neighbors:
-        """The k nearest rows to each of other ones, dense or sparse as they are; k from 1 to n."""
-        few, engine = self._few_of(k)
-        found = engine.query(self._moved(rows, "X_new"), k)
-        if few is not None:
-            found = Neighbors(few.kept[found.indices], found.distances, found.engine, found.recall)
-        return refuse_overflow(self._finished(found, rows))
+    def query(self, rows: Rows, k: int) -> Neighbors:
+        """The nearest columns of rows, which are distances to the points; the own distances play no part."""
+        return query_distances(rows, k)
 
-    def _few_of(self, k: int) -> tuple[FewRows | None, _Engine]:
-        """The engine to ask for k neighbours, and which rows it has, if not all."""
-        if not self._whole.searches(k):
-            return None, self._whole
-        last, few, engine = self._asked
+
+class EngineSearch:
+    """Search points in a compiled metric.
+
+    Duplicates are searched once, outliers are searched exactly, and the distances of metrics that are
+    reduced to another one are recomputed at the end.
+
+    Parameters
+    ----------
+    rows : ndarray or CSR matrix of shape (n, columns)
+        As ``read_rows`` returns them. Kept.
+    metric : str
+        A compiled metric.
+    parameters : mapping or None
+    options : SearchOptions
+    threads : int
+    """
+
+    def __init__(
+        self, rows: Rows, metric: str, parameters: Parameters | None, options: SearchOptions, threads: int
+    ):
+        reject_negative(metric, rows)
+        self._presence = METRICS[metric].presence
+        rows = nonzero_mask(rows) if self._presence else rows
+        comparison = resolve(metric, parameters, rows)
+        # Rows of other types become float32 anyway, so the transform costs no memory.
+        self._comparison = comparison if is_engine_type(rows) else comparison.transforming(rows)
+        self._given = None if self._comparison.distances is None else rows
+        self._points = self._transformed(rows, "X")
+        self._options = options
+        self._threads = threads
+        self._all_points = _PointSearch(self._points, self._comparison, options, threads)
+        # The last k, its deduplicated rows (None: all rows are searched), and the search of those.
+        self._last: tuple[int | None, Deduplicated | None, _PointSearch] = (None, None, self._all_points)
+
+    def neighbors(self, k: int) -> Neighbors:
+        """The k nearest other points of every point; k from 0 to n - 1."""
+        deduplicated, search = self._search_for(k)
+        found = search.neighbors(k)
+        if deduplicated is not None:
+            kept, representative = deduplicated.kept, deduplicated.representative
+            indices, distances = kept[found.indices][representative], found.distances[representative]
+            found = Neighbors(indices, distances, found.method, found.recall)
+        return reject_overflow(self._requested_distances(found, self._given))
+
+    def query(self, rows: Rows, k: int) -> Neighbors:
+        """The k nearest points of every row, dense or sparse as the points are; k from 1 to n."""
+        rows = nonzero_mask(rows) if self._presence else rows
+        deduplicated, search = self._search_for(k)
+        found = search.query(self._transformed(rows, "X_new"), k)
+        if deduplicated is not None:
+            indices = deduplicated.kept[found.indices]
+            found = Neighbors(indices, found.distances, found.method, found.recall)
+        return reject_overflow(self._requested_distances(found, rows))
+
+    def _search_for(self, k: int) -> tuple[Deduplicated | None, _PointSearch]:
+        """The search for k neighbours, and the deduplicated rows that it holds (None: all rows)."""
+        if not self._all_points.is_approximate(k):
+            return None, self._all_points
+        last, deduplicated, search = self._last
         if last != k:
-            few, engine = few_rows(self._points, k), self._whole
-            if few is not None:
-                engine = _Engine(self._points[few.kept], self._comparison, self._options, self._threads)
-            self._asked = k, few, engine
-        return few, engine
+            deduplicated, search = deduplicate(self._points, k), self._all_points
+            if deduplicated is not None:
+                points = self._points[deduplicated.kept]
+                search = _PointSearch(points, self._comparison, self._options, self._threads)
+            self._last = k, deduplicated, search
+        return deduplicated, search
 
-    def _moved(self, rows, name: str):
-        """Rows where the engine compares them, in a type that it reads."""
-        if self._comparison.move is None and is_searched(rows):
+    def _transformed(self, rows: Rows, name: str) -> Rows:
+        """Rows in a type that the engine reads, transformed to where it compares them."""
+        if self._comparison.transform is None and is_engine_type(rows):
             return rows
-        moved = self._comparison.as_floats(rows, name)
+        transformed = self._comparison.to_float32(rows, name)
         with np.errstate(invalid="ignore"):  # infinities of both signs have no sum
-            assert_all_finite(moved.data if sparse.issparse(moved) else moved, input_name=name)
-        return moved
+            values = transformed.data if sparse.issparse(transformed) else transformed
+            assert_all_finite(values, input_name=name)
+        return transformed
 
-    def _finished(self, found: Neighbors, rows) -> Neighbors:
-        """Distances as they were asked for, in order again."""
-        if self._comparison.finish is None:
+    def _requested_distances(self, found: Neighbors, rows: Rows) -> Neighbors:
+        """Recompute distances in the requested metric and re-sort, if the engine compared in another one."""
+        if self._comparison.distances is None:
             return found
+        assert self._given is not None
         for begin in range(0, len(rows), _FINISHED_ROWS):
-            part = slice(begin, begin + _FINISHED_ROWS)
-            distances = self._comparison.finish(rows[part], self._given[found.indices[part]])
+            chunk = slice(begin, begin + _FINISHED_ROWS)
+            distances = self._comparison.distances(rows[chunk], self._given[found.indices[chunk]])
             order = np.argsort(distances, axis=1, kind="stable")
-            found.distances[part] = np.take_along_axis(distances, order, 1)
-            found.indices[part] = np.take_along_axis(found.indices[part], order, 1)
+            found.distances[chunk] = np.take_along_axis(distances, order, 1)
+            found.indices[chunk] = np.take_along_axis(found.indices[chunk], order, 1)
         return found
 
 
-class _Engine:
-    """Points where a compiled metric compares them, and the search that suits their number."""
+class _PointSearch:
+    """Points where the engine compares them, searched exactly or approximately by their number."""
 
-    def __init__(self, points, comparison: Comparison, options: SearchOptions, threads: int):
+    def __init__(self, X: Rows, comparison: Comparison, options: SearchOptions, threads: int):
         self._options = options
-        self._joined = not sparse.issparse(points) and comparison.metric in join.METRICS
-        kind = SparseSpace if sparse.issparse(points) else DenseSpace
-        self._space = kind(points, comparison, threads)
-        if self._joined:
-            self._index = join.JoinSearch(points, comparison, options.seed, threads)
+        self._points: Points
+        self._approximate: _cluster_search.ClusterSearch | _proxy_search.ProxySearch
+        self._by_clusters = not sparse.issparse(X) and METRICS[comparison.metric].cluster_search
+        self._points = (SparsePoints if sparse.issparse(X) else DensePoints)(X, comparison, threads)
+        if self._by_clusters:
+            self._approximate = _cluster_search.ClusterSearch(X, comparison, options.seed, threads)
         else:
-            self._index = proxy.ProxySearch(self._space, options.seed, threads)
+            self._approximate = _proxy_search.ProxySearch(self._points, options.seed)
 
-    def searches(self, k: int) -> bool:
+    def is_approximate(self, k: int) -> bool:
         """Whether fewer than all pairs are compared for k neighbours."""
-        points = self._space.X
-        if self._options.algorithm == "exact" or points.shape[0] < 2 or k == 0:
+        X = self._points.X
+        if self._options.algorithm == "exact" or X.shape[0] < 2 or k == 0:
             return False
         if self._options.algorithm == "approximate":
             return True
-        cheap = (
-            join.exact_is_cheaper(*points.shape, k) if self._joined else proxy.exact_is_cheaper(self._space)
-        )
-        return not cheap
+        if self._by_clusters:
+            return not _cluster_search.exact_is_cheaper(*X.shape, k)
+        return not _proxy_search.exact_is_cheaper(self._points)
 
     def neighbors(self, k: int) -> Neighbors:
-        found = self._index.neighbors(k, self._options.recall) if self.searches(k) else None
+        found = self._approximate.neighbors(k, self._options.recall) if self.is_approximate(k) else None
         if found is None:
-            return self._space.exact(None, k)
-        far = _too_far(found, _FAR_POINT * self._index.reach(k, self._options.recall))
-        if len(far):
-            again = self._space.exact(self._space.X[far], k + 1)
-            found.indices[far], found.distances[far] = without_own(again.indices, again.distances, far)
+            return self._points.exact(None, k)
+        outliers = self._outliers(found, k, _OUTLIER_POINT_FACTOR)
+        if len(outliers):
+            exact = self._points.exact(self._points.X[outliers], k + 1)
+            lists = without_self(exact.indices, exact.distances, outliers)
+            found.indices[outliers], found.distances[outliers] = lists
         return found
 
-    def query(self, rows, k: int) -> Neighbors:
-        found = self._index.query(rows, k, self._options.recall) if self.searches(k) else None
+    def query(self, rows: Rows, k: int) -> Neighbors:
+        found = self._approximate.query(rows, k, self._options.recall) if self.is_approximate(k) else None
         if found is None:
-            return self._space.exact(rows, k)
-        far = _too_far(found, _FAR_QUERY * self._index.reach(k, self._options.recall))
-        if len(far):
-            again = self._space.exact(rows[far], k)
-            found.indices[far], found.distances[far] = again.indices, again.distances
+            return self._points.exact(rows, k)
+        outliers = self._outliers(found, k, _OUTLIER_QUERY_FACTOR)
+        if len(outliers):
+            exact = self._points.exact(rows[outliers], k)
+            found.indices[outliers], found.distances[outliers] = exact.indices, exact.distances
         return found
 
+    def _outliers(self, found: Neighbors, k: int, factor: float) -> np.ndarray:
+        """Ids of the rows whose k-th neighbour is too far for the calibration to apply.
 
-def _too_far(found: Neighbors, reach: float) -> np.ndarray:
-    """Rows that are farther from all points than that.
-
-    Among them are those whose distances left the range of floats: the exact search has a unit for them.
-    """
-    return np.flatnonzero(~(found.distances[:, -1] <= reach))
+        Among them are rows whose distances overflowed: the exact search scales those.
+        """
+        radius = factor * self._approximate.typical_radius(k, self._options.recall)
+        return np.flatnonzero(~(found.distances[:, -1] <= radius))

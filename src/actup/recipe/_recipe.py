@@ -17,7 +17,7 @@ from typing import get_args, get_type_hints
 
 import numpy as np
 
-from actup.neighbors._comparison import check_metric
+from actup.neighbors._metrics import canonical_metric
 from actup.recipe._schedule import Phase, Schedule, falling_schedule, phase_lengths, phased_schedule
 from actup.recipe._switches import (
     Affinity,
@@ -198,7 +198,7 @@ def _parse_switches(recipe: Recipe) -> None:
     if not isinstance(phases, list | tuple) or not all(isinstance(phase, Phase) for phase in phases):
         raise TypeError(f"phases={phases!r} must be a sequence of Phase")
     object.__setattr__(recipe, "phases", tuple(phases))
-    object.__setattr__(recipe, "metric", check_metric(recipe.metric))
+    object.__setattr__(recipe, "metric", canonical_metric(recipe.metric))
     object.__setattr__(recipe, "metric_kwds", _parse_parameters(recipe.metric_kwds))
     object.__setattr__(recipe, "perplexities", _parse_perplexities(recipe.perplexities))
     for name, kind in _ENUMS.items():

@@ -1,64 +1,58 @@
-"""The start of very many points: each takes the place of its landmark in a small map of landmarks.
+"""Landmarks: very many points start around the places of their landmarks in a small map of those.
 
-Eigenvectors of a graph of a million points take longer to find than all else, and tell less: neighbours are
-so near that the graph hardly knows how the large parts of the data lie. Landmarks, the centres of cells, are
-few, and their neighbours are far enough away to know.
+Eigenvectors of the graph of a million points take longer to compute than everything else and say less:
+neighbours are so near that the graph hardly knows how the large parts of the data lie. Landmarks, the
+centres of clusters, are few, and their neighbours are far enough apart to show it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import ModuleType
+import numpy as np
 
+from actup._engine import engine
+from actup.neighbors._metrics import METRICS, record_of
+from actup.neighbors._row_transforms import center_far_columns
+from actup.neighbors._rows import ENGINE_TYPES
 from actup.recipe._presets import preset_for
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Initialization
 
 LANDMARKS = 4096
-MANY = 200_000  # points of which more start at landmarks
-_METRICS = ("euclidean", "cosine", "correlation", "inner_product", "manhattan", "chebyshev")
+LANDMARK_MIN_POINTS = 200_000  # maps of more points start at landmarks
 
 
-def starts_at_landmarks(recipe: Recipe, n: int) -> bool:
-    """Whether the rows of X, if they are there, are placed by landmarks."""
-    return recipe.initialization is Initialization.SPECTRAL and n > MANY and recipe.metric in _METRICS
-
-
-def landmark_start(X, recipe: Recipe, seed: int, threads: int, backend: ModuleType, make_start: Callable):
-    """Places around those of the landmarks, and how many landmarks there are.
-
-    Parameters
-    ----------
-    X : array of shape (n, columns), of the backend's kind
-        More than ``MANY`` rows.
-    recipe : Recipe
-        Its metric and number of dimensions.
-    seed, threads : int
-    backend : module
-        Its ``find_landmarks`` and ``scatter_around`` are used, and the stages that map the landmarks.
-    make_start : callable
-        Gives the start of that map, from (rows, graph, recipe, init, seed, threads).
-
-    Returns
-    -------
-    Y : array of shape (n, n_components), float32
-    count : int
-    """
-    landmarks, labels = backend.find_landmarks(X, recipe.metric, LANDMARKS, seed, threads)
-    small = landmark_recipe(recipe.n_components)
-    neighbors = backend.nearest_neighbors(
-        landmarks, small.neighbors_searched(len(landmarks)), "euclidean", threads
-    )
-    graph = backend.affinity_graph(neighbors, small, threads)
-    start, _ = make_start(landmarks, graph, small, None, seed, threads)
-    layout = backend.make_layout(graph, start, small, seed, threads)
-    layout.run(layout.n_epochs)
-    places = layout.embedding()
-    width = float((places.max(axis=0) - places.min(axis=0)).max())
-    reach = width / len(landmarks) ** (1 / recipe.n_components)
-    return backend.scatter_around(places, labels, reach, seed, threads), len(landmarks)
+def uses_landmarks(recipe: Recipe, n: int) -> bool:
+    """Whether n dense rows start at landmarks."""
+    record = record_of(recipe.metric)
+    suits = record is not None and record.landmarks
+    return recipe.initialization is Initialization.SPECTRAL and n > LANDMARK_MIN_POINTS and suits
 
 
 def landmark_recipe(dimensions: int) -> Recipe:
-    """How landmarks are mapped."""
+    """The recipe of the map of landmarks."""
     return preset_for("gdr_umap", dimensions)
+
+
+def find_landmarks(
+    X: np.ndarray, metric: str, wanted: int, seed: int, threads: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """About ``wanted`` landmarks of the rows, and the landmark of each row.
+
+    Landmarks are means of the rows' codes. Their distances are those of the rows in another unit, roughly:
+    outliers are clipped. Metrics that clusters are not made for count as Euclidean, because landmarks only
+    show how the data lie in the large.
+    """
+    metric = metric if METRICS[metric].cluster_search else "euclidean"
+    rows = X
+    if X.dtype.type not in ENGINE_TYPES:
+        rows = center_far_columns(X) if metric == "euclidean" else X.astype(np.float32)
+    landmarks, labels = engine.find_landmarks(rows, engine.Metric[metric], wanted, seed, threads)
+    return landmarks, labels
+
+
+def scatter_around(
+    places: np.ndarray, labels: np.ndarray, reach: float, seed: int, threads: int
+) -> np.ndarray:
+    """A random place within ``reach`` of its landmark's, along each axis, for every row."""
+    scattered: np.ndarray = engine.scatter_around(places, labels, reach, seed, threads)
+    return scattered

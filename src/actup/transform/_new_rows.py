@@ -1,75 +1,74 @@
-"""New rows on a finished map: their neighbours among the training data, then a place for each."""
+"""New rows on a finished map: find their neighbours among the training data, then a place for each."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from scipy.sparse import issparse
 
-from actup.backends import load_backend
-from actup.graph._records import Neighbors, array_module, on_gpu
-from actup.neighbors._api import NeighborIndex
-from actup.neighbors._from_distances import query_distances
+from actup._device import array_module, to_host
+from actup._typing import Array, Rows
+from actup.graph._records import Neighbors
+from actup.neighbors._comparison import reject_negative
+from actup.neighbors._search import Search, SearchOptions, check_k, make_search
 from actup.recipe._recipe import Recipe
 from actup.transform._placement import make_placement, neighbors_needed, row_recipe
 
+if TYPE_CHECKING:
+    from actup.backends._base import Backend
+
 
 def place_new_rows(
-    training: TrainingRows, X_new, embedding, recipe: Recipe, seed: int, threads: int, backend: str
-):
+    training: TrainingRows,
+    rows: Rows,
+    embedding: Array,
+    recipe: Recipe,
+    seed: int,
+    threads: int,
+    backend: Backend,
+) -> Array:
     """The places of new rows on the map of the training data.
 
     Parameters
     ----------
     training : TrainingRows
-    X_new : array or CSR matrix of shape (m, features)
-        Checked; where the backend computes.
+    rows : array or CSR matrix of shape (m, features)
+        Checked, where the backend computes.
     embedding : array of shape (n, n_components)
         The map of the training data.
     recipe : Recipe
-        What made it.
+        The recipe of the map.
     seed, threads : int
-    backend : str
+    backend : Backend
 
     Returns
     -------
     array of shape (m, n_components), float32
         Where the backend computes.
     """
-    engine = load_backend(backend)
-    embedding = _as(embedding, backend)
-    rows, n = row_recipe(recipe), len(training)
-    found = training.neighbors(X_new, neighbors_needed(rows, n), threads, backend)
+    embedding = backend.load(embedding)
+    for_rows, n = row_recipe(recipe), len(training)
+    found = backend.query_neighbors(training, rows, neighbors_needed(for_rows, n), threads)
+    found = replace(found, indices=backend.load(found.indices), distances=backend.load(found.distances))
     places = embedding[found.indices[:, 0]]
     new = array_module(places).flatnonzero(found.distances[:, 0] != 0)
     if len(new):
         lists = Neighbors(found.indices[new], _not_negative(found.distances[new]))
-        places[new] = engine.place_rows(lists, embedding, rows, make_placement(recipe, n, seed), threads)
+        placement = make_placement(recipe, n, seed)
+        places[new] = backend.place_rows(lists, embedding, for_rows, placement, threads)
     return places
 
 
-def _not_negative(distances):
-    """Inner products of rows longer than all training data make negative distances: the least becomes 0."""
+def _not_negative(distances: Array) -> Array:
+    """Shift rows of distances that begin below 0, as inner products of long new rows can, to begin at 0."""
     return distances - array_module(distances).minimum(distances[:, :1], 0)
 
 
-def _as(array, backend: str):
-    """The array where the backend computes."""
-    if backend == "cuda":
-        from actup.backends._cuda.arrays import to_device
-
-        return to_device(array, None)
-    if on_gpu(array):
-        from actup.backends._cuda.arrays import to_host
-
-        return to_host(array)
-    return array
-
-
 class TrainingRows:
-    """The data of a fit, kept as they are, to be searched for the neighbours of other rows.
+    """The data of a fit, kept to be searched for the neighbours of new rows.
 
-    What the search needs is made when it is first used, and is not part of a pickle.
+    The search is prepared when it is first used, and is not part of a pickle.
 
     Parameters
     ----------
@@ -79,38 +78,29 @@ class TrainingRows:
         Its ``metric`` and ``metric_kwds``.
     """
 
-    def __init__(self, rows, recipe: Recipe):
+    def __init__(self, rows: Rows, recipe: Recipe):
         self._count = rows.shape[0]
-        self._metric = recipe.metric
-        self._parameters = dict(recipe.metric_kwds)
-        self._rows = None if recipe.metric == "precomputed" else rows
-        self._index: NeighborIndex | None = None
+        self.metric = recipe.metric
+        self.parameters = dict(recipe.metric_kwds)
+        self.rows = None if recipe.metric == "precomputed" else rows
+        self._search: Search | None = None
 
     def __len__(self) -> int:
-        return self._count
+        return int(self._count)
 
-    def __getstate__(self) -> dict:
-        return {**self.__dict__, "_index": None}
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_search": None}
 
-    def neighbors(self, X_new, k: int, threads: int, backend: str) -> Neighbors:
-        """The k training rows nearest to every new row, nearest first, where the backend computes."""
-        found = None
-        query = getattr(load_backend(backend), "query_neighbors", None)
-        if query is not None and not self._parameters and self._metric != "precomputed":
-            found = query(self._rows, X_new, k, self._metric)
-        if found is None:
-            found = self._on_host(_as(X_new, "cpu"), k, threads)
-        return replace(found, indices=_as(found.indices, backend), distances=_as(found.distances, backend))
-
-    def _on_host(self, X_new, k: int, threads: int) -> Neighbors:
-        if self._metric == "precomputed":
-            return query_distances(X_new, k)
-        rows = _as(self._rows, "cpu")
-        if issparse(rows) != issparse(X_new):
-            kinds = ["sparse" if issparse(part) else "dense" for part in (rows, X_new)]
+    def query_on_host(self, new_rows: Rows, k: int, threads: int) -> Neighbors:
+        """The k training rows nearest to every new row, searched by the CPU; both lie in the host's memory."""
+        k = check_k(k, len(self), excludes_self=False)
+        if self.rows is None:  # new rows hold the distances to the training rows
+            return make_search(new_rows, "precomputed", None, SearchOptions(), threads).query(new_rows, k)
+        rows = to_host(self.rows)
+        if issparse(rows) != issparse(new_rows):
+            kinds = ["sparse" if issparse(part) else "dense" for part in (rows, new_rows)]
             raise TypeError(f"X is {kinds[1]}, but the training data are {kinds[0]}: give both as one kind")
-        if self._index is None:
-            self._index = NeighborIndex(
-                rows, metric=self._metric, metric_kwds=self._parameters, n_jobs=threads
-            )
-        return self._index.query(X_new, k)
+        reject_negative(self.metric, new_rows, "X")
+        if self._search is None:
+            self._search = make_search(rows, self.metric, self.parameters, SearchOptions(), threads)
+        return self._search.query(new_rows, k)

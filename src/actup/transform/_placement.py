@@ -1,6 +1,6 @@
-"""Placement: how new rows are placed on a finished map, as numbers that every backend reads.
+"""Placement: the numbers that the descent of new rows reads, on every backend.
 
-docs/layout.md, "New rows", says what they mean. Only here are the constants that a recipe does not have.
+docs/layout.md, "New rows", says what they mean. The constants that a recipe does not have stand here.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Affinity, Distance, NonEdgeWeight, RepulsionMass, Sampling
 
-# What a row takes; benchmarks/transform.py measures what comes of it.
+# Chosen with benchmarks/transform.py, which measures time and accuracy.
 _EPOCHS = 50
-_SAMPLES = 128
+_SAMPLED_POINTS = 128  # points of the map that repel a row in an epoch
 _STIFFNESS_FLOOR = 0.3
 
-# The training's perplexity would ask for three times as many neighbours of every new row, for the same
-# accuracy; openTSNE's 5 leaves more rows far from where the training would have put them.
-_PERPLEXITY = 10.0
+# The perplexity of the fit would need three times as many neighbours per new row for the same accuracy. With
+# openTSNE's 5, more rows end up far from where the fit would have put them.
+_MAX_PERPLEXITY = 10.0
 
 
 @dataclass(frozen=True)
 class Placement:
-    """What the descent of a new row reads; ``_native/placement.h`` has the same fields.
+    """What the descent of a new row reads; ``_native/transform/placement.h`` has the same fields.
 
     Attributes
     ----------
@@ -63,13 +63,13 @@ class Placement:
 
 
 def make_placement(recipe: Recipe, n_samples: int, seed: int) -> Placement:
-    """The placement on a map of so many points that a recipe has made."""
+    """The placement on a recipe's map of ``n_samples`` points."""
     per_edge = recipe.repulsion_mass is RepulsionMass.PER_EDGE and recipe.sampling is Sampling.EXHAUSTIVE
     return Placement(
         seed=seed,
         curve=(*recipe.kernel(), recipe.dof),
         epochs=_EPOCHS,
-        samples=_SAMPLES,
+        samples=_SAMPLED_POINTS,
         attraction=recipe.late_exaggeration * (2 if recipe.symmetric_attraction else 1),
         repulsion=recipe.repulsion_rate,
         epsilon=recipe.repulsion_epsilon,
@@ -83,15 +83,15 @@ def make_placement(recipe: Recipe, n_samples: int, seed: int) -> Placement:
 
 
 def row_recipe(recipe: Recipe) -> Recipe:
-    """The recipe with the affinity of new rows: of several or large perplexities, one small one."""
+    """The recipe with the affinity of new rows: one small perplexity in place of several or large ones."""
     if not recipe.scales():
         return recipe
     return recipe.but(
-        affinity=Affinity.GAUSSIAN, distance=Distance.PLAIN, perplexity=min(_PERPLEXITY, *recipe.scales())
+        affinity=Affinity.GAUSSIAN, distance=Distance.PLAIN, perplexity=min(_MAX_PERPLEXITY, *recipe.scales())
     )
 
 
 def neighbors_needed(recipe: Recipe, n_samples: int) -> int:
-    """How many of so many points of the map a new row's affinity looks at; ``recipe`` is a ``row_recipe``."""
+    """The number of neighbours that a new row needs on a map of ``n_samples`` points, by a ``row_recipe``."""
     wanted = math.floor(3 * recipe.perplexity) if recipe.scales() else recipe.n_neighbors - 1
     return max(1, min(n_samples, wanted))

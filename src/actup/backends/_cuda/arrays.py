@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.utils import check_array
 
-from actup._scikit_learn import check_array
 from actup.backends._cuda.compile import cupy, load_kernels
 from actup.graph._records import Graph, Neighbors, on_gpu
 

@@ -1,17 +1,59 @@
 """The oracle of the tests: every stage in plain NumPy and float64, slow and obviously right."""
 
-from actup.backends._reference.affinities import affinity_graph
-from actup.backends._reference.layout import make_layout
-from actup.backends._reference.neighbors import METRICS, SCALARS, nearest_neighbors
-from actup.backends._reference.spectral import spectral_coordinates
-from actup.backends._reference.transform import place_rows
+from __future__ import annotations
 
-__all__ = [
-    "METRICS",
-    "SCALARS",
-    "affinity_graph",
-    "make_layout",
-    "nearest_neighbors",
-    "place_rows",
-    "spectral_coordinates",
-]
+from collections.abc import Callable
+
+import numpy as np
+
+from actup._typing import Rows
+from actup.backends._base import Backend, Layout
+from actup.backends._reference import affinities, layout, neighbors, spectral, transform
+from actup.graph._records import Graph, Neighbors
+from actup.neighbors._comparison import Parameters
+from actup.recipe._recipe import Recipe
+from actup.transform._placement import Placement
+
+
+class ReferenceBackend(Backend):
+    """Every stage in NumPy, on one thread; the engine searches metrics that have no formula here."""
+
+    name = "reference"
+
+    def nearest_neighbors(
+        self,
+        rows: Rows,
+        k: int,
+        metric: str | Callable[..., float],
+        threads: int = 1,
+        parameters: Parameters | None = None,
+    ) -> Neighbors:
+        """The k nearest other rows of every row: every distance, then a sort."""
+        if metric in neighbors.METRICS and not parameters and isinstance(rows, np.ndarray):
+            return neighbors.nearest_neighbors(rows, k, str(metric))
+        return super().nearest_neighbors(rows, k, metric, threads, parameters)
+
+    def affinity_graph(self, neighbors: Neighbors, recipe: Recipe, threads: int = 1) -> Graph:
+        """The symmetric graph of similarities p(i,j)."""
+        return affinities.affinity_graph(neighbors, recipe)
+
+    def spectral_coordinates(self, graph: Graph, dimensions: int, seed: int, threads: int = 1) -> np.ndarray:
+        """The leading eigenvectors of D^-1/2 W D^-1/2 after the trivial one."""
+        return spectral.spectral_coordinates(graph, dimensions, seed)
+
+    def make_layout(
+        self, graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int = 1
+    ) -> Layout:
+        """The recipe's descent on a graph."""
+        return layout.make_layout(graph, start, recipe, seed)
+
+    def place_rows(
+        self,
+        neighbors: Neighbors,
+        embedding: np.ndarray,
+        recipe: Recipe,
+        placement: Placement,
+        threads: int = 1,
+    ) -> np.ndarray:
+        """The places of new rows on a finished map."""
+        return transform.place_rows(neighbors, embedding, recipe, placement)

@@ -1,0 +1,171 @@
+"""Backend and Layout: what a compute backend provides to the stages of a run.
+
+A backend subclasses ``Backend``. Four methods are abstract; every other one has a default that works for
+arrays in the host's memory, so that a backend overrides only what it does differently.
+
+All arrays are in the caller's order. Every method is deterministic: the number of threads never changes a
+bit of the result.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from actup._device import to_host
+from actup._typing import Array, Rows
+from actup.graph._records import Graph, Neighbors
+from actup.neighbors._comparison import Parameters
+from actup.neighbors._rows import Check, read_rows
+from actup.neighbors._search import SearchOptions, make_search
+from actup.recipe._recipe import Recipe
+from actup.recipe._switches import Extent
+from actup.start import _coordinates, _landmarks
+from actup.transform._placement import Placement
+
+if TYPE_CHECKING:
+    from actup._pipeline import Embedding
+    from actup.transform._new_rows import TrainingRows
+
+
+class Layout(Protocol):
+    """A descent that can be run in steps: run(5) then run(10) equals run(10)."""
+
+    n_epochs: int
+
+    @property
+    def epoch(self) -> int:
+        """The number of epochs that have been run."""
+
+    def run(self, until: int) -> None:
+        """Advance to epoch ``until``; does nothing if it is already there."""
+
+    def embedding(self) -> np.ndarray:
+        """A copy of the points now: (n, n_components) float32."""
+
+    def loss(self) -> float:
+        """The recipe's loss at the points now, over all pairs."""
+
+
+class Backend(ABC):
+    """Computes neighbours, graph, start, layout and new rows."""
+
+    name: str
+
+    # --- rows and arrays ---
+
+    def read_rows(
+        self,
+        X: Any,
+        metric: str | Callable[..., float],
+        *,
+        is_query: bool = False,
+        check: Check | None = None,
+    ) -> Rows:
+        """Check X, as ``actup.neighbors._rows.read_rows`` does; it stays where the caller has it if possible."""
+        return read_rows(to_host(X), metric, is_query=is_query, check=check)
+
+    def load_rows(self, rows: Rows) -> Rows:
+        """Checked rows where the backend computes."""
+        return rows
+
+    def load(self, array: Array) -> Array:
+        """An array where the backend computes."""
+        return to_host(array)
+
+    def like(self, array: Array, template: Any) -> Array:
+        """A result as the caller's kind of array."""
+        return array
+
+    def deliver(self, prepared: Embedding, template: Any) -> Embedding:
+        """What was prepared, as the caller's kind of arrays."""
+        return prepared
+
+    def has_valid_distances(self, distances: Array) -> bool:
+        """Whether all distances are finite and at least 0."""
+        return bool(np.isfinite(distances).all()) and not distances.min() < 0
+
+    def compile_ahead(self, recipe: Recipe, n: int, columns: int) -> None:
+        """Begin to compile what a run needs; 0 columns where neighbours are known."""
+        return
+
+    def synchronize(self) -> None:
+        """Wait until everything that was started has finished."""
+        return
+
+    # --- neighbours and graph ---
+
+    def nearest_neighbors(
+        self,
+        rows: Rows,
+        k: int,
+        metric: str | Callable[..., float],
+        threads: int,
+        parameters: Parameters | None = None,
+    ) -> Neighbors:
+        """The k nearest other rows of every row; k from 0 to n - 1, rows where the backend computes."""
+        return make_search(to_host(rows), metric, parameters, SearchOptions(), threads).neighbors(k)
+
+    def query_neighbors(self, training: TrainingRows, rows: Rows, k: int, threads: int) -> Neighbors:
+        """The k training rows nearest to every new row, nearest first."""
+        return training.query_on_host(to_host(rows), k, threads)
+
+    @abstractmethod
+    def affinity_graph(self, neighbors: Neighbors, recipe: Recipe, threads: int) -> Graph:
+        """The symmetric graph of similarities p(i,j)."""
+
+    # --- start ---
+
+    @abstractmethod
+    def spectral_coordinates(self, graph: Graph, dimensions: int, seed: int, threads: int) -> Array:
+        """The leading eigenvectors of D^-1/2 W D^-1/2 after the trivial one; columns beyond n - 1 are 0."""
+
+    def random_start(self, n: int, dimensions: int, seed: int) -> Array:
+        """Uniform places in the cube from -1 to 1."""
+        return _coordinates.random_start(n, dimensions, seed)
+
+    def pca_start(self, X: Rows, dimensions: int, seed: int, threads: int) -> Array:
+        """The scores along the leading principal components of the rows."""
+        return _coordinates.pca_start(X, dimensions, seed, threads)
+
+    def spectral_start(
+        self, graph: Graph, dimensions: int, seed: int, threads: int, X: Rows | None = None
+    ) -> Array:
+        """The leading eigenvectors of the random walk on the graph, component by component."""
+        return _coordinates.spectral_start(graph, dimensions, seed, threads, self.spectral_coordinates, X)
+
+    def given_start(self, init: Any, n: int, recipe: Recipe, seed: int) -> tuple[Array, str]:
+        """The caller's places, checked, and what became of them."""
+        return _coordinates.given_start(init, n, recipe, seed)
+
+    def scale_start(self, Y: Array, extent: Extent, size: float, seed: int) -> Array:
+        """A start scaled to its size, jittered so that no two points share a place."""
+        return _coordinates.scale_start(Y, extent, size, seed)
+
+    def find_landmarks(
+        self, X: Rows, metric: str, wanted: int, seed: int, threads: int
+    ) -> tuple[Array, Array]:
+        """About ``wanted`` landmarks, (count, columns), and the number of each row's landmark, (n,)."""
+        return _landmarks.find_landmarks(X, metric, wanted, seed, threads)
+
+    def scatter_around(self, places: Array, labels: Array, reach: float, seed: int, threads: int) -> Array:
+        """A random place within ``reach`` of its landmark's, along each axis, for every row."""
+        return _landmarks.scatter_around(places, labels, reach, seed, threads)
+
+    # --- layout and new rows ---
+
+    @abstractmethod
+    def make_layout(self, graph: Graph, start: Array, recipe: Recipe, seed: int, threads: int) -> Layout:
+        """The recipe's descent on a graph, from a start (n, n_components) float32."""
+
+    @abstractmethod
+    def place_rows(
+        self, neighbors: Neighbors, embedding: Array, recipe: Recipe, placement: Placement, threads: int
+    ) -> Array:
+        """The places of new rows on a finished map, from their neighbours among its points.
+
+        No neighbour is at distance 0. Each row's place depends on that row alone.
+        """

@@ -1,0 +1,124 @@
+"""Neighbours from blocks of a distance matrix, dense or sparse, that somebody else computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from actup._typing import CsrMatrix, Rows
+from actup.graph._records import Neighbors
+from actup.neighbors._chunks import row_chunks
+
+_CHUNK_DISTANCES = 2**20
+
+
+def reject_overflow(neighbors: Neighbors) -> Neighbors:
+    """Reject distances that float32 cannot hold."""
+    if not np.isfinite(neighbors.distances).all():
+        raise ValueError(
+            "distances between rows of X are too large for float32: divide X by its largest value"
+        )
+    return neighbors
+
+
+def neighbors_from_distances(X: Rows, k: int) -> Neighbors:
+    """The k nearest others from a square matrix of distances; its diagonal plays no part.
+
+    Of a sparse matrix only the stored entries are known, zeros among them; every row needs k of them besides
+    the diagonal.
+    """
+    if sparse.issparse(X):
+        return reject_overflow(_smallest_entries(X, k, without_diagonal=True))
+    return reject_overflow(nearest_others(_row_blocks(X), len(X), k))
+
+
+def query_distances(distances: Rows, k: int) -> Neighbors:
+    """The k nearest columns of every row of a matrix of distances, dense or sparse."""
+    if sparse.issparse(distances):
+        return reject_overflow(_smallest_entries(distances, k))
+    return reject_overflow(nearest_columns(_row_blocks(distances), k))
+
+
+def _row_blocks(X: np.ndarray) -> Iterator[np.ndarray]:
+    rows = max(1, _CHUNK_DISTANCES // X.shape[1])
+    return (X[begin : begin + rows].astype(np.float64) for begin in range(0, len(X), rows))
+
+
+def nearest_columns(blocks: Iterator[np.ndarray], k: int) -> Neighbors:
+    """The k smallest distances of every row, from consecutive blocks of rows."""
+    indices, distances = [], []
+    for block in blocks:
+        _reject_invalid(block)
+        indices.append(_smallest(block, k))
+        distances.append(np.take_along_axis(block, indices[-1], axis=1))
+    with np.errstate(over="ignore"):
+        return Neighbors(np.concatenate(indices), np.concatenate(distances), method="exact", recall=1.0)
+
+
+def nearest_others(blocks: Iterator[np.ndarray], n_samples: int, k: int) -> Neighbors:
+    """The k nearest others of every row, from consecutive row blocks of a square matrix, which it overwrites."""
+    indices = np.empty((n_samples, k), np.int32)
+    distances = np.empty((n_samples, k), np.float32)
+    begin = 0
+    for block in blocks:
+        rows = slice(begin, begin + len(block))
+        block[np.arange(len(block)), np.arange(n_samples)[rows]] = np.inf
+        _reject_invalid(block)
+        indices[rows] = _smallest(block, k)
+        with np.errstate(over="ignore"):
+            distances[rows] = np.take_along_axis(block, indices[rows], axis=1)
+        begin += len(block)
+    return Neighbors(indices, distances, method="exact", recall=1.0)
+
+
+def _smallest_entries(X: CsrMatrix, k: int, without_diagonal: bool = False) -> Neighbors:
+    """The k smallest stored entries of every row."""
+    indices, distances = np.empty((X.shape[0], k), np.int32), np.empty((X.shape[0], k), np.float64)
+    for chunk in row_chunks(X, _CHUNK_DISTANCES):
+        part = X[chunk]
+        columns, values, ends = part.indices, part.data, part.indptr
+        rows = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+        if without_diagonal:
+            others = rows + chunk.start != columns
+            rows, columns, values = rows[others], columns[others], values[others]
+        if values.size and not values.min() >= 0:
+            raise ValueError(
+                f"distances must be numbers of at least 0, X has {values.min()}: mend or drop it"
+            )
+        counts = np.bincount(rows, minlength=len(ends) - 1)
+        if counts.min() < k:
+            raise ValueError(
+                f"n_neighbors={k}, but row {chunk.start + counts.argmin()} of the sparse distances has only "
+                f"{counts.min()} entries{' besides the diagonal' if without_diagonal else ''}: store more "
+                "distances, e.g. with kneighbors_graph(mode='distance')"
+            )
+        order = np.lexsort((columns, values, rows))
+        firsts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        chosen = order[firsts[:, None] + np.arange(k)]
+        indices[chunk], distances[chunk] = columns[chosen], values[chosen]
+    with np.errstate(over="ignore"):
+        return Neighbors(indices, distances, method="given", recall=float("nan"))
+
+
+def _reject_invalid(block: np.ndarray) -> None:
+    """Reject negative and NaN distances."""
+    valid = block >= 0
+    if not valid.all():
+        raise ValueError(
+            f"distances must be numbers of at least 0, one is {block[~valid][0]}: mend the metric or matrix "
+            "(metric='nan_euclidean': leave out rows that have no column in common with others)"
+        )
+
+
+def _smallest(block: np.ndarray, k: int) -> np.ndarray:
+    """The columns of each row's k smallest values, ascending; ties go to the smaller column."""
+    columns: Any = np.sort(np.argpartition(block, k - 1, axis=1)[:, :k], axis=1)
+    values = np.take_along_axis(block, columns, axis=1)
+    tied = np.flatnonzero((block <= values.max(axis=1, keepdims=True)).sum(axis=1) > k)
+    columns = np.take_along_axis(columns, np.argsort(values, axis=1, kind="stable"), axis=1)
+    columns[tied] = np.argsort(block[tied], axis=1, kind="stable")[:, :k]
+    result: np.ndarray = columns
+    return result

@@ -1,0 +1,242 @@
+"""Coordinates to start from, computed on the CPU: random, principal components, spectral, or given.
+
+Every function is deterministic: a seed gives the same bits at any number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+
+from actup._engine import engine
+from actup._typing import Rows
+from actup.graph._records import Graph
+from actup.neighbors._row_transforms import center_far_columns
+from actup.neighbors._rows import ENGINE_TYPES
+from actup.recipe._recipe import Recipe
+from actup.recipe._switches import Extent
+from actup.start._components import place_components
+
+# Of the start's size. Duplicates of one point must not share a place: no force could separate them.
+JITTER = 1e-4
+_FILL_NOISE = 1e-2  # of the widest axis, for axes that the data cannot fill
+
+# A vector tells points apart if its central 99 % spread over at least this share of its range.
+_MIN_CENTRAL_SHARE = 0.05
+_CENTRAL_QUANTILES = (0.005, 0.995)
+_EXTRA_VECTORS = (
+    0,
+    4,
+    12,
+)  # eigenvectors asked for beyond the wanted ones, if those do not tell points apart
+
+# (graph, dimensions, seed, threads) -> eigenvectors (n, dimensions)
+SpectralSolver = Callable[[Graph, int, int, int], np.ndarray]
+
+
+def random_start(n: int, dimensions: int, seed: int) -> np.ndarray:
+    """Uniform places in the cube from -1 to 1.
+
+    Returns
+    -------
+    ndarray of shape (n, dimensions), float32
+    """
+    return np.random.default_rng([seed, 1]).uniform(-1, 1, (n, dimensions)).astype(np.float32)
+
+
+def pca_start(X: Rows, dimensions: int, seed: int, threads: int) -> np.ndarray:
+    """The scores along the leading principal components of the rows; small noise where there are too few.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, columns)
+    dimensions, seed, threads : int
+
+    Returns
+    -------
+    ndarray of shape (n, dimensions), float32
+        Widest axis first; the largest entry of each axis is positive.
+    """
+    kept = min(dimensions, *X.shape)
+    if issparse(X):
+        X = csr_matrix(X, dtype=np.float32)
+        offsets, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+        scores, _ = engine.sparse_principal_scores(
+            offsets, indices, X.data, columns=X.shape[1], dimensions=kept, seed=seed, threads=threads
+        )
+    else:
+        X = np.ascontiguousarray(X if X.dtype.type in ENGINE_TYPES else center_far_columns(X))
+        shift = X[:: max(1, len(X) // 1000)].mean(axis=0, dtype=np.float64).astype(np.float32)
+        scores, _ = engine.principal_scores(X, shift, dimensions=kept, seed=seed, threads=threads)
+    return fill_axes(scores, dimensions, seed)
+
+
+def spectral_start(
+    graph: Graph, dimensions: int, seed: int, threads: int, solve: SpectralSolver, X: Rows | None = None
+) -> np.ndarray:
+    """The leading eigenvectors of the random walk on the graph (Laplacian eigenmaps).
+
+    A disconnected graph gets such coordinates component by component. The components are placed side by side
+    without overlap, by the principal components of their mean rows of X, or close together if there is no X.
+
+    Parameters
+    ----------
+    graph : Graph
+    dimensions, seed, threads : int
+    solve : callable
+        A backend's ``spectral_coordinates``.
+    X : ndarray or CSR matrix of shape (n, columns), optional
+
+    Returns
+    -------
+    ndarray of shape (n, dimensions), float32
+    """
+    from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+    def coordinates(component: Graph) -> np.ndarray:
+        return component_start(component, dimensions, seed, threads, solve)
+
+    if len(graph) == 1:
+        return np.zeros((1, dimensions), np.float32)
+    reached = breadth_first_order(graph.to_scipy(), 0, return_predecessors=False)
+    if len(reached) == len(graph):  # nearly always, and faster to find out than all components
+        return coordinates(graph)
+    count, labels = connected_components(graph.to_scipy(), directed=False)
+    centers = None
+    if X is not None:
+        centers = pca_start(_mean_rows(X, labels, count), dimensions, seed, threads)
+    return place_components(graph, labels, count, dimensions, coordinates, centers, seed)
+
+
+def scale_start(Y: np.ndarray, extent: Extent, size: float, seed: int = 0) -> np.ndarray:
+    """Scale a start to its size, and jitter it by a ten-thousandth so that no two points share a place.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, dimensions)
+    extent : Extent
+        ``BOX``: each axis starts at 0 and the longest side is ``size``. ``DEVIATION``: the mean is 0 and the
+        widest axis has the standard deviation ``size``.
+    size : float
+    seed : int
+        Of the jitter, and of random places if all points are equal.
+
+    Returns
+    -------
+    ndarray of shape (n, dimensions), float32
+    """
+    axes = np.array(np.transpose(Y), np.float64, order="C")  # (dimensions, n), along which sums are fast
+    axes -= axes.mean(axis=1, keepdims=True)
+    width = np.abs(axes).max(initial=0.0)
+    random = np.random.default_rng([seed, 2]).uniform(-1, 1, np.shape(Y)).T
+    if not width > 0 or not np.isfinite(width):
+        axes = random
+    else:
+        axes /= width
+        measure = np.ptp(axes, axis=1).max() if extent is Extent.BOX else axes.std(axis=1).max()
+        axes += JITTER * measure * random
+    if extent is Extent.BOX:
+        axes = axes - axes.min(axis=1, initial=np.inf, keepdims=True)
+        widest = axes.max(initial=0.0)
+    else:
+        axes = axes - axes.mean(axis=1, keepdims=True)
+        widest = axes.std(axis=1).max()
+    factor = size / widest if widest > 0 else 1.0
+    return np.ascontiguousarray((axes * factor).T, np.float32)
+
+
+def given_start(init: Any, n: int, recipe: Recipe, seed: int) -> tuple[np.ndarray, str]:
+    """The caller's places, checked, and what became of them.
+
+    They are used as given, in their own scale, with two exceptions. Rows that equal an earlier one are moved
+    a little, because no force could separate them. A start several times as wide as the recipe's maps are is
+    scaled like the recipe's own starts, because forces over such distances are too weak to move the points.
+
+    Returns
+    -------
+    Y : ndarray of shape (n, dimensions), float32
+    used : str
+        "array", with the former size if it was scaled.
+    """
+    dimensions = recipe.n_components
+    try:
+        with np.errstate(over="ignore"):  # refused below, by name
+            Y = np.array(init, dtype=np.float32, order="C")
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"init={init!r} must be an array of numbers of shape (n_samples, n_components)"
+        ) from None
+    if Y.shape != (n, dimensions):
+        raise ValueError(
+            f"init has shape {Y.shape} but {n} samples in {dimensions} dimensions need {(n, dimensions)}: "
+            "give one row per sample and n_components columns"
+        )
+    if not np.isfinite(Y).all():
+        raise ValueError("init contains NaN or values too large for float32: give finite coordinates")
+    order = np.lexsort(Y.T)
+    copies = order[1:][(Y[order[1:]] == Y[order[:-1]]).all(axis=1)]
+    if len(copies):
+        width = np.ptp(Y, axis=0).max() or 1.0
+        moves = np.random.default_rng([seed, 3]).uniform(-1, 1, (len(copies), dimensions))
+        Y[np.sort(copies)] += (JITTER * width * moves).astype(np.float32)
+    radius = math.sqrt(Y.var(axis=0, dtype=np.float64).sum())
+    if radius > _max_radius(recipe, n):
+        used = f"array (scaled down: its radius of {radius:.3g} is too wide to move from)"
+        return scale_start(Y, recipe.start_extent, recipe.start_size, seed), used
+    return Y, "array"
+
+
+def _max_radius(recipe: Recipe, n: int) -> float:
+    """The root-mean-square radius up to which a start keeps its scale; maps are hardly ever wider."""
+    a, b = recipe.kernel()
+    unit = max(1.0, a ** (-1 / (2 * b)))  # the distance at which the kernel has fallen to one half
+    return unit * (100 + 1.5 * math.sqrt(n) if recipe.normalized else 40)
+
+
+def fill_axes(Y: np.ndarray, dimensions: int, seed: int) -> np.ndarray:
+    """Add columns of small noise until there are as many as dimensions."""
+    missing = dimensions - Y.shape[1]
+    if missing <= 0:
+        return Y
+    deviation = float(Y.std(axis=0).max(initial=0.0)) or 1.0
+    noise = np.random.default_rng([seed, 4]).uniform(-1, 1, (len(Y), missing))
+    return np.hstack([Y, (_FILL_NOISE * deviation * noise).astype(np.float32)])
+
+
+def component_start(
+    graph: Graph, dimensions: int, seed: int, threads: int, solve: SpectralSolver
+) -> np.ndarray:
+    """Coordinates of a connected graph: eigenvectors of its random walk that tell many points apart.
+
+    The solver's vectors over the roots of the degrees are those of the random walk, in which neighbours are
+    close whatever their degrees: clusters become clumps, not rays. A vector that singles out a handful of
+    loosely connected points would press all others onto one spot; the next vectors take its place, and milder
+    outliers are clipped.
+    """
+    sums = np.concatenate([[0.0], np.cumsum(graph.weights, dtype=np.float64)])
+    degree = sums[graph.offsets[1:]] - sums[graph.offsets[:-1]]
+    root_degree = np.sqrt(np.where(degree > 0, degree, 1.0))  # points without edges have vectors of 0
+    for extra in _EXTRA_VECTORS:
+        asked = min(dimensions + extra, len(graph) - 1)
+        found = solve(graph, asked, seed, threads) / root_degree[:, None]
+        low, high = np.quantile(found, _CENTRAL_QUANTILES, axis=0)
+        length = high - low
+        informative = length >= _MIN_CENTRAL_SHARE * np.ptp(found, axis=0)
+        if np.count_nonzero(informative) >= dimensions or asked == len(graph) - 1:
+            break
+    found = np.clip(found, low - length, high + length).astype(np.float32)
+    kept = np.argsort(~informative, kind="stable")[:dimensions]
+    return fill_axes(found[:, kept], dimensions, seed)
+
+
+def _mean_rows(X: Rows, labels: np.ndarray, count: int) -> Rows:
+    """The mean row of X of every connected component: (count, columns), sparse if X is."""
+    sizes = np.bincount(labels, minlength=count)
+    members = np.argsort(labels, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    shares = np.repeat(1.0 / sizes, sizes)
+    return csr_matrix((shares, members, offsets), shape=(count, len(labels))) @ X
