@@ -187,7 +187,7 @@ def test_switch_without_effect_is_reported(X, parameters):
         (GDR(random_state="one"), ValueError, "one"),
     ],
 )
-def test_wrong_parameters_are_refused_by_fit_before_any_work(X, model, error, message, monkeypatch):
+def test_wrong_parameters_are_rejected_by_fit_before_any_work(X, model, error, message, monkeypatch):
     def no_work(*settings):
         raise AssertionError
 

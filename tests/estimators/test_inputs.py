@@ -87,7 +87,7 @@ def test_distances_have_no_principal_components(X):
     assert model.init_used_ == "spectral (there are no rows to take components of)"
 
 
-def test_too_few_entries_are_refused(X):
+def test_too_few_entries_are_rejected(X):
     entries = kneighbors_graph(X, 5, mode="distance")
     with pytest.raises(ValueError, match=r"n_neighbors=14, but row .* has only 5 entries"):
         short(UMAP, metric="precomputed").fit(entries)
@@ -137,7 +137,7 @@ def test_lists_where_a_point_is_missing_from_its_own():
         ((np.zeros((120, 3), int) - 1, np.zeros((120, 3))), ValueError, "do not fit"),
     ],
 )
-def test_wrong_lists_are_refused(X, lists, error, message):
+def test_wrong_lists_are_rejected(X, lists, error, message):
     with pytest.raises(error, match=message):
         short(UMAP, precomputed_knn=lists).fit(X)
 
@@ -161,7 +161,7 @@ def test_small_types_reach_the_search_as_they_are(kind, dtype, monkeypatch):
     np.testing.assert_array_equal(model.embedding_, short(kind).fit_transform(whole.astype(np.float32)))
 
 
-def test_low_recall_is_told(monkeypatch):
+def test_low_recall_warns(monkeypatch):
     monkeypatch.setattr(join, "exact_is_cheaper", lambda *shape: False)
     monkeypatch.setattr(join, "_NANOSECONDS_PER_ROW", 0)
     monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
@@ -188,7 +188,7 @@ def test_a_memory_map_is_read(X, kind, tmp_path):
     np.testing.assert_array_equal(short(kind).fit_transform(mapped), short(kind).fit_transform(X))
 
 
-def test_maps_tell_apart_what_nearest_neighbors_does(X):
+def test_maps_distinguish_large_integers(X):
     ids = np.random.default_rng(0).integers(0, 3, (300, 40)) + 2**40
     model = short(UMAP, metric="hamming").fit(ids)
     expected = nearest_neighbors(ids, 5, metric="hamming").indices
@@ -197,7 +197,7 @@ def test_maps_tell_apart_what_nearest_neighbors_does(X):
         short(UMAP).fit(1e-50 * X.astype(np.float64))
 
 
-def test_ids_beyond_32_bits_are_refused(X):
+def test_ids_beyond_32_bits_are_rejected(X):
     lists = nearest_neighbors(X, 20)
     with pytest.raises(ValueError, match="must be rows of X; they reach from"):
         short(UMAP, precomputed_knn=(lists.indices + np.int64(2**32), lists.distances)).fit(X)
@@ -208,7 +208,7 @@ def test_any_byte_order(kind, X):
     np.testing.assert_array_equal(short(kind).fit_transform(X.astype(">f4")), short(kind).fit_transform(X))
 
 
-def test_what_has_no_scale_or_a_mask_is_refused(X):
+def test_times_and_masked_arrays_are_rejected(X):
     times = np.zeros((40, 2), "datetime64[s]")
     for make in (short(UMAP).fit, lambda rows: embed(rows, preset("umap"))):
         with pytest.raises(TypeError, match="X holds times"):

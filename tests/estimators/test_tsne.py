@@ -111,7 +111,7 @@ def test_loss_says_how_it_was_found(model, monkeypatch):
     assert losses.PairLosses(graph_of(model), far, 1, 1, 2, method="mesh").kernel_sum[1] == "barnes_hut"
 
 
-def test_loss_refuses_methods_that_do_not_fit(model):
+def test_loss_rejects_methods_that_do_not_fit(model):
     Y = np.hstack([model.embedding_] * 2)
     graph = graph_of(model)
     with pytest.raises(ValueError, match="method='mesh' serves maps of at most 2 dimensions, not 4"):
