@@ -1,4 +1,4 @@
-"""What the estimators and the pipeline take in place of dense rows and the five metrics of the backends."""
+"""Inputs of the estimators and the pipeline: metrics, sparse rows, distances, known neighbours, dtypes."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,8 @@ from sklearn.neighbors import kneighbors_graph
 from actup._embed_many import embed_many
 from actup._pipeline import embed
 from actup.estimators._gdr import GDR
-from actup.estimators._umap import TSNE, UMAP
+from actup.estimators._tsne import TSNE
+from actup.estimators._umap import UMAP
 from actup.graph._records import Neighbors
 from actup.neighbors import _cluster_search as join
 from actup.neighbors import nearest_neighbors
@@ -33,7 +34,7 @@ def X():
 
 
 @pytest.mark.parametrize("metric", [name for name in COMPILED if name != "haversine"])
-def test_embed_knows_every_metric(X, metric):
+def test_embed_accepts_every_compiled_metric(X, metric):
     recipe = preset("gdr_umap").but(metric=metric, epochs=5)
     result = embed(X, recipe)
     assert np.isfinite(result.embedding).all()
@@ -42,7 +43,7 @@ def test_embed_knows_every_metric(X, metric):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_estimators_know_functions_and_parameters(X, kind):
+def test_estimators_accept_functions_and_metric_parameters(X, kind):
     def cityblock(x, y):
         return np.abs(x - y).sum()
 
@@ -69,7 +70,7 @@ def test_sparse_rows(X, kind, form):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_distances_in_place_of_rows(X, kind):
+def test_precomputed_distances(X, kind):
     distances = cdist(X, X)
     rows = short(kind, init="spectral").fit(X)
     model = short(kind, metric="precomputed", init="spectral").fit(distances)
@@ -96,7 +97,7 @@ def test_too_few_entries_are_rejected(X):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_neighbours_in_place_of_a_search(X, kind):
+def test_precomputed_neighbors(X, kind):
     plain = short(kind).fit(X)
     found = nearest_neighbors(X, 20)
     own = np.arange(len(X))[:, None]
@@ -144,7 +145,7 @@ def test_wrong_lists_are_rejected(X, lists, error, message):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [np.float16, np.uint8, np.int8])
-def test_small_types_reach_the_search_as_they_are(kind, dtype, monkeypatch):
+def test_small_dtypes_reach_the_search_unconverted(kind, dtype, monkeypatch):
     seen = []
     search = join.JoinSearch.__init__
 
@@ -165,8 +166,8 @@ def test_low_recall_warns(monkeypatch):
     monkeypatch.setattr(join, "exact_is_cheaper", lambda *shape: False)
     monkeypatch.setattr(join, "_NANOSECONDS_PER_ROW", 0)
     monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
-    monkeypatch.setattr(join, "_PAIR", 1e9)  # all pairs would cost too much,
-    monkeypatch.setattr(join, "_ROUNDS", 0)  # and nothing is mended
+    monkeypatch.setattr(join, "_PAIR", 1e9)  # so that the exact search is never chosen,
+    monkeypatch.setattr(join, "_ROUNDS", 0)  # and there are no refinement rounds
     X = np.random.default_rng(3).normal(size=(3000, 60))
     with pytest.warns(UserWarning, match="of the nearest neighbours were found"):
         model = short(UMAP).fit(X)
@@ -182,7 +183,7 @@ def test_many_maps_share_a_metric(X):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_memory_map_is_read(X, kind, tmp_path):
+def test_memory_maps(X, kind, tmp_path):
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     np.testing.assert_array_equal(short(kind).fit_transform(mapped), short(kind).fit_transform(X))
@@ -217,7 +218,7 @@ def test_times_and_masked_arrays_are_rejected(X):
             make(np.ma.masked_array(X))
 
 
-def test_infinite_distances_of_no_neighbours_are_allowed(X):
+def test_infinite_distances_beyond_the_neighbours_are_allowed(X):
     distances = cdist(X, X)
     distances[distances > np.sort(distances, axis=1)[:, 20:21]] = np.inf
     assert np.isfinite(short(UMAP, metric="precomputed").fit_transform(distances)).all()

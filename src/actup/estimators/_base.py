@@ -51,7 +51,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def _recipe(self) -> Recipe:
         raise NotImplementedError
 
-    def _leave_out(self, y) -> None:
+    def _warn_if_labels(self, y) -> None:
         """Called with the y of a fit, of which no estimator makes use."""
 
     def fit(self, X, y=None):
@@ -71,7 +71,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         -------
         self
         """
-        self._leave_out(y)
+        self._warn_if_labels(y)
         with Progress(self.verbose, self.callback) as progress:
             self._keep(descend(self._prepare(X, progress), progress))
         return self
@@ -117,7 +117,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """
         if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
             raise ValueError(f"every={every!r} must be an integer of at least 1")
-        self._leave_out(y)
+        self._warn_if_labels(y)
         with Progress(self.verbose, self.callback) as progress:
             for reached in steps(self._prepare(X, progress), int(every), progress):
                 self._keep(reached)

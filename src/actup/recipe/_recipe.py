@@ -118,8 +118,8 @@ class Recipe:
     theta : float, default=0.5
         How wide a group of points may be relative to its distance, for repulsion "barnes_hut".
     horizon : float or None, default=None
-        Repulsion pushes no point farther out than this many root-mean-square radii of the map, for update
-        "in_place"; None: no limit.
+        Repulsion does not push a point outward that is farther out than this many root-mean-square radii of
+        the map, for update "in_place"; None: no limit.
     update : Update, default="batch"
         Whether all points move at once or edge by edge.
     optimizer : Optimizer, default="step"
