@@ -1,10 +1,13 @@
-"""The public names: they are there, they are lazy, and their documentation tells the truth."""
+"""The public names and modules: they exist, are imported lazily, and are documented as they are."""
 
 import inspect
+import pkgutil
 import re
 import subprocess
 import sys
-from importlib import metadata
+from dataclasses import fields
+from enum import Enum
+from importlib import import_module, metadata
 
 import pytest
 
@@ -30,6 +33,21 @@ NAMES = {
 }
 
 
+def public_modules(package=actup):
+    """The dotted paths of a package and all its modules in which no part begins with an underscore."""
+    yield package.__name__
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        if module.name.rpartition(".")[2].startswith("_"):
+            continue
+        if module.ispkg:
+            yield from public_modules(import_module(module.name))
+        else:
+            yield module.name
+
+
+MODULES = list(public_modules())
+
+
 def run_python(code):
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
 
@@ -48,10 +66,33 @@ def test_no_name_is_replaced_by_a_module():
     assert run_python(f"{used}; {modules}").strip() == "[]"
 
 
-@pytest.mark.parametrize("name", ["backends", "datasets", "metrics", "neighbors", "plotting", "viewer"])
-def test_public_modules_need_no_import_of_their_own(name):
-    assert name in dir(actup)
-    assert run_python(f"import actup; print(actup.{name}.__name__)").strip() == f"actup.{name}"
+@pytest.mark.parametrize("path", MODULES)
+def test_public_modules_list_their_names(path):
+    module = import_module(path)
+    assert all(hasattr(module, name) for name in module.__all__)
+    assert set(module.__all__) <= set(dir(module))
+
+
+def test_public_modules_are_attributes_without_an_import():
+    below = [path for path in MODULES if path != "actup"]
+    missing = [path for path in below if path.count(".") == 1 and path.partition(".")[2] not in dir(actup)]
+    assert missing == []
+    printed = run_python(f"import actup; print(*({', '.join(f'{path}.__name__' for path in below)}))")
+    assert printed.split() == below
+
+
+def test_public_names_have_examples():
+    """Every public class and function has some, except enums and exceptions."""
+    lacking = set()
+    for path in MODULES:
+        module = import_module(path)
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            if not callable(value) or (isinstance(value, type) and issubclass(value, Enum | Exception)):
+                continue
+            if not re.search(r"^Examples\n-+\n", inspect.getdoc(value) or "", re.M):
+                lacking.add(f"{value.__module__}.{name}")
+    assert sorted(lacking) == []
 
 
 def test_unknown_name():
@@ -79,9 +120,9 @@ def test_star_import_gives_the_public_names():
     assert set(re.findall(r"'(\w+)'", names)) == NAMES
 
 
-def documented_parameters(text):
-    """The names in a numpydoc "Parameters" section, in order."""
-    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", inspect.cleandoc(text), re.M | re.S)
+def documented_names(text, title="Parameters"):
+    """The names in a numpydoc section, in order."""
+    section = re.search(rf"^{title}\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", inspect.cleandoc(text), re.M | re.S)
     if section is None:
         return []
     lines = re.findall(r"^(\w[\w, ]*) : ", section[1], re.M)
@@ -89,25 +130,46 @@ def documented_parameters(text):
 
 
 FUNCTIONS = ["UMAP", "TSNE", "GDR", "embed", "embed_many", "nearest_neighbors", "quality_report"]
-METHODS = [Embedder.fit, Embedder.fit_transform, Embedder.iter_fit, Progress]
+METHODS = [
+    Embedder.fit,
+    Embedder.fit_transform,
+    Embedder.iter_fit,
+    Embedder.transform,
+    Progress,
+    Progress.report,
+    actup.Recipe.n_epochs,
+    actup.Recipe.schedule,
+    actup.Recipe.first_learning_rate,
+    actup.Recipe.repulsion_for,
+    actup.Recipe.spacing,
+    actup.Recipe.neighbors_searched,
+    actup.preset,
+]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_documented_parameters_equal_the_signature(name):
     function = getattr(actup, name)
-    assert documented_parameters(function.__doc__) == list(inspect.signature(function).parameters)
+    assert documented_names(function.__doc__) == list(inspect.signature(function).parameters)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__qualname__)
 def test_documented_parameters_of_methods_equal_the_signature(method):
     signature = [name for name in inspect.signature(method).parameters if name != "self"]
-    assert documented_parameters(method.__doc__) == signature
+    assert documented_names(method.__doc__) == signature
 
 
-@pytest.mark.parametrize("function", [actup.UMAP, actup.TSNE, actup.GDR])
+def test_documented_fields_of_recipe_equal_the_dataclass():
+    names = [field.name for field in fields(actup.Recipe)]
+    assert documented_names(actup.Recipe.__doc__, "Attributes") == names
+
+
+@pytest.mark.parametrize("function", [actup.UMAP, actup.TSNE, actup.GDR, actup.Recipe])
 def test_documented_defaults_equal_the_signature(function):
     text = inspect.cleandoc(function.__doc__)
     for name, parameter in inspect.signature(function).parameters.items():
         line = re.search(rf"^(?:\w+, )*{name}(?:, \w+)* : .*default=(.*)$", text, re.M)
         assert line is not None, name
-        assert line[1].replace('"', "'") == repr(parameter.default), name
+        default = parameter.default
+        written = repr(str(default) if isinstance(default, Enum) else default)
+        assert line[1].replace('"', "'") == written, name

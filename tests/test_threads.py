@@ -28,6 +28,6 @@ def test_limits_on_cores_count(monkeypatch):
 
 
 @pytest.mark.parametrize(("n_jobs", "error"), [(0, ValueError), (1.5, TypeError), (True, TypeError)])
-def test_refusals_name_the_parameter(n_jobs, error):
+def test_errors_name_the_parameter(n_jobs, error):
     with pytest.raises(error, match=f"workers={n_jobs}"):
         count_threads(n_jobs, "workers")

@@ -14,7 +14,7 @@ import actup
         lambda X: actup.GDR(n_neighbors=5, repulsion="exact", theta=0.3).fit(X),
         lambda X: actup.embed(X, "umap"),
     ],
-    ids=["fit", "fit_transform", "an idle switch", "embed"],
+    ids=["fit", "fit_transform", "a switch without effect", "embed"],
 )
 def test_warnings_point_here(work):
     X = np.random.default_rng(0).normal(size=(12, 4))

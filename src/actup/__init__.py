@@ -1,7 +1,7 @@
 """ActUp: t-SNE, UMAP and everything between them, from one engine.
 
-The public names and modules are imported when they are first used, so that ``import actup`` itself costs
-nothing.
+The public names and modules are imported when they are first used, so that ``import actup`` itself takes no
+time.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
         progress,
         quality,
         recipe,
+        start,
+        transform,
         viewer,
     )
     from actup._embed_many import embed_many
@@ -60,6 +62,8 @@ _MODULES = (
     "progress",
     "quality",
     "recipe",
+    "start",
+    "transform",
     "viewer",
 )
 

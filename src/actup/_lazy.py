@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used."""
+"""lazy_names(): public names of a package that are imported when they are first used."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ from importlib import import_module
 def lazy_names(
     package: str, homes: Mapping[str, str]
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """The functions ``__getattr__`` and ``__dir__`` of a package whose public names live in other modules.
+    """Make the functions ``__getattr__`` and ``__dir__`` of a package whose names live in other modules.
 
     Parameters
     ----------
     package : str
-        Its ``__name__``.
+        ``__name__`` of the package.
     homes : mapping of str to str
-        The module that each public name comes from; a name that maps to itself as a module
-        (``"actup.datasets"`` for ``"datasets"``) is that module.
+        The module that each public name comes from. A submodule maps to its own dotted path
+        (``"datasets"`` to ``"actup.datasets"``).
+
+    Returns
+    -------
+    tuple of two functions
+        ``__getattr__`` and ``__dir__``, to be assigned in the package.
     """
 
     def __getattr__(name: str) -> object:
@@ -28,7 +33,7 @@ def lazy_names(
         if homes[name] == f"{package}.{name}":
             return module
         value = getattr(module, name)
-        setattr(sys.modules[package], name, value)  # the next use finds it without a call
+        setattr(sys.modules[package], name, value)  # the next access needs no call
         return value
 
     def __dir__() -> list[str]:

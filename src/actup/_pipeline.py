@@ -289,7 +289,7 @@ def _single_point(recipe: Recipe) -> Embedding:
 
 
 def fit_to_size(recipe: Recipe, n_samples: int) -> Recipe:
-    """The recipe for ``n_samples`` points: ``n_neighbors`` is cut with a warning, a large perplexity rejected."""
+    """The recipe for this many points: cut ``n_neighbors`` with a warning, reject a large perplexity."""
     if recipe.scales():
         if max(recipe.scales()) >= n_samples:
             raise ValueError(
@@ -323,7 +323,7 @@ def _check_neighbors(neighbors: Neighbors, n_samples: int, k: int, backend: Back
 
 
 def _check_distances(neighbors: Neighbors, backend: Backend) -> None:
-    """Reject negative, NaN or infinite distances: given ones, or those of points too far apart for float32."""
+    """Reject negative, NaN or infinite distances, given or found."""
     if not backend.has_valid_distances(neighbors.distances):
         raise ValueError(
             "neighbors has distances that are negative, NaN or too large for float32: if they come from X, "

@@ -1,29 +1,37 @@
-"""count_threads(): what n_jobs means, everywhere."""
+"""count_threads(): the number of threads that n_jobs asks for."""
 
 from __future__ import annotations
 
 from numbers import Integral
 
-_FEW, _PER_CORE = 64, 4
+# More threads than this would only wait for each other. Whatever the machine, 64 are allowed.
+_MAX_THREADS_PER_CORE = 4
+_ALWAYS_ALLOWED_THREADS = 64
 
 
 def count_threads(n_jobs: int | None, name: str = "n_jobs") -> int:
-    """How many threads a number means: None and -1 are one per usable core, -2 one fewer, and so on.
+    """Return the number of threads: None and -1 mean one per usable core, -2 one fewer, and so on.
 
-    Far more threads than cores would only wait for each other, and no result depends on their number: they
-    are not started.
+    A number far above the number of cores is lowered, which changes no result.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        As in scikit-learn.
+    name : str, default="n_jobs"
+        What errors call the parameter.
     """
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral)):
         raise TypeError(f"{name}={n_jobs!r} must be an integer or None")
     if n_jobs == 0:
         raise ValueError(f"{name}=0 has no meaning: use -1 for all cores, or a positive number of threads")
     if n_jobs is not None and n_jobs > 0:
-        return min(int(n_jobs), max(_FEW, _PER_CORE * _usable_cores()))
+        return min(int(n_jobs), max(_ALWAYS_ALLOWED_THREADS, _MAX_THREADS_PER_CORE * _usable_cores()))
     return max(1, _usable_cores() + 1 + (-1 if n_jobs is None else int(n_jobs)))
 
 
 def _usable_cores() -> int:
-    """The cores this process may use, which inside a container can be fewer than the machine has."""
-    from joblib import cpu_count  # it also knows the quotas of containers
+    """The number of cores this process may use, which can be fewer than the machine has."""
+    from joblib import cpu_count  # also respects affinity masks and the quotas of containers
 
-    return cpu_count()
+    return int(cpu_count())

@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from types import FrameType
 
-_OURS = os.path.dirname(__file__) + os.sep
+_PACKAGE_FOLDER = os.path.dirname(__file__) + os.sep
 
 
 def warn_user(message: str) -> None:
-    """Warn as if the first line outside ActUp and scikit-learn's wrappers had done it."""
-    level, frame = 1, sys._getframe()
-    while frame is not None and _is_ours(frame.f_code.co_filename):
+    """Issue a UserWarning that names the first line outside ActUp and scikit-learn on the call stack."""
+    level = 1
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_filename.startswith(_skipped_folders()):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, UserWarning, stacklevel=level)
 
 
-def _is_ours(file: str) -> bool:
+def _skipped_folders() -> tuple[str, ...]:
+    """The folders of ActUp and, once it is imported, of scikit-learn, whose wrappers call the estimators."""
     sklearn = sys.modules.get("sklearn")
-    theirs = os.path.dirname(sklearn.__file__) + os.sep if sklearn else _OURS
-    return file.startswith((_OURS, theirs))
+    if sklearn is None or sklearn.__file__ is None:
+        return (_PACKAGE_FOLDER,)
+    return _PACKAGE_FOLDER, os.path.dirname(sklearn.__file__) + os.sep

@@ -1,4 +1,4 @@
-"""Progress: one bar over all stages of a run, and the caller's callback that can stop it."""
+"""Progress: one bar over all stages of a run, and a callback of the caller that can stop the run."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 
-# The stages in their order, with the share of the bar (in per cent) that each fills.
+__all__ = ["Progress"]
+
+# The stages in their order, with the per cent of the bar that each fills.
 STAGES = {"neighbors": 30, "graph": 5, "start": 5, "layout": 60}
 
 Callback = Callable[[str, float, np.ndarray | None], bool | None]
 
 
 class Progress:
-    """Shows how far a run has come, and asks the caller whether it should go on.
+    """Show how far a run has come, and ask the caller whether it should go on.
+
+    The estimators make one from their parameters ``verbose`` and ``callback``. ``actup.embed`` takes one; use
+    it in a ``with`` statement, which closes the bar.
 
     Parameters
     ----------
@@ -34,9 +40,30 @@ class Progress:
     ----------
     stopped : bool
         Whether the callback has asked to stop.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import actup
+    >>> from actup.progress import Progress
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> stages = []
+    >>> def note(stage, fraction, embedding):
+    ...     stages.append(stage)
+    >>> with Progress(callback=note) as progress:
+    ...     result = actup.embed(X, "umap", progress=progress)
+    >>> list(dict.fromkeys(stages))
+    ['neighbors', 'graph', 'start', 'layout']
+
+    A callback that returns True stops the run:
+
+    >>> with Progress(callback=lambda stage, fraction, embedding: stage == "layout") as progress:
+    ...     result = actup.embed(X, "umap", progress=progress)
+    >>> progress.stopped, result.n_epochs
+    (True, 0)
     """
 
-    def __init__(self, verbose: bool | int = False, callback: Callback | None = None):
+    def __init__(self, verbose: bool | int = False, callback: Callback | None = None) -> None:
         if callback is not None and not callable(callback):
             raise TypeError(f"callback={callback!r} must be callable as callback(stage, fraction, embedding)")
         self._callback = callback
@@ -45,13 +72,29 @@ class Progress:
         self.stopped = False
 
     def report(self, stage: str, fraction: float, embedding: Callable[[], np.ndarray] | None = None) -> None:
-        """Say that this share of a stage is done; ``embedding`` makes the copy the callback is given."""
+        """Report that a share of a stage is done: update the bar and call the callback.
+
+        Parameters
+        ----------
+        stage : {"neighbors", "graph", "start", "layout"}
+            The stage.
+        fraction : float
+            Share of the stage that is done, from 0 to 1.
+        embedding : callable, default=None
+            Makes the copy of the points that the callback is given; it is called only if there is a callback.
+
+        Examples
+        --------
+        >>> from actup.progress import Progress
+        >>> progress = Progress(callback=lambda stage, fraction, embedding: print(stage, fraction))
+        >>> progress.report("graph", 0.5)
+        graph 0.5
+        """
         if self._verbose:
             self._bar = self._bar or _make_bar()
             self._bar.show(stage, _percent(stage, fraction))
         if self._callback is not None:
             points = None if embedding is None else embedding()
-            # "is True" would miss NumPy's own True
             self.stopped = bool(self._callback(stage, fraction, points)) or self.stopped
 
     def __enter__(self) -> Progress:
@@ -65,7 +108,7 @@ class Progress:
 
 
 def _percent(stage: str, fraction: float) -> float:
-    """How much of the whole run is done when this share of a stage is."""
+    """The per cent of the whole run that are done with this share of a stage."""
     names = list(STAGES)
     before = sum(STAGES[name] for name in names[: names.index(stage)])
     return before + STAGES[stage] * fraction
@@ -80,7 +123,7 @@ def _make_bar() -> _TqdmBar | _PrintedBar:
 
 
 class _TqdmBar:
-    def __init__(self, tqdm):
+    def __init__(self, tqdm: Any) -> None:
         self._bar = tqdm(total=100, bar_format="{desc:<9} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}")
 
     def show(self, stage: str, percent: float) -> None:
@@ -92,9 +135,9 @@ class _TqdmBar:
 
 
 class _PrintedBar:
-    """A line whenever a stage begins and at every further ten per cent."""
+    """Prints a line whenever a stage begins, and after every ten per cent."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._begin = time.perf_counter()
         self._stage = ""
         self._next = 0.0

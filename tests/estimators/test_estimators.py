@@ -1,4 +1,4 @@
-"""The estimators: scikit-learn's conventions, the parameters' meanings, steps, threads and processes."""
+"""The estimators: scikit-learn's conventions, what parameters do, fitting in steps, threads and processes."""
 
 import inspect
 import multiprocessing
@@ -19,7 +19,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from actup._pipeline import embed
 from actup.backends import _cpu as cpu
 from actup.estimators._gdr import GDR
-from actup.estimators._umap import TSNE, UMAP
+from actup.estimators._tsne import TSNE
+from actup.estimators._umap import UMAP
 from actup.recipe._presets import preset, presets
 from actup.recipe._recipe import Recipe
 
@@ -47,14 +48,14 @@ CHECKED = [
 
 
 def expected_failures(estimator):
-    """The checks that an estimator fails on purpose, and why."""
+    """The checks that an estimator fails on purpose, with the reason."""
     if isinstance(estimator, TSNE):
-        return {"check_fit2d_1sample": "it sets perplexity=0.5, which no distribution has: at least 1"}
+        return {"check_fit2d_1sample": "it sets perplexity=0.5, but a perplexity is at least 1"}
     return {}
 
 
 @parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
-@pytest.mark.filterwarnings("ignore:y is not used")  # which scikit-learn passes to all
+@pytest.mark.filterwarnings("ignore:y is not used")  # scikit-learn passes y to every estimator
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
@@ -187,7 +188,7 @@ def test_switch_without_effect_is_reported(X, parameters):
         (GDR(random_state="one"), ValueError, "one"),
     ],
 )
-def test_wrong_parameters_are_refused_by_fit_before_any_work(X, model, error, message, monkeypatch):
+def test_wrong_parameters_are_rejected_by_fit_before_any_work(X, model, error, message, monkeypatch):
     def no_work(*settings):
         raise AssertionError
 
@@ -196,7 +197,7 @@ def test_wrong_parameters_are_refused_by_fit_before_any_work(X, model, error, me
         model.fit(X)
 
 
-def test_numpy_numbers_are_taken(X):
+def test_numpy_numbers_are_accepted(X):
     model = UMAP(np.int64(5), np.int32(2), n_epochs=np.int64(3), min_dist=np.float32(0.5)).fit(X)
     assert model.recipe_.n_neighbors == 5
 
@@ -209,7 +210,7 @@ def test_fit_changes_no_parameter(X, kind):
     assert model.get_params() == before
 
 
-# what is learned
+# fitted attributes
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -374,7 +375,7 @@ def test_fit_in_steps_equals_fit(X, kind):
     np.testing.assert_array_equal(frames[-1], short(kind).fit_transform(X))
 
 
-def test_steps_may_be_left(X):
+def test_steps_may_be_left_early(X):
     model = short(GDR)
     for _ in model.iter_fit(X, every=5):
         if model.n_epochs_ == 10:

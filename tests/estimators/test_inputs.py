@@ -1,4 +1,4 @@
-"""What the estimators and the pipeline take in place of dense rows and the five metrics of the backends."""
+"""Inputs of the estimators and the pipeline: metrics, sparse rows, distances, known neighbours, dtypes."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,8 @@ from sklearn.neighbors import kneighbors_graph
 from actup._embed_many import embed_many
 from actup._pipeline import embed
 from actup.estimators._gdr import GDR
-from actup.estimators._umap import TSNE, UMAP
+from actup.estimators._tsne import TSNE
+from actup.estimators._umap import UMAP
 from actup.graph._records import Neighbors
 from actup.neighbors import _cluster_search as join
 from actup.neighbors import nearest_neighbors
@@ -33,7 +34,7 @@ def X():
 
 
 @pytest.mark.parametrize("metric", [name for name in COMPILED if name != "haversine"])
-def test_embed_knows_every_metric(X, metric):
+def test_embed_accepts_every_compiled_metric(X, metric):
     recipe = preset("gdr_umap").but(metric=metric, epochs=5)
     result = embed(X, recipe)
     assert np.isfinite(result.embedding).all()
@@ -42,7 +43,7 @@ def test_embed_knows_every_metric(X, metric):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_estimators_know_functions_and_parameters(X, kind):
+def test_estimators_accept_functions_and_metric_parameters(X, kind):
     def cityblock(x, y):
         return np.abs(x - y).sum()
 
@@ -69,7 +70,7 @@ def test_sparse_rows(X, kind, form):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_distances_in_place_of_rows(X, kind):
+def test_precomputed_distances(X, kind):
     distances = cdist(X, X)
     rows = short(kind, init="spectral").fit(X)
     model = short(kind, metric="precomputed", init="spectral").fit(distances)
@@ -87,7 +88,7 @@ def test_distances_have_no_principal_components(X):
     assert model.init_used_ == "spectral (there are no rows to take components of)"
 
 
-def test_too_few_entries_are_refused(X):
+def test_too_few_entries_are_rejected(X):
     entries = kneighbors_graph(X, 5, mode="distance")
     with pytest.raises(ValueError, match=r"n_neighbors=14, but row .* has only 5 entries"):
         short(UMAP, metric="precomputed").fit(entries)
@@ -96,7 +97,7 @@ def test_too_few_entries_are_refused(X):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_neighbours_in_place_of_a_search(X, kind):
+def test_precomputed_neighbors(X, kind):
     plain = short(kind).fit(X)
     found = nearest_neighbors(X, 20)
     own = np.arange(len(X))[:, None]
@@ -137,14 +138,14 @@ def test_lists_where_a_point_is_missing_from_its_own():
         ((np.zeros((120, 3), int) - 1, np.zeros((120, 3))), ValueError, "do not fit"),
     ],
 )
-def test_wrong_lists_are_refused(X, lists, error, message):
+def test_wrong_lists_are_rejected(X, lists, error, message):
     with pytest.raises(error, match=message):
         short(UMAP, precomputed_knn=lists).fit(X)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [np.float16, np.uint8, np.int8])
-def test_small_types_reach_the_search_as_they_are(kind, dtype, monkeypatch):
+def test_small_dtypes_reach_the_search_unconverted(kind, dtype, monkeypatch):
     seen = []
     search = join.JoinSearch.__init__
 
@@ -161,12 +162,12 @@ def test_small_types_reach_the_search_as_they_are(kind, dtype, monkeypatch):
     np.testing.assert_array_equal(model.embedding_, short(kind).fit_transform(whole.astype(np.float32)))
 
 
-def test_low_recall_is_told(monkeypatch):
+def test_low_recall_warns(monkeypatch):
     monkeypatch.setattr(join, "exact_is_cheaper", lambda *shape: False)
     monkeypatch.setattr(join, "_NANOSECONDS_PER_ROW", 0)
     monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
-    monkeypatch.setattr(join, "_PAIR", 1e9)  # all pairs would cost too much,
-    monkeypatch.setattr(join, "_ROUNDS", 0)  # and nothing is mended
+    monkeypatch.setattr(join, "_PAIR", 1e9)  # so that the exact search is never chosen,
+    monkeypatch.setattr(join, "_ROUNDS", 0)  # and there are no refinement rounds
     X = np.random.default_rng(3).normal(size=(3000, 60))
     with pytest.warns(UserWarning, match="of the nearest neighbours were found"):
         model = short(UMAP).fit(X)
@@ -182,13 +183,13 @@ def test_many_maps_share_a_metric(X):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_memory_map_is_read(X, kind, tmp_path):
+def test_memory_maps(X, kind, tmp_path):
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     np.testing.assert_array_equal(short(kind).fit_transform(mapped), short(kind).fit_transform(X))
 
 
-def test_maps_tell_apart_what_nearest_neighbors_does(X):
+def test_maps_distinguish_large_integers(X):
     ids = np.random.default_rng(0).integers(0, 3, (300, 40)) + 2**40
     model = short(UMAP, metric="hamming").fit(ids)
     expected = nearest_neighbors(ids, 5, metric="hamming").indices
@@ -197,7 +198,7 @@ def test_maps_tell_apart_what_nearest_neighbors_does(X):
         short(UMAP).fit(1e-50 * X.astype(np.float64))
 
 
-def test_ids_beyond_32_bits_are_refused(X):
+def test_ids_beyond_32_bits_are_rejected(X):
     lists = nearest_neighbors(X, 20)
     with pytest.raises(ValueError, match="must be rows of X; they reach from"):
         short(UMAP, precomputed_knn=(lists.indices + np.int64(2**32), lists.distances)).fit(X)
@@ -208,7 +209,7 @@ def test_any_byte_order(kind, X):
     np.testing.assert_array_equal(short(kind).fit_transform(X.astype(">f4")), short(kind).fit_transform(X))
 
 
-def test_what_has_no_scale_or_a_mask_is_refused(X):
+def test_times_and_masked_arrays_are_rejected(X):
     times = np.zeros((40, 2), "datetime64[s]")
     for make in (short(UMAP).fit, lambda rows: embed(rows, preset("umap"))):
         with pytest.raises(TypeError, match="X holds times"):
@@ -217,7 +218,7 @@ def test_what_has_no_scale_or_a_mask_is_refused(X):
             make(np.ma.masked_array(X))
 
 
-def test_infinite_distances_of_no_neighbours_are_allowed(X):
+def test_infinite_distances_beyond_the_neighbours_are_allowed(X):
     distances = cdist(X, X)
     distances[distances > np.sort(distances, axis=1)[:, 20:21]] = np.inf
     assert np.isfinite(short(UMAP, metric="precomputed").fit_transform(distances)).all()

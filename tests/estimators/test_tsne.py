@@ -1,4 +1,4 @@
-"""t-SNE as a whole, on real and on awkward data: a low loss, sane maps, the same bits, bounded memory."""
+"""t-SNE from start to end, on real and degenerate data: low loss, sane maps, same bits, bounded memory."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from actup import GDR, TSNE, embed
-from actup import quality as metrics
+from actup import GDR, TSNE, embed, quality
 from actup._engine import engine
 from actup.graph._records import Graph
 from actup.quality import _losses as losses
@@ -72,7 +71,7 @@ def test_loss_is_no_higher_than_that_of_scikit_learn(digits, perplexity):
     ours = TSNE(perplexity=perplexity, random_state=0).fit(X)
     with threadpool_limits(1):  # its threads spin, which takes many times longer beside other processes
         theirs = Peer(perplexity=perplexity, random_state=0, method="exact").fit_transform(X)
-    assert ours.kl_divergence_ <= metrics.kl_divergence(graph_of(ours), theirs) + 1e-3
+    assert ours.kl_divergence_ <= quality.kl_divergence(graph_of(ours), theirs) + 1e-3
 
 
 @pytest.mark.parametrize("init", ["pca", "spectral", "random"])
@@ -82,18 +81,18 @@ def test_maps_are_sane_from_any_start(digits, init, perplexity, n):
     model = TSNE(perplexity=perplexity, init=init, random_state=0).fit(X)
     assert np.isfinite(model.embedding_).all()
     assert 1 < model.embedding_.std() < 150
-    assert np.abs(model.embedding_).max() < 6 * model.embedding_.std()  # no point is lost
-    assert metrics.neighbor_recall(X, model.embedding_, 10) > 0.45
+    assert np.abs(model.embedding_).max() < 6 * model.embedding_.std()  # no point lies far outside
+    assert quality.neighbor_recall(X, model.embedding_, 10) > 0.45
     assert model.kl_divergence_ < {5: 1.0, 60: 0.35, 30: 0.8, 200: 0.6}[perplexity]
 
 
 @pytest.mark.parametrize("method", ["mesh", "barnes_hut", "auto"])
 def test_loss_by_mesh_or_tree_is_close_to_the_exact_one(model, method):
     graph, Y = graph_of(model), model.embedding_
-    exact = metrics.kl_divergence(graph, Y)
-    assert metrics.kl_divergence(graph, Y, method=method) == pytest.approx(exact, abs=2e-3)
-    heavy = metrics.kl_divergence(graph, Y, dof=0.5)
-    assert metrics.kl_divergence(graph, Y, dof=0.5, method=method) == pytest.approx(heavy, abs=2e-3)
+    exact = quality.kl_divergence(graph, Y)
+    assert quality.kl_divergence(graph, Y, method=method) == pytest.approx(exact, abs=2e-3)
+    heavy = quality.kl_divergence(graph, Y, dof=0.5)
+    assert quality.kl_divergence(graph, Y, dof=0.5, method=method) == pytest.approx(heavy, abs=2e-3)
 
 
 def test_loss_says_how_it_was_found(model, monkeypatch):
@@ -107,44 +106,44 @@ def test_loss_says_how_it_was_found(model, monkeypatch):
     assert large.kl_divergence_method_ == "mesh"
     assert large.kl_divergence_ > 0
     far = Y.copy()
-    far[0] = 1e6  # no mesh that resolves the rest reaches so far
+    far[0] = 1e6  # a mesh that is fine enough for the other points cannot reach this one
     assert losses.PairLosses(graph_of(model), far, 1, 1, 2, method="mesh").kernel_sum[1] == "barnes_hut"
 
 
-def test_loss_refuses_methods_that_do_not_fit(model):
+def test_loss_rejects_methods_that_do_not_fit(model):
     Y = np.hstack([model.embedding_] * 2)
     graph = graph_of(model)
     with pytest.raises(ValueError, match="method='mesh' serves maps of at most 2 dimensions, not 4"):
-        metrics.kl_divergence(graph, Y, method="mesh")
+        quality.kl_divergence(graph, Y, method="mesh")
     with pytest.raises(ValueError, match="method='tree' is not one of 'auto', 'exact'"):
-        metrics.kl_divergence(graph, Y, method="tree")
+        quality.kl_divergence(graph, Y, method="tree")
 
 
 # --- three dimensions ---
 
 
-def test_three_dimensions_hold_more(digits, model):
+def test_three_dimensions_keep_more_structure_than_two(digits, model):
     X = digits[0]
     deep = TSNE(3, random_state=0).fit(X)
     assert deep.embedding_.shape == (len(X), 3)
     assert deep.kl_divergence_ < model.kl_divergence_
-    assert metrics.neighbor_recall(X, deep.embedding_, 10) > metrics.neighbor_recall(X, model.embedding_, 10)
+    assert quality.neighbor_recall(X, deep.embedding_, 10) > quality.neighbor_recall(X, model.embedding_, 10)
 
 
-def test_groups_of_points_change_little_in_three_dimensions(digits):
+def test_barnes_hut_changes_the_loss_little_in_three_dimensions(digits):
     X = digits[0][:900]
     recipe = preset("tsne").but(n_components=3, epochs=200)
     found = [embed(X, recipe.but(repulsion=name)) for name in ("exact", "barnes_hut")]
-    exact, grouped = (metrics.kl_divergence(one.graph, one.embedding) for one in found)
+    exact, grouped = (quality.kl_divergence(one.graph, one.embedding) for one in found)
     assert grouped == pytest.approx(exact, rel=0.03)
 
 
-# --- awkward data ---
+# --- degenerate data ---
 
 
 @pytest.mark.parametrize("perplexity", [5, 30])
 @pytest.mark.parametrize("init", ["pca", "spectral", "random"])
-def test_copies_end_up_together(digits, init, perplexity):
+def test_duplicates_end_up_together(digits, init, perplexity):
     X = np.repeat(digits[0][:300], 4, axis=0)
     Y = TSNE(perplexity=perplexity, init=init, random_state=0).fit_transform(X)
     assert np.isfinite(Y).all()
@@ -161,14 +160,14 @@ def test_points_that_are_all_equal_stay_finite():
 
 @pytest.mark.parametrize("n", [400, 4500])  # all pairs, and the mesh
 @pytest.mark.parametrize("init", ["pca", "spectral", "random"])
-def test_parts_without_a_link_stay_apart_and_near(init, n):
+def test_components_of_the_graph_stay_apart_and_near(init, n):
     random = np.random.default_rng(0)
     labels = random.integers(6, size=n)
     X = 100 * random.standard_normal((6, 8))[labels] + random.standard_normal((n, 8))
     model = TSNE(perplexity=15, init=init, random_state=0).fit(X)
     assert np.isfinite(model.embedding_).all()
     assert np.ptp(model.embedding_) < 600
-    assert metrics.knn_accuracy(model.embedding_, labels, k=10) > 0.995
+    assert quality.knn_accuracy(model.embedding_, labels, k=10) > 0.995
 
 
 @pytest.mark.parametrize("repulsion", ["mesh", "barnes_hut"])
@@ -177,7 +176,7 @@ def test_an_outlier_leaves_the_others_alone(digits, repulsion):
     X[0] *= 1e4
     result = embed(X, preset("tsne").but(repulsion=repulsion, perplexity=15))
     assert np.isfinite(result.embedding).all()
-    assert metrics.neighbor_recall(X[1:], result.embedding[1:], 10) > 0.5
+    assert quality.neighbor_recall(X[1:], result.embedding[1:], 10) > 0.5
 
 
 _FAR = """
@@ -205,7 +204,7 @@ print(peak() - before)
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system tells no peak memory")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system does not report peak memory")
 def test_memory_is_bounded_beside_an_outlier():
     done = subprocess.run([sys.executable, "-c", _FAR], capture_output=True, text=True, check=True)
     assert 1 < float(done.stdout) < 200  # megabytes: the largest grid has about 150
@@ -235,7 +234,7 @@ def test_threads_change_no_bit_of_a_whole_descent(digits, repulsion, dimensions)
 def test_normalised_frobenius_gives_a_map_like_that_of_kl(digits, name):
     X, y = digits
     accuracy = {
-        loss: metrics.knn_accuracy(embed(X, preset(name).but(loss=loss)).embedding, y, k=20)
+        loss: quality.knn_accuracy(embed(X, preset(name).but(loss=loss)).embedding, y, k=20)
         for loss in ("kl", "frobenius")
     }
     assert accuracy["frobenius"] > accuracy["kl"] - 0.04
@@ -246,7 +245,7 @@ def test_gdr_lowers_the_normalised_frobenius_loss(digits):
     found = {}
     for loss in ("kl", "frobenius"):
         model = GDR(normalized=True, loss=loss, random_state=0).fit(X)
-        found[loss] = metrics.frobenius_loss(graph_of(model), model.embedding_, normalized=True)
+        found[loss] = quality.frobenius_loss(graph_of(model), model.embedding_, normalized=True)
     assert found["frobenius"] < found["kl"]
 
 

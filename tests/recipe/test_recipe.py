@@ -1,4 +1,4 @@
-"""Recipe: what it accepts, how it refuses, and that every field is checked."""
+"""Recipe: what it accepts, what it rejects, and that every field is checked."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import FrozenInstanceError, fields
 import numpy as np
 import pytest
 
+from actup.recipe._kernel import fit_kernel
 from actup.recipe._presets import preset, presets
-from actup.recipe._recipe import Recipe, fit_kernel, switches
+from actup.recipe._recipe import Recipe, switches
 from actup.recipe._schedule import Phase, Role
 from actup.recipe._switches import Sampling
 from variations import ENUMS, TYPES
@@ -21,7 +22,7 @@ NUMBERS = [
 ]
 BOOLEANS = [name for name in switches() if TYPES[name] is bool]
 INTEGERS = [name for name in NUMBERS if TYPES[name] in (int, int | None)]
-# What a switch needs beside it.
+# Other switches that a switch needs.
 COMPANIONS = {
     "a": {"b": 1.0},
     "b": {"a": 1.0},
@@ -82,36 +83,36 @@ def test_strings_become_choices(name):
         for value in (member, str(member)):
             try:
                 recipe = Recipe(**{name: value})
-            except ValueError as refusal:  # a contradiction with the defaults, which names this switch
-                assert name in str(refusal)
+            except ValueError as caught:  # a contradiction with the defaults, which names this switch
+                assert name in str(caught)
                 continue
             assert getattr(recipe, name) is member
 
 
 @pytest.mark.parametrize("name", ENUMS)
 @pytest.mark.parametrize("value", ["nonsense", "", None, 3, [], True])
-def test_unknown_choices_are_refused_with_the_known_ones(name, value):
-    with pytest.raises(ValueError, match=re.escape(f"{name}={value!r} is not one of")) as refusal:
+def test_unknown_choices_are_rejected_with_the_known_ones(name, value):
+    with pytest.raises(ValueError, match=re.escape(f"{name}={value!r} is not one of")) as caught:
         Recipe(**{name: value})
-    assert all(repr(str(member)) in str(refusal.value) for member in ENUMS[name])
+    assert all(repr(str(member)) in str(caught.value) for member in ENUMS[name])
 
 
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("value", ["5", [], True, False, np.True_, 1j, np.ones(2), np.array(1)])
-def test_what_is_no_number_is_refused(name, value):
+def test_values_that_are_not_numbers_are_rejected(name, value):
     with pytest.raises(TypeError, match=re.escape(f"{name}={value!r} must be")):
         with_value(name, value)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, np.float32("nan")])
-def test_what_is_not_finite_is_refused(name, value):
+def test_infinite_and_missing_numbers_are_rejected(name, value):
     with pytest.raises(ValueError, match=re.escape(f"{name}={value!r} must be finite")):
         with_value(name, value)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_negative_numbers_are_refused_with_the_bound(name):
+def test_negative_numbers_are_rejected_with_the_bound(name):
     with pytest.raises(ValueError, match=rf"{name}=-1 must be (at least|greater than) \d"):
         with_value(name, -1)
 
@@ -133,7 +134,7 @@ def test_shares_are_at_most_one(name):
 
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("kind", [np.int32, np.int64, np.float32, np.float64, float])
-def test_numbers_of_numpy_become_plain_ones(name, kind):
+def test_numpy_numbers_become_python_numbers(name, kind):
     value = 1 if name in ("decay_start", "momentum", "exaggeration_share", "min_dist") else 3
     found = getattr(with_value(name, kind(value)), name)
     assert found == value
@@ -182,14 +183,14 @@ IN_PLACE = {"update": "in_place", "momentum": 0, "repulsion_mass": "strength"}
         ({"min_dist": 2.0}, "min_dist=2.0", "at most spread=1.0"),
     ],
 )
-def test_contradictions_are_refused_with_a_remedy(switches, named, remedy):
-    with pytest.raises(ValueError) as refusal:
+def test_contradictions_are_rejected_with_a_remedy(switches, named, remedy):
+    with pytest.raises(ValueError) as caught:
         Recipe(**switches)
-    assert named in str(refusal.value)
-    assert remedy in str(refusal.value)
+    assert named in str(caught.value)
+    assert remedy in str(caught.value)
 
 
-def test_but_changes_one_switch_and_refuses_unknown_ones():
+def test_but_changes_one_switch_and_rejects_unknown_ones():
     recipe = preset("gdr_umap")
     changed = recipe.but(sampling="scalar")
     assert changed.sampling is Sampling.SCALAR
@@ -220,7 +221,7 @@ def test_presets_are_complete_and_valid(name):
     assert recipe.n_epochs(100_000) > 0
 
 
-def test_an_unknown_preset_is_refused_with_the_known_ones():
+def test_an_unknown_preset_is_rejected_with_the_known_ones():
     with pytest.raises(ValueError, match="preset='umpa' is not one of umap, tsne"):
         preset("umpa")
 
@@ -232,6 +233,7 @@ def test_the_number_of_epochs_and_of_neighbours():
     assert Recipe(n_neighbors=15).neighbors_searched(10) == 9
     assert preset("tsne").but(perplexity=20.5).neighbors_searched(1000) == 61
     assert Recipe().neighbors_searched(1) == 0
+    assert (Recipe().neighbors_per_row(), preset("tsne").neighbors_per_row()) == (14, 90)
 
 
 # min_dist, spread: a, b of umap-learn 0.5.12's find_ab_params, where that converges
@@ -280,7 +282,7 @@ def test_parameters_of_a_metric_become_a_value():
 
 
 @pytest.mark.parametrize(
-    ("changes", "points", "stands_for"),
+    ("changes", "points", "resolved"),
     [
         ({}, 500, "exact"),
         ({}, 501, "mesh"),
@@ -292,5 +294,5 @@ def test_parameters_of_a_metric_become_a_value():
         ({"repulsion": "exact"}, 10_000, "exact"),
     ],
 )
-def test_what_the_automatic_repulsion_stands_for(changes, points, stands_for):
-    assert Recipe(**{"repulsion": "auto", **changes}).repulsion_for(points) == stands_for
+def test_the_repulsion_that_auto_resolves_to(changes, points, resolved):
+    assert Recipe(**{"repulsion": "auto", **changes}).repulsion_for(points) == resolved

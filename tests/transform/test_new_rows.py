@@ -20,7 +20,8 @@ from sklearn.preprocessing import StandardScaler
 
 from actup.backends import backends, load_backend
 from actup.estimators._gdr import GDR
-from actup.estimators._umap import TSNE, UMAP
+from actup.estimators._tsne import TSNE
+from actup.estimators._umap import UMAP
 from actup.neighbors import NeighborIndex
 from actup.neighbors._comparison import COMPILED, PRESENCE
 from actup.neighbors._numpy_metrics import SPECIAL

@@ -65,7 +65,7 @@ class Backend(ABC):
         is_query: bool = False,
         check: Check | None = None,
     ) -> Rows:
-        """Check X, as ``actup.neighbors._rows.read_rows`` does; it stays where the caller has it if possible."""
+        """Check X as ``actup.neighbors._rows.read_rows`` does, where the caller has it."""
         return read_rows(to_host(X), metric, is_query=is_query, check=check)
 
     def load_rows(self, rows: Rows) -> Rows:

@@ -165,7 +165,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return replace(prepared, neighbors=None)  # not kept, and as large as the graph: free it now
 
     def _read_rows(self, X: Any, recipe: Recipe, backend: Backend, *, reset: bool) -> Rows:
-        """X checked. With ``reset`` scikit-learn's record of its columns is made, else X is compared with it."""
+        """Check X. With ``reset`` its columns are recorded for scikit-learn, else compared with the record."""
         check = partial(validate_data, self, reset=reset)
         rows = backend.read_rows(X, recipe.metric, is_query=not reset, check=check)
         if on_gpu(X):  # scikit-learn has not seen it

@@ -1,4 +1,4 @@
-"""GDR: the estimator with every switch of the paper as a keyword."""
+"""GDR: the estimator with every switch of the paper as a parameter."""
 
 from __future__ import annotations
 
@@ -8,164 +8,200 @@ from dataclasses import KW_ONLY, dataclass
 from actup._warnings import warn_user
 from actup.estimators._base import Embedder, Lists, RandomState, Start
 from actup.progress import Callback
-from actup.recipe._presets import preset as named_recipe
+from actup.recipe._presets import preset as preset_named
 from actup.recipe._presets import preset_for
 from actup.recipe._recipe import Recipe, switches
 from actup.recipe._schedule import Phase
 from actup.recipe._switches import Affinity, Loss, Optimizer, Repulsion, RepulsionMass
 
 
+# A dataclass, so that a parameter is written once: the generated __init__ has the explicit signature that
+# scikit-learn reads, and only stores.
 @dataclass(eq=False, repr=False)
 class GDR(Embedder):
     """Gradient dimensionality reduction: t-SNE, UMAP and everything between them, switch by switch.
 
-    ``GDR()`` gives maps like UMAP's and ``GDR(normalized=True)`` maps like t-SNE's, from one algorithm: the
-    two differ in the normalisation and in the constants that go with it. Every other parameter is a switch of
-    ``Recipe``; None leaves it as the preset has it. A switch that has no effect beside the others is
-    reported with a warning.
+    ``GDR()`` makes maps like those of UMAP, and ``GDR(normalized=True)`` maps like those of t-SNE, with one
+    algorithm: the two differ in the normalisation and in the constants that belong to it. The other
+    parameters are the switches of ``actup.Recipe``; None takes the value of the preset. A switch that has no
+    effect in combination with the others is reported with a warning. The same ``random_state`` gives the same
+    bits at any ``n_jobs``.
 
     Parameters
     ----------
     normalized : bool, default=None
         Whether similarities are normalised over all pairs (t-SNE) or not (UMAP).
     preset : str, default="auto"
-        Where the values of all switches that are None come from: a name of ``actup.presets()``; "auto":
-        "gdr_tsne" if ``normalized``, else "gdr_umap"; their "sampled" variants if a switch that is given
-        belongs to sampling, or if the map has more than three dimensions.
+        Which preset gives the values of all switches that are None: a name of ``actup.presets()``. "auto" is
+        "gdr_tsne" if ``normalized``, else "gdr_umap"; their "sampled" variants if a given switch belongs to
+        sampling, or if the map has more than three dimensions.
     n_neighbors : int, default=None
-        Size of the neighbourhood, the point itself included; not for affinities with a perplexity.
+        Neighbours per point, the point itself included; not used by affinities with a perplexity.
     perplexity : float, default=None
-        The effective number of neighbours; affinity "gaussian" only.
+        Effective number of neighbours, for affinity "gaussian".
     perplexities : sequence of float, default=None
-        Several of them, whose similarities are averaged; affinity "multiscale" only.
+        Several perplexities, whose similarities are averaged, for affinity "multiscale".
     sigma : float, default=None
-        Width of the Gaussian, in the unit of the distances; affinity "fixed_sigma" only.
+        Width of the Gaussian in the unit of the distances, for affinity "fixed_sigma".
     metric : str or callable, default=None
-        Distance between samples: all that ``actup.nearest_neighbors`` knows. "precomputed": X holds the
-        distances, dense or sparse.
+        Distance between rows: a metric that ``actup.nearest_neighbors`` knows, for rows without missing
+        values, or a function of two rows. "precomputed": X holds the distances, dense or sparse.
     metric_kwds : dict, default=None
-        The metric's parameters.
+        Parameters of the metric.
     precomputed_knn : tuple of (indices, distances[, index]), default=None
-        Each sample's nearest neighbours, two arrays of one shape, if they are known; they may name the sample
-        itself, as umap-learn's do, or not. X then decides the start, and is what ``transform`` searches.
+        The nearest neighbours of each sample, if they are known: two arrays of the same shape. They may
+        include the sample itself, as umap-learn's do, or not. X is then used for the start and searched by
+        ``transform``.
     affinity : {"umap", "gaussian", "multiscale", "fixed_sigma", "uniform"}, default=None
         How distances become similarities.
     distance : {"pseudo", "plain"}, default=None
-        Whether the distance to the nearest neighbour is subtracted first.
+        Whether affinity "umap" subtracts the distance to the nearest neighbour first ("pseudo").
     symmetrization : {"umap", "tsne"}, default=None
-        How the similarities of both directions become one: p + p' - pp', or their mean.
+        How the similarities p and p' of both directions become one: p + p' - pp', or their mean.
     n_components : int, default=None
         Dimensions of the map.
     initialization : {"spectral", "pca", "random"}, default=None
         Where the points start, "spectral" as in ``UMAP``; ``init`` can be given instead.
     start_extent : {"box", "deviation"}, default=None
-        What ``start_size`` measures.
+        What ``start_size`` measures: the longest side of the bounding box, or the standard deviation along
+        the widest axis.
     start_size : float, default=None
         Size of the start.
     a, b : float, default=None
-        The kernel 1/(1 + a d^(2b)) of the map.
+        Parameters of the map's kernel 1/(1 + a d^(2b)).
     min_dist, spread : float, default=None
-        What a and b are fitted to. Giving one of them replaces a preset's own a and b.
+        Fit a and b to these, as UMAP does. Giving one of them replaces the preset's own a and b.
     dof : float, default=None
-        Makes the kernel (1 + a d^(2b)/dof)^-dof: less than 1 gives heavier tails; normalised only.
+        Makes the kernel (1 + a d^(2b)/dof)^-dof: less than 1 gives heavier tails; needs ``normalized``.
     partition : float, default=None
-        Fixes the normalisation Z at this times n_samples², instead of summing it over the map: about
-        100/n_samples is t-SNE's and 0.2 UMAP's; normalised, loss "kl" only.
+        Fixes the normalisation Z at this value times n_samples², instead of summing it over the map: about
+        100/n_samples resembles t-SNE and 0.2 UMAP; needs ``normalized`` and loss "kl".
     loss : {"kl", "frobenius"}, default=None
-        The divergence that is made small.
+        The divergence that is minimised.
     symmetric_attraction : bool, default=None
         Whether an edge pulls both of its ends, which doubles the attraction.
     sampling : {"exhaustive", "scalar", "accelerated", "unbiased"}, default=None
-        Which attractions act in an epoch.
+        Which edges attract in an epoch.
     repulsion : {"auto", "mesh", "barnes_hut", "exact", "sampled"}, default=None
-        How the repulsion of all points is found.
+        How the repulsion between all pairs is computed.
     negatives : int, default=None
-        How many points are drawn to estimate a point's repulsion.
+        Number of random points that a point's repulsion is estimated from, for repulsion "sampled".
     repulsion_mass : {"per_edge", "degree", "strength"}, default=None
-        How much repulsion a point feels.
+        What a point's repulsion is proportional to.
     repulsion_rate : float, default=None
-        Weight of the repulsion; unnormalised only.
+        Factor of the repulsion; unnormalised only.
     non_edge_weight : {"one", "mean"}, default=None
         The factor 1 - p of a repulsion; unnormalised only.
     repulsion_epsilon : float, default=None
-        Keeps the repulsion of close points finite; unnormalised, loss "kl" only.
+        Added to squared distances, so that the repulsion of close points stays finite; unnormalised loss "kl"
+        only.
     mesh_spacing : float, default=None
-        Distance of the grid's lines; repulsion "mesh" only.
+        Distance between the lines of the grid, for repulsion "mesh".
     theta : float, default=None
-        How wide a group of points may be, relative to its distance; repulsion "barnes_hut".
+        How wide a group of points may be relative to its distance, for repulsion "barnes_hut".
     horizon : float, default=None
-        Beyond this many root-mean-square radii of the map, repulsion pushes no point farther out; update
-        "in_place" only.
+        Repulsion does not push a point outward that is farther out than this many root-mean-square radii of
+        the map, for update "in_place".
     update : {"batch", "in_place"}, default=None
         Whether all points move at once or edge by edge.
     optimizer : {"step", "gains", "stiffness"}, default=None
         How a force becomes a step.
     epochs : int, default=None
-        Rounds of the layout.
+        Number of epochs of the layout.
     prune : bool, default=None
-        Drop edges too weak to act.
+        Drop edges whose weight is less than the largest one divided by the number of epochs.
     learning_rate : float, default=None
-        Length of the steps.
+        Factor of the steps.
     learning_rate_unit : {"one", "points"}, default=None
         What the learning rate is multiplied by: 1 or the number of samples.
     decay_start : float, default=None
         Share of the epochs before the learning rate begins to fall.
     decay_power : float, default=None
-        It then falls as (1 - progress)^power.
+        From then on, the learning rate falls as (1 - progress)^decay_power.
     momentum : float, default=None
         Share of a step that is repeated in the next.
     exaggeration : float, default=None
-        Attraction is multiplied by this ...
+        Factor of the attraction in the first epochs.
     exaggeration_share : float, default=None
-        ... in this share of the epochs; optimizer "stiffness" has phases for it.
+        Share of the epochs that have this factor; optimizer "stiffness" has phases for it.
     late_exaggeration : float, default=None
-        And by this afterwards: the way from t-SNE (1) towards UMAP (about 4).
+        Factor of the attraction afterwards: 1 is t-SNE, about 4 looks like UMAP.
     step_cap : float, default=None
-        Longest step; optimizers "step" and "stiffness".
+        Longest step, for optimizers "step" and "stiffness".
     force_scale : float, default=None
-        Multiplies the force; optimizer "gains" only.
+        Factor of the force, for optimizer "gains".
     gradient_clip : float, default=None
-        Bound on force times gain; optimizer "gains" only.
+        Bound on force times gain per coordinate, for optimizer "gains".
     phases : sequence of Phase, default=None
-        What optimizer "stiffness" does one after the other.
+        The phases of optimizer "stiffness", in their order.
     init : str or array of shape (n_samples, n_components), default=None
-        Where the points start: a name, like ``initialization``, or coordinates, which keep their scale unless
-        they are far wider than maps are; ``init_used_`` says so.
+        Where the points start: a name as in ``initialization``, or coordinates. Coordinates keep their scale
+        unless they are far wider than maps are; ``init_used_`` says so.
     random_state : int, RandomState, Generator or None, default=None
-        Where the seed comes from: an int is the seed itself; None: a fresh one in every fit, see ``seed_``.
+        Where the seed comes from: an int is the seed itself; None: a fresh seed in every fit, see ``seed_``.
     n_jobs : int, default=-1
-        Threads; -1 and None: one per core this process may use. It never changes the map.
+        Number of threads; -1 and None: one per core this process may use. It never changes the map.
     verbose : bool, default=False
         Show one progress bar over all stages (tqdm's if it is installed).
     callback : callable, default=None
-        ``callback(stage, fraction, embedding)``, called about ten times per second during the layout;
-        returning True stops there and keeps the points. See ``actup.progress.Progress``.
+        ``callback(stage, fraction, embedding)``, called about ten times per second during the layout. If it
+        returns True, the run stops and keeps the points where they are. See ``actup.progress.Progress``.
     backend : {"cpu", "cuda", "auto", "reference"}, default="cpu"
-        Who computes; "auto": the GPU where there is one and enough points, else the CPU. Each gives the same
-        bits in every run; between them the last digits differ.
+        Where to compute; "auto": on the GPU if there is one and X has enough rows, else on the CPU. Each
+        backend gives the same bits in every run; maps of different backends differ in detail.
 
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components), float32
         The map.
     graph_ : scipy CSR matrix of shape (n_samples, n_samples)
-        The similarities.
+        The symmetric graph of similarities.
     recall_ : float
-        Share of true neighbours found, measured on a sample; NaN if they were given.
+        Share of the true neighbours that were found, measured on a sample; NaN if neighbours were given.
     init_used_ : str
-        Where the points started.
+        Where the points started, and why if not where ``init`` said.
     n_epochs_ : int
-        Epochs run.
+        Number of epochs that were run.
     recipe_ : Recipe
         Everything that was run, switch by switch.
     seed_ : int
-        The seed that was run.
+        The seed that was used.
     stage_seconds_ : dict of str to float
-        Wall time of every stage.
+        Wall time of each stage.
     n_features_in_ : int
-        Number of features seen in ``fit``.
+        Number of columns of X in ``fit``.
     feature_names_in_ : ndarray of str
-        Their names, if X had names.
+        Names of these columns, if X had names.
+
+    See Also
+    --------
+    UMAP : UMAP with the parameters of umap-learn.
+    TSNE : t-SNE with the parameters of scikit-learn.
+    actup.Recipe : The switches, with their defaults.
+    actup.embed : Runs a recipe without an estimator.
+
+    Notes
+    -----
+    In up to three dimensions, the preset "auto" computes the repulsion of all points instead of sampling it,
+    and its optimizer needs no learning rate. The presets "paper_gdr_umap" and "paper_gdr_tsne" are the method
+    with the paper's constants. Unlike umap-learn, GDR moves all points at once; unlike scikit-learn's t-SNE,
+    ``GDR(normalized=True)`` uses UMAP's graph and start.
+
+    References
+    ----------
+    A. Draganov, J. Jørgensen, K. Scheel, D. Mottin, I. Assent, T. Berry and C. Aslay, "ActUp: Analyzing and
+    Consolidating tSNE and UMAP", IJCAI 2023, 3651-3658.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from actup import GDR
+    >>> X = load_digits().data[:300]
+    >>> GDR(random_state=0).fit_transform(X).shape
+    (300, 2)
+    >>> model = GDR(normalized=True, loss="frobenius", random_state=0).fit(X)
+    >>> model.recipe_.loss, model.recipe_.normalized
+    (<Loss.FROBENIUS: 'frobenius'>, True)
     """
 
     normalized: bool | None = None
@@ -175,8 +211,8 @@ class GDR(Embedder):
     perplexity: float | None = None
     perplexities: Sequence[float] | None = None
     sigma: float | None = None
-    metric: str | Callable | None = None
-    metric_kwds: dict | None = None
+    metric: str | Callable[..., float] | None = None
+    metric_kwds: dict[str, object] | None = None
     precomputed_knn: Lists = None
     affinity: str | None = None
     distance: str | None = None
@@ -218,7 +254,7 @@ class GDR(Embedder):
     step_cap: float | None = None
     force_scale: float | None = None
     gradient_clip: float | None = None
-    phases: tuple[Phase, ...] | None = None
+    phases: Sequence[Phase] | None = None
     init: Start = None
     random_state: RandomState = None
     n_jobs: int | None = -1
@@ -228,24 +264,24 @@ class GDR(Embedder):
 
     def _recipe(self) -> Recipe:
         changes = {name: getattr(self, name) for name in switches() if getattr(self, name) is not None}
-        base = self._automatic_preset(changes) if self.preset == "auto" else named_recipe(self.preset)
+        base = self._automatic_preset(changes) if self.preset == "auto" else preset_named(self.preset)
         if self.init is not None and self.initialization is not None:
             raise ValueError(f"initialization={self.initialization!r} and init are both given: leave one out")
         if isinstance(self.init, str):
             changes["initialization"] = self.init
         fitted = self.a is None and self.b is None and not (self.min_dist is None and self.spread is None)
         recipe = (base.but(a=None, b=None) if fitted else base).but(**changes)
-        _warn_of_idle_switches(changes, recipe)
+        _warn_of_unused_switches(changes, recipe)
         return recipe
 
     def _automatic_preset(self, changes: dict[str, object]) -> Recipe:
         name = "gdr_tsne" if self.normalized else "gdr_umap"
-        sampled = self.repulsion == Repulsion.SAMPLED or _OF_SAMPLING & changes.keys()
-        return named_recipe(f"sampled_{name}") if sampled else preset_for(name, self.n_components or 2)
+        sampled = self.repulsion == Repulsion.SAMPLED or _SAMPLING_SWITCHES & changes.keys()
+        return preset_named(f"sampled_{name}") if sampled else preset_for(name, self.n_components or 2)
 
 
-# Switches that the noise-free descent has no use for: giving one asks for the sampled descent.
-_OF_SAMPLING = {
+# Switches that only the presets with sampled repulsion use: giving one selects these presets.
+_SAMPLING_SWITCHES = {
     "negatives",
     "repulsion_mass",
     "sampling",
@@ -258,13 +294,13 @@ _OF_SAMPLING = {
     "learning_rate_unit",
 }
 
-# switch: when it has no effect, and why
-_IDLE: dict[str, tuple[Callable[[Recipe], bool], str]] = {
-    "n_neighbors": (lambda r: bool(r.scales()), "the affinity has a perplexity in its place"),
-    "perplexity": (lambda r: r.affinity is not Affinity.GAUSSIAN, "only affinity='gaussian' has one"),
-    "perplexities": (lambda r: r.affinity is not Affinity.MULTISCALE, "only affinity='multiscale' has them"),
-    "sigma": (lambda r: r.affinity is not Affinity.FIXED_SIGMA, "only affinity='fixed_sigma' has one"),
-    "distance": (lambda r: r.affinity is Affinity.UNIFORM, "affinity='uniform' looks at no distances"),
+# switch: (whether it has no effect in a recipe, why)
+_UNUSED: dict[str, tuple[Callable[[Recipe], bool], str]] = {
+    "n_neighbors": (lambda r: bool(r.scales()), "the affinity uses a perplexity instead"),
+    "perplexity": (lambda r: r.affinity is not Affinity.GAUSSIAN, "only affinity='gaussian' uses it"),
+    "perplexities": (lambda r: r.affinity is not Affinity.MULTISCALE, "only affinity='multiscale' uses them"),
+    "sigma": (lambda r: r.affinity is not Affinity.FIXED_SIGMA, "only affinity='fixed_sigma' uses it"),
+    "distance": (lambda r: r.affinity is Affinity.UNIFORM, "affinity='uniform' ignores distances"),
     "min_dist": (lambda r: r.a is not None, "a and b are given"),
     "spread": (lambda r: r.a is not None, "a and b are given"),
     "negatives": (
@@ -287,23 +323,23 @@ _IDLE: dict[str, tuple[Callable[[Recipe], bool], str]] = {
     ),
     "step_cap": (lambda r: r.optimizer is Optimizer.GAINS, "optimizer='gains' clips the gradient"),
     "phases": (lambda r: r.optimizer is not Optimizer.STIFFNESS, "only optimizer='stiffness' has phases"),
-    "force_scale": (lambda r: r.optimizer is not Optimizer.GAINS, "only optimizer='gains' has it"),
-    "gradient_clip": (lambda r: r.optimizer is not Optimizer.GAINS, "only optimizer='gains' has it"),
+    "force_scale": (lambda r: r.optimizer is not Optimizer.GAINS, "only optimizer='gains' uses it"),
+    "gradient_clip": (lambda r: r.optimizer is not Optimizer.GAINS, "only optimizer='gains' uses it"),
     "exaggeration": (
         lambda r: r.exaggeration_share == 0 and r.optimizer is not Optimizer.STIFFNESS,
         "exaggeration_share is 0",
     ),
     "exaggeration_share": (
         lambda r: r.exaggeration == r.late_exaggeration or r.optimizer is Optimizer.STIFFNESS,
-        "the exaggeration does not change, or has phases of its own",
+        "the exaggeration does not change, or phases decide when it does",
     ),
-    "momentum": (lambda r: r.optimizer is Optimizer.STIFFNESS, "the phases say it"),
-    "decay_start": (lambda r: r.optimizer is Optimizer.STIFFNESS, "the phases say how steps fall"),
+    "momentum": (lambda r: r.optimizer is Optimizer.STIFFNESS, "each of the phases has its own"),
+    "decay_start": (lambda r: r.optimizer is Optimizer.STIFFNESS, "the phases decide how steps fall"),
     "decay_power": (lambda r: r.decay_start == 1, "decay_start=1 keeps the learning rate"),
 }
 
 
-def _warn_of_idle_switches(changes: dict[str, object], recipe: Recipe) -> None:
+def _warn_of_unused_switches(changes: dict[str, object], recipe: Recipe) -> None:
     for name, value in changes.items():
-        if name in _IDLE and _IDLE[name][0](recipe):
-            warn_user(f"{name}={value!r} has no effect: {_IDLE[name][1]}")
+        if name in _UNUSED and _UNUSED[name][0](recipe):
+            warn_user(f"{name}={value!r} has no effect: {_UNUSED[name][1]}")

@@ -59,7 +59,7 @@ def nearest_columns(blocks: Iterator[np.ndarray], k: int) -> Neighbors:
 
 
 def nearest_others(blocks: Iterator[np.ndarray], n_samples: int, k: int) -> Neighbors:
-    """The k nearest others of every row, from consecutive row blocks of a square matrix, which it overwrites."""
+    """The k nearest others of every row, from row blocks of a square matrix, which are overwritten."""
     indices = np.empty((n_samples, k), np.int32)
     distances = np.empty((n_samples, k), np.float32)
     begin = 0

@@ -78,7 +78,7 @@ class Points(ABC):
     def nearest(
         self, rows: Rows, self_ids: np.ndarray | None, candidates: np.ndarray | None, k: int
     ) -> Found:
-        """The nearest of each row's candidates (None: of all points), except the row's own id if it has one."""
+        """The nearest of each row's candidates (None: of all points), without the row itself."""
 
     @abstractmethod
     def proxy_index(self, columns: int, save_memory: bool, seed: int) -> Any:

@@ -110,8 +110,8 @@ def distinct_values(X: Rows) -> np.ndarray:
     distinct = distinct[distinct != 0]
     if len(distinct) > _MAX_NUMBERED_VALUES:
         raise ValueError(
-            f"metric='hamming' of {len(distinct)} different values, more than {_MAX_NUMBERED_VALUES}: round X, "
-            "or give it as float32"
+            f"metric='hamming' of {len(distinct)} different values, more than {_MAX_NUMBERED_VALUES}: "
+            "round X, or give it as float32"
         )
     return distinct
 

@@ -1,4 +1,4 @@
-"""The cookbook: the presets. The first four are the methods people know; the rest are variants of them."""
+"""The presets: named recipes. The first four are the methods people know; the rest are variants of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,40 @@ from actup.recipe._switches import (
 
 
 def preset(name: str) -> Recipe:
-    """One of the named recipes; ``presets()`` lists them."""
+    """Return one of the named recipes.
+
+    Parameters
+    ----------
+    name : str
+        One of ``presets()``. "umap" and "tsne" are what the estimators of these names run. "gdr_umap" and
+        "gdr_tsne" are GDR, the paper's method, without and with normalisation. Of the variants, "sampled_..."
+        estimate the repulsion from random points, "accelerated_..." also let an edge attract only in some of
+        the epochs, "paper_..." have the constants of the paper's own code, and "classic_tsne" descends like
+        scikit-learn.
+
+    Returns
+    -------
+    Recipe
+        The recipe; change it with ``Recipe.but``.
+
+    Raises
+    ------
+    ValueError
+        If there is no preset of this name.
+
+    See Also
+    --------
+    presets : The names.
+    actup.embed : Runs a recipe.
+
+    Examples
+    --------
+    >>> from actup import preset
+    >>> preset("umap").n_neighbors
+    15
+    >>> preset("gdr_tsne").normalized
+    True
+    """
     try:
         return _PRESETS[name]
     except KeyError:
@@ -29,20 +62,38 @@ def preset(name: str) -> Recipe:
 
 
 def preset_for(name: str, n_components: int) -> Recipe:
-    """A preset for that many dimensions, in its sampled variant where they are too many for any other."""
+    """Return a preset for ``n_components`` dimensions: its sampled variant where no other serves them."""
     sampled = preset(f"sampled_{name}").but(n_components=n_components)
-    return preset(name).but(n_components=n_components) if n_components in _NOISE_FREE[name] else sampled
+    if n_components in _NOISE_FREE_DIMENSIONS[name]:
+        return preset(name).but(n_components=n_components)
+    return sampled
 
 
 def presets() -> list[str]:
-    """The names of all presets."""
+    """Return the names of all presets.
+
+    Returns
+    -------
+    list of str
+        The four main methods first, then their variants.
+
+    See Also
+    --------
+    preset : The recipe of a name.
+
+    Examples
+    --------
+    >>> from actup import presets
+    >>> presets()[:4]
+    ['umap', 'tsne', 'gdr_umap', 'gdr_tsne']
+    """
     return list(_PRESETS)
 
 
-# Batch updates from sampled repulsion: the paper's GDR with the step sizes and weights we found best.
+# Batch updates with sampled repulsion: the paper's GDR with the step sizes and weights that measured best.
 _SAMPLED_GDR_UMAP = Recipe()
 
-# The same forces from all points at once: no noise, so it needs fewer epochs.
+# The same forces with the repulsion of all points: without the noise of sampling, fewer epochs are enough.
 _GDR_UMAP = Recipe(
     repulsion=Repulsion.AUTO,
     optimizer=Optimizer.STIFFNESS,
@@ -56,11 +107,11 @@ _GDR_UMAP = Recipe(
     ),
 )
 
-# The loss that umap-learn descends: each time an edge of the graph acts, its ends are pulled together, and
-# the first is pushed by five random points. Here their mean over all points takes the place of the draws.
+# The loss of umap-learn. There, each time an edge attracts, it pulls its ends together and five random points
+# repel the first end. Here the mean over all points takes the place of the random ones.
 _UMAP = _GDR_UMAP.but(symmetric_attraction=True, repulsion_rate=5.0, repulsion_epsilon=0.001)
 
-# The same loss as umap-learn descends it, edge by edge; made free of races by edge matchings.
+# The same loss, minimised edge by edge as in umap-learn; edge matchings keep threads from racing.
 _SAMPLED_UMAP = Recipe(
     symmetric_attraction=True,
     sampling=Sampling.SCALAR,
@@ -73,7 +124,7 @@ _SAMPLED_UMAP = Recipe(
     momentum=0.0,
 )
 
-# Normalised, with enough negatives that the estimate of the near field is useful; for any dimension.
+# Normalised, for any dimension, with enough negatives for a useful estimate of the repulsion nearby.
 _SAMPLED_GDR_TSNE = Recipe(
     a=1.0,
     b=1.0,
@@ -103,7 +154,7 @@ _GDR_TSNE = Recipe(
     ),
 )
 
-_AS_TSNE = {
+_TSNE_GRAPH_AND_START: dict[str, object] = {
     "affinity": Affinity.GAUSSIAN,
     "distance": Distance.PLAIN,
     "symmetrization": Symmetrization.TSNE,
@@ -112,9 +163,9 @@ _AS_TSNE = {
     "start_size": 0.1,
     "prune": False,
 }
-_SAMPLED_TSNE = _SAMPLED_GDR_TSNE.but(**_AS_TSNE)
+_SAMPLED_TSNE = _SAMPLED_GDR_TSNE.but(**_TSNE_GRAPH_AND_START)
 _TSNE = _GDR_TSNE.but(
-    **_AS_TSNE,
+    **_TSNE_GRAPH_AND_START,
     phases=(
         Phase(Role.EXAGGERATE, 30, momentum=0.95),
         Phase(Role.ANNEAL, 30, momentum=0.95),
@@ -123,7 +174,7 @@ _TSNE = _GDR_TSNE.but(
     ),
 )
 
-# Momentum with gains, as scikit-learn does it, for those who want to set the learning rate.
+# Momentum with gains, as in scikit-learn, for users who want to set the learning rate.
 _CLASSIC_TSNE = _TSNE.but(
     optimizer=Optimizer.GAINS,
     phases=(),
@@ -188,6 +239,7 @@ _PRESETS = {
     "sampled_gdr_tsne": _SAMPLED_GDR_TSNE,
 }
 
-# Dimensions of maps without draws. In three, a tree takes longer than the draws of UMAP; in more there is
-# none. In one, points must pass each other to untangle, and only noise lets them.
-_NOISE_FREE = {"umap": (2,), "tsne": (1, 2, 3), "gdr_umap": (1, 2, 3), "gdr_tsne": (1, 2, 3)}
+# The dimensions in which a preset computes the repulsion of all points; in others it is sampled. UMAP samples
+# in three dimensions because a tree takes longer, and in one because points must pass each other to untangle,
+# which only noise lets them do. Beyond three dimensions there is neither mesh nor tree.
+_NOISE_FREE_DIMENSIONS = {"umap": (2,), "tsne": (1, 2, 3), "gdr_umap": (1, 2, 3), "gdr_tsne": (1, 2, 3)}

@@ -1,23 +1,19 @@
-"""Recipe: every switch of the paper and every default, as one frozen value; cookbook.py names the good ones.
+"""Recipe: every switch of the paper and every default, as one frozen value; _presets.py names the good ones.
 
-A recipe says completely what a run does; nothing else in the package holds a default. A switch is one
-field with one value, so that an experiment is ``recipe.but(normalized=True)`` and nothing more. How the
-fields act on the points, epoch by epoch, is written down in docs/layout.md.
+A recipe describes a run completely; nothing else in the package holds a default. A switch is one field with
+one value, so that an experiment is ``recipe.but(normalized=True)`` and nothing more. docs/layout.md specifies
+what the fields do to the points, epoch by epoch.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from enum import StrEnum
-from functools import lru_cache
-from numbers import Real
-from typing import get_args, get_type_hints
+from typing import Any
 
-import numpy as np
-
-from actup.neighbors._metrics import canonical_metric
+from actup.recipe._checks import check_recipe
+from actup.recipe._kernel import fit_kernel
 from actup.recipe._schedule import Phase, Schedule, falling_schedule, phase_lengths, phased_schedule
 from actup.recipe._switches import (
     Affinity,
@@ -35,18 +31,155 @@ from actup.recipe._switches import (
     Update,
 )
 
+_NEIGHBORS_PER_PERPLEXITY = 3  # beyond them, Gaussian similarities are negligible; as in every other t-SNE
+
+# Repulsion "auto" sums over all pairs up to this many points, because the mesh or tree is hardly faster.
+_EXACT_REPULSION_MAX_N = 4_000
+# In unnormalised maps of 1 or 2 dimensions the mesh is faster much earlier: a pair costs more, and the map is
+# smaller, so that the mesh has fewer lines.
+_EXACT_UNNORMALIZED_REPULSION_MAX_N = 500
+
+_LONG_DESCENT_MAX_N = 10_000  # more epochs for fewer points, as in umap-learn
+_WIDE_MESH_MIN_N = 60_000  # the interpolation errors of many points cancel, so that a wider mesh is enough
+
 
 @dataclass(frozen=True)
 class Recipe:
-    """A complete description of a run. Make one from a preset: ``preset("umap").but(epochs=100)``."""
+    """A complete description of a run: every switch and every default.
+
+    A recipe is a frozen value. Take one from ``preset`` and change what you want with ``but``. Every field is
+    checked when a recipe is made: switches with named values may be given as strings, and a combination that
+    cannot be run is rejected with a remedy.
+
+    Attributes
+    ----------
+    n_neighbors : int, default=15
+        Neighbours per point, the point itself included, as in umap-learn. Affinities "gaussian" and
+        "multiscale" use the perplexity instead.
+    perplexity : float, default=30.0
+        Effective number of neighbours, for affinity "gaussian"; three times as many are searched.
+    perplexities : tuple of float, default=()
+        Several perplexities, for affinity "multiscale"; three times the largest are searched.
+    sigma : float or None, default=None
+        Width of the Gaussian in the unit of the distances, for affinity "fixed_sigma".
+    metric : str or callable, default="euclidean"
+        Distance between rows of X: a name that ``actup.nearest_neighbors`` knows, or a function of two rows.
+    metric_kwds : tuple of (str, object), default=()
+        Parameters of the metric; may be given as a dict.
+    affinity : Affinity, default="umap"
+        How distances become similarities.
+    distance : Distance, default="pseudo"
+        Whether affinity "umap" subtracts the distance to the nearest neighbour first.
+    symmetrization : Symmetrization, default="umap"
+        How the similarities of both directions become the weight of an edge.
+    n_components : int, default=2
+        Dimensions of the map.
+    initialization : Initialization, default="spectral"
+        Where the points start.
+    start_extent : Extent, default="box"
+        What ``start_size`` measures.
+    start_size : float, default=10.0
+        Size of the start.
+    a, b : float or None, default=None
+        Parameters of the map's kernel (1 + a d^(2b)/dof)^-dof; None: fitted to ``min_dist`` and ``spread``.
+    min_dist : float, default=0.1
+        Distance up to which points of the map count as equally close.
+    spread : float, default=1.0
+        Scale of the map, in which the kernel falls beyond ``min_dist``.
+    dof : float, default=1.0
+        Degrees of freedom of the kernel: less than 1 gives heavier tails, and more and finer clusters.
+        Other values than 1 need ``normalized``.
+    normalized : bool, default=False
+        Whether similarities are normalised over all pairs (t-SNE) or not (UMAP).
+    partition : float or None, default=None
+        Fixes the partition function Z, the sum of the kernel over all pairs, at this value times n². About
+        100/n resembles t-SNE and 0.2 UMAP; None: Z is that of the map. Needs ``normalized`` and loss "kl".
+    loss : Loss, default="kl"
+        The divergence that is minimised.
+    symmetric_attraction : bool, default=False
+        Whether an edge pulls both of its ends, which doubles the attraction.
+    sampling : Sampling, default="exhaustive"
+        Which edges attract in an epoch.
+    repulsion : Repulsion, default="sampled"
+        How the repulsion between all pairs is computed.
+    negatives : int, default=64
+        Random points that a point's repulsion is estimated from, for repulsion "sampled".
+    repulsion_mass : RepulsionMass, default="strength"
+        What a point's repulsion is proportional to.
+    repulsion_rate : float, default=3.15
+        Factor of the unnormalised repulsion. The default, with mass "strength", gives as much repulsion as
+        one negative per edge gives on a UMAP graph of 15 neighbours.
+    non_edge_weight : NonEdgeWeight, default="one"
+        The factor 1 - p of an unnormalised repulsion.
+    repulsion_epsilon : float, default=0.01
+        Added to squared distances, so that the unnormalised repulsion of close points stays finite.
+    mesh_spacing : float or None, default=None
+        Distance between the lines of the grid, for repulsion "mesh"; None: see ``spacing``.
+    theta : float, default=0.5
+        How wide a group of points may be relative to its distance, for repulsion "barnes_hut".
+    horizon : float or None, default=None
+        Repulsion does not push a point outward that is farther out than this many root-mean-square radii of
+        the map, for update "in_place"; None: no limit.
+    update : Update, default="batch"
+        Whether all points move at once or edge by edge.
+    optimizer : Optimizer, default="step"
+        How a force becomes a step.
+    epochs : int or None, default=None
+        Number of epochs; None: see ``n_epochs``.
+    prune : bool, default=True
+        Drop edges whose weight is less than the largest one divided by the number of epochs.
+    learning_rate : float, default=1.0
+        Factor of the steps.
+    learning_rate_unit : LearningRateUnit, default="one"
+        What the learning rate is multiplied by.
+    decay_start : float, default=0.0
+        Share of the epochs before the learning rate begins to fall.
+    decay_power : float, default=1.5
+        From then on, the learning rate falls as (1 - progress)^decay_power; 0: it stays constant.
+    momentum : float, default=0.5
+        Share of a step that is repeated in the next; optimizer "stiffness" has it in its phases.
+    exaggeration : float, default=1.0
+        Factor of the attraction in the first epochs.
+    exaggeration_share : float, default=0.0
+        Share of the epochs that have this factor; optimizer "stiffness" has phases for it.
+    late_exaggeration : float, default=1.0
+        Factor of the attraction afterwards: 1 is t-SNE, about 4 looks like UMAP.
+    step_cap : float, default=4.0
+        Longest step, for optimizers "step" and "stiffness"; it falls with the learning rate.
+    force_scale : float, default=1.0
+        Factor of the force, applied before gains and clip, for optimizer "gains".
+    gradient_clip : float or None, default=1.0
+        Bound on force times gain per coordinate, for optimizer "gains"; None: no bound.
+    phases : tuple of Phase, default=()
+        The phases of optimizer "stiffness", in their order.
+
+    See Also
+    --------
+    preset : The named recipes.
+    actup.embed : Runs a recipe.
+    actup.GDR : An estimator with these fields as parameters.
+
+    Examples
+    --------
+    >>> from actup import Recipe, preset
+    >>> recipe = preset("tsne").but(perplexity=50, loss="frobenius")
+    >>> recipe.loss
+    <Loss.FROBENIUS: 'frobenius'>
+    >>> recipe.neighbors_searched(n_samples=10_000)
+    150
+    >>> Recipe(affinity="gaussian")
+    Traceback (most recent call last):
+        ...
+    ValueError: affinity='gaussian' uses plain distances: set distance='plain'
+    """
 
     # the graph
-    n_neighbors: int = 15  # counts the point itself, as umap-learn does; unless perplexities say it
-    perplexity: float = 30.0  # affinity "gaussian" only; three times as many neighbours are searched
-    perplexities: tuple[float, ...] = ()  # affinity "multiscale" only; three times the largest are searched
-    sigma: float | None = None  # affinity "fixed_sigma" only: its width, in the unit of the distances
-    metric: str | Callable = "euclidean"  # a name that actup.neighbors._api knows, or a function of two rows
-    metric_kwds: tuple[tuple[str, object], ...] = ()  # its parameters; given as a dict
+    n_neighbors: int = 15
+    perplexity: float = 30.0
+    perplexities: tuple[float, ...] = ()
+    sigma: float | None = None
+    metric: str | Callable[..., float] = "euclidean"
+    metric_kwds: tuple[tuple[str, object], ...] = ()
     affinity: Affinity = Affinity.UMAP
     distance: Distance = Distance.PSEUDO
     symmetrization: Symmetrization = Symmetrization.UMAP
@@ -55,55 +188,74 @@ class Recipe:
     initialization: Initialization = Initialization.SPECTRAL
     start_extent: Extent = Extent.BOX
     start_size: float = 10.0
-    # the low-dimensional kernel (1 + a d^(2b)/dof)^-dof; a and b None: fitted to min_dist and spread
+    # the kernel of the map
     a: float | None = None
     b: float | None = None
     min_dist: float = 0.1
     spread: float = 1.0
-    dof: float = 1.0  # degrees of freedom: less than 1 gives heavier tails, and more and finer clusters
-    # forces
+    dof: float = 1.0
+    # the forces
     normalized: bool = False
-    partition: float | None = None  # Z over n²: about 100/n is t-SNE's, 0.2 UMAP's; None: what the map has
+    partition: float | None = None
     loss: Loss = Loss.KL
     symmetric_attraction: bool = False
     sampling: Sampling = Sampling.EXHAUSTIVE
     repulsion: Repulsion = Repulsion.SAMPLED
     negatives: int = 64
     repulsion_mass: RepulsionMass = RepulsionMass.STRENGTH
-    repulsion_rate: float = 3.15  # with STRENGTH: as much as one negative per edge on a k = 15 fuzzy graph
+    repulsion_rate: float = 3.15
     non_edge_weight: NonEdgeWeight = NonEdgeWeight.ONE
     repulsion_epsilon: float = 0.01
-    mesh_spacing: float | None = None  # repulsion "mesh": distance of the grid's lines; None: see spacing()
-    theta: float = 0.5  # repulsion "barnes_hut": how wide a group may be, relative to its distance
-    horizon: float | None = None  # update "in_place": how many RMS radii repulsion may push a point out
+    mesh_spacing: float | None = None
+    theta: float = 0.5
+    horizon: float | None = None
     # the descent
     update: Update = Update.BATCH
     optimizer: Optimizer = Optimizer.STEP
-    epochs: int | None = None  # None: see n_epochs()
-    prune: bool = True  # drop edges weaker than the largest weight over the number of epochs
+    epochs: int | None = None
+    prune: bool = True
     learning_rate: float = 1.0
     learning_rate_unit: LearningRateUnit = LearningRateUnit.ONE
-    decay_start: float = 0.0  # share of the epochs before the learning rate begins to fall
-    decay_power: float = 1.5  # it then falls as (1 - progress)^power; 0: constant
+    decay_start: float = 0.0
+    decay_power: float = 1.5
     momentum: float = 0.5
-    exaggeration: float = 1.0  # attraction is multiplied by this ...
-    exaggeration_share: float = 0.0  # ... in this share of the epochs; optimizer "stiffness": in its phases
-    late_exaggeration: float = 1.0  # and by this afterwards: 1 is t-SNE, about 4 looks like UMAP
-    step_cap: float = 4.0  # optimizers "step", "stiffness": longest step; falls with the learning rate
-    force_scale: float = 1.0  # optimizer "gains": multiplies the force before gains and clip
-    gradient_clip: float | None = (
-        1.0  # optimizer "gains": bound on force times gain, per coordinate; None: no
-    )
-    phases: tuple[Phase, ...] = ()  # optimizer "stiffness": what it does one after the other
+    exaggeration: float = 1.0
+    exaggeration_share: float = 0.0
+    late_exaggeration: float = 1.0
+    step_cap: float = 4.0
+    force_scale: float = 1.0
+    gradient_clip: float | None = 1.0
+    phases: tuple[Phase, ...] = ()
 
-    def __post_init__(self):
-        _parse_switches(self)
-        _check_ranges(self)
-        _refuse_contradictions(self)
+    def __post_init__(self) -> None:
+        check_recipe(self)
 
-    def but(self, **changes) -> Recipe:
-        """The same recipe with some fields changed."""
-        unknown = sorted(set(changes) - {field.name for field in fields(self)})
+    def but(self, **changes: Any) -> Recipe:
+        """Return the same recipe with some fields changed.
+
+        Parameters
+        ----------
+        **changes
+            Names and new values of fields.
+
+        Returns
+        -------
+        Recipe
+            A new recipe; this one stays as it is.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a name is no field, if a value is out of range, or if the values cannot be run together.
+
+        Examples
+        --------
+        >>> from actup import preset
+        >>> recipe = preset("umap").but(n_neighbors=30, metric="cosine")
+        >>> recipe.n_neighbors, recipe.metric
+        (30, 'cosine')
+        """
+        unknown = sorted(set(changes) - set(switches()))
         if unknown:
             raise TypeError(
                 f"{unknown[0]!r} is not a switch of Recipe; the switches are {', '.join(switches())}"
@@ -111,64 +263,214 @@ class Recipe:
         return replace(self, **changes)
 
     def n_epochs(self, n_samples: int) -> int:
-        """The number of epochs for this many points."""
+        """Return the number of epochs of a run: ``epochs``, or the number that suits ``n_samples`` points.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of points.
+
+        Returns
+        -------
+        int
+            Number of epochs.
+
+        Examples
+        --------
+        >>> from actup import preset
+        >>> preset("tsne").n_epochs(20_000), preset("tsne").n_epochs(1_000_000)
+        (160, 475)
+        """
         if self.epochs is not None:
             return self.epochs
         if self.optimizer is Optimizer.STIFFNESS:
             return sum(phase_lengths(self, n_samples))
-        if self.normalized:
-            return 500
-        return 500 if n_samples <= 10_000 else 200
+        return 500 if self.normalized or n_samples <= _LONG_DESCENT_MAX_N else 200
 
     def schedule(self, n_samples: int) -> Schedule:
-        """What changes from epoch to epoch, for this many points."""
+        """Return the values that change from epoch to epoch.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of points.
+
+        Returns
+        -------
+        Schedule
+            Arrays ``learning_rate``, ``momentum``, ``exaggeration``, ``step_cap`` and ``stiffness_floor``
+            with one value per epoch.
+
+        Examples
+        --------
+        >>> from actup import preset
+        >>> schedule = preset("tsne").schedule(20_000)
+        >>> len(schedule), float(schedule.exaggeration[0]), float(schedule.exaggeration[-1])
+        (160, 12.0, 1.0)
+        """
         make = phased_schedule if self.optimizer is Optimizer.STIFFNESS else falling_schedule
         return make(self, n_samples)
 
     def first_learning_rate(self, n_samples: int) -> float:
-        """The learning rate before it falls, its unit included."""
+        """Return the learning rate of the first epoch, multiplied by its unit.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of points.
+
+        Returns
+        -------
+        float
+            ``learning_rate``, times ``n_samples`` if ``learning_rate_unit`` is "points".
+
+        Examples
+        --------
+        >>> from actup import preset
+        >>> preset("sampled_gdr_tsne").first_learning_rate(1000)
+        1000.0
+        """
         return self.learning_rate * (n_samples if self.learning_rate_unit is LearningRateUnit.POINTS else 1)
 
     @property
-    def starts_anywhere(self) -> bool:
-        """Whether the points start where the data did not put them."""
+    def has_random_start(self) -> bool:
+        """Whether the points start at random places instead of where the data put them."""
         return self.initialization is Initialization.RANDOM
 
     def repulsion_for(self, n_samples: int) -> Repulsion:
-        """The repulsion that "auto" stands for: all pairs while they are few, then the fastest fit one."""
+        """Return how repulsion is computed for ``n_samples`` points: ``repulsion``, with "auto" resolved.
+
+        "auto" is the fastest method without random draws: "exact" for few points, "mesh" for more in one or
+        two dimensions, "barnes_hut" in three. In more dimensions there is only "sampled".
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of points.
+
+        Returns
+        -------
+        Repulsion
+            Any value but "auto".
+
+        Examples
+        --------
+        >>> from actup import preset
+        >>> [str(preset("tsne").repulsion_for(n)) for n in (1_000, 100_000)]
+        ['exact', 'mesh']
+        """
         if self.repulsion is not Repulsion.AUTO:
             return self.repulsion
-        planar = self.n_components <= 2
-        if n_samples <= (_VERY_FEW if planar and not self.normalized else _FEW):
+        has_mesh = self.n_components <= 2
+        cheap_mesh = has_mesh and not self.normalized
+        if n_samples <= (_EXACT_UNNORMALIZED_REPULSION_MAX_N if cheap_mesh else _EXACT_REPULSION_MAX_N):
             return Repulsion.EXACT
-        if planar:
+        if has_mesh:
             return Repulsion.MESH
         return Repulsion.BARNES_HUT if self.n_components == 3 else Repulsion.SAMPLED
 
     def spacing(self, n_samples: int) -> float:
-        """The distance of the mesh's lines: as wide as the sharpest feature of the repulsion allows."""
+        """Return the distance between the lines of the mesh.
+
+        It is ``mesh_spacing``, or as wide as the sharpest feature of the repulsion allows.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of points.
+
+        Returns
+        -------
+        float
+            The distance, in the unit of the map.
+
+        Examples
+        --------
+        >>> from actup import preset
+        >>> preset("tsne").spacing(10_000), preset("umap").spacing(10_000)
+        (0.5, 0.15)
+        """
         if self.mesh_spacing is not None:
             return self.mesh_spacing
         if not self.normalized and self.loss is Loss.KL:
             return 0.15  # UMAP's repulsion is nearly singular
         if self.loss is Loss.FROBENIUS:
             return 0.35  # the square of the kernel is narrower
-        return 0.7 if n_samples >= 60_000 else 0.5  # errors of many points cancel
+        return 0.7 if n_samples >= _WIDE_MESH_MIN_N else 0.5
 
     def kernel(self) -> tuple[float, float]:
-        """The kernel scalars a and b, fitted if they are not given."""
+        """Return a and b of the map's kernel, fitted to ``min_dist`` and ``spread`` if they are not given.
+
+        Returns
+        -------
+        a, b : float
+            The kernel is (1 + a d^(2b)/dof)^-dof.
+
+        Examples
+        --------
+        >>> from actup import preset
+        >>> preset("tsne").kernel()
+        (1.0, 1.0)
+        >>> a, b = preset("umap").kernel()
+        >>> round(a, 3), round(b, 3)
+        (1.577, 0.895)
+        """
         if self.a is not None and self.b is not None:
             return self.a, self.b
         return fit_kernel(self.min_dist, self.spread)
 
-    def neighbors_searched(self, n_samples: int) -> int:
-        """How many other points' distances the graph needs, per point."""
+    def neighbors_per_row(self) -> int:
+        """Return how many neighbours a row's similarities are made of, if there are enough points.
+
+        Returns
+        -------
+        int
+            Three times the largest perplexity, or ``n_neighbors`` - 1 if the affinity has no perplexity.
+
+        Examples
+        --------
+        >>> from actup import preset
+        >>> preset("tsne").neighbors_per_row(), preset("umap").neighbors_per_row()
+        (90, 14)
+        """
         scales = self.scales()
-        wanted = math.floor(3 * max(scales)) if scales else self.n_neighbors - 1
-        return max(0, min(n_samples - 1, wanted))
+        return math.floor(_NEIGHBORS_PER_PERPLEXITY * max(scales)) if scales else self.n_neighbors - 1
+
+    def neighbors_searched(self, n_samples: int) -> int:
+        """Return how many neighbours are searched for each of ``n_samples`` points, itself excluded.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of points.
+
+        Returns
+        -------
+        int
+            ``neighbors_per_row()``, but no more than there are other points.
+
+        Examples
+        --------
+        >>> from actup import preset
+        >>> preset("tsne").neighbors_searched(1000), preset("tsne").neighbors_searched(50)
+        (90, 49)
+        """
+        return max(0, min(n_samples - 1, self.neighbors_per_row()))
 
     def scales(self) -> tuple[float, ...]:
-        """The perplexities that rows of similarities are made for; none if the affinity has no perplexity."""
+        """Return the perplexities of the affinity.
+
+        Returns
+        -------
+        tuple of float
+            One for "gaussian", ``perplexities`` for "multiscale", none for any other affinity.
+
+        Examples
+        --------
+        >>> from actup import preset
+        >>> preset("tsne").scales(), preset("umap").scales()
+        ((30.0,), ())
+        """
         match self.affinity:
             case Affinity.GAUSSIAN:
                 return (self.perplexity,)
@@ -177,246 +479,6 @@ class Recipe:
         return ()
 
 
-_FEW = 4_000  # points whose pairs are all computed, where the mesh is not much faster,
-_VERY_FEW = 500  # and where it is: the unnormalised repulsion costs more per pair, and its maps are smaller
-
-
 def switches() -> list[str]:
-    """The names of all switches."""
+    """The names of all fields of Recipe."""
     return [field.name for field in fields(Recipe)]
-
-
-_TYPES = get_type_hints(Recipe)
-_ENUMS = {name: kind for name, kind in _TYPES.items() if isinstance(kind, type) and issubclass(kind, StrEnum)}
-_BOOLEANS = [name for name, kind in _TYPES.items() if kind is bool]
-_OPTIONAL = [name for name, kind in _TYPES.items() if type(None) in get_args(kind)]
-
-
-def _parse_switches(recipe: Recipe) -> None:
-    """Turn strings into enum values, at the edge and nowhere else."""
-    phases = recipe.phases
-    if not isinstance(phases, list | tuple) or not all(isinstance(phase, Phase) for phase in phases):
-        raise TypeError(f"phases={phases!r} must be a sequence of Phase")
-    object.__setattr__(recipe, "phases", tuple(phases))
-    object.__setattr__(recipe, "metric", canonical_metric(recipe.metric))
-    object.__setattr__(recipe, "metric_kwds", _parse_parameters(recipe.metric_kwds))
-    object.__setattr__(recipe, "perplexities", _parse_perplexities(recipe.perplexities))
-    for name, kind in _ENUMS.items():
-        value = getattr(recipe, name)
-        try:
-            object.__setattr__(recipe, name, kind(value))
-        except ValueError:
-            allowed = ", ".join(repr(str(member)) for member in kind)
-            raise ValueError(f"{name}={value!r} is not one of {allowed}") from None
-
-
-def _parse_parameters(values: object) -> tuple[tuple[str, object], ...]:
-    """Names and values, in order, as something that can be compared and hashed: arrays become tuples."""
-
-    def frozen(value: object) -> object:
-        value = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-        return tuple(map(frozen, value)) if isinstance(value, list | tuple) else value
-
-    if not isinstance(values, Mapping | tuple):
-        raise TypeError(f"metric_kwds={values!r} must be a dict of the metric's parameters")
-    return tuple(sorted((name, frozen(value)) for name, value in dict(values).items()))
-
-
-def _parse_perplexities(values: object) -> tuple[float, ...]:
-    """A tuple, from any sequence of numbers; each is checked as ``perplexity`` is."""
-    if isinstance(values, np.ndarray) and values.ndim == 1:
-        values = values.tolist()
-    if not isinstance(values, list | tuple):
-        raise TypeError(f"perplexities={values!r} must be a sequence of numbers")
-    for value in values:
-        _check_number("perplexities", value, float)
-        if value < 1:
-            raise ValueError(f"perplexities={values!r} must each be at least 1")
-    return tuple(map(float, values))
-
-
-_INT = 2**31 - 1  # the compiled code counts in 32 bits
-_EPOCHS = 2**24  # whole numbers up to here are exact in float32, which decides when an edge acts
-
-# name: (type, lowest, highest, whether the lowest itself is allowed)
-_RANGES = {
-    "n_neighbors": (int, 2, _INT, True),
-    "perplexity": (float, 1, math.inf, True),
-    "sigma": (float, 0, math.inf, False),
-    "n_components": (int, 1, _INT, True),
-    "start_size": (float, 0, math.inf, False),
-    "a": (float, 0, math.inf, False),
-    "b": (float, 0, math.inf, False),
-    "min_dist": (float, 0, math.inf, True),
-    "spread": (float, 1e-6, 1e6, True),
-    "dof": (float, 0, math.inf, False),
-    "partition": (float, 0, math.inf, False),
-    "negatives": (int, 1, _INT, True),
-    "repulsion_rate": (float, 0, math.inf, True),
-    "repulsion_epsilon": (float, 0, math.inf, False),
-    "epochs": (int, 0, _EPOCHS, True),
-    "learning_rate": (float, 0, math.inf, False),
-    "decay_start": (float, 0, 1, True),
-    "decay_power": (float, 0, math.inf, True),
-    "momentum": (float, 0, 1, True),
-    "exaggeration": (float, 0, math.inf, False),
-    "exaggeration_share": (float, 0, 1, True),
-    "late_exaggeration": (float, 0, math.inf, False),
-    "mesh_spacing": (float, 0, math.inf, False),
-    "theta": (float, 0, math.inf, True),
-    "horizon": (float, 0, math.inf, False),
-    "step_cap": (float, 0, math.inf, False),
-    "force_scale": (float, 0, math.inf, False),
-    "gradient_clip": (float, 0, math.inf, False),
-}
-
-
-def _check_ranges(recipe: Recipe) -> None:
-    for name, (kind, lowest, highest, inclusive) in _RANGES.items():
-        value = getattr(recipe, name)
-        if value is None and name in _OPTIONAL:
-            continue
-        _check_number(name, value, kind)
-        if value < lowest or (value == lowest and not inclusive):
-            raise ValueError(
-                f"{name}={value!r} must be {'at least' if inclusive else 'greater than'} {lowest}"
-            )
-        if value > highest:
-            raise ValueError(f"{name}={value!r} must be at most {highest}")
-        object.__setattr__(recipe, name, kind(value))
-    for name in _BOOLEANS:
-        value = getattr(recipe, name)
-        if not isinstance(value, bool | np.bool_):
-            raise TypeError(f"{name}={value!r} must be True or False")
-        object.__setattr__(recipe, name, bool(value))
-    if (recipe.a is None) != (recipe.b is None):
-        raise ValueError(
-            f"a={recipe.a} and b={recipe.b}: give both, or neither to fit them to min_dist and spread"
-        )
-    if recipe.a is None and recipe.min_dist > recipe.spread:
-        raise ValueError(f"min_dist={recipe.min_dist} must be at most spread={recipe.spread}")
-
-
-def _check_number(name: str, value: object, kind: type) -> None:
-    """Refuse what is no finite number, or no whole one where one is needed; NumPy's numbers are welcome."""
-    wanted = "an integer" if kind is int else "a number"
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name}={value!r} must be {wanted}")
-    if not -math.inf < value < math.inf:
-        raise ValueError(f"{name}={value!r} must be finite")
-    if kind is int and value != int(value):
-        raise TypeError(f"{name}={value!r} must be {wanted}")
-
-
-def _refuse_contradictions(recipe: Recipe) -> None:
-    in_place = recipe.update is Update.IN_PLACE
-    squares_distances = recipe.affinity in (Affinity.GAUSSIAN, Affinity.MULTISCALE, Affinity.FIXED_SIGMA)
-    contradictions = [
-        (
-            squares_distances and recipe.distance is Distance.PSEUDO,
-            f"affinity='{recipe.affinity}' uses plain distances: set distance='plain'",
-        ),
-        (
-            recipe.affinity is Affinity.MULTISCALE and not recipe.perplexities,
-            "perplexities=() is empty, but affinity='multiscale' needs some: give e.g. (30, 300)",
-        ),
-        (
-            recipe.affinity is Affinity.FIXED_SIGMA and recipe.sigma is None,
-            "affinity='fixed_sigma' needs sigma: give a typical distance between neighbours",
-        ),
-        (
-            recipe.dof != 1 and not recipe.normalized,
-            f"dof={recipe.dof} needs normalized=True: without it the tails are set by b",
-        ),
-        (
-            recipe.partition is not None and not (recipe.normalized and recipe.loss is Loss.KL),
-            f"partition={recipe.partition} needs normalized=True and loss='kl', which have a partition "
-            "function to fix",
-        ),
-        (
-            recipe.partition is not None and recipe.repulsion_mass is RepulsionMass.PER_EDGE,
-            f"partition={recipe.partition} needs as many negatives for every point: "
-            "set repulsion_mass='degree' or 'strength'",
-        ),
-        (
-            in_place and recipe.normalized,
-            "update='in_place' cannot run with normalized=True, because the normalisation couples all "
-            "points: set update='batch'",
-        ),
-        (
-            in_place and recipe.optimizer is not Optimizer.STEP,
-            f"update='in_place' has no summed gradient for optimizer='{recipe.optimizer}': "
-            "set optimizer='step'",
-        ),
-        (
-            in_place and recipe.repulsion not in (Repulsion.SAMPLED, Repulsion.EXACT),
-            f"update='in_place' cannot run with repulsion='{recipe.repulsion}': set repulsion='sampled'",
-        ),
-        (
-            recipe.horizon is not None and not in_place,
-            f"horizon={recipe.horizon} belongs to update='in_place': leave it out",
-        ),
-        (
-            recipe.optimizer is Optimizer.STIFFNESS and not recipe.phases,
-            "optimizer='stiffness' needs phases: take them from a preset, e.g. preset('tsne').phases",
-        ),
-        (
-            recipe.repulsion is Repulsion.MESH and recipe.n_components > 2,
-            f"repulsion='mesh' needs n_components of 1 or 2, not {recipe.n_components}: set repulsion='auto'",
-        ),
-        (
-            recipe.repulsion is Repulsion.BARNES_HUT and recipe.n_components > 3,
-            f"repulsion='barnes_hut' needs n_components of 1 to 3, not {recipe.n_components}: "
-            "set repulsion='auto'",
-        ),
-        (
-            in_place and recipe.momentum > 0,
-            f"update='in_place' has no summed gradient for momentum={recipe.momentum}: set momentum=0",
-        ),
-        (
-            in_place and recipe.repulsion_mass is RepulsionMass.PER_EDGE,
-            "update='in_place' draws negatives per point, not per edge: set repulsion_mass='strength'",
-        ),
-        (
-            recipe.repulsion is not Repulsion.SAMPLED and recipe.repulsion_mass is RepulsionMass.PER_EDGE,
-            f"repulsion='{recipe.repulsion}' has no negatives to draw per edge: "
-            "set repulsion_mass='degree' or 'strength'",
-        ),
-    ]
-    for contradiction, remedy in contradictions:
-        if contradiction:
-            raise ValueError(remedy)
-
-
-@lru_cache(maxsize=64)  # a stage that asks again should not wait for the fit
-def fit_kernel(min_dist: float, spread: float) -> tuple[float, float]:
-    """The a and b for which 1/(1 + a d^(2b)) is closest to UMAP's wanted curve.
-
-    The curve is 1 up to ``min_dist`` and falls as exp(-(d - min_dist)/spread) beyond it; least squares over
-    300 distances from 0 to 3 ``spread``, as umap-learn does, so that the same parameters give the same map.
-    Distances are measured in units of ``spread``. The unknowns are the logarithms of a and b, found by Gauss
-    and Newton's method from 0; written out, since scipy.optimize takes a hundred times as long to import.
-    """
-    distance = np.linspace(0, 3, 300)[1:]  # at 0 the kernel is 1 whatever a and b are
-    wanted = np.exp(-np.maximum(distance - min_dist / spread, 0))
-
-    def kernel(logarithms):
-        a, b = np.exp(logarithms)
-        return 1 / (1 + a * distance ** (2 * b))
-
-    def misfit(logarithms):
-        return np.sum((kernel(logarithms) - wanted) ** 2)
-
-    at = np.zeros(2)
-    for _ in range(100):
-        found = kernel(at)
-        slope = -found * (1 - found)  # by the logarithm of a
-        slopes = np.column_stack([slope, slope * 2 * np.exp(at[1]) * np.log(distance)])
-        step = np.linalg.lstsq(slopes, wanted - found, rcond=None)[0]
-        while np.abs(step).max() > 1e-12 and misfit(at + step) > misfit(at):
-            step /= 2
-        at += step
-        if np.abs(step).max() <= 1e-12:
-            break
-    a, b = np.exp(at)
-    return float(a / spread ** (2 * b)), float(b)

@@ -1,7 +1,8 @@
-"""Schedule: what changes from epoch to epoch of a layout, as arrays that every backend reads."""
+"""Schedule: the values that change from epoch to epoch of a layout, as arrays that every backend reads."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -13,31 +14,76 @@ if TYPE_CHECKING:
 
 
 class Role(StrEnum):
-    """What a phase is for."""
+    """What a ``Phase`` is for.
 
-    EXAGGERATE = "exaggerate"  # strong attraction gathers the clusters
-    ANNEAL = "anneal"  # attraction falls to its late value
-    EXPAND = "expand"  # the map unfolds; in the normalised setting until repulsion no longer wins
-    SETTLE = "settle"  # what still moves comes to rest
+    Attributes
+    ----------
+    EXAGGERATE : "exaggerate"
+        Strong attraction gathers the clusters.
+    ANNEAL : "anneal"
+        The attraction falls towards its late value.
+    EXPAND : "expand"
+        The map unfolds. In the normalised setting, points are stopped once attraction outweighs repulsion.
+    SETTLE : "settle"
+        Points that still move come to rest.
+    """
+
+    EXAGGERATE = "exaggerate"
+    ANNEAL = "anneal"
+    EXPAND = "expand"
+    SETTLE = "settle"
 
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of the descent of optimizer "stiffness"."""
+    """A part of the descent of optimizer "stiffness".
+
+    Attributes
+    ----------
+    role : Role
+        What the phase is for; it decides the exaggeration and how the phase grows with the number of points.
+    epochs : int
+        Number of epochs, before it is adapted to the number of points.
+    momentum : float
+        Share of a step that is repeated in the next.
+    rate : float, default=1.9
+        Factor of the steps, which are force over stiffness; steps are stable below 1 + ``momentum``.
+    floor : float, default=0.3
+        Least stiffness that a force is divided by, relative to that of a point with close neighbours only.
+
+    See Also
+    --------
+    Recipe : Its field ``phases`` holds the phases of a run.
+
+    Examples
+    --------
+    >>> from actup.recipe import Phase, Role, preset
+    >>> Phase(Role.SETTLE, epochs=20, momentum=0.9).rate
+    1.9
+    >>> [str(phase.role) for phase in preset("tsne").phases]
+    ['exaggerate', 'anneal', 'expand', 'settle']
+    """
 
     role: Role
     epochs: int
     momentum: float
-    rate: float = 1.9  # steps per unit of force over stiffness; stable below 1 + momentum
-    floor: float = 0.3  # least stiffness, relative to that of a point whose neighbours are all close
+    rate: float = 1.9
+    floor: float = 0.3
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Arrays with one value per epoch, float32.
+    """The values of each epoch: float32 arrays of shape (n_epochs,).
 
-    In the epochs of ``expansion`` the normalised setting watches the balance of the map: once attraction
-    wins, the points are stopped, and ``rested_momentum`` replaces the momentum of the rest of that phase.
+    Attributes
+    ----------
+    learning_rate, momentum, exaggeration, step_cap, stiffness_floor : ndarray of shape (n_epochs,), float32
+        The values of each epoch.
+    expansion : tuple of (int, int), default=(0, 0)
+        The first epoch of the expansion and the one after its last. In the normalised setting, points are
+        stopped in the first of these epochs in which attraction outweighs repulsion.
+    rested_momentum : float, default=0.95
+        The momentum after that stop, until the expansion ends.
     """
 
     learning_rate: np.ndarray
@@ -52,15 +98,18 @@ class Schedule:
         return len(self.learning_rate)
 
 
-_ANNEALED = 1.2  # what the annealing ends at, times the late exaggeration
-_MANY = 60_000  # points whose expansion needs no more epochs than the phase has
-_LARGE = 500_000  # points that need twice the epochs to gather in clusters
-_SMALL = 2_000  # points that need time to settle
-_FEW = 4_000  # points that a slower annealing brings to a lower loss, at no cost worth counting
+_ANNEALED_FACTOR = 1.2  # annealing ends at this multiple of the late exaggeration
+_LONGER_EXPANSION_ABOVE_N = 60_000  # the size that a map grows to takes more epochs to reach
+_MAX_EXPANSION_FACTOR = 4  # bounds the time that a map of millions of points takes
+_DOUBLE_GATHERING_FROM_N = 500_000  # from here on, clusters take twice the epochs to gather
+_SLOW_ANNEALING_MAX_N = 4_000  # annealing twice as long lowers the loss, and costs little on few points
+_LONG_SETTLING_MAX_N = 2_000  # settling longer lowers the loss, and costs little on few points
+_LONG_SETTLING_EPOCHS = 200
+_RANDOM_START_SETTLING_FACTOR = 4  # at high momentum, points that started far from their place still move
 
 
 def falling_schedule(recipe: Recipe, n_samples: int) -> Schedule:
-    """For optimizers "step" and "gains": a learning rate that falls, attraction exaggerated at first."""
+    """The schedule of optimizers "step" and "gains": a falling learning rate, exaggeration at first."""
     epochs = recipe.n_epochs(n_samples)
     progress = np.arange(epochs) / max(epochs, 1)
     fall = np.ones(epochs)
@@ -69,58 +118,68 @@ def falling_schedule(recipe: Recipe, n_samples: int) -> Schedule:
         fall = (1 - falling) ** recipe.decay_power
     early = np.arange(epochs) < recipe.exaggeration_share * epochs
     return Schedule(
-        learning_rate=np.float32(recipe.first_learning_rate(n_samples) * fall),
+        learning_rate=(recipe.first_learning_rate(n_samples) * fall).astype(np.float32),
         momentum=np.full(epochs, recipe.momentum, np.float32),
         exaggeration=np.where(early, recipe.exaggeration, recipe.late_exaggeration).astype(np.float32),
-        step_cap=np.float32(recipe.step_cap * fall),
+        step_cap=(recipe.step_cap * fall).astype(np.float32),
         stiffness_floor=np.ones(epochs, np.float32),
     )
 
 
 def phased_schedule(recipe: Recipe, n_samples: int) -> Schedule:
-    """For optimizer "stiffness": phase after phase."""
+    """The schedule of optimizer "stiffness": one phase after the other."""
     lengths = phase_lengths(recipe, n_samples)
     late = recipe.late_exaggeration
-    exaggeration = {
+    exaggeration: dict[Role, Callable[[int], np.ndarray]] = {
         Role.EXAGGERATE: lambda n: np.full(n, recipe.exaggeration),
-        Role.ANNEAL: lambda n: np.geomspace(recipe.exaggeration, _ANNEALED * late, n),
+        Role.ANNEAL: lambda n: np.geomspace(recipe.exaggeration, _ANNEALED_FACTOR * late, n),
         Role.EXPAND: lambda n: np.full(n, late),
         Role.SETTLE: lambda n: np.full(n, late),
     }
 
-    def each(value) -> np.ndarray:
+    def per_epoch(value: Callable[[Phase, int], np.ndarray | float]) -> np.ndarray:
         parts = [np.broadcast_to(value(phase, n), n) for phase, n in zip(recipe.phases, lengths, strict=True)]
         return np.concatenate(parts).astype(np.float32)
 
-    expanding = np.flatnonzero(each(lambda phase, n: phase.role is Role.EXPAND))
+    expanding = np.flatnonzero(per_epoch(lambda phase, n: phase.role is Role.EXPAND))
     return Schedule(
-        learning_rate=each(lambda phase, n: recipe.first_learning_rate(n_samples) * phase.rate),
-        momentum=each(lambda phase, n: phase.momentum),
-        exaggeration=each(lambda phase, n: exaggeration[phase.role](n)),
-        step_cap=each(lambda phase, n: recipe.step_cap),
-        stiffness_floor=each(lambda phase, n: phase.floor),
+        learning_rate=per_epoch(lambda phase, n: recipe.first_learning_rate(n_samples) * phase.rate),
+        momentum=per_epoch(lambda phase, n: phase.momentum),
+        exaggeration=per_epoch(lambda phase, n: exaggeration[phase.role](n)),
+        step_cap=per_epoch(lambda phase, n: recipe.step_cap),
+        stiffness_floor=per_epoch(lambda phase, n: phase.floor),
         expansion=(int(expanding[0]), int(expanding[-1]) + 1) if expanding.size else (0, 0),
     )
 
 
 def phase_lengths(recipe: Recipe, n_samples: int) -> list[int]:
-    """The epochs of each phase: those of the recipe, grown with n, or their share of ``epochs``."""
-    lengths = [_grown(phase, recipe, n_samples) for phase in recipe.phases]
+    """The number of epochs of each phase, adapted to the number of points or scaled to ``epochs`` in all."""
+    lengths = [_adapted_length(phase, recipe, n_samples) for phase in recipe.phases]
     if recipe.epochs is None:
         return lengths
     ends = np.rint(np.cumsum(lengths) * recipe.epochs / max(sum(lengths), 1)).astype(int)
-    return np.diff(ends, prepend=0).tolist()
+    return [int(length) for length in np.diff(ends, prepend=0)]
 
 
-def _grown(phase: Phase, recipe: Recipe, n_samples: int) -> int:
-    if phase.role in (Role.EXAGGERATE, Role.ANNEAL):
-        far_from_its_place = n_samples >= _LARGE or recipe.starts_anywhere
-        slowly = phase.role is Role.ANNEAL and recipe.normalized and n_samples <= _FEW
-        return 2 * phase.epochs if far_from_its_place or slowly else phase.epochs
-    if phase.role is Role.EXPAND and n_samples > _MANY:  # the map's size grows with time, at every n
-        return min(4 * phase.epochs, round(phase.epochs * (n_samples / _MANY) ** 0.5))
-    if phase.role is Role.SETTLE and recipe.normalized and n_samples <= _SMALL:
-        return max(200, phase.epochs)
-    if phase.role is Role.SETTLE and recipe.normalized and recipe.starts_anywhere:
-        return 4 * phase.epochs  # at high momentum, points that came from afar are still on their way
-    return phase.epochs
+def _adapted_length(phase: Phase, recipe: Recipe, n_samples: int) -> int:
+    """The number of epochs of a phase for this number of points."""
+    epochs = phase.epochs
+    match phase.role:
+        case Role.EXAGGERATE if _gathers_slowly(recipe, n_samples):
+            return 2 * epochs
+        case Role.ANNEAL if _gathers_slowly(recipe, n_samples):
+            return 2 * epochs
+        case Role.ANNEAL if recipe.normalized and n_samples <= _SLOW_ANNEALING_MAX_N:
+            return 2 * epochs
+        case Role.EXPAND if n_samples > _LONGER_EXPANSION_ABOVE_N:
+            growth: float = (n_samples / _LONGER_EXPANSION_ABOVE_N) ** 0.5
+            return min(_MAX_EXPANSION_FACTOR * epochs, round(epochs * growth))
+        case Role.SETTLE if recipe.normalized and n_samples <= _LONG_SETTLING_MAX_N:
+            return max(_LONG_SETTLING_EPOCHS, epochs)
+        case Role.SETTLE if recipe.normalized and recipe.has_random_start:
+            return _RANDOM_START_SETTLING_FACTOR * epochs
+    return epochs
+
+
+def _gathers_slowly(recipe: Recipe, n_samples: int) -> bool:
+    return recipe.has_random_start or n_samples >= _DOUBLE_GATHERING_FROM_N

@@ -1,4 +1,4 @@
-"""The choices a recipe makes: one enum per switch, one value per way."""
+"""The switches of a recipe that choose between named values: one enum per switch."""
 
 from __future__ import annotations
 
@@ -6,31 +6,73 @@ from enum import StrEnum
 
 
 class Affinity(StrEnum):
-    """How distances to neighbours become similarities p(j|i)."""
+    """How the distances d of a row to its neighbours become similarities p(j|i).
 
-    UMAP = "umap"  # exp(-(d - rho)/sigma), the row sums to log2(n_neighbors)
-    GAUSSIAN = "gaussian"  # exp(-d²/2sigma²)/sum, the row's entropy is log(perplexity)
-    MULTISCALE = "multiscale"  # the mean of such rows, one for each of ``perplexities``
-    FIXED_SIGMA = "fixed_sigma"  # exp(-d²/2sigma²)/sum, with the same ``sigma`` in every row
-    UNIFORM = "uniform"  # 1 for every neighbour
+    Attributes
+    ----------
+    UMAP : "umap"
+        exp(-(d - rho)/sigma), where rho is the distance to the nearest neighbour; sigma is chosen so that
+        the row sums to log2(n_neighbors).
+    GAUSSIAN : "gaussian"
+        exp(-d²/2sigma²), divided by its sum over the row; sigma is chosen so that the row's entropy is
+        log(perplexity).
+    MULTISCALE : "multiscale"
+        The mean of several "gaussian" rows, one for each value of ``perplexities``.
+    FIXED_SIGMA : "fixed_sigma"
+        exp(-d²/2sigma²), divided by its sum over the row, with the same ``sigma`` in every row.
+    UNIFORM : "uniform"
+        1 for every neighbour.
+    """
+
+    UMAP = "umap"
+    GAUSSIAN = "gaussian"
+    MULTISCALE = "multiscale"
+    FIXED_SIGMA = "fixed_sigma"
+    UNIFORM = "uniform"
 
 
 class Distance(StrEnum):
-    """Whether the distance to the nearest neighbour is subtracted first (affinity "umap" only)."""
+    """Whether affinity "umap" subtracts the distance to the nearest neighbour, rho, from all distances.
 
-    PSEUDO = "pseudo"  # d - rho
-    PLAIN = "plain"  # d
+    Attributes
+    ----------
+    PSEUDO : "pseudo"
+        Use d - rho.
+    PLAIN : "plain"
+        Use d.
+    """
+
+    PSEUDO = "pseudo"
+    PLAIN = "plain"
 
 
 class Symmetrization(StrEnum):
-    """How p(j|i) and p(i|j) become one weight."""
+    """How p = p(j|i) and p' = p(i|j) become the weight of one edge.
 
-    UMAP = "umap"  # p + p' - p p'
-    TSNE = "tsne"  # (p + p')/2
+    Attributes
+    ----------
+    UMAP : "umap"
+        p + p' - p p', the union of two fuzzy sets.
+    TSNE : "tsne"
+        (p + p')/2, the mean.
+    """
+
+    UMAP = "umap"
+    TSNE = "tsne"
 
 
 class Initialization(StrEnum):
-    """Where the points start; an array of coordinates is given to the estimators instead."""
+    """Where the points start. Coordinates of your own are passed to the estimators as ``init``.
+
+    Attributes
+    ----------
+    SPECTRAL : "spectral"
+        Eigenvectors of the graph's normalised Laplacian.
+    PCA : "pca"
+        The first principal components of X.
+    RANDOM : "random"
+        Random places.
+    """
 
     SPECTRAL = "spectral"
     PCA = "pca"
@@ -38,70 +80,165 @@ class Initialization(StrEnum):
 
 
 class Extent(StrEnum):
-    """What ``start_size`` measures."""
+    """What ``start_size`` measures.
 
-    BOX = "box"  # the longest side of the bounding box
-    DEVIATION = "deviation"  # the standard deviation of the widest axis
+    Attributes
+    ----------
+    BOX : "box"
+        The longest side of the bounding box.
+    DEVIATION : "deviation"
+        The standard deviation along the widest axis.
+    """
+
+    BOX = "box"
+    DEVIATION = "deviation"
 
 
 class Loss(StrEnum):
-    """The divergence between the high- and the low-dimensional similarities."""
+    """The divergence between the similarities of the data and those of the map.
+
+    Attributes
+    ----------
+    KL : "kl"
+        The Kullback-Leibler divergence of t-SNE if similarities are normalised, the cross-entropy of UMAP if
+        they are not.
+    FROBENIUS : "frobenius"
+        The sum of squared differences.
+    """
 
     KL = "kl"
     FROBENIUS = "frobenius"
 
 
 class Sampling(StrEnum):
-    """Which attractions act in an epoch, and how strongly. r is a weight relative to the largest one."""
+    """Which edges attract in an epoch, and how strongly.
 
-    EXHAUSTIVE = "exhaustive"  # every edge, times its weight (GDR)
-    SCALAR = "scalar"  # an edge acts in a share r of the epochs, with weight 1 (UMAP)
-    ACCELERATED = "accelerated"  # a share r of the epochs AND times its weight, as published
-    UNBIASED = "unbiased"  # a share r of the epochs, with the largest edge's weight
+    In the following, r is the weight of an edge divided by the largest weight of the graph.
+
+    Attributes
+    ----------
+    EXHAUSTIVE : "exhaustive"
+        Every edge attracts in every epoch, in proportion to its weight (GDR, t-SNE).
+    SCALAR : "scalar"
+        An edge attracts in a share r of the epochs, each time with weight 1 (UMAP).
+    ACCELERATED : "accelerated"
+        An edge attracts in a share r of the epochs, each time in proportion to its weight. So weights count
+        twice, as they do in the paper.
+    UNBIASED : "unbiased"
+        An edge attracts in a share r of the epochs, each time with the largest weight of the graph. On
+        average this equals "exhaustive".
+    """
+
+    EXHAUSTIVE = "exhaustive"
+    SCALAR = "scalar"
+    ACCELERATED = "accelerated"
+    UNBIASED = "unbiased"
 
 
 class Repulsion(StrEnum):
-    """How the repulsion from all other points is found."""
+    """How the repulsion between all pairs of points is computed.
 
-    SAMPLED = "sampled"  # from ``negatives`` random points
-    EXACT = "exact"  # from every point: O(n²) per epoch
-    MESH = "mesh"  # from every point, through a potential on a grid: 1-D and 2-D
-    BARNES_HUT = "barnes_hut"  # from every point, far ones in groups: 1-D to 3-D
-    AUTO = "auto"  # see repulsion_for()
+    Attributes
+    ----------
+    SAMPLED : "sampled"
+        Estimated from ``negatives`` random points; maps of any dimension.
+    EXACT : "exact"
+        Summed over all pairs, which takes O(n²) time per epoch; maps of any dimension.
+    MESH : "mesh"
+        Interpolated from a potential on a grid; 1-D and 2-D maps.
+    BARNES_HUT : "barnes_hut"
+        Summed over a tree, in which far points are grouped; 1-D to 3-D maps.
+    AUTO : "auto"
+        One of the others, by the number of points and dimensions: see ``Recipe.repulsion_for``.
+    """
+
+    SAMPLED = "sampled"
+    EXACT = "exact"
+    MESH = "mesh"
+    BARNES_HUT = "barnes_hut"
+    AUTO = "auto"
 
 
 class RepulsionMass(StrEnum):
-    """How much repulsion a point feels in the unnormalised setting."""
+    """What a point's unnormalised repulsion is proportional to.
 
-    PER_EDGE = "per_edge"  # one negative per attraction that acts, as the reference code does
-    DEGREE = "degree"  # the mean over the negatives, times the number of edges
-    STRENGTH = "strength"  # the mean over the negatives, times the sum of relative weights
+    Attributes
+    ----------
+    PER_EDGE : "per_edge"
+        The sum over as many negatives as edges of the point attract in the epoch, as in the paper's code.
+    DEGREE : "degree"
+        The mean over the negatives, times the number of the point's edges.
+    STRENGTH : "strength"
+        The mean over the negatives, times the sum of the point's relative edge weights.
+    """
+
+    PER_EDGE = "per_edge"
+    DEGREE = "degree"
+    STRENGTH = "strength"
 
 
 class NonEdgeWeight(StrEnum):
-    """The factor 1 - p(i,k) of an unnormalised repulsion from a random point k."""
+    """The factor 1 - p(i, k) of the unnormalised repulsion between point i and a negative k.
 
-    ONE = "one"  # p(i,k) is zero for nearly every k
-    MEAN = "mean"  # the paper's choice: one minus the mean weight of the stored edges
+    Attributes
+    ----------
+    ONE : "one"
+        1, because p(i, k) is zero for nearly every k.
+    MEAN : "mean"
+        1 minus the mean weight of all edges, as in the paper.
+    """
+
+    ONE = "one"
+    MEAN = "mean"
 
 
 class Update(StrEnum):
-    """When points move."""
+    """When points move.
 
-    BATCH = "batch"  # all forces first, then all points (t-SNE, GDR)
-    IN_PLACE = "in_place"  # edge by edge, over matchings of edges that share no point (umap-learn)
+    Attributes
+    ----------
+    BATCH : "batch"
+        All forces are computed first, then all points move (t-SNE, GDR).
+    IN_PLACE : "in_place"
+        Both ends of an edge move before the next edge is looked at (umap-learn). Edges that share no point
+        are processed in parallel.
+    """
+
+    BATCH = "batch"
+    IN_PLACE = "in_place"
 
 
 class Optimizer(StrEnum):
-    """How a force becomes a step."""
+    """How a force becomes a step. All three use momentum.
 
-    STEP = "step"  # momentum; the step's length is capped
-    GAINS = "gains"  # momentum; per-coordinate gains; the gradient is clipped per coordinate
-    STIFFNESS = "stiffness"  # momentum; the force over the point's own stiffness; in phases, see schedule.py
+    Attributes
+    ----------
+    STEP : "step"
+        The learning rate times the force; the length of a step is capped.
+    GAINS : "gains"
+        Each coordinate has a gain that grows while the force keeps its sign; the force is clipped per
+        coordinate.
+    STIFFNESS : "stiffness"
+        The force divided by the point's stiffness, so that no learning rate needs to be chosen; runs in
+        ``phases``.
+    """
+
+    STEP = "step"
+    GAINS = "gains"
+    STIFFNESS = "stiffness"
 
 
 class LearningRateUnit(StrEnum):
-    """What ``learning_rate`` is multiplied by."""
+    """What ``learning_rate`` is multiplied by.
+
+    Attributes
+    ----------
+    ONE : "one"
+        1.
+    POINTS : "points"
+        The number of points n, because normalised forces are of order 1/n. With loss "frobenius", the force
+        is also multiplied by Z/10, where Z is the sum of the kernel over all pairs.
+    """
 
     ONE = "one"
-    POINTS = "points"  # n, as normalised forces are of order 1/n; loss "frobenius": n Z/10
+    POINTS = "points"

@@ -92,7 +92,7 @@ class TrainingRows:
         return {**self.__dict__, "_search": None}
 
     def query_on_host(self, new_rows: Rows, k: int, threads: int) -> Neighbors:
-        """The k training rows nearest to every new row, searched by the CPU; both lie in the host's memory."""
+        """The k training rows nearest to every new row, searched by the CPU."""
         k = check_k(k, len(self), excludes_self=False)
         if self.rows is None:  # new rows hold the distances to the training rows
             return make_search(new_rows, "precomputed", None, SearchOptions(), threads).query(new_rows, k)

@@ -5,7 +5,6 @@ docs/layout.md, "New rows", says what they mean. The constants that a recipe doe
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from actup.recipe._recipe import Recipe
@@ -93,5 +92,4 @@ def row_recipe(recipe: Recipe) -> Recipe:
 
 def neighbors_needed(recipe: Recipe, n_samples: int) -> int:
     """The number of neighbours that a new row needs on a map of ``n_samples`` points, by a ``row_recipe``."""
-    wanted = math.floor(3 * recipe.perplexity) if recipe.scales() else recipe.n_neighbors - 1
-    return max(1, min(n_samples, wanted))
+    return max(1, min(n_samples, recipe.neighbors_per_row()))
