@@ -171,7 +171,7 @@ def time_neighbors(X, k: int, repeats: int, sample: int = 500) -> dict:
         "shape": list(X.shape),
         "first_seconds": first,
         "recall": found / true_neighbors,
-        "engine": neighbors.engine,
+        "engine": neighbors.method,
         **summary(seconds),
     }
 

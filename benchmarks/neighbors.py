@@ -28,7 +28,7 @@ from sklearn.metrics import pairwise_distances_chunked
 from actup import quality as metrics
 from actup.datasets import load
 from actup.neighbors import nearest_neighbors
-from actup.neighbors._recall import true_shares
+from actup.neighbors._calibration import shares_found
 
 METRIC = {"glove_50k_100d": "cosine"}
 SAMPLED_ROWS = 500
@@ -186,7 +186,7 @@ def true_neighbors(X: np.ndarray, k: int, metric: str):
 
 
 def recall(distances: np.ndarray, rows: np.ndarray, true: np.ndarray) -> float:
-    return float(true_shares(distances[rows], true).mean())
+    return float(shares_found(distances[rows], true).mean())
 
 
 if __name__ == "__main__":

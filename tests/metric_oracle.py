@@ -6,10 +6,12 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
-from actup.neighbors._comparison import COMPILED, PRESENCE
+from actup.neighbors._metrics import compiled_metrics, metrics_where
 
+COMPILED = compiled_metrics()
+PRESENCE = metrics_where(presence=True)
 K = 12
-NOT_SPARSE = ("chebyshev", "mahalanobis", "haversine", "softmax_hellinger")
+NOT_SPARSE = [name for name in metrics_where(sparse=False) if name in COMPILED]
 SPARSE = [name for name in COMPILED if name not in NOT_SPARSE]
 PARAMETERS = {"minkowski": {"p": 3.0}}
 # Metrics in which equal rows need not be nearest, or copies of a row change its distances.

@@ -7,9 +7,11 @@ import pytest
 from sklearn.datasets import load_digits
 
 from actup import embed, embed_many
-from actup.backends import _cpu as cpu
+from actup.backends import load_backend
 from actup.progress import Progress
 from actup.recipe._presets import preset
+
+cpu = load_backend("cpu")
 
 TSNE = preset("tsne").but(epochs=15)
 SPECTRUM = [TSNE.but(late_exaggeration=value) for value in (1, 2, 4)]

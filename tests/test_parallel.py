@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from actup import embed, nearest_neighbors, preset
-from actup.backends import _cpu as cpu
+from actup.backends import load_backend
 from actup.graph._records import Neighbors
+
+cpu = load_backend("cpu")
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 forking = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

@@ -11,10 +11,12 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from actup._pipeline import embed
-from actup.backends import _cpu as cpu
+from actup.backends import load_backend
 from actup.graph._records import Graph, Neighbors
 from actup.progress import Progress
 from actup.recipe._presets import preset
+
+cpu = load_backend("cpu")
 
 GDR = preset("gdr_umap").but(epochs=30)
 METHODS = ["umap", "tsne", "gdr_umap", "gdr_tsne", "sampled_umap"]

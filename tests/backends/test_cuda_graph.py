@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from actup import nearest_neighbors, preset
-from actup.backends import _cpu as cpu
-from actup.backends import cuda_is_available
+from actup.backends import cuda_is_available, load_backend
 from actup.graph._records import Graph, Neighbors
 from actup.recipe._switches import Extent
-from actup.start import _start as initialization
+from actup.start import _coordinates
+
+cpu = load_backend("cpu")
 
 pytestmark = [
     pytest.mark.cuda,
@@ -91,7 +92,7 @@ def test_pca_start_equals_the_cpus(columns, n):
     random = np.random.default_rng(3)
     X = (random.normal(size=(n, columns)) * np.geomspace(10, 0.1, columns) + 100).astype(np.float32)
     X = X @ np.linalg.qr(random.normal(size=(columns, columns)))[0].astype(np.float32)
-    mine, theirs = cp.asnumpy(pca_start(cp.asarray(X), 2, 0, 1)), initialization.pca_start(X, 2, 0, 1)
+    mine, theirs = cp.asnumpy(pca_start(cp.asarray(X), 2, 0, 1)), _coordinates.pca_start(X, 2, 0, 1)
     np.testing.assert_allclose(mine, theirs, atol=0.02 * np.abs(theirs).max())
 
 
@@ -101,7 +102,7 @@ def test_pca_start_of_too_few_columns_adds_the_same_noise():
     from actup.backends._cuda.start import pca_start
 
     X = np.random.default_rng(4).normal(size=(3000, 1)).astype(np.float32)
-    mine, theirs = cp.asnumpy(pca_start(cp.asarray(X), 3, 0, 1)), initialization.pca_start(X, 3, 0, 1)
+    mine, theirs = cp.asnumpy(pca_start(cp.asarray(X), 3, 0, 1)), _coordinates.pca_start(X, 3, 0, 1)
     np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-5)
 
 
@@ -144,7 +145,7 @@ def test_spectral_start_of_pieces_equals_the_cpus_places():
 
     X, graph = ring_graph(900, 3)
     mine = cp.asnumpy(spectral_start(device_graph(graph), 2, 0, 1, cuda, cp.asarray(X)))
-    theirs = initialization.spectral_start(graph, 2, 0, 1, cpu, X)
+    theirs = _coordinates.spectral_start(graph, 2, 0, 1, cpu, X)
     np.testing.assert_allclose(mine, theirs, atol=1e-3 * np.abs(theirs).max())
 
 
@@ -156,7 +157,7 @@ def test_scale_start_equals_the_cpus(extent):
 
     Y = np.random.default_rng(6).normal(size=(1000, 2)).astype(np.float32)
     mine = cp.asnumpy(scale_start(cp.asarray(Y), extent, 3.0, 1))
-    np.testing.assert_allclose(mine, initialization.scale_start(Y, extent, 3.0, 1), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(mine, _coordinates.scale_start(Y, extent, 3.0, 1), rtol=1e-5, atol=1e-5)
 
 
 def test_eigenvectors_that_single_out_a_few_points_are_replaced():

@@ -162,7 +162,7 @@ def test_cells_find_nearly_all(monkeypatch, columns):
     monkeypatch.setattr(neighbors, "MOST_EXACT", 10_000)
     monkeypatch.setattr(cells, "_CELL", 500)
     result = neighbors.nearest_neighbors(cp.asarray(X), 15, "euclidean")
-    assert result.engine == "cells"
+    assert result.method == "cells"
     ids, distances = result.indices.get(), result.distances.get()
     assert (ids != np.arange(len(X))[:, None]).all() and (np.diff(np.sort(ids, axis=1), axis=1) > 0).all()
     rows = np.arange(7, 60_000, 300)
@@ -237,7 +237,7 @@ def test_rows_that_stay_on_the_host_give_the_same(most_exact, monkeypatch):
     monkeypatch.setattr(cells, "_CELL", 500)
     result = neighbors.nearest_neighbors(X, 15, "euclidean")
     assert isinstance(result.indices, np.ndarray)
-    if result.engine == "exact":
+    if result.method == "exact":
         assert (result.indices == exact[0]).all() and (result.distances == exact[1]).all()
     else:
         assert (result.distances <= exact[1][:, -1:]).mean() > 0.97
@@ -260,7 +260,7 @@ def test_pairs_of_blocks_give_the_same(most_exact, monkeypatch):
     assert 3 < blocks.count_blocks(12_000, 30, 15, neighbors.make_plan(30, 15)) < 20
     result = neighbors.nearest_neighbors(cp.asarray(X, cp.float32), 15, "euclidean")
     ids, distances = result.indices.get(), result.distances.get()
-    if result.engine == "exact":
+    if result.method == "exact":
         np.testing.assert_allclose(distances, exact[1], rtol=1e-5, atol=1e-5)
         assert (ids == exact[0]).mean() > 0.999  # last bits may exchange two
     else:

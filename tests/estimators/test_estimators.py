@@ -17,12 +17,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from actup._pipeline import embed
-from actup.backends import _cpu as cpu
+from actup.backends import load_backend
 from actup.estimators._gdr import GDR
 from actup.estimators._tsne import TSNE
 from actup.estimators._umap import UMAP
 from actup.recipe._presets import preset, presets
 from actup.recipe._recipe import Recipe
+
+cpu = load_backend("cpu")
 
 KINDS = [UMAP, TSNE, GDR]
 SHORT = {UMAP: {"n_epochs": 25}, TSNE: {"max_iter": 25, "perplexity": 10}, GDR: {"epochs": 25}}

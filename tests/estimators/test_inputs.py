@@ -12,9 +12,8 @@ from actup.estimators._gdr import GDR
 from actup.estimators._tsne import TSNE
 from actup.estimators._umap import UMAP
 from actup.graph._records import Neighbors
-from actup.neighbors import _cluster_search as join
-from actup.neighbors import nearest_neighbors
-from actup.neighbors._comparison import COMPILED
+from actup.neighbors import _cluster_search, nearest_neighbors
+from actup.neighbors._metrics import compiled_metrics
 from actup.recipe._presets import preset
 
 KINDS = [UMAP, TSNE, GDR]
@@ -33,7 +32,7 @@ def X():
     return X.astype(np.float32)
 
 
-@pytest.mark.parametrize("metric", [name for name in COMPILED if name != "haversine"])
+@pytest.mark.parametrize("metric", [name for name in compiled_metrics() if name != "haversine"])
 def test_embed_accepts_every_compiled_metric(X, metric):
     recipe = preset("gdr_umap").but(metric=metric, epochs=5)
     result = embed(X, recipe)
@@ -147,14 +146,14 @@ def test_wrong_lists_are_rejected(X, lists, error, message):
 @pytest.mark.parametrize("dtype", [np.float16, np.uint8, np.int8])
 def test_small_dtypes_reach_the_search_unconverted(kind, dtype, monkeypatch):
     seen = []
-    search = join.JoinSearch.__init__
+    search = _cluster_search.ClusterSearch.__init__
 
     def watched(self, X, *rest):
         seen.append(X.dtype)
         search(self, X, *rest)
 
-    monkeypatch.setattr(join, "exact_is_cheaper", lambda *shape: False)
-    monkeypatch.setattr(join.JoinSearch, "__init__", watched)
+    monkeypatch.setattr(_cluster_search, "exact_is_cheaper", lambda *shape: False)
+    monkeypatch.setattr(_cluster_search.ClusterSearch, "__init__", watched)
     whole = np.random.default_rng(0).integers(0, 100, (600, 20))
     model = short(kind).fit(whole.astype(dtype))
     assert seen == [dtype]
@@ -163,11 +162,11 @@ def test_small_dtypes_reach_the_search_unconverted(kind, dtype, monkeypatch):
 
 
 def test_low_recall_warns(monkeypatch):
-    monkeypatch.setattr(join, "exact_is_cheaper", lambda *shape: False)
-    monkeypatch.setattr(join, "_NANOSECONDS_PER_ROW", 0)
-    monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
-    monkeypatch.setattr(join, "_PAIR", 1e9)  # so that the exact search is never chosen,
-    monkeypatch.setattr(join, "_ROUNDS", 0)  # and there are no refinement rounds
+    monkeypatch.setattr(_cluster_search, "exact_is_cheaper", lambda *shape: False)
+    monkeypatch.setattr(_cluster_search, "_MAX_ROW_NS", 0)
+    monkeypatch.setattr(_cluster_search, "_ALL_CLUSTERS_MAX_ROWS", 0)
+    monkeypatch.setattr(_cluster_search, "_EXACT_PAIR_NS", 1e9)  # so that the exact search is never chosen,
+    monkeypatch.setattr(_cluster_search, "_MAX_REFINEMENT_ROUNDS", 0)  # and there are no refinement rounds
     X = np.random.default_rng(3).normal(size=(3000, 60))
     with pytest.warns(UserWarning, match="of the nearest neighbours were found"):
         model = short(UMAP).fit(X)

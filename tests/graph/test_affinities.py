@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from actup.backends import _cpu as cpu
 from actup.backends import backends, load_backend
 from actup.graph._records import Neighbors
 from actup.neighbors import nearest_neighbors
 from actup.recipe._recipe import Recipe
+
+cpu = load_backend("cpu")
 
 UMAP = Recipe()
 PLAIN = UMAP.but(distance="plain")

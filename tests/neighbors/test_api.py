@@ -7,9 +7,10 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 from sklearn.metrics import pairwise_distances
 
-from actup.backends import _cpu as cpu
 from actup.backends import backends, load_backend
 from actup.neighbors import NeighborIndex, nearest_neighbors
+
+cpu = load_backend("cpu")
 
 COMPILED = ["euclidean", "manhattan", "chebyshev", "cosine", "correlation"]
 SCIPY_NAME = {"manhattan": "cityblock"}
@@ -48,7 +49,7 @@ def blobs():
 def test_equals_brute_force(blobs, metric, k):
     found = nearest_neighbors(blobs, k, metric=metric)
     assert found.indices.dtype == np.int32 and found.distances.dtype == np.float32
-    assert found.engine == "exact" and found.recall == 1
+    assert found.method == "exact" and found.recall == 1
     assert_nearest(found.indices, found.distances, others_only(all_distances(blobs, blobs, metric)))
 
 

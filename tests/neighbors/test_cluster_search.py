@@ -8,10 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from actup.neighbors import NeighborIndex, nearest_neighbors
-from actup.neighbors import _cluster_search as join
+from actup.neighbors import NeighborIndex, _cluster_search, nearest_neighbors
+from actup.neighbors._calibration import shares_found
 from actup.neighbors._comparison import Comparison
-from actup.neighbors._recall import true_shares
 from neighbor_rows import (
     K,
     approximate,
@@ -38,31 +37,33 @@ DATA = {
 def test_reaches_the_wanted_recall(name):
     X = DATA[name]()
     found = approximate(X)
-    assert found.engine == "join" and found.indices.dtype == np.int32 and found.distances.dtype == np.float32
+    assert (
+        found.method == "cluster" and found.indices.dtype == np.int32 and found.distances.dtype == np.float32
+    )
     check_lists(found, X)
 
 
 @pytest.mark.parametrize("wanted", [0.8, 0.99])
 def test_recall_is_a_choice(wanted, monkeypatch):
-    monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
+    monkeypatch.setattr(_cluster_search, "_ALL_CLUSTERS_MAX_ROWS", 0)
     X = clustered(20_000, 64)
     assert check_lists(approximate(X, recall=wanted), X, wanted=wanted) >= wanted
 
 
 def test_few_wide_rows_with_many_neighbors_are_searched_whatever_it_costs(monkeypatch):
-    monkeypatch.setattr(join, "_NANOSECONDS_PER_ROW", 0)
+    monkeypatch.setattr(_cluster_search, "_MAX_ROW_NS", 0)
     X = clustered(3000, 60)
-    found = join.JoinSearch(X, Comparison("euclidean"), 0, 2).neighbors(K, 0.97)
+    found = _cluster_search.ClusterSearch(X, Comparison("euclidean"), 0, 2).neighbors(K, 0.97)
     assert found.indices.shape == (3000, K)
     assert found.recall > 0.3
 
 
 def test_probing_some_clusters_is_enough_where_there_is_structure(monkeypatch):
-    monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
+    monkeypatch.setattr(_cluster_search, "_ALL_CLUSTERS_MAX_ROWS", 0)
     X = clustered(12_000, 100)
-    search = join.JoinSearch(X, Comparison("euclidean"), 0, 2)
+    search = _cluster_search.ClusterSearch(X, Comparison("euclidean"), 0, 2)
     index, calibration = search._plan(K, 0.97)
-    effort = join._cheapest(index, calibration, 0.97, X)
+    effort = _cluster_search._cheapest_effort(index, calibration, 0.97, X)
     assert effort.probes < index.clusters / 2
     check_lists(search.neighbors(K, 0.97), X)
 
@@ -127,20 +128,20 @@ def test_tight_groups_far_apart():
     groups = 10 * rng.normal(size=(5, 10))
     X = (groups[rng.integers(5, size=30_000)] + 1e-3 * rng.normal(size=(30_000, 10))).astype(np.float32)
     exact = nearest_neighbors(X, K, algorithm="exact")
-    found = join.JoinSearch(X, Comparison("euclidean"), 0, 2).neighbors(
+    found = _cluster_search.ClusterSearch(X, Comparison("euclidean"), 0, 2).neighbors(
         K, 0.97
     )  # codes are the same for a whole group
     assert found is None or found.recall >= 0.97
-    index, calibration = join.JoinSearch(X, Comparison("euclidean"), 0, 2)._plan(K, 0.97)
+    index, calibration = _cluster_search.ClusterSearch(X, Comparison("euclidean"), 0, 2)._plan(K, 0.97)
     assert calibration.certain.max() < 0.9
     lists = index.neighbors(K, 4, 64, 2)
     before = np.mean(lists[1] <= exact.distances[:, -1:] * (1 + 1e-5))
-    for _ in range(join._ROUNDS):
+    for _ in range(_cluster_search._MAX_REFINEMENT_ROUNDS):
         lists = index.refine(lists[0], 2)
     assert before < 0.5
     assert np.mean(lists[1] <= exact.distances[:, -1:] * (1 + 1e-5)) >= 0.97
     alone = index.neighbors(K, 4, 64, 1)
-    for _ in range(join._ROUNDS):
+    for _ in range(_cluster_search._MAX_REFINEMENT_ROUNDS):
         alone = index.refine(alone[0], 3)
     np.testing.assert_array_equal(lists[0], alone[0])
     asked = NeighborIndex(X, algorithm="approximate").query(X[:50], K)
@@ -148,7 +149,7 @@ def test_tight_groups_far_apart():
 
 
 def test_seed_matters_and_quality_does_not_depend_on_it(monkeypatch):
-    monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
+    monkeypatch.setattr(_cluster_search, "_ALL_CLUSTERS_MAX_ROWS", 0)
     X = clustered(12_000, 150)
     found = [approximate(X, random_state=seed) for seed in (1, 2**64 - 1)]
     for lists in found:
@@ -158,14 +159,14 @@ def test_seed_matters_and_quality_does_not_depend_on_it(monkeypatch):
 
 LEVEL_SCRIPT = """
 import sys, numpy as np
-from actup.neighbors import _cluster_search as join
-from actup.neighbors._recall import true_shares
+from actup.neighbors import _cluster_search
+from actup.neighbors._calibration import shares_found
 from actup.neighbors._comparison import Comparison
-join._ALL_CLUSTERS_ROWS = 0
+_cluster_search._ALL_CLUSTERS_MAX_ROWS = 0
 X = np.load(sys.argv[1])
-search = join.JoinSearch(X, Comparison("euclidean"), 0, 2)
+search = _cluster_search.ClusterSearch(X, Comparison("euclidean"), 0, 2)
 index, calibration = search._plan(15, 0.97)
-effort = join._cheapest(index, calibration, 0.97, X)
+effort = _cluster_search._cheapest_effort(index, calibration, 0.97, X)
 assert effort.probes < index.clusters / 2, (effort, index.clusters)
 found = search.neighbors(15, 0.97)
 np.savez(sys.argv[2], indices=found.indices, distances=found.distances, recall=found.recall)
@@ -189,7 +190,7 @@ def test_every_processor_level_reaches_the_recall(level, tmp_path):
         check=True,
     )
     with np.load(tmp_path / "found.npz") as file:
-        found = Neighbors(file["indices"], file["distances"], "join", float(file["recall"]))
+        found = Neighbors(file["indices"], file["distances"], "cluster", float(file["recall"]))
     check_lists(found, X)
 
 
@@ -249,13 +250,13 @@ def test_outliers_far_away():
 
 def test_low_recall_is_told(monkeypatch):
     X = noise(5000, 60)
-    monkeypatch.setattr(join, "_NANOSECONDS_PER_ROW", 0)
-    monkeypatch.setattr(join, "_ALL_CLUSTERS_ROWS", 0)
-    assert approximate(X).engine == "exact"  # it costs less than a search that misses so many
-    monkeypatch.setattr(join, "_PAIR", 1e9)
+    monkeypatch.setattr(_cluster_search, "_MAX_ROW_NS", 0)
+    monkeypatch.setattr(_cluster_search, "_ALL_CLUSTERS_MAX_ROWS", 0)
+    assert approximate(X).method == "exact"  # it costs less than a search that misses so many
+    monkeypatch.setattr(_cluster_search, "_EXACT_PAIR_NS", 1e9)
     with pytest.warns(UserWarning, match="of the nearest neighbours were found"):
         mended = approximate(X)
-    monkeypatch.setattr(join, "_ROUNDS", 0)
+    monkeypatch.setattr(_cluster_search, "_MAX_REFINEMENT_ROUNDS", 0)
     with pytest.warns(UserWarning, match="of the nearest neighbours were found"):
         found = approximate(X)
     assert found.recall < mended.recall < 0.9
@@ -265,10 +266,10 @@ def test_low_recall_is_told(monkeypatch):
 
 
 def test_auto_is_exact_where_that_is_cheap():
-    assert nearest_neighbors(uniform(4000, 10)).engine == "exact"
-    assert nearest_neighbors(uniform(6000, 3)).engine == "exact"
-    assert nearest_neighbors(clustered(6000, 1000)).engine == "join"
-    assert nearest_neighbors(clustered(6000, 1000), algorithm="exact").engine == "exact"
+    assert nearest_neighbors(uniform(4000, 10)).method == "exact"
+    assert nearest_neighbors(uniform(6000, 3)).method == "exact"
+    assert nearest_neighbors(clustered(6000, 1000)).method == "cluster"
+    assert nearest_neighbors(clustered(6000, 1000), algorithm="exact").method == "exact"
 
 
 @pytest.mark.parametrize(
@@ -304,8 +305,8 @@ def test_very_many_neighbors():
 def test_shares_of_true_neighbours():
     true = np.array([[1, 2, 3, 3], [1, 1, 1, 1], [0, 0, 0, 0]], np.float32)
     found = np.array([[1, 3, 3, 3], [1, 1, 1, 2], [0, 0, 0, 5]], np.float32)
-    np.testing.assert_allclose(true_shares(found, true), [0.75, 0.75, 0.75])
-    np.testing.assert_allclose(true_shares(true * np.float32(1 + 1e-6), true), 1)
+    np.testing.assert_allclose(shares_found(found, true), [0.75, 0.75, 0.75])
+    np.testing.assert_allclose(shares_found(true * np.float32(1 + 1e-6), true), 1)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
@@ -315,9 +316,9 @@ def test_points_far_from_all_others_find_their_neighbours(metric):
     X[far] *= 30
     exact = nearest_neighbors(X, K, metric=metric, algorithm="exact")
     found = approximate(X, metric=metric)
-    assert true_shares(found.distances, exact.distances)[far].mean() > 0.97
+    assert shares_found(found.distances, exact.distances)[far].mean() > 0.97
 
 
 def test_auto_minds_the_number_of_neighbors():
-    assert join.exact_is_cheaper(20_000, 30, 15)
-    assert not join.exact_is_cheaper(20_000, 30, 1000)
+    assert _cluster_search.exact_is_cheaper(20_000, 30, 15)
+    assert not _cluster_search.exact_is_cheaper(20_000, 30, 1000)

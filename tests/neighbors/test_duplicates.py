@@ -6,8 +6,8 @@ from scipy import sparse
 
 from actup import UMAP, embed, preset
 from actup.neighbors import NeighborIndex, nearest_neighbors
-from actup.neighbors._duplicates import few_rows
-from actup.neighbors._recall import true_shares
+from actup.neighbors._calibration import shares_found
+from actup.neighbors._duplicates import deduplicate
 
 K = 7
 FORMS = [np.ascontiguousarray, sparse.csr_matrix]
@@ -31,8 +31,8 @@ def test_all_rows_are_stood_for_by_equal_ones(form, dtype):
     X = (X * 4).astype(dtype)
     if form is sparse.csr_matrix:
         X = X.astype(np.float32)
-    few = few_rows(form(X), K)
-    np.testing.assert_array_equal(X[few.kept][few.stands_for], X)
+    few = deduplicate(form(X), K)
+    np.testing.assert_array_equal(X[few.kept][few.representative], X)
     _, counts = np.unique(X, axis=0, return_counts=True)
     assert len(few.kept) == np.minimum(counts, K + 1).sum()
     for row in few.kept:  # the first ones
@@ -41,11 +41,11 @@ def test_all_rows_are_stood_for_by_equal_ones(form, dtype):
 
 def test_nothing_is_left_out_where_most_rows_come_once():
     X = np.random.default_rng(0).random((5000, 3)).astype(np.float32)
-    assert few_rows(X, K) is None
+    assert deduplicate(X, K) is None
     X[:2500] = X[0]
-    assert few_rows(X, K) is None
+    assert deduplicate(X, K) is None
     X[:4500] = X[0]
-    assert len(few_rows(X, K).kept) == 500 + K + 1
+    assert len(deduplicate(X, K).kept) == 500 + K + 1
 
 
 @pytest.mark.parametrize("form", FORMS, ids=["dense", "sparse"])
@@ -57,7 +57,7 @@ def test_others_among_thousands_of_copies_find_their_neighbours(metric, form):
     options = {"metric": metric, "algorithm": "approximate"}
     found = nearest_neighbors(form(X), K, **options)
     exact = nearest_neighbors(form(X), K, metric=metric, algorithm="exact")
-    shares = true_shares(found.distances, exact.distances)
+    shares = shares_found(found.distances, exact.distances)
     assert shares[others].mean() > 0.96
     if metric != "inner_product":  # in which a row need not be its copies' nearest
         assert np.delete(shares, others).min() == 1
@@ -66,7 +66,7 @@ def test_others_among_thousands_of_copies_find_their_neighbours(metric, form):
     index = NeighborIndex(form(X), **options)
     exact = NeighborIndex(form(X), metric=metric, algorithm="exact").query(form(X[others]), K)
     asked = index.query(form(X[others]), K)
-    assert true_shares(asked.distances, exact.distances).mean() > 0.96
+    assert shares_found(asked.distances, exact.distances).mean() > 0.96
     alone = index.query(form(X[others[5:6]]), K)
     np.testing.assert_array_equal(alone.indices, asked.indices[5:6])
 
@@ -78,7 +78,7 @@ def test_maps_are_made_of_the_same_neighbours(metric):
     expected = nearest_neighbors(X, K, metric=metric)
     np.testing.assert_array_equal(found.indices, expected.indices)
     exact = nearest_neighbors(X, K, metric=metric, algorithm="exact")
-    assert true_shares(found.distances, exact.distances)[others].mean() > 0.96
+    assert shares_found(found.distances, exact.distances)[others].mean() > 0.96
 
 
 def test_maps_beside_a_row_that_is_far_larger():

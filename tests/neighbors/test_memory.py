@@ -29,7 +29,7 @@ def peak():
 before = peak()
 found = actup.nearest_neighbors(X, **{"n_neighbors": 15, "n_jobs": 2, **options})
 nbytes = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.nbytes
-print(peak() - before, nbytes, found.indices.nbytes + found.distances.nbytes, found.engine)
+print(peak() - before, nbytes, found.indices.nbytes + found.distances.nbytes, found.method)
 """
 
 
@@ -94,8 +94,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss count
 @pytest.mark.parametrize(
     ("make", "n", "columns", "dtype", "engine"),
     [
-        (points, 200_000, 50, np.float32, "join"),
-        (points, 60_000, 784, np.uint8, "join"),
+        (points, 200_000, 50, np.float32, "cluster"),
+        (points, 60_000, 784, np.uint8, "cluster"),
         (noise, 20_001, 784, np.uint8, "exact"),
     ],
 )
@@ -108,12 +108,12 @@ def test_peak_memory(make, n, columns, dtype, engine, mode, tmp_path):
 @pytest.mark.parametrize(
     ("metric", "make", "n", "columns", "dtype", "engine"),
     [
-        ("cosine", points, 60_000, 300, np.float16, "join"),
-        ("euclidean", points, 30_000, 1_000, np.float16, "join"),
-        ("hellinger", points, 60_000, 300, np.float32, "join"),
-        ("softmax_hellinger", points, 40_000, 300, np.float32, "join"),
-        ("seuclidean", points, 60_000, 300, np.float32, "join"),
-        ("mahalanobis", points, 60_000, 100, np.float32, "join"),
+        ("cosine", points, 60_000, 300, np.float16, "cluster"),
+        ("euclidean", points, 30_000, 1_000, np.float16, "cluster"),
+        ("hellinger", points, 60_000, 300, np.float32, "cluster"),
+        ("softmax_hellinger", points, 40_000, 300, np.float32, "cluster"),
+        ("seuclidean", points, 60_000, 300, np.float32, "cluster"),
+        ("mahalanobis", points, 60_000, 100, np.float32, "cluster"),
         ("inner_product", points, 60_000, 300, np.float32, "proxy"),
         ("manhattan", points, 60_000, 300, np.uint8, "proxy"),
         ("chebyshev", points, 60_000, 100, np.float32, "proxy"),
@@ -157,5 +157,5 @@ def test_peak_memory_of_all_pairs(tmp_path):
 def test_peak_memory_of_few_and_many_neighbors(n_neighbors, n, columns, dtype, tmp_path):
     options = {"metric": "euclidean", "n_neighbors": n_neighbors}
     more, allowed, used = added(points(n, columns, dtype), "none", options, tmp_path)
-    assert used == "join"
+    assert used == "cluster"
     assert more <= allowed, f"{more / 2**20:.0f} MiB, allowed are {allowed / 2**20:.0f}"

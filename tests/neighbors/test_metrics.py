@@ -7,11 +7,12 @@ from scipy.spatial.distance import cdist
 from scipy.special import gammaln
 
 from actup.neighbors import NeighborIndex, nearest_neighbors
-from actup.neighbors._comparison import COMPILED, PRESENCE
 from metric_oracle import (
+    COMPILED,
     NOT_METRIC,
     NOT_SPARSE,
     PARAMETERS,
+    PRESENCE,
     SPARSE,
     K,
     assert_nearest,
@@ -25,7 +26,7 @@ from metric_oracle import (
 def test_dense_equals_brute_force(metric):
     X, parameters = points(metric), PARAMETERS.get(metric, {})
     found = nearest_neighbors(X, K, metric=metric, metric_kwds=parameters)
-    assert found.engine == "exact" and found.recall == 1
+    assert found.method == "exact" and found.recall == 1
     assert_nearest(found, others(brute_force(metric, X, X, **parameters)), metric)
 
 

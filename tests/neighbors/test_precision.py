@@ -76,7 +76,7 @@ def test_minkowski_of_small_rows_by_candidates():
     options = {"metric": "minkowski", "metric_kwds": {"p": 4}}
     found = nearest_neighbors(X, 5, algorithm="approximate", **options)
     exact = nearest_neighbors(X, 5, algorithm="exact", **options)
-    assert found.engine == "proxy"
+    assert found.method == "proxy"
     assert np.mean(found.distances <= exact.distances[:, -1:] * (1 + 1e-4)) > 0.96
 
 

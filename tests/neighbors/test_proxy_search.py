@@ -7,9 +7,8 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from actup.neighbors import NeighborIndex, nearest_neighbors
-from actup.neighbors import _proxy_search as proxy
-from actup.neighbors._recall import true_shares
+from actup.neighbors import NeighborIndex, _proxy_search, nearest_neighbors
+from actup.neighbors._calibration import shares_found
 
 K = 12
 
@@ -56,7 +55,7 @@ def test_candidates_reach_the_recall_in_dense_rows(metric):
 
 
 def test_a_neighbouring_space_is_used_for_manhattan():
-    assert nearest_neighbors(clustered(), K, metric="manhattan", algorithm="approximate").engine == "proxy"
+    assert nearest_neighbors(clustered(), K, metric="manhattan", algorithm="approximate").method == "proxy"
 
 
 @pytest.mark.parametrize(
@@ -70,17 +69,17 @@ def test_candidates_reach_the_recall_in_sparse_rows(metric):
 
 
 def test_out_of_reach_all_pairs_are_compared(monkeypatch):
-    monkeypatch.setattr(proxy, "_MOST_CANDIDATES", K + 1)
+    monkeypatch.setattr(_proxy_search, "_MAX_CANDIDATES", K + 1)
     X = np.random.default_rng(0).integers(0, 50, (5000, 40)).astype(np.float32)
     found = nearest_neighbors(X, K, metric="hamming", algorithm="approximate")
-    assert found.engine == "exact" and found.recall == 1
+    assert found.method == "exact" and found.recall == 1
 
 
 def test_queries_by_candidates_are_alike_in_any_batch():
     X, new = clustered(), clustered(6100)[6000:]
     index = NeighborIndex(X, metric="manhattan", algorithm="approximate")
     together = index.query(new, K)
-    assert together.engine == "proxy"
+    assert together.method == "proxy"
     for row in (0, 57):
         alone = index.query(new[row : row + 1], K)
         np.testing.assert_array_equal(alone.indices[0], together.indices[row])
@@ -124,4 +123,4 @@ def test_ties_do_not_stand_for_nearer_points(metric):
     sums = np.sort(found.distances, axis=1) - exact.distances  # 0 where as many as near were found
     share = np.mean(sums <= 1e-5)
     assert nearer.any() and share >= 0.95
-    assert found.recall == pytest.approx(true_shares(found.distances, exact.distances).mean(), abs=0.02)
+    assert found.recall == pytest.approx(shares_found(found.distances, exact.distances).mean(), abs=0.02)

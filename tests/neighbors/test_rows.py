@@ -7,8 +7,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import nan_euclidean_distances
 
 from actup.neighbors import NeighborIndex, nearest_neighbors
-from actup.neighbors._comparison import COMPILED
-from metric_oracle import NOT_SPARSE, SPARSE, K, points
+from metric_oracle import COMPILED, NOT_SPARSE, SPARSE, K, points
 
 # ---- sparse input as it comes ----
 

@@ -7,19 +7,20 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import actup
-from actup.backends import _cpu as cpu
 from actup.backends import backends, load_backend
 from actup.quality import knn_accuracy
 from actup.recipe._presets import preset
 from actup.start import _landmarks as landmarks
-from actup.start import _start as initialization
+from actup.start import _start
+
+cpu = load_backend("cpu")
 
 BACKENDS = [name for name in backends() if name != "reference"]
 
 
 @pytest.fixture(autouse=True)
 def many_is_less(monkeypatch):
-    monkeypatch.setattr(landmarks, "MANY", 5_000)
+    monkeypatch.setattr(landmarks, "LANDMARK_MIN_POINTS", 5_000)
     monkeypatch.setattr(landmarks, "LANDMARKS", 600)
 
 
@@ -41,7 +42,7 @@ def start_of(X, recipe, backend: str, threads: int = 1, seed: int = 0):
 
         rows = cupy.asarray(X)
     graph = engine.affinity_graph(engine.nearest_neighbors(rows, 14, recipe.metric, threads), recipe, threads)
-    Y, used = initialization.make_start(rows, graph, recipe, None, seed, threads, engine)
+    Y, used = _start.make_start(rows, graph, recipe, None, seed, threads, engine)
     return (Y.get() if backend == "cuda" else Y), used
 
 

@@ -14,13 +14,15 @@ from sklearn.neighbors import kneighbors_graph
 import actup
 from actup import preset
 from actup._engine import engine
-from actup.backends import _cpu as cpu
-from actup.backends import _reference as reference
+from actup.backends import load_backend
+from actup.backends._reference import spectral as reference
 from actup.graph._records import Graph
 from actup.quality import knn_accuracy
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Extent, Initialization
 from actup.start._start import make_start, pca_start, random_start, scale_start, spectral_start
+
+cpu = load_backend("cpu")
 
 
 def clouds(n, columns=10, centers=4, seed=0, distance=4.0):

@@ -23,8 +23,7 @@ from actup.estimators._gdr import GDR
 from actup.estimators._tsne import TSNE
 from actup.estimators._umap import UMAP
 from actup.neighbors import NeighborIndex
-from actup.neighbors._comparison import COMPILED, PRESENCE
-from actup.neighbors._numpy_metrics import SPECIAL
+from actup.neighbors._metrics import METRICS as ALL_METRICS
 from actup.recipe._presets import preset
 from actup.recipe._recipe import Recipe
 from actup.transform._placement import make_placement, neighbors_needed, row_recipe
@@ -172,7 +171,7 @@ def test_a_place_depends_on_its_row_alone_after_an_approximate_search(kind):
     model = KINDS[kind](**short).fit(X[:24_000])
     whole = model.transform(X[24_000:])
     searched = model._training._index.query(X[:1], 3)
-    assert searched.engine == "join"  # what this test is about
+    assert searched.method == "cluster"  # what this test is about
     for jobs in (1, 3):
         model.set_params(n_jobs=jobs)
         np.testing.assert_array_equal(model.transform(X[24_000:24_300]), whole[:300])
@@ -244,7 +243,8 @@ def test_rows_unlike_all_others_land_on_the_map(kind):
 # --- metrics and kinds of input
 
 SKLEARN = ("sqeuclidean",)
-METRICS = [*COMPILED, *SPECIAL, *SKLEARN]
+METRICS = [*ALL_METRICS, *SKLEARN]
+NUMPY_METRICS = [name for name in ALL_METRICS if not ALL_METRICS[name].is_compiled]
 
 
 def minkowski_1_5(x, y):
@@ -261,7 +261,7 @@ def rows_for(metric: str) -> np.ndarray:
         return rows / 40
     if metric in ("hamming", "ll_dirichlet"):
         return np.rint(2 * rows)
-    if metric in PRESENCE:
+    if metric in ALL_METRICS and ALL_METRICS[metric].presence:
         return rows * (random.random(rows.shape) < 0.6)
     return rows
 
@@ -278,7 +278,7 @@ def test_every_metric(metric):
         found = model.transform(X[:70])
         at_zero = KNeighborsClassifier(1).fit(model.embedding_, np.zeros(70)).kneighbors(found, 1)[0]
         assert (at_zero == 0).all()  # rows at distance 0 need not be equal ones
-        if metric in ("euclidean", "manhattan", "mahalanobis", *SPECIAL, *SKLEARN):
+        if metric in ("euclidean", "manhattan", "mahalanobis", *NUMPY_METRICS, *SKLEARN):
             np.testing.assert_array_equal(found[first], model.embedding_[first])
 
 

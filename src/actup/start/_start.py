@@ -10,7 +10,7 @@ from actup._typing import Array, Rows
 from actup.graph._records import Graph
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Initialization
-from actup.start._landmarks import LANDMARKS, landmark_recipe, uses_landmarks
+from actup.start import _landmarks
 
 if TYPE_CHECKING:
     from actup.backends._base import Backend
@@ -48,7 +48,7 @@ def make_start(
     if kind is Initialization.PCA and X is None:
         kind, reason = Initialization.SPECTRAL, "there are no rows to take components of"
     if kind is Initialization.SPECTRAL:
-        if X is not None and not issparse(X) and uses_landmarks(recipe, len(X)):
+        if X is not None and not issparse(X) and _landmarks.uses_landmarks(recipe, len(X)):
             Y, count = _landmark_start(X, recipe, seed, threads, backend)
             reason = f"of a map of {count} landmarks"
         elif len(graph.indices):
@@ -69,8 +69,8 @@ def make_start(
 def _landmark_start(X: Rows, recipe: Recipe, seed: int, threads: int, backend: Backend) -> tuple[Array, int]:
     """Random places around those of the landmarks in a map of their own, and the number of landmarks."""
     assert isinstance(recipe.metric, str)
-    landmarks, labels = backend.find_landmarks(X, recipe.metric, LANDMARKS, seed, threads)
-    small = landmark_recipe(recipe.n_components)
+    landmarks, labels = backend.find_landmarks(X, recipe.metric, _landmarks.LANDMARKS, seed, threads)
+    small = _landmarks.landmark_recipe(recipe.n_components)
     k = small.neighbors_searched(len(landmarks))
     neighbors = backend.nearest_neighbors(landmarks, k, "euclidean", threads)
     graph = backend.affinity_graph(neighbors, small, threads)
