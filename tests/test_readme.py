@@ -16,8 +16,3 @@ def test_every_python_block_runs(tmp_path, monkeypatch, capsys):
     assert "knn_accuracy" in capsys.readouterr().out
     assert (tmp_path / "maps.png").stat().st_size > 10_000
     assert (tmp_path / "maps.html").stat().st_size > 10_000
-
-
-def test_every_link_leads_somewhere():
-    for target in re.findall(r"\]\(([^)#:]+)\)", README.read_text(encoding="utf-8")):
-        assert (README.parent / target).exists(), target
