@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from actup import GDR, TSNE, embed
-from actup import quality as metrics
+from actup import GDR, TSNE, embed, quality
 from actup._engine import engine
 from actup.graph._records import Graph
-from actup.quality import losses
+from actup.quality import _losses as losses
 from actup.recipe._presets import preset
 
 KERNEL, CURVE = engine.PotentialKind.kernel, engine.Curve(1, 1, 1)
@@ -72,7 +71,7 @@ def test_loss_is_no_higher_than_that_of_scikit_learn(digits, perplexity):
     ours = TSNE(perplexity=perplexity, random_state=0).fit(X)
     with threadpool_limits(1):  # its threads spin, which takes many times longer beside other processes
         theirs = Peer(perplexity=perplexity, random_state=0, method="exact").fit_transform(X)
-    assert ours.kl_divergence_ <= metrics.kl_divergence(graph_of(ours), theirs) + 1e-3
+    assert ours.kl_divergence_ <= quality.kl_divergence(graph_of(ours), theirs) + 1e-3
 
 
 @pytest.mark.parametrize("init", ["pca", "spectral", "random"])
@@ -83,17 +82,17 @@ def test_maps_are_sane_from_any_start(digits, init, perplexity, n):
     assert np.isfinite(model.embedding_).all()
     assert 1 < model.embedding_.std() < 150
     assert np.abs(model.embedding_).max() < 6 * model.embedding_.std()  # no point is lost
-    assert metrics.neighbor_recall(X, model.embedding_, 10) > 0.45
+    assert quality.neighbor_recall(X, model.embedding_, 10) > 0.45
     assert model.kl_divergence_ < {5: 1.0, 60: 0.35, 30: 0.8, 200: 0.6}[perplexity]
 
 
 @pytest.mark.parametrize("method", ["mesh", "barnes_hut", "auto"])
 def test_loss_by_mesh_or_tree_is_close_to_the_exact_one(model, method):
     graph, Y = graph_of(model), model.embedding_
-    exact = metrics.kl_divergence(graph, Y)
-    assert metrics.kl_divergence(graph, Y, method=method) == pytest.approx(exact, abs=2e-3)
-    heavy = metrics.kl_divergence(graph, Y, dof=0.5)
-    assert metrics.kl_divergence(graph, Y, dof=0.5, method=method) == pytest.approx(heavy, abs=2e-3)
+    exact = quality.kl_divergence(graph, Y)
+    assert quality.kl_divergence(graph, Y, method=method) == pytest.approx(exact, abs=2e-3)
+    heavy = quality.kl_divergence(graph, Y, dof=0.5)
+    assert quality.kl_divergence(graph, Y, dof=0.5, method=method) == pytest.approx(heavy, abs=2e-3)
 
 
 def test_loss_says_how_it_was_found(model, monkeypatch):
@@ -102,7 +101,7 @@ def test_loss_says_how_it_was_found(model, monkeypatch):
     assert losses.kernel_sum_method(1_000_000, 2) == "mesh"
     assert losses.kernel_sum_method(1_000_000, 3) == "barnes_hut"
     assert losses.kernel_sum_method(1_000_000, 4) == "exact"
-    monkeypatch.setattr(losses, "_EXACT_POINTS", 100)
+    monkeypatch.setattr(losses, "_MAX_EXACT_POINTS", 100)
     large = TSNE(random_state=0, max_iter=20).fit(Y)
     assert large.kl_divergence_method_ == "mesh"
     assert large.kl_divergence_ > 0
@@ -114,10 +113,10 @@ def test_loss_says_how_it_was_found(model, monkeypatch):
 def test_loss_refuses_methods_that_do_not_fit(model):
     Y = np.hstack([model.embedding_] * 2)
     graph = graph_of(model)
-    with pytest.raises(ValueError, match="method='mesh' serves maps of at most 2 dimensions, not 4"):
-        metrics.kl_divergence(graph, Y, method="mesh")
+    with pytest.raises(ValueError, match="method='mesh' needs a map of at most 2 dimensions, got 4"):
+        quality.kl_divergence(graph, Y, method="mesh")
     with pytest.raises(ValueError, match="method='tree' is not one of 'auto', 'exact'"):
-        metrics.kl_divergence(graph, Y, method="tree")
+        quality.kl_divergence(graph, Y, method="tree")
 
 
 # --- three dimensions ---
@@ -128,14 +127,14 @@ def test_three_dimensions_hold_more(digits, model):
     deep = TSNE(3, random_state=0).fit(X)
     assert deep.embedding_.shape == (len(X), 3)
     assert deep.kl_divergence_ < model.kl_divergence_
-    assert metrics.neighbor_recall(X, deep.embedding_, 10) > metrics.neighbor_recall(X, model.embedding_, 10)
+    assert quality.neighbor_recall(X, deep.embedding_, 10) > quality.neighbor_recall(X, model.embedding_, 10)
 
 
 def test_groups_of_points_change_little_in_three_dimensions(digits):
     X = digits[0][:900]
     recipe = preset("tsne").but(n_components=3, epochs=200)
     found = [embed(X, recipe.but(repulsion=name)) for name in ("exact", "barnes_hut")]
-    exact, grouped = (metrics.kl_divergence(one.graph, one.embedding) for one in found)
+    exact, grouped = (quality.kl_divergence(one.graph, one.embedding) for one in found)
     assert grouped == pytest.approx(exact, rel=0.03)
 
 
@@ -168,7 +167,7 @@ def test_parts_without_a_link_stay_apart_and_near(init, n):
     model = TSNE(perplexity=15, init=init, random_state=0).fit(X)
     assert np.isfinite(model.embedding_).all()
     assert np.ptp(model.embedding_) < 600
-    assert metrics.knn_accuracy(model.embedding_, labels, k=10) > 0.995
+    assert quality.knn_accuracy(model.embedding_, labels, k=10) > 0.995
 
 
 @pytest.mark.parametrize("repulsion", ["mesh", "barnes_hut"])
@@ -177,7 +176,7 @@ def test_an_outlier_leaves_the_others_alone(digits, repulsion):
     X[0] *= 1e4
     result = embed(X, preset("tsne").but(repulsion=repulsion, perplexity=15))
     assert np.isfinite(result.embedding).all()
-    assert metrics.neighbor_recall(X[1:], result.embedding[1:], 10) > 0.5
+    assert quality.neighbor_recall(X[1:], result.embedding[1:], 10) > 0.5
 
 
 _FAR = """
@@ -235,7 +234,7 @@ def test_threads_change_no_bit_of_a_whole_descent(digits, repulsion, dimensions)
 def test_normalised_frobenius_gives_a_map_like_that_of_kl(digits, name):
     X, y = digits
     accuracy = {
-        loss: metrics.knn_accuracy(embed(X, preset(name).but(loss=loss)).embedding, y, k=20)
+        loss: quality.knn_accuracy(embed(X, preset(name).but(loss=loss)).embedding, y, k=20)
         for loss in ("kl", "frobenius")
     }
     assert accuracy["frobenius"] > accuracy["kl"] - 0.04
@@ -246,7 +245,7 @@ def test_gdr_lowers_the_normalised_frobenius_loss(digits):
     found = {}
     for loss in ("kl", "frobenius"):
         model = GDR(normalized=True, loss=loss, random_state=0).fit(X)
-        found[loss] = metrics.frobenius_loss(graph_of(model), model.embedding_, normalized=True)
+        found[loss] = quality.frobenius_loss(graph_of(model), model.embedding_, normalized=True)
     assert found["frobenius"] < found["kl"]
 
 
