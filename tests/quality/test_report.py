@@ -67,20 +67,35 @@ def test_metrics_is_the_former_name_of_quality():
     assert all(getattr(metrics, name) is getattr(quality, name) for name in quality.__all__)
 
 
+REASONS = {
+    "knn_accuracy": "needs labels: give y",
+    "v_measure": "needs labels: give y",
+    "kl_divergence": "needs the neighbour graph: give graph",
+    "cross_entropy": "needs the neighbour graph: give graph",
+    "frobenius_loss": "needs the neighbour graph: give graph",
+    "seed_disparity": "needs maps of other seeds: give others",
+    "seed_jaccard": "needs maps of other seeds: give others",
+}
+
+
 def test_report_says_what_it_left_out(X, Y, capsys):
     report = quality.quality_report(X, Y, verbose=False)
     assert capsys.readouterr().out == ""
-    assert set(report) == {
+    assert list(report) == [name for name in NAMES if name not in report.left_out]
+    assert len(report) + len(report.left_out) == len(NAMES)
+    for name in (
         "neighbor_recall",
         "trustworthiness",
         "continuity",
         "triplet_accuracy",
         "distance_correlation",
-    }
+    ):
+        assert name in report
+    assert {name: report.left_out.get(name) for name in REASONS} == REASONS
     for text in (str(report), report._repr_html_()):
-        assert "left out: knn_accuracy, v_measure (needs labels: give y)" in text
-        assert "kl_divergence, cross_entropy, frobenius_loss (needs the neighbour graph: give graph)" in text
-        assert "seed_disparity, seed_jaccard (needs maps of other seeds: give others)" in text
+        for reason in set(REASONS.values()):
+            group = [name for name, why in report.left_out.items() if why == reason]
+            assert f"left out: {', '.join(group)} ({reason})" in text
         assert f"{report['trustworthiness']:.4f} ↑" in text
     assert "trustworthiness=" in repr(report)
     with pytest.raises(KeyError, match="left out: needs labels"):
