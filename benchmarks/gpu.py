@@ -24,7 +24,7 @@ import numpy as np
 from report import save, saved, summary
 
 import actup
-from actup import quality as metrics
+from actup import quality
 from actup.backends._cuda.neighbors import nearest_neighbors
 from actup.datasets import load
 
@@ -68,10 +68,10 @@ def main() -> None:
         print("saved", path)
 
 
-def mnist(X, y, repeats: int, quality: bool) -> dict:
+def mnist(X, y, repeats: int, with_quality: bool) -> dict:
     result = {"neighbors": {f"k={k}": time_neighbors(X, k, repeats) for k in (15, 90)}}
-    result["maps"] = time_maps(X, MAPS, y, repeats, quality)
-    if quality:
+    result["maps"] = time_maps(X, MAPS, y, repeats, with_quality)
+    if with_quality:
         host = X.get()
         for name, row in result["maps"].items():
             made = actup.embed(host, name)
@@ -79,22 +79,22 @@ def mnist(X, y, repeats: int, quality: bool) -> dict:
     return result
 
 
-def million(X, y, repeats: int, quality: bool) -> dict:
+def million(X, y, repeats: int, with_quality: bool) -> dict:
     points, labels = upsampled(X, y, 1_000_000)
     result = {"neighbors": {f"k={k}": time_neighbors(points, k, repeats) for k in (15, 90)}}
-    result["maps"] = time_maps(points, MAPS, labels, repeats, quality)
+    result["maps"] = time_maps(points, MAPS, labels, repeats, with_quality)
     return result
 
 
-def ten_million(X, y, repeats: int, quality: bool) -> dict:
+def ten_million(X, y, repeats: int, with_quality: bool) -> dict:
     points, labels = upsampled(X, y, 10_000_000)
     repeats = min(repeats, 3)
     result = {"neighbors": {"k=15": time_neighbors(points, 15, repeats, sample=64)}}
-    result["maps"] = time_maps(points, ("gdr_umap",), labels, repeats, quality)
+    result["maps"] = time_maps(points, ("gdr_umap",), labels, repeats, with_quality)
     return result
 
 
-def first_use(X, y, repeats: int, quality: bool) -> dict:
+def first_use(X, y, repeats: int, with_quality: bool) -> dict:
     """Seconds of the first map of a process, CuPy's import and the GPU's start among them, by preset."""
     result = {}
     for name in PRESETS:
@@ -176,7 +176,7 @@ def time_neighbors(X, k: int, repeats: int, sample: int = 500) -> dict:
     }
 
 
-def time_maps(X, names, labels, repeats: int, quality: bool) -> dict:
+def time_maps(X, names, labels, repeats: int, with_quality: bool) -> dict:
     """Seconds end to end and by stage; when all are timed, the quality of each one's last map."""
     rows, maps = {}, {}
     for name in names:
@@ -184,7 +184,7 @@ def time_maps(X, names, labels, repeats: int, quality: bool) -> dict:
         rows[name] = {"first_seconds": first, "stages": made.seconds, "epochs": made.n_epochs}
         rows[name] |= summary(seconds)
         maps[name] = made
-    if quality:
+    if with_quality:
         for name, made in maps.items():
             rows[name] |= map_quality(X, made, labels)
     return rows
@@ -196,12 +196,12 @@ def map_quality(X, made, labels) -> dict:
     step = max(1, len(Y) // QUALITY_POINTS)
     shown, kept = Y[::step], labels[::step]
     row = {
-        "knn_accuracy": float(metrics.knn_accuracy(shown, kept)),
-        "v_measure": float(metrics.v_measure(shown, kept, n_init=10)),
+        "knn_accuracy": float(quality.knn_accuracy(shown, kept)),
+        "v_measure": float(quality.v_measure(shown, kept, n_init=10)),
     }
     if step == 1:
         host = X.get() if hasattr(X, "get") else X
-        row["recall_at_10"] = float(metrics.neighbor_recall(host, Y, 10, sample=3000))
+        row["recall_at_10"] = float(quality.neighbor_recall(host, Y, 10, sample=3000))
         if made.recipe.normalized:
             row["kl_divergence"] = float(made.layout.loss())
     return row

@@ -18,7 +18,7 @@ import numpy as np
 from report import save, summary, timed
 
 import actup
-from actup import quality as metrics
+from actup import quality
 from actup._experiments.tables import table
 from actup.backends import load_backend
 from actup.datasets import load
@@ -84,7 +84,7 @@ def race(X, y, graph: Graph, start) -> dict:
     for name, row in rows.items():
         for figure in ("min", "median"):
             row[f"times_faster_by_{figure}"] = rows["umap-learn"][figure] / row[figure]
-        row |= quality(X, y, maps[name])
+        row |= map_quality(X, y, maps[name])
         row["umap_loss"] = [umap_loss(graph, Y) for Y in maps[name]]
     return rows
 
@@ -129,12 +129,12 @@ def actup_layout(graph: Graph, start, recipe: Recipe):
     return layout
 
 
-def quality(X, y, maps) -> dict:
+def map_quality(X, y, maps) -> dict:
     measures = {
-        "knn_accuracy": lambda Y: metrics.knn_accuracy(Y, y),
-        "v_measure": lambda Y: metrics.v_measure(Y, y, n_init=10),
-        "recall_at_10": lambda Y: metrics.neighbor_recall(X, Y, 10, sample=3000),
-        "trustworthiness": lambda Y: metrics.trustworthiness(X, Y, 15),
+        "knn_accuracy": lambda Y: quality.knn_accuracy(Y, y),
+        "v_measure": lambda Y: quality.v_measure(Y, y, n_init=10),
+        "recall_at_10": lambda Y: quality.neighbor_recall(X, Y, 10, sample=3000),
+        "trustworthiness": lambda Y: quality.trustworthiness(X, Y, 15),
         "largest_radius": largest_radius,
     }
     return {name: [float(measure(Y)) for Y in maps] for name, measure in measures.items()}

@@ -25,7 +25,7 @@ from neighbor_section import markdown
 from report import RESULTS, save, summary, timed
 from sklearn.metrics import pairwise_distances_chunked
 
-from actup import quality as metrics
+from actup import quality
 from actup.datasets import load
 from actup.neighbors import nearest_neighbors
 from actup.neighbors._calibration import shares_found
@@ -135,10 +135,10 @@ def umap(options) -> dict:
         rows[package] = {
             "cold": min(run["cold"] for run in done),
             "warm": min(run["warm"] for run in done),
-            "knn_accuracy": metrics.knn_accuracy(Y, y),
-            "v_measure": metrics.v_measure(Y, y, n_init=10),
-            "recall_at_10": metrics.neighbor_recall(X, Y, 10, sample=3000),
-            "trustworthiness": metrics.trustworthiness(X, Y, 15),
+            "knn_accuracy": quality.knn_accuracy(Y, y),
+            "v_measure": quality.v_measure(Y, y, n_init=10),
+            "recall_at_10": quality.neighbor_recall(X, Y, 10, sample=3000),
+            "trustworthiness": quality.trustworthiness(X, Y, 15),
         }
         print(package, {name: round(value, 4) for name, value in rows[package].items()}, flush=True)
     return rows

@@ -17,8 +17,7 @@ import numpy as np
 from report import save, saved, summary, timed
 
 import actup
-from actup import embed, nearest_neighbors
-from actup import quality as metrics
+from actup import embed, nearest_neighbors, quality
 from actup.backends import load_backend
 from actup.datasets import load
 from actup.graph._records import Graph
@@ -70,10 +69,10 @@ def measure_presets(options, results: dict) -> None:
     for name in missing:
         found, seconds = _run(X, preset(name), neighbors)
         rows[name] = summary(seconds) | {
-            "knn_accuracy": metrics.knn_accuracy(found, y),
-            "v_measure": metrics.v_measure(found, y, n_init=10),
-            "kl": metrics.kl_divergence(similarities, found),
-            "recall_at_10": metrics.neighbor_recall(X, found, 10, sample=3000),
+            "knn_accuracy": quality.knn_accuracy(found, y),
+            "v_measure": quality.v_measure(found, y, n_init=10),
+            "kl": quality.kl_divergence(similarities, found),
+            "recall_at_10": quality.neighbor_recall(X, found, 10, sample=3000),
         }
         save("presets", results, PACKAGES)
         print(name, rows[name], flush=True)
@@ -101,7 +100,7 @@ def measure_digits(options, results: dict) -> None:
         graph = Graph(ours.graph_.indptr, ours.graph_.indices, ours.graph_.data)
         rows[str(perplexity)] = {
             "actup": summary(our_seconds) | {"kl": ours.kl_divergence_},
-            "scikit-learn": summary(their_seconds) | {"kl": metrics.kl_divergence(graph, Y)},
+            "scikit-learn": summary(their_seconds) | {"kl": quality.kl_divergence(graph, Y)},
         }
         save("presets", results, PACKAGES)
         print("digits", perplexity, rows[str(perplexity)], flush=True)

@@ -24,7 +24,7 @@ from contestants import CONTESTANTS
 from race_page import cold, markdown, warm
 from report import save, saved
 
-from actup import quality as metrics
+from actup import quality
 from actup._experiments.machine import machine
 from actup.datasets import load
 
@@ -118,7 +118,7 @@ def run(wanted: dict, python: str, runs: int) -> dict:
         if "actup" in row["versions"]:
             row["versions"]["actup"] += commit()
         Y = np.load(target)
-    return row | {"quality": quality(X, Y, dataset.y)}
+    return row | {"quality": map_quality(X, Y, dataset.y)}
 
 
 def reason(done: subprocess.CompletedProcess) -> str:
@@ -139,13 +139,13 @@ def commit() -> str:
     return f" ({found})" if found else ""
 
 
-def quality(X: np.ndarray, Y: np.ndarray, y: np.ndarray) -> dict:
+def map_quality(X: np.ndarray, Y: np.ndarray, y: np.ndarray) -> dict:
     sample = min(2_000, len(X))
     return {
-        "knn_accuracy": metrics.knn_accuracy(Y, y),
-        "v_measure": metrics.v_measure(Y, y),
-        "recall_at_10": metrics.neighbor_recall(X, Y, 10, sample=sample),
-        "trustworthiness": metrics.trustworthiness(X, Y, 15, sample=sample),
+        "knn_accuracy": quality.knn_accuracy(Y, y),
+        "v_measure": quality.v_measure(Y, y),
+        "recall_at_10": quality.neighbor_recall(X, Y, 10, sample=sample),
+        "trustworthiness": quality.trustworthiness(X, Y, 15, sample=sample),
     }
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from report import save, saved, summary, timed
 
 import actup
-from actup import quality as metrics
+from actup import quality
 from actup.backends import load_backend
 from actup.datasets import load
 from actup.neighbors import nearest_neighbors
@@ -72,13 +72,13 @@ class Problem:
 
     def quality(self, Y: np.ndarray) -> dict[str, float]:
         found = {
-            "kl": metrics.kl_divergence(self.graph, Y),
-            "recall_at_10": metrics.neighbor_recall(self.X, Y, 10, metric=self.metric, sample=3000),
-            "trustworthiness": metrics.trustworthiness(self.X, Y, 15, metric=self.metric),
+            "kl": quality.kl_divergence(self.graph, Y),
+            "recall_at_10": quality.neighbor_recall(self.X, Y, 10, metric=self.metric, sample=3000),
+            "trustworthiness": quality.trustworthiness(self.X, Y, 15, metric=self.metric),
         }
         if self.y is not None:
-            found["knn_accuracy"] = metrics.knn_accuracy(Y, self.y)
-            found["v_measure"] = metrics.v_measure(Y, self.y, n_init=10)
+            found["knn_accuracy"] = quality.knn_accuracy(Y, self.y)
+            found["v_measure"] = quality.v_measure(Y, self.y, n_init=10)
         return found
 
 

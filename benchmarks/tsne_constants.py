@@ -19,7 +19,7 @@ import numpy as np
 from report import save
 from tsne import DATA, PACKAGES, Problem, descend, open_tsne_descent
 
-from actup import quality as metrics
+from actup import quality
 from actup.datasets import load
 from actup.recipe._presets import preset
 
@@ -100,8 +100,8 @@ def compare(X: np.ndarray, metric: str, perplexity: float, start: str, peer: str
 
 def summary(problem: Problem, Y: np.ndarray) -> dict[str, float]:
     return {
-        "kl": metrics.kl_divergence(problem.graph, Y),
-        "recall_at_10": metrics.neighbor_recall(problem.X, Y, 10, metric=problem.metric),
+        "kl": quality.kl_divergence(problem.graph, Y),
+        "recall_at_10": quality.neighbor_recall(problem.X, Y, 10, metric=problem.metric),
         "deviation": float(Y.std()),
         "farthest": float(np.abs(Y).max()),
     }

@@ -73,8 +73,7 @@ def upsampled(n: int) -> np.ndarray:
 
 def run(X: np.ndarray, perplexity: float) -> dict:
     """One whole run of preset "tsne", and what it cost."""
-    from actup import embed
-    from actup import quality as metrics
+    from actup import embed, quality
     from actup.recipe._presets import preset
 
     before = peak_megabytes()
@@ -88,8 +87,8 @@ def run(X: np.ndarray, perplexity: float) -> dict:
         "added_megabytes": peak - before,
         "peak_megabytes": peak,
         "span": float(np.ptp(result.embedding, axis=0).max()),
-        "kl": metrics.kl_divergence(result.graph, result.embedding, method="auto"),
-        "recall_at_10": metrics.neighbor_recall(X, result.embedding, 10, sample=1000),
+        "kl": quality.kl_divergence(result.graph, result.embedding, method="auto"),
+        "recall_at_10": quality.neighbor_recall(X, result.embedding, 10, sample=1000),
     }
 
 

@@ -1,4 +1,4 @@
-"""What the quality measures are compared with, computed plainly."""
+"""Plain, slow computations that the quality measures are tested against."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data sets: files, checksums, generated sets, and what happens when there is none."""
+"""Data sets: files, checksums, generated sets, and the errors when a data set is missing."""
 
 import os
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_missing(folder):
         datasets.load("imagenet")
 
 
-def test_fetched_only_on_request(folder, monkeypatch):
+def test_downloaded_only_on_request(folder, monkeypatch):
     calls = []
 
     def fetch_openml(data_id, as_frame):
@@ -80,7 +80,7 @@ def test_a_file_that_was_not_finished_is_not_read(folder, monkeypatch):
 
     monkeypatch.setattr(np, "savez_compressed", killed)
     with pytest.raises(KeyboardInterrupt):
-        datasets._keep(folder / "usps.npz", X=np.zeros(3))
+        datasets._save(folder / "usps.npz", np.zeros((3, 1)), np.zeros(3), np.array(["0"]))
     with pytest.raises(datasets.MissingDataset):
         datasets.load("usps", folder=folder)
 
@@ -94,7 +94,7 @@ def test_no_network(folder, monkeypatch):
         datasets.load("usps", folder=folder, download=True)
 
 
-def test_rows_are_chosen_in_their_order(folder):
+def test_chosen_rows_keep_their_order(folder):
     some = datasets.load("cifar10", folder=folder, n_samples=7)
     other = datasets.load("cifar10", folder=folder, n_samples=7, random_state=1)
     assert (np.diff(some.X[:, 0].astype(int)) > 0).all()
@@ -128,7 +128,7 @@ def test_generated():
 
 
 @pytest.mark.parametrize("name", ["mnist", "fashion_mnist", "coil100", "usps", "single_cell", "word_vectors"])
-def test_files_at_hand_are_the_known_ones(name):
+def test_files_have_their_published_checksums(name):
     if not os.environ.get(datasets.FOLDER_VARIABLE):
         pytest.skip("ACTUP_DATA is not set")
     try:

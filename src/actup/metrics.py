@@ -1,4 +1,4 @@
-"""The quality measures under their former name; ``actup.quality`` is the same."""
+"""Alias of ``actup.quality``, kept for code that uses the module's former name."""
 
 from actup.quality import *  # noqa: F403
 from actup.quality import __all__ as __all__

@@ -101,7 +101,7 @@ def test_loss_says_how_it_was_found(model, monkeypatch):
     assert losses.kernel_sum_method(1_000_000, 2) == "mesh"
     assert losses.kernel_sum_method(1_000_000, 3) == "barnes_hut"
     assert losses.kernel_sum_method(1_000_000, 4) == "exact"
-    monkeypatch.setattr(losses, "_EXACT_POINTS", 100)
+    monkeypatch.setattr(losses, "_MAX_EXACT_POINTS", 100)
     large = TSNE(random_state=0, max_iter=20).fit(Y)
     assert large.kl_divergence_method_ == "mesh"
     assert large.kl_divergence_ > 0
@@ -113,7 +113,7 @@ def test_loss_says_how_it_was_found(model, monkeypatch):
 def test_loss_rejects_methods_that_do_not_fit(model):
     Y = np.hstack([model.embedding_] * 2)
     graph = graph_of(model)
-    with pytest.raises(ValueError, match="method='mesh' serves maps of at most 2 dimensions, not 4"):
+    with pytest.raises(ValueError, match="method='mesh' needs a map of at most 2 dimensions, got 4"):
         quality.kl_divergence(graph, Y, method="mesh")
     with pytest.raises(ValueError, match="method='tree' is not one of 'auto', 'exact'"):
         quality.kl_divergence(graph, Y, method="tree")

@@ -1,4 +1,4 @@
-"""Static pictures: real files, the right panels, readable names, clear refusals."""
+"""Static pictures: real files, the right panels, readable names, clear errors."""
 
 import struct
 import time
@@ -10,7 +10,7 @@ import pytest
 from matplotlib import pyplot
 
 from actup.plotting._colors import _as_seen, _to_rgb, categorical_palette, ramp
-from actup.plotting._pictures import plot_embedding, plot_gallery, point_style
+from actup.plotting._pictures import _point_style, plot_embedding, plot_gallery
 from actup.plotting._scene import Classes, Values, dense_spots, read_labels, spread_line
 
 matplotlib.use("Agg")
@@ -66,7 +66,7 @@ def test_every_point_is_drawn_in_the_colour_of_its_class():
 
 
 @pytest.mark.parametrize(("count", "spread"), [(5, 0.4), (12, 3.0), (100, 0.3)])
-def test_names_stand_on_their_class_and_never_overlap(count, spread):
+def test_names_are_on_their_class_and_never_overlap(count, spread):
     Y, codes = blobs(count, 30, spread)
     ax = plot_embedding(Y, [f"class {code}" for code in codes])
     boxes = drawn_boxes(ax)
@@ -127,12 +127,12 @@ def test_identical_points_and_no_labels():
         ((np.zeros((3, 2, 2)),), "shape"),
     ],
 )
-def test_refusals(arguments, message):
+def test_rejected_maps_and_labels(arguments, message):
     with pytest.raises(ValueError, match=message):
         plot_embedding(*arguments)
 
 
-def test_refused_choices():
+def test_rejected_choices():
     Y = np.zeros((3, 3))
     with pytest.raises(ValueError, match="names='side'"):
         plot_embedding(Y, names="side")
@@ -161,12 +161,12 @@ def test_sixty_thousand_points_draw_within_seconds(tmp_path):
     assert time.process_time() - start < 8
 
 
-def test_points_shrink_and_fade_as_they_grow_many():
-    styles = [point_style(n, 1e5) for n in (1, 100, 10_000, 1_000_000)]
+def test_points_are_smaller_and_more_transparent_the_more_there_are():
+    styles = [_point_style(n, 1e5) for n in (1, 100, 10_000, 1_000_000)]
     sizes, opacities = zip(*styles, strict=True)
     assert list(sizes) == sorted(sizes, reverse=True)
     assert list(opacities) == sorted(opacities, reverse=True)
-    assert point_style(1000, 4e5)[0] > point_style(1000, 1e5)[0]
+    assert _point_style(1000, 4e5)[0] > _point_style(1000, 1e5)[0]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_labels_edge_cases():
         read_labels(["a", "b", "c"], 3, "values")
 
 
-def test_palette_colours_differ_to_every_eye():
+def test_palette_colours_differ_with_every_vision():
     seen = _as_seen(_to_rgb(categorical_palette(12)))
     distance = np.linalg.norm(seen[:, :, None] - seen[:, None], axis=3) + np.eye(12)
     assert distance.min() > 0.07  # a just noticeable difference is about 0.02
@@ -205,7 +205,7 @@ def test_palette_colours_differ_to_every_eye():
     assert len(categorical_palette(1000)) == 1000
 
 
-def test_ramp_grows_lighter_all_the_way():
+def test_ramp_gets_steadily_lighter():
     colors = ramp(np.linspace(-1, 2, 50), 0.0, 1.0)
     lightness = _as_seen(colors / 255.0)[:, :, 0]
     assert (np.diff(lightness, axis=1) > -1e-3).all()
@@ -214,7 +214,7 @@ def test_ramp_grows_lighter_all_the_way():
 
 def test_dense_spots_are_points_of_the_class_at_its_peak():
     Y, codes = blobs(3, 500)
-    Y[codes == 0] *= np.where(np.arange(500) < 400, 1.0, -1.0)[:, None]  # a smaller second clump
+    Y[codes == 0] *= np.where(np.arange(500) < 400, 1.0, -1.0)[:, None]  # a smaller second cluster
     for code, spots in enumerate(dense_spots(Y, codes, 3, most=5)):
         assert 1 <= len(spots) <= 5
         members = Y[codes == code]

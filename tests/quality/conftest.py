@@ -1,4 +1,4 @@
-"""Points, their map and labels, and a graph, that all tests of quality measures share."""
+"""Fixtures that the tests of quality measures share: data, its map, labels and a graph."""
 
 from __future__ import annotations
 

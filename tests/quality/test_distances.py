@@ -1,4 +1,4 @@
-"""Measures of distances, against all pairs, and distances of every kind of X."""
+"""Measures of distances against sums over all pairs, and distances of every kind of X."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import scipy.sparse
 from scipy.spatial.distance import cdist, pdist
 from scipy.stats import spearmanr
 
-from actup import quality as metrics
+from actup import quality
 from actup._engine import engine
 from actup.quality._points import Points
 
@@ -18,7 +18,7 @@ from actup.quality._points import Points
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_exact_distance_correlation_equals_spearman_of_all_pairs(X, Y, metric):
     expected = spearmanr(pdist(X - 100, metric), pdist(Y)).statistic
-    got = metrics.distance_correlation(X - 100, Y, metric=metric, sample=None)
+    got = quality.distance_correlation(X - 100, Y, metric=metric, sample=None)
     assert got == pytest.approx(expected, abs=1e-9)
 
 
@@ -28,24 +28,24 @@ def test_exact_triplet_accuracy_equals_a_loop(rng):
     agree = [
         (DX[i, j] < DX[i, k]) == (DY[i, j] < DY[i, k]) for i, j, k in itertools.permutations(range(12), 3)
     ]
-    assert metrics.triplet_accuracy(X, Y, sample=None) == pytest.approx(np.mean(agree))
+    assert quality.triplet_accuracy(X, Y, sample=None) == pytest.approx(np.mean(agree))
 
 
-def test_distances_all_equal_correlate_with_nothing():
-    assert metrics.distance_correlation(np.eye(6), np.arange(6.0)[:, None], sample=None) == 0
+def test_correlation_is_zero_if_all_distances_are_equal():
+    assert quality.distance_correlation(np.eye(6), np.arange(6.0)[:, None], sample=None) == 0
 
 
 @pytest.mark.parametrize(
     ("measure", "sample"),
     [
-        (metrics.neighbor_recall, 250),
-        (metrics.trustworthiness, 250),
-        (metrics.continuity, 250),
-        (metrics.triplet_accuracy, 20_000),
-        (metrics.distance_correlation, 20_000),
+        (quality.neighbor_recall, 250),
+        (quality.trustworthiness, 250),
+        (quality.continuity, 250),
+        (quality.triplet_accuracy, 20_000),
+        (quality.distance_correlation, 20_000),
     ],
 )
-def test_a_sample_is_close_to_everything_and_seeded(rng, measure, sample):
+def test_a_sample_is_seeded_and_close_to_the_exact_measure(rng, measure, sample):
     X = rng.normal(size=(500, 4))
     Y = X[:, :2]
     exact = measure(X, Y, sample=None)
@@ -69,17 +69,17 @@ def test_every_kind_of_X_gives_the_distances_of_the_same_numbers(rng, tmp_path, 
     if metric == "cosine":
         expected[1] = expected[:, 3] = 1
     points = Points(X, metric)
-    order = points.order_from(rows, 2)
-    own = order == np.inf
+    keys = points.sort_keys(rows, 2)
+    own = keys == np.inf
     np.testing.assert_array_equal(np.argwhere(own), [[0, 0], [1, 3], [2, 17]])
-    order[own], expected[own] = 0, 0
+    keys[own], expected[own] = 0, 0
     if metric == "euclidean":  # known up to a constant per row
-        order += (expected - order)[:, 30:31]
-        order[own] = 0
-    np.testing.assert_allclose(order, expected, rtol=1e-4, atol=1e-3 if metric == "euclidean" else 1e-6)
+        keys += (expected - keys)[:, 30:31]
+        keys[own] = 0
+    np.testing.assert_allclose(keys, expected, rtol=1e-4, atol=1e-3 if metric == "euclidean" else 1e-6)
     others = np.array([5, 6, 8])
     np.testing.assert_allclose(
-        points.between(rows, others, 2), expected[range(3), others], rtol=1e-4, atol=1e-6
+        points.pair_distances(rows, others, 2), expected[range(3), others], rtol=1e-4, atol=1e-6
     )
     np.testing.assert_array_equal(plain, before)
 
@@ -100,10 +100,10 @@ def make_kind(kind, plain, tmp_path):
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_distances_over_several_tiles(rng, metric):
+def test_distances_over_several_chunks(rng, metric):
     X = rng.normal(size=(5000, 20)).astype(np.float32)
     rows = rng.choice(5000, 40, replace=False)
-    one, three = (Points(X, metric).order_from(rows, threads) for threads in (1, 3))
+    one, three = (Points(X, metric).sort_keys(rows, threads) for threads in (1, 3))
     np.testing.assert_array_equal(one, three)
     expected = cdist(X[rows], X, metric)
     expected[np.arange(40), rows] = np.inf
@@ -115,8 +115,8 @@ def test_distances_far_from_the_origin_keep_their_digits(rng):
     near_origin = rng.normal(size=(200, 6)).astype(np.float32)
     shifted = near_origin.astype(np.float64) + 1e4
     Y = near_origin[:, :2]
-    expected = metrics.trustworthiness(near_origin, Y, sample=None)
-    assert metrics.trustworthiness(shifted.astype(np.float32), Y, sample=None) == pytest.approx(
+    expected = quality.trustworthiness(near_origin, Y, sample=None)
+    assert quality.trustworthiness(shifted.astype(np.float32), Y, sample=None) == pytest.approx(
         expected, abs=1e-3
     )
-    assert metrics.trustworthiness(shifted, Y, sample=None) == pytest.approx(expected, abs=1e-12)
+    assert quality.trustworthiness(shifted, Y, sample=None) == pytest.approx(expected, abs=1e-12)

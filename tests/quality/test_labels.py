@@ -1,4 +1,4 @@
-"""Measures that need labels, against scikit-learn and at the edges."""
+"""Measures that need labels, against scikit-learn and in edge cases."""
 
 from __future__ import annotations
 
@@ -9,51 +9,51 @@ from sklearn.metrics import v_measure_score
 from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from actup import quality as metrics
+from actup import quality
 from plain_measures import N
 
 
 @pytest.mark.parametrize("k", [1, 7, 40])
 def test_knn_accuracy_equals_sklearns_classifier(Y, labels, k):
     expected = cross_val_score(KNeighborsClassifier(k), Y, labels, cv=LeaveOneOut()).mean()
-    assert metrics.knn_accuracy(Y, labels, k, shrink=False) == pytest.approx(expected, abs=1e-12)
+    assert quality.knn_accuracy(Y, labels, k, shrink=False) == pytest.approx(expected, abs=1e-12)
 
 
 def test_knn_accuracy_leaves_a_point_out_by_index(rng):
     Y = np.zeros((30, 2))
     labels = np.arange(30)
-    assert metrics.knn_accuracy(Y, labels, 1) == 0
+    assert quality.knn_accuracy(Y, labels, 1) == 0
     Y = np.repeat(rng.normal(size=(10, 2)), 3, axis=0)
-    assert metrics.knn_accuracy(Y, np.repeat(np.arange(10), 3), 2) == 1
+    assert quality.knn_accuracy(Y, np.repeat(np.arange(10), 3), 2) == 1
 
 
 def test_knn_accuracy_takes_the_smallest_label_of_a_tie():
     Y = [[0.0], [1.0], [2.0], [10.0]]
-    # Votes: 1 and 0, 0 and 0, 1 and 0, 0 and 1: everyone is taken for 0.
-    assert metrics.knn_accuracy(Y, [0, 1, 0, 1], 2, shrink=False) == 0.5
-    assert metrics.knn_accuracy(Y, list("abab"), 2, shrink=False) == 0.5
-    assert metrics.knn_accuracy(Y, [0, 1, 1, 1], 2, shrink=False) == 0.25
+    # Votes: 1 and 0, 0 and 0, 1 and 0, 0 and 1: every point is predicted as 0.
+    assert quality.knn_accuracy(Y, [0, 1, 0, 1], 2, shrink=False) == 0.5
+    assert quality.knn_accuracy(Y, list("abab"), 2, shrink=False) == 0.5
+    assert quality.knn_accuracy(Y, [0, 1, 1, 1], 2, shrink=False) == 0.25
 
 
-def test_knn_accuracy_of_noise_is_chance(rng):
+def test_knn_accuracy_of_random_labels_is_chance(rng):
     labels = rng.integers(0, 4, 4000)
-    assert metrics.knn_accuracy(rng.normal(size=(4000, 2)), labels) == pytest.approx(0.25, abs=0.04)
+    assert quality.knn_accuracy(rng.normal(size=(4000, 2)), labels) == pytest.approx(0.25, abs=0.04)
 
 
 def test_voters_shrink_with_the_classes():
-    assert metrics.voters(np.repeat(np.arange(10), 500)) == 100
-    assert metrics.voters(np.repeat(np.arange(100), 72)) == 71
-    assert metrics.voters([1, 2, 3]) == 1
-    assert metrics.voters(np.zeros(9), 4) == 4
+    assert quality.voters(np.repeat(np.arange(10), 500)) == 100
+    assert quality.voters(np.repeat(np.arange(100), 72)) == 71
+    assert quality.voters([1, 2, 3]) == 1
+    assert quality.voters(np.zeros(9), 4) == 4
 
 
 def test_v_measure_equals_sklearns(Y, labels):
     expected = v_measure_score(labels, KMeans(3, n_init=20, random_state=1).fit_predict(Y))
-    assert metrics.v_measure(Y, labels) == pytest.approx(expected, abs=0.02)
-    assert metrics.v_measure(Y, np.full(N, "one")) == 1
+    assert quality.v_measure(Y, labels) == pytest.approx(expected, abs=0.02)
+    assert quality.v_measure(Y, np.full(N, "one")) == 1
     separate = np.repeat([[0.0, 0], [9, 0], [0, 9]], 5, axis=0)
-    assert metrics.v_measure(separate, np.repeat(list("xyz"), 5)) == pytest.approx(1)
+    assert quality.v_measure(separate, np.repeat(list("xyz"), 5)) == pytest.approx(1)
 
 
 def test_v_measure_with_fewer_places_than_classes():
-    assert metrics.v_measure(np.zeros((6, 2)), np.arange(6)) == 0
+    assert quality.v_measure(np.zeros((6, 2)), np.arange(6)) == 0

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 from scipy.spatial.distance import cdist, pdist
 
-from actup import quality as metrics
+from actup import quality
 from actup._engine import engine
 from actup.graph._records import Graph
 from plain_measures import N, random_graph
@@ -34,16 +34,16 @@ def dense_losses(graph, Y, a, b):
 def test_losses_equal_full_matrices(rng, graph, dimensions, a, b, scale):
     Y = rng.normal(scale=scale, size=(N, dimensions)) + 50
     got = (
-        metrics.kl_divergence(graph, Y, a, b),
-        metrics.cross_entropy(graph, Y, a, b),
-        metrics.frobenius_loss(graph, Y, a, b),
-        metrics.frobenius_loss(graph, Y, a, b, normalized=True),
+        quality.kl_divergence(graph, Y, a, b),
+        quality.cross_entropy(graph, Y, a, b),
+        quality.frobenius_loss(graph, Y, a, b),
+        quality.frobenius_loss(graph, Y, a, b, normalized=True),
     )
     np.testing.assert_allclose(got, dense_losses(graph, Y, a, b), rtol=2e-5)
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 15, 16, 17, 33, 1023, 1025, 2100])
-def test_pair_sums_at_the_edges_of_vectors_and_tiles(rng, n):
+def test_pair_sums_around_vector_and_tile_sizes(rng, n):
     Y = rng.normal(scale=3, size=(n, 2)).astype(np.float32)
     d2 = pdist(Y.astype(np.float64), "sqeuclidean") + 1e-12
     q = 1 / (1 + d2)
@@ -56,22 +56,22 @@ def test_a_perfect_map_has_no_divergence(rng):
     q = 1 / (1 + cdist(Y, Y, "sqeuclidean"))
     np.fill_diagonal(q, 0)
     graph = Graph.from_scipy(scipy.sparse.csr_matrix(q))
-    assert metrics.kl_divergence(graph, Y) == pytest.approx(0, abs=1e-6)
-    assert metrics.frobenius_loss(graph, Y, normalized=True) == pytest.approx(0, abs=1e-9)
-    assert metrics.kl_divergence(graph, Y[::-1]) > 0.1
+    assert quality.kl_divergence(graph, Y) == pytest.approx(0, abs=1e-6)
+    assert quality.frobenius_loss(graph, Y, normalized=True) == pytest.approx(0, abs=1e-9)
+    assert quality.kl_divergence(graph, Y[::-1]) > 0.1
 
 
 def test_losses_are_finite_where_points_coincide(graph):
     Y = np.zeros((N, 2))
     pairs = N * (N - 1)
-    assert metrics.frobenius_loss(graph, Y) == pytest.approx(dense_losses(graph, Y, 1, 1)[2], rel=1e-5)
-    assert metrics.cross_entropy(graph, Y) == pytest.approx(dense_losses(graph, Y, 1, 1)[1], rel=1e-5)
+    assert quality.frobenius_loss(graph, Y) == pytest.approx(dense_losses(graph, Y, 1, 1)[2], rel=1e-5)
+    assert quality.cross_entropy(graph, Y) == pytest.approx(dense_losses(graph, Y, 1, 1)[1], rel=1e-5)
     expected = np.log(pairs) + (lambda p: (p * np.log(p)).sum())(graph.weights / graph.weights.sum())
-    assert metrics.kl_divergence(graph, Y) == pytest.approx(expected, abs=1e-4)
+    assert quality.kl_divergence(graph, Y) == pytest.approx(expected, abs=1e-4)
 
 
 def test_losses_do_not_depend_on_the_number_of_threads(rng):
     graph = random_graph(rng, 3000, 0.002)
     Y = rng.normal(size=(3000, 2))
-    for loss in (metrics.kl_divergence, metrics.cross_entropy, metrics.frobenius_loss):
+    for loss in (quality.kl_divergence, quality.cross_entropy, quality.frobenius_loss):
         assert loss(graph, Y, 1.577, 0.895, n_jobs=1) == loss(graph, Y, 1.577, 0.895, n_jobs=4)

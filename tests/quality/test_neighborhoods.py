@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.manifold import trustworthiness as sklearn_trustworthiness
 
-from actup import quality as metrics
+from actup import quality
 from actup._engine import engine
 from plain_measures import N, ranks
 
@@ -18,11 +18,11 @@ def test_neighborhoods_equal_full_rankings(X, Y, metric):
     near_X, near_Y = (rank_X >= 1) & (rank_X <= k), (rank_Y >= 1) & (rank_Y <= k)
     scale = 2 / (N * k * (2 * N - 3 * k - 1))
     given = {"k": k, "metric": metric, "sample": None}
-    assert metrics.neighbor_recall(X, Y, **given) == pytest.approx((near_X & near_Y).sum() / (N * k))
+    assert quality.neighbor_recall(X, Y, **given) == pytest.approx((near_X & near_Y).sum() / (N * k))
     expected = 1 - scale * (rank_X - k)[near_Y & ~near_X].sum()
-    assert metrics.trustworthiness(X, Y, **given) == pytest.approx(expected, abs=1e-12)
+    assert quality.trustworthiness(X, Y, **given) == pytest.approx(expected, abs=1e-12)
     expected = 1 - scale * (rank_Y - k)[near_X & ~near_Y].sum()
-    assert metrics.continuity(X, Y, **given) == pytest.approx(expected, abs=1e-12)
+    assert quality.continuity(X, Y, **given) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
@@ -30,28 +30,28 @@ def test_trustworthiness_equals_sklearns(X, Y, metric):
     X = X - 100
     for k in (1, 15, N // 2 - 1):
         expected = sklearn_trustworthiness(X, Y, n_neighbors=k, metric=metric)
-        assert metrics.trustworthiness(X, Y, k, metric=metric, sample=None) == pytest.approx(
+        assert quality.trustworthiness(X, Y, k, metric=metric, sample=None) == pytest.approx(
             expected, abs=1e-12
         )
         expected = sklearn_trustworthiness(Y, X - 0.0, n_neighbors=k)
-        assert metrics.continuity(X, Y, k, sample=None) == pytest.approx(expected, abs=1e-12)
+        assert quality.continuity(X, Y, k, sample=None) == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_map_that_keeps_everything_scores_one(X):
     Y = 5 - 2 * X
-    for measure in (metrics.neighbor_recall, metrics.trustworthiness, metrics.continuity):
+    for measure in (quality.neighbor_recall, quality.trustworthiness, quality.continuity):
         assert measure(X, Y) == 1
-    assert metrics.triplet_accuracy(X, Y) == 1
-    assert metrics.distance_correlation(X, Y) == pytest.approx(1)
+    assert quality.triplet_accuracy(X, Y) == 1
+    assert quality.distance_correlation(X, Y) == pytest.approx(1)
 
 
 def test_a_random_map_is_near_chance(rng):
     X, Y = rng.normal(size=(2000, 5)), rng.normal(size=(2000, 2))
-    assert metrics.neighbor_recall(X, Y) == pytest.approx(10 / 1999, abs=0.005)
-    assert metrics.trustworthiness(X, Y) == pytest.approx(0.5, abs=0.02)
-    assert metrics.continuity(X, Y) == pytest.approx(0.5, abs=0.02)
-    assert metrics.triplet_accuracy(X, Y) == pytest.approx(0.5, abs=0.02)
-    assert metrics.distance_correlation(X, Y) == pytest.approx(0, abs=0.02)
+    assert quality.neighbor_recall(X, Y) == pytest.approx(10 / 1999, abs=0.005)
+    assert quality.trustworthiness(X, Y) == pytest.approx(0.5, abs=0.02)
+    assert quality.continuity(X, Y) == pytest.approx(0.5, abs=0.02)
+    assert quality.triplet_accuracy(X, Y) == pytest.approx(0.5, abs=0.02)
+    assert quality.distance_correlation(X, Y) == pytest.approx(0, abs=0.02)
 
 
 def test_equal_distances_are_ranked_by_index():

@@ -18,6 +18,7 @@ import pytest
 from actup.viewer import align_maps, write_page
 from actup.viewer._images import pack_images
 
+PAGE = files("actup.viewer").joinpath("page")
 HOSTILE = [
     "</script><script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -101,7 +102,7 @@ def test_alignment_turns_and_keeps_distances():
         align_maps({"a": Y, "b": Y[:, :1]})
 
 
-def test_page_needs_nothing_from_outside(tmp_path):
+def test_page_loads_nothing_from_outside(tmp_path):
     maps = random_maps()
     images = np.arange(300 * 4).reshape(300, 2, 2)
     path = write_page(
@@ -183,7 +184,7 @@ def test_images_decode_back(channels):
         np.testing.assert_array_equal(tile, images[index])
 
 
-def test_images_of_other_types_are_stretched():
+def test_images_of_other_dtypes_are_scaled():
     packed = pack_images(np.array([[[0.0, 16.0]], [[8.0, 4.0]]]), 2)
     pixels = matplotlib.image.imread(io.BytesIO(base64.b64decode(packed["sheets"][0])), format="png")
     np.testing.assert_allclose(255 * pixels[0, :4], [0, 255, 128, 64], atol=1e-3)
@@ -212,7 +213,7 @@ def test_few_and_identical_points(tmp_path, n):
         ({"maps": {"a": np.zeros((3, 3))}}, r"maps\['a'\] has 3 dimensions"),
         ({"maps": {"a": [[np.inf, 0]]}}, "NaN or infinite"),
         ({"maps": {}}, "empty"),
-        ({"maps": {"1": np.zeros((3, 2)), 1: np.zeros((3, 2))}}, "read the same"),
+        ({"maps": {"1": np.zeros((3, 2)), 1: np.zeros((3, 2))}}, "the same as text"),
         ({"labels": [1, 2]}, "labels must have one entry for each of the 3 points"),
         ({"hover": ["a"]}, "hover must have one text for each of the 3 points"),
         ({"hover": "abc"}, "hover must have"),
@@ -222,14 +223,14 @@ def test_few_and_identical_points(tmp_path, n):
         ({"captions": {"b": "text"}}, "captions name maps that are not shown"),
     ],
 )
-def test_refusals(tmp_path, options, message):
+def test_rejected_arguments(tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
         write_page(tmp_path / "page.html", **({"maps": {"a": np.zeros((3, 2))}} | options))
     assert not (tmp_path / "page.html").exists()
 
 
 def test_program_cannot_end_its_own_element():
-    for file in files("actup.viewer").iterdir():
+    for file in PAGE.iterdir():
         if file.name.endswith((".js", ".css")):
             assert not re.search(r"(?i)</(script|style)|<!--", file.read_text(encoding="utf-8")), file.name
 
@@ -248,7 +249,7 @@ def test_program_unpacks_positions_and_finds_the_nearest_point(tmp_path):
     maps = random_maps()
     packed = page_of(tmp_path, maps).data["maps"][1]
     queries = np.random.default_rng(1).uniform(-1, 1, size=(100, 2))
-    program = files("actup.viewer").joinpath("data.js").read_text(encoding="utf-8")
+    program = PAGE.joinpath("data.js").read_text(encoding="utf-8")
     positions, found = json.loads(
         run_node(
             f"""{program}

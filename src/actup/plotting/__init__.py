@@ -1,5 +1,5 @@
-"""Static pictures of maps."""
+"""Static pictures of maps, drawn with matplotlib."""
 
-from actup.plotting._pictures import plot_embedding, plot_gallery, point_style
+from actup.plotting._pictures import plot_embedding, plot_gallery
 
-__all__ = ["plot_embedding", "plot_gallery", "point_style"]
+__all__ = ["plot_embedding", "plot_gallery"]

@@ -1,13 +1,14 @@
-"""Colours of a map: a categorical palette of any length and a ramp for values, safe for colour-blind eyes."""
+"""Colours of a map, safe for colour-blind readers: a palette of any length for classes, a ramp for values."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 
-# Twelve colours after Okabe and Ito (2008): their seven without black, which a dark page would swallow, then
-# five that keep their distance from these to colour-blind eyes too. All can be read on white and near-black.
+# Twelve colours that stand out on white and on near-black: those of Okabe and Ito (2008) except black, then
+# five that colour-blind readers can also tell apart from these.
 CATEGORICAL = (
     "#0072b2",
     "#e69f00",
@@ -22,7 +23,7 @@ CATEGORICAL = (
     "#6f8cff",
     "#a3156f",
 )
-# Nine stops of viridis without its darkest and brightest ends, for the same reason.
+# Nine stops of viridis without its darkest and brightest ends, which would not stand out on black or white.
 SEQUENTIAL = (
     "#472d7b",
     "#3f4889",
@@ -35,6 +36,7 @@ SEQUENTIAL = (
     "#e5e419",
 )
 MISSING = "#9a9a9a"
+_MAX_DISTINCT_COLORS = 256  # a palette with more classes repeats its colours
 
 _LINEAR_TO_LMS = np.array(
     [
@@ -50,8 +52,9 @@ _LMS_TO_OKLAB = np.array(
         [0.0259040371, 0.7827717662, -0.8086757660],
     ]
 )
-# What protanopes and deuteranopes see of linear RGB (Machado, Oliveira and Fernandes, 2009, severity 1).
-_SEEN_BY = (
+# Linear RGB as seen with normal, protanopic and deuteranopic vision (Machado, Oliveira and Fernandes, 2009,
+# severity 1).
+_VISIONS = (
     np.eye(3),
     np.array(
         [
@@ -71,11 +74,12 @@ _SEEN_BY = (
 
 
 def categorical_palette(count: int) -> list[str]:
-    """Colours for ``count`` classes; a longer palette starts with every shorter one.
+    """Return colours for ``count`` classes; a longer palette starts with every shorter one.
 
-    The first twelve are chosen by hand. Each further colour is the one farthest from all before it, the
-    distance being the smallest of those seen by normal, protanopic and deuteranopic eyes. Nobody can tell a
-    hundred colours apart: with many classes the names on the map identify, and colours separate neighbours.
+    The first twelve are chosen by hand. Each further colour is the candidate farthest from all before it; the
+    distance is the smallest of those seen with normal, protanopic and deuteranopic vision. Nobody can tell a
+    hundred colours apart: with many classes, names on the map identify a class, and colours only separate it
+    from its neighbours.
 
     Parameters
     ----------
@@ -89,13 +93,12 @@ def categorical_palette(count: int) -> list[str]:
     """
     if count <= len(CATEGORICAL):
         return list(CATEGORICAL[:count])
-    # Beyond the grid of candidates there is nothing new to choose: start over.
-    distinct = _extended_palette(min(count, _MOST_COLORS))
+    distinct = _extended_palette(min(count, _MAX_DISTINCT_COLORS))
     return [distinct[index % len(distinct)] for index in range(count)]
 
 
 def ramp(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Colours of values along the sequential ramp.
+    """Return the colours of values along the sequential ramp.
 
     Parameters
     ----------
@@ -115,15 +118,13 @@ def ramp(values: np.ndarray, low: float, high: float) -> np.ndarray:
     )
 
 
-_MOST_COLORS = 256
-
-
 @lru_cache(maxsize=8)
 def _extended_palette(count: int) -> tuple[str, ...]:
+    """Extend the twelve colours to ``count`` by farthest-point selection among a grid of RGB colours."""
     levels = np.linspace(0.0, 1.0, 18)
     candidates = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), -1).reshape(-1, 3)
     lightness, *opponents = _oklab(candidates).T
-    # Too pale is lost on white, too dark on black; too grey says "missing", too vivid shouts.
+    # Reject colours too pale for white, too dark for black, close to the grey of missing labels, or garish.
     chroma = np.hypot(*opponents)
     candidates = candidates[(lightness > 0.42) & (lightness < 0.84) & (chroma > 0.06) & (chroma < 0.22)]
     seen = _as_seen(candidates)
@@ -138,24 +139,26 @@ def _extended_palette(count: int) -> tuple[str, ...]:
     return tuple(palette)
 
 
-def _to_rgb(colors) -> np.ndarray:
+def _to_rgb(colors: Sequence[str]) -> np.ndarray:
+    """Convert ``"#rrggbb"`` to numbers from 0 to 1, shape (n, 3)."""
     return np.array([[int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)] for color in colors])
 
 
 def _linear(rgb: np.ndarray) -> np.ndarray:
+    """Undo the gamma curve of sRGB."""
     return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
 
 
-def _oklab(rgb: np.ndarray, eye: np.ndarray = _SEEN_BY[0]) -> np.ndarray:
-    seen = np.clip(_linear(rgb) @ eye.T, 0.0, 1.0)
-    return np.cbrt(seen @ _LINEAR_TO_LMS.T) @ _LMS_TO_OKLAB.T
+def _oklab(rgb: np.ndarray, vision: np.ndarray = _VISIONS[0]) -> np.ndarray:
+    seen = np.clip(_linear(rgb) @ vision.T, 0.0, 1.0)
+    return np.asarray(np.cbrt(seen @ _LINEAR_TO_LMS.T) @ _LMS_TO_OKLAB.T)
 
 
 def _as_seen(rgb: np.ndarray) -> np.ndarray:
-    """OKLab coordinates, shape (eyes, n, 3)."""
-    return np.stack([_oklab(rgb, eye) for eye in _SEEN_BY])
+    """Return the OKLab coordinates of colours with every kind of vision, shape (visions, n, 3)."""
+    return np.stack([_oklab(rgb, vision) for vision in _VISIONS])
 
 
 def _distance(seen: np.ndarray, color: np.ndarray) -> np.ndarray:
-    """Distance of every candidate to one colour, by the eye that sees them closest."""
-    return np.linalg.norm(seen - color[:, None, :], axis=2).min(axis=0)
+    """Return the distance of every candidate to one colour, with the vision that makes it smallest."""
+    return np.asarray(np.linalg.norm(seen - color[:, None, :], axis=2).min(axis=0))

@@ -3,50 +3,91 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from actup._maps import read_map, read_maps
 from actup.plotting._colors import MISSING, SEQUENTIAL
+from actup.plotting._grid import HEADING_INCHES, PANEL_INCHES, Grid
 from actup.plotting._scene import Classes, Values, dense_spots, read_captions, read_labels, spread_line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.transforms import Transform
+
+Box: TypeAlias = tuple[float, float, float, float]  # left, bottom, right, top
 
 INK = "#22252b"
 QUIET_INK = "#6b7280"
-MOST_LEGEND_ROWS = 24
-LONGEST_NAME = 28
+_PLAIN_COLOR = (0, 114, 178)  # of points without labels
+_MAX_LEGEND_ROWS = 24
+_MAX_NAME_LENGTH = 28
+_NAME_SPOTS = 60  # places tried for each class name
 
 
 def plot_embedding(
-    Y, labels=None, *, title=None, caption=None, ax=None, names="auto", label_kind="auto", colorbar=True
-):
+    Y: ArrayLike,
+    labels: ArrayLike | None = None,
+    *,
+    title: str | None = None,
+    caption: str | None = None,
+    ax: Axes | None = None,
+    names: str = "auto",
+    label_kind: str = "auto",
+    colorbar: bool = True,
+) -> Axes:
     """Draw one map.
 
     Parameters
     ----------
     Y : array-like of shape (n,), (n, 1), (n, 2) or (n, 3)
-        The embedding. One dimension is drawn as a line of points that pile up where they are many; three
-        dimensions are drawn on three-dimensional axes.
-    labels : array-like of shape (n,), optional
+        The map. A one-dimensional map is drawn as a line of points that spread out where they are dense, a
+        three-dimensional one on three-dimensional axes.
+    labels : array-like of shape (n,), default=None
         Classes or values of the points.
-    title : str, optional
+    title : str, default=None
         Line above the map.
-    caption : str, optional
-        Line under the map, such as quality figures and seconds.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if not given. Three-dimensional maps need three-dimensional axes.
-    names : {"auto", "map", "legend", "none"}
-        Where class names stand: on the map at a dense spot of each class, in a legend beside it, or nowhere.
-        ``"auto"`` is the map in two dimensions and the legend otherwise.
-    label_kind : {"auto", "classes", "values"}
-        Whether labels name classes or measure values.
-    colorbar : bool
-        Whether values get a colour bar.
+    caption : str, default=None
+        Line under the map, such as quality measures and run time.
+    ax : matplotlib.axes.Axes, default=None
+        Axes to draw on; None makes a new figure. A three-dimensional map needs three-dimensional axes.
+    names : {"auto", "map", "legend", "none"}, default="auto"
+        Where to write class names: on the map at a dense spot of each class, in a legend beside it, or
+        nowhere. ``"auto"`` is the map in two dimensions and the legend otherwise.
+    label_kind : {"auto", "classes", "values"}, default="auto"
+        Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans and whole numbers
+        with at most 128 distinct values as classes.
+    colorbar : bool, default=True
+        Whether to draw a colour bar for values.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the map.
+
+    See Also
+    --------
+    plot_gallery : Draws several maps side by side.
+    actup.viewer.write_page : Writes an interactive page.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from matplotlib import pyplot
+    >>> from sklearn.datasets import load_iris
+    >>> from actup.plotting import plot_embedding
+    >>> iris = load_iris()
+    >>> ax = plot_embedding(iris.data[:, 2:], iris.target_names[iris.target], title="Iris petals")
+    >>> sorted(text.get_text() for text in ax.texts)
+    ['setosa', 'versicolor', 'virginica']
+    >>> pyplot.close(ax.figure)
     """
     if names not in ("auto", "map", "legend", "none"):
         raise ValueError(f"names={names!r} must be 'auto', 'map', 'legend' or 'none'")
@@ -65,51 +106,82 @@ def plot_embedding(
     return ax
 
 
-def plot_gallery(maps, labels=None, captions=None, path=None, *, title=None, label_kind="auto", columns=None):
+def plot_gallery(
+    maps: Mapping[str, ArrayLike],
+    labels: ArrayLike | None = None,
+    captions: Mapping[str, str] | None = None,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    title: str | None = None,
+    label_kind: str = "auto",
+    columns: int | None = None,
+) -> Figure:
     """Draw several maps of the same points side by side.
 
     Parameters
     ----------
-    maps : mapping of str to array-like of shape (n,) or (n, d), d at most 3
-        Embeddings by name; the name becomes the panel's title.
-    labels : array-like of shape (n,), optional
+    maps : mapping of str to array-like of shape (n,) or (n, n_components)
+        Maps by name, of at most three dimensions; the name becomes the panel's title.
+    labels : array-like of shape (n,), default=None
         Classes or values of the points, the same for every map.
-    captions : mapping of str to str, optional
+    captions : mapping of str to str, default=None
         Line under a panel, by map name.
-    path : str or path-like, optional
-        Where to write the picture; its ending decides the format.
-    title : str, optional
+    path : str or path-like, default=None
+        Where to write the picture; the suffix decides the format. None writes no file.
+    title : str, default=None
         Line above all panels.
-    label_kind : {"auto", "classes", "values"}
-        Whether labels name classes or measure values.
-    columns : int, optional
-        Panels in a row; by default as square as possible.
+    label_kind : {"auto", "classes", "values"}, default="auto"
+        Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans and whole numbers
+        with at most 128 distinct values as classes.
+    columns : int, default=None
+        Number of panels in a row; None makes the gallery as square as possible.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Not registered with pyplot, so that nothing needs closing.
+        The figure. It is not registered with pyplot, so it need not be closed.
+
+    See Also
+    --------
+    plot_embedding : Draws one map.
+    actup.embed_many : Computes several maps of the same data.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from actup.plotting import plot_gallery
+    >>> iris = load_iris()
+    >>> maps = {"sepals": iris.data[:, :2], "petals": iris.data[:, 2:]}
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "iris.png"
+    ...     figure = plot_gallery(maps, iris.target_names[iris.target], path=path)
+    ...     path.exists()
+    True
+    >>> [ax.get_title() for ax in figure.axes]
+    ['sepals', 'petals']
     """
     if columns is not None and columns < 1:
         raise ValueError(f"columns={columns} must be at least 1")
-    maps = read_maps(maps)
-    captions = read_captions(captions, maps)
-    n = len(next(iter(maps.values())))
+    arrays = read_maps(maps)
+    captions = read_captions(captions, arrays)
+    n = len(next(iter(arrays.values())))
     scene = read_labels(labels, n, label_kind)
     if columns is None:
-        columns = len(maps) if len(maps) <= 3 else math.ceil(math.sqrt(len(maps)))
-    columns = min(columns, len(maps))
-    # One legend for all panels, and only where a panel cannot carry the names itself.
-    needs_legend = isinstance(scene, Classes) and any(Y.shape[1] != 2 for Y in maps.values())
-    layout = Grid(len(maps), columns, title is not None, needs_legend or isinstance(scene, Values))
-    figure = _new_figure(layout, title)
-    for panel, (name, Y) in enumerate(maps.items()):
-        ax = figure.add_axes(layout.cell(panel), projection="3d" if Y.shape[1] == 3 else None)
+        columns = len(arrays) if len(arrays) <= 3 else math.ceil(math.sqrt(len(arrays)))
+    columns = min(columns, len(arrays))
+    # Panels of two dimensions show the class names themselves; any other panel needs the common legend.
+    legend = scene if isinstance(scene, Classes) and any(Y.shape[1] != 2 for Y in arrays.values()) else None
+    grid = Grid(len(arrays), columns, title is not None, legend is not None or isinstance(scene, Values))
+    figure = _new_figure(grid, title)
+    for panel, (name, Y) in enumerate(arrays.items()):
+        ax = figure.add_axes(grid.cell(panel), projection="3d" if Y.shape[1] == 3 else None)
         _draw_map(_axes_for(Y, ax), Y, scene, name, captions[name], Y.shape[1] == 2)
-    if needs_legend:
-        _write_legend(figure, scene, figure.transFigure, layout.aside_anchor())
+    if legend is not None:
+        _write_legend(figure, legend, figure.transFigure, grid.aside_anchor())
     elif isinstance(scene, Values):
-        _draw_colorbar(figure, scene, cax=figure.add_axes(layout.aside_bar()))
+        _draw_colorbar(figure, scene, cax=figure.add_axes(grid.aside_bar()))
     if path is not None:
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,73 +189,28 @@ def plot_gallery(maps, labels=None, captions=None, path=None, *, title=None, lab
     return figure
 
 
-def _matplotlib():
+def _require_matplotlib() -> None:
     try:
-        import matplotlib
+        import matplotlib  # noqa: F401
     except ImportError as error:
         raise ImportError("pictures need matplotlib: pip install actup[plot]") from error
-    return matplotlib
 
 
-PANEL_INCHES = 4.4
-TITLE_INCHES = 0.4
-CAPTION_INCHES = 0.42
-MARGIN_INCHES = 0.18
-HEADING_INCHES = 0.5
-ASIDE_INCHES = 1.1
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Where the panels of a gallery stand: fixed, so that names can be placed before anything is drawn."""
-
-    panels: int
-    columns: int
-    heading: bool
-    aside: bool
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height of the figure in inches."""
-        rows = math.ceil(self.panels / self.columns)
-        width = self.columns * (PANEL_INCHES + MARGIN_INCHES) + MARGIN_INCHES
-        height = rows * (PANEL_INCHES + TITLE_INCHES + CAPTION_INCHES)
-        return width + self.aside * ASIDE_INCHES, height + self.heading * HEADING_INCHES
-
-    def cell(self, panel: int) -> tuple[float, float, float, float]:
-        """Left, bottom, width and height of a panel in figure coordinates."""
-        width, height = self.size
-        row, column = divmod(panel, self.columns)
-        left = MARGIN_INCHES + column * (PANEL_INCHES + MARGIN_INCHES)
-        top = height - self.heading * HEADING_INCHES - TITLE_INCHES
-        bottom = top - row * (PANEL_INCHES + TITLE_INCHES + CAPTION_INCHES) - PANEL_INCHES
-        return left / width, bottom / height, PANEL_INCHES / width, PANEL_INCHES / height
-
-    def aside_anchor(self) -> tuple[float, float]:
-        """Left edge and middle of the strip beside the panels."""
-        return (self.size[0] - ASIDE_INCHES) / self.size[0], 0.5
-
-    def aside_bar(self) -> tuple[float, float, float, float]:
-        """Box of a colour bar in the strip beside the panels."""
-        width, height = self.size
-        bar = min(0.6 * height, PANEL_INCHES)
-        return (width - 0.85 * ASIDE_INCHES) / width, 0.5 - 0.5 * bar / height, 0.12 / width, bar / height
-
-
-def _new_figure(layout: Grid, title: str | None):
-    _matplotlib()
+def _new_figure(grid: Grid, title: str | None) -> Figure:
+    _require_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=layout.size, facecolor="white")
+    figure = Figure(figsize=grid.size, facecolor="white")
     FigureCanvasAgg(figure)
     if title is not None:
-        y = 1 - 0.6 * HEADING_INCHES / layout.size[1]
+        y = 1 - 0.6 * HEADING_INCHES / grid.size[1]
         figure.text(0.5, y, title, ha="center", va="center", fontsize=15, color=INK, parse_math=False)
     return figure
 
 
-def _axes_for(Y: np.ndarray, ax):
+def _axes_for(Y: np.ndarray, ax: Axes | None) -> Axes:
+    """Return the given axes, or new ones, after checking that they can show the map."""
     dimensions = Y.shape[1]
     if dimensions > 3:
         raise ValueError(
@@ -191,7 +218,7 @@ def _axes_for(Y: np.ndarray, ax):
             "or embed with n_components=2"
         )
     if ax is None:
-        _matplotlib()
+        _require_matplotlib()
         from matplotlib import pyplot
 
         size = (PANEL_INCHES * 1.4, PANEL_INCHES * (0.7 if dimensions == 1 else 1.4))
@@ -202,28 +229,25 @@ def _axes_for(Y: np.ndarray, ax):
     return ax
 
 
-def point_style(n: int, area: float) -> tuple[float, float]:
-    """Marker area in square points and opacity for ``n`` points on a panel.
+def _point_style(n: int, area: float) -> tuple[float, float]:
+    """Return the marker area in square points and the opacity for ``n`` points on a panel.
 
-    Parameters
-    ----------
-    n : int
-        Number of points.
-    area : float
-        Area of the panel in square points (1/72 inch).
-
-    Returns
-    -------
-    tuple of float
-        The markers together would cover a fixed share of the panel; the more points, the more they overlap,
-        and the more each lets through.
+    All markers together cover a fixed share of the panel's ``area``, given in square points (1/72 inch). The
+    more points there are, the more of them overlap, and the more transparent each one is.
     """
     size = float(np.clip(0.22 * area / n, 0.8, 42.0))
     opacity = float(np.clip(1.05 - 0.1 * math.log10(max(n, 1)), 0.3, 0.9))
     return size, opacity
 
 
-def _draw_map(ax, Y: np.ndarray, scene, title: str | None, caption: str | None, names: bool) -> None:
+def _draw_map(
+    ax: Axes,
+    Y: np.ndarray,
+    scene: Classes | Values | None,
+    title: str | None,
+    caption: str | None,
+    names: bool,
+) -> None:
     if Y.shape[1] == 1:
         Y = spread_line(Y)
     _draw_points(ax, Y, scene)
@@ -236,18 +260,19 @@ def _draw_map(ax, Y: np.ndarray, scene, title: str | None, caption: str | None, 
         _write_names(ax, Y, scene)
 
 
-def _draw_points(ax, Y: np.ndarray, scene: Classes | Values | None) -> None:
+def _draw_points(ax: Any, Y: np.ndarray, scene: Classes | Values | None) -> None:
     box = ax.get_window_extent()
-    size, opacity = point_style(len(Y), box.width * box.height * (72.0 / ax.figure.dpi) ** 2)
-    colors = np.full((len(Y), 3), (0, 114, 178)) if scene is None else scene.point_colors()
-    # A fixed shuffle: in file order the last class would hide the others.
+    size, opacity = _point_style(len(Y), box.width * box.height * (72.0 / ax.figure.dpi) ** 2)
+    colors = np.full((len(Y), 3), _PLAIN_COLOR) if scene is None else scene.point_colors()
+    # Shuffled, with a fixed seed: in the order of the rows the last class would cover the others.
     order = np.random.default_rng(0).permutation(len(Y))
     ax.scatter(
         *Y[order].T, s=size, c=colors[order] / 255.0, alpha=opacity, linewidths=0, marker="o", rasterized=True
     )
 
 
-def _clear_frame(ax) -> None:
+def _clear_frame(ax: Any) -> None:
+    """Remove ticks and frame, and make the axes equal."""
     if ax.name == "3d":
         ax.set_aspect("equal")
         for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
@@ -265,7 +290,7 @@ def _clear_frame(ax) -> None:
     ax.set_aspect("equal", adjustable="datalim")
 
 
-def _write_caption(ax, caption: str) -> None:
+def _write_caption(ax: Any, caption: str) -> None:
     style = {"fontsize": 9, "color": QUIET_INK, "parse_math": False}
     if ax.name == "3d":
         ax.text2D(0.5, -0.02, caption, transform=ax.transAxes, ha="center", va="top", **style)
@@ -273,14 +298,14 @@ def _write_caption(ax, caption: str) -> None:
         ax.set_xlabel(caption, labelpad=6, **style)
 
 
-def _write_names(ax, Y: np.ndarray, classes: Classes) -> None:
-    """Names at dense spots, large classes first; a name with no free spot is left out."""
+def _write_names(ax: Axes, Y: np.ndarray, classes: Classes) -> None:
+    """Write class names at dense spots, large classes first; leave out a name that finds no free spot."""
     from matplotlib.patheffects import withStroke
 
     ax.apply_aspect()
-    many = len(classes.names)
-    style = {
-        "fontsize": float(np.clip(14 - 1.6 * math.log2(max(many, 1)) * 0.55, 6.0, 12.0)),
+    count = len(classes.names)
+    style: dict[str, Any] = {
+        "fontsize": float(np.clip(14 - 1.6 * math.log2(max(count, 1)) * 0.55, 6.0, 12.0)),
         "fontweight": "bold",
         "color": INK,
         "ha": "center",
@@ -289,10 +314,10 @@ def _write_names(ax, Y: np.ndarray, classes: Classes) -> None:
         "parse_math": False,
         "zorder": 5,
     }
-    sizes = np.bincount(classes.codes[classes.codes >= 0], minlength=many)
-    spots = dense_spots(Y, classes.codes, many, most=60)
+    sizes = np.bincount(classes.codes[classes.codes >= 0], minlength=count)
+    spots = dense_spots(Y, classes.codes, count, most=_NAME_SPOTS)
     frame = ax.get_window_extent()
-    taken = []
+    taken: list[Box] = []
     for code in np.argsort(-sizes, kind="stable"):
         if not sizes[code]:
             continue
@@ -300,27 +325,30 @@ def _write_names(ax, Y: np.ndarray, classes: Classes) -> None:
         extent = text.get_window_extent()
         width, height = extent.width + 3, extent.height + 1
         for x, y in ax.transData.transform(spots[code]):
-            # Inside the panel; and above a handful of points, which the name would cover.
+            # Keep the name inside the panel, and above a class of few points, which it would cover.
             x = float(np.clip(x, frame.x0 + width / 2, frame.x1 - width / 2))
             y += height if sizes[code] < 5 else 0.0
             box = (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
             if not any(_overlap(box, other) for other in taken):
                 taken.append(box)
-                text.set_position(ax.transData.inverted().transform((x, y)))
+                spot_x, spot_y = ax.transData.inverted().transform((x, y))
+                text.set_position((spot_x, spot_y))
                 break
         else:
             text.remove()
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    return name if len(name) <= _MAX_NAME_LENGTH else name[: _MAX_NAME_LENGTH - 1] + "…"
 
 
-def _overlap(one: tuple, other: tuple) -> bool:
+def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def _write_legend(owner, classes: Classes, transform, anchor: tuple[float, float]) -> None:
+def _write_legend(
+    owner: Axes | Figure, classes: Classes, transform: Transform, anchor: tuple[float, float]
+) -> None:
     from matplotlib.lines import Line2D
 
     entries = list(zip(classes.names, classes.colors, strict=True))
@@ -338,13 +366,14 @@ def _write_legend(owner, classes: Classes, transform, anchor: tuple[float, float
         labelcolor=INK,
         handletextpad=0.2,
         borderaxespad=0.3,
-        ncols=math.ceil(len(handles) / MOST_LEGEND_ROWS),
+        ncols=math.ceil(len(handles) / _MAX_LEGEND_ROWS),
     )
     for text in legend.get_texts():
         text.set_parse_math(False)
 
 
-def _draw_colorbar(figure, values: Values, **place) -> None:
+def _draw_colorbar(figure: Any, values: Values, **placement: Any) -> None:
+    """Draw a colour bar; ``placement`` are the arguments of matplotlib's ``colorbar`` that place it."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
@@ -353,9 +382,6 @@ def _draw_colorbar(figure, values: Values, **place) -> None:
     known = values.values[np.isfinite(values.values)]
     below, above = bool((known < values.low).any()), bool((known > values.high).any())
     extend = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
-    bar = figure.colorbar(mappable, extend=extend[below, above], extendfrac=0.03, **place)
+    bar = figure.colorbar(mappable, extend=extend[below, above], extendfrac=0.03, **placement)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=8, colors=QUIET_INK, length=0)
-
-
-__all__ = ["plot_embedding", "plot_gallery"]

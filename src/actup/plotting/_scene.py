@@ -1,16 +1,19 @@
-"""What a picture shows, checked once for both kinds of picture: maps, labels, places for names."""
+"""What static pictures and the interactive page share: labels, captions, places for class names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from actup.plotting._colors import MISSING, categorical_palette, ramp
 
-# Whole numbers with more distinct values than this are read as values, not as classes.
-MOST_INTEGER_CLASSES = 128
+# Integer labels with more distinct values than this are read as values, not as classes.
+_MAX_INTEGER_CLASSES = 128
+_LINE_BINS = 128  # bins of the histogram that gives one-dimensional maps their height
+_SPOT_CELLS = 64  # cells per side of the grid on which class names find a dense spot
 
 
 @dataclass(frozen=True)
@@ -33,19 +36,19 @@ class Classes:
     def point_colors(self) -> np.ndarray:
         """Colours of the points, shape (n, 3), uint8."""
         table = [tuple(bytes.fromhex(color[1:])) for color in [*self.colors, MISSING]]
-        return np.array(table, np.uint8)[self.codes]
+        return np.asarray(np.array(table, np.uint8)[self.codes])
 
 
 @dataclass(frozen=True)
 class Values:
-    """Labels that measure something.
+    """Labels that are values on a scale.
 
     Attributes
     ----------
     values : ndarray of shape (n,), float64
         NaN where missing.
     low, high : float
-        Ends of the colour ramp, the 1st and 99th percentile: a few extremes must not flatten the rest.
+        Ends of the colour ramp: the 1st and 99th percentile, so that outliers do not use up the ramp.
     """
 
     values: np.ndarray
@@ -61,8 +64,8 @@ class Values:
         return colors
 
 
-def read_captions(captions: Mapping | None, names) -> dict[str, str]:
-    """Captions by map name; a map without one gets an empty caption."""
+def read_captions(captions: Mapping[str, str] | None, names: Collection[str]) -> dict[str, str]:
+    """Return the captions by map name; a map without one gets an empty caption."""
     captions = {} if captions is None else captions
     if not isinstance(captions, Mapping):
         raise TypeError(f"captions must be a mapping of map names to text, got {type(captions).__name__}")
@@ -72,10 +75,10 @@ def read_captions(captions: Mapping | None, names) -> dict[str, str]:
     return dict.fromkeys(names, "") | {str(name): str(text) for name, text in captions.items()}
 
 
-def read_labels(labels, n: int, kind: str = "auto") -> Classes | Values | None:
-    """Decide what labels are and make them ready for colour.
+def read_labels(labels: ArrayLike | None, n: int, kind: str = "auto") -> Classes | Values | None:
+    """Decide whether labels are classes or values, and prepare them for colouring.
 
-    Text, Booleans and whole numbers of at most 128 distinct values name classes; other numbers are values.
+    Text, Booleans and whole numbers with at most 128 distinct values name classes; other numbers are values.
 
     Parameters
     ----------
@@ -104,7 +107,7 @@ def _names_classes(array: np.ndarray) -> bool:
         return True
     known = array[np.isfinite(array)]
     distinct = np.unique(known)
-    return len(distinct) <= MOST_INTEGER_CLASSES and bool(np.all(distinct == np.rint(distinct)))
+    return len(distinct) <= _MAX_INTEGER_CLASSES and bool(np.all(distinct == np.rint(distinct)))
 
 
 def _read_classes(array: np.ndarray) -> Classes:
@@ -118,11 +121,11 @@ def _read_classes(array: np.ndarray) -> Classes:
         codes[known] = inverse
         names = [f"{value:g}" for value in distinct.tolist()]
     else:
-        # Objects may mix types and hold None or NaN; order of text is the one order that always exists.
+        # Objects may mix types and hold None or NaN, so they are compared as text.
         text = [None if value is None or value != value else str(value) for value in array.tolist()]
         names = sorted({value for value in text if value is not None})
-        place = {name: code for code, name in enumerate(names)}
-        codes = np.array([-1 if value is None else place[value] for value in text])
+        code_of = {name: code for code, name in enumerate(names)}
+        codes = np.array([-1 if value is None else code_of[value] for value in text])
     return Classes(codes.astype(np.int32), names, categorical_palette(len(names)))
 
 
@@ -140,7 +143,7 @@ def _read_values(array: np.ndarray) -> Values:
 
 
 def spread_line(Y: np.ndarray) -> np.ndarray:
-    """A one-dimensional map given height, so that it can be looked at: points stack up where they are many.
+    """Give a one-dimensional map a second coordinate, so that points spread out where they are dense.
 
     Parameters
     ----------
@@ -152,22 +155,21 @@ def spread_line(Y: np.ndarray) -> np.ndarray:
     """
     x = Y[:, 0]
     width = np.ptp(x) or 1.0
-    bins = 128
-    cell = np.minimum(((x - x.min()) / width * bins).astype(int), bins - 1)
-    density = np.convolve(np.bincount(cell, minlength=bins), np.hanning(9) / 4, mode="same")[cell]
-    # Multiples of the golden ratio fill a cell evenly, and always the same way.
+    cell = np.minimum(((x - x.min()) / width * _LINE_BINS).astype(int), _LINE_BINS - 1)
+    density = np.convolve(np.bincount(cell, minlength=_LINE_BINS), np.hanning(9) / 4, mode="same")[cell]
+    # Multiples of the golden ratio modulo 1 are evenly spread and need no random numbers.
     offset = np.arange(len(x)) * 0.6180339887498949 % 1.0 - 0.5
     return np.column_stack([x, offset * density / max(density.max(), 1e-12) * 0.3 * width])
 
 
 def dense_spots(Y: np.ndarray, codes: np.ndarray, count: int, most: int = 1) -> list[np.ndarray]:
-    """Places for the name of each class: where its points are densest, best first.
+    """Find places for the name of each class where its points are densest, best first.
 
     Parameters
     ----------
     Y : ndarray of shape (n, 2)
     codes : ndarray of shape (n,)
-        Class of every point; negative ones are left out.
+        Class of every point; points with a negative class are ignored.
     count : int
         Number of classes.
     most : int
@@ -180,21 +182,20 @@ def dense_spots(Y: np.ndarray, codes: np.ndarray, count: int, most: int = 1) -> 
     """
     from scipy.ndimage import gaussian_filter
 
-    cells = 64
     low, high = Y.min(axis=0), Y.max(axis=0)
     size = np.where(high > low, high - low, 1.0)
-    grid = np.minimum(((Y - low) / size * cells).astype(int), cells - 1)
+    grid = np.minimum(((Y - low) / size * _SPOT_CELLS).astype(int), _SPOT_CELLS - 1)
     order = np.argsort(codes, kind="stable")
     bounds = np.searchsorted(codes[order], np.arange(count + 1))
     spots = []
     for code in range(count):
         members = order[bounds[code] : bounds[code + 1]]
-        histogram = np.zeros((cells, cells))
+        histogram = np.zeros((_SPOT_CELLS, _SPOT_CELLS))
         np.add.at(histogram, tuple(grid[members].T), 1.0)
         density = gaussian_filter(histogram, 2.5, mode="constant")
-        # Only cells with points: the name of a class never stands where the class is not.
+        # Choose among the class's own points: the smoothed density may peak between them.
         own = density[tuple(grid[members].T)]
         best = members[np.argsort(-own, kind="stable")]
-        _, first = np.unique(grid[best] @ (cells, 1), return_index=True)
+        _, first = np.unique(grid[best] @ (_SPOT_CELLS, 1), return_index=True)
         spots.append(Y[best[np.sort(first)[:most]]])
     return spots

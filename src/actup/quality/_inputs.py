@@ -1,40 +1,55 @@
-"""Checks of what the measures are given, once for all of them."""
+"""Validate the inputs that the measures share."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from actup._typing import Rows
 from actup.quality._points import Points
 
 
 class NotMeasurable(ValueError):
-    """A measure that these points do not allow; the report leaves it out and shows the message."""
+    """Raised by a measure that is not defined for the given points.
+
+    The quality report leaves the measure out and shows the message.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from actup.quality import NotMeasurable, triplet_accuracy
+    >>> try:
+    ...     triplet_accuracy(np.eye(2), np.eye(2))
+    ... except NotMeasurable as reason:
+    ...     print(reason)
+    a triplet needs at least 3 points, got 2
+    """
 
 
-def check_map(Y) -> np.ndarray:
-    """A map as an ndarray of shape (n, dimensions), float64, finite and not empty."""
-    Y = np.asarray(Y)
-    if Y.ndim != 2 or 0 in Y.shape:
-        raise ValueError(f"Y must have the shape (n, dimensions) with neither 0, got {Y.shape}")
-    if Y.dtype.kind not in "biuf":
-        raise ValueError(f"Y must hold real numbers, got dtype {Y.dtype}")
-    Y = np.ascontiguousarray(Y, np.float64)
-    if not np.isfinite(Y).all():
+def check_map(Y: ArrayLike) -> np.ndarray:
+    """Return the map as an ndarray of shape (n, n_components), float64, finite and not empty."""
+    array = np.asarray(Y)
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(f"Y must have the shape (n, n_components) with neither 0, got {array.shape}")
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"Y must hold real numbers, got dtype {array.dtype}")
+    array = np.ascontiguousarray(array, np.float64)
+    if not np.isfinite(array).all():
         raise ValueError("Y holds NaN or infinite values: a map must be finite to be measured")
-    return Y
+    return array
 
 
-def check_pair(X, Y, metric: str) -> tuple[Points, np.ndarray]:
-    """X as points and Y as a map, as many of one as of the other."""
+def check_pair(X: Rows | Points, Y: ArrayLike, metric: str) -> tuple[Points, np.ndarray]:
+    """Return X as Points and Y as a map, which must have the same number of rows."""
     Y = check_map(Y)
     points = X if isinstance(X, Points) else Points(X, metric)
     if len(points) != len(Y):
-        raise ValueError(f"X has {len(points)} rows and Y has {len(Y)}: a map has one row per point")
+        raise ValueError(f"X has {len(points)} rows and Y has {len(Y)}: a map has one row per row of X")
     return points, Y
 
 
-def check_labels(labels, n: int) -> np.ndarray:
-    """Labels of n points as class numbers 0, 1, ... in the order of the labels: (n,) int64."""
+def check_labels(labels: ArrayLike, n: int) -> np.ndarray:
+    """Return the labels of n points as class numbers 0, 1, ... in the order of the labels: (n,) int64."""
     labels = np.asarray(labels)
     if labels.shape != (n,):
         raise ValueError(f"labels must have the shape ({n},), one per point, got {labels.shape}")
@@ -43,8 +58,8 @@ def check_labels(labels, n: int) -> np.ndarray:
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
-def check_k(k, largest: int, n: int) -> int:
-    """k as an int between 1 and ``largest``, which follows from the number of points n."""
+def check_k(k: int, largest: int, n: int) -> int:
+    """Return k as an int between 1 and ``largest``, the limit for n points."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer):
         raise TypeError(f"k={k!r} must be an integer")
     if k < 1:
@@ -54,8 +69,8 @@ def check_k(k, largest: int, n: int) -> int:
     return int(k)
 
 
-def check_sample(sample) -> int | None:
-    """A sample size of at least 1, or None for everything."""
+def check_sample(sample: int | None) -> int | None:
+    """Return a sample size of at least 1, or None for no sampling."""
     if sample is None:
         return None
     if isinstance(sample, bool) or not isinstance(sample, int | np.integer):
@@ -65,8 +80,8 @@ def check_sample(sample) -> int | None:
     return int(sample)
 
 
-def draw_rows(n: int, sample, random_state: int) -> np.ndarray:
-    """``sample`` of n rows in ascending order, or all of them if it is None or not below n."""
+def draw_rows(n: int, sample: int | None, random_state: int) -> np.ndarray:
+    """Draw ``sample`` of n rows, in ascending order; all rows if ``sample`` is None or at least n."""
     sample = check_sample(sample)
     if sample is None or sample >= n:
         return np.arange(n)

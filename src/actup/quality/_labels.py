@@ -1,38 +1,61 @@
-"""How well a map separates given labels: the paper's two measures."""
+"""Measures of how well a map separates given labels: the two that the ActUp paper reports."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
 from actup._threads import count_threads
 from actup.quality._inputs import NotMeasurable, check_k, check_labels, check_map
 from actup.quality._neighborhoods import nearest_in_map
 
-_VOTES = 1 << 22  # votes counted at a time
+_CHUNK_VOTES = 1 << 22  # votes counted at a time
 
 
-def knn_accuracy(Y, labels, k: int = 100, *, shrink: bool = True, n_jobs: int = -1) -> float:
-    """How often the nearest neighbours of a point in the map vote for its label, over all points.
+def knn_accuracy(
+    Y: ArrayLike, labels: ArrayLike, k: int = 100, *, shrink: bool = True, n_jobs: int = -1
+) -> float:
+    """Share of points whose label is predicted by a vote of their nearest neighbours in the map.
 
     Parameters
     ----------
-    Y : array of shape (n, dimensions)
-    labels : array of shape (n,)
-    k : int
-        How many neighbours vote, never the point itself; 100 in the paper. Most votes win; of several labels
-        with as many votes, the smallest.
-    shrink : bool
-        Whether fewer vote when classes are small, as ``voters`` says. If False, exactly k do.
-    n_jobs : int
-        Threads; -1 for all cores.
+    Y : array-like of shape (n, n_components)
+        The map.
+    labels : array-like of shape (n,)
+        Class of every point.
+    k : int, default=100
+        Number of neighbours that vote, never the point itself; 100 in the ActUp paper. A tie goes to the
+        smallest label.
+    shrink : bool, default=True
+        Whether fewer neighbours vote when classes are small, see :func:`voters`. If False, exactly k vote.
+    n_jobs : int, default=-1
+        Number of threads; -1 uses all cores. It never changes the result.
 
     Returns
     -------
     float
         Between 0 and 1; higher is better.
+
+    Raises
+    ------
+    NotMeasurable
+        If there is only one point, or ``shrink`` is False and there are not more than k points.
+
+    See Also
+    --------
+    voters : How many neighbours vote.
+    v_measure : Compares clusters of the map with the labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from actup.quality import knn_accuracy
+    >>> X, y = load_iris(return_X_y=True)
+    >>> round(knn_accuracy(X[:, 2:], y, k=10), 2)  # petal length and width as a map
+    0.96
     """
     Y = check_map(Y)
     classes, threads = check_labels(labels, len(Y)), count_threads(n_jobs)
@@ -41,7 +64,7 @@ def knn_accuracy(Y, labels, k: int = 100, *, shrink: bool = True, n_jobs: int = 
         raise NotMeasurable(f"{n} point has no neighbours: at least 2 are needed")
     k = voters(classes, k) if shrink else check_k(k, n - 1, n)
     tree, correct = cKDTree(Y), 0
-    step = max(1, _VOTES // max(k, count))
+    step = max(1, _CHUNK_VOTES // max(k, count))
     for begin in range(0, n, step):
         rows = np.arange(begin, min(n, begin + step))
         votes = classes[nearest_in_map(tree, rows, k, threads)]
@@ -51,40 +74,77 @@ def knn_accuracy(Y, labels, k: int = 100, *, shrink: bool = True, n_jobs: int = 
     return correct / n
 
 
-def voters(labels, k: int = 100) -> int:
-    """How many neighbours vote in ``knn_accuracy``: k, or all others of an average class if they are fewer.
+def voters(labels: ArrayLike, k: int = 100) -> int:
+    """Number of neighbours that vote in :func:`knn_accuracy`: k, or fewer if classes are small.
+
+    A class of 72 points offers only 71 neighbours of the same class, so at most as many vote as an average
+    class has other points.
 
     Parameters
     ----------
-    labels : array of shape (n,)
-    k : int
+    labels : array-like of shape (n,)
+        Class of every point.
+    k : int, default=100
+        Largest number of neighbours that vote.
 
     Returns
     -------
     int
-        From 1 to k. In a class of 72 points, only 71 neighbours can vote for it.
+        From 1 to k.
+
+    See Also
+    --------
+    knn_accuracy : The vote itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from actup.quality import voters
+    >>> voters(np.repeat(range(10), 500))  # ten classes of 500 points
+    100
+    >>> voters(np.repeat(range(100), 72))  # a hundred classes of 72 points
+    71
     """
+    labels = np.asarray(labels)
     others = len(labels) // len(np.unique(labels)) - 1
     return min(check_k(k, k, len(labels)), max(1, others))
 
 
-def v_measure(Y, labels, *, n_init: int = 4, random_state: int = 0, n_jobs: int = -1) -> float:
-    """V-measure of k-means in the map, with as many clusters as there are classes.
+def v_measure(
+    Y: ArrayLike, labels: ArrayLike, *, n_init: int = 4, random_state: int = 0, n_jobs: int = -1
+) -> float:
+    """V-measure of a k-means clustering of the map, with as many clusters as there are classes.
 
     Parameters
     ----------
-    Y : array of shape (n, dimensions)
-    labels : array of shape (n,)
-    n_init : int
-        Starts of k-means; the one with the lowest inertia counts.
-    random_state : int
-    n_jobs : int
-        Threads; -1 for all cores.
+    Y : array-like of shape (n, n_components)
+        The map.
+    labels : array-like of shape (n,)
+        Class of every point.
+    n_init : int, default=4
+        Number of random starts of k-means; the clustering with the lowest inertia is kept.
+    random_state : int, default=0
+        Seed of the starts.
+    n_jobs : int, default=-1
+        Number of threads; -1 uses all cores. It never changes the result.
 
     Returns
     -------
     float
         The harmonic mean of homogeneity and completeness, between 0 and 1; higher is better.
+
+    See Also
+    --------
+    knn_accuracy : Compares the labels of neighbours in the map.
+    sklearn.metrics.v_measure_score : The V-measure of two labelings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from actup.quality import v_measure
+    >>> X, y = load_iris(return_X_y=True)
+    >>> round(v_measure(X[:, 2:], y), 2)  # petal length and width as a map
+    0.86
     """
     from sklearn.cluster import KMeans
     from sklearn.metrics import v_measure_score
@@ -95,9 +155,9 @@ def v_measure(Y, labels, *, n_init: int = 4, random_state: int = 0, n_jobs: int 
     clusters = min(int(classes.max()) + 1, len(np.unique(Y, axis=0)))
     seeds = np.random.SeedSequence(random_state).generate_state(n_init)
 
-    # The sums of k-means depend on the number of OpenMP threads: one in each worker.
+    # The sums of k-means depend on the number of OpenMP threads, so each worker uses one.
     workers = ThreadPoolExecutor(count_threads(n_jobs), initializer=threadpool_limits, initargs=(1, "openmp"))
     with threadpool_limits(1, "blas"), workers:
         fits = workers.map(lambda seed: KMeans(clusters, n_init=1, random_state=int(seed)).fit(Y), seeds)
-        best = min(fits, key=lambda model: model.inertia_)
+        best = min(fits, key=lambda model: float(model.inertia_))
     return float(v_measure_score(classes, best.labels_))

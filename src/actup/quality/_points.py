@@ -1,101 +1,106 @@
-"""Points: distances within X of any kind (float16, uint8, memory-mapped, sparse), without a copy of X."""
+"""Points: distances between rows of X (dense or sparse, any dtype, memory-mapped) without copying X."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from threadpoolctl import threadpool_limits
 
+from actup._typing import Rows
+
 METRICS = ("euclidean", "cosine")
-_TILE = 2048  # points that are converted to floats at a time
-_PAIRS = 1024  # pairs whose two rows are gathered at a time
+_CHUNK_ROWS = 2048  # rows that are converted to floats at a time
+_CHUNK_PAIRS = 1024  # pairs whose two rows are gathered at a time
 
 
 class Points:
-    """The rows of X as points under a metric, converted to floats tile by tile.
+    """The rows of X as points under a metric, converted to floats chunk by chunk.
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, features)
-        Never copied as a whole. Distances are computed in float32, or float64 if X has more digits than that.
+    X : array-like or sparse matrix of shape (n, n_features)
+        Never copied as a whole. Distances are computed in float32, or in float64 if X is float64 or of
+        integers wider than 16 bits.
     metric : {"euclidean", "cosine"}
     """
 
-    def __init__(self, X, metric: str = "euclidean"):
+    def __init__(self, X: Rows, metric: str = "euclidean") -> None:
         if metric not in METRICS:
             raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))}")
         self._sparse = scipy.sparse.issparse(X)
-        self._X = X.tocsr() if self._sparse else np.asarray(X)
+        self._X: Rows = X.tocsr() if self._sparse else np.asarray(X)
         if self._X.ndim != 2:
-            raise ValueError(f"X must have two dimensions (n, features), got shape {self._X.shape}")
+            raise ValueError(f"X must have two dimensions (n, n_features), got shape {self._X.shape}")
         if self._X.dtype.kind not in "biuf":
             raise ValueError(f"X must hold real numbers, got dtype {self._X.dtype}")
         self._cosine = metric == "cosine"
         self._dtype = np.result_type(self._X.dtype, np.float32)
-        self._refuse_nonfinite()
-        self._centre = self._find_centre()
+        self._reject_nonfinite()
+        self._centre = self._approximate_mean()
 
     def __len__(self) -> int:
-        return self._X.shape[0]
+        return int(self._X.shape[0])
 
     @property
     def features(self) -> int:
-        return self._X.shape[1]
+        return int(self._X.shape[1])
 
-    def order_from(self, rows: np.ndarray, threads: int) -> np.ndarray:
-        """A number for each row and each point that grows with their distance; infinite for the row itself.
+    def sort_keys(self, rows: np.ndarray, threads: int) -> np.ndarray:
+        """Return keys that sort all points by their distance from each of the given rows.
 
         Parameters
         ----------
         rows : ndarray of shape (m,)
         threads : int
-            Never changes a bit of the result: tiles are fixed and each is one single-threaded product.
+            Never changes a bit of the result: chunks are fixed, and each is one single-threaded product.
 
         Returns
         -------
         ndarray of shape (m, n), float32 or float64
-            Squared distances less a constant per row, or cosine distances.
+            Squared Euclidean distances less a constant per row, or cosine distances; infinite between a row
+            and itself.
         """
-        result = np.empty((len(rows), len(self)), self._dtype)
-        heads = self._prepare(self._X[rows])
-        heads = heads * self._dtype.type(-1 if self._cosine else -2)
+        keys = np.empty((len(rows), len(self)), self._dtype)
+        queries = self._prepare(self._X[rows])
+        queries = queries * self._dtype.type(-1 if self._cosine else -2)
 
         def fill(begin: int) -> None:
-            tile = self._prepare(self._X[begin : begin + _TILE])
-            out = result[:, begin : begin + _TILE]
-            with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            chunk = self._prepare(self._X[begin : begin + _CHUNK_ROWS])
+            out = keys[:, begin : begin + _CHUNK_ROWS]
+            with np.errstate(over="ignore", invalid="ignore"):  # _reject_overflow raises an error below
                 if self._sparse:
-                    out[:] = (heads @ tile.T).toarray()
+                    out[:] = (queries @ chunk.T).toarray()
                 else:
-                    np.matmul(heads, tile.T, out=out)
-                out += 1 if self._cosine else _squared_norms(tile)
+                    np.matmul(queries, chunk.T, out=out)
+                out += 1 if self._cosine else _squared_norms(chunk)
 
         with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
-            list(pool.map(fill, range(0, len(self), _TILE)))
-        self._refuse_overflow(result)
-        result[np.arange(len(rows)), rows] = np.inf
-        return result
+            list(pool.map(fill, range(0, len(self), _CHUNK_ROWS)))
+        self._reject_overflow(keys)
+        keys[np.arange(len(rows)), rows] = np.inf
+        return keys
 
-    def between(self, first: np.ndarray, second: np.ndarray, threads: int) -> np.ndarray:
-        """The distance of each pair of rows, squared if Euclidean: (m,) float32 or float64."""
-        result = np.empty(len(first), self._dtype)
+    def pair_distances(self, first: np.ndarray, second: np.ndarray, threads: int) -> np.ndarray:
+        """Return the distance of each pair of rows, squared if Euclidean: (m,) float32 or float64."""
+        distances = np.empty(len(first), self._dtype)
 
         def fill(begin: int) -> None:
-            piece = slice(begin, begin + _PAIRS)
-            left, right = self._prepare(self._X[first[piece]]), self._prepare(self._X[second[piece]])
-            with np.errstate(over="ignore", invalid="ignore"):  # refused below
-                result[piece] = 1 - _dots(left, right) if self._cosine else _squared_norms(left - right)
+            chunk = slice(begin, begin + _CHUNK_PAIRS)
+            left, right = self._prepare(self._X[first[chunk]]), self._prepare(self._X[second[chunk]])
+            with np.errstate(over="ignore", invalid="ignore"):  # _reject_overflow raises an error below
+                distances[chunk] = 1 - _dots(left, right) if self._cosine else _squared_norms(left - right)
 
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(fill, range(0, len(first), _PAIRS)))
-        self._refuse_overflow(result)
-        return result
+            list(pool.map(fill, range(0, len(first), _CHUNK_PAIRS)))
+        self._reject_overflow(distances)
+        return distances
 
-    def _prepare(self, rows):
-        """Rows of X as floats: moved to the centre, which costs no digits later, or scaled to length 1."""
+    def _prepare(self, rows: Rows) -> Rows:
+        """Convert rows to floats; under cosine scale them to length 1, otherwise centre them if dense."""
         if not self._cosine:
             return rows.astype(self._dtype) if self._sparse else np.subtract(rows, self._centre)
         rows = rows.astype(self._dtype)
@@ -106,36 +111,41 @@ class Points:
         rows /= lengths[:, None]
         return rows
 
-    def _find_centre(self):
-        """About the mean of X: products of centred rows lose fewer digits. None where it is not used."""
+    def _approximate_mean(self) -> Any:
+        """Return the mean of about 1000 rows, or None where it is not used.
+
+        Products of centred rows lose fewer digits.
+        """
         if self._sparse or self._cosine or not len(self):
             return None
-        few = self._X[:: max(1, len(self) // 1000)]
-        return few.mean(axis=0, dtype=np.float64).astype(self._dtype)
+        sample = self._X[:: max(1, len(self) // 1000)]
+        return sample.mean(axis=0, dtype=np.float64).astype(self._dtype)
 
-    def _refuse_nonfinite(self) -> None:
+    def _reject_nonfinite(self) -> None:
         if self._X.dtype.kind != "f":
             return
-        for tile in self._tiles():
-            if not np.isfinite(tile.sum(dtype=np.float64)) and not np.isfinite(tile).all():
+        for values in self._value_chunks():
+            if not np.isfinite(values.sum(dtype=np.float64)) and not np.isfinite(values).all():
                 raise ValueError("X holds NaN or infinite values: remove or impute them first")
 
-    def _refuse_overflow(self, distances: np.ndarray) -> None:
+    def _reject_overflow(self, distances: np.ndarray) -> None:
         if not np.isfinite(distances).all():
             raise ValueError(f"the squares of X overflow {self._dtype}: scale X down")
 
-    def _tiles(self) -> Iterator[np.ndarray]:
-        values = self._X.data if self._sparse else self._X
-        step = _TILE * max(1, self._X.shape[1]) if self._sparse else _TILE
+    def _value_chunks(self) -> Iterator[np.ndarray]:
+        values: np.ndarray = self._X.data if self._sparse else self._X
+        step = _CHUNK_ROWS * max(1, self.features) if self._sparse else _CHUNK_ROWS
         for begin in range(0, len(values), step):
             yield values[begin : begin + step]
 
 
-def _squared_norms(rows) -> np.ndarray:
+def _squared_norms(rows: Rows) -> np.ndarray:
     return _dots(rows, rows)
 
 
-def _dots(left, right) -> np.ndarray:
+def _dots(left: Rows, right: Rows) -> np.ndarray:
+    """Return the inner product of each row on the left with the same row on the right."""
     if scipy.sparse.issparse(left):
         return np.asarray(left.multiply(right).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", left, right)
+    products: np.ndarray = np.einsum("ij,ij->i", left, right)
+    return products

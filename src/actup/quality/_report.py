@@ -1,15 +1,24 @@
-"""QualityReport: the measures of one map, as a mapping that prints as a table."""
+"""quality_report() and QualityReport: all measures of one map, as a mapping that prints as a table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+
+from numpy.typing import ArrayLike
+
+from actup._threads import count_threads
+from actup._typing import Rows
+from actup.graph._records import Graph
+from actup.quality._inputs import NotMeasurable, check_labels, check_pair, check_sample
+from actup.quality._measures import MEASURES, MeasureInputs
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One measured figure.
+    """One computed measure.
 
     Attributes
     ----------
@@ -19,7 +28,7 @@ class Measurement:
     note : str
         What was measured, in a few words.
     seconds : float
-        Time it took; work that several figures share counts for the first of them.
+        Time it took; work that several measures share counts for the first of them.
     """
 
     value: float
@@ -29,15 +38,37 @@ class Measurement:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class QualityReport(Mapping):
-    """The measures of one map: ``report["trustworthiness"]`` is a number, ``print(report)`` a table.
+class QualityReport(Mapping[str, float]):
+    """The measures of one map, as a mapping from their names to numbers.
+
+    ``report["trustworthiness"]`` is a number, ``print(report)`` shows a table.
 
     Attributes
     ----------
     title : str
+        First line of the table.
     measurements : dict of str to Measurement
+        The measures that were computed: each has ``value``, ``better`` ("higher" or "lower"), ``note`` and
+        ``seconds``.
     left_out : dict of str to str
-        The measures that could not be computed, each with the reason.
+        The measures that were not computed, each with the reason.
+
+    See Also
+    --------
+    quality_report : Computes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from actup.quality import quality_report
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> report = quality_report(X, X, verbose=False)  # a map that keeps everything
+    >>> report["neighbor_recall"]
+    1.0
+    >>> report.measurements["neighbor_recall"].better
+    'higher'
+    >>> report.left_out["v_measure"]
+    'needs labels: give y'
     """
 
     title: str
@@ -104,3 +135,91 @@ _ARROWS = {"higher": "↑", "lower": "↓"}
 
 def _figure(value: float) -> str:
     return f"{value:.4f}" if abs(value) < 1000 else f"{value:.4e}"
+
+
+def quality_report(
+    X: Rows,
+    Y: ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    graph: Graph | None = None,
+    others: Sequence[ArrayLike] | None = None,
+    a: float = 1.0,
+    b: float = 1.0,
+    metric: str = "euclidean",
+    sample: int | None = 2000,
+    random_state: int = 0,
+    n_jobs: int = -1,
+    verbose: bool = True,
+) -> QualityReport:
+    """Compute all measures of a map, print them as a table and return them.
+
+    Measures that need an input which is not given, or that would take minutes, are left out; the table says
+    why.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, n_features)
+        The data. It is never copied as a whole.
+    Y : array-like of shape (n, n_components)
+        The map.
+    y : array-like of shape (n,), default=None
+        Labels.
+    graph : Graph, default=None
+        The similarities that the losses compare the map with, such as ``embed(...).graph``.
+    others : sequence of array-like of shape (n, n_components), default=None
+        Maps of the same points from other seeds.
+    a, b : float, default=1.0
+        Parameters of the kernel 1/(1 + a d^2b) in the losses.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        Distance between rows of X. Distances in the map are always Euclidean.
+    sample : int or None, default=2000
+        Number of points whose neighbourhoods are compared; 50 times as many random pairs and triplets are
+        drawn. None: all points, pairs and triplets.
+    random_state : int, default=0
+        Seed of the sample and of k-means.
+    n_jobs : int, default=-1
+        Number of threads; -1 uses all cores. It never changes the result.
+    verbose : bool, default=True
+        Whether to print the report.
+
+    Returns
+    -------
+    QualityReport
+        A mapping from names to numbers; ``left_out`` has the reason for each measure that is missing.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.decomposition import PCA
+    >>> from actup import quality_report
+    >>> X, y = load_iris(return_X_y=True)
+    >>> report = quality_report(X, PCA(2).fit_transform(X), y, verbose=False)
+    >>> list(report)[:4]
+    ['knn_accuracy', 'v_measure', 'neighbor_recall', 'trustworthiness']
+    >>> report["trustworthiness"] > 0.95
+    True
+    >>> report.left_out["kl_divergence"]
+    'needs the neighbour graph: give graph'
+    """
+    points, Y = check_pair(X, Y, metric)
+    labels = None if y is None else check_labels(y, len(Y))
+    given = MeasureInputs(
+        points, Y, labels, graph, others, a, b, check_sample(sample), random_state, count_threads(n_jobs)
+    )
+    measurements, left_out = {}, {}
+    for measure in MEASURES:
+        start = time.perf_counter()
+        try:
+            value = measure.compute(given)
+        except NotMeasurable as reason:
+            left_out[measure.name] = str(reason)
+            continue
+        note = measure.note.format(given=given)
+        seconds = time.perf_counter() - start
+        measurements[measure.name] = Measurement(value, measure.better, note, seconds)
+    dimensions = f"{points.features} to {Y.shape[1]} dimensions"
+    report = QualityReport(f"Map of {len(Y)} points, {dimensions}", measurements, left_out)
+    if verbose:
+        print(report)
+    return report

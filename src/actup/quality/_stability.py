@@ -1,4 +1,4 @@
-"""How much a map depends on the seed: what maps of several seeds have in common."""
+"""Measures of how much a map depends on the seed: what maps of several seeds have in common."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
 from actup._threads import count_threads
@@ -15,15 +16,26 @@ from actup.quality._neighborhoods import nearest_in_map
 
 
 class SeedStability(NamedTuple):
-    """Means over all pairs of maps.
+    """How alike several maps of the same points are: means over all pairs of maps.
 
     Attributes
     ----------
     disparity : float
-        What is left of one map after the other was moved, rotated, mirrored and scaled onto it (Procrustes),
-        from 0 (the same shape) to 1.
+        What remains of one map after the other was moved, rotated, mirrored and scaled onto it (Procrustes),
+        from 0 (the same shape) to 1. Lower is better.
     jaccard : float
-        Neighbours that a point has in both maps, over those it has in any, from 0 to 1 (all the same).
+        Number of neighbours that a point has in both maps, divided by the number it has in either, from 0 to
+        1 (the same neighbours). Higher is better.
+
+    See Also
+    --------
+    seed_stability : Computes it.
+
+    Examples
+    --------
+    >>> from actup.quality import SeedStability
+    >>> SeedStability(disparity=0.25, jaccard=0.75)
+    SeedStability(disparity=0.25, jaccard=0.75)
     """
 
     disparity: float
@@ -31,26 +43,42 @@ class SeedStability(NamedTuple):
 
 
 def seed_stability(
-    embeddings: Sequence, k: int = 15, *, sample: int | None = 2000, random_state: int = 0, n_jobs: int = -1
+    embeddings: Sequence[ArrayLike],
+    k: int = 15,
+    *,
+    sample: int | None = 2000,
+    random_state: int = 0,
+    n_jobs: int = -1,
 ) -> SeedStability:
-    """How alike several maps of the same points are, usually from several seeds.
+    """Measure how alike several maps of the same points are, usually maps from several seeds.
 
     Parameters
     ----------
-    embeddings : sequence of arrays of shape (n, dimensions)
-        At least two, all of one shape.
-    k : int
-        Neighbours per point that are compared.
-    sample : int or None
-        How many points' neighbours are compared; None for all. The disparity is always over all points.
-    random_state : int
-    n_jobs : int
-        Threads; -1 for all cores.
+    embeddings : sequence of array-like of shape (n, n_components)
+        At least two maps, all of the same shape.
+    k : int, default=15
+        Number of neighbours per point that are compared.
+    sample : int or None, default=2000
+        Number of points whose neighbours are compared; None for all. The disparity always uses all points.
+    random_state : int, default=0
+        Seed of the sample.
+    n_jobs : int, default=-1
+        Number of threads; -1 uses all cores. It never changes the result.
 
     Returns
     -------
     SeedStability
         ``disparity`` (lower is better) and ``jaccard`` (higher is better).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from actup.quality import seed_stability
+    >>> Y = np.random.default_rng(0).normal(size=(100, 2))
+    >>> mirrored = 3 * Y * (-1, 1)
+    >>> stability = seed_stability([Y, mirrored])
+    >>> round(stability.disparity, 6), stability.jaccard
+    (0.0, 1.0)
     """
     maps = [check_map(Y) for Y in embeddings]
     shapes = sorted({Y.shape for Y in maps})
@@ -73,11 +101,11 @@ def _disparity(Y: np.ndarray, other: np.ndarray) -> float:
     if size == 0:  # all points coincide in one of the maps
         return float(np.any(Y) != np.any(other))
     overlap = np.linalg.svd(np.einsum("ij,ik->jk", Y, other), compute_uv=False).sum() / size
-    return max(0.0, 1 - overlap**2)
+    return max(0.0, float(1 - overlap**2))
 
 
 def _jaccard(neighbors: np.ndarray, others: np.ndarray) -> float:
-    """The mean Jaccard index of rows of k different ids each."""
+    """The mean Jaccard index of corresponding rows, each of k different ids."""
     k = neighbors.shape[1]
     both = np.sort(np.concatenate([neighbors, others], axis=1), axis=1)
     common = np.count_nonzero(both[:, 1:] == both[:, :-1], axis=1)

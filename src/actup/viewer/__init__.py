@@ -1,4 +1,4 @@
-"""One self-contained interactive page for one or several maps of the same points."""
+"""One interactive HTML page, without any other file, for one or several maps of the same points."""
 
 from actup._maps import align_maps
 from actup.viewer._page import write_page

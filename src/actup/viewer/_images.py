@@ -1,4 +1,4 @@
-"""Packs small pictures of the points into PNG sheets, with nothing but the standard library."""
+"""Pack small pictures of the points into PNG sheets, using only NumPy and the standard library."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ import base64
 import math
 import struct
 import zlib
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-# Large enough to compress well, small enough for a browser to decode one while the pointer rests.
-PIXELS_PER_SHEET = 1 << 20
+# Large enough to compress well, small enough that a browser decodes a sheet without a noticeable delay.
+_PIXELS_PER_SHEET = 1 << 20
 
 
-def pack_images(images, n: int) -> dict:
-    """Sheets of all pictures, ready for the page.
+def pack_images(images: ArrayLike, n: int) -> dict[str, Any]:
+    """Pack one picture per point into sheets for the page.
 
     Parameters
     ----------
     images : array-like of shape (n, height, width) or (n, height, width, channels)
-        Grey, or 3 (RGB) or 4 (RGBA) channels. Numbers of type uint8 are taken as they are; anything else is
-        stretched so that the smallest value becomes 0 and the largest 255.
+        Grey, or 3 (RGB) or 4 (RGBA) channels. Pictures of dtype uint8 are used unchanged; any other dtype is
+        scaled so that the smallest value becomes 0 and the largest 255.
     n : int
         Number of points.
 
@@ -39,8 +41,8 @@ def pack_images(images, n: int) -> dict:
         )
     pixels = _to_bytes(pixels)
     _, height, width, channels = pixels.shape
-    columns = max(1, int(math.sqrt(PIXELS_PER_SHEET) // width))
-    per_sheet = columns * max(1, int(PIXELS_PER_SHEET // (columns * width * height)))
+    columns = max(1, int(math.sqrt(_PIXELS_PER_SHEET) // width))
+    per_sheet = columns * max(1, int(_PIXELS_PER_SHEET // (columns * width * height)))
     sheets = []
     for start in range(0, n, per_sheet):
         part = pixels[start : start + per_sheet]
@@ -60,14 +62,15 @@ def _to_bytes(pixels: np.ndarray) -> np.ndarray:
     if not np.isfinite(pixels).all():
         raise ValueError("images hold NaN or infinite values; replace them first")
     low, high = pixels.min(), pixels.max()
-    return np.rint((pixels - low) * (255.0 / (high - low if high > low else 1.0))).astype(np.uint8)
+    scaled: np.ndarray = np.rint((pixels - low) * (255.0 / (high - low if high > low else 1.0)))
+    return scaled.astype(np.uint8)
 
 
 def _png(pixels: np.ndarray) -> bytes:
-    """A PNG file of pixels with shape (height, width, channels), one byte per channel."""
+    """Encode pixels of shape (height, width, channels), uint8, as a PNG file."""
     height, width, channels = pixels.shape
     color_type = {1: 0, 3: 2, 4: 6}[channels]
-    lines = np.zeros((height, 1 + width * channels), np.uint8)  # each line starts with filter 0, none
+    lines = np.zeros((height, 1 + width * channels), np.uint8)  # each line starts with its filter: 0, none
     lines[:, 1:] = pixels.reshape(height, -1)
     header = struct.pack(">IIBBBBB", width, height, 8, color_type, 0, 0, 0)
     body = zlib.compress(lines.tobytes(), 6)

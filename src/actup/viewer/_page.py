@@ -1,4 +1,4 @@
-"""Assembles the interactive page: packs the data and puts style, program and data into one HTML file."""
+"""Assemble the interactive page: style, program and packed data in one HTML file."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import base64
 import hashlib
 import html
 import json
+import os
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from string import Template
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from actup._maps import align_maps, read_maps
 from actup.plotting._colors import MISSING, SEQUENTIAL
@@ -25,57 +28,78 @@ from actup.plotting._scene import (
 )
 from actup.viewer._images import pack_images
 
-# In the order in which they use each other; the browser sees them as one program.
-PROGRAM = ("data.js", "draw.js", "camera.js", "selection.js", "page.js")
+# The scripts are concatenated in this order: each uses only those before it.
+_SCRIPTS = ("data.js", "draw.js", "camera.js", "selection.js", "page.js")
+_LARGEST_STEP = 65535  # of coordinates packed into 16 bits
+_MAX_CLASSES = 65536  # class numbers are packed into 16 bits, too
 
 
 def write_page(
-    path,
-    maps: Mapping,
-    labels=None,
-    captions=None,
-    hover=None,
-    images=None,
-    title="ActUp",
+    path: str | os.PathLike[str],
+    maps: Mapping[str, ArrayLike],
+    labels: ArrayLike | None = None,
+    captions: Mapping[str, str] | None = None,
+    hover: Sequence[object] | None = None,
+    images: ArrayLike | None = None,
+    title: str = "ActUp",
     *,
-    label_kind="auto",
+    label_kind: str = "auto",
 ) -> Path:
     """Write one HTML file that shows maps of the same points and morphs between them.
 
-    The page needs no network and no other file. Everything it shows is treated as text, whatever it contains.
+    The page needs no network and no other file. All labels, captions and texts are shown as plain text, never
+    interpreted as HTML.
 
     Parameters
     ----------
     path : str or path-like
-        The file to write; missing folders are made.
+        The file to write; missing folders are created.
     maps : mapping of str to array-like of shape (n,), (n, 1) or (n, 2)
-        Embeddings by name, turned the same way round by :func:`align_maps`. One-dimensional maps are drawn as
-        a line of points that pile up where they are many.
-    labels : array-like of shape (n,), optional
+        Maps by name. They are rotated and mirrored by :func:`align_maps`. A one-dimensional map is drawn as a
+        line of points that spread out where they are dense.
+    labels : array-like of shape (n,), default=None
         Classes or values of the points.
-    captions : mapping of str to str, optional
+    captions : mapping of str to str, default=None
         Line under a map, by map name.
-    hover : sequence of n, optional
-        Text of every point for its tooltip and the search.
-    images : array-like of shape (n, height, width) or (n, height, width, 3 or 4), optional
-        Small picture of every point for its tooltip.
-    title : str
+    hover : sequence of length n, default=None
+        Text of every point, for its tooltip and the search.
+    images : array-like of shape (n, height, width) or (n, height, width, 3 or 4), default=None
+        Small picture of every point, for its tooltip.
+    title : str, default="ActUp"
         Title of the page.
-    label_kind : {"auto", "classes", "values"}
-        Whether labels name classes or measure values.
+    label_kind : {"auto", "classes", "values"}, default="auto"
+        Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans and whole numbers
+        with at most 128 distinct values as classes.
 
     Returns
     -------
     pathlib.Path
         The file written.
+
+    See Also
+    --------
+    align_maps : Rotates and mirrors maps of the same points.
+    actup.plotting.plot_gallery : Draws maps side by side as a static picture.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from actup.viewer import write_page
+    >>> iris = load_iris()
+    >>> maps = {"sepals": iris.data[:, :2], "petals": iris.data[:, 2:]}
+    >>> with TemporaryDirectory() as folder:
+    ...     path = write_page(f"{folder}/iris.html", maps, iris.target_names[iris.target])
+    ...     path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    True
     """
-    maps = _flat_maps(maps)
-    n = len(next(iter(maps.values())))
+    arrays = _flat_maps(maps)
+    n = len(next(iter(arrays.values())))
     scene = read_labels(labels, n, label_kind)
-    captions = read_captions(captions, maps)
+    captions = read_captions(captions, arrays)
     data = {
         "count": n,
-        "maps": [_pack_map(name, Y, captions[name], scene) for name, Y in maps.items()],
+        "maps": [_pack_map(name, Y, captions[name], scene) for name, Y in arrays.items()],
         "classes": _pack_classes(scene) if isinstance(scene, Classes) else None,
         "values": _pack_values(scene) if isinstance(scene, Values) else None,
         "hover": None if hover is None else _read_hover(hover, n),
@@ -83,12 +107,13 @@ def write_page(
     }
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Half of a surrogate pair cannot be written as UTF-8: it becomes a question mark.
+    # An unpaired surrogate cannot be written as UTF-8: it becomes a question mark.
     path.write_bytes(_assemble(data, str(title)).encode("utf-8", "replace"))
     return path
 
 
-def _flat_maps(maps: Mapping) -> dict[str, np.ndarray]:
+def _flat_maps(maps: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
+    """Return the maps with two dimensions each, aligned."""
     flat = {}
     for name, Y in read_maps(maps).items():
         if Y.shape[1] > 2:
@@ -100,13 +125,12 @@ def _flat_maps(maps: Mapping) -> dict[str, np.ndarray]:
     return align_maps(flat)
 
 
-def _pack_map(name: str, Y: np.ndarray, caption: str, scene) -> dict:
-    """Coordinates as 16-bit steps from the smallest to the largest of each axis, far finer than a pixel."""
+def _pack_map(name: str, Y: np.ndarray, caption: str, scene: Classes | Values | None) -> dict[str, Any]:
+    """Pack the coordinates of each axis as 16-bit steps between its ends, far finer than a pixel."""
     low = Y.min(axis=0)
     size = np.ptp(Y, axis=0)
-    steps = np.rint((Y - low) / np.where(size > 0, size, 1.0) * 65535.0)
-    # An axis without extent sits in the middle of its zero size wherever its steps are.
-    packed = {"name": name, "caption": caption, "low": low.tolist(), "size": size.tolist()}
+    steps = np.rint((Y - low) / np.where(size > 0, size, 1.0) * float(_LARGEST_STEP))
+    packed: dict[str, Any] = {"name": name, "caption": caption, "low": low.tolist(), "size": size.tolist()}
     packed["packed"] = _base64(steps, "<u2")
     if isinstance(scene, Classes):
         spots = dense_spots(Y, scene.codes, len(scene.names))
@@ -114,20 +138,20 @@ def _pack_map(name: str, Y: np.ndarray, caption: str, scene) -> dict:
     return packed
 
 
-def _pack_classes(classes: Classes) -> dict:
+def _pack_classes(classes: Classes) -> dict[str, Any]:
     names, colors, codes = list(classes.names), list(classes.colors), classes.codes
     if (codes < 0).any():
         codes = np.where(codes < 0, len(names), codes)
         names.append("missing")
         colors.append(MISSING)
-    if len(names) > 65536:
+    if len(names) > _MAX_CLASSES:
         raise ValueError(
-            f"labels name {len(names)} classes, the page shows at most 65536; use hover for the names"
+            f"labels has {len(names)} classes, the page shows at most {_MAX_CLASSES}; use hover for the names"
         )
     return {"names": names, "colors": colors, "codes": _base64(codes, "<u2")}
 
 
-def _pack_values(values: Values) -> dict:
+def _pack_values(values: Values) -> dict[str, Any]:
     known = values.values[np.isfinite(values.values)]
     return {
         "values": _base64(values.values, "<f4"),
@@ -138,7 +162,7 @@ def _pack_values(values: Values) -> dict:
     }
 
 
-def _read_hover(hover: Sequence, n: int) -> list[str]:
+def _read_hover(hover: Sequence[object], n: int) -> list[str]:
     if isinstance(hover, str) or len(hover) != n:
         raise ValueError(f"hover must have one text for each of the {n} points, got {len(hover)} of them")
     return [str(text) for text in hover]
@@ -148,11 +172,12 @@ def _base64(numbers: np.ndarray, dtype: str) -> str:
     return base64.b64encode(np.ascontiguousarray(numbers, dtype=dtype).tobytes()).decode("ascii")
 
 
-def _assemble(data: dict, title: str) -> str:
-    folder = files(__package__)
+def _assemble(data: dict[str, Any], title: str) -> str:
+    """Fill the page's template with title, security policy, style, program and data."""
+    folder = files("actup.viewer").joinpath("page")
     style = folder.joinpath("page.css").read_text(encoding="utf-8")
-    program = "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in PROGRAM)
-    # Only this style and this program may act, and pictures come from the page itself.
+    program = "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    # The browser accepts this style and this program only, and pictures embedded in the page.
     policy = (
         f"default-src 'none'; script-src '{_digest(program)}'; style-src '{_digest(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -164,11 +189,12 @@ def _assemble(data: dict, title: str) -> str:
 
 
 def _digest(text: str) -> str:
+    """Return the hash of an inline style or script as a content security policy writes it."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
-def _json_for_html(data: dict) -> str:
-    """JSON that no HTML parser can mistake for a tag or the end of the script element."""
+def _json_for_html(data: dict[str, Any]) -> str:
+    """Return JSON that no HTML parser can mistake for a tag or the end of the script element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

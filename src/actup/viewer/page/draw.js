@@ -1,4 +1,5 @@
-// Draws points: with WebGL where there is one, else pixel by pixel on a 2-D canvas. Both take the same calls.
+// Draws points with WebGL or, where it is not available, pixel by pixel on a 2-D canvas. Both painters have the
+// same methods.
 "use strict";
 
 const VERTEX_SHADER = `#version 300 es
@@ -68,7 +69,7 @@ class WebGLPainter {
     this.gl.bufferSubData(this.gl.ARRAY_BUFFER, 0, positions);
   }
 
-  // colors: four bytes per point; order: the points to draw, the last on top.
+  // colors: four bytes per point; order: ids of the points to draw, the last on top.
   setAppearance(colors, order) {
     const gl = this.gl;
     gl.bindBuffer(gl.ARRAY_BUFFER, this.colors);
@@ -77,7 +78,7 @@ class WebGLPainter {
     this.drawn = order.length;
   }
 
-  // view: center, and pixels per unit; size: diameter of a point in pixels.
+  // view: {x, y} of the center, and scale in pixels per unit; size: diameter of a point in pixels.
   draw(view, size) {
     const gl = this.gl;
     gl.viewport(0, 0, this.canvas.width, this.canvas.height);
@@ -113,8 +114,8 @@ class PixelPainter {
       this.image = this.context.createImageData(width, height);
     }
     const pixels = this.image.data;
-    const ground = hexToRgb(getComputedStyle(document.documentElement).getPropertyValue("--ground").trim());
-    new Uint32Array(pixels.buffer).fill(((255 << 24) | (ground[2] << 16) | (ground[1] << 8) | ground[0]) >>> 0);
+    const background = hexToRgb(getComputedStyle(document.documentElement).getPropertyValue("--background").trim());
+    new Uint32Array(pixels.buffer).fill(((255 << 24) | (background[2] << 16) | (background[1] << 8) | background[0]) >>> 0);
     const reach = Math.ceil(size / 2);
     const stamp = discStamp(size, reach);
     const { positions, colors } = this;
@@ -136,7 +137,7 @@ class PixelPainter {
   }
 }
 
-// Pixels of a disc, three numbers each: offset to the right, offset down, coverage.
+// The pixels of a disc, three numbers each: offset to the right, offset down, share covered by the disc.
 function discStamp(size, reach) {
   const stamp = [];
   for (let dy = -reach; dy <= reach; dy++) {
@@ -148,9 +149,10 @@ function discStamp(size, reach) {
   return Float32Array.from(stamp);
 }
 
-// A painter for the canvas, which is replaced if WebGL fails on it: one canvas serves one kind of context only.
-function makePainter(canvas, count, plain) {
-  if (!plain) {
+// Makes a painter for the canvas. If WebGL fails, the canvas is replaced by a copy: a canvas keeps the kind of
+// context it was first asked for.
+function makePainter(canvas, count, withoutWebGL) {
+  if (!withoutWebGL) {
     try {
       return new WebGLPainter(canvas, count);
     } catch (error) {
@@ -162,18 +164,19 @@ function makePainter(canvas, count, plain) {
   return new PixelPainter(fresh);
 }
 
-// Class names and the ring around the point looked at, on the canvas above the points.
+// Draws class names and the ring around the hovered point, on a canvas above the points.
 class Overlay {
   constructor(canvas) {
     this.canvas = canvas;
     this.context = canvas.getContext("2d");
   }
 
-  // names: {text, x, y} in pixels, most important first; ring: {x, y, radius} or null.
+  // names: {text, x, y} in pixels, most important first; a name that overlaps an earlier one is left out.
+  // ring: {x, y, radius} in pixels, or null. ratio: device pixels per CSS pixel.
   draw(names, ring, ratio) {
     const context = this.context;
     const style = getComputedStyle(document.documentElement);
-    const ink = style.getPropertyValue("--ink");
+    const textColor = style.getPropertyValue("--text");
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     const fontSize = (names.length > 30 ? 11 : 14) * ratio;
     context.font = `650 ${fontSize}px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif`;
@@ -181,8 +184,8 @@ class Overlay {
     context.textBaseline = "middle";
     context.lineJoin = "round";
     context.lineWidth = 4 * ratio;
-    context.strokeStyle = style.getPropertyValue("--ground");
-    context.fillStyle = ink;
+    context.strokeStyle = style.getPropertyValue("--background");
+    context.fillStyle = textColor;
     const taken = [];
     for (const { text, x, y } of names) {
       const half = context.measureText(text).width / 2 + 3 * ratio;
@@ -198,7 +201,7 @@ class Overlay {
       context.beginPath();
       context.arc(ring.x, ring.y, ring.radius, 0, 2 * Math.PI);
       context.lineWidth = 2 * ratio;
-      context.strokeStyle = ink;
+      context.strokeStyle = textColor;
       context.stroke();
     }
   }

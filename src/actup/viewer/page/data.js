@@ -1,8 +1,8 @@
-// Reads the embedded data: packed numbers become typed arrays, nothing is interpreted as markup.
+// Reads the embedded data: unpacks numbers into typed arrays. Texts are never interpreted as HTML.
 "use strict";
 
-const MISSING = [154, 154, 154];
-const PLAIN = [0, 114, 178];
+const MISSING_COLOR = [154, 154, 154];
+const PLAIN_COLOR = [0, 114, 178];
 
 function readData() {
   const element = document.getElementById("data");
@@ -14,8 +14,8 @@ function readData() {
   return data;
 }
 
-// Base64 to little-endian numbers; typed arrays have the machine's order, which on every machine that runs a
-// browser is little-endian.
+// Decodes base64 to numbers. The data is little-endian; typed arrays use the machine's byte order, which is
+// little-endian on every machine that runs a browser.
 function unpack(text, Type) {
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
@@ -23,7 +23,8 @@ function unpack(text, Type) {
   return new Type(bytes.buffer);
 }
 
-// Coordinates of a map in view units: its larger side spans -1 to 1. Unpacked when first shown.
+// Coordinates of a map in view units, in which its larger side spans -1 to 1; unpacked when first shown. Also
+// converts the anchors of class names to view units: the spots.
 function mapPositions(map) {
   if (!map.positions) {
     const steps = unpack(map.packed, Uint16Array);
@@ -41,7 +42,7 @@ function mapPositions(map) {
 // Colour of every point as red, green, blue.
 function pointColors(data) {
   const colors = new Uint8Array(3 * data.count);
-  const table = data.classes ? data.classes.colors.map(hexToRgb) : [PLAIN];
+  const table = data.classes ? data.classes.colors.map(hexToRgb) : [PLAIN_COLOR];
   const stops = data.values ? data.values.stops.map(hexToRgb) : [];
   for (let i = 0; i < data.count; i++) {
     const color = data.values ? rampColor(data.values, stops, i) : table[data.classes ? data.classes.codes[i] : 0];
@@ -52,7 +53,7 @@ function pointColors(data) {
 
 function rampColor(values, stops, i) {
   const value = values.values[i];
-  if (!Number.isFinite(value)) return MISSING;
+  if (!Number.isFinite(value)) return MISSING_COLOR;
   const share = (value - values.low) / (values.high - values.low || 1);
   const place = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
   const left = Math.min(Math.floor(place), stops.length - 2);
@@ -63,7 +64,7 @@ function hexToRgb(hex) {
   return [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16));
 }
 
-// Draws picture i on a canvas; sheets are decoded when first needed.
+// Draws the picture of a point on a canvas; sheets of pictures are decoded when first needed.
 class Pictures {
   constructor(description) {
     Object.assign(this, description);
@@ -90,7 +91,7 @@ class Pictures {
   }
 }
 
-// Finds the nearest point to a place: points sorted into the cells of a square grid.
+// Finds the point nearest to a position; points are sorted into the cells of a square grid.
 class Grid {
   constructor(positions) {
     const count = positions.length / 2;
@@ -112,6 +113,7 @@ class Grid {
     return Math.min(Math.max(Math.floor(((value + 1) / 2) * this.cells), 0), this.cells - 1);
   }
 
+  // The nearest point within the radius for which accepts(i) is true, or -1.
   nearest(x, y, radius, accepts) {
     let best = -1;
     let smallest = radius * radius;

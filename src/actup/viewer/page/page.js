@@ -1,10 +1,11 @@
-// Brings the page together: maps and the morph between them, the tooltip, keys, light and dark.
+// The page itself: shows maps and morphs between them, handles the tooltip, keys, and light and dark theme.
 "use strict";
 
 const MORPH_MILLISECONDS = 900;
 const OPACITY = { light: 200, dark: 230 };
 const MUTED_OPACITY = { light: 70, dark: 90 };
-const LONGEST_NAME = 28;
+const MAX_NAME_LENGTH = 28;
+const FEW_POINTS = 5;
 
 class Page {
   constructor() {
@@ -21,8 +22,8 @@ class Page {
     this.camera = new Camera(this.stage, () => this.redraw());
     this.overlay = new Overlay(this.find("overlay"));
     this.shuffled = shuffledOrder(this.data.count);
-    this.looked = -1;
-    this.morphs = 0;
+    this.hovered = -1;
+    this.morphNumber = 0;
     this.showNames = true;
     this.startPainter(location.hash === "#canvas");
     this.buildTabs();
@@ -35,8 +36,8 @@ class Page {
     this.showMap(0, false);
   }
 
-  startPainter(plain) {
-    this.painter = makePainter(this.find("points"), this.data.count, plain);
+  startPainter(withoutWebGL) {
+    this.painter = makePainter(this.find("points"), this.data.count, withoutWebGL);
     document.documentElement.dataset.renderer = this.painter.kind;
     this.painter.canvas.addEventListener("webglcontextlost", () => {
       this.startPainter(true);
@@ -73,16 +74,16 @@ class Page {
     if (morph) this.morphTo(map);
   }
 
-  // Every point goes straight from where it is now, even out of a morph that has not ended.
+  // Moves every point on a straight line from its current position, even in the middle of another morph.
   morphTo(map) {
-    const number = ++this.morphs;
+    const number = ++this.morphNumber;
     const from = this.positions.slice();
     const to = mapPositions(map);
     const fromSpots = this.spots;
-    this.look(-1);
+    this.setHovered(-1);
     this.grid = null;
     animate(MORPH_MILLISECONDS, (share) => {
-      if (number !== this.morphs) return false;
+      if (number !== this.morphNumber) return false;
       for (let i = 0; i < to.length; i++) this.positions[i] = from[i] + share * (to[i] - from[i]);
       this.spots = map.spots.map((spot, k) => spot && spot.map((value, axis) => fromSpots[k][axis] + share * (value - fromSpots[k][axis])));
       this.painter.setPositions(this.positions);
@@ -103,15 +104,15 @@ class Page {
   }
 
   redraw() {
-    if (this.waiting) return;
-    this.waiting = true;
+    if (this.redrawPending) return;
+    this.redrawPending = true;
     requestAnimationFrame(() => {
-      this.waiting = false;
+      this.redrawPending = false;
       this.drawNow();
     });
   }
 
-  // Diameter in pixels: smaller the more points there are, growing gently with the zoom.
+  // Diameter in pixels: decreases with the number of points and grows slowly with the zoom.
   get pointSize() {
     const side = Math.min(this.stage.clientWidth, this.stage.clientHeight);
     const fitting = 0.6 * side / Math.sqrt(this.data.count);
@@ -121,12 +122,12 @@ class Page {
   drawNow() {
     const view = { x: this.camera.center[0], y: this.camera.center[1], scale: this.camera.scale * this.ratio };
     this.painter.draw(view, this.pointSize * this.ratio);
-    const ring = this.looked < 0 ? null : this.ringAround(this.looked);
-    this.overlay.draw(this.showNames ? this.namesInSight() : [], ring, this.ratio);
-    if (this.looked >= 0) this.placeTooltip();
+    const ring = this.hovered < 0 ? null : this.ringAround(this.hovered);
+    this.overlay.draw(this.showNames ? this.visibleNames() : [], ring, this.ratio);
+    if (this.hovered >= 0) this.placeTooltip();
   }
 
-  namesInSight() {
+  visibleNames() {
     if (!this.data.classes) return [];
     const names = [];
     for (const code of this.nameOrder) {
@@ -135,9 +136,9 @@ class Page {
       if (!spot || muted || this.selection.hidden.has(code)) continue;
       const [x, y] = this.camera.toScreen(...spot);
       const name = this.data.classes.names[code];
-      const text = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1)}…` : name;
-      // Above a handful of points, which the name would cover.
-      const lift = this.selection.sizes[code] < 5 ? this.pointSize / 2 + 12 : 0;
+      const text = name.length > MAX_NAME_LENGTH ? `${name.slice(0, MAX_NAME_LENGTH - 1)}…` : name;
+      // Write the name above a class of few points, which it would cover.
+      const lift = this.selection.sizes[code] < FEW_POINTS ? this.pointSize / 2 + 12 : 0;
       names.push({ text, x: x * this.ratio, y: (y - lift) * this.ratio });
     }
     return names;
@@ -148,33 +149,33 @@ class Page {
     return { x: x * this.ratio, y: y * this.ratio, radius: (this.pointSize / 2 + 4) * this.ratio };
   }
 
-  // Colours and order of drawing: grey points first, those that count on top of them.
+  // Sets colours and drawing order: grey points first, selected points on top.
   appearanceChanged() {
     const { count } = this.data;
     const { theme } = document.documentElement.dataset;
-    const muted = hexToRgb(getComputedStyle(document.documentElement).getPropertyValue("--muted").trim());
+    const muted = hexToRgb(getComputedStyle(document.documentElement).getPropertyValue("--muted-point").trim());
     const colors = new Uint8Array(4 * count);
     const order = new Uint32Array(count);
-    let greys = 0;
-    let counted = count;
+    let greyCount = 0; // grey points fill the order from its beginning
+    let firstSelected = count; // selected points fill it from its end
     for (const i of this.shuffled) {
       if (!this.selection.visible(i)) continue;
-      const counts = this.selection.counts(i);
-      for (let c = 0; c < 3; c++) colors[4 * i + c] = counts ? this.colors[3 * i + c] : muted[c];
-      colors[4 * i + 3] = (counts ? OPACITY : MUTED_OPACITY)[theme];
-      order[counts ? --counted : greys++] = i;
+      const selected = this.selection.selected(i);
+      for (let c = 0; c < 3; c++) colors[4 * i + c] = selected ? this.colors[3 * i + c] : muted[c];
+      colors[4 * i + 3] = (selected ? OPACITY : MUTED_OPACITY)[theme];
+      order[selected ? --firstSelected : greyCount++] = i;
     }
-    const drawn = new Uint32Array(greys + count - counted);
-    drawn.set(order.subarray(0, greys));
-    drawn.set(order.subarray(counted), greys);
+    const drawn = new Uint32Array(greyCount + count - firstSelected);
+    drawn.set(order.subarray(0, greyCount));
+    drawn.set(order.subarray(firstSelected), greyCount);
     this.painter.setAppearance(colors, drawn);
-    this.showStatus(count - counted, greys + count - counted);
-    if (this.looked >= 0 && !this.selection.counts(this.looked)) this.look(-1);
+    this.showStatus(count - firstSelected, greyCount + count - firstSelected);
+    if (this.hovered >= 0 && !this.selection.selected(this.hovered)) this.setHovered(-1);
     this.redraw();
   }
 
-  showStatus(counted, visible) {
-    const number = this.selection.narrowed ? counted : visible;
+  showStatus(selectedCount, visibleCount) {
+    const number = this.selection.narrowed ? selectedCount : visibleCount;
     const all = `${this.data.count.toLocaleString("en")} ${this.data.count === 1 ? "point" : "points"}`;
     const part = number === this.data.count ? "" : `${number.toLocaleString("en")} of `;
     this.find("status").textContent = part + all;
@@ -206,13 +207,13 @@ class Page {
 
   connectTools() {
     this.find("search").addEventListener("input", (event) => {
-      clearTimeout(this.searching);
-      this.searching = setTimeout(() => this.selection.search(event.target.value), 120);
+      clearTimeout(this.searchTimer);
+      this.searchTimer = setTimeout(() => this.selection.search(event.target.value), 120);
     });
     this.find("theme").addEventListener("click", () => this.setTheme(!this.dark));
     this.find("names").addEventListener("click", () => this.toggleNames());
-    this.find("zoom-in").addEventListener("click", () => this.camera.flyTo(this.camera.center, Math.min(this.camera.zoom * 1.6, CLOSEST)));
-    this.find("zoom-out").addEventListener("click", () => this.camera.flyTo(this.camera.center, Math.max(this.camera.zoom / 1.6, 0.5)));
+    this.find("zoom-in").addEventListener("click", () => this.camera.flyTo(this.camera.center, Math.min(this.camera.zoom * 1.6, MAX_ZOOM)));
+    this.find("zoom-out").addEventListener("click", () => this.camera.flyTo(this.camera.center, Math.max(this.camera.zoom / 1.6, MIN_ZOOM)));
     this.find("zoom-fit").addEventListener("click", () => this.camera.flyTo([0, 0], 1));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => this.setTheme(event.matches));
   }
@@ -229,28 +230,28 @@ class Page {
     this.redraw();
   }
 
-  // ---- looking at a point ----
+  // ---- tooltip ----
 
   connectPointer() {
     const point = (event) => {
-      if (this.camera.dragging || event.target.closest("#zoom")) return this.look(-1);
-      return this.look(this.pointAt(...this.camera.place(event)));
+      if (this.camera.dragging || event.target.closest("#zoom")) return this.setHovered(-1);
+      return this.setHovered(this.pointAt(...this.camera.positionOf(event)));
     };
     this.stage.addEventListener("pointermove", point);
     this.stage.addEventListener("pointerdown", point);
-    this.stage.addEventListener("pointerleave", () => this.look(-1));
+    this.stage.addEventListener("pointerleave", () => this.setHovered(-1));
   }
 
   pointAt(x, y) {
     if (this.morphing) return -1;
     this.grid = this.grid || new Grid(this.positions);
     const reach = Math.max(this.pointSize / 2 + 3, 8) / this.camera.scale;
-    return this.grid.nearest(...this.camera.toMap(x, y), reach, (i) => this.selection.counts(i));
+    return this.grid.nearest(...this.camera.toMap(x, y), reach, (i) => this.selection.selected(i));
   }
 
-  look(i) {
-    if (i === this.looked) return;
-    this.looked = i;
+  setHovered(i) {
+    if (i === this.hovered) return;
+    this.hovered = i;
     this.stage.classList.toggle("pointing", i >= 0);
     this.find("tooltip").hidden = i < 0;
     if (i >= 0) this.fillTooltip(i);
@@ -265,12 +266,12 @@ class Page {
     this.find("tip-label").hidden = !this.data.classes && !this.data.values;
     this.find("tip-text").hidden = !text;
     this.find("picture").hidden = !this.pictures;
-    if (this.pictures) this.pictures.draw(i, this.find("picture")).then(() => this.looked >= 0 && this.placeTooltip());
+    if (this.pictures) this.pictures.draw(i, this.find("picture")).then(() => this.hovered >= 0 && this.placeTooltip());
   }
 
   placeTooltip() {
     const tooltip = this.find("tooltip");
-    const [x, y] = this.camera.toScreen(this.positions[2 * this.looked], this.positions[2 * this.looked + 1]);
+    const [x, y] = this.camera.toScreen(this.positions[2 * this.hovered], this.positions[2 * this.hovered + 1]);
     const gap = this.pointSize / 2 + 10;
     const right = x + gap + tooltip.offsetWidth > this.stage.clientWidth;
     const left = Math.max(4, right ? x - gap - tooltip.offsetWidth : x + gap);
@@ -279,16 +280,16 @@ class Page {
     tooltip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
   }
 
-  // Goes from match to match, so that points can be read without a pointer.
-  lookAtNext(step) {
+  // Shows the tooltip of the next selected point, so that points can be read without a pointer.
+  hoverNext(step) {
     const { count } = this.data;
     for (let k = 1; k <= count; k++) {
-      const i = (((this.looked < 0 && step < 0 ? 0 : this.looked) + step * k) % count + count) % count;
-      if (!this.selection.counts(i)) continue;
+      const i = (((this.hovered < 0 && step < 0 ? 0 : this.hovered) + step * k) % count + count) % count;
+      if (!this.selection.selected(i)) continue;
       const [x, y] = this.camera.toScreen(this.positions[2 * i], this.positions[2 * i + 1]);
       const outside = x < 0 || y < 0 || x > this.stage.clientWidth || y > this.stage.clientHeight;
       if (outside) this.camera.flyTo([this.positions[2 * i], this.positions[2 * i + 1]], this.camera.zoom);
-      this.look(i);
+      this.setHovered(i);
       return;
     }
   }
@@ -300,15 +301,15 @@ class Page {
     const search = this.find("search");
     if (event.key === "Escape") {
       search.value = "";
-      this.look(-1);
+      this.setHovered(-1);
       this.selection.clear();
     } else if (event.target === search) {
       if (event.key !== "Enter") return;
-      clearTimeout(this.searching);
+      clearTimeout(this.searchTimer);
       if (search.value.trim().toLowerCase() !== this.selection.query) this.selection.search(search.value);
-      this.lookAtNext(event.shiftKey ? -1 : 1);
+      this.hoverNext(event.shiftKey ? -1 : 1);
     } else if (event.key === "Enter" && event.target === this.stage) {
-      this.lookAtNext(event.shiftKey ? -1 : 1);
+      this.hoverNext(event.shiftKey ? -1 : 1);
     } else if (!this.command(event)) {
       return;
     }
@@ -333,7 +334,7 @@ class Page {
   }
 }
 
-// A fixed shuffle: in file order the last class would hide the others.
+// Shuffled, with a fixed seed: in the order of the rows the last class would cover the others.
 function shuffledOrder(count) {
   const order = Uint32Array.from({ length: count }, (_, i) => i);
   let state = 0x9e3779b9;

@@ -1,8 +1,8 @@
-// Which points count: classes hidden or highlighted in the legend, and what the search box asks for.
+// Which points are selected: classes hidden or highlighted in the legend, and matches of the search.
 "use strict";
 
 class Selection {
-  // changed(): called whenever other points count.
+  // changed(): called whenever the selection changes.
   constructor(data, changed) {
     this.data = data;
     this.changed = changed;
@@ -21,12 +21,13 @@ class Selection {
     return !this.hidden.has(this.classOf(i));
   }
 
-  // Whether a point stands out, or is shown in grey only.
-  counts(i) {
+  // Whether a point is shown in its colour; visible points that are not selected are grey.
+  selected(i) {
     if (!this.visible(i) || (this.matches && !this.matches[i])) return false;
     return !this.highlighted.size || this.highlighted.has(this.classOf(i));
   }
 
+  // Whether visible points may be grey.
   get narrowed() {
     return Boolean(this.highlighted.size || this.matches);
   }
@@ -38,7 +39,7 @@ class Selection {
     return Number.isFinite(value) ? String(Number(value.toPrecision(6))) : "missing";
   }
 
-  // "#12" asks for point 12; anything else for labels and texts that contain it, in any case.
+  // "#12" matches point 12; any other query matches labels and texts that contain it, ignoring case.
   search(query) {
     this.query = query.trim().toLowerCase();
     this.matches = null;
@@ -68,7 +69,7 @@ class Selection {
     this.changed();
   }
 
-  // The legend: a button that hides the class, and one that highlights it.
+  // Fills the legend: each class has a button that hides it and one that highlights it.
   fillLegend(list) {
     const { names, colors, codes } = this.data.classes;
     const sizes = new Uint32Array(names.length);
@@ -94,6 +95,7 @@ class Selection {
     this.showRows();
   }
 
+  // Shows in the legend which classes are hidden or highlighted.
   showRows() {
     this.rows.forEach(({ row, swatch, label, name }, code) => {
       const off = this.hidden.has(code);
