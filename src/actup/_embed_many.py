@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from actup._maps import align_maps
 from actup._pipeline import Embedding, Given, count_rows, descend, fit_to_size, prepare
 from actup._threads import count_threads
 from actup.backends import choose_backend, load_backend
+from actup.graph._records import Graph, Neighbors
 from actup.progress import Progress
 from actup.recipe._presets import preset
 from actup.recipe._recipe import Recipe, switches
@@ -48,7 +50,7 @@ class Embeddings:
 
 
 def embed_many(
-    X,
+    X: Any,
     recipes: Iterable[Recipe | str],
     *,
     names: Sequence[str] | None = None,
@@ -119,10 +121,10 @@ def embed_many(
 class _Shared:
     """What maps made so far have computed for those to come."""
 
-    def __init__(self):
-        self._neighbors = None
-        self._graphs = {}
-        self._starts = {}
+    def __init__(self) -> None:
+        self._neighbors: Neighbors | None = None
+        self._graphs: dict[tuple[object, ...], tuple[Graph, Neighbors | None]] = {}
+        self._starts: dict[tuple[object, ...], tuple[np.ndarray, str]] = {}
 
     def given(self, recipe: Recipe, n_samples: int) -> Given:
         """All that is known for a recipe already."""
@@ -137,16 +139,16 @@ class _Shared:
             self._neighbors = prepared.neighbors
         found = prepared.graph, prepared.neighbors
         _, neighbors = self._graphs.setdefault(_graph_key(recipe, n_samples), found)
-        found = prepared.embedding, prepared.init_used
-        _, init_used = self._starts.setdefault(_start_key(recipe, n_samples), found)
+        start = prepared.embedding, prepared.init_used
+        _, init_used = self._starts.setdefault(_start_key(recipe, n_samples), start)
         return replace(prepared, neighbors=neighbors, init_used=init_used)
 
 
-def _graph_key(recipe: Recipe, n_samples: int) -> tuple:
+def _graph_key(recipe: Recipe, n_samples: int) -> tuple[object, ...]:
     return (recipe.neighbors_searched(n_samples), *(getattr(recipe, name) for name in _GRAPH))
 
 
-def _start_key(recipe: Recipe, n_samples: int) -> tuple:
+def _start_key(recipe: Recipe, n_samples: int) -> tuple[object, ...]:
     of_graph = recipe.initialization is Initialization.SPECTRAL
     graph = _graph_key(recipe, n_samples) if of_graph else None
     return (graph, *(getattr(recipe, name) for name in _START))
@@ -161,8 +163,9 @@ def _own_names(given: list[Recipe | str], recipes: list[Recipe]) -> list[str]:
     differing = [name for name in switches() if len({getattr(recipe, name) for recipe in recipes}) > 1]
 
     def name_of(i: int) -> str:
-        if isinstance(given[i], str):
-            return given[i]
+        name = given[i]
+        if isinstance(name, str):
+            return name
         if 1 <= len(differing) <= 2:
             return ", ".join(f"{name}={getattr(recipes[i], name)}" for name in differing)
         return f"map {i + 1}"

@@ -25,7 +25,7 @@ from actup.transform._new_rows import TrainingRows, place_new_rows
 
 Start = str | np.ndarray | None
 RandomState = int | np.random.RandomState | np.random.Generator | None
-Lists = tuple | None  # (indices, distances), or umap-learn's (indices, distances, index)
+Lists = tuple[Any, ...] | None  # (indices, distances), or umap-learn's (indices, distances, index)
 
 
 class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -165,7 +165,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return replace(prepared, neighbors=None)  # not kept, and as large as the graph: free it now
 
     def _read_rows(self, X: Any, recipe: Recipe, backend: Backend, *, reset: bool) -> Rows:
-        """Check X. With ``reset`` its columns are recorded for scikit-learn, else compared with the record."""
+        """Check X; record its columns for scikit-learn (``reset``), or compare them with the record."""
         check = partial(validate_data, self, reset=reset)
         rows = backend.read_rows(X, recipe.metric, is_query=not reset, check=check)
         if on_gpu(X):  # scikit-learn has not seen it
@@ -206,7 +206,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     @property
     def _n_features_out(self) -> int:
-        return self.embedding_.shape[1]
+        return int(self.embedding_.shape[1])
 
 
 def start_name(init: Start, otherwise: str) -> str | None:
@@ -214,7 +214,7 @@ def start_name(init: Start, otherwise: str) -> str | None:
     return init if init is None or isinstance(init, str) else otherwise
 
 
-def change(base: Recipe, names: dict[str, str], **changes) -> Recipe:
+def change(base: Recipe, names: dict[str, str], **changes: Any) -> Recipe:
     """``base.but(**changes)``, with errors that speak of the estimator's own parameter names."""
     try:
         return base.but(**changes)

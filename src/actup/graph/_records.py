@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from actup._device import array_module, on_gpu
+from actup._device import on_gpu, to_host
 from actup._typing import Array, CsrMatrix
 
 
@@ -59,7 +59,7 @@ class Neighbors:
         object.__setattr__(self, "distances", _contiguous(self.distances, np.float32))
 
     def __len__(self) -> int:
-        return self.indices.shape[0]
+        return int(self.indices.shape[0])
 
     @property
     def engine(self) -> str:
@@ -160,9 +160,7 @@ class Graph:
         """The graph as a ``scipy.sparse.csr_matrix``; copied from the GPU if it lies there."""
         from scipy.sparse import csr_matrix
 
-        arrays = (self.weights, self.indices, self.offsets)
-        if array_module(self.weights) is not np:
-            arrays = tuple(array.get() for array in arrays)
+        arrays = tuple(map(to_host, (self.weights, self.indices, self.offsets)))
         return csr_matrix(arrays, shape=(len(self), len(self)))
 
     @classmethod

@@ -46,7 +46,8 @@ def shares_found(found: np.ndarray, true: np.ndarray) -> np.ndarray:
 
 def recall_lower_bound(mean: np.ndarray, error: np.ndarray) -> np.ndarray:
     """The recall that is almost certainly reached: two standard errors below the sample's mean."""
-    return mean - 2 * error
+    bound: np.ndarray = mean - 2 * error
+    return bound
 
 
 def typical_radius(true: np.ndarray) -> float:

@@ -92,7 +92,7 @@ def max_code_columns(n_points: int, width: int, nbytes: int, k: int) -> int:
 
 def must_save_memory(n_points: int, width: int, nbytes: int, k: int) -> bool:
     """Whether codes are computed twice, because two copies of them would not fit."""
-    return max_code_columns(n_points, width, nbytes, k) < min(width, engine.RULE_COLUMNS)
+    return bool(max_code_columns(n_points, width, nbytes, k) < min(width, engine.RULE_COLUMNS))
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,12 @@ class ClusterSearch:
         search = len(self._X) * (effort.nanoseconds + refinement) * (_MAX_EXACT_SLOWDOWN if low else 1)
         if calibration.columns < calibration.max_columns:  # _plan stopped because widening costs more
             search = max(search, self._widening_ns(calibration))
-        return _exact_ns(*self._X.shape) < search
+        return self._exact_ns < search
+
+    @property
+    def _exact_ns(self) -> float:
+        n, columns = self._X.shape
+        return _exact_ns(n, columns)
 
     def _widening_ns(self, calibration: Calibration) -> float:
         """The time to build a wider index: its projection, its codes, and the sample's search."""
@@ -261,16 +266,20 @@ class ClusterSearch:
             calibration = self._calibrate(columns, k)
             if calibration.lower_bound.max() >= recall or calibration.columns >= calibration.max_columns:
                 return self._indexed(columns, k), calibration
-            if _exact_ns(*self._X.shape) < self._widening_ns(calibration):
+            if self._exact_ns < self._widening_ns(calibration):
                 return self._indexed(columns, k), calibration
             columns = widened(calibration.columns, calibration.max_columns)
 
     def _calibrate(self, columns: int, k: int) -> Calibration:
         if (columns, k) not in self._calibrations:
             index = self._indexed(columns, k)
-            table = index.calibrate(k, SAMPLE_ROWS, self._seed, self._threads)
+            rows, true, probes, candidates, mean, error = index.calibrate(
+                k, SAMPLE_ROWS, self._seed, self._threads
+            )
             most = max_code_columns(len(self._X), index.width, self._X.nbytes, k)
-            self._calibrations[columns, k] = Calibration(*table, index.columns, max(index.columns, most))
+            self._calibrations[columns, k] = Calibration(
+                rows, true, probes, candidates, mean, error, index.columns, max(index.columns, most)
+            )
         return self._calibrations[columns, k]
 
     def _indexed(self, columns: int, k: int) -> Any:
@@ -278,7 +287,8 @@ class ClusterSearch:
         if self._index is None or self._columns != columns:
             self._index = None  # free its memory first
             metric = self._comparison.for_engine()
-            save_memory = must_save_memory(*self._X.shape, self._X.nbytes, k)
+            n, width = self._X.shape
+            save_memory = must_save_memory(n, width, self._X.nbytes, k)
             self._index = engine.JoinIndex(self._X, metric, columns, save_memory, self._seed, self._threads)
             self._columns = columns
         return self._index

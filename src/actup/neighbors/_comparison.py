@@ -81,10 +81,10 @@ def _reject_unknown(metric: str, parameters: Parameters | None) -> None:
         )
 
 
-def _power(p: object = 2.0, **_: object) -> float:
-    if isinstance(p, bool) or not isinstance(p, Real) or not p > 0:
+def _power(p: Any = 2.0, **_: object) -> float:
+    if isinstance(p, bool) or not isinstance(p, Real) or not float(p) > 0:
         raise ValueError(f"metric_kwds p={p!r} must be a number above 0")
-    if _MAX_FINITE_POWER < p < math.inf:
+    if _MAX_FINITE_POWER < float(p) < math.inf:
         raise ValueError(
             f"metric_kwds p={p!r} leaves the range of floats: use p=inf, from which it hardly differs, or at "
             f"most {_MAX_FINITE_POWER}"

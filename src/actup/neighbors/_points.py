@@ -101,7 +101,7 @@ class DensePoints(Points):
         columns = self.X.shape[1]
         if self.record.presence:
             columns = columns / 8 + _PRESENCE_ROW_COST
-        return float(len(self)) ** 2 * columns * self.record.cost
+        return float(float(len(self)) ** 2 * columns * self.record.cost)
 
     @property
     def code_columns(self) -> int:
@@ -115,7 +115,8 @@ class DensePoints(Points):
             )
         else:
             found = engine.exact_neighbors(self.X, rows, k, self._row_metric(self.record.name), self._threads)
-        return Neighbors(*found, method="exact", recall=1.0)
+        indices, distances = found
+        return Neighbors(indices, distances, method="exact", recall=1.0)
 
     def nearest(
         self, rows: np.ndarray, self_ids: np.ndarray | None, candidates: np.ndarray | None, k: int
@@ -163,7 +164,8 @@ class SparsePoints(Points):
 
     def exact(self, rows: Rows | None, k: int) -> Neighbors:
         self_ids = np.arange(len(self), dtype=np.int32) if rows is None else None
-        return Neighbors(*self.nearest(rows, self_ids, None, k), method="exact", recall=1.0)
+        indices, distances = self.nearest(rows, self_ids, None, k)
+        return Neighbors(indices, distances, method="exact", recall=1.0)
 
     def nearest(
         self, rows: Rows | None, self_ids: np.ndarray | None, candidates: np.ndarray | None, k: int

@@ -106,7 +106,7 @@ def _values(X: Rows) -> Iterator[np.ndarray]:
 
 def distinct_values(X: Rows) -> np.ndarray:
     """All distinct values of X except 0, ascending."""
-    distinct = np.unique(np.concatenate([np.unique(values) for values in _values(X)]))
+    distinct: np.ndarray = np.unique(np.concatenate([np.unique(values) for values in _values(X)]))
     distinct = distinct[distinct != 0]
     if len(distinct) > _MAX_NUMBERED_VALUES:
         raise ValueError(
@@ -117,7 +117,7 @@ def distinct_values(X: Rows) -> np.ndarray:
 
 
 def number_values(X: Rows, values: np.ndarray) -> Rows:
-    """Replace each value by its position in ``values``, from 1 on; 0 stays 0, unknown values share one number."""
+    """Replace values by their positions in ``values``, from 1 on; 0 stays 0, unknown values share a number."""
     if sparse.issparse(X):
         numbers = number_values(X.data[None, :], values)[0]
         return sparse.csr_matrix((numbers, X.indices, X.indptr), X.shape)

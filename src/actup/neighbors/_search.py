@@ -8,7 +8,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -102,7 +102,7 @@ def make_search(
     return EngineSearch(rows, metric, parameters, options, threads)
 
 
-def check_k(n_neighbors: object, n_points: int, *, excludes_self: bool = True) -> int:
+def check_k(n_neighbors: Any, n_points: int, *, excludes_self: bool = True) -> int:
     """The number of neighbours, if there are enough points besides the row itself (``excludes_self``)."""
     if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, numbers.Integral):
         raise TypeError(f"n_neighbors={n_neighbors!r} must be an integer")
@@ -256,7 +256,8 @@ class _PointSearch:
         if self._options.algorithm == "approximate":
             return True
         if self._by_clusters:
-            return not _cluster_search.exact_is_cheaper(*X.shape, k)
+            n, columns = X.shape
+            return not _cluster_search.exact_is_cheaper(n, columns, k)
         return not _proxy_search.exact_is_cheaper(self._points)
 
     def neighbors(self, k: int) -> Neighbors:

@@ -50,7 +50,7 @@ def place_components(
     spectral = sizes >= max(SMALL_COMPONENT, dimensions + 2)
     in_ball = ~spectral[labels[order]]
     shapes = np.zeros((len(graph), dimensions))
-    shapes[in_ball] = random_in_ball(random, np.count_nonzero(in_ball), dimensions)
+    shapes[in_ball] = random_in_ball(random, int(np.count_nonzero(in_ball)), dimensions)
     for component in np.flatnonzero(spectral):
         begin, end = ends[component] - sizes[component], ends[component]
         edges = slice(offsets[begin], offsets[end])
@@ -85,7 +85,8 @@ def random_in_ball(random: np.random.Generator, n: int, dimensions: int) -> np.n
 
 def _directions(random: np.random.Generator, n: int, dimensions: int) -> np.ndarray:
     directions = random.normal(size=(n, dimensions))
-    return directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    unit: np.ndarray = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    return unit
 
 
 def fit_ball(Y: np.ndarray) -> np.ndarray:

@@ -194,7 +194,7 @@ def _max_radius(recipe: Recipe, n: int) -> float:
     """The root-mean-square radius up to which a start keeps its scale; maps are hardly ever wider."""
     a, b = recipe.kernel()
     unit = max(1.0, a ** (-1 / (2 * b)))  # the distance at which the kernel has fallen to one half
-    return unit * (100 + 1.5 * math.sqrt(n) if recipe.normalized else 40)
+    return float(unit * (100 + 1.5 * math.sqrt(n) if recipe.normalized else 40))
 
 
 def fill_axes(Y: np.ndarray, dimensions: int, seed: int) -> np.ndarray:
