@@ -34,8 +34,12 @@ NAMES = {
 
 
 def public_modules(package=actup):
-    """The dotted paths of a package and all its modules in which no part begins with an underscore."""
-    yield package.__name__
+    """The dotted paths of a package and its modules in which no part begins with an underscore.
+
+    A package without ``__all__`` holds private modules only.
+    """
+    if hasattr(package, "__all__"):
+        yield package.__name__
     for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         if module.name.rpartition(".")[2].startswith("_"):
             continue

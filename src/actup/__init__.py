@@ -24,8 +24,6 @@ if TYPE_CHECKING:
         progress,
         quality,
         recipe,
-        start,
-        transform,
         viewer,
     )
     from actup._embed_many import embed_many
@@ -62,8 +60,6 @@ _MODULES = (
     "progress",
     "quality",
     "recipe",
-    "start",
-    "transform",
     "viewer",
 )
 

@@ -117,7 +117,7 @@ def distinct_values(X: Rows) -> np.ndarray:
 
 
 def number_values(X: Rows, values: np.ndarray) -> Rows:
-    """Replace values by their positions in ``values``, from 1 on; 0 stays 0, unknown values share a number."""
+    """Replace values by their positions in ``values``, from 1 on; 0 stays, unknown values share a number."""
     if sparse.issparse(X):
         numbers = number_values(X.data[None, :], values)[0]
         return sparse.csr_matrix((numbers, X.indices, X.indptr), X.shape)
