@@ -5,6 +5,8 @@
 // vectors: only power() and logarithm() are left.
 #pragma once
 
+#include "common/device.h"
+
 #if defined(__CUDACC__)
 
 namespace actup {
@@ -27,8 +29,6 @@ __device__ inline float power(float x, float b) {
 #include <bit>
 #include <cstdint>
 #include <cstring>
-
-#include "common/device.h"
 
 namespace actup {
 
