@@ -1,4 +1,4 @@
-"""The kernel files: each compiles, also without a GPU, and a run asks for its own at the beginning."""
+"""The kernel files: each compiles, also without a GPU, and a run requests its kernels when it begins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from actup.backends import cuda_is_available, load_backend
-from actup.backends._cuda.compile import KERNELS, source_of
+from actup.backends._cuda.compile import KERNELS, _inlined, source_of
 
 FILES = sorted(path.stem for path in KERNELS.glob("*.cu"))
 VARIANTS = {
@@ -17,24 +17,41 @@ VARIANTS = {
     "candidates": [["-DNARROW=1", "-DLISTS=4", "-DLENGTH=64"], ["-DKEEP=176", "-DLENGTH=112", "-DSTEPS=2"]],
     "ranking": [["-DLISTS=4", "-DLENGTH=64", "-DLANES=8"], ["-DKEEP=176", "-DLENGTH=112"]],
     "merge": [["-DSYMMETRIZATION=1"]],
-    "scan": [["-DMETRIC=1"], ["-DMETRIC=3"], ["-DMETRIC=2", "-DK=150", "-DROOM=1184"]],
+    "scan": [
+        ["-DMETRIC=MAGNITUDES"],
+        ["-DMETRIC=INNER_PRODUCT"],
+        ["-DMETRIC=LARGEST_MAGNITUDE", "-DK=150", "-DCAPACITY=1184"],
+    ],
     "layout_batch": [
-        ["-DNORMALIZED=1", "-DLOSS=1", "-DCOUNTED=1", "-DOPTIMIZER=1", "-DDIMENSIONS=5", "-DSHAPE=2"],
-        ["-DMESH=1", "-DOPTIMIZER=2", "-DSHAPE=1"],
+        [
+            "-DNORMALIZED=1",
+            "-DLOSS=1",
+            "-DCOUNTED=1",
+            "-DOPTIMIZER=1",
+            "-DDIMENSIONS=5",
+            "-DSHAPE=Shape::tailed",
+        ],
+        ["-DMESH=1", "-DOPTIMIZER=2", "-DSHAPE=Shape::powered"],
         ["-DMESH=1", "-DOPTIMIZER=2", "-DNORMALIZED=1", "-DDIMENSIONS=1"],
         ["-DMESH=1", "-DNORMALIZED=1", "-DLOSS=1", "-DSAMPLED=0"],
     ],
-    "layout_in_place": [["-DLOSS=1", "-DDIMENSIONS=3", "-DSHAPE=1"], ["-DHORIZON=1", "-DSHAPE=1"]],
-    "transform": [
-        ["-DNORMALIZED=1", "-DLOSS=1", "-DDIMENSIONS=3", "-DSHAPE=2"],
-        ["-DSHAPE=1", "-DDIMENSIONS=5"],
+    "layout_in_place": [
+        ["-DLOSS=1", "-DDIMENSIONS=3", "-DSHAPE=Shape::powered"],
+        ["-DHORIZON=1", "-DSHAPE=Shape::powered"],
     ],
-    "layout_mesh": [["-DPOTENTIAL=2", "-DSHAPE=1"], ["-DPOTENTIAL=1", "-DDIMENSIONS=1"]],
+    "transform": [
+        ["-DNORMALIZED=1", "-DLOSS=1", "-DDIMENSIONS=3", "-DSHAPE=Shape::tailed"],
+        ["-DSHAPE=Shape::powered", "-DDIMENSIONS=5"],
+    ],
+    "layout_mesh": [
+        ["-DPOTENTIAL=PotentialKind::umap", "-DTABULATED=1", "-DSHAPE=Shape::powered"],
+        ["-DPOTENTIAL=PotentialKind::kernel_squared", "-DDIMENSIONS=1"],
+    ],
 }
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_headers_are_in_the_source_once(name):
+def test_source_contains_each_header_once(name):
     source = source_of(name)
     assert '#include "' not in source
     assert source.count("typedef unsigned char uint8_t;") <= 1
@@ -62,6 +79,14 @@ def test_compiles(name, macros, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_header_in_a_condition_is_rejected(tmp_path):
+    """It would be missing where the condition is false, and a later #include would not bring it back."""
+    path = tmp_path / "conditional.cu"
+    path.write_text('#if defined(OTHER)\n#include "candidate.h"\n#endif\n')
+    with pytest.raises(ValueError, match="inside of an #if"):
+        _inlined(path, set())
+
+
 def test_without_cupy_the_error_names_the_extra():
     code = """
 import sys
@@ -79,7 +104,7 @@ except ImportError as error:
 
 
 @pytest.mark.skipif(cuda_is_available(), reason="needs a machine without a GPU")
-def test_without_a_gpu_the_backend_imports_and_refuses_to_work():
+def test_without_a_gpu_the_backend_imports_and_raises_when_used():
     import numpy as np
 
     from actup.graph._records import Graph
@@ -93,8 +118,8 @@ def test_without_a_gpu_the_backend_imports_and_refuses_to_work():
 @pytest.mark.cuda
 @pytest.mark.skipif(not cuda_is_available(), reason="needs CuPy and a GPU")
 @pytest.mark.parametrize("name", ["gdr_umap", "gdr_tsne", "umap", "tsne", "sampled_umap"])
-def test_a_run_asks_for_its_kernels_at_the_beginning(name, monkeypatch):
-    """So that they are compiled side by side: nothing but the scan of unproven rows comes as a surprise."""
+def test_a_run_requests_its_kernels_when_it_begins(name, monkeypatch):
+    """So that they are compiled in parallel; only the scan of unproven rows is not known in advance."""
     import numpy as np
 
     import actup

@@ -1,4 +1,4 @@
-"""Affinities, symmetrisation and starts on the GPU against the CPU's."""
+"""Affinities, symmetrisation and starts on the GPU, compared with the CPU's."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def assert_same_graph(one: Graph, other: Graph):
 
 @pytest.mark.parametrize("name", RECIPES)
 @pytest.mark.parametrize("n", [40, 3000])
-def test_graph_equals_the_cpus(name, n):
+def test_graph_equals_that_of_the_cpu(name, n):
     from actup.backends._cuda.graph import affinity_graph
 
     X = np.random.default_rng(0).normal(size=(n, 8))
@@ -51,7 +51,7 @@ def test_graph_equals_the_cpus(name, n):
     assert_same_graph(affinity_graph(neighbors, recipe), cpu.affinity_graph(neighbors, recipe, 1))
 
 
-def test_a_hub_that_all_name():
+def test_a_hub_that_is_everyones_neighbour():
     from actup.backends._cuda.graph import affinity_graph
 
     X = np.random.default_rng(1).normal(size=(5000, 30))
@@ -73,7 +73,7 @@ def test_a_hub_that_all_name():
         (lambda ids, d: ids.__setitem__((3, 0), ids[3, 1]), "differ within a row"),
     ],
 )
-def test_wrong_neighbours_are_refused(spoil, message):
+def test_wrong_neighbours_are_rejected(spoil, message):
     from actup.backends._cuda.graph import affinity_graph
 
     neighbors = neighbors_of(np.random.default_rng(2).normal(size=(50, 4)), 5)
@@ -84,7 +84,7 @@ def test_wrong_neighbours_are_refused(spoil, message):
 
 @pytest.mark.parametrize("columns", [5, 30, 120])
 @pytest.mark.parametrize("n", [500, 4000])
-def test_pca_start_equals_the_cpus(columns, n):
+def test_pca_start_equals_that_of_the_cpu(columns, n):
     import cupy as cp
 
     from actup.backends._cuda.start import pca_start
@@ -106,12 +106,12 @@ def test_pca_start_of_too_few_columns_adds_the_same_noise():
     np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-5)
 
 
-def ring_graph(n: int, pieces: int = 1) -> Graph:
-    """The fuzzy graph of points on well-separated noisy rings."""
+def ring_graph(n: int, components: int = 1) -> tuple[np.ndarray, Graph]:
+    """Points on well-separated noisy rings, and their fuzzy graph."""
     random = np.random.default_rng(5)
     angle = random.uniform(0, 2 * np.pi, n)
-    piece = np.arange(n) % pieces
-    X = np.stack([2 * np.cos(angle) + 100 * piece, np.sin(angle), 0.01 * random.normal(size=n)], axis=1)
+    component = np.arange(n) % components
+    X = np.stack([2 * np.cos(angle) + 100 * component, np.sin(angle), 0.01 * random.normal(size=n)], axis=1)
     return X.astype(np.float32), cpu.affinity_graph(neighbors_of(X, 14), RECIPES["umap"], 1)
 
 
@@ -126,17 +126,17 @@ def test_spectral_coordinates_are_those_of_the_cpu():
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])
-def test_pieces(count):
+def test_connected_components(count):
     from actup.backends._cuda.arrays import device_graph
-    from actup.backends._cuda.graph import pieces
+    from actup.backends._cuda.graph import connected_components
 
     _, graph = ring_graph(3000, count)
-    found, labels = pieces(device_graph(graph))
+    found, labels = connected_components(device_graph(graph))
     assert found == count
     np.testing.assert_array_equal(labels.get(), np.arange(3000) % count)
 
 
-def test_spectral_start_of_pieces_equals_the_cpus_places():
+def test_spectral_start_of_components_equals_that_of_the_cpu():
     import cupy as cp
 
     from actup.backends import _cuda as cuda
@@ -150,7 +150,7 @@ def test_spectral_start_of_pieces_equals_the_cpus_places():
 
 
 @pytest.mark.parametrize("extent", Extent)
-def test_scale_start_equals_the_cpus(extent):
+def test_scale_start_equals_that_of_the_cpu(extent):
     import cupy as cp
 
     from actup.backends._cuda.start import scale_start
@@ -161,7 +161,7 @@ def test_scale_start_equals_the_cpus(extent):
 
 
 def test_eigenvectors_that_single_out_a_few_points_are_replaced():
-    """A small clump that hangs on the rest by a thread is all that the leading eigenvector tells apart."""
+    """A small cluster with one weak edge to the rest is all that the leading eigenvector separates."""
     from actup.backends import _cuda as cuda
     from actup.backends._cuda import start
     from actup.backends._cuda.arrays import device_graph

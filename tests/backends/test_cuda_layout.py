@@ -1,4 +1,4 @@
-"""The layout on the GPU beyond the contract of test_layout.py, which runs there too where a GPU is found."""
+"""The layout on the GPU beyond the contract of tests/layout, which also covers backend "cuda" on a GPU."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_equals_the_cpu_on_many_points(name, repulsion):
         recipe = recipe.but(repulsion="mesh" if repulsion == "mesh" else "exact")
         n = n if repulsion == "mesh" else 5_001
     elif repulsion == "mesh":
-        pytest.skip("samples")
+        pytest.skip("the recipe samples its repulsion")
     graph, start = ring_graph(n), spiral(n)
     recipe = recipe.but(learning_rate=recipe.learning_rate / 20)
     expected = run("cpu", graph, start, recipe, 10)
@@ -45,12 +45,12 @@ def test_equals_the_cpu_on_many_points(name, repulsion):
     moved = np.abs(expected - start).max()
     assert moved > 0.01
     apart = np.abs(found - expected).max(axis=1) > 0.01 * moved + 2e-5 * np.ptp(start)
-    assert apart.mean() < 1e-3  # close points magnify roundings
+    assert apart.mean() < 1e-3  # the forces of close points amplify rounding errors
 
 
 @pytest.mark.parametrize("unit", ["points", "one"])
 def test_two_potentials_equal_all_pairs(unit):
-    """The normalised Frobenius loss on the mesh, with one unit of the rate and with the other."""
+    """The normalised Frobenius loss on the mesh, with both units of the learning rate."""
     recipe = preset("sampled_gdr_tsne").but(epochs=12, loss="frobenius", learning_rate_unit=unit)
     recipe, n = tamed(recipe, 300), 300
     graph, start = graph_of(n, recipe), start_of(n, 2)
@@ -72,11 +72,11 @@ def test_frobenius_on_the_mesh_equals_the_cpu_on_many_points():
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_horizon_equals_the_cpu_on_many_points(kept, monkeypatch):
-    """Measured beside the small colours, and by a kernel of its own where their points are not kept."""
+    """Measured by the kernel of the small groups, and by another where their points do not fit."""
     from actup.backends._cuda import in_place
 
     if not kept:
-        monkeypatch.setattr(in_place, "_SHARED_BYTES", 0)
+        monkeypatch.setattr(in_place, "_MAX_SHARED_BYTES", 0)
     recipe = preset("sampled_umap").but(epochs=12, horizon=1.2, learning_rate=0.02)
     graph, start = ring_graph(20_001), spiral(20_001)
     found, expected, free = (
@@ -86,7 +86,7 @@ def test_a_horizon_equals_the_cpu_on_many_points(kept, monkeypatch):
     held = np.abs(expected - free).max(axis=1) > 1e-2
     assert held.mean() > 0.02
     apart = np.abs(found - expected).max(axis=1) > 1e-3
-    assert apart.mean() < 1e-3  # close points magnify roundings
+    assert apart.mean() < 1e-3  # the forces of close points amplify rounding errors
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -99,14 +99,14 @@ def test_same_bits_on_every_run(name):
 
 
 @pytest.mark.parametrize("name", ["tsne", "gdr_umap", "classic_tsne"])
-def test_sorting_the_points_again_changes_no_result(name, monkeypatch):
+def test_reordering_the_points_changes_no_result(name, monkeypatch):
     from actup.backends._cuda import batch
 
     recipe, n = tamed(preset(name).but(epochs=12), 300), 300
     graph, start = graph_of(n, recipe), start_of(n, 2)
     once = run("cuda", graph, start, recipe, 10)
-    monkeypatch.setattr(batch, "_REORDERED_FROM", 1)
-    monkeypatch.setattr(batch, "_REORDERED", (1, 4, 5))
+    monkeypatch.setattr(batch, "_MIN_REORDERED_POINTS", 1)
+    monkeypatch.setattr(batch, "_REORDER_EPOCHS", (1, 4, 5))
     again = run("cuda", graph, start, recipe, 10)
     assert np.abs(once - start).max() > 0.02
     np.testing.assert_allclose(again, once, rtol=0, atol=1e-4 * np.ptp(start))
@@ -123,8 +123,8 @@ def test_arrays_on_the_device_stay_there():
     np.testing.assert_array_equal(found.get(), run("cuda", graph, start, recipe, 5))
 
 
-def test_outliers_give_way_to_all_pairs():
-    """Two points so far away that no grid could hold all: the CPU then takes a tree, the GPU the sums."""
+def test_outliers_replace_the_mesh_by_all_pairs():
+    """Two points are too far away for any grid: the CPU falls back to a tree, the GPU to exact sums."""
     recipe = preset("gdr_tsne").but(epochs=12, repulsion="mesh", learning_rate=0.05)
     graph, start = graph_of(500, recipe), start_of(500, 2)
     start[:2] += [[1e4, 0], [0, -1e4]]
@@ -135,7 +135,7 @@ def test_outliers_give_way_to_all_pairs():
 
 @pytest.mark.parametrize("name", ["sampled_umap", "paper_umap"])
 def test_hubs_colour_as_on_the_cpu(name):
-    """Points with more edges than there are colours, which overflow, and chains of dependent edges."""
+    """Points with more edges than there are colours, and chains of dependent edges."""
     random = np.random.default_rng(0)
     n = 3_000
     W = np.zeros((n, n), np.float32)
@@ -151,7 +151,7 @@ def test_hubs_colour_as_on_the_cpu(name):
     np.testing.assert_allclose(run("cuda", graph, start, recipe, 3), expected, rtol=0, atol=1e-3)
 
 
-def test_too_little_memory_is_told_before_the_work(monkeypatch):
+def test_too_little_memory_raises_before_the_work(monkeypatch):
     from actup.backends._cuda import arrays
 
     monkeypatch.setattr(arrays, "free_bytes", lambda: 1000)
@@ -160,7 +160,7 @@ def test_too_little_memory_is_told_before_the_work(monkeypatch):
         run("cuda", graph_of(101, recipe), start_of(101, 2), recipe, 1)
 
 
-def test_tree_is_replaced_by_the_sum_it_approximates():
+def test_barnes_hut_is_replaced_by_the_exact_sum():
     recipe = tamed(preset("gdr_tsne").but(epochs=12, repulsion="barnes_hut", n_components=3), 160)
     graph, start = graph_of(160, recipe), start_of(160, 3)
     exact = run("cuda", graph, start, recipe.but(repulsion="exact"), 10)
@@ -169,7 +169,7 @@ def test_tree_is_replaced_by_the_sum_it_approximates():
 
 @pytest.mark.parametrize("name", ["umap", "tsne", "gdr_umap", "sampled_umap"])
 def test_quality_is_that_of_the_cpu(name):
-    """Ten digits: as many of a point's nearest neighbours on the map share its label."""
+    """The digits: the same share of a point's nearest neighbours on the map has its label."""
     from sklearn.datasets import load_digits
 
     from actup._pipeline import embed
@@ -193,7 +193,7 @@ def share_of_equal_labels(Y, y, k=10) -> float:
 
 
 def ring_graph(n: int) -> Graph:
-    """Every point with its next seven on a ring, and a few far ones."""
+    """Every point has edges to the next seven on a ring and to a random one."""
     from scipy.sparse import coo_matrix
 
     random = np.random.default_rng(n)

@@ -1,4 +1,4 @@
-"""Neighbours on the GPU against all pairs in double precision."""
+"""Neighbours on the GPU, compared with all pairs in double precision."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def found(X, k, metric="euclidean"):
 
 
 def all_distances(X, rows, metric="euclidean"):
-    """From some rows to all, in double precision, with the project's rule for rows without a direction."""
+    """Distances from some rows to all, in double precision; rows of zeros as backends._reference defines."""
     X = np.asarray(X, np.float32).astype(np.float64)
     if metric in ("cosine", "correlation"):
         X = X - X.mean(axis=1, keepdims=True) if metric == "correlation" else X
@@ -45,7 +45,7 @@ def all_distances(X, rows, metric="euclidean"):
 
 
 def check(X, k, metric="euclidean", sample=200, tolerance=1e-5):
-    """Ids are others, distinct and of these distances, and no other point is nearer than the last."""
+    """Check that the ids are distinct other rows at these distances, and that no point is nearer."""
     ids, distances = found(X, k, metric)
     n = len(X)
     assert ids.shape == distances.shape == (n, k)
@@ -100,15 +100,15 @@ def test_metrics(metric, n):
 
 
 @pytest.mark.parametrize("columns", [30, 200])
-def test_many_copies(columns):
+def test_many_duplicates(columns):
     """Ties go to the smaller id, however many there are."""
     distinct = np.random.default_rng(1).normal(size=(40, columns))
     X = distinct[np.arange(6000) % 40]
     ids, distances = found(X, 15)
     assert (distances == 0).all()
     for row in (0, 39, 1234, 5999):
-        copies = np.arange(row % 40, 6000, 40)
-        np.testing.assert_array_equal(ids[row], copies[copies != row][:15])
+        duplicates = np.arange(row % 40, 6000, 40)
+        np.testing.assert_array_equal(ids[row], duplicates[duplicates != row][:15])
 
 
 def test_all_points_equal():
@@ -120,14 +120,14 @@ def test_all_points_equal():
 @pytest.mark.parametrize("columns", [20, 100])
 @pytest.mark.parametrize("offset", [0.0, 1e4])
 def test_tight_clusters(columns, offset):
-    """Clusters far smaller than their distances, which 16 bits cannot tell apart."""
+    """Clusters far smaller than the distances between them: 16 bits cannot distinguish their points."""
     random = np.random.default_rng(2)
     centers = random.normal(size=(30, columns))
     X = offset + centers[random.integers(30, size=6000)] + 1e-3 * random.normal(size=(6000, columns))
     check(X, 15, tolerance=1e-4)
 
 
-def test_an_outlier_costs_the_others_nothing():
+def test_an_outlier_does_not_affect_the_others():
     X = np.random.default_rng(3).normal(size=(5000, 50))
     X[17] = 1e6
     check(X, 15)
@@ -151,7 +151,7 @@ def test_blocks_of_rows_give_the_same(monkeypatch):
 
 @pytest.mark.parametrize("columns", [20, 100])
 def test_cells_find_nearly_all(monkeypatch, columns):
-    """Beyond the exact search: the measured recall is the true one, and it is high."""
+    """Beyond the exact search: the measured recall is close to the true one, and high."""
     import cupy as cp
 
     from actup.backends._cuda import cells, neighbors
@@ -159,8 +159,8 @@ def test_cells_find_nearly_all(monkeypatch, columns):
     random = np.random.default_rng(7)
     X = random.normal(size=(200, columns))[random.integers(200, size=60_000)]
     X = (X + 0.4 * random.normal(size=X.shape)).astype(np.float32)
-    monkeypatch.setattr(neighbors, "MOST_EXACT", 10_000)
-    monkeypatch.setattr(cells, "_CELL", 500)
+    monkeypatch.setattr(neighbors, "MAX_EXACT_POINTS", 10_000)
+    monkeypatch.setattr(cells, "_ROWS_PER_CELL", 500)
     result = neighbors.nearest_neighbors(cp.asarray(X), 15, "euclidean")
     assert result.method == "cells"
     ids, distances = result.indices.get(), result.distances.get()
@@ -180,10 +180,10 @@ def test_cells_find_nearly_all(monkeypatch, columns):
 
 @pytest.mark.parametrize(("k", "columns"), [(15, 20), (40, 140)])
 def test_refinement_takes_the_best_of_the_neighbours_of_neighbours(k, columns):
-    """Against the same choice in NumPy, from lists a third of which are arbitrary points."""
+    """Compared with the same choice in NumPy, from lists of which a third are random points."""
     import cupy as cp
 
-    from actup.backends._cuda.refine import _OFFERED, refine
+    from actup.backends._cuda.refine import _MAX_OFFERED, refine
 
     n, random = 2100, np.random.default_rng(9)
     X = random.normal(size=(n, columns)).astype(np.float32)
@@ -199,7 +199,7 @@ def test_refinement_takes_the_best_of_the_neighbours_of_neighbours(k, columns):
     places = cp.asarray(np.append(random.permutation(n), -1).astype(np.int32))
     refine(cp.asarray(X), places, new_ids, new_sums)
     new_ids, new_sums = new_ids.get(), new_sums.get()
-    offer = max(1, min(k, _OFFERED // k))
+    offer = max(1, min(k, _MAX_OFFERED // k))
     for row in range(0, n, 11):
         met = np.setdiff1d(np.append(ids[row], ids[ids[row], :offer]), row)
         best = met[np.argsort(D[row, met])[:k]]
@@ -215,16 +215,16 @@ def test_cells_of_data_without_structure_warn(monkeypatch):
     from actup.backends._cuda import cells, neighbors
 
     X = cp.asarray(np.random.default_rng(10).normal(size=(30_000, 60)), cp.float32)
-    monkeypatch.setattr(neighbors, "MOST_EXACT", 10_000)
-    monkeypatch.setattr(cells, "_CELL", 500)
-    monkeypatch.setattr(cells, "_MOST_COMPARED", 1000)
+    monkeypatch.setattr(neighbors, "MAX_EXACT_POINTS", 10_000)
+    monkeypatch.setattr(cells, "_ROWS_PER_CELL", 500)
+    monkeypatch.setattr(cells, "_MAX_PROBED_ROWS", 1000)
     with pytest.warns(UserWarning, match="of the nearest neighbours were found"):
         result = neighbors.nearest_neighbors(X, 15, "euclidean")
     assert result.recall < 0.9
 
 
-@pytest.mark.parametrize("most_exact", [10_000, 100_000])
-def test_rows_that_stay_on_the_host_give_the_same(most_exact, monkeypatch):
+@pytest.mark.parametrize("max_exact", [10_000, 100_000])
+def test_rows_that_stay_on_the_host_give_the_same(max_exact, monkeypatch):
     """As for data that is too large for the device's memory."""
     from actup.backends._cuda import arrays, cells, neighbors
 
@@ -232,9 +232,9 @@ def test_rows_that_stay_on_the_host_give_the_same(most_exact, monkeypatch):
     X = random.normal(size=(50, 30))[random.integers(50, size=20_000)] + random.normal(size=(20_000, 30))
     X = np.ascontiguousarray(X, np.float32)
     exact = found(X, 15)
-    monkeypatch.setattr(arrays, "_COPIED", 0)
-    monkeypatch.setattr(neighbors, "MOST_EXACT", most_exact)
-    monkeypatch.setattr(cells, "_CELL", 500)
+    monkeypatch.setattr(arrays, "_MAX_COPIED_SHARE", 0)
+    monkeypatch.setattr(neighbors, "MAX_EXACT_POINTS", max_exact)
+    monkeypatch.setattr(cells, "_ROWS_PER_CELL", 500)
     result = neighbors.nearest_neighbors(X, 15, "euclidean")
     assert isinstance(result.indices, np.ndarray)
     if result.method == "exact":
@@ -243,8 +243,8 @@ def test_rows_that_stay_on_the_host_give_the_same(most_exact, monkeypatch):
         assert (result.distances <= exact[1][:, -1:]).mean() > 0.97
 
 
-@pytest.mark.parametrize("most_exact", [5_000, 100_000])
-def test_pairs_of_blocks_give_the_same(most_exact, monkeypatch):
+@pytest.mark.parametrize("max_exact", [5_000, 100_000])
+def test_pairs_of_blocks_give_the_same(max_exact, monkeypatch):
     """Data whose search does not fit the free memory is searched two blocks of rows at a time."""
     import cupy as cp
 
@@ -252,23 +252,23 @@ def test_pairs_of_blocks_give_the_same(most_exact, monkeypatch):
 
     random = np.random.default_rng(12)
     X = random.normal(size=(50, 30))[random.integers(50, size=12_000)] + random.normal(size=(12_000, 30))
-    X[11_000:] = X[:1000]  # copies in other blocks
+    X[11_000:] = X[:1000]  # duplicates in other blocks
     exact = found(X, 15)
-    monkeypatch.setattr(neighbors, "MOST_EXACT", most_exact)
-    monkeypatch.setattr(cells, "_CELL", 500)
+    monkeypatch.setattr(neighbors, "MAX_EXACT_POINTS", max_exact)
+    monkeypatch.setattr(cells, "_ROWS_PER_CELL", 500)
     monkeypatch.setattr(blocks, "free_bytes", lambda: 3_000_000)
     assert 3 < blocks.count_blocks(12_000, 30, 15, neighbors.make_plan(30, 15)) < 20
     result = neighbors.nearest_neighbors(cp.asarray(X, cp.float32), 15, "euclidean")
     ids, distances = result.indices.get(), result.distances.get()
     if result.method == "exact":
         np.testing.assert_allclose(distances, exact[1], rtol=1e-5, atol=1e-5)
-        assert (ids == exact[0]).mean() > 0.999  # last bits may exchange two
+        assert (ids == exact[0]).mean() > 0.999  # rounding may swap two neighbours
     else:
         assert (distances <= exact[1][:, -1:] * (1 + 1e-5)).mean() > 0.97
     assert (np.diff(np.sort(ids, axis=1), axis=1) > 0).all() and (ids != np.arange(12_000)[:, None]).all()
 
 
-def test_unknown_metrics_are_refused():
+def test_unknown_metrics_are_rejected():
     with pytest.raises(ValueError, match="metric='hamming' is not one of"):
         found(np.ones((30, 5)), 5, "hamming")
 
@@ -292,14 +292,14 @@ def test_distances_that_nearly_cancel_are_accurate(n):
 @pytest.mark.parametrize("columns", [3, 62, 63, 300])
 @pytest.mark.parametrize("k", [1, 15, 90])
 def test_inner_products(columns, k):
-    """Rows of very different lengths, of which few are near all others, and rows of zeros."""
+    """Rows of very different lengths, a few of which are the nearest of all others, and rows of zeros."""
     random = np.random.default_rng(columns)
     X = random.normal(size=(5000, columns)) * random.gamma(1, size=(5000, 1))
     X[::700] = 0
     check(X, k, "inner_product", tolerance=2e-5)
 
 
-def test_inner_products_of_copies():
+def test_inner_products_of_duplicates():
     """Ties go to the smaller id."""
     X = np.random.default_rng(1).normal(size=(40, 30))[np.arange(6000) % 40]
     ids, _ = found(X, 15, "inner_product")
@@ -310,7 +310,7 @@ def test_inner_products_of_copies():
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation", "inner_product"])
 def test_candidates_prove_nearly_all(metric, monkeypatch):
-    """The scan of all points is for the few rows that 16 bits cannot decide."""
+    """Only the few rows that 16 bits cannot decide are compared with all points."""
     from actup.backends._cuda import neighbors
 
     scanned = []

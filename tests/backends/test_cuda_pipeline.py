@@ -1,4 +1,4 @@
-"""The whole flow on the GPU: kinds of arrays, quality beside the CPU's, and what is refused."""
+"""The whole pipeline on the GPU: kinds of arrays, quality compared with the CPU, and rejected input."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def blobs():
 
 
 def accuracy(Y, y) -> float:
-    """Of the labels of a third of the points, from the nearest of the others in the map."""
+    """The accuracy at which a third of the labels is predicted from the other points nearest on the map."""
     held = np.arange(len(Y)) % 3 == 0
     model = KNeighborsClassifier(10).fit(Y[~held], y[~held])
     return model.score(Y[held], y[held])
@@ -41,7 +41,7 @@ def accuracy(Y, y) -> float:
 @needs_gpu
 @pytest.mark.parametrize("make", [actup.UMAP, actup.TSNE, actup.GDR, lambda **more: actup.GDR(True, **more)])
 @pytest.mark.parametrize("data", ["digits", "blobs"])
-def test_maps_are_as_good_as_the_cpus(make, data, request):
+def test_maps_are_as_good_as_those_of_the_cpu(make, data, request):
     X, y = request.getfixturevalue(data)
     mine = make(random_state=0, backend="cuda").fit(X)
     theirs = make(random_state=0, backend="cpu").fit(X)
@@ -134,7 +134,7 @@ def test_one_point_and_few():
 @pytest.mark.cuda
 @needs_gpu
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, 1e39])
-def test_nan_is_refused(wrong):
+def test_values_that_are_not_finite_are_rejected(wrong):
     X = np.random.default_rng(0).normal(size=(50, 4))
     X[3, 2] = wrong
     with pytest.raises(ValueError, match="Input X contains"):
@@ -145,7 +145,7 @@ def test_nan_is_refused(wrong):
 
 @pytest.mark.cuda
 @needs_gpu
-def test_too_little_memory_is_said_before_the_work(monkeypatch, blobs):
+def test_too_little_memory_raises_before_the_work(monkeypatch, blobs):
     from actup.backends._cuda import arrays
 
     monkeypatch.setattr(arrays, "free_bytes", lambda: 1000)
@@ -157,12 +157,12 @@ def test_too_little_memory_is_said_before_the_work(monkeypatch, blobs):
 @needs_gpu
 @pytest.mark.parametrize("name", ["gdr_umap", "gdr_tsne"])
 def test_data_too_large_for_the_device_stays_on_the_host(monkeypatch, blobs, name):
-    """The same bits, read over the bus."""
+    """The map has the same bits as with data on the device."""
     from actup.backends._cuda import arrays
 
     recipe = preset(name).but(epochs=5)
     copied = actup.embed(blobs[0], recipe, backend="cuda").embedding
-    monkeypatch.setattr(arrays, "_COPIED", 0.0)
+    monkeypatch.setattr(arrays, "_MAX_COPIED_SHARE", 0.0)
     np.testing.assert_array_equal(actup.embed(blobs[0], recipe, backend="cuda").embedding, copied)
 
 
@@ -188,8 +188,8 @@ def test_auto_needs_enough_points_and_a_gpu():
     assert choose_backend("auto", None, 10**6) == ("cuda" if cuda_is_available() else "cpu")
 
 
-def test_auto_says_once_that_a_gpu_cannot_be_used():
-    """CuPy is there, but finds no device: one note, then the CPU."""
+def test_auto_warns_once_that_a_gpu_cannot_be_used():
+    """CuPy is installed, but finds no device: one warning, then the CPU."""
     code = """
 import sys, types, warnings
 class Broken(Exception): pass
@@ -207,6 +207,6 @@ print(len(notes), notes[0].message)
 
 
 @pytest.mark.skipif(cuda_is_available(), reason="needs a machine without a GPU")
-def test_without_a_gpu_the_backend_is_refused():
+def test_without_a_gpu_the_backend_raises():
     with pytest.raises((ImportError, RuntimeError), match="backend='cuda'"):
         actup.embed(np.ones((20, 3)), "umap", backend="cuda")

@@ -1,4 +1,4 @@
-"""New rows on the GPU: the right neighbours, each row alone, known rows exact, the caller's kind of array."""
+"""New rows on the GPU: their neighbours, independence of each other, training rows, kinds of arrays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def digits():
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation", "manhattan", "chebyshev"])
 @pytest.mark.parametrize("k", [1, 14, 40])
-def test_neighbours_are_the_cpus(metric, k):
+def test_neighbours_equal_those_of_the_cpu(metric, k):
     import cupy as cp
 
     random = np.random.default_rng(0)
@@ -47,21 +47,21 @@ def test_neighbours_are_the_cpus(metric, k):
     np.testing.assert_array_equal(own.indices.get()[:, 0], np.arange(300))
 
 
-def test_rows_are_searched_block_by_block(monkeypatch):
+def test_rows_are_searched_in_chunks(monkeypatch):
     import cupy as cp
 
     from actup.backends._cuda import transform
 
     X = np.random.default_rng(0).standard_normal((3000, 9)).astype(np.float32)
     whole = transform.query_neighbors(X[:2000], cp.asarray(X[2000:]), 5, "cosine")
-    monkeypatch.setattr(transform, "_ROWS_AT_ONCE", 300)
+    monkeypatch.setattr(transform, "_CHUNK_ROWS", 300)
     parts = transform.query_neighbors(X[:2000], cp.asarray(X[2000:]), 5, "cosine")
     for name in ("indices", "distances"):
         np.testing.assert_array_equal(getattr(whole, name).get(), getattr(parts, name).get())
 
 
 @pytest.mark.parametrize("make", KINDS)
-def test_places(make, digits):
+def test_placement(make, digits):
     import cupy as cp
 
     X, new, y, new_y = digits

@@ -42,13 +42,7 @@ class CpuBackend(Backend):
 
     def spectral_coordinates(self, graph: Graph, dimensions: int, seed: int, threads: int) -> np.ndarray:
         """The leading eigenvectors of D^-1/2 W D^-1/2 after the trivial one; columns beyond n - 1 are 0."""
-        coordinates = np.zeros((len(graph), dimensions), np.float32)
-        found = min(dimensions, len(graph) - 1)
-        if found:
-            coordinates[:, :found], _ = engine.spectral_coordinates(
-                graph.offsets, graph.indices, graph.weights, found, seed, threads
-            )
-        return coordinates
+        return spectral_coordinates(graph, dimensions, seed, threads)
 
     def make_layout(self, graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int) -> Layout:
         """The recipe's descent on a graph, from a start in the graph's order."""
@@ -81,6 +75,17 @@ class CpuBackend(Backend):
             threads,
         )
         return places
+
+
+def spectral_coordinates(graph: Graph, dimensions: int, seed: int, threads: int) -> np.ndarray:
+    """The leading eigenvectors of D^-1/2 W D^-1/2 after the trivial one; columns beyond n - 1 are 0."""
+    coordinates = np.zeros((len(graph), dimensions), np.float32)
+    found = min(dimensions, len(graph) - 1)
+    if found:
+        coordinates[:, :found], _ = engine.spectral_coordinates(
+            graph.offsets, graph.indices, graph.weights, found, seed, threads
+        )
+    return coordinates
 
 
 class CpuLayout:

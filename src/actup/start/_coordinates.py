@@ -26,9 +26,9 @@ JITTER = 1e-4
 _FILL_NOISE = 1e-2  # of the widest axis, for axes that the data cannot fill
 
 # A vector tells points apart if its central 99 % spread over at least this share of its range.
-_MIN_CENTRAL_SHARE = 0.05
-_CENTRAL_QUANTILES = (0.005, 0.995)
-_EXTRA_VECTORS = (
+MIN_CENTRAL_SHARE = 0.05
+CENTRAL_QUANTILES = (0.005, 0.995)
+EXTRA_VECTORS = (
     0,
     4,
     12,
@@ -220,12 +220,12 @@ def component_start(
     sums = np.concatenate([[0.0], np.cumsum(graph.weights, dtype=np.float64)])
     degree = sums[graph.offsets[1:]] - sums[graph.offsets[:-1]]
     root_degree = np.sqrt(np.where(degree > 0, degree, 1.0))  # points without edges have vectors of 0
-    for extra in _EXTRA_VECTORS:
+    for extra in EXTRA_VECTORS:
         asked = min(dimensions + extra, len(graph) - 1)
         found = solve(graph, asked, seed, threads) / root_degree[:, None]
-        low, high = np.quantile(found, _CENTRAL_QUANTILES, axis=0)
+        low, high = np.quantile(found, CENTRAL_QUANTILES, axis=0)
         length = high - low
-        informative = length >= _MIN_CENTRAL_SHARE * np.ptp(found, axis=0)
+        informative = length >= MIN_CENTRAL_SHARE * np.ptp(found, axis=0)
         if np.count_nonzero(informative) >= dimensions or asked == len(graph) - 1:
             break
     found = np.clip(found, low - length, high + length).astype(np.float32)

@@ -1,28 +1,159 @@
 """The CUDA backend: every stage on one GPU, with arrays that stay there between the stages."""
 
-from actup.backends._cuda import start
-from actup.backends._cuda.ahead import compile_ahead
-from actup.backends._cuda.arrays import delivered, synchronize
-from actup.backends._cuda.graph import affinity_graph
-from actup.backends._cuda.landmarks import find_landmarks, scatter_around
-from actup.backends._cuda.layout import make_layout
-from actup.backends._cuda.neighbors import METRICS, SCALARS, nearest_neighbors
-from actup.backends._cuda.start import spectral_coordinates
-from actup.backends._cuda.transform import place_rows, query_neighbors
+from __future__ import annotations
 
-__all__ = [
-    "METRICS",
-    "SCALARS",
-    "affinity_graph",
-    "compile_ahead",
-    "delivered",
-    "find_landmarks",
-    "make_layout",
-    "nearest_neighbors",
-    "place_rows",
-    "query_neighbors",
-    "scatter_around",
-    "spectral_coordinates",
-    "start",
-    "synchronize",
-]
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from actup._device import on_gpu
+from actup._typing import Array, Rows
+from actup.backends._base import Backend, Layout
+from actup.backends._cuda import ahead, arrays, graph, landmarks, layout, neighbors, start, transform
+from actup.graph._records import Graph, Neighbors
+from actup.neighbors._comparison import Parameters
+from actup.neighbors._rows import ENGINE_TYPES, Check, read_rows
+from actup.recipe._recipe import Recipe
+from actup.recipe._switches import Extent
+from actup.transform._placement import Placement
+
+if TYPE_CHECKING:
+    from actup._pipeline import Embedding
+    from actup.transform._new_rows import TrainingRows
+
+
+class CudaBackend(Backend):
+    """Every stage on one GPU; what it cannot search, the CPU does."""
+
+    name = "cuda"
+
+    def read_rows(
+        self,
+        X: Any,
+        metric: str | Callable[..., float],
+        *,
+        is_query: bool = False,
+        check: Check | None = None,
+    ) -> Rows:
+        """Check X. Data on the GPU stays there; values are checked for being finite when they are loaded."""
+        if hasattr(X, "tocsr"):
+            raise TypeError(
+                "X is sparse, which backend='cuda' does not take: use backend='cpu' or X.toarray()"
+            )
+        ahead.compile_common()
+        if not on_gpu(X):
+            types = list(ENGINE_TYPES)
+            return read_rows(X, metric, is_query=is_query, check=check, dtype=types, finite=False)
+        rows = arrays.to_device(X)
+        if rows.ndim != 2 or 0 in rows.shape:
+            raise ValueError(f"X has shape {rows.shape}; give at least one row and one column")
+        return rows
+
+    def load_rows(self, rows: Rows) -> Rows:
+        """Checked rows on the device in float32, or mapped into its memory if they are too large for it."""
+        if not on_gpu(rows):
+            with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is rejected
+                rows = arrays.copy_or_map(np.ascontiguousarray(rows, np.float32))
+        if not arrays.all_finite(rows):
+            raise ValueError("Input X contains NaN, infinity or a value too large for dtype('float32').")
+        return rows
+
+    def load(self, array: Array) -> Array:
+        """An array on the device."""
+        return arrays.to_device(array, None)
+
+    def like(self, array: Array, template: Any) -> Array:
+        """A result as the caller's kind of array."""
+        return arrays.like(array, template)
+
+    def deliver(self, prepared: Embedding, template: Any) -> Embedding:
+        """What was prepared, as the caller's kind of arrays."""
+        return arrays.delivered(prepared, template)
+
+    def has_valid_distances(self, distances: Array) -> bool:
+        """Whether all distances are finite and at least 0."""
+        if on_gpu(distances):
+            return arrays.all_finite(arrays.to_device(distances), 0.0)
+        return super().has_valid_distances(distances)
+
+    def compile_ahead(self, recipe: Recipe, n: int, columns: int) -> None:
+        """Begin to compile the kernels that a run needs."""
+        ahead.compile_ahead(recipe, n, columns)
+
+    def synchronize(self) -> None:
+        """Wait until the device has finished its work."""
+        arrays.synchronize()
+
+    def nearest_neighbors(
+        self,
+        rows: Rows,
+        k: int,
+        metric: str | Callable[..., float],
+        threads: int,
+        parameters: Parameters | None = None,
+    ) -> Neighbors:
+        """The k nearest other rows of every row; the CPU searches metrics that the GPU does not know."""
+        if isinstance(metric, str) and metric in neighbors.METRICS and not parameters:
+            return neighbors.nearest_neighbors(rows, k, metric, threads)
+        return super().nearest_neighbors(rows, k, metric, threads, parameters)
+
+    def query_neighbors(self, training: TrainingRows, rows: Rows, k: int, threads: int) -> Neighbors:
+        """The k training rows nearest to every new row."""
+        searchable = training.rows is not None and not issparse(training.rows)
+        if searchable and not training.parameters and isinstance(training.metric, str):
+            found = transform.query_neighbors(training.rows, rows, k, training.metric)
+            if found is not None:
+                return found
+        return super().query_neighbors(training, rows, k, threads)
+
+    def affinity_graph(self, neighbors: Neighbors, recipe: Recipe, threads: int) -> Graph:
+        """The symmetric graph of similarities p(i,j)."""
+        return graph.affinity_graph(neighbors, recipe, threads)
+
+    def spectral_coordinates(self, graph: Graph, dimensions: int, seed: int, threads: int) -> Array:
+        """The leading eigenvectors of D^-1/2 W D^-1/2 after the trivial one."""
+        return start.spectral_coordinates(graph, dimensions, seed, threads)
+
+    def random_start(self, n: int, dimensions: int, seed: int) -> Array:
+        """Uniform places in the cube from -1 to 1."""
+        return start.random_start(n, dimensions, seed)
+
+    def pca_start(self, X: Rows, dimensions: int, seed: int, threads: int) -> Array:
+        """The scores along the leading principal components of the rows."""
+        return start.pca_start(X, dimensions, seed, threads)
+
+    def spectral_start(
+        self, graph: Graph, dimensions: int, seed: int, threads: int, X: Rows | None = None
+    ) -> Array:
+        """The leading eigenvectors of the random walk on the graph, component by component."""
+        return start.spectral_start(graph, dimensions, seed, threads, X)
+
+    def given_start(self, init: Any, n: int, recipe: Recipe, seed: int) -> tuple[Array, str]:
+        """The caller's places, checked, and what became of them."""
+        return start.given_start(init, n, recipe, seed)
+
+    def scale_start(self, Y: Array, extent: Extent, size: float, seed: int) -> Array:
+        """A start scaled to its size, jittered so that no two points share a place."""
+        return start.scale_start(Y, extent, size, seed)
+
+    def find_landmarks(
+        self, X: Rows, metric: str, wanted: int, seed: int, threads: int
+    ) -> tuple[Array, Array]:
+        """Landmarks, (wanted, columns), and the number of each row's landmark."""
+        return landmarks.find_landmarks(X, metric, wanted, seed, threads)
+
+    def scatter_around(self, places: Array, labels: Array, reach: float, seed: int, threads: int) -> Array:
+        """A random place within ``reach`` of its landmark's, along each axis, for every row."""
+        return landmarks.scatter_around(places, labels, reach, seed, threads)
+
+    def make_layout(self, graph: Graph, start: Array, recipe: Recipe, seed: int, threads: int) -> Layout:
+        """The recipe's descent on a graph."""
+        return layout.make_layout(graph, start, recipe, seed, threads)
+
+    def place_rows(
+        self, neighbors: Neighbors, embedding: Array, recipe: Recipe, placement: Placement, threads: int
+    ) -> Array:
+        """The places of new rows on a finished map."""
+        return transform.place_rows(neighbors, embedding, recipe, placement, threads)

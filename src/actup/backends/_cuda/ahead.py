@@ -1,6 +1,6 @@
-"""The kernels that a run will need: asked for at its beginning, compiled by several threads while it goes on.
+"""Requests the kernels of a run when it begins, so that threads compile them while it goes on.
 
-What is missing here is compiled when it is first used; the run then waits for it.
+A kernel that is not requested here is compiled when it is first used, and the run waits for it.
 """
 
 from __future__ import annotations
@@ -15,37 +15,37 @@ from actup.backends._cuda.compile import compilers, cupy, request_kernels
 from actup.backends._cuda.graph import request_affinities, request_merge
 from actup.backends._cuda.in_place import request_in_place
 from actup.backends._cuda.mesh import make_transforms, request_mesh
-from actup.backends._cuda.neighbors import METRICS, compared_by_candidates, make_plan
+from actup.backends._cuda.neighbors import METRICS, make_plan, uses_candidates
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Repulsion, Update
-from actup.start._landmarks import LANDMARKS, landmark_recipe, starts_at_landmarks
+from actup.start._landmarks import LANDMARKS, landmark_recipe, uses_landmarks
 
-_FIRST_SIDES = (512, 1024)  # of the grids that are transformed
+_FIRST_GRID_SIDES = (512, 1024)  # of the grids that most runs transform first
 
 
 def compile_common() -> None:
-    """Begin to compile what most runs need, while X is on its way to the device."""
+    """Start to compile the kernels that most runs need, while X is copied to the device."""
     for name in ("checks", "layout_graph", "rows", "start", "spectrum"):
         request_kernels(name)
-    _use_cupy(cupy().cuda.runtime.getDevice())
+    _warm_up_cupy(cupy().cuda.runtime.getDevice())
 
 
 def compile_ahead(recipe: Recipe, n: int, columns: int) -> None:
-    """Begin to compile what a run of a recipe needs.
+    """Start to compile the kernels that a run of a recipe needs.
 
     Parameters
     ----------
     recipe : Recipe
     n, columns : int
-        The shape of X; 0 columns where neighbours are known.
+        The shape of X; 0 columns if neighbours are given.
     """
     if columns:
         k = recipe.neighbors_searched(n)
-        if recipe.metric in METRICS and compared_by_candidates(n, k, recipe.metric):
+        if recipe.metric in METRICS and uses_candidates(n, k, recipe.metric):
             make_plan(columns, k).request(columns)
         request_affinities(recipe, k)
         request_merge(recipe.symmetrization)
-        if starts_at_landmarks(recipe, n):
+        if uses_landmarks(recipe, n):
             request_kernels("cells")
             compile_ahead(landmark_recipe(recipe.n_components), LANDMARKS, columns)
     if recipe.update is Update.IN_PLACE:
@@ -55,13 +55,13 @@ def compile_ahead(recipe: Recipe, n: int, columns: int) -> None:
     repulsion = recipe.repulsion_for(n)
     if repulsion is Repulsion.MESH:
         request_mesh(recipe)
-        _use_transforms(cupy().cuda.runtime.getDevice())
+        _warm_up_transforms(cupy().cuda.runtime.getDevice())
     request_batch(recipe, repulsion is Repulsion.MESH, repulsion is Repulsion.SAMPLED)
 
 
 @cache
-def _use_cupy(device: int) -> None:
-    """Have CuPy load and compile what it is used for: sorting, running sums, copies to a type, products."""
+def _warm_up_cupy(device: int) -> None:
+    """Make CuPy load and compile what a run uses of it: sorts, cumulative sums, type casts, products."""
     cp = cupy()
 
     def sort_edges() -> None:
@@ -71,10 +71,10 @@ def _use_cupy(device: int) -> None:
         cp.cumsum(counts, dtype=np.int64, out=sums[1:])
 
     def find_eigenvectors() -> None:
-        numbers = cp.zeros((2, 2), np.float32)
-        wide = numbers.astype(np.float64)
-        wide.T @ wide
-        numbers @ numbers
+        single = cp.zeros((2, 2), np.float32)
+        double = single.astype(np.float64)
+        double.T @ double
+        single @ single
 
     def sort_numbers() -> None:
         cp.sort(cp.zeros((2, 2), np.float32), axis=1)
@@ -85,11 +85,11 @@ def _use_cupy(device: int) -> None:
 
 
 @cache
-def _use_transforms(device: int) -> None:
-    """Have cuFFT load and compile what the first grids need."""
+def _warm_up_transforms(device: int) -> None:
+    """Make cuFFT load and compile what the first grids need."""
 
     def make_plans() -> None:
-        for side in _FIRST_SIDES:
+        for side in _FIRST_GRID_SIDES:
             make_transforms(side, side)
 
     compilers().submit(_on_device, device, make_plans)

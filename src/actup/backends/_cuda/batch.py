@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from typing import Any
 
 import numpy as np
 
 from actup._engine import engine
 from actup.backends._cuda.compile import cupy, request_kernels
-from actup.backends._cuda.launch import Replay, blocks_for, start
+from actup.backends._cuda.constants import BATCH_SUMS, POINT_LANES, THREADS
+from actup.backends._cuda.launch import WARP, Replay, blocks_for, launch, multiprocessors
 from actup.backends._cuda.mesh import Mesh, OutgrownMesh
 from actup.backends._cuda.relabelled import RelabelledGraph
 from actup.backends._cuda.state import LayoutState, force_macros
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Loss, Optimizer, Repulsion, RepulsionMass
 
-_POINTS = 32  # per thread block
-_BLOCKS = 4  # of threads that a multiprocessor works on at a time
-_REORDERED = (16, 48, 128, 256)  # epochs before which points are sorted by place, near ones together
-_REORDERED_FROM = 20_000  # points, below which all are near
-_SUMS = 15
+_BLOCKS_PER_MULTIPROCESSOR = 4  # thread blocks that a multiprocessor works on at a time
+_REORDER_EPOCHS = (
+    16,
+    48,
+    128,
+    256,
+)  # before these, points are sorted by place: gathers stay in cache
+_MIN_REORDERED_POINTS = 20_000  # fewer points fit into the cache in any order
 
 
-def request_batch(recipe: Recipe, mesh: bool, sampled: bool) -> Future:
-    """The kernels of a recipe's batch epochs."""
+def request_batch(recipe: Recipe, mesh: bool, sampled: bool) -> Future[Any]:
+    """Start to compile the kernels of a recipe's batch epochs."""
     return request_kernels(
         "layout_batch",
         fast_math=True,
@@ -32,13 +37,13 @@ def request_batch(recipe: Recipe, mesh: bool, sampled: bool) -> Future:
         COUNTED=int(recipe.repulsion_mass is RepulsionMass.PER_EDGE),
         MESH=int(mesh),
         SAMPLED=int(sampled),
-        BLOCKS=_BLOCKS,
+        BLOCKS=_BLOCKS_PER_MULTIPROCESSOR,
         OPTIMIZER=engine.Optimizer[recipe.optimizer.value].value,
     )
 
 
 class BatchEpochs:
-    """The kernels of an epoch; ``points`` are in the graph's order."""
+    """Launches the kernels of batch epochs; ``points`` are in the graph's order."""
 
     def __init__(self, graph: RelabelledGraph, state: LayoutState, recipe: Recipe):
         cp = cupy()
@@ -47,39 +52,40 @@ class BatchEpochs:
         self.points = graph.points
         repulsion = recipe.repulsion_for(n)
         self._attraction, self._repulsion = cp.empty_like(self.points), cp.empty_like(self.points)
-        two = recipe.normalized and recipe.loss is Loss.FROBENIUS
-        nothing = cp.empty(1, np.float32)  # for what a kernel does not read
-        self._second = cp.empty_like(self.points) if two else nothing
-        self._stiffness = cp.empty(n, np.float32) if recipe.optimizer is Optimizer.STIFFNESS else nothing
+        two_potentials = recipe.normalized and recipe.loss is Loss.FROBENIUS
+        unused = cp.empty(1, np.float32)  # an argument that the kernel does not read
+        self._second_repulsion = cp.empty_like(self.points) if two_potentials else unused
+        self._stiffness = cp.empty(n, np.float32) if recipe.optimizer is Optimizer.STIFFNESS else unused
         counted = recipe.repulsion_mass is RepulsionMass.PER_EDGE
-        self._counts = cp.empty(n, np.int32) if counted else nothing
+        self._counts = cp.empty(n, np.int32) if counted else unused
         self._steps = cp.zeros_like(self.points)
         gains = recipe.optimizer is Optimizer.GAINS
-        self._gains = cp.ones_like(self.points) if gains else nothing
-        processors = cp.cuda.Device().attributes["MultiProcessorCount"]
-        self._grid = min(_BLOCKS * processors, blocks_for(n, _POINTS))
-        self._partials = cp.empty((_SUMS, self._grid), np.float64)
+        self._gains = cp.ones_like(self.points) if gains else unused
+        blocks = _BLOCKS_PER_MULTIPROCESSOR * multiprocessors()
+        self._grid = min(blocks, blocks_for(n, THREADS // POINT_LANES))
+        self._partials = cp.empty((BATCH_SUMS, self._grid), np.float64)
         self._mesh = Mesh(state, recipe, self.points) if repulsion is Repulsion.MESH else None
         self._sampled = repulsion is Repulsion.SAMPLED
         self._load()
 
     def run(self, epoch: int) -> None:
-        if epoch in _REORDERED and not self._sampled and len(self.points) >= _REORDERED_FROM:
+        if epoch in _REORDER_EPOCHS and not self._sampled and len(self.points) >= _MIN_REORDERED_POINTS:
             self._reorder()
         if self._mesh is not None:
             try:
                 if self._mesh.prepare(epoch):
                     self._replay = Replay(self._launch)
-            except OutgrownMesh:  # outliers: all pairs from now on
+            except OutgrownMesh:  # outliers: sum over all pairs from now on
                 self._mesh = None
                 self._load()
         self._replay.run()
 
     def _reorder(self) -> None:
-        taken = self._graph.reorder(self.points)
-        self.points, self._steps, self._state.mass = map(taken, (self.points, self._steps, self._state.mass))
+        reordered = self._graph.reorder(self.points)
+        arrays = (self.points, self._steps, self._state.mass)
+        self.points, self._steps, self._state.mass = map(reordered, arrays)
         if self._recipe.optimizer is Optimizer.GAINS:
-            self._gains = taken(self._gains)
+            self._gains = reordered(self._gains)
         if self._mesh is not None:
             self._mesh.points = self.points
         self._replay = Replay(self._launch)
@@ -93,10 +99,10 @@ class BatchEpochs:
         graph, state = self._graph, self._state
         if self._mesh is not None:
             self._mesh.convolve()
-        forces = (self._attraction, self._repulsion, self._second, self._stiffness)
+        forces = (self._attraction, self._repulsion, self._second_repulsion, self._stiffness)
         self._forces(
             (self._grid,),
-            (256,),
+            (THREADS,),
             (
                 state.constants,
                 state.state,
@@ -111,10 +117,10 @@ class BatchEpochs:
         )
         self._sum_up(
             (1,),
-            (32 * _SUMS,),
+            (WARP * BATCH_SUMS,),
             (state.constants, state.schedule, self._partials, np.int32(self._grid), state.state),
         )
-        start(
+        launch(
             self._step,
             len(self.points),
             state.constants,
@@ -129,4 +135,4 @@ class BatchEpochs:
         )
 
 
-_NO_MESH = (*4 * (np.uintp(0),), np.float32(0), np.int32(0), np.int32(0))  # potentials, spacing, sides
+_NO_MESH = (*4 * (np.uintp(0),), np.float32(0), np.int32(0), np.int32(0))  # two potentials, spacing, sides

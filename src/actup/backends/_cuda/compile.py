@@ -1,8 +1,9 @@
-"""Compiles the kernels of the CUDA backend when they are first used; CuPy keeps the result on disk.
+"""Compiles the kernels of the CUDA backend when they are first used; CuPy caches the result on disk.
 
-A kernel file stands in ``kernels/`` and shares its formulas with the CPU through the headers of ``_native``.
-What a run never changes (dimensions, loss, ...) is a macro: each variant is compiled for what it does. Files
-are compiled by several threads, so those a run will need can be asked for at its beginning (``ahead.py``).
+Kernel files are in ``kernels/`` and share their formulas with the CPU through the headers of ``_native``.
+Whatever stays fixed during a run (dimensions, loss, ...) is a macro, so that each variant contains only the
+code it needs. Several threads compile files in the background, so that the kernels of a run can be requested
+when it begins (``ahead.py``).
 """
 
 from __future__ import annotations
@@ -12,19 +13,22 @@ import re
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from typing import Any
+
+from actup.backends._cuda.constants import MACROS
 
 KERNELS = Path(__file__).parent / "kernels"
 NATIVE = Path(__file__).parents[2] / "_native"
 
-_MOST_THREADS = 12  # that compile at a time
+_MAX_COMPILER_THREADS = 12
 
 _INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
+_CONDITION = re.compile(r"^#(if|endif)", re.MULTILINE)
 
 
 @cache
-def cupy() -> ModuleType:
-    """CuPy, with a device to use; an error that says what is missing otherwise."""
+def cupy() -> Any:
+    """The module CuPy, with a usable GPU; raises an error that says what is missing otherwise."""
     try:
         import cupy
     except ImportError:
@@ -40,8 +44,8 @@ def cupy() -> ModuleType:
     return cupy
 
 
-def load_kernels(name: str, *, fast_math: bool = False, **macros: int | str):
-    """The compiled file ``kernels/<name>.cu``.
+def load_kernels(name: str, *, fast_math: bool = False, **macros: int | str) -> Any:
+    """Compile ``kernels/<name>.cu``, or return it if it is compiled already.
 
     Parameters
     ----------
@@ -49,29 +53,31 @@ def load_kernels(name: str, *, fast_math: bool = False, **macros: int | str):
     fast_math : bool, default=False
         Approximate division, square root and functions, to a few units in the last place: for forces.
     **macros : int or str
-        Definitions the file reads.
+        Macros that the file reads.
 
     Returns
     -------
     cupy.RawModule
-        ``get_function(name)`` gives a kernel. The same arguments give the same module, per device.
+        ``get_function(name)`` returns a kernel. The same arguments return the same module, per device.
     """
     return request_kernels(name, fast_math=fast_math, **macros).result()
 
 
-def request_kernels(name: str, *, fast_math: bool = False, **macros: int | str) -> Future:
-    """The same as something to come: begins to compile, and does not wait."""
+def request_kernels(name: str, *, fast_math: bool = False, **macros: int | str) -> Future[Any]:
+    """Start to compile a file in the background; the parameters are those of ``load_kernels``."""
     device = cupy().cuda.runtime.getDevice()
     return _requested(name, fast_math, tuple(sorted(macros.items())), device)
 
 
 @cache
-def _requested(name: str, fast_math: bool, macros: tuple, device: int) -> Future:
-    # Macros are part of the source: for every new set of options CuPy asks the compiler who it is.
-    source = "".join(f"#define {key} {value}\n" for key, value in macros) + source_of(name)
+def _requested(
+    name: str, fast_math: bool, macros: tuple[tuple[str, int | str], ...], device: int
+) -> Future[Any]:
+    # Macros go into the source, not into the options: CuPy starts the compiler for every new set of options.
+    source = _defines(dict(macros)) + source_of(name)
     options = ("-std=c++17", "--use_fast_math") if fast_math else ("-std=c++17",)
 
-    def compiled():
+    def compiled() -> Any:
         module = cupy().RawModule(code=source, options=options)
         with cupy().cuda.Device(device):
             module.compile()
@@ -83,26 +89,38 @@ def _requested(name: str, fast_math: bool, macros: tuple, device: int) -> Future
 @cache
 def compilers() -> ThreadPoolExecutor:
     """The threads that compile."""
-    return ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1), "actup-compile")
+    return ThreadPoolExecutor(min(_MAX_COMPILER_THREADS, os.cpu_count() or 1), "actup-compile")
 
 
 @cache
 def source_of(name: str) -> str:
-    """The text of a kernel file with our headers in their places.
+    """The text of a kernel file, with our headers inlined and the macros of ``constants.py`` in front.
 
-    CuPy finds a compiled module on disk by its source, so a change of a header has to show in it.
+    Headers are inlined because CuPy finds a compiled module on disk by its source: a change of a header has
+    to change the source.
     """
-    return _inlined(KERNELS / f"{name}.cu", set())
+    return _defines(MACROS) + _inlined(KERNELS / f"{name}.cu", set())
+
+
+def _defines(macros: dict[str, Any]) -> str:
+    return "".join(f"#define {name} {value}\n" for name, value in macros.items())
 
 
 def _inlined(path: Path, seen: set[Path]) -> str:
-    """A file's text, each header it names with quotes put in once, as ``#pragma once`` asks."""
+    """A file's text in which the first #include of each of our headers is replaced by the header's text.
 
-    def replace(match: re.Match) -> str:
+    Such an #include must not depend on a condition: the header would be missing where a later file needs it.
+    """
+    text = path.read_text().replace("#pragma once\n", "")
+
+    def replace(match: re.Match[str]) -> str:
+        conditions = _CONDITION.findall(text, 0, match.start())
+        if conditions.count("if") != conditions.count("endif"):
+            raise ValueError(f"{path.name} includes {match[1]} inside of an #if: move the #include out of it")
         header = next(folder / match[1] for folder in (KERNELS, NATIVE) if (folder / match[1]).exists())
         if header in seen:
             return ""
         seen.add(header)
         return _inlined(header, seen)
 
-    return _INCLUDE.sub(replace, path.read_text().replace("#pragma once\n", ""))
+    return _INCLUDE.sub(replace, text)

@@ -1,36 +1,34 @@
-"""Landmarks on the GPU: centres of cells, and points around their places; see ``actup.start._landmarks``."""
+"""Landmarks on the GPU: cluster centres, and points scattered around them; see ``actup.start._landmarks``."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from actup._typing import Array
 from actup.backends._cuda.cells import find_centers, nearest_center
 from actup.backends._cuda.compile import cupy, load_kernels
-from actup.backends._cuda.neighbors import directions
+from actup.backends._cuda.launch import launch
+from actup.backends._cuda.neighbors import comparable_rows
 
-_SAMPLED = 32  # rows per landmark that they are found from
+_SAMPLE_PER_LANDMARK = 32  # rows that k-means reads per landmark
 
 
-def find_landmarks(X, metric: str, wanted: int, seed: int, threads: int):
-    """The landmarks of the rows, (wanted, columns), and the number of each row's; both on the device.
+def find_landmarks(X: Array, metric: str, wanted: int, seed: int, threads: int) -> tuple[Array, Array]:
+    """Landmarks (wanted, columns), and for each row the number of its nearest landmark; on the device.
 
-    The rows they are found from are evenly spread over X, whatever the seed is. Other metrics than the
-    angular ones are taken for Euclidean: landmarks need to be near in the large only.
+    k-means reads rows that are evenly spaced in X, whatever the seed is. Metrics other than the angular ones
+    are replaced by the Euclidean distance: landmarks only have to show the large-scale structure.
     """
-    angular = metric in ("cosine", "correlation")
-    rows = directions(X, metric == "correlation") if angular else X
-    landmarks = find_centers(rows, wanted, _SAMPLED)
+    rows = comparable_rows(X, metric)
+    landmarks = find_centers(rows, wanted, _SAMPLE_PER_LANDMARK)
     return landmarks, nearest_center(rows, landmarks)
 
 
-def scatter_around(places, labels, reach: float, seed: int, threads: int):
-    """A place within ``reach`` of its landmark's, along each axis, for every row: on the device."""
+def scatter_around(places: Array, labels: Array, reach: float, seed: int, threads: int) -> Array:
+    """A random place for every row, within ``reach`` of its landmark along each axis; on the device."""
     width = places.shape[1]
     out = cupy().empty((len(labels), width), np.float32)
     size = (np.int64(out.size), np.int32(width), np.float32(reach))
     kernel = load_kernels("cells").get_function("scatter_around")
-    arguments = (places, labels, *size, np.uint64(seed), out)
-    kernel((math.ceil(out.size / 256),), (256,), arguments)
+    launch(kernel, out.size, places, labels, *size, np.uint64(seed), out)
     return out

@@ -1,9 +1,11 @@
-"""The layout on the GPU: docs/layout.md, with its state on the device from the first epoch to the last."""
+"""The layout of docs/layout.md on the GPU; its state stays on the device from the first epoch to the last."""
 
 from __future__ import annotations
 
+from actup._device import on_gpu
+from actup._typing import Array
 from actup.backends._cpu import loss_of
-from actup.backends._cuda.arrays import device_graph, host_graph, on_gpu, require_bytes, to_device, to_host
+from actup.backends._cuda.arrays import device_graph, host_graph, require_bytes, to_device, to_host
 from actup.backends._cuda.batch import BatchEpochs
 from actup.backends._cuda.in_place import InPlaceEpochs
 from actup.backends._cuda.relabelled import RelabelledGraph
@@ -12,15 +14,19 @@ from actup.graph._records import Graph
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Loss, Repulsion, Update
 
+# Conservative estimates of the mesh's memory, up to and above this many points.
+_SMALL_MESH_POINTS = 60_000
+_SMALL_MESH_BYTES, _MESH_BYTES = 0.1e9, 0.4e9
+
 
 class CudaLayout:
     """A descent on the GPU; see ``actup.backends.Layout``.
 
-    Nothing in an epoch waits for the device, so ``run`` returns before its epochs are done; ``embedding`` is
-    in the order of the stream, as all arrays of CuPy are.
+    No epoch waits for the device, so ``run`` returns before its epochs are done; whoever reads ``embedding``
+    waits for them, as for every CuPy array.
     """
 
-    def __init__(self, graph: Graph, start, recipe: Recipe, seed: int, threads: int):
+    def __init__(self, graph: Graph, start: Array, recipe: Recipe, seed: int, threads: int):
         n = len(graph)
         self.epoch = 0
         self.n_epochs = recipe.n_epochs(n)
@@ -34,41 +40,43 @@ class CudaLayout:
             device_graph(graph),
             to_device(start),
             seed,
-            shuffled=in_place or recipe.repulsion_for(n) is Repulsion.SAMPLED,  # runs must be random points
+            # Runs of negatives are consecutive points, which must be in random order.
+            shuffled=in_place or recipe.repulsion_for(n) is Repulsion.SAMPLED,
             weakest=1 / self.n_epochs if recipe.prune and self.n_epochs else 0.0,
         )
         state = LayoutState(self._graph, recipe, seed)
         self._epochs = (InPlaceEpochs if in_place else BatchEpochs)(self._graph, state, recipe)
 
     def run(self, until: int) -> None:
-        """Start all epochs up to ``until``."""
+        """Launch all epochs up to ``until``."""
         for _ in range(self.epoch, min(until, self.n_epochs)):
             self._epochs.run(self.epoch)
             self.epoch += 1
 
-    def embedding(self):
-        """The points now, in the caller's order: a CuPy array if the graph was one, else a NumPy array."""
+    def embedding(self) -> Array:
+        """The current points in the caller's order: a CuPy array if the graph is one, else a NumPy array."""
         points = self._graph.in_callers_order(self._epochs.points)
         return points if self._on_device else points.get()
 
     def loss(self) -> float:
-        """The recipe's loss at the points now, over all pairs; computed on the CPU."""
+        """The recipe's loss at the current points, over all pairs; computed on the CPU."""
         points = to_host(self.embedding())
         return loss_of(host_graph(self._caller_graph), points, self._recipe, self._threads)
 
 
 def _needed_bytes(graph: Graph, recipe: Recipe) -> float:
-    """What the layout takes beside the graph, a little more than less."""
+    """A conservative estimate of the layout's memory, without the graph."""
     edges = 8 * len(graph.weights)
-    copies = 4 if recipe.update is Update.IN_PLACE else 2  # sorted by colour, or again by place
+    copies = 4 if recipe.update is Update.IN_PLACE else 2  # the edges sorted by colour, or by place
     if not on_gpu(graph.weights):
         copies += 1
-    mesh = 0.4e9 if recipe.repulsion_for(len(graph)) is Repulsion.MESH and len(graph) > 60_000 else 0.1e9
+    large = recipe.repulsion_for(len(graph)) is Repulsion.MESH and len(graph) > _SMALL_MESH_POINTS
+    mesh = _MESH_BYTES if large else _SMALL_MESH_BYTES
     if recipe.normalized and recipe.loss is Loss.FROBENIUS:
         mesh *= 1.5  # two potentials
     return copies * edges + len(graph) * (100 + 32 * recipe.n_components) + mesh
 
 
-def make_layout(graph: Graph, start, recipe: Recipe, seed: int, threads: int) -> CudaLayout:
-    """The recipe's descent on a graph, from a start in the graph's order; either may be on the device."""
+def make_layout(graph: Graph, start: Array, recipe: Recipe, seed: int, threads: int) -> CudaLayout:
+    """The recipe's descent on a graph from a start in the graph's order; each on the device or the host."""
     return CudaLayout(graph, start, recipe, seed, threads)

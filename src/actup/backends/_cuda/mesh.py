@@ -1,7 +1,8 @@
-"""The mesh on the GPU: which grid serves the points, and the convolution of the points with the potential.
+"""The mesh on the GPU: the choice of a grid, and the convolution of the points with the potential.
 
-The device never waits for the grid to be chosen: it is chosen from the points' box some epochs ago, with room
-for what they may have grown since. A point that outran it all the same is taken to be at its edge.
+The device never waits for the choice of a grid, which follows from the points' bounding box some epochs
+earlier, with a margin for their growth since. A point that is outside of the grid nevertheless is treated as
+if it were at its edge.
 """
 
 from __future__ import annotations
@@ -10,64 +11,65 @@ import math
 from concurrent.futures import Future
 from functools import lru_cache
 from threading import get_ident
+from typing import Any
 
 import numpy as np
 
+from actup._typing import Array
 from actup.backends._cuda.compile import cupy, request_kernels
-from actup.backends._cuda.launch import THREADS, blocks_for, start
-from actup.backends._cuda.state import STATE, LayoutState, force_macros, from_ordered
+from actup.backends._cuda.constants import POTENTIAL_KNOTS, SPREAD_POINTS, THREADS
+from actup.backends._cuda.launch import blocks_for, launch
+from actup.backends._cuda.state import STATE, LayoutState, force_macros, from_ordered, kernel_shape
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Loss, Optimizer
 
-_MARGIN = 6  # lines beyond the span, so that splines stay inside
-_SIDES = (256, 512, 1024, 2048, 4096, 8192, 16384)  # quick to transform
-_LINE_SIDE = 64  # the other side's of the grid for a line of points
-_FINER = (8, 4, 2)  # a small map, which the smallest grid holds anyway, gets lines closer by these
-_STEP = 1.2  # a map too wide for the largest grid gets wider spacings by powers of this ...
-_COARSEST = 2.0  # ... up to this
-_SPREAD_POINTS = 512  # per thread block
-_KNOTS = 100 << 7  # PotentialTable::kKnots
-_FORWARD, _INVERSE = -1, 1  # of cuFFT
-_LARGEST_OVERSAMPLED = 2**20  # grid points: bounds the memory of a setup
+_MARGIN_LINES = 6  # grid lines beyond the points, so that splines stay inside
+_SIDES = (256, 512, 1024, 2048, 4096, 8192, 16384)  # powers of two, which are fast to transform
+_ONE_AXIS_SIDE = 64  # the second side of the grid of a one-dimensional map
+_FINER_FACTORS = (8, 4, 2)  # the spacing of a small map, which fits into the smallest grid, is divided by one
+_SPACING_STEP = 1.2  # a map too wide for the largest grid gets a wider spacing, by powers of this ...
+_MAX_SPACING_FACTOR = 2.0  # ... up to this factor
+_MAX_OVERSAMPLED_CELLS = 2**20  # a larger grid is not oversampled: bounds the memory of its setup
+_CUFFT_FORWARD, _CUFFT_INVERSE = -1, 1
 
 
 class OutgrownMesh(Exception):
-    """The points are too far apart for any grid that resolves the repulsion."""
+    """Raised when the points are too far apart for any grid that resolves the repulsion."""
 
 
 class Mesh:
     """A grid over the points, and the potentials of all points on it: one, or two for some losses."""
 
-    def __init__(self, state: LayoutState, recipe: Recipe, points):
+    def __init__(self, state: LayoutState, recipe: Recipe, points: Array):
         n, dimensions = points.shape
         self._state, self.points = state, points
-        self._line = dimensions == 1
-        self._usual = recipe.spacing(n)
-        self._largest = 16384 if self._line else 1024 if n <= 20_000 else 2048
+        self._one_axis = dimensions == 1
+        self._default_spacing = recipe.spacing(n)
+        self._max_side = 16384 if self._one_axis else 1024 if n <= 20_000 else 2048
         self._potentials = [_Potential(kind, state, recipe) for kind in _kinds(recipe)]
         self._kernels = self._potentials[0].kernels
         caps = None if recipe.optimizer is Optimizer.GAINS else recipe.schedule(n).step_cap
         self._boxes = _Boxes(state, dimensions, caps)
         self._spacing, self._rows, self._columns = 0.0, 0, 0
 
-    def view(self) -> tuple:
-        """What a kernel needs to read two potentials: the parts of MeshView of kernels/mesh_view.h."""
+    def view(self) -> tuple[Any, ...]:
+        """The arguments from which a kernel reads two potentials: MeshView of kernels/mesh_view.h."""
         first, second = self._potentials[0], self._potentials[-1]
         return (first.cells, first.of_self, second.cells, second.of_self, *self._grid_arguments())
 
     def prepare(self, epoch: int) -> bool:
-        """See to it that the grid serves the points in this epoch; whether it is another one.
+        """Choose a grid for the points in this epoch; returns whether it has changed.
 
-        Raises OutgrownMesh if none does.
+        Raises OutgrownMesh if no grid is large enough.
         """
         if epoch != _next_change(epoch - 1):
             return False
         width, height = self._boxes.room_needed(epoch)
-        if self._line:
+        if self._one_axis:
             width, height = 0.0, width
         spacing = self._choose_spacing(max(width, height))
         rows = self._choose_side(height / spacing, self._rows)
-        columns = _LINE_SIDE if self._line else self._choose_side(width / spacing, self._columns)
+        columns = _ONE_AXIS_SIDE if self._one_axis else self._choose_side(width / spacing, self._columns)
         if (spacing, rows, columns) == (self._spacing, self._rows, self._columns):
             return False
         self._spacing, self._rows, self._columns = spacing, rows, columns
@@ -75,11 +77,11 @@ class Mesh:
         return True
 
     def convolve(self) -> None:
-        """Start the kernels that make the potentials of the points now."""
+        """Launch the kernels that compute the potentials of the current points."""
         spread, take_cells, multiply = self._steps
         n = len(self.points)
         spread(
-            (blocks_for(n, _SPREAD_POINTS),),
+            (blocks_for(n, SPREAD_POINTS),),
             (THREADS,),
             (self._state.state, self.points, np.int64(n), *self._grid_arguments(), self._cells),
         )
@@ -88,42 +90,44 @@ class Mesh:
             (THREADS,),
             (self._cells, np.int32(self._rows), np.int32(self._columns), self._grid),
         )
-        self._forward.fft(self._grid, self._spectrum, _FORWARD)
+        self._forward.fft(self._grid, self._spectrum, _CUFFT_FORWARD)
         size = self._spectrum.size
         for potential in self._potentials:
-            start(multiply, size, potential.influence, np.int64(size), self._spectrum, potential.spectrum)
-            self._inverse.fft(potential.spectrum, potential.cells, _INVERSE)
+            launch(multiply, size, potential.influence, np.int64(size), self._spectrum, potential.spectrum)
+            self._inverse.fft(potential.spectrum, potential.cells, _CUFFT_INVERSE)
 
-    def _grid_arguments(self) -> tuple:
+    def _grid_arguments(self) -> tuple[np.float32, np.int32, np.int32]:
         return np.float32(self._spacing), np.int32(self._rows), np.int32(self._columns)
 
-    # --- which grid ---
+    # --- choice of the grid ---
 
     def _choose_spacing(self, span: float) -> float:
-        """The usual one; closer lines for a small map, wider ones for one the largest grid cannot hold."""
-        needed = span / (self._largest - _MARGIN)
-        if needed > self._usual:
-            if needed <= self._spacing <= _STEP**2 * needed:
+        """The recipe's spacing; a finer one for a small map, a wider one if the largest grid is too small."""
+        needed, default = span / (self._max_side - _MARGIN_LINES), self._default_spacing
+        if needed > default:
+            if needed <= self._spacing <= _SPACING_STEP**2 * needed:
                 return self._spacing
-            spacing = self._usual * _STEP ** math.ceil(math.log(needed / self._usual, _STEP) + 1e-3)
-            if spacing > _COARSEST * self._usual:
+            steps = math.ceil(math.log(needed / default, _SPACING_STEP) + 1e-3)
+            spacing = default * _SPACING_STEP**steps
+            if spacing > _MAX_SPACING_FACTOR * default:
                 raise OutgrownMesh
-            return spacing
-        if 0 < self._spacing <= self._usual and _SIDES[0] / 4 <= span / self._spacing <= _SIDES[0] - _MARGIN:
+            return float(spacing)
+        smallest, most_lines = _SIDES[0], _SIDES[0] - _MARGIN_LINES
+        if 0 < self._spacing <= default and smallest / 4 <= span / self._spacing <= most_lines:
             return self._spacing
-        finer = (self._usual / closer for closer in _FINER)
-        return next((s for s in finer if 1.25 * span / s <= _SIDES[0] - _MARGIN), self._usual)
+        finer = (default / factor for factor in _FINER_FACTORS)
+        return next((s for s in finer if 1.25 * span / s <= most_lines), default)
 
     def _choose_side(self, lines: float, current: int) -> int:
-        """With some room to grow; kept until the points outgrow it or leave much of it empty."""
-        needed = int(lines) + _MARGIN
+        """A side with a reserve for growth; kept until the points outgrow it or leave most of it empty."""
+        needed = int(lines) + _MARGIN_LINES
         if needed <= current and (current == _SIDES[0] or needed > 0.45 * current):
             return current
-        sides = [side for side in _SIDES if side <= self._largest]
+        sides = [side for side in _SIDES if side <= self._max_side]
         return next((side for side in sides if side >= 1.05 * needed), sides[-1])
 
     def _set_up(self) -> None:
-        """Arrays, transforms and the influence functions of the grid."""
+        """Make the grid's arrays, transforms and influence functions."""
         cp = cupy()
         rows, columns = self._rows, self._columns
         self._cells = cp.zeros((rows, columns), np.uint64)
@@ -132,31 +136,33 @@ class Mesh:
         self._steps = [self._kernels.get_function(name) for name in ("spread", "take_cells", "multiply")]
         self._forward, self._inverse = _plans(2 * rows, 2 * columns)
         tables = self._frequencies(rows), self._frequencies(columns)
-        for potential in self._potentials:  # the last one may spoil the points' spectrum
+        for potential in self._potentials:  # the last one may overwrite the points' spectrum
             last = potential is self._potentials[-1]
             potential.spectrum = self._spectrum if last else cp.empty_like(self._spectrum)
-            potential.set_up(self._spacing, rows, columns, self._line, tables, self._inverse)
+            potential.set_up(self._spacing, rows, columns, self._one_axis, tables, self._inverse)
 
-    def _frequencies(self, side: int):
+    def _frequencies(self, side: int) -> Array:
+        """What the influence function needs of the frequencies along a side: (side + 1, 6) float32."""
         table = cupy().empty((side + 1, 6), np.float32)
-        start(self._kernels.get_function("tabulate_frequencies"), side + 1, np.int32(side), table)
+        launch(self._kernels.get_function("tabulate_frequencies"), side + 1, np.int32(side), table)
         return table
 
 
-def request_mesh(recipe: Recipe) -> list[Future]:
-    """The kernels of the potentials of a recipe."""
+def request_mesh(recipe: Recipe) -> list[Future[Any]]:
+    """Start to compile the kernels of a recipe's potentials."""
     return [_request(kind, recipe) for kind in _kinds(recipe)]
 
 
-def _request(kind: int, recipe: Recipe) -> Future:
-    return request_kernels("layout_mesh", POTENTIAL=kind, **force_macros(recipe))
+def _request(kind: str, recipe: Recipe) -> Future[Any]:
+    macros = {"POTENTIAL": f"PotentialKind::{kind}", **force_macros(recipe)}
+    return request_kernels("layout_mesh", TABULATED=int(kind == "umap"), **macros)
 
 
-def _kinds(recipe: Recipe) -> tuple[int, ...]:
-    """The potentials of a recipe's repulsion, as PotentialKind of mesh.h numbers them."""
+def _kinds(recipe: Recipe) -> tuple[str, ...]:
+    """The potentials of a recipe's repulsion: names of PotentialKind in ``_native/layout/mesh.h``."""
     if recipe.loss is Loss.KL:
-        return (0,) if recipe.normalized else (2,)
-    return (1, 0) if recipe.normalized else (1,)
+        return ("kernel",) if recipe.normalized else ("umap",)
+    return ("kernel_squared", "kernel") if recipe.normalized else ("kernel_squared",)
 
 
 class _Potential:
@@ -165,31 +171,43 @@ class _Potential:
     Attributes
     ----------
     spectrum : cupy.ndarray of shape (2 rows, columns + 1), complex64
-        Room for its spectrum, given by the mesh.
+        The buffer of its spectrum, set by the mesh.
     influence : cupy.ndarray of the same shape, float32
-        What the points' spectrum is multiplied by.
+        The factors of the points' spectrum.
     cells : cupy.ndarray of shape (2 rows, 2 columns), float32
+        The potential on the grid.
     of_self : cupy.ndarray of shape (9,), float32
-        What a point feels of itself.
+        A point's contribution to the potential around itself.
     """
 
-    def __init__(self, kind: int, state: LayoutState, recipe: Recipe):
+    spectrum: Array
+
+    def __init__(self, kind: str, state: LayoutState, recipe: Recipe):
         self.kernels = _request(kind, recipe).result()
         self._constants = state.constants
-        # Whether its spectrum ends before the grid's does.
-        self._smooth = kind != 2 and force_macros(recipe)["SHAPE"] == 0
-        self._table = cupy().empty(_KNOTS + 1 if kind == 2 else 1, np.float32)
-        if kind == 2:
+        tabulated = kind == "umap"
+        # Whether its spectrum vanishes within the grid's frequencies, so that it needs no oversampling.
+        self._smooth = not tabulated and kernel_shape(recipe) == "unit"
+        self._table = cupy().empty(POTENTIAL_KNOTS + 1 if tabulated else 1, np.float32)
+        if tabulated:
             self.kernels.get_function("tabulate")((1,), (1024,), (state.constants, self._table))
 
-    def set_up(self, spacing: float, rows: int, columns: int, line: bool, tables: tuple, inverse) -> None:
-        """Arrays and the influence function of a grid, by tables of its frequencies along both sides."""
+    def set_up(
+        self,
+        spacing: float,
+        rows: int,
+        columns: int,
+        one_axis: bool,
+        tables: tuple[Array, Array],
+        inverse: Any,
+    ) -> None:
+        """Make the arrays and the influence function of a grid, from ``Mesh._frequencies`` of both sides."""
         cp = cupy()
         self.cells = cp.empty((2 * rows, 2 * columns), np.float32)
         self.influence = cp.empty(self.spectrum.shape, np.float32)
         self.of_self = cp.empty(9, np.float32)
-        finer = 1 if self._smooth or rows * columns > _LARGEST_OVERSAMPLED else 2
-        fine_rows, fine_columns = 2 * finer * rows, 2 * finer * columns
+        oversampling = 1 if self._smooth or rows * columns > _MAX_OVERSAMPLED_CELLS else 2
+        fine_rows, fine_columns = 2 * oversampling * rows, 2 * oversampling * columns
         sampled = cp.empty((fine_rows, fine_columns), np.float32)
         self.kernels.get_function("sample_potential")(
             (blocks_for(fine_columns), fine_rows),
@@ -197,29 +215,29 @@ class _Potential:
             (
                 self._constants,
                 self._table,
-                np.float32(spacing / finer),
-                np.int32(line),
+                np.float32(spacing / oversampling),
+                np.int32(one_axis),
                 np.int32(fine_rows),
                 np.int32(fine_columns),
                 sampled,
             ),
         )
         spectrum = cp.empty((fine_rows, fine_columns // 2 + 1), np.complex64)
-        _plans(fine_rows, fine_columns)[0].fft(sampled, spectrum, _FORWARD)
-        size = (np.int32(finer), np.int32(rows), np.int32(columns))
+        _plans(fine_rows, fine_columns)[0].fft(sampled, spectrum, _CUFFT_FORWARD)
+        size = (np.int32(oversampling), np.int32(rows), np.int32(columns))
         self.kernels.get_function("influence")(
             (blocks_for(columns + 1), 2 * rows),
             (THREADS,),
             (spectrum, *tables, *size, self.influence, self.spectrum),
         )
-        inverse.fft(self.spectrum, self.cells, _INVERSE)  # of a point in cell 0
+        inverse.fft(self.spectrum, self.cells, _CUFFT_INVERSE)  # the potential of a point in cell 0
         self.kernels.get_function("self_potential")(
             (1,), (9,), (self.cells, np.int32(2 * columns), self.of_self)
         )
 
 
 class _Boxes:
-    """How much room the points need, from their boxes at earlier epochs, which are read without waiting."""
+    """Predicts the points' bounding box from those of earlier epochs, which are read without waiting."""
 
     def __init__(self, state: LayoutState, axes: int, caps: np.ndarray | None):
         cp = cupy()
@@ -227,31 +245,31 @@ class _Boxes:
         memory = cp.cuda.alloc_pinned_memory(2 * STATE.itemsize)
         self._copies = np.frombuffer(memory, STATE, 2)
         self._copied = [cp.cuda.Event(disable_timing=True) for _ in range(2)]
-        self._asked: list[int] = []
-        self._known: list[tuple[int, np.ndarray]] = []
+        self._requested: list[int] = []  # epochs
+        self._known: list[tuple[int, np.ndarray]] = []  # the last two epochs and sides
 
     def room_needed(self, epoch: int) -> tuple[float, float]:
-        """The box's sides that are enough until the grid may change again."""
-        self._ask(epoch)
-        self._learn()
+        """The sides of a box that contains the points until the grid may change again."""
+        self._request(epoch)
+        self._receive()
         known, sides = self._known[-1]
         ahead = _next_change(epoch) - known
         room = np.full(2, np.inf)
-        if self._caps is not None:  # each end moves by a step at most
+        if self._caps is not None:  # each side of the box moves by a step at most
             room = sides + 2 * float(self._caps[known : known + ahead].sum())
         if len(self._known) > 1:
             earlier, smaller = self._known[-2]
             growth = np.maximum(0, sides - smaller) / (known - earlier)
             room = np.minimum(room, 1.02 * sides + 1.5 * growth * ahead)
         elif known == epoch:
-            room = sides  # seen just now
+            room = sides  # those of this epoch
         width, height = np.where(np.isfinite(room), room, 2 * sides)
         return float(width), float(height)
 
-    def _ask(self, epoch: int) -> None:
-        """Copy the box as it is before this epoch."""
-        slot = len(self._asked) % 2
-        self._asked.append(epoch)
+    def _request(self, epoch: int) -> None:
+        """Start to copy the box before this epoch to the host."""
+        slot = len(self._requested) % 2
+        self._requested.append(epoch)
         stream = cupy().cuda.get_current_stream()
         cupy().cuda.runtime.memcpyAsync(
             self._copies[slot : slot + 1].ctypes.data,
@@ -262,14 +280,14 @@ class _Boxes:
         )
         self._copied[slot].record(stream)
 
-    def _learn(self) -> None:
-        """The box that was asked for before the last one; of the first epoch, that one."""
-        place = max(0, len(self._asked) - 2)
-        if len(self._known) > place:
+    def _receive(self) -> None:
+        """Read the box of the last but one request, or of the first one."""
+        request = max(0, len(self._requested) - 2)
+        if len(self._known) > request:
             return
-        self._copied[place % 2].synchronize()
-        epoch = self._asked[place]
-        corners = from_ordered(self._copies[place % 2]["box"][epoch % 3]).reshape(2, 2)
+        self._copied[request % 2].synchronize()
+        epoch = self._requested[request]
+        corners = from_ordered(self._copies[request % 2]["box"][epoch % 3]).reshape(2, 2)
         sides = np.zeros(2)
         sides[: self._axes] = (corners[1] - corners[0])[: self._axes]
         if not np.isfinite(sides).all():
@@ -283,18 +301,18 @@ def _next_change(epoch: int) -> int:
     return (epoch // every + 1) * every
 
 
-def _plans(rows: int, columns: int) -> tuple:
-    """Plans of the transform of a real grid and of its inverse, which have memory of their own to work in."""
+def _plans(rows: int, columns: int) -> tuple[Any, Any]:
+    """Plans of the transform of a real grid and of its inverse; not shared, because they own work memory."""
     cuda = cupy().cuda
     return _made_plans(rows, columns, cuda.runtime.getDevice(), cuda.get_current_stream().ptr, get_ident())
 
 
 @lru_cache(maxsize=12)  # making a plan takes longer than using it
-def _made_plans(rows: int, columns: int, *used_by: int) -> tuple:
+def _made_plans(rows: int, columns: int, *used_by: int) -> tuple[Any, Any]:
     return make_transforms(rows, columns)
 
 
-def make_transforms(rows: int, columns: int) -> tuple:
+def make_transforms(rows: int, columns: int) -> tuple[Any, Any]:
     """New plans of the transform of a real grid and of its inverse."""
     from cupyx.scipy.fft import get_fft_plan
 

@@ -1,8 +1,8 @@
-"""Exact nearest neighbours on the GPU: tensor cores propose, float32 decides, the unproven rest is scanned.
+"""Exact nearest neighbours on the GPU: tensor cores propose candidates, float32 distances decide.
 
-The distance matrix is never written. ``kernels/candidates.cu`` compares all rows with a growing range of
-columns, of which ``kernels/ranking.cu`` keeps the best few; ``kernels/scan.cu`` looks at every point for the
-rows that remain unproven.
+The distance matrix is never stored. ``kernels/candidates.cu`` compares all rows with a growing range of
+columns, of which ``kernels/ranking.cu`` keeps the best; ``kernels/scan.cu`` compares the rows whose result is
+not proven exact with every point.
 """
 
 from __future__ import annotations
@@ -11,33 +11,72 @@ import math
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from actup.backends._cuda.arrays import free_bytes, host_neighbors, placed, require_bytes, to_device, to_host
-from actup.backends._cuda.blocks import count_blocks, search_in_blocks
+from actup._device import on_gpu
+from actup._typing import Array
+from actup.backends._cuda.arrays import (
+    copy_or_map,
+    free_bytes,
+    host_neighbors,
+    require_bytes,
+    to_device,
+    to_host,
+)
+from actup.backends._cuda.blocks import Select, count_blocks, search_in_blocks
 from actup.backends._cuda.compile import cupy, load_kernels, request_kernels
-from actup.graph._records import Neighbors, on_gpu
+from actup.backends._cuda.constants import (
+    CANDIDATE_THREADS,
+    MEAN_COLUMNS,
+    MEAN_RUNS,
+    NARROW_BLOCKS,
+    NARROW_STAGES,
+    SCAN_BATCH,
+    SCAN_ROWS,
+    SLAB,
+    TILE,
+    WIDE_BLOCKS,
+    WIDE_STAGES,
+)
+from actup.backends._cuda.launch import WARP, blocks_for, launch, multiprocessors
+from actup.backends._cuda.refine import lanes_per_distance
+from actup.graph._records import Neighbors
+from actup.neighbors._metrics import metrics_where
 
-METRICS = ("euclidean", "cosine", "correlation", "inner_product", "manhattan", "chebyshev")
-SCALARS = (np.float32,)
+# How scan.cu compares rows for each metric, by the names it defines; "cosine" and "correlation" compare
+# squared differences of directions.
+SCAN_METRICS = {
+    "euclidean": "SQUARES",
+    "cosine": "SQUARES",
+    "correlation": "SQUARES",
+    "inner_product": "INNER_PRODUCT",
+    "manhattan": "MAGNITUDES",
+    "chebyshev": "LARGEST_MAGNITUDE",
+}
+METRICS = tuple(metrics_where(gpu=True))
+ANGULAR = tuple(metrics_where(gpu=True, angular=True))
+_WITHOUT_CANDIDATES = ("manhattan", "chebyshev")  # not scalar products, which is all tensor cores compute
 
-TILE = 128  # rows and columns of a tile; as in candidates.cu
-_SLACK = 9  # candidates kept beyond k, self included: what rounding to 16 bits may put in the wrong order
-_GROWTH = 3  # a launch looks at so many times the columns already seen
-_FEW = 2048  # rows that are scanned at once
-MOST_EXACT = 3_000_000  # rows whose pairs are all compared
-_MOST_KEPT = 512  # neighbours that candidates are kept for
-_MOST_SCANNED = 2500  # neighbours whose lists fit in a block's memory
-# As scan.cu numbers the metrics that are no Euclidean distances, and those whose pairs it compares all.
-_IN_SCAN = {"manhattan": 1, "chebyshev": 2, "inner_product": 3}
-_SCANNED = ("manhattan", "chebyshev")
-_TO_START = -25000.0  # below every score, above those of columns that only fill a tile
+MAX_EXACT_POINTS = 3_000_000  # beyond, a point is compared with those of nearby cells only
+_MAX_SCANNED_POINTS = 2048  # up to this many points, every pair is compared in float32
+_MAX_CANDIDATE_K = 512  # neighbours; for more, every pair is compared in float32
+MAX_SCAN_K = 2500  # neighbours; the lists of more do not fit into a thread block's shared memory
+
+_EXTRA_CANDIDATES = 9  # kept beyond k, the row itself included: rounding to 16 bits changes the order
+_GROWTH = 3  # a launch looks at this multiple of the columns already seen
+_LOWEST_THRESHOLD = -25000.0  # below every score, above kPaddingScore of candidate.h
+_MAX_SEARCH_SHARE = 0.6  # of the free memory, for the candidates of the rows searched at a time
+_MEAN_SAMPLE = 1000  # rows from which the mean is estimated
+_MIN_PART_POINTS = 2048  # few rows: their points are divided among thread blocks, at least this many each
+_GOLDEN_RATIO = 0.6180339887498949
+_MAX_LONGEST_ROW_WARPS = 1 << 15  # that look for the longest row
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The sizes that candidates.cu and ranking.cu are compiled for; the names are their macros'."""
+    """The sizes that candidates.cu and ranking.cu are compiled for; the names are those of their macros."""
 
     keep: int
     lists: int
@@ -48,11 +87,11 @@ class Plan:
 
     @property
     def first_tiles(self) -> int:
-        """Tiles that fill the lists even if every pair is a candidate."""
+        """Tiles whose columns cannot overflow the lists even if every pair is a candidate."""
         return self.lists * self.length // TILE
 
     def chunks(self, tiles: int) -> list[int]:
-        """Where the launches begin and end that look at so many tiles."""
+        """Where the launches that together look at ``tiles`` tiles begin and end."""
         chunks = [0, min(self.first_tiles, tiles)]
         while chunks[-1] < tiles:
             chunks.append(min(chunks[-1] * (1 + _GROWTH), tiles))
@@ -60,28 +99,39 @@ class Plan:
 
     @property
     def row_bytes(self) -> int:
-        """What a row needs while it is searched for."""
+        """Bytes that a row needs while its candidates are collected."""
         return 8 * (self.keep + self.lists * self.length) + 4 * self.lists + 1
 
     def needed_bytes(self, n: int) -> int:
-        """The least that a search among n points needs, X and the result not counted."""
-        return n * (256 * self.slabs + 24) + TILE * self.row_bytes
+        """The least memory that a search among n points needs, without X and the result."""
+        return n * (2 * self.slab_bytes * self.slabs + 24) + TILE * self.row_bytes
 
-    def request(self, columns: int) -> tuple[Future, Future]:
-        """The kernels that find candidates, and those that choose among them."""
-        macros = {"KEEP": self.keep, "LISTS": self.lists, "LENGTH": self.length}
-        narrow = {"NARROW": 1} if self.narrow else {}
+    @property
+    def slab_bytes(self) -> int:
+        """Bytes of a row in a slab: 16-bit numbers."""
+        return 2 * SLAB
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a thread block of candidates.cu: tiles of keys, and of queries unless narrow."""
+        return self.slab_bytes * TILE * (NARROW_STAGES if self.narrow else 2 * WIDE_STAGES)
+
+    def request(self, columns: int) -> tuple[Future[Any], Future[Any]]:
+        """Start to compile the kernels that find candidates, and those that choose among them."""
+        macros: dict[str, Any] = {"KEEP": self.keep, "LISTS": self.lists, "LENGTH": self.length}
+        narrow: dict[str, Any] = {"NARROW": 1} if self.narrow else {}
         return (
             request_kernels("candidates", **macros, **narrow, STEPS=self.steps),
-            request_kernels("ranking", **macros, LANES=8 if columns <= 128 else 32),
+            request_kernels("ranking", **macros, LANES=lanes_per_distance(columns)),
         )
 
 
 def make_plan(columns: int, k: int) -> Plan:
-    """The sizes for rows of so many columns."""
-    keep = 8 * math.ceil((k + _SLACK + max(0, k - 15) // 6) / 8)  # distant ones are denser
-    slabs = math.ceil((columns + 2) / 64)
-    steps = math.ceil((columns + 2 - 64 * (slabs - 1)) / 16)
+    """The sizes for k neighbours of rows with ``columns`` columns."""
+    extra = _EXTRA_CANDIDATES + max(0, k - 15) // 6  # distances lie closer together farther out
+    keep = 8 * math.ceil((k + extra) / 8)
+    slabs = math.ceil((columns + 2) / SLAB)
+    steps = math.ceil((columns + 2 - SLAB * (slabs - 1)) / 16)
     narrow = slabs == 1
     lists = 4 if narrow else 8
     expected = _GROWTH * keep / lists
@@ -89,128 +139,142 @@ def make_plan(columns: int, k: int) -> Plan:
     return Plan(keep, lists, length, slabs, steps, narrow)
 
 
-def nearest_neighbors(X, k: int, metric: str, threads: int = 0) -> Neighbors:
+def nearest_neighbors(X: Array, k: int, metric: str, threads: int = 0) -> Neighbors:
     """The k nearest other points of every point; ties go to the smaller id.
 
-    They are exact up to ``MOST_EXACT`` points; beyond, a point is compared with those in the cells around it,
-    and the share of true neighbours that this finds is measured on a sample. More neighbours than fit in a
-    thread block's memory are searched on the CPU.
+    The result is exact up to ``MAX_EXACT_POINTS`` points. Beyond, a point is compared with those of nearby
+    cells, and the recall is measured on a sample. More than ``MAX_SCAN_K`` neighbours are searched for on the
+    CPU.
 
     Parameters
     ----------
     X : array of shape (n, columns), C-contiguous float32, finite
-        On the device or not; the result lies where it does.
+        On the device or the host; so is the result.
     k : int
         From 0 to n - 1.
     metric : str
         One of ``METRICS``.
     threads : int
-        How many threads work where the CPU does.
+        Threads of the CPU, where it searches.
 
     Returns
     -------
     Neighbors
     """
     if not on_gpu(X):
-        return host_neighbors(nearest_neighbors(placed(X), k, metric, threads))
+        return host_neighbors(nearest_neighbors(copy_or_map(X), k, metric, threads))
     cp = cupy()
     if metric not in METRICS:
         raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))} of backend='cuda'")
-    if k > _MOST_SCANNED:
-        return _from_cpu(X, k, metric, threads)
+    if k > MAX_SCAN_K:
+        return _search_on_cpu(X, k, metric, threads)
     n = len(X)
     require_bytes(8 * n * k, f"the {k} neighbours of {n} points")
     ids = cp.zeros((n, k), cp.int32)
     sums = cp.zeros((n, k), cp.float32)
     if k:
-        rows = directions(X, metric == "correlation") if metric in ("cosine", "correlation") else X
-        if not compared_by_candidates(n, k, metric):
+        rows = comparable_rows(X, metric)
+        if not uses_candidates(n, k, metric):
             every = cp.asarray(np.arange(n, dtype=np.int32))
-            scan(rows, every, _IN_SCAN.get(metric, 0), ids, sums, bounded=False)
-        elif n <= MOST_EXACT or metric == "inner_product":
+            scan(rows, every, metric, ids, sums, bounded=False)
+        elif n <= MAX_EXACT_POINTS or metric == "inner_product":
             _search_all(rows, metric, ids, sums)
         else:
             from actup.backends._cuda.cells import neighbors_in_cells
 
             recall = neighbors_in_cells(rows, k, ids, sums)
-            return Neighbors(ids, _distances(sums, metric), engine="cells", recall=recall)
-    return Neighbors(ids, _distances(sums, metric), engine="exact", recall=1.0)
+            return Neighbors(ids, _distances(sums, metric), "cells", recall)
+    return Neighbors(ids, _distances(sums, metric), "exact", 1.0)
 
 
-def compared_by_candidates(n: int, k: int, metric: str) -> bool:
-    """Whether tensor cores propose the neighbours; else every pair is compared in float32."""
-    return n > _FEW and k <= _MOST_KEPT and metric not in _SCANNED
+def uses_candidates(n: int, k: int, metric: str) -> bool:
+    """Whether tensor cores propose candidates; otherwise every pair is compared in float32."""
+    return n > _MAX_SCANNED_POINTS and k <= _MAX_CANDIDATE_K and metric not in _WITHOUT_CANDIDATES
 
 
-def _from_cpu(X, k: int, metric: str, threads: int) -> Neighbors:
-    """The neighbours found on the CPU, brought to the device."""
+def _search_on_cpu(X: Array, k: int, metric: str, threads: int) -> Neighbors:
+    """Search on the CPU, and copy the neighbours to the device."""
     from actup.neighbors._api import nearest_neighbors as nearest_on_cpu
 
     found = nearest_on_cpu(to_host(X), k, metric=metric, n_jobs=threads or None)
     return replace(found, indices=to_device(found.indices, np.int32), distances=to_device(found.distances))
 
 
-def _distances(sums, metric: str):
-    """The sums as distances, in place."""
-    halves = ("cosine", "correlation", "inner_product")
-    kind = 1 if metric == "euclidean" else 2 if metric in halves else 0
-    if kind:
+def _distances(sums: Array, metric: str) -> Array:
+    """Turn the sums into distances, in place: their root or, where directions were compared, their half."""
+    if metric == "euclidean" or metric in (*ANGULAR, "inner_product"):
         kernel = load_kernels("rows").get_function("finish_distances")
-        kernel((math.ceil(sums.size / 256),), (256,), (sums, np.int64(sums.size), np.int32(kind)))
+        launch(kernel, sums.size, sums, np.int64(sums.size), np.int32(metric == "euclidean"))
     return sums
 
 
-def directions(X, centered: bool):
-    """The rows divided by their lengths, with one more column that is 1 where there is none."""
+def comparable_rows(X: Array, metric: str) -> Array:
+    """The rows between which squared differences are compared: directions for the angular metrics, else X."""
+    return directions(X, metric == "correlation") if metric in ANGULAR else X
+
+
+def directions(X: Array, centered: bool) -> Array:
+    """The rows divided by their lengths, and one more column that is 1 in rows of length zero, else 0."""
     n, columns = X.shape
     require_bytes(4 * n * (columns + 1), f"the directions of {n} rows")
     out = cupy().empty((n, columns + 1), np.float32)
     kernel = load_kernels("rows").get_function("directions")
-    kernel((math.ceil(n / 8),), (256,), (X, np.int32(n), np.int32(columns), np.int32(centered), out))
+    launch(kernel, WARP * n, X, np.int32(n), np.int32(columns), np.int32(centered), out)
     return out
 
 
-def _lacking_lengths(X):
-    """What the squared length of every row lacks to the largest one: (n,) float32."""
+def _length_deficits(X: Array) -> Array:
+    """The largest squared length of all rows minus that of each row: (n,) float32."""
     cp = cupy()
     n, columns = X.shape
     largest, out = cp.zeros(1, cp.uint64), cp.empty(n, np.float32)
     kernels = load_kernels("rows")
     size = (np.int32(n), np.int32(columns))
-    grid, block = (math.ceil(n / 8),), (256,)
-    kernels.get_function("largest_length")(grid, block, (X, *size, largest))
-    kernels.get_function("lacking_lengths")(grid, block, (X, *size, largest, out))
+    launch(kernels.get_function("largest_length"), WARP * n, X, *size, largest)
+    launch(kernels.get_function("length_deficits"), WARP * n, X, *size, largest, out)
     return out
 
 
-def sampled_mean(X):
+def sampled_mean(X: Array) -> Array:
     """The mean of about a thousand rows: (columns,) float32."""
     n, columns = X.shape
     out = cupy().empty(columns, np.float32)
     kernel = load_kernels("rows").get_function("sampled_mean")
-    step = np.int32(max(1, n // 1000))
-    kernel((math.ceil(columns / 32),), (32, 16), (X, np.int32(n), np.int32(columns), step, out))
+    step = np.int32(max(1, n // _MEAN_SAMPLE))
+    grid, threads = (blocks_for(columns, MEAN_COLUMNS),), (MEAN_COLUMNS, MEAN_RUNS)
+    kernel(grid, threads, (X, np.int32(n), np.int32(columns), step, out))
     return out
 
 
-def scan(X, rows, metric: int, ids, sums, *, bounded: bool, lacking=None, points=None, to=None) -> None:
-    """Look at every point for some rows, and write their neighbours.
+def scan(
+    X: Array,
+    rows: Array,
+    metric: str,
+    ids: Array,
+    sums: Array,
+    *,
+    bounded: bool,
+    deficits: Array | None = None,
+    points: int | None = None,
+    to: Array | None = None,
+) -> None:
+    """Compare some rows with every point in float32, and write their neighbours.
 
     Parameters
     ----------
     X : cupy.ndarray of shape (n, columns), float32
+        The rows that ``comparable_rows`` returns.
     rows : cupy.ndarray, int32
-        Whose neighbours are wanted.
-    metric : int
-        As scan.cu numbers them.
+        The rows whose neighbours are wanted.
+    metric : str
     ids, sums : cupy.ndarray of shape (n, k)
         Written; ``sums`` are the distances before the metric's last step.
     bounded : bool
-        Whether the last of ``sums`` is at least as large as the true one.
-    lacking : cupy.ndarray of shape (n,), float32, optional
-        As ``CandidateSearch`` has it; None: found where the metric needs it.
+        Whether the last column of ``sums`` is an upper bound of the true one.
+    deficits : cupy.ndarray of shape (n,), float32, optional
+        As for ``CandidateSearch``; None: computed if the metric needs them.
     points : int, optional
-        How many rows of X, the first ones, are looked at; None: all.
+        Only the first ``points`` rows of X are searched among; None: all.
     to : cupy.ndarray, int32, optional
         The rows of ``ids`` and ``sums`` that are written; None: ``rows``.
     """
@@ -219,42 +283,43 @@ def scan(X, rows, metric: int, ids, sums, *, bounded: bool, lacking=None, points
     cp = cupy()
     (n, columns), k, count = X.shape, ids.shape[1], len(rows)
     n, to = n if points is None else points, rows if to is None else to
-    room = 16 * math.ceil((k + 1024) / 16)
-    kernels = load_kernels("scan", METRIC=metric, K=k, ROOM=room)
+    capacity = 16 * math.ceil((k + 2 * SCAN_BATCH) / 16)
+    kernels = load_kernels("scan", METRIC=SCAN_METRICS[metric], K=k, CAPACITY=capacity)
     kernel = kernels.get_function("scan_rows")
-    kernel.max_dynamic_shared_size_bytes = 64 * room
-    blocks = math.ceil(count / 8)
-    idle = 2 * cp.cuda.Device().attributes["MultiProcessorCount"] // blocks
-    parts = max(1, min(idle, n // 2048))  # few rows: their points are dealt to several blocks of threads
+    shared_bytes = 8 * SCAN_ROWS * capacity
+    kernel.max_dynamic_shared_size_bytes = shared_bytes
+    blocks = blocks_for(count, SCAN_ROWS)
+    idle = 2 * multiprocessors() // blocks
+    parts = max(1, min(idle, n // _MIN_PART_POINTS))
     found = cp.empty((parts, count, k), cp.uint64)
     size = (np.int32(n), np.int32(columns))
-    if lacking is None:
-        lacking = _lacking_lengths(X) if metric == _IN_SCAN["inner_product"] else np.uintp(0)
-    arguments = (X, *size, rows, np.int32(count), np.int32(bounded), sums, lacking, found)
-    kernel((blocks, parts), (256,), arguments, shared_mem=64 * room)
+    if deficits is None:
+        deficits = _length_deficits(X) if metric == "inner_product" else np.uintp(0)
+    arguments = (X, *size, rows, np.int32(count), np.int32(bounded), sums, deficits, found)
+    kernel((blocks, parts), (WARP * SCAN_ROWS,), arguments, shared_mem=shared_bytes)
     merge = kernels.get_function("merge_parts")
-    merge((blocks,), (256,), (found, np.int32(parts), to, np.int32(count), ids, sums))
+    merge((blocks,), (WARP * SCAN_ROWS,), (found, np.int32(parts), to, np.int32(count), ids, sums))
 
 
-def _search_all(X, metric: str, ids, sums) -> None:
-    """Write the exact neighbours of all rows, in blocks of them if memory asks for it."""
+def _search_all(X: Array, metric: str, ids: Array, sums: Array) -> None:
+    """Write the exact neighbours of all rows, in blocks of rows if memory is short."""
     columns, (n, k) = X.shape[1], ids.shape
-    lacking = _lacking_lengths(X) if metric == "inner_product" else None
+    deficits = _length_deficits(X) if metric == "inner_product" else None
 
-    def search(rows, part, ids, sums) -> None:
-        own = None if lacking is None else part(lacking)
-        unproven = _from_candidates(rows, k, ids, sums, own)
-        scan(rows, unproven, _IN_SCAN.get(metric, 0), ids, sums, bounded=True, lacking=own)
+    def search(rows: Array, select: Select, ids: Array, sums: Array) -> None:
+        own = None if deficits is None else select(deficits)
+        unproven = _search_by_candidates(rows, k, ids, sums, own)
+        scan(rows, unproven, metric, ids, sums, bounded=True, deficits=own)
 
     search_in_blocks(X, count_blocks(n, columns, k, make_plan(columns, k)), ids, sums, search)
 
 
-def _from_candidates(X, k: int, ids, sums, lacking=None):
-    """Write every row's neighbours; returns the rows for which they are not proven."""
+def _search_by_candidates(X: Array, k: int, ids: Array, sums: Array, deficits: Array | None) -> Array:
+    """Write every row's neighbours; returns the rows whose neighbours are not proven to be exact."""
     n, columns = X.shape
     plan = make_plan(columns, k)
     require_bytes(plan.needed_bytes(n), f"the search for the neighbours of {n} points")
-    search = CandidateSearch(X, spread_order(n), plan, lacking)
+    search = CandidateSearch(X, spread_order(n), plan, deficits)
     chunks = plan.chunks(math.ceil(n / TILE))
     for first, last in search.row_ranges():
         search.find(first, last, chunks)
@@ -262,71 +327,77 @@ def _from_candidates(X, k: int, ids, sums, lacking=None):
     return search.unproven()
 
 
-def spread_order(n: int):
-    """A fixed order in which any run of rows is spread over all of them; -1 fills up the last tile."""
+def spread_order(n: int) -> Array:
+    """A fixed order in which every run of rows is spread over all of them; -1 fills up the last tile."""
     cp = cupy()
-    stride = max(1, int(n * 0.6180339887498949))
+    stride = max(1, int(n * _GOLDEN_RATIO))
     while math.gcd(stride, n) != 1:
         stride += 1
     order = cp.empty(TILE * math.ceil(n / TILE), cp.int32)
     kernel = load_kernels("rows").get_function("spread_order")
-    arguments = (np.int32(n), np.int32(len(order)), np.int64(stride), order)
-    kernel((math.ceil(len(order) / 256),), (256,), arguments)
+    launch(kernel, len(order), np.int32(n), np.int32(len(order)), np.int64(stride), order)
     return order
 
 
 class CandidateSearch:
-    """The rows of X in 16 bits on tiles, and the candidates of a range of them at a time.
+    """The rows of X as 16-bit numbers in tiles, and the candidates of a range of rows at a time.
 
     Parameters
     ----------
     X : cupy.ndarray of shape (n, columns), float32
     order : cupy.ndarray of shape (places,), int32
-        The row of X at every place, -1 where there is none; places is a multiple of the tile.
+        The row of X at every place, -1 for padding; ``places`` is a multiple of ``TILE``.
     plan : Plan
-    lacking : cupy.ndarray of shape (n,), float32, optional
-        What the squared length of every row lacks to the largest one, for inner products; None: distances.
+    deficits : cupy.ndarray of shape (n,), float32, optional
+        The largest squared length minus that of each row, for inner products; None: distances.
     """
 
-    def __init__(self, X, order, plan: Plan, lacking=None):
+    def __init__(self, X: Array, order: Array, plan: Plan, deficits: Array | None = None):
         cp = cupy()
         self._X, self._order, self._plan = X, order, plan
-        self._lacking = np.uintp(0) if lacking is None else lacking
+        self._deficits = np.uintp(0) if deficits is None else deficits
         self._columns = np.int32(X.shape[1])
-        self._finding, self._kernels = (part.result() for part in plan.request(X.shape[1]))
+        self._finding, self._ranking = (part.result() for part in plan.request(X.shape[1]))
         places = len(order)
         center = sampled_mean(X)
-        self._extremes = cp.zeros(
-            2, cp.uint32
-        )  # bits of the longest row's squared length, the worst rounding
-        self._queries = cp.empty(places * plan.slabs * 64, cp.uint16)
+        # As the bits of a float: the squared length of the longest row, the largest rounding error of a row.
+        self._extremes = cp.zeros(2, cp.uint32)
+        self._queries = cp.empty(places * plan.slabs * SLAB, cp.uint16)
         self._keys = cp.empty_like(self._queries)
         self._squares = cp.empty(places, cp.float32)
         self._rounding = cp.empty(places, cp.float32)
-        self._flagged = cp.empty(len(X), cp.int32)
-        self._flags = cp.zeros(1, cp.int32)
+        self._unproven = cp.empty(len(X), cp.int32)
+        self._unproven_count = cp.zeros(1, cp.int32)
         longest, worst = self._extremes[:1], self._extremes[1:]
         n, self._places = np.int32(len(X)), places
         size = (n, self._columns)
-        blocks = min(math.ceil(len(X) / 8), 4096)
-        self._launch("longest_row", blocks, X, center, self._lacking, *size, longest)
         self._launch(
-            "prepare_rows", math.ceil(places / 8), X, center, self._lacking, order, longest,
+            "longest_row", min(len(X), _MAX_LONGEST_ROW_WARPS), X, center, self._deficits, *size, longest
+        )
+        self._launch(
+            "prepare_rows", places, X, center, self._deficits, order, longest,
             np.int32(places), self._columns, np.int32(plan.slabs), self._queries, self._keys, self._squares,
             self._rounding, worst,
         )  # fmt: skip
-        rows = max(TILE, min(places, int(0.6 * free_bytes()) // plan.row_bytes // TILE * TILE))
+        fitting = int(_MAX_SEARCH_SHARE * free_bytes()) // plan.row_bytes
+        rows = max(TILE, min(places, fitting // TILE * TILE))
         self._rows = TILE * math.ceil(math.ceil(places / math.ceil(places / rows)) / TILE)
-        self._room = cp.empty((self._rows, plan.keep + plan.lists * plan.length), cp.uint64)
+        self._candidates = cp.empty((self._rows, plan.keep + plan.lists * plan.length), cp.uint64)
         self._counts = cp.empty((self._rows, plan.lists), cp.int32)
         self._overflowed = cp.empty(self._rows, cp.uint8)
         self._thresholds = cp.empty(self._rows, cp.float32)
 
-    def row_ranges(self):
-        """Ranges of places that are searched at once, as many as memory allows."""
+    def row_ranges(self) -> list[tuple[int, int]]:
+        """Ranges of places that are searched at once, as large as memory allows."""
         return [(at, min(at + self._rows, self._places)) for at in range(0, self._places, self._rows)]
 
-    def find(self, first: int, last: int, chunks: list[int], tile_lists=None) -> None:
+    def find(
+        self,
+        first: int,
+        last: int,
+        chunks: list[int],
+        tile_lists: tuple[Array, Array, Array] | None = None,
+    ) -> None:
         """Collect the candidates of a range of places.
 
         Parameters
@@ -334,56 +405,64 @@ class CandidateSearch:
         first, last : int
             The range, whole tiles.
         chunks : list of int
-            Positions in the list of tiles between which one launch works; the first is 0.
+            Positions in the list of tiles where the launches begin and end; the first is 0.
         tile_lists : tuple of cupy.ndarray, optional
-            Lists of tiles (lists, stride), their lengths (lists,), and the list that each block of rows is
-            compared with (row blocks,); None: all tiles.
+            Lists of tiles (lists, stride), their lengths (lists,), and for each tile of rows the number of
+            the list it is compared with; None: all tiles.
         """
-        cp, plan = cupy(), self._plan
+        plan = self._plan
         order = self._order[first:last]
-        load_kernels("rows").get_function("first_thresholds")(
-            (math.ceil((last - first) / 256),),
-            (256,),
-            (order, np.int32(last - first), np.float32(_TO_START), self._thresholds, self._overflowed),
+        launch(
+            load_kernels("rows").get_function("first_thresholds"),
+            last - first,
+            order,
+            np.int32(last - first),
+            np.float32(_LOWEST_THRESHOLD),
+            self._thresholds,
+            self._overflowed,
         )
-        blocks = (last - first) // TILE
+        row_tiles = (last - first) // TILE
         kernel = self._finding.get_function("find_candidates")
-        shared = 128 * TILE * (4 if plan.narrow else 6)
-        kernel.max_dynamic_shared_size_bytes = shared
-        per_processor = 3 if plan.narrow else 2
-        slots = per_processor * cp.cuda.Device().attributes["MultiProcessorCount"]
-        grid = min(blocks, slots)
-        queries = self._queries[first * 64 :]
-        lists, counts, list_of, stride = 0, 0, 0, 0
+        kernel.max_dynamic_shared_size_bytes = plan.shared_bytes
+        grid = min(row_tiles, (NARROW_BLOCKS if plan.narrow else WIDE_BLOCKS) * multiprocessors())
+        queries = self._queries[first * SLAB :]
+        lists: Array = 0
+        counts: Array = 0
+        list_of: Array = 0
+        stride = 0
         if tile_lists is not None:
             lists, counts, list_of = tile_lists
             list_of, stride = list_of[first // TILE :], lists.shape[1]
         for at, (begin, end) in enumerate(pairwise(chunks)):
             arguments = (
-                queries, self._keys, self._thresholds, self._counts, self._room, np.int32(blocks),
+                queries, self._keys, self._thresholds, self._counts, self._candidates, np.int32(row_tiles),
                 np.int64(self._places), np.int32(plan.slabs), lists, counts, list_of,
                 np.int32(stride), np.int32(begin), np.int32(end),
             )  # fmt: skip
-            kernel((grid,), (128,), arguments, shared_mem=shared)
+            kernel((grid,), (CANDIDATE_THREADS,), arguments, shared_mem=plan.shared_bytes)
             self._launch(
-                "select_candidates", math.ceil((last - first) / 8), self._room, self._counts, order,
+                "select_candidates", last - first, self._candidates, self._counts, order,
                 self._squares[first:last], self._thresholds, self._overflowed, np.int32(last - first),
                 np.int32(at == 0),
             )  # fmt: skip
 
-    def rank(self, first: int, last: int, k: int, ids, sums, *, exact: bool) -> None:
-        """Write the neighbours of a range of places: the best of the candidates in float32."""
+    def rank(self, first: int, last: int, k: int, ids: Array, sums: Array, *, exact: bool) -> None:
+        """Write the neighbours of a range of places: the candidates that are nearest in float32.
+
+        Unless ``exact``, a row counts as proven as soon as it has k candidates.
+        """
         self._launch(
-            "rank_candidates", math.ceil((last - first) / 8), self._X, self._lacking, self._columns,
-            self._order[first:last], self._room, self._thresholds, self._squares[first:last],
+            "rank_candidates", last - first, self._X, self._deficits, self._columns,
+            self._order[first:last], self._candidates, self._thresholds, self._squares[first:last],
             self._rounding[first:last], self._overflowed, self._extremes[:1], self._extremes[1:], self._order,
-            np.int32(first), np.int32(last - first), np.int32(k), np.int32(exact), ids, sums, self._flagged,
-            self._flags,
+            np.int32(first), np.int32(last - first), np.int32(k), np.int32(exact), ids, sums, self._unproven,
+            self._unproven_count,
         )  # fmt: skip
 
-    def unproven(self):
-        """The rows whose neighbours are not proven, in any order."""
-        return self._flagged[: int(self._flags.get()[0])]
+    def unproven(self) -> Array:
+        """The rows whose neighbours are not proven to be exact, in any order."""
+        return self._unproven[: int(self._unproven_count.get()[0])]
 
-    def _launch(self, name: str, blocks: int, *arguments) -> None:
-        self._kernels.get_function(name)((blocks,), (256,), arguments)
+    def _launch(self, name: str, rows: int, *arguments: Any) -> None:
+        """Launch a kernel of ranking.cu with a warp for every row."""
+        launch(self._ranking.get_function(name), WARP * rows, *arguments)

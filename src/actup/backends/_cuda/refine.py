@@ -1,32 +1,37 @@
-"""Better neighbours from found ones: every row looks at the neighbours of its neighbours."""
+"""Refinement of neighbour lists: every row is compared with the neighbours of its neighbours."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from actup._typing import Array
 from actup.backends._cuda.compile import load_kernels
+from actup.backends._cuda.constants import REFINE_WARPS
+from actup.backends._cuda.launch import WARP, blocks_for
 
-_OFFERED = 512  # rows that a row meets in a round, at most
-_WARPS = 2  # rows of a thread block; as in refine.cu
+_MAX_OFFERED = 512  # neighbours of neighbours that a row looks at in one round
 
 
-def refine(X, order, ids, sums) -> None:
-    """Do one round; neighbours only become nearer.
+def refine(X: Array, order: Array, ids: Array, sums: Array) -> None:
+    """Run one refinement round; no neighbour is replaced by a farther one.
 
     Parameters
     ----------
     X : cupy.ndarray of shape (n, columns), float32
     order : cupy.ndarray of shape (places,), int32
-        The rows in an order that keeps neighbours near each other, -1 where a place has none.
+        The rows in an order that keeps neighbours close together, -1 for a place without a row.
     ids, sums : cupy.ndarray of shape (n, k)
         Written; ``sums`` are squared distances, ascending.
     """
     columns, k = X.shape[1], ids.shape[1]
-    offer = max(1, min(k, _OFFERED // k))
-    kernels = load_kernels("refine", K=k, OFFER=offer, LANES=8 if columns <= 128 else 32)
+    offer = max(1, min(k, _MAX_OFFERED // k))
+    kernels = load_kernels("refine", K=k, OFFER=offer, LANES=lanes_per_distance(columns))
     places = len(order)
     arguments = (X, np.int32(columns), order, np.int32(places), ids.copy(), sums.copy(), ids, sums)
-    blocks = math.ceil(places / _WARPS)
-    kernels.get_function("refine_rows")((blocks,), (32 * _WARPS,), arguments)
+    blocks = blocks_for(places, REFINE_WARPS)
+    kernels.get_function("refine_rows")((blocks,), (WARP * REFINE_WARPS,), arguments)
+
+
+def lanes_per_distance(columns: int) -> int:
+    """Threads that share the computation of one float32 distance."""
+    return 8 if columns <= 128 else WARP

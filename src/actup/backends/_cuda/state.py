@@ -1,14 +1,16 @@
-"""What every kernel of the layout reads: constants, the schedule, and the state the device changes."""
+"""The arrays that every kernel of the layout reads: constants, the schedule, and the state that changes."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from actup._engine import engine
+from actup._typing import Array
 from actup.backends._cuda.compile import cupy, load_kernels
-from actup.backends._cuda.relabelled import NO_BOX, RelabelledGraph, measure_box
+from actup.backends._cuda.relabelled import EMPTY_BOX, RelabelledGraph, measure_box
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import LearningRateUnit, NonEdgeWeight, Repulsion, RepulsionMass
 
@@ -37,13 +39,13 @@ STATE = np.dtype(
 
 
 class LayoutState:
-    """Arrays on the device that all kernels of a layout are given.
+    """Arrays on the device that are arguments of all kernels of a layout.
 
     Attributes
     ----------
     constants, state, schedule : cupy.ndarray
     mass : cupy.ndarray of shape (n,), float32
-        What a point's unnormalised repulsion is proportional to.
+        The factor of each point's unnormalised repulsion.
     """
 
     def __init__(self, graph: RelabelledGraph, recipe: Recipe, seed: int):
@@ -67,7 +69,7 @@ class LayoutState:
         constants["repeats"] = 2 if recipe.symmetric_attraction else 1
         constants["rate_in_points"] = recipe.learning_rate_unit is LearningRateUnit.POINTS
         constants["horizon"] = recipe.horizon or 0.0
-        self.constants = _upload(constants)
+        self.constants = upload(constants)
         load_kernels("layout_graph").get_function("derive")(
             (1,),
             (1024,),
@@ -80,36 +82,42 @@ class LayoutState:
         )
         rows = ("learning_rate", "momentum", "exaggeration", "step_cap", "stiffness_floor")
         self.schedule = cp.asarray(np.stack([getattr(schedule, name) for name in rows]))
-        strong = recipe.repulsion_mass is RepulsionMass.STRENGTH
-        self.mass = graph.strength if strong else graph.degree.astype(np.float32)
+        by_strength = recipe.repulsion_mass is RepulsionMass.STRENGTH
+        self.mass = graph.strength if by_strength else graph.degree.astype(np.float32)
         self.state = _first_state(graph.points)
 
 
-def _first_state(points):
-    """Epoch 0, and the box of the points, of which the first two axes count; on the device."""
-    state = np.zeros((), STATE)
-    state["box"] = NO_BOX
-    state = _upload(state)
+def _first_state(points: Array) -> Array:
+    """The state before epoch 0, with the bounding box of the points' first two axes; on the device."""
+    record = np.zeros((), STATE)
+    record["box"] = EMPTY_BOX
+    state = upload(record)
+    assert STATE.fields is not None
     measure_box(points, state[STATE.fields["box"][1] :])
     return state
 
 
 def from_ordered(bits: np.ndarray) -> np.ndarray:
-    """The floats of integers that order as they do: ordered() of kernels/layout.h."""
+    """Decode the integers of ordered() of kernels/layout.h, which sort like the floats they encode."""
     return np.where(bits >= 0, bits, bits ^ 0x7FFFFFFF).astype(np.int32).view(np.float32)
 
 
-def _upload(record: np.ndarray):
-    """A record's bytes on the device."""
+def upload(record: np.ndarray) -> Array:
+    """Copy the bytes of a record to the device."""
     return cupy().asarray(np.frombuffer(record.tobytes(), np.uint8))
 
 
-def force_macros(recipe: Recipe) -> dict[str, int]:
+def kernel_shape(recipe: Recipe) -> str:
+    """The enumerator of Shape of ``_native/layout/forces.h`` for a recipe's similarity curve."""
+    if recipe.dof != 1:
+        return "tailed"
+    return "powered" if recipe.kernel() != (1.0, 1.0) else "unit"
+
+
+def force_macros(recipe: Recipe) -> dict[str, Any]:
     """The macros of kernels/layout.h."""
-    a, b = recipe.kernel()
-    shape = 2 if recipe.dof != 1 else 1 if (a, b) != (1.0, 1.0) else 0
     return {
         "DIMENSIONS": recipe.n_components,
-        "SHAPE": shape,
+        "SHAPE": f"Shape::{kernel_shape(recipe)}",
         "LOSS": engine.Loss[recipe.loss.value].value,
     }

@@ -1,21 +1,44 @@
-"""The leading eigenvectors of a symmetric operator on the GPU, by the scheme of ``_native/subspace.hpp``."""
+"""The leading eigenvectors of a symmetric operator on the GPU, as in ``_native/start/subspace.hpp``."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
+from actup._typing import Array
 from actup.backends._cuda.compile import cupy, load_kernels
+from actup.backends._cuda.constants import PANEL, THREADS
+from actup.backends._cuda.launch import launch
 
-_PANEL = 8  # the block's width is a multiple of this
+# apply(x, previous, out, alpha, beta, gamma) writes alpha A x + beta x + gamma previous to out.
+Apply: TypeAlias = Callable[[Array, Array, Array, float, float, float], None]
+
+_GUARD_VECTORS = 5  # at least; vectors beyond the wanted ones, which make those converge faster
+_MAX_STATS_BLOCKS = 256  # thread blocks that add up columns
+_MAX_LOG_SPREAD = 14  # beyond a ratio of e^14, float32 loses the smaller of two vectors in the larger one
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """What the solver is told; the fields are those of the CPU's ``Spectrum``."""
+    """What is known of the eigenvalues, and the solver's effort; the fields of the CPU's ``Spectrum``.
+
+    Attributes
+    ----------
+    low, top : float
+        Bounds of all eigenvalues.
+    cut : float
+        The first filter damps the eigenvalues between ``low`` and ``cut``.
+    first_degree, last_degree : int
+        Degrees of the first filter, and at most of the later ones.
+    budget : int
+        The largest number of products with the operator.
+    tolerance : float
+        The largest residual, relative to the gap between the wanted and the unwanted eigenvalues.
+    """
 
     low: float
     top: float
@@ -27,12 +50,14 @@ class Spectrum:
 
 
 def block_width(vectors: int) -> int:
-    """Room for the vectors and at least five that guard them from what comes next."""
-    return _PANEL * math.ceil((vectors + 5) / _PANEL)
+    """Columns of a block for these vectors and the guard vectors, in whole panels."""
+    return PANEL * math.ceil((vectors + _GUARD_VECTORS) / PANEL)
 
 
-def leading_eigenvectors(apply: Callable, n: int, spectrum: Spectrum, wanted: int, seed: int, known=None):
-    """The eigenvectors of the largest eigenvalues, but for a known one at the top.
+def leading_eigenvectors(
+    apply: Apply, n: int, spectrum: Spectrum, wanted: int, seed: int, known: Array | None = None
+) -> Array:
+    """The eigenvectors of the largest eigenvalues, without a known one at the top.
 
     Parameters
     ----------
@@ -56,30 +81,32 @@ def leading_eigenvectors(apply: Callable, n: int, spectrum: Spectrum, wanted: in
     return solver.vectors(wanted)
 
 
-def column_stats(Y) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def column_stats(Y: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Least, largest, mean and mean square of every column of a C-contiguous array, as NumPy arrays."""
     cp = cupy()
     n, width = Y.shape
-    if width > 256:  # more than one block of the kernel has threads for
-        parts = [column_stats(cp.ascontiguousarray(Y[:, at : at + 256])) for at in range(0, width, 256)]
-        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
-    partial = cp.empty((min(256, n), width, 4), cp.float64)
+    if width > THREADS:  # the kernel needs a thread per column
+        starts = range(0, width, THREADS)
+        parts = [column_stats(cp.ascontiguousarray(Y[:, at : at + THREADS])) for at in starts]
+        least, largest, mean, mean_square = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return least, largest, mean, mean_square
+    partial = cp.empty((min(_MAX_STATS_BLOCKS, n), width, 4), cp.float64)
     kind = "float_stats" if Y.dtype == np.float32 else "double_stats"
     kernel = load_kernels("start").get_function(kind)
-    kernel((len(partial),), (256,), (Y, np.int64(n), np.int32(width), partial))
-    parts = partial.get()
+    kernel((len(partial),), (THREADS,), (Y, np.int64(n), np.int32(width), partial))
+    of_blocks = partial.get()
     return (
-        parts[..., 0].min(axis=0),
-        parts[..., 1].max(axis=0),
-        parts[..., 2].sum(axis=0) / n,
-        parts[..., 3].sum(axis=0) / n,
+        of_blocks[..., 0].min(axis=0),
+        of_blocks[..., 1].max(axis=0),
+        of_blocks[..., 2].sum(axis=0) / n,
+        of_blocks[..., 3].sum(axis=0) / n,
     )
 
 
-def fixed_signs(block, first: int, count: int, known=None):
-    """Some columns of a C-contiguous block, each with its entry of largest magnitude positive.
+def fixed_signs(block: Array, first: int, count: int, known: Array | None = None) -> Array:
+    """Columns of a C-contiguous block, with signs such that the entry of largest magnitude is positive.
 
-    Rows in which ``known`` is 0 become 0: they are points without edges.
+    Rows in which ``known`` is 0 become 0: these points have no edges.
     """
     cp = cupy()
     n, width = block.shape
@@ -89,14 +116,16 @@ def fixed_signs(block, first: int, count: int, known=None):
     kernel = load_kernels("start").get_function("signed_columns")
     size = (np.int64(out.size), np.int32(width), np.int32(count))
     arguments = (block.ravel()[first:], *size, cp.asarray(signs), 0 if known is None else known, out)
-    kernel((math.ceil(out.size / 256),), (256,), arguments)
+    launch(kernel, out.size, *arguments)
     return out
 
 
 class SubspaceIteration:
-    """A block of vectors on its way to the leading ones; see ``leading_eigenvectors`` for the parameters."""
+    """A block of vectors that converges to the leading ones; parameters as of ``leading_eigenvectors``."""
 
-    def __init__(self, apply: Callable, n: int, spectrum: Spectrum, wanted: int, seed: int, known=None):
+    def __init__(
+        self, apply: Apply, n: int, spectrum: Spectrum, wanted: int, seed: int, known: Array | None = None
+    ):
         cp = cupy()
         self._apply, self._spectrum, self._wanted, self._known = apply, spectrum, wanted, known
         self._skip = 0 if known is None else 1
@@ -105,22 +134,21 @@ class SubspaceIteration:
         self._y = cp.empty_like(self._x)
         self._values = np.zeros(width)
         kernel = load_kernels("spectrum").get_function("random_block")
-        size = (np.int32(n), np.int32(width))
-        kernel((math.ceil(n * width / 256),), (256,), (np.uint64(seed), *size, self._x))
+        launch(kernel, n * width, np.uint64(seed), np.int32(n), np.int32(width), self._x)
         self._restore_known()
         self._orthonormalize()
 
     @property
     def found(self) -> int:
-        """How many vectors there are, the last of them less exact than the wanted ones."""
-        return self._x.shape[1] - self._skip
+        """The number of vectors, of which those beyond the wanted ones are less exact."""
+        return int(self._x.shape[1]) - self._skip
 
-    def vectors(self, count: int):
+    def vectors(self, count: int) -> Array:
         """The first vectors: (n, count) float32."""
         return fixed_signs(self._x, self._skip, count, self._known)
 
     def solve(self) -> None:
-        """Filter and turn the block until the wanted vectors are exact enough or the budget is spent."""
+        """Filter and rotate the block until the wanted vectors are exact enough or the budget is spent."""
         spectrum = self._spectrum
         degree, top, cut = spectrum.first_degree, spectrum.top, spectrum.cut
         last_wanted, used = top, 0
@@ -140,23 +168,24 @@ class SubspaceIteration:
             degree = min(degree + degree // 2, self._needed_degree(residual, enough, cut, last_wanted))
 
     def _needed_degree(self, residual: float, enough: float, cut: float, last_wanted: float) -> int:
-        """The degree of a filter that makes the residual small enough, and some more: it is a guess."""
+        """An estimate, with some reserve, of the filter's degree that makes the residual small enough."""
         growth, most = self._growth(last_wanted, cut), self._spectrum.last_degree
         if not (growth > 0 and enough > 0):
             return most
         return int(min(most, 1.25 * math.log(residual / enough) / growth + 2))
 
     def _bounded_degree(self, degree: int, top: float, cut: float, last_wanted: float) -> int:
-        """A filter must not raise the top so far above the last wanted that rounding swallows that one."""
+        """The degree, lowered if rounding errors of the first vector would drown the last wanted one."""
         spread = self._growth(top, cut) - self._growth(last_wanted, cut)
-        return degree if spread * degree <= 14 else max(2, int(14 / spread))
+        return degree if spread * degree <= _MAX_LOG_SPREAD else max(2, int(_MAX_LOG_SPREAD / spread))
 
     def _growth(self, value: float, cut: float) -> float:
+        """By how much each degree of a filter raises the logarithm of an eigenvalue's part."""
         low = self._spectrum.low
         return math.acosh(max(1.0, (2 * value - cut - low) / (cut - low)))
 
     def _filter(self, degree: int, top: float, cut: float) -> None:
-        """X ← T(A) X, T the Chebyshev polynomial of [low, cut], scaled to 1 at ``top``."""
+        """X ← T(A) X with the Chebyshev polynomial T of [low, cut], scaled to 1 at ``top``."""
         low = self._spectrum.low
         centre, half = (cut + low) / 2, (cut - low) / 2
         first = half / (top - centre)
@@ -172,51 +201,54 @@ class SubspaceIteration:
         self._restore_known()
 
     def _rayleigh_ritz(self) -> float:
-        """Turn the block to its best eigenvectors, descending; returns the largest residual of the wanted."""
+        """Rotate the block to its Ritz vectors, largest first; returns the wanted ones' largest residual."""
         cp, skip = cupy(), self._skip
         self._orthonormalize()
         self._apply(self._x, self._x, self._y, 1.0, 0.0, 0.0)
         product = _products(self._x, self._y)
-        turn = np.eye(len(product))
+        rotation = np.eye(len(product))
         values, vectors = np.linalg.eigh(product[skip:, skip:])
-        turn[skip:, skip:] = vectors[:, ::-1]
+        rotation[skip:, skip:] = vectors[:, ::-1]
         self._values[:skip] = product[0, 0]
         self._values[skip:] = values[::-1]
-        residual = self._largest_residual(product, turn)
-        turn = cp.asarray(turn.astype(np.float32))
-        self._x, self._y = self._x @ turn, self._y @ turn
+        residual = self._largest_residual(product, rotation)
+        on_device = cp.asarray(rotation.astype(np.float32))
+        self._x, self._y = self._x @ on_device, self._y @ on_device
         return residual
 
-    def _largest_residual(self, product: np.ndarray, turn: np.ndarray) -> float:
+    def _largest_residual(self, product: np.ndarray, rotation: np.ndarray) -> float:
         """The largest |A x - value x| of the wanted vectors, from products in double precision."""
-        wanted = turn[:, self._skip : self._skip + self._wanted]
+        wanted = rotation[:, self._skip : self._skip + self._wanted]
         values = self._values[self._skip : self._skip + self._wanted]
 
-        def along(matrix: np.ndarray) -> np.ndarray:
-            return np.einsum("ic,ij,jc->c", wanted, matrix, wanted)
+        def forms(matrix: np.ndarray) -> np.ndarray:
+            """The quadratic form of each wanted vector."""
+            diagonal: np.ndarray = np.einsum("ic,ij,jc->c", wanted, matrix, wanted)
+            return diagonal
 
         xx, yy = _products(self._x, self._x), _products(self._y, self._y)
-        squares = along(yy) - 2 * values * along(product) + values**2 * along(xx)
+        squares = forms(yy) - 2 * values * forms(product) + values**2 * forms(xx)
         return float(np.sqrt(np.maximum(squares, 0)).max())
 
     def _orthonormalize(self) -> None:
-        """First columns first; twice, because once leaves what rounding hid."""
+        """Make the columns orthonormal, from the first on; the second pass removes rounding errors."""
         cp = cupy()
         for _ in range(2):
             self._x = self._x @ cp.asarray(_inverse_cholesky(_products(self._x, self._x)).astype(np.float32))
 
     def _restore_known(self) -> None:
+        """Write the known vector, if there is one, to the first column."""
         if self._known is not None:
             n, width = self._x.shape
             kernel = load_kernels("start").get_function("set_first_column")
-            kernel((math.ceil(n / 256),), (256,), (self._known, np.int32(n), np.int32(width), self._x))
+            launch(kernel, n, self._known, np.int32(n), np.int32(width), self._x)
 
 
-def _products(x, y) -> np.ndarray:
+def _products(x: Array, y: Array) -> np.ndarray:
     """xᵀy in double precision, made symmetric, on the host."""
     cp = cupy()
-    product = cp.asnumpy(x.astype(cp.float64).T @ y.astype(cp.float64))
-    return (product + product.T) / 2
+    product: np.ndarray = cp.asnumpy(x.astype(cp.float64).T @ y.astype(cp.float64))
+    return np.asarray((product + product.T) / 2)
 
 
 def _inverse_cholesky(gram: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The oracle of the tests: every stage in plain NumPy and float64, slow and obviously right."""
+"""The reference backend, the oracle of the tests: every stage in plain NumPy and float64, slow and simple."""
 
 from __future__ import annotations
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from actup.graph._records import Graph, Neighbors
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Affinity, Distance, Symmetrization
 
-_BISECTIONS = 256  # doublings or halvings to reach any scale of distances, then one bit of float64 each
+_BISECTIONS = 256  # doublings or halvings up to any scale of distances, then one per bit of float64
 
 
 def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int = 1) -> Graph:
-    """The symmetric graph of similarities; weights that vanish in float32 are no edges.
+    """The symmetric graph of similarities, without the edges whose weights underflow float32.
 
     Parameters
     ----------
@@ -20,7 +22,7 @@ def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int = 1) -> Gr
     recipe : Recipe
         Its affinity, distance, symmetrization, scales() and sigma.
     threads : int
-        Changes nothing: the oracle runs on one thread.
+        Ignored: the oracle runs on one thread.
     """
     n, k = neighbors.indices.shape
     conditional = directed_affinities(neighbors.distances.astype(np.float64), recipe)
@@ -38,24 +40,26 @@ def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int = 1) -> Gr
 
 
 def directed_affinities(distances: np.ndarray, recipe: Recipe) -> np.ndarray:
-    """p(j|i) of every neighbour, as the recipe's affinity has it: (n, k)."""
+    """p(j|i) of every neighbour by the recipe's affinity: (n, k)."""
     match recipe.affinity:
         case Affinity.UMAP:
             return umap_affinities(distances, recipe.distance)
         case Affinity.GAUSSIAN | Affinity.MULTISCALE:
-            return np.mean([gaussian_affinities(distances, u) for u in recipe.scales()], axis=0)
+            of_scales = [gaussian_affinities(distances, u) for u in recipe.scales()]
+            return np.asarray(np.mean(of_scales, axis=0))
         case Affinity.FIXED_SIGMA:
+            assert recipe.sigma is not None
             return fixed_sigma_affinities(distances, recipe.sigma)
         case Affinity.UNIFORM:
             return np.ones(distances.shape)
 
 
 def umap_affinities(distances: np.ndarray, distance: Distance) -> np.ndarray:
-    """p(j|i) = exp(-max(d - rho, 0)/sigma); sigma is such that a row of k neighbours sums to log2(k + 1).
+    """p(j|i) = exp(-max(d - rho, 0)/sigma), with sigma such that a row of k neighbours sums to log2(k + 1).
 
     rho is the first distance above 0 (0 if there is none), or 0 for plain distances. As in umap-learn, sigma
     is at least 1e-3 times the mean distance, of the row if it has a distance above 0, else of all rows; the
-    mean counts the point's distance to itself.
+    mean includes the point's distance to itself.
 
     Parameters
     ----------
@@ -74,7 +78,7 @@ def umap_affinities(distances: np.ndarray, distance: Distance) -> np.ndarray:
     rho = nearest if distance is Distance.PSEUDO else np.zeros(n)
     beyond = np.maximum(distances - rho[:, None], 0)
 
-    def similarities(sigma):
+    def similarities(sigma: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(beyond > 0, np.exp(-beyond / sigma[:, None]), 1.0)
 
@@ -87,8 +91,8 @@ def umap_affinities(distances: np.ndarray, distance: Distance) -> np.ndarray:
 def gaussian_affinities(distances: np.ndarray, perplexity: float) -> np.ndarray:
     """p(j|i) proportional to exp(-d²/2sigma²); a row sums to 1 and has the entropy log(perplexity).
 
-    Where there is no such sigma, the row is its limit: alike for all neighbours if there are fewer than the
-    perplexity, alike for the nearest ones if more than that are equally near.
+    If there is no such sigma, the row is the limit: uniform over all neighbours if they are fewer than the
+    perplexity, uniform over the nearest ones if more than the perplexity are equally near.
 
     Parameters
     ----------
@@ -101,15 +105,15 @@ def gaussian_affinities(distances: np.ndarray, perplexity: float) -> np.ndarray:
     n, k = distances.shape
     if k == 0:
         return np.zeros((n, 0))
-    squares = distances**2 - distances.min(axis=1, keepdims=True) ** 2  # the same p, and never all 0
+    squares = distances**2 - distances.min(axis=1, keepdims=True) ** 2  # the same p; never all underflow
 
-    def similarities(sigma):
+    def similarities(sigma: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             unscaled = np.where(squares > 0, np.exp(-squares / (2 * sigma[:, None] ** 2)), 1.0)
-        return unscaled / unscaled.sum(axis=1, keepdims=True)
+        return np.asarray(unscaled / unscaled.sum(axis=1, keepdims=True))
 
-    def entropy(p):
-        return -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1)
+    def entropy(p: np.ndarray) -> np.ndarray:
+        return np.asarray(-(p * np.log(np.where(p > 0, p, 1))).sum(axis=1))
 
     return similarities(_bisect(lambda sigma: entropy(similarities(sigma)) < np.log(perplexity), n))
 
@@ -119,13 +123,13 @@ def fixed_sigma_affinities(distances: np.ndarray, sigma: float) -> np.ndarray:
     n, k = distances.shape
     if k == 0:
         return np.zeros((n, 0))
-    squares = distances**2 - distances.min(axis=1, keepdims=True) ** 2  # the same p, and never all 0
+    squares = distances**2 - distances.min(axis=1, keepdims=True) ** 2  # the same p; never all underflow
     unscaled = np.exp(-squares / (2 * sigma**2))
-    return unscaled / unscaled.sum(axis=1, keepdims=True)
+    return np.asarray(unscaled / unscaled.sum(axis=1, keepdims=True))
 
 
-def _bisect(too_small, n: int) -> np.ndarray:
-    """The smallest sigma > 0 per row for which too_small(sigma) is false: (n,)."""
+def _bisect(too_small: Callable[[np.ndarray], np.ndarray], n: int) -> np.ndarray:
+    """For each row the smallest sigma > 0 at which too_small(sigma) is false: (n,)."""
     low, high, sigma = np.zeros(n), np.full(n, np.inf), np.ones(n)
     for _ in range(_BISECTIONS):
         small = too_small(sigma)

@@ -1,4 +1,4 @@
-"""The layout of the oracle, section by section as docs/layout.md: dense matrices over all pairs."""
+"""The layout of the oracle, in the sections of docs/layout.md: dense matrices over all pairs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from actup.recipe._switches import (
     Update,
 )
 
-_BLOCK = 16  # consecutive points that share a run
-_COLOURS = 128
+_BLOCK_POINTS = 16  # consecutive points that share a run of negatives
+_COLOURS = 128  # edges that find no colour overflow: they act one by one
 _TINY = 1e-12  # added to every squared distance
-_RELABELLING = 2**32 - 1  # the epoch of the keys by which points are relabelled
+_RELABELLING_EPOCH = 2**32 - 1  # the "epoch" of the random keys by which points are relabelled
 
 
 def make_layout(graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int = 1) -> Layout:
-    """A layout at its start; ``threads`` changes nothing, because the oracle runs on one."""
+    """A layout before its first epoch; ``threads`` is ignored, because the oracle runs on one."""
     return Layout(graph, start, recipe, seed)
 
 
@@ -40,8 +40,8 @@ class Layout:
         self._schedule = recipe.schedule(n)
         self._rested = False
         self._a, self._b = recipe.kernel()
-        # Before the first epoch, 3: place in the new order -> id in the caller's order
-        keys = [random_bits(seed, _RELABELLING, i, 0) for i in range(n)]
+        # "Before the first epoch", 3: order[new id] = id in the caller's order
+        keys = [random_bits(seed, _RELABELLING_EPOCH, i, 0) for i in range(n)]
         self._order = np.array(sorted(range(n), key=keys.__getitem__), int)
         self._r = relative_weights(graph, self.n_epochs if recipe.prune else 0)[
             np.ix_(self._order, self._order)
@@ -49,7 +49,7 @@ class Layout:
         self._y = np.array(start, np.float64)[self._order]
         self._update = np.zeros_like(self._y)
         self._gain = np.ones_like(self._y)
-        # Before the first epoch, 2
+        # "Before the first epoch", 2
         self._strength = self._r.sum(axis=1, dtype=np.float64)
         self._degree = (self._r > 0).sum(axis=1)
         self._total = self._strength.sum()
@@ -69,13 +69,13 @@ class Layout:
             self.epoch += 1
 
     def embedding(self) -> np.ndarray:
-        """The points now, in the caller's order: (n, n_components) float32, a copy."""
+        """The current points in the caller's order: (n, n_components) float32, a copy."""
         Y = np.empty(self._y.shape, np.float32)
         Y[self._order] = self._y
         return Y
 
     def loss(self) -> float:
-        """The recipe's loss at the points now, over all ordered pairs of different points."""
+        """The recipe's loss at the current points, over all ordered pairs of different points."""
         others = ~np.eye(len(self._y), dtype=bool)
         d2, q, _, _ = self._kernel()
         r, d2, q = self._r[others].astype(np.float64), d2[others], q[others]
@@ -83,16 +83,17 @@ class Layout:
         if self._recipe.normalized:
             Z = q.sum() if fixed_Z is None else fixed_Z
             p, q = r * self._p_max, q / max(Z, np.finfo(float).tiny)
-        match self._recipe.loss, self._recipe.normalized:
-            case Loss.KL, True:
-                excess = 0.0 if fixed_Z is None else q.sum() - p.sum()  # q need not sum to 1
-                return float(_relative_entropy(p, q).sum() + excess)
-            case Loss.KL, False:
+            match self._recipe.loss:
+                case Loss.KL:
+                    excess = 0.0 if fixed_Z is None else q.sum() - p.sum()  # q need not sum to 1
+                    return float(_relative_entropy(p, q).sum() + excess)
+                case Loss.FROBENIUS:
+                    return float(((p - q) ** 2).sum())
+        match self._recipe.loss:
+            case Loss.KL:
                 one_minus_q = q * self._a * d2**self._b  # no cancellation where q is near 1
                 return float((_relative_entropy(r, q) + _relative_entropy(1 - r, one_minus_q)).sum())
-            case Loss.FROBENIUS, True:
-                return float(((p - q) ** 2).sum())
-            case Loss.FROBENIUS, False:
+            case Loss.FROBENIUS:
                 return float(((r - q) ** 2).sum())
 
     # Schedules
@@ -117,26 +118,27 @@ class Layout:
     # Which attractions act, which points repel
 
     def _attraction_weights(self) -> np.ndarray:
-        """v: 0 where no edge acts."""
+        """The weights v of the attractions in this epoch; 0 where no edge acts."""
         t, r = self.epoch, self._r.astype(np.float64)
         acts = np.floor(np.float32(t + 1) * self._r) > np.floor(np.float32(t) * self._r)
         p_max = self._p_max if self._recipe.normalized else 1.0
         match self._recipe.sampling:
             case Sampling.EXHAUSTIVE:
-                return r * p_max
+                v = r * p_max
             case Sampling.SCALAR:
-                return acts * 1.0
+                v = acts * 1.0
             case Sampling.UNBIASED:
-                return acts * p_max
+                v = acts * p_max
             case Sampling.ACCELERATED:
-                return acts * (r * p_max)
+                v = acts * (r * p_max)
+        return np.asarray(v)
 
     def _runs(self, half: int, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Whether k is in S_i, and the lengths m_i."""
+        """The runs of negatives: whether k is in S_i, (n, n), and their lengths m_i."""
         n = len(self._y)
-        blocks = range(-(-n // _BLOCK))
+        blocks = range(-(-n // _BLOCK_POINTS))
         starts = [random_below(random_bits(self._seed, self.epoch, block, half), n) for block in blocks]
-        first = np.repeat(np.array(starts, int), _BLOCK)[:n]
+        first = np.repeat(np.array(starts, int), _BLOCK_POINTS)[:n]
         length = np.full(n, min(self._recipe.negatives, n))
         if self._recipe.repulsion_mass is RepulsionMass.PER_EDGE:
             length = np.minimum((v > 0).sum(axis=1), n)
@@ -147,7 +149,7 @@ class Layout:
         return repels, length
 
     def _repulsion_factors(self, length: np.ndarray) -> np.ndarray:
-        """kappa g_i."""
+        """The factors kappa g_i of the unnormalised repulsion."""
         match self._recipe.repulsion_mass:
             case RepulsionMass.PER_EDGE:
                 mass = np.ones(len(length))
@@ -166,7 +168,7 @@ class Layout:
         return d2, *self._similarity(d2), difference
 
     def _similarity(self, d2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """q and its slope s."""
+        """The kernel q and its slope s."""
         base = 1 + self._a * d2**self._b / self._recipe.dof
         return base**-self._recipe.dof, d2 ** (self._b - 1) / base
 
@@ -180,7 +182,7 @@ class Layout:
             case Loss.KL:
                 return 2 * a * b * s
             case Loss.FROBENIUS:
-                return 4 * a * b * s * q
+                return np.asarray(4 * a * b * s * q)
 
     def _unnormalized_repulsion(self, d2: np.ndarray, q: np.ndarray, s: np.ndarray) -> np.ndarray:
         a, b = self._a, self._b
@@ -188,10 +190,10 @@ class Layout:
             case Loss.KL:
                 return 2 * b / ((self._recipe.repulsion_epsilon + d2) * (1 + a * d2**b))
             case Loss.FROBENIUS:
-                return 4 * a * b * s * q**2
+                return np.asarray(4 * a * b * s * q**2)
 
     def _forces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Attraction and repulsion, which add up to F, each (n, n_components); the stiffness D."""
+        """Attraction and repulsion, whose sum is F, each (n, n_components), and the stiffness D (n,)."""
         d2, q, s, difference = self._kernel()
         v = self._attraction_weights()
         repels, length = self._runs(0, v)
@@ -207,8 +209,9 @@ class Layout:
                 coefficients = 4 * a * b * attraction_factor * v * s
                 R = _sum(repels * s * q, difference)
                 Z = (repels * q).sum() if N else np.inf
-                if self._fixed_Z() is not None:
-                    Z = self._fixed_Z() * length[0] / n  # R is over a share of all points
+                fixed_Z = self._fixed_Z()
+                if fixed_Z is not None:
+                    Z = fixed_Z * length[0] / n  # R is a sum over this share of all points
                 return -_sum(coefficients, difference), 4 * a * b * R / Z, coefficients.sum(axis=1)
             case Loss.FROBENIUS:
                 R = _sum(repels * s * q**2, difference)
@@ -224,7 +227,7 @@ class Layout:
                 return -_sum(coefficients, difference), R, coefficients.sum(axis=1)
 
     def _frobenius_scale(self) -> float:
-        """The leading factor of the normalised Frobenius force; times Z/10 in the unit of points."""
+        """The leading factor of the normalised Frobenius force, times Z/10 if rates are in points."""
         in_points = self._recipe.learning_rate_unit is LearningRateUnit.POINTS
         return 8 * self._a * self._b * (0.1 if in_points else 1 / self._last_Z)
 
@@ -251,7 +254,7 @@ class Layout:
         self._y = self._y + self._update - middle
 
     def _least_stiffness(self) -> np.ndarray:
-        """The floor: a share of the stiffness of a point whose neighbours are all close."""
+        """The stiffness floor: a share of the stiffness of a point whose neighbours are all close."""
         a, b, loss = self._a, self._b, self._recipe.loss
         if not self._recipe.normalized:
             full = (2 if loss is Loss.KL else 4) * a * b * self._strength
@@ -259,10 +262,10 @@ class Layout:
             p = 1.0 if self._recipe.sampling is Sampling.SCALAR else self._p_max
             leading = 4 * a * b if loss is Loss.KL else self._frobenius_scale()
             full = np.full(len(self._y), leading * p * self._total / len(self._y))
-        return self._schedule.stiffness_floor[self.epoch] * full
+        return np.asarray(self._schedule.stiffness_floor[self.epoch] * full)
 
     def _rest_if_balanced(self, attraction: np.ndarray, repulsion: np.ndarray) -> None:
-        """Stop the points once attraction wins over the map's extent (the virial of both forces)."""
+        """Stop the points once the forces start to contract the map, i.e. their virial is negative."""
         begin, end = self._schedule.expansion
         watched = self._recipe.normalized and self._recipe.loss is Loss.KL and begin <= self.epoch < end
         place = (self._y - self._y.mean(axis=0))[:, :3]
@@ -292,17 +295,18 @@ class Layout:
             self._y = self._y + self._hold(self._cap(self._learning_rate() * g / 2 * R))
 
     def _hold(self, moves: np.ndarray) -> np.ndarray:
-        """The moves without what leads points beyond the horizon still farther out."""
+        """The moves, without their outward part for points beyond the horizon."""
         if self._recipe.horizon is None:
             return moves
         offset = self._y - self._y.mean(axis=0)
         squared = (offset**2).sum(axis=1)
         outward = (offset * moves).sum(axis=1)
         beyond = (squared > self._recipe.horizon**2 * squared.mean()) & (outward > 0)
-        return moves - np.where(beyond, outward / np.maximum(squared, _TINY), 0)[:, None] * offset
+        removed = np.where(beyond, outward / np.maximum(squared, _TINY), 0)
+        return np.asarray(moves - removed[:, None] * offset)
 
     def _pull_together(self, edges: list[tuple[int, int]], v: np.ndarray) -> None:
-        """Moves both ends of edges that share no point."""
+        """Move both ends of edges that share no point."""
         i, j = np.array([edge for edge in edges if v[edge] > 0], int).reshape(-1, 2).T
         for _ in range(self._repeats()):
             difference = self._y[i] - self._y[j]
@@ -315,8 +319,8 @@ class Layout:
 
 
 def relative_weights(graph: Graph, epochs_to_prune_for: int) -> np.ndarray:
-    """r in float32, without the edges below 1/epochs (0: all edges); in the caller's order."""
-    r = graph.to_scipy().toarray()
+    """The relative weights r in float32, without edges below 1/epochs (0: all edges), in caller's order."""
+    r: np.ndarray = graph.to_scipy().toarray()
     if r.size and r.max() > 0:
         r = r / r.max()
     if epochs_to_prune_for:
@@ -324,11 +328,14 @@ def relative_weights(graph: Graph, epochs_to_prune_for: int) -> np.ndarray:
     return r
 
 
-def edge_matchings(r: np.ndarray, order: np.ndarray) -> tuple[list, list]:
+def edge_matchings(
+    r: np.ndarray, order: np.ndarray
+) -> tuple[list[list[tuple[int, int]]], list[tuple[int, int]]]:
     """The greedy colouring: the edges (i, j) of each colour, and those that overflow."""
     n = len(r)
-    used = [set() for _ in range(n)]
-    matchings, overflow = [], []
+    used: list[set[int]] = [set() for _ in range(n)]
+    matchings: list[list[tuple[int, int]]] = []
+    overflow: list[tuple[int, int]] = []
     for i in range(n):
         in_row_order = sorted(np.flatnonzero(r[i]), key=order.__getitem__)
         for j in (int(j) for j in in_row_order if j > i):
@@ -346,7 +353,7 @@ def edge_matchings(r: np.ndarray, order: np.ndarray) -> tuple[list, list]:
 
 def _sum(coefficients: np.ndarray, difference: np.ndarray) -> np.ndarray:
     """sum_j coefficient_ij (y_i - y_j)."""
-    return np.einsum("ij,ijk->ik", coefficients, difference)
+    return np.asarray(np.einsum("ij,ijk->ik", coefficients, difference))
 
 
 def _relative_entropy(p: np.ndarray, q: np.ndarray) -> np.ndarray:

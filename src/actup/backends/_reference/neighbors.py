@@ -11,7 +11,7 @@ SCALARS = (np.float32, np.float16, np.uint8, np.int8)
 
 
 def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int = 1) -> Neighbors:
-    """The k nearest other points of every point; of equally near ones, those with the lower ids.
+    """The k nearest other points of every point; ties go to the lower ids.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int = 1) -> N
         Less than n.
     metric : str
     threads : int
-        Changes nothing: the oracle runs on one thread.
+        Ignored: the oracle runs on one thread.
     """
     X = np.asarray(X, np.float64)
     n = len(X)
@@ -33,18 +33,18 @@ def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int = 1) -> N
         from_i[i] = np.inf  # a point is never its own neighbour
         indices[i] = np.argsort(from_i, kind="stable")[:k]
         distances[i] = from_i[indices[i]]
-    return Neighbors(indices, distances, engine="exact", recall=1.0)
+    return Neighbors(indices, distances, "exact", 1.0)
 
 
 def distances_from(X: np.ndarray, i: int, metric: str) -> np.ndarray:
     """The distances from point i to every point: (n,) float64."""
     match metric:
         case "euclidean":
-            return np.sqrt(((X - X[i]) ** 2).sum(axis=1))
+            return np.asarray(np.sqrt(((X - X[i]) ** 2).sum(axis=1)))
         case "manhattan":
-            return np.abs(X - X[i]).sum(axis=1)
+            return np.asarray(np.abs(X - X[i]).sum(axis=1))
         case "chebyshev":
-            return np.abs(X - X[i]).max(axis=1)
+            return np.asarray(np.abs(X - X[i]).max(axis=1))
         case "cosine":
             return _angular_distances(X, i)
         case "correlation":
@@ -55,11 +55,11 @@ def distances_from(X: np.ndarray, i: int, metric: str) -> np.ndarray:
 def _angular_distances(X: np.ndarray, i: int) -> np.ndarray:
     """1 - cos of the angle, from differences of unit vectors, so that equal directions are at distance 0.
 
-    A vector of zeros has no direction: it is at distance 0 from its like and 1 from all others, as in
+    A vector of zeros has no direction: it is at distance 0 from other zeros and 1 from all other rows, as in
     umap-learn.
     """
     lengths = np.sqrt((X**2).sum(axis=1))
     directions = X / np.where(lengths == 0, 1, lengths)[:, None]
-    distances = ((directions - directions[i]) ** 2).sum(axis=1) / 2  # |u - v|² = 2 - 2 cos
+    distances: np.ndarray = ((directions - directions[i]) ** 2).sum(axis=1) / 2  # |u - v|² = 2 - 2 cos
     distances[(lengths == 0) != (lengths[i] == 0)] = 1
     return distances

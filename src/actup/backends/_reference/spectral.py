@@ -10,15 +10,15 @@ from actup.graph._records import Graph
 def spectral_coordinates(graph: Graph, dimensions: int, seed: int = 0, threads: int = 1) -> np.ndarray:
     """The leading eigenvectors of D^-1/2 W D^-1/2 after the trivial one, D^1/2 1, as columns of unit length.
 
-    Points without edges are at 0. The entry of largest size is positive in every column. Columns beyond the
-    n - 1 that exist are 0.
+    Points without edges are at 0. The entry of largest magnitude is positive in every column. Columns beyond
+    the n - 1 that exist are 0.
 
     Parameters
     ----------
     graph : Graph
     dimensions : int
     seed, threads : int
-        Change nothing: nothing is drawn, and the oracle runs on one thread.
+        Ignored: nothing is random, and the oracle runs on one thread.
 
     Returns
     -------
@@ -30,8 +30,8 @@ def spectral_coordinates(graph: Graph, dimensions: int, seed: int = 0, threads: 
     scale = np.where(D > 0, 1 / np.sqrt(np.where(D > 0, D, 1)), 0)
     B = scale[:, None] * W * scale
     trivial = np.sqrt(D / max(D.sum(), 1e-300))
-    deflated = B - 2 * np.outer(trivial, trivial)  # moves its eigenvalue from 1 to -1, the lowest
-    deflated[D == 0, D == 0] = -2  # and points without edges below that
+    deflated = B - 2 * np.outer(trivial, trivial)  # moves the trivial eigenvalue from 1 to -1, the lowest
+    deflated[D == 0, D == 0] = -2  # moves those of points without edges below that
     _, vectors = np.linalg.eigh(deflated)
     found = min(dimensions, n - 1, max(np.count_nonzero(D) - 1, 0))
     coordinates = np.zeros((n, dimensions))

@@ -1,4 +1,4 @@
-"""New rows of the oracle, as docs/layout.md writes it: all rows at once, each by itself."""
+"""The placement of new rows by the oracle, as in docs/layout.md; each row is independent of the others."""
 
 from __future__ import annotations
 
@@ -17,28 +17,30 @@ _TINY = 1e-12  # added to every squared distance
 def place_rows(
     neighbors: Neighbors, embedding: np.ndarray, recipe: Recipe, placement: Placement, threads: int = 1
 ) -> np.ndarray:
-    """Where new rows lie on a map.
+    """Place new rows on a map.
 
     Parameters
     ----------
     neighbors : Neighbors
-        Of every new row, points of the map; none at distance 0.
+        The neighbours of every new row among the points of the map; none at distance 0.
     embedding : ndarray of shape (n, n_components)
         The map.
     recipe : Recipe
-        Its affinity, ``normalized`` and ``loss`` act here.
+        Its affinity, ``normalized`` and ``loss``.
     placement : Placement
     threads : int
-        Changes nothing: the oracle runs on one thread.
+        Ignored: the oracle runs on one thread.
 
     Returns
     -------
     ndarray of shape (len(neighbors), n_components), float32
     """
-    return np.float32(_Rows(neighbors, embedding.astype(np.float64), recipe, placement).placed())
+    return _Rows(neighbors, embedding.astype(np.float64), recipe, placement).placed().astype(np.float32)
 
 
 class _Rows:
+    """The descent of all new rows."""
+
     def __init__(self, neighbors: Neighbors, map_: np.ndarray, recipe: Recipe, placement: Placement):
         self._map, self._recipe, self._placement = map_, recipe, placement
         self._ids = neighbors.indices
@@ -55,21 +57,21 @@ class _Rows:
         return y
 
     def _start(self) -> np.ndarray:
-        """The neighbour at whose place the weighted sum of log q is largest; of equal ones, the first."""
+        """The neighbour's place at which the weighted sum of log q is largest; ties go to the lowest id."""
         d2 = ((self._near[:, :, None] - self._near[:, None]) ** 2).sum(axis=3) + _TINY
         scores = (self._weights[:, None] * np.log(self._similarity(d2)[0])).sum(axis=2)
         scores = np.float32(scores)
         best = np.where(scores == scores.max(axis=1, keepdims=True), self._ids, len(self._map)).min(axis=1)
-        return self._map[best]
+        return np.asarray(self._map[best])
 
     def _similarity(self, d2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """q and its slope s."""
+        """The kernel q and its slope s."""
         a, b, dof = self._placement.curve
         base = 1 + a * d2**b / dof
         return base**-dof, d2 ** (b - 1) / base
 
     def _samples(self, epoch: int) -> np.ndarray:
-        """The points that are drawn for all rows."""
+        """The points of the map that serve as negatives of all rows in this epoch."""
         n, count, seed = len(self._map), self._placement.samples, self._placement.seed
         if count >= n:
             return np.arange(n)
@@ -78,27 +80,33 @@ class _Rows:
     def _step(self, y: np.ndarray, epoch: int) -> np.ndarray:
         placement = self._placement
         force, stiffness, full = (
-            self._normalized(y, epoch) if self._recipe.normalized else self._plain(y, epoch)
+            self._normalized(y, epoch) if self._recipe.normalized else self._unnormalized(y, epoch)
         )
-        fall = 1 - epoch / placement.epochs
+        decay = 1 - epoch / placement.epochs
         used = np.maximum(stiffness, placement.stiffness_floor * full) + _TINY
-        step = placement.learning_rate * fall * force / used[:, None]
-        longest, length = placement.step_cap * fall, np.sqrt((step**2).sum(axis=1, keepdims=True))
-        return np.where(length > longest, step * longest / np.where(length > 0, length, 1), step)
+        step = placement.learning_rate * decay * force / used[:, None]
+        longest, length = placement.step_cap * decay, np.sqrt((step**2).sum(axis=1, keepdims=True))
+        shortened = step * longest / np.where(length > 0, length, 1)
+        return np.asarray(np.where(length > longest, shortened, step))
 
-    def _pairs(self, y: np.ndarray, points: np.ndarray):
+    def _pairs(
+        self, y: np.ndarray, points: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Differences to points (rows x points x dimensions), d², q and s."""
         difference = y[:, None] - points
         d2 = (difference**2).sum(axis=2) + _TINY
         return difference, d2, *self._similarity(d2)
 
-    def _far(self, y: np.ndarray, epoch: int):
-        """The pairs with the samples, whether each is none of the row's neighbours, and how many are."""
+    def _far(
+        self, y: np.ndarray, epoch: int
+    ) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray, np.ndarray]:
+        """The pairs with the samples, which samples are not neighbours of the row, and their number."""
         samples = self._samples(epoch)
         counts = ~(samples[None, :, None] == self._ids[:, None, :]).any(axis=2)
         return self._pairs(y, self._map[samples]), counts, counts.sum(axis=1)
 
-    def _plain(self, y: np.ndarray, epoch: int):
+    def _unnormalized(self, y: np.ndarray, epoch: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Force, stiffness, and the stiffness if all neighbours were close, in the unnormalised setting."""
         placement, (a, b, _) = self._placement, self._placement.curve
         difference, _, q, s = self._pairs(y, self._near)
         kl = self._recipe.loss is Loss.KL
@@ -113,18 +121,19 @@ class _Rows:
         force = -_sum(coefficients, difference) + g[:, None] * _sum(counts * repulsion, apart)
         return force, coefficients.sum(axis=1), leading * self._strength
 
-    def _normalized(self, y: np.ndarray, epoch: int):
+    def _normalized(self, y: np.ndarray, epoch: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Force, stiffness, and the stiffness if all neighbours were close, in the normalised setting."""
         placement, kl = self._placement, self._recipe.loss is Loss.KL
         difference, _, q, s = self._pairs(y, self._near)
         coefficients = placement.attraction * self._weights * (s if kl else s * q)
         (apart, _, far_q, far_s), counts, m = self._far(y, epoch)
         each = (len(self._map) - self._ids.shape[1]) / np.maximum(m, 1)
 
-        def over_all(near, far):
-            """A sum over all points of the map: neighbours, and the others as the samples say."""
-            return near + (each if near.ndim == 1 else each[:, None]) * far
+        def over_all(near: np.ndarray, far: np.ndarray) -> np.ndarray:
+            """A sum over all points of the map: over neighbours, and an estimate over the others."""
+            return np.asarray(near + (each if near.ndim == 1 else each[:, None]) * far)
 
-        Z = over_all(q.sum(axis=1), (counts * far_q).sum(axis=1))
+        Z: float | np.ndarray = over_all(q.sum(axis=1), (counts * far_q).sum(axis=1))
         Z = placement.partition if placement.partition > 0 else Z
         R_kl = over_all(_sum(s * q, difference), _sum(counts * far_s * far_q, apart))
         inverse = np.broadcast_to(1 / np.asarray(Z), len(y))[:, None]
@@ -139,4 +148,4 @@ class _Rows:
 
 def _sum(coefficients: np.ndarray, difference: np.ndarray) -> np.ndarray:
     """sum_j coefficient_ij (y_i - y_j)."""
-    return np.einsum("ij,ijk->ik", coefficients, difference)
+    return np.asarray(np.einsum("ij,ijk->ik", coefficients, difference))

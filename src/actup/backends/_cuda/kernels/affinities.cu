@@ -51,9 +51,9 @@ struct Row {
 };
 
 // What is wrong with a row of neighbours, as bits: distances, ids, or ids that come twice.
-enum Fault { kDistances = 1, kIds = 2, kTwice = 4 };
+enum Fault { kDistances = DISTANCE_FAULT, kIds = ID_FAULT, kTwice = DUPLICATE_FAULT };
 
-constexpr int kPartialSums = 1024;
+constexpr int kPartialSums = PARTIAL_SUMS;
 
 // The sum of all distances in so many parts, by as many blocks of 256 threads.
 extern "C" __global__ void __launch_bounds__(256)

@@ -1,8 +1,9 @@
-// What the search for candidates and the choice among them share: the sizes of a row's lists.
+// The candidates of a row, as candidates.cu writes and ranking.cu reads them: the kept ones, then the lists
+// of new ones.
 //
 // KEEP     candidates kept per row
 // LISTS    lists per row: 4 if NARROW, else 8
-// LENGTH   room of a list; LISTS * LENGTH is a multiple of 32
+// LENGTH   capacity of a list; LISTS * LENGTH is a multiple of 32
 #pragma once
 
 #ifndef KEEP
@@ -22,5 +23,5 @@ struct alignas(8) Candidate {
   int column;
 };
 
-constexpr int kRoom = KEEP + LISTS * LENGTH;  // what a row has: the kept ones, then the lists
-constexpr float kNowhere = -60000.0f;         // the score of a column that is only there to fill a tile
+constexpr int kRowCandidates = KEEP + LISTS * LENGTH;  // capacity of a row
+constexpr float kPaddingScore = -60000.0f;             // of columns that only fill up a tile

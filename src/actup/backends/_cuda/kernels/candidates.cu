@@ -2,11 +2,15 @@
 //
 // The score of a pair is x·y - |y|²/2: the larger, the nearer. Rows are centred, scaled and rounded to 16
 // bits (ranking.cu); one launch compares all rows with a range of columns. An accumulator starts at minus its
-// row's threshold, so a pair is a candidate if the sign bit of the finished sum is 0. Candidates go to lists
-// that belong to one thread each: no atomics, and the same lists in every run. Between launches, ranking.cu
-// keeps the best KEEP of a row and raises its threshold.
+// row's threshold, so a pair is a candidate if the sign bit of the finished sum is 0. Each list of candidates
+// belongs to one thread: no atomics, and the same lists in every run. Between launches, ranking.cu keeps the
+// best KEEP of a row and raises its threshold.
 //
-// STEPS    products of 16 columns in the last slab of 64; candidate.h has the other sizes
+// A row, or query, is compared with columns, or keys: both are rows of X. Their coordinates are stored in
+// slabs of 64.
+//
+// NARROW   one slab is enough
+// STEPS    products of 16 coordinates in the last slab; candidate.h and constants.py have the other sizes
 #ifndef STEPS
 #define STEPS 4
 #endif
@@ -14,18 +18,18 @@
 #include "candidate.h"
 #include "tiles.h"
 
-constexpr int kTile = 128;                      // rows, and columns, of a block's tile
-constexpr int kSlabBytes = 128;                 // 64 columns of 16 bits
-constexpr int kTileBytes = kTile * kSlabBytes;  // one slab of a tile
+constexpr int kTile = TILE;
+constexpr int kSlabBytes = 2 * SLAB;            // of a row
+constexpr int kTileBytes = kTile * kSlabBytes;  // of one slab of a tile
 
-// What a thread knows about the two rows of an accumulator fragment: i and i + 8.
+// A thread's part of the two rows, i and i + 8, of an accumulator fragment.
 struct RowPair {
   float threshold0, threshold1;
   int count0, count1;
   Candidate* list;  // of row i; that of row i + 8 is 8 rows further
 };
 
-// Appends the candidates among 16 sums: 4 fragments of 2 rows x 2 columns, `column` being the first one.
+// Appends the candidates among 16 sums, 4 fragments of 2 rows x 2 columns; `column` is the first one.
 __device__ inline void append(const float (&sums)[16], int column, RowPair& rows) {
   Word passed = 0;
 #pragma unroll
@@ -35,7 +39,7 @@ __device__ inline void append(const float (&sums)[16], int column, RowPair& rows
   while (passed) {
     const int e = __clz(passed) - 16;
     passed &= ~(0x8000u >> e);
-    float eight[8], four[4];  // sums[e] without an index that is known only at run time
+    float eight[8], four[4];  // selects sums[e] without an index, which would move sums to local memory
 #pragma unroll
     for (int i = 0; i < 8; ++i) eight[i] = e & 8 ? sums[8 + i] : sums[i];
 #pragma unroll
@@ -44,13 +48,14 @@ __device__ inline void append(const float (&sums)[16], int column, RowPair& rows
     const float sum = second ? (e & 1 ? four[3] : four[2]) : (e & 1 ? four[1] : four[0]);
     const float score = sum + (second ? rows.threshold1 : rows.threshold0);
     const int at = second ? rows.count1 : rows.count0;
-    if (at < LENGTH) rows.list[at + (second ? 8 * kRoom : 0)] = {score, column + 2 * (e & ~3) + (e & 1)};
+    if (at < LENGTH)
+      rows.list[at + (second ? 8 * kRowCandidates : 0)] = {score, column + 2 * (e & ~3) + (e & 1)};
     rows.count0 += !second;
     rows.count1 += second;
   }
 }
 
-// The candidates among 32 sums: 8 fragments. Nearly always there is none, which one sign tells.
+// Appends the candidates among 32 sums, 8 fragments. Nearly always there is none: one sign tells.
 __device__ inline void collect(const float (&sums)[32], int column, RowPair& rows) {
   int sign[2] = {-1, -1};
 #pragma unroll
@@ -67,29 +72,29 @@ __device__ inline void collect(const float (&sums)[32], int column, RowPair& row
 }
 
 #ifdef NARROW
-// Up to 62 columns: 4 warps of 32 rows each, whose queries stay in registers; LISTS is 4.
-constexpr int kStages = 4;
+// Up to 62 coordinates: 4 warps of 32 rows each, whose queries stay in registers; LISTS is 4.
+constexpr int kStages = NARROW_STAGES;
 
-extern "C" __global__ void __launch_bounds__(128, 3)
+extern "C" __global__ void __launch_bounds__(CANDIDATE_THREADS, NARROW_BLOCKS)
     find_candidates(const char* __restrict__ queries, const char* __restrict__ keys,
                     const float* __restrict__ thresholds, int* __restrict__ counts,
-                    Candidate* __restrict__ room, int row_blocks, long long places, int slabs,
+                    Candidate* __restrict__ candidates, int row_tiles, long long places, int slabs,
                     const int* tile_list, const int* tile_counts, const int* list_of, int stride, int first,
                     int last) {
   extern __shared__ __align__(1024) char memory[];
   const Word base = shared_address(memory);
   const int thread = threadIdx.x, lane = thread & 31, group = lane >> 2, quad = lane & 3;
-  Walk walk(tile_list, tile_counts, list_of, stride, first, last, row_blocks);
-  Ahead ahead(walk);
+  Walk walk(tile_list, tile_counts, list_of, stride, first, last, row_tiles);
+  Prefetch ahead(walk);
   const auto fetch = [&](int stage) {
     if (!ahead.walk.done()) {
       const char* from = keys + (size_t)ahead.tile() * kTileBytes + thread * 16;
       const Word to = base + stage * kTileBytes + thread * 16;
 #pragma unroll
-      for (int i = 0; i < 8; ++i) copy_piece(to + i * 2048, from + i * 2048);
+      for (int i = 0; i < 8; ++i) copy_chunk(to + i * 2048, from + i * 2048);
       ahead.next();
     }
-    close_copies();
+    commit_copies();
   };
 #pragma unroll
   for (int stage = 0; stage < kStages - 1; ++stage) fetch(stage);
@@ -112,7 +117,8 @@ extern "C" __global__ void __launch_bounds__(128, 3)
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const size_t at = row + 16 * i;
-      rows[i] = {thresholds[at], thresholds[at + 8], 0, 0, room + at * kRoom + KEEP + quad * LENGTH};
+      rows[i] = {thresholds[at], thresholds[at + 8], 0, 0,
+                 candidates + at * kRowCandidates + KEEP + quad * LENGTH};
     }
     for (int t = walk.begin; t < walk.end; ++t) {
       await_copies<kStages - 2>();
@@ -125,11 +131,11 @@ extern "C" __global__ void __launch_bounds__(128, 3)
         float sums[2][32];
 #pragma unroll
         for (int k = 0; k < STEPS; ++k) {
-          const Word piece = ((2 * k + ((lane >> 3) & 1)) ^ (lane & 7)) << 4;
+          const Word chunk = ((2 * k + ((lane >> 3) & 1)) ^ (lane & 7)) << 4;
 #pragma unroll
           for (int j = 0; j < 4; ++j) {
             Word b0, b1, b2, b3;
-            load_matrix(key + (side * 4 + j) * 2048 + piece, b0, b1, b2, b3);
+            load_matrix(key + (side * 4 + j) * 2048 + chunk, b0, b1, b2, b3);
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
               if (k == 0) {
@@ -158,14 +164,14 @@ extern "C" __global__ void __launch_bounds__(128, 3)
 }
 
 #else
-// Any number of columns: 4 warps of 64 rows x 64 columns; slabs of both sides pass through shared memory;
-// LISTS is 8.
-constexpr int kStages = 3;
+// Any number of coordinates: 4 warps of 64 rows x 64 columns; slabs of queries and keys pass through shared
+// memory; LISTS is 8.
+constexpr int kStages = WIDE_STAGES;
 
-extern "C" __global__ void __launch_bounds__(128, 2)
+extern "C" __global__ void __launch_bounds__(CANDIDATE_THREADS, WIDE_BLOCKS)
     find_candidates(const char* __restrict__ queries, const char* __restrict__ keys,
                     const float* __restrict__ thresholds, int* __restrict__ counts,
-                    Candidate* __restrict__ room, int row_blocks, long long places, int slabs,
+                    Candidate* __restrict__ candidates, int row_tiles, long long places, int slabs,
                     const int* tile_list, const int* tile_counts, const int* list_of, int stride, int first,
                     int last) {
   extern __shared__ __align__(1024) char memory[];
@@ -173,8 +179,8 @@ extern "C" __global__ void __launch_bounds__(128, 2)
   const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
   const int group = lane >> 2, quad = lane & 3, down = warp >> 1, across = warp & 1;
   const size_t slab_bytes = (size_t)places * kSlabBytes;
-  Walk walk(tile_list, tile_counts, list_of, stride, first, last, row_blocks);
-  Ahead ahead(walk);
+  Walk walk(tile_list, tile_counts, list_of, stride, first, last, row_tiles);
+  Prefetch ahead(walk);
   int ahead_slab = 0;
   const auto fetch = [&](int stage) {
     if (!ahead.walk.done()) {
@@ -184,15 +190,15 @@ extern "C" __global__ void __launch_bounds__(128, 2)
       const Word to = base + stage * 2 * kTileBytes + thread * 16;
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
-        copy_piece(to + i * 2048, query + i * 2048);
-        copy_piece(to + kTileBytes + i * 2048, key + i * 2048);
+        copy_chunk(to + i * 2048, query + i * 2048);
+        copy_chunk(to + kTileBytes + i * 2048, key + i * 2048);
       }
       if (++ahead_slab == slabs) {
         ahead_slab = 0;
         ahead.next();
       }
     }
-    close_copies();
+    commit_copies();
   };
 #pragma unroll
   for (int stage = 0; stage < kStages - 1; ++stage) fetch(stage);
@@ -222,17 +228,17 @@ extern "C" __global__ void __launch_bounds__(128, 2)
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
           if (k >= steps) break;
-          const Word query_piece = ((2 * k + (lane >> 4)) ^ (lane & 7)) << 4;
-          const Word key_piece = ((2 * k + ((lane >> 3) & 1)) ^ (lane & 7)) << 4;
+          const Word query_chunk = ((2 * k + (lane >> 4)) ^ (lane & 7)) << 4;
+          const Word key_chunk = ((2 * k + ((lane >> 3) & 1)) ^ (lane & 7)) << 4;
           Word b[8][2];
 #pragma unroll
           for (int j = 0; j < 4; ++j)
-            load_matrix(key + j * 2048 + key_piece, b[2 * j][0], b[2 * j][1], b[2 * j + 1][0],
+            load_matrix(key + j * 2048 + key_chunk, b[2 * j][0], b[2 * j][1], b[2 * j + 1][0],
                         b[2 * j + 1][1]);
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
             Word a[4];
-            load_matrix(query + i * 2048 + query_piece, a[0], a[1], a[2], a[3]);
+            load_matrix(query + i * 2048 + query_chunk, a[0], a[1], a[2], a[3]);
 #pragma unroll
             for (int j = 0; j < 8; ++j) multiply(&sums[i][4 * j], a, b[j][0], b[j][1]);
           }
@@ -243,7 +249,7 @@ extern "C" __global__ void __launch_bounds__(128, 2)
       for (int i = 0; i < 4; ++i) {
         const size_t at = row + 16 * i;
         RowPair rows{__ldg(thresholds + at), __ldg(thresholds + at + 8), found[2 * i], found[2 * i + 1],
-                     room + at * kRoom + KEEP + list * LENGTH};
+                     candidates + at * kRowCandidates + KEEP + list * LENGTH};
         collect(sums[i], column, rows);
         found[2 * i] = rows.count0;
         found[2 * i + 1] = rows.count1;

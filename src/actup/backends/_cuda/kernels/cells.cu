@@ -1,13 +1,13 @@
-// Cells of rows: which centre is nearest, the mean row of each cell, and the tiles of the cells around it.
+// Cells of rows: the nearest centre of each row, the mean row of each cell, and the tiles of nearby cells.
 #include "common/random.h"
 
 using namespace actup;
 
-constexpr int kColumns = 64,
-              kRuns = 16;  // threads of a block: columns, and runs of rows that are added side by side
+constexpr int kColumns = GROUP_COLUMNS, kRuns = GROUP_RUNS;
 
-// members: the rows of group after group; offsets (groups + 1). An empty group keeps its mean. A block per
-// group; every sum has a fixed order.
+// The mean row of each group. members: the rows, group after group; offsets (groups + 1). An empty group
+// keeps its mean. A thread block per group, of kColumns x kRuns threads: each adds up every kRuns-th row, so
+// sums have a fixed order.
 extern "C" __global__ void group_means(const float* __restrict__ points, int columns,
                                        const int* __restrict__ members, const int* __restrict__ offsets,
                                        float* __restrict__ means) {
@@ -31,8 +31,8 @@ extern "C" __global__ void group_means(const float* __restrict__ points, int col
   }
 }
 
-// The column with the largest score less its offset, of every row of scores (n, count); the first of equals.
-// A warp per row.
+// For every row of scores (n, count), the column with the largest score less its offset; ties go to the
+// first. A warp per row.
 extern "C" __global__ void __launch_bounds__(256)
     best_columns(const float* __restrict__ scores, const float* __restrict__ offsets, int n, int count,
                  int* __restrict__ out) {
@@ -52,9 +52,8 @@ extern "C" __global__ void __launch_bounds__(256)
   if (lane == 0) out[row] = found;
 }
 
-// The tiles of the cells around every cell, cell after cell, in its row of lists (cells, stride). around and
-// ends are (cells, probes): a cell near it, and where the tiles of that one end in the list. A thread per
-// pair of cells.
+// Lists the tiles of the cells around every cell, cell after cell: lists (cells, stride). around and ends are
+// (cells, probes): the nearby cells, and where the tiles of each end in the list. A thread per pair of cells.
 extern "C" __global__ void list_tiles(const int* __restrict__ around, const int* __restrict__ first_tiles,
                                       const int* __restrict__ ends, int cells, int probes, int stride,
                                       int* __restrict__ lists) {
@@ -65,8 +64,8 @@ extern "C" __global__ void list_tiles(const int* __restrict__ around, const int*
   for (int tile = 0; tile < count; ++tile) to[tile] = first + tile;
 }
 
-// A place within `reach` of that of its cell, along each axis, for every row: out (n, width), places (cells,
-// width). A thread per coordinate.
+// A random place for every row, within `reach` of its cell's place along each axis: out (n, width), places
+// (cells, width). A thread per coordinate.
 extern "C" __global__ void scatter_around(const float* __restrict__ places, const int* __restrict__ labels,
                                           int64_t count, int width, float reach, uint64_t seed,
                                           float* __restrict__ out) {

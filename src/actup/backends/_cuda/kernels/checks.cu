@@ -1,6 +1,6 @@
-// Whether numbers can be used; a file of its own, because this is the first that a run waits for.
+// The check of input values; a file of its own, because it is the first kernel that a run waits for.
 
-// Whether any number is less than the least, infinite or NaN.
+// Sets `found` to 1 if any value is less than `least`, infinite or NaN.
 extern "C" __global__ void any_outside(const float* __restrict__ values, long long count, float least,
                                        int* __restrict__ found) {
   bool wrong = false;

@@ -22,8 +22,8 @@ namespace actup {
 constexpr int kDimensions = DIMENSIONS;
 constexpr Shape kShape = static_cast<Shape>(SHAPE);
 constexpr Loss kLoss = static_cast<Loss>(LOSS);
-constexpr int kLanes = 8;      // threads per point
-constexpr int kThreads = 256;  // per thread block of the kernels that work on points
+constexpr int kLanes = POINT_LANES;  // threads per point
+constexpr int kThreads = THREADS;    // per thread block of the kernels that work on points
 constexpr int kPoints = kThreads / kLanes;
 constexpr unsigned kAll = 0xFFFFFFFFu;
 

@@ -45,6 +45,7 @@ enum {
   kRepulsionWork,
   kSums
 };
+static_assert(kSums == BATCH_SUMS);
 
 __device__ constexpr bool used(int sum) {
   if (sum == kQ) return kNormalized;

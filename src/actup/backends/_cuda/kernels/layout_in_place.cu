@@ -157,7 +157,7 @@ struct Chunks {
 // edges as there are threads. The block keeps the listed points, of which ends are places in the list;
 // without a list it works on the points themselves. With a horizon further blocks measure the other points
 // meanwhile, those without a mark.
-extern "C" __global__ void __launch_bounds__(1024)
+extern "C" __global__ void __launch_bounds__(IN_PLACE_THREADS)
     pull_small_colours(const Constants* constants, const State* state, const float* schedule,
                        const int2* ends, const float* weights, const int32_t* stops, int chunk_count,
                        const int32_t* list, const int32_t* listed, Row* y, const int32_t* marks,
@@ -194,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(1024)
 }
 
 // Measures all points, where no other kernel does it on its way.
-extern "C" __global__ void __launch_bounds__(1024)
+extern "C" __global__ void __launch_bounds__(IN_PLACE_THREADS)
     measure(const Constants* constants, const Row* y, double* measured) {
   measure_points(y, nullptr, constants->n, blockIdx.x, gridDim.x, measured + blockIdx.x * kMeasures);
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr PotentialKind kPotential = static_cast<PotentialKind>(POTENTIAL);
 constexpr float kOne = 8388608.0f;  // the weight 1 as an integer: sums do not depend on their order then
-constexpr int kSpreadPoints = 512;  // per thread block: their sum in a cell is below 2^32
+constexpr int kSpreadPoints = SPREAD_POINTS;  // per thread block: their sum in a cell is below 2^32
 constexpr int kOwn = kSpreadPoints / kThreads;
 constexpr int kKept = 6144;  // cells
 
@@ -127,7 +127,9 @@ extern "C" __global__ void multiply(const float* influence, int64_t size, const 
 
 // --- once per grid ---
 
-#if POTENTIAL == 2
+#if TABULATED
+static_assert(PotentialTable::kKnots == POTENTIAL_KNOTS);
+
 // The table of UMAP's potential, by Simpson's rule between knots; one thread block, each thread a stretch of
 // it.
 extern "C" __global__ void __launch_bounds__(1024) tabulate(const Constants* constants, float* table) {

@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr int kColours = 128;
+constexpr int kColours = COLOURS;
 constexpr int kWords = kColours / 64;
 constexpr int kWarp = 32;
 

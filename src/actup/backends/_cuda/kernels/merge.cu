@@ -1,6 +1,6 @@
-// Both directions of every edge merged into symmetric rows, and the pieces the graph falls into.
+// Merges both directions of every edge into symmetric rows.
 //
-// SYMMETRIZATION  as the enum of bandwidth.h numbers them
+// SYMMETRIZATION  a value of the enum of bandwidth.h
 #ifndef SYMMETRIZATION
 #define SYMMETRIZATION 0
 #endif
@@ -14,7 +14,7 @@ struct Lists {
   const float* out_weights;
   int k;
   const int64_t* in_offsets;  // (n + 1)
-  const int64_t* in_edges;    // places in (n, k), ascending in a row
+  const int64_t* in_edges;    // positions in (n, k), ascending in a row
 
   // Calls emit(id, weight) for every id in either list of row i, ascending, unless the weight is zero.
   template <class Emit>
@@ -33,7 +33,7 @@ struct Lists {
   }
 };
 
-// Where the edges to each target begin: `incoming` names the edges by ascending target.
+// Where the edges to each target begin: `incoming` lists the edges by ascending target.
 extern "C" __global__ void target_offsets(const int* __restrict__ targets,
                                           const int64_t* __restrict__ incoming, int64_t edges, int n,
                                           int64_t* __restrict__ offsets) {

@@ -1,5 +1,5 @@
-// What surrounds the search for candidates: rows brought to 16 bits before it, the best candidates of a row
-// kept between two launches, and in the end the neighbours among them.
+// The steps around candidates.cu: rows are rounded to 16 bits before it, the best candidates of a row are
+// kept between its launches, and in the end the nearest of them become neighbours.
 //
 // LANES    threads that share one float32 distance; candidate.h has the other sizes
 #ifndef LANES
@@ -25,20 +25,22 @@ __device__ inline float warp_sum(float x) {
   return x;
 }
 
-// Where column c of a row lies: slabs of 64 columns, 16-byte pieces exchanged so that ldmatrix meets no bank
-// twice.
+// Where coordinate c of a row is stored: in slabs of 64 coordinates, whose 16-byte chunks are permuted to
+// avoid bank conflicts of ldmatrix.
 __device__ inline size_t place(long long rows, int row, int c) {
   return ((size_t)(c >> 6) * rows + row) * 64 + ((((c & 63) >> 3) ^ (row & 7)) << 3) + (c & 7);
 }
 
-// What a row's squared length is more than that of its columns. The inner product is a distance between rows
-// with two more columns, s in one of them as a query and in the other as a point, where s² is what the row's
-// squared length lacks to the largest: |x - y|² + s² + t² = 2 (M - <x, y>). No product meets these columns.
-__device__ inline float beyond(const float* lacking, int row) { return lacking ? lacking[row] : 0.0f; }
+// What is added to a row's squared length for inner products. They become distances with two more
+// coordinates, s in one of them for a query and in the other for a key, where s² is the row's deficit: the
+// largest squared length M minus the row's. Then |x - y|² + s² + t² = 2 (M - <x, y>), and these coordinates
+// are never multiplied.
+__device__ inline float deficit(const float* deficits, int row) { return deficits ? deficits[row] : 0.0f; }
 
-// The largest squared length of a centred row, as the bits of a float; a warp per row.
+// The largest squared length of the centred rows, as the bits of a float; a warp per row.
 extern "C" __global__ void longest_row(const float* __restrict__ points, const float* __restrict__ center,
-                                       const float* __restrict__ lacking, int n, int columns, Word* longest) {
+                                       const float* __restrict__ deficits, int n, int columns,
+                                       Word* longest) {
   const int lane = threadIdx.x & 31;
   float most = 0;
   const int warps = gridDim.x * blockDim.x >> 5;
@@ -48,23 +50,23 @@ extern "C" __global__ void longest_row(const float* __restrict__ points, const f
       const float x = points[(size_t)row * columns + c] - center[c];
       sum += x * x;
     }
-    most = fmaxf(most, warp_sum(sum) + beyond(lacking, row));
+    most = fmaxf(most, warp_sum(sum) + deficit(deficits, row));
   }
   if (lane == 0) atomicMax(longest, __float_as_uint(most));
 }
 
-// The power of two that brings the longest row to a length of 64 to 127.
+// The power of two that scales the longest row to a length of 64 to 127.
 __device__ inline float scale_of(Word longest) {
   const float length = sqrtf(__uint_as_float(longest));
   if (!(length > 1e-30f)) return 1.0f;
   return exp2f(floorf(log2f(127.0f / length)));
 }
 
-// Rows to 16 bits, as queries (with 1 in two more columns) and as points (with -|y|²/2 in those, in two
-// parts). `order` names the row of X at every place, or is -1 where a place only fills a tile. A warp per
+// Rounds rows to 16 bits, as queries (with 1 in two more coordinates) and as keys (with -|y|²/2 in these two,
+// as a rounded value and its error). `order` is the row of X at every place, -1 for padding. A warp per
 // place.
 extern "C" __global__ void prepare_rows(const float* __restrict__ points, const float* __restrict__ center,
-                                        const float* __restrict__ lacking, const int* __restrict__ order,
+                                        const float* __restrict__ deficits, const int* __restrict__ order,
                                         const Word* __restrict__ longest, int places, int columns, int slabs,
                                         Half* __restrict__ queries, Half* __restrict__ keys,
                                         float* __restrict__ squares, float* __restrict__ rounding,
@@ -88,20 +90,20 @@ extern "C" __global__ void prepare_rows(const float* __restrict__ points, const 
     queries[to] = extra && row >= 0 ? to_half(1.0f) : h;
     if (!extra) keys[to] = h;
   }
-  square = warp_sum(square) + (row < 0 ? 0.0f : beyond(lacking, row) * scale * scale);
+  square = warp_sum(square) + (row < 0 ? 0.0f : deficit(deficits, row) * scale * scale);
   error = sqrtf(warp_sum(error));
   if (lane == 0) {
     squares[at] = square;
     rounding[at] = error;
     atomicMax(worst, __float_as_uint(error));
-    const float value = row >= 0 ? -0.5f * square : kNowhere;
+    const float value = row >= 0 ? -0.5f * square : kPaddingScore;
     const Half high = to_half(value);
     keys[place(places, at, columns)] = high;
     keys[place(places, at, columns + 1)] = row >= 0 ? to_half(value - from_half(high)) : to_half(0.0f);
   }
 }
 
-// A float's bits in the order of the numbers, and back.
+// Encodes a float so that the integers sort like the floats, and back.
 __device__ inline Word ordered(float x) {
   const Word bits = __float_as_uint(x);
   return bits >> 31 ? ~bits : bits | 0x80000000u;
@@ -111,16 +113,16 @@ __device__ inline float unordered(Word bits) {
 }
 
 // Keeps the best KEEP of a row's candidates and raises its threshold just above the last of them, so that
-// copies of that one do not come again in numbers. A warp per row; `fresh`: nothing was kept before.
-extern "C" __global__ void __launch_bounds__(256)
-    select_candidates(Candidate* __restrict__ room, const int* __restrict__ counts,
+// duplicates of that one do not fill the lists. A warp per row; `fresh`: nothing was kept before.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    select_candidates(Candidate* __restrict__ candidates, const int* __restrict__ counts,
                       const int* __restrict__ order, const float* __restrict__ squares,
                       float* __restrict__ thresholds, unsigned char* __restrict__ overflowed, int rows,
                       int fresh) {
   constexpr int kKept = (KEEP + 31) / 32, kNew = LISTS * LENGTH / 32;
   const int row = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
   if (row >= rows || order[row] < 0) return;
-  Candidate* mine = room + (size_t)row * kRoom;
+  Candidate* mine = candidates + (size_t)row * kRowCandidates;
   const int list = lane % LISTS, offset = lane / LISTS;
   int count = counts[(size_t)row * LISTS + list];
   if (__any_sync(~0u, count > LENGTH) && lane == 0) overflowed[row] = 1;
@@ -168,22 +170,23 @@ extern "C" __global__ void __launch_bounds__(256)
   }
 }
 
-// How far distances of the rounded rows, scaled, may be from the true ones, for a pair that is `apart`.
+// Bounds of the error of the distances between a rounded, scaled row and others that are `apart` from it.
 struct Errors {
   float square, length, rounding, worst;
   int columns;
 
-  // Of a squared distance, from the sum on tensor cores: each step of 16 columns rounds, and so did the first
-  // scores, which began at a large number.
+  // Error of a squared distance from the sum on tensor cores: each step of 16 coordinates rounds, and so did
+  // the first scores, whose accumulators started at a large number.
   __device__ float of_sum(float apart) const {
     const float reach = length + apart;
     return 2 * (5e-7f * (1 + 0.0625f * columns) * reach * reach + 0.02f);
   }
-  // Of a distance, from the rounding of both rows.
+  // Error of a distance from the rounding of both rows.
   __device__ float of_rows(float apart) const {
     return rounding + fminf(worst, 4.9e-4f * (length + apart) + 1e-6f);
   }
   __device__ float distance(float score) const { return sqrtf(fmaxf(0.0f, square - 2 * score)); }
+  // Lower and upper bound of the true distance of a pair.
   __device__ float least(float score) const {
     const float apart = distance(score);
     return sqrtf(fmaxf(0.0f, apart * apart - of_sum(apart))) - of_rows(apart);
@@ -194,7 +197,7 @@ struct Errors {
   }
 };
 
-// The rank-th largest of the kept scores of a row, by a warp; the smallest number if there are fewer.
+// The rank-th largest of the kept scores of a row; kPaddingScore if there are fewer. Called by a whole warp.
 __device__ inline float kept_score(const Candidate* kept, int rank) {
   constexpr int kPerLane = (KEEP + 31) / 32;
   const int lane = threadIdx.x & 31;
@@ -211,30 +214,31 @@ __device__ inline float kept_score(const Candidate* kept, int rank) {
     for (int e = 0; e < kPerLane; ++e) above += score[e] >= raised;
     if (__reduce_add_sync(~0u, above) >= rank) found = raised;
   }
-  return found ? unordered(found) : kNowhere;
+  return found ? unordered(found) : kPaddingScore;
 }
 
-// Compares the kept candidates in float32, but for those that are certainly too far, and writes the best k of
-// every row by (distance, id). A row is flagged unless what it never saw is proven to be further away: those
-// columns scored less than the threshold, up to the rounding of rows and sums. A warp per row. `exact` is 0
-// if not all columns were looked at; only rows with too few candidates are flagged then.
-extern "C" __global__ void __launch_bounds__(256)
-    rank_candidates(const float* __restrict__ points, const float* __restrict__ lacking, int columns,
-                    const int* __restrict__ order, const Candidate* __restrict__ room,
+// Compares the kept candidates in float32, except those that are certainly too far, and writes the best k of
+// every row by (distance, id). A row is unproven unless all columns that are no candidates are certainly
+// farther: these scored less than the threshold, up to the rounding of rows and sums. A warp per row. `exact`
+// is 0 if not all columns were compared; then only rows with too few candidates are unproven.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    rank_candidates(const float* __restrict__ points, const float* __restrict__ deficits, int columns,
+                    const int* __restrict__ order, const Candidate* __restrict__ candidates,
                     const float* __restrict__ thresholds, const float* __restrict__ squares,
                     const float* __restrict__ rounding, const unsigned char* __restrict__ overflowed,
                     const Word* __restrict__ longest, const Word* __restrict__ worst,
                     const int* __restrict__ all_order, int first_row, int rows, int k, int exact,
-                    int* __restrict__ ids, float* __restrict__ sums, int* __restrict__ flagged,
-                    int* __restrict__ flags) {
-  __shared__ float distance[8][KEEP];
-  __shared__ int id[8][KEEP];
-  const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, row = blockIdx.x * 8 + warp;
+                    int* __restrict__ ids, float* __restrict__ sums, int* __restrict__ unproven,
+                    int* __restrict__ unproven_count) {
+  constexpr int kWarps = THREADS / 32;
+  __shared__ float distance[kWarps][KEEP];
+  __shared__ int id[kWarps][KEEP];
+  const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, row = blockIdx.x * kWarps + warp;
   if (row >= rows) return;
   const int self = order[row];
   if (self < 0) return;
   const float* x = points + (size_t)self * columns;
-  const Candidate* kept = room + (size_t)row * kRoom;
+  const Candidate* kept = candidates + (size_t)row * kRowCandidates;
   const Errors errors{squares[row], sqrtf(squares[row]), rounding[row], __uint_as_float(*worst), columns};
   const float reach = errors.most(kept_score(kept, k + 1));  // the row itself may be one of them
   const int sub = lane / LANES, part = lane % LANES;
@@ -258,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 #pragma unroll
     for (int apart = LANES / 2; apart; apart >>= 1) sum += __shfl_xor_sync(~0u, sum, apart);
-    if (lacking && other >= 0) sum += lacking[self] + lacking[other];
+    if (deficits && other >= 0) sum += deficits[self] + deficits[other];
     if (part == 0 && at < KEEP) {
       distance[warp][at] = other < 0 ? __int_as_float(0x7f800000) : sum;
       id[warp][at] = other < 0 ? 0x7fffffff : other;
@@ -281,8 +285,8 @@ extern "C" __global__ void __launch_bounds__(256)
   }
   for (int apart = 16; apart; apart >>= 1) last = fmaxf(last, __shfl_xor_sync(~0u, last, apart));
   if (lane != 0) return;
-  const float nearest = errors.least(thresholds[row]);  // that can be missing
+  const float nearest = errors.least(thresholds[row]);  // a lower bound for columns that are no candidates
   const bool proven =
       last >= 0 && (!exact || (!overflowed[row] && sqrtf(last) * scale_of(*longest) < nearest));
-  if (!proven) flagged[atomicAdd(flags, 1)] = self;
+  if (!proven) unproven[atomicAdd(unproven_count, 1)] = self;
 }

@@ -1,13 +1,13 @@
-// Better lists of neighbours from two: refine_rows and merge_lists.
+// Improves lists of neighbours: refine_rows runs a refinement round, merge_lists merges two lists.
 //
-// refine_rows is one round in which every row looks at the neighbours of its neighbours. The lists are read
-// as they were before the round and written to others, so the result does not depend on who comes first.
+// In a refinement round every row is compared with the neighbours of its neighbours. The round reads copies
+// of the lists from before it, so the result does not depend on the order of the rows.
 //
-// A warp per row. The ids it meets go through a table in shared memory that holds each once; those that are
-// new are compared in float32, and the best K of the old and the new ones are written by (distance, id).
+// A warp per row. A hash table in shared memory deduplicates the ids; the new ones are compared in float32,
+// and the best K of the old and the new ones are written by (distance, id).
 //
 // K      neighbours of a row
-// OFFER  how many of its nearest neighbours each neighbour shows, at most K
+// OFFER  how many of its nearest neighbours each neighbour offers, at most K
 // LANES  threads that share one distance
 #ifndef K
 #define K 15
@@ -20,18 +20,18 @@
 #endif
 
 typedef unsigned int Word;
-typedef unsigned long long Key;  // the bits of a sum of at least 0, then the id: sorting keys sorts by both
+typedef unsigned long long Key;  // the bits of a sum, which is at least 0, then the id: sorts by both
 
-constexpr int kWarps = 2;
+constexpr int kWarps = REFINE_WARPS;
 constexpr int kOffered = K * OFFER;
-constexpr int slots_for(int ids) {  // a power of two of which the ids fill at most two thirds
+constexpr int slots_for(int ids) {  // a power of two; the ids fill at most two thirds of the slots
   int slots = 32;
   while (2 * slots < 3 * ids) slots *= 2;
   return slots;
 }
 constexpr int kSlots = slots_for(kOffered + K + 1);
 
-// Whether the id was not in the table yet; it is afterwards.
+// Enters an id into the hash table; returns whether it is new.
 __device__ inline bool enter(int* table, int id) {
   for (Word slot = (Word)id * 2654435761u;; ++slot) {
     const int before = atomicCAS(table + slot % kSlots, -1, id);
@@ -40,8 +40,8 @@ __device__ inline bool enter(int* table, int id) {
   }
 }
 
-// order (places): the rows in an order in which neighbours are near each other, -1 where there is none; old_*
-// and the outputs are (n, K). Rows for which nothing better was found are not written.
+// order (places): the rows in an order that keeps neighbours close together, -1 for padding; old_* and the
+// outputs are (n, K). Rows without an improvement are not written.
 extern "C" __global__ void __launch_bounds__(32 * kWarps)
     refine_rows(const float* __restrict__ points, int columns, const int* __restrict__ order, int places,
                 const int* __restrict__ old_ids, const float* __restrict__ old_sums, int* __restrict__ ids,
@@ -63,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps)
   }
   __syncwarp();
   const Word before = (1u << lane) - 1;
-  int met = K;  // the old ones, then ids to compare with
+  int met = K;  // length of the list: the old neighbours, then ids to compare with
   for (int begin = 0; begin < kOffered; begin += 32) {
     const int e = begin + lane;
     int id = -1;
@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps)
   const Key bound = list[K - 1];
   const float* x = points + (size_t)self * columns;
   const int sub = lane / LANES, part = lane % LANES;
-  int kept = K;  // never more than have been read
+  int kept = K;  // never more than the entries that have been read
   for (int begin = K; begin < met; begin += 32 / LANES) {
     const int at = begin + sub;
     const int other = at < met ? (int)(Word)list[at] : self;
@@ -95,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps)
     const Key key = Key(__float_as_uint(sum)) << 32 | (Word)other;
     const bool nearer = part == 0 && at < met && key < bound;
     const Word mask = __ballot_sync(~0u, nearer);
-    __syncwarp();  // all have read their place before one is written
+    __syncwarp();  // all threads have read their entry before one is overwritten
     if (nearer) list[kept + __popc(mask & before)] = key;
     kept += __popc(mask);
     __syncwarp();
@@ -111,9 +111,9 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps)
   }
 }
 
-// The best K of a row's own list and a new one, (count, K) both, by (distance, id). Ids of the new one name
-// rows of a pair of blocks: `first` is added to those below `cut`, `second` to the others. An own id of -1
-// is none. A warp per row.
+// Merges a row's own list and a new one, both (count, K), into the best K by (distance, id). Ids of the new
+// list count the rows of a pair of blocks: `first` is added to those below `cut`, `second` to the others. An
+// id of -1 in the own list is an empty entry. A warp per row.
 extern "C" __global__ void __launch_bounds__(32 * kWarps)
     merge_lists(int count, const int* __restrict__ new_ids, const float* __restrict__ new_sums, int cut,
                 int first, int second, int* __restrict__ ids, float* __restrict__ sums) {
@@ -128,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps)
     list[K + e] = Key(__float_as_uint(new_sums[at])) << 32 | (Word)id;
   }
   __syncwarp();
-  for (int e = K + lane; e < 2 * K; e += 32) {  // known ones are left out, whatever their last bits
+  for (int e = K + lane; e < 2 * K; e += 32) {  // drop known ids, whose sums may differ in their last bits
     const Word id = (Word)list[e];
     for (int known = 0; known < K; ++known)
       if ((Word)list[known] == id) list[e] = ~Key(0);

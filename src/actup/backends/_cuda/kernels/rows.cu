@@ -1,13 +1,13 @@
-// Rows of the data brought to another form, and the small arrays a search for neighbours begins with.
+// Conversions of rows, and the small arrays that a search for neighbours begins with.
 
 __device__ inline double warp_sum(double x) {
   for (int apart = 16; apart; apart >>= 1) x += __shfl_xor_sync(~0u, x, apart);
   return x;
 }
 
-// Rows to directions, for metrics that compare those; a warp per row. The row is divided by its length, where
-// `centered` after subtracting its mean. One more column is 1 in rows of length zero, else 0, which puts them
-// at distance 1 from all others (see distance.h).
+// Converts rows to directions, for the angular metrics; a warp per row. The row, less its mean if `centered`,
+// is divided by its length. One more column is 1 in rows of length zero, else 0, which puts them at distance
+// 1 from all others.
 extern "C" __global__ void directions(const float* __restrict__ points, int n, int columns, int centered,
                                       float* __restrict__ out) {
   const int row = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
@@ -28,8 +28,8 @@ extern "C" __global__ void directions(const float* __restrict__ points, int n, i
   if (lane == 0) to[columns] = none ? 1.0f : 0.0f;
 }
 
-// What the squared length of every row lacks to the largest one, which comes as the bits of a double and is
-// found in a first pass; a warp per row.
+// The deficit of every row: the largest squared length minus the row's. A first pass finds the largest, as
+// the bits of a double. A warp per row.
 __device__ inline double squared_length(const float* x, int columns) {
   double square = 0;
   for (int c = threadIdx.x & 31; c < columns; c += 32) square += (double)x[c] * x[c];
@@ -42,7 +42,7 @@ extern "C" __global__ void largest_length(const float* __restrict__ points, int 
   const double square = squared_length(points + (size_t)row * columns, columns);
   if ((threadIdx.x & 31) == 0) atomicMax(largest, (unsigned long long)__double_as_longlong(square));
 }
-extern "C" __global__ void lacking_lengths(const float* __restrict__ points, int n, int columns,
+extern "C" __global__ void length_deficits(const float* __restrict__ points, int n, int columns,
                                            const unsigned long long* __restrict__ largest,
                                            float* __restrict__ out) {
   const int row = (blockIdx.x * blockDim.x + threadIdx.x) >> 5;
@@ -51,23 +51,24 @@ extern "C" __global__ void lacking_lengths(const float* __restrict__ points, int
   if ((threadIdx.x & 31) == 0) out[row] = (float)(__longlong_as_double((long long)*largest) - square);
 }
 
-// The mean of every step-th row, to centre by: near the true mean, which is all that rounding needs.
+// The mean of every step-th row, an estimate of the mean that is good enough to centre rows before rounding.
+// Threads: (coordinates, rows).
 extern "C" __global__ void sampled_mean(const float* __restrict__ points, int n, int columns, int step,
                                         float* __restrict__ out) {
-  __shared__ double sums[16][33];
-  const int c = blockIdx.x * 32 + threadIdx.x;
+  __shared__ double sums[MEAN_RUNS][MEAN_COLUMNS + 1];
+  const int c = blockIdx.x * MEAN_COLUMNS + threadIdx.x;
   double sum = 0;
   if (c < columns)
-    for (long long row = (long long)threadIdx.y * step; row < n; row += 16ll * step)
+    for (long long row = (long long)threadIdx.y * step; row < n; row += (long long)MEAN_RUNS * step)
       sum += points[(size_t)row * columns + c];
   sums[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.y || c >= columns) return;
-  for (int y = 1; y < 16; ++y) sum += sums[y][threadIdx.x];
+  for (int y = 1; y < MEAN_RUNS; ++y) sum += sums[y][threadIdx.x];
   out[c] = (float)(sum / ((n + step - 1) / step));
 }
 
-// Rows less a row near their mean, with one more column of ones, and zeros up to `width`.
+// Rows less a centre, with one more column of ones and zero padding up to `width`.
 extern "C" __global__ void centered_rows(const float* __restrict__ points, const float* __restrict__ center,
                                          int n, int columns, int width, float* __restrict__ out) {
   const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -77,13 +78,13 @@ extern "C" __global__ void centered_rows(const float* __restrict__ points, const
   out[at] = c < columns ? points[row * columns + c] - center[c] : c == columns ? 1.0f : 0.0f;
 }
 
-// Any run of places is spread over all rows: the multiples of `stride`, which shares no factor with n.
+// An order in which any run of places is spread over all rows: multiples of `stride`, which is coprime to n.
 extern "C" __global__ void spread_order(int n, int places, long long stride, int* __restrict__ out) {
   const int at = blockIdx.x * blockDim.x + threadIdx.x;
   if (at < places) out[at] = at < n ? (int)(at * stride % n) : -1;
 }
 
-// Thresholds below every score, and beyond any where a place has no row.
+// First thresholds: `lowest`, which is below every score; infinity for places without a row.
 extern "C" __global__ void first_thresholds(const int* __restrict__ order, int places, float lowest,
                                             float* __restrict__ thresholds,
                                             unsigned char* __restrict__ overflowed) {
@@ -93,8 +94,8 @@ extern "C" __global__ void first_thresholds(const int* __restrict__ order, int p
   overflowed[at] = 0;
 }
 
-// From sums to distances: the root (1) or the half (2).
-extern "C" __global__ void finish_distances(float* __restrict__ sums, long long count, int kind) {
+// From sums to distances: the square root if `root` is 1, else the half.
+extern "C" __global__ void finish_distances(float* __restrict__ sums, long long count, int root) {
   const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (at < count) sums[at] = kind == 1 ? sqrtf(sums[at]) : 0.5f * sums[at];
+  if (at < count) sums[at] = root == 1 ? sqrtf(sums[at]) : 0.5f * sums[at];
 }

@@ -1,12 +1,12 @@
-// What the eigenvectors of the start are made with: the normalised graph times a block of vectors, the
-// block's random start, and the pieces of a graph.
+// For the spectral start: the normalised graph times a block of vectors, the block's random first vectors,
+// and the connected components of a graph.
 #include "common/random.h"
 
 using namespace actup;
 
-constexpr int kPanel = 8;  // vectors that go side by side; lanes of a row
+constexpr int kPanel = PANEL;  // vectors that are multiplied at a time; also the threads per row elsewhere
 
-// The root of every point's degree, 8 lanes per row.
+// The square root of every point's degree; kPanel threads per row.
 extern "C" __global__ void root_degrees(const int64_t* __restrict__ offsets,
                                         const float* __restrict__ weights, int n, float* __restrict__ out) {
   const int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -60,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(256)
   *(float4*)(out + (int64_t)row * width + column) = result;
 }
 
-// The same first vectors as the CPU's.
+// Random first vectors, equal to the CPU's.
 extern "C" __global__ void random_block(uint64_t seed, int n, int width, float* __restrict__ out) {
   const int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (at >= (int64_t)n * width) return;
@@ -69,13 +69,14 @@ extern "C" __global__ void random_block(uint64_t seed, int n, int width, float* 
 }
 
 // The row of every edge.
-extern "C" __global__ void name_rows(const int64_t* __restrict__ offsets, int n, int* __restrict__ rows) {
+extern "C" __global__ void rows_of_edges(const int64_t* __restrict__ offsets, int n, int* __restrict__ rows) {
   const int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   const int row = thread / kPanel;
   if (row >= n) return;
   for (int64_t e = offsets[row] + thread % kPanel; e < offsets[row + 1]; e += kPanel) rows[e] = row;
 }
 
+// The root of a point's tree; shortens the path to it.
 __device__ inline int root_of(int* parent, int i) {
   int above = parent[i];
   while (above != i) {
@@ -87,10 +88,10 @@ __device__ inline int root_of(int* parent, int i) {
   return i;
 }
 
-// Joins the trees of the ends of every edge; a root is the smallest point of its tree. Concurrent updates
-// only ever shorten a path or hang a root below a smaller one, so any order leaves the same pieces.
-extern "C" __global__ void join_pieces(const int64_t* __restrict__ offsets, const int* __restrict__ ids,
-                                       int n, int* parent) {
+// Joins the trees of both ends of every edge; a root is the smallest point of its tree. Concurrent updates
+// only shorten a path or attach a root to a smaller one, so the components do not depend on their order.
+extern "C" __global__ void join_components(const int64_t* __restrict__ offsets, const int* __restrict__ ids,
+                                           int n, int* parent) {
   const int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   const int row = thread / kPanel, lane = thread % kPanel;
   if (row >= n) return;
@@ -108,7 +109,7 @@ extern "C" __global__ void join_pieces(const int64_t* __restrict__ offsets, cons
 }
 
 // Every point's root, and the number of roots.
-extern "C" __global__ void flatten_pieces(int n, int* parent, int* count) {
+extern "C" __global__ void flatten_components(int n, int* parent, int* count) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   const int root = root_of(parent, i);
@@ -116,7 +117,7 @@ extern "C" __global__ void flatten_pieces(int n, int* parent, int* count) {
   if (root == i) atomicAdd(count, 1);
 }
 
-extern "C" __global__ void name_points(int n, int* out) {
+extern "C" __global__ void number_points(int n, int* out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = i;
 }

@@ -1,12 +1,12 @@
-// The last steps of a start: from eigenvectors or scores to places of a wanted size.
+// The last steps of a start: from eigenvectors or principal components to places of the wanted size.
 
-// Least, largest, sum and sum of squares of every column, of each block's rows: partial (blocks, width, 4). A
-// block has 256 threads and width is at most 256; blocks take rows in turn, so sums have a fixed order.
+// Least, largest, sum and sum of squares of every column over each thread block's rows: partial (blocks,
+// width, 4). width is at most THREADS; blocks take rows in turn, so sums have a fixed order.
 template <class T>
 __device__ inline void column_stats(const T* __restrict__ values, long long n, int width,
                                     double* __restrict__ partial) {
-  __shared__ double shared[4][256];
-  const int runs = 256 / width, run = threadIdx.x / width, c = threadIdx.x % width;
+  __shared__ double shared[4][THREADS];
+  const int runs = THREADS / width, run = threadIdx.x / width, c = threadIdx.x % width;
   double least = 1e300, largest = -1e300, sum = 0, squares = 0;
   if (run < runs) {
     for (long long row = (long long)blockIdx.x * runs + run; row < n; row += (long long)gridDim.x * runs) {
@@ -27,16 +27,16 @@ __device__ inline void column_stats(const T* __restrict__ values, long long n, i
   to[0] = least, to[1] = largest, to[2] = sum, to[3] = squares;
 }
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(THREADS)
     float_stats(const float* __restrict__ values, long long n, int width, double* __restrict__ partial) {
   column_stats(values, n, width, partial);
 }
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(THREADS)
     double_stats(const double* __restrict__ values, long long n, int width, double* __restrict__ partial) {
   column_stats(values, n, width, partial);
 }
 
-// Each row over its divisor, column by column: out (width, n), so that a column can be sorted.
+// Divides each row by its divisor and transposes the result: out (width, n), so that a column can be sorted.
 extern "C" __global__ void divided_columns(const float* __restrict__ vectors,
                                            const float* __restrict__ divisors, int n, int width,
                                            float* __restrict__ out) {
@@ -46,15 +46,15 @@ extern "C" __global__ void divided_columns(const float* __restrict__ vectors,
   out[(size_t)c * n + row] = vectors[at] / divisors[row];
 }
 
-// One column, clipped, to a column of out (n, width).
+// Clips one column and writes it to a column of out (n, width).
 extern "C" __global__ void clipped_column(const float* __restrict__ column, int n, float low, float high,
                                           float* __restrict__ out, int width, int to) {
   const int row = blockIdx.x * blockDim.x + threadIdx.x;
   if (row < n) out[(size_t)row * width + to] = fminf(fmaxf(column[row], low), high);
 }
 
-// out = (values - shift) * scale + jitter * amount, column by column: float to double, and without jitter
-// back.
+// out = (values - shift) * scale + jitter * amount, with a shift per column; scaled() is the same without
+// jitter.
 extern "C" __global__ void jittered(const float* __restrict__ values, long long count, int width,
                                     const double* __restrict__ shift, double scale,
                                     const double* __restrict__ jitter, double amount,
@@ -68,7 +68,7 @@ extern "C" __global__ void scaled(const double* __restrict__ values, long long c
   if (at < count) out[at] = (float)((values[at] - shift[at % width]) * scale);
 }
 
-// Columns with their signs changed where told; rows in which `known` is 0, if it is there, become 0.
+// Columns times their signs; rows in which `known` is 0, unless that is null, become 0.
 extern "C" __global__ void signed_columns(const float* __restrict__ values, long long count, int stride,
                                           int width, const float* __restrict__ signs,
                                           const float* __restrict__ known, float* __restrict__ out) {
@@ -89,7 +89,7 @@ extern "C" __global__ void combine(const float* __restrict__ image, const float*
   out[at] = result;
 }
 
-// The first column of a block.
+// Writes the first column of a block.
 extern "C" __global__ void set_first_column(const float* __restrict__ values, int n, int width,
                                             float* __restrict__ out) {
   const int row = blockIdx.x * blockDim.x + threadIdx.x;

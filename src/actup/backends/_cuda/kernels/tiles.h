@@ -1,12 +1,13 @@
-// What a search over tiles is made of: 16-bit products on tensor cores, copies that run ahead, and the walk
-// over the tiles.
+// The building blocks of a search over tiles: 16-bit products on tensor cores, asynchronous copies to shared
+// memory, and the walk over the tiles.
 #pragma once
 
 typedef unsigned int Word;
 
 __device__ inline Word shared_address(const void* p) { return (Word)__cvta_generic_to_shared(p); }
 
-// 16 x 8 products of 16 columns. `start` is what the accumulators of the two rows begin with.
+// Adds 16 x 8 scalar products of 16 coordinates to `sums`. multiply_first() starts the accumulators of the
+// two rows at start0 and start1 instead.
 __device__ inline void multiply(float* sums, const Word (&a)[4], Word b0, Word b1) {
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
@@ -27,22 +28,25 @@ __device__ inline void load_matrix(Word address, Word& r0, Word& r1, Word& r2, W
                : "r"(address)
                : "memory");
 }
-__device__ inline void copy_piece(Word to, const void* from) {
+// Starts to copy 16 bytes to shared memory.
+__device__ inline void copy_chunk(Word to, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
-__device__ inline void close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Ends a group of copies.
+__device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Waits until at most `pending` groups of copies are unfinished.
 template <int pending>
 __device__ inline void await_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 }
 
-// The blocks of rows that one block of threads works on, and the tiles of columns each of them meets. All
-// blocks of threads go through the tiles in step, so that a tile comes from memory once and then from the
-// cache.
+// The tiles of rows (`block`) that one thread block works on, and the tiles of columns each is compared with.
+// All thread blocks pass through the tiles of columns at the same time, so that a tile is read from memory
+// once and then from the cache.
 struct Walk {
-  const int* lists;    // (lists, stride), or null: all tiles
-  const int* counts;   // (lists)
-  const int* list_of;  // (row blocks)
+  const int* lists;    // tiles of columns (lists, stride), or null: all tiles
+  const int* counts;   // lengths of the lists
+  const int* list_of;  // the list of each tile of rows
   int stride, first, last, blocks;
   int block, begin, end;
   int list = 0;
@@ -72,12 +76,12 @@ struct Walk {
   }
 };
 
-// The tiles of a walk one by one, for what is copied ahead.
-struct Ahead {
+// The tiles of a walk one by one, to copy them before they are needed.
+struct Prefetch {
   Walk walk;
   int place;
 
-  __device__ explicit Ahead(const Walk& start) : walk(start) { enter(); }
+  __device__ explicit Prefetch(const Walk& start) : walk(start) { enter(); }
   __device__ int tile() const { return walk.tile(place); }
   __device__ void next() {
     if (++place < walk.end) return;
