@@ -123,11 +123,10 @@ def test_a_run_requests_its_kernels_when_it_begins(name, monkeypatch):
     import numpy as np
 
     import actup
-    from actup.backends import _cuda as cuda
-    from actup.backends._cuda import compile
+    from actup.backends._cuda import compile, neighbors
 
     requested, ahead = [], []
-    request, search = compile._requested, cuda.nearest_neighbors
+    request, search = compile._requested, neighbors.nearest_neighbors
 
     def recorded(*variant):
         requested.append(variant)
@@ -138,7 +137,7 @@ def test_a_run_requests_its_kernels_when_it_begins(name, monkeypatch):
         return search(*arguments)
 
     monkeypatch.setattr(compile, "_requested", recorded)
-    monkeypatch.setattr(cuda, "nearest_neighbors", searching)
+    monkeypatch.setattr(neighbors, "nearest_neighbors", searching)
     X = np.random.default_rng(0).normal(size=(12_000, 60)).astype(np.float32)
     actup.embed(X, name, backend="cuda")
     assert ahead

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
 import actup
-from actup.backends import cuda_is_available, load_backend
+from actup.backends import cuda_is_available
 from actup.neighbors import NeighborIndex
 
 pytestmark = [
@@ -33,16 +33,18 @@ def digits():
 def test_neighbours_equal_those_of_the_cpu(metric, k):
     import cupy as cp
 
+    from actup.backends._cuda.transform import query_neighbors
+
     random = np.random.default_rng(0)
     X, new = (random.standard_normal((n, 23)).astype(np.float32) for n in (5000, 700))
-    found = load_backend("cuda").query_neighbors(X, cp.asarray(new), k, metric)
+    found = query_neighbors(X, cp.asarray(new), k, metric)
     wanted = NeighborIndex(X, metric=metric, algorithm="exact").query(new, k)
     np.testing.assert_allclose(found.distances.get(), wanted.distances, rtol=1e-4, atol=1e-6)
     assert np.mean(found.indices.get() == wanted.indices) > 0.999
-    alone = load_backend("cuda").query_neighbors(X, cp.asarray(new[9:10]), k, metric)
+    alone = query_neighbors(X, cp.asarray(new[9:10]), k, metric)
     np.testing.assert_array_equal(alone.indices.get()[0], found.indices.get()[9])
     np.testing.assert_array_equal(alone.distances.get()[0], found.distances.get()[9])
-    own = load_backend("cuda").query_neighbors(X, cp.asarray(X[:300]), k, metric)
+    own = query_neighbors(X, cp.asarray(X[:300]), k, metric)
     assert (own.distances.get()[:, 0] == 0).all()
     np.testing.assert_array_equal(own.indices.get()[:, 0], np.arange(300))
 

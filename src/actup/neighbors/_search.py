@@ -106,15 +106,14 @@ def check_k(n_neighbors: Any, n_points: int, *, excludes_self: bool = True) -> i
     """The number of neighbours, if there are enough points besides the row itself (``excludes_self``)."""
     if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, numbers.Integral):
         raise TypeError(f"n_neighbors={n_neighbors!r} must be an integer")
-    if n_neighbors < 1:
-        raise ValueError(f"n_neighbors={n_neighbors} must be at least 1")
-    if not excludes_self and n_neighbors > n_points:
-        raise ValueError(f"n_neighbors={n_neighbors} is too many: X has {n_points} rows")
-    if excludes_self and n_neighbors >= n_points:
-        raise ValueError(
-            f"n_neighbors={n_neighbors} needs at least {n_neighbors + 1} samples, got {n_points}"
-        )
-    return int(n_neighbors)
+    k = int(n_neighbors)
+    if k < 1:
+        raise ValueError(f"n_neighbors={k} must be at least 1")
+    if not excludes_self and k > n_points:
+        raise ValueError(f"n_neighbors={k} is too many: X has {n_points} rows")
+    if excludes_self and k >= n_points:
+        raise ValueError(f"n_neighbors={k} needs at least {k + 1} samples, got {n_points}")
+    return k
 
 
 def _reject_approximate(options: SearchOptions, what: str) -> None:

@@ -67,8 +67,8 @@ def pca_start(X: Array, dimensions: int, seed: int, threads: int) -> Array:
         return cp.asarray(_coordinates.pca_start(cp.asnumpy(X), dimensions, seed, threads))
     scatter = _Scatter(X)
     if not scatter.trace > 0:
-        return _widen(cp.zeros((n, kept), cp.float32), dimensions, seed)
-    return _widen(scatter.project(scatter.axes(kept, seed)), dimensions, seed)
+        return _fill_axes(cp.zeros((n, kept), cp.float32), dimensions, seed)
+    return _fill_axes(scatter.project(scatter.axes(kept, seed)), dimensions, seed)
 
 
 class _Scatter:
@@ -291,7 +291,7 @@ def _component_start(graph: Graph, dimensions: int, seed: int, threads: int) -> 
     for to, column in enumerate(kept):
         bounds = np.float32(low[column] - length[column]), np.float32(high[column] + length[column])
         launch(kernel, n, columns[column], np.int32(n), *bounds, Y, np.int32(len(kept)), np.int32(to))
-    return _widen(Y, dimensions, seed)
+    return _fill_axes(Y, dimensions, seed)
 
 
 def _divide_rows(vectors: Array, divisors: Array) -> Array:
@@ -351,9 +351,9 @@ def scale_start(Y: Array, extent: Extent, size: float, seed: int) -> Array:
     return out
 
 
-def _widen(Y: Array, dimensions: int, seed: int) -> Array:
+def _fill_axes(Y: Array, dimensions: int, seed: int) -> Array:
     """Add columns of small noise up to the wanted number; the CPU draws them, so the noise is the same."""
     if Y.shape[1] >= dimensions:
         return Y
     cp = cupy()
-    return cp.asarray(_coordinates.widen(cp.asnumpy(Y), dimensions, seed))
+    return cp.asarray(_coordinates.fill_axes(cp.asnumpy(Y), dimensions, seed))

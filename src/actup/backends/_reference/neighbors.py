@@ -7,7 +7,6 @@ import numpy as np
 from actup.graph._records import Neighbors
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "cosine", "correlation")
-SCALARS = (np.float32, np.float16, np.uint8, np.int8)
 
 
 def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int = 1) -> Neighbors:
