@@ -87,6 +87,20 @@ def embed_many(
     Embeddings
         ``results`` and ``aligned``, both by name in the order of the recipes. If the run was stopped, by the
         callback or by Ctrl-C in a layout, they end with the map that was stopped.
+
+    See Also
+    --------
+    actup.embed : One map.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> import actup
+    >>> X = load_digits().data[:200]
+    >>> recipes = [actup.preset("gdr_tsne").but(epochs=10, late_exaggeration=e) for e in (1.0, 4.0)]
+    >>> maps = actup.embed_many(X, recipes)
+    >>> list(maps.aligned)
+    ['late_exaggeration=1.0', 'late_exaggeration=4.0']
     """
     given = list(recipes)
     chosen = [preset(recipe) if isinstance(recipe, str) else recipe for recipe in given]

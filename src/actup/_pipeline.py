@@ -114,6 +114,20 @@ def embed(
     UserWarning
         If ``n_neighbors`` is larger than n, or if Ctrl-C stopped the layout: the points are then returned as
         far as they have come. Ctrl-C before the layout raises KeyboardInterrupt.
+
+    See Also
+    --------
+    actup.embed_many : Several maps of the same data.
+    actup.GDR : The same as a scikit-learn estimator.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> import actup
+    >>> X = load_digits().data[:300]
+    >>> result = actup.embed(X, actup.preset("gdr_umap").but(epochs=20), seed=1)
+    >>> result.embedding.shape, result.init_used, result.n_epochs
+    ((300, 2), 'spectral', 20)
     """
     recipe = preset(recipe) if isinstance(recipe, str) else recipe
     graph = graph if graph is None or isinstance(graph, Graph) else Graph.from_scipy(graph)

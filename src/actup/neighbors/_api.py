@@ -31,73 +31,88 @@ def nearest_neighbors(
     random_state: int = 0,
     n_jobs: int | None = -1,
 ) -> Neighbors:
-    """The nearest other points of every row of ``X``, nearest first; ties go to the smaller id.
+    """Find the nearest other rows of every row of ``X``, nearest first; ties go to the smaller id.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, columns), or (n, n) distances if ``metric`` is "precomputed"
-        Any numeric type; never changed. float32, float16, uint8, int8 and bool are searched as they are, from
-        a memory map if they lie in one; other types become float32, dense columns far from 0 relative to a
-        value of theirs where only differences count. Distances are computed in float32. Sparse X is compared
-        as CSR and never made dense. Sparse distances need at least ``n_neighbors`` entries in every row.
+        Any numeric type; never changed. Rows of float32, float16, uint8, int8 and bool are searched without a
+        copy, also from a memory map. Other types are converted to float32; before that, dense columns far
+        from 0 are shifted towards it where only differences matter. Sparse X is compared as CSR and never
+        made dense. Sparse distances need at least ``n_neighbors`` entries in every row.
     n_neighbors : int, default=15
-        How many other points; a point is never its own neighbour, though an equal row may be.
+        The number of neighbours. A row is never its own neighbour, though an equal row may be.
     metric : str or callable, default="euclidean"
-        Compiled are "euclidean", "manhattan", "chebyshev", "minkowski", "seuclidean", "mahalanobis",
-        "cosine", "correlation", "hellinger", "inner_product" ("dot"), "canberra", "braycurtis", "hamming",
-        "haversine", "softmax_hellinger"; and, of which columns are not zero, "jaccard", "dice", "matching",
-        "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "yule". umap-learn's
-        "poincare", "symmetric_kl" and "ll_dirichlet", any other metric of
-        ``sklearn.metrics.pairwise_distances``, or a function of two rows give exact results as well, more
-        slowly. Under "nan_euclidean" rows may lack values (NaN). "precomputed": ``X`` holds the distances
-        from row to column.
+        Compiled metrics are "euclidean", "manhattan", "chebyshev", "minkowski", "seuclidean", "mahalanobis",
+        "cosine", "correlation", "hellinger", "inner_product" (or "dot"), "canberra", "braycurtis", "hamming",
+        "haversine" and "softmax_hellinger"; and the presence metrics, which compare which columns are
+        nonzero: "jaccard", "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener",
+        "sokalsneath" and "yule". umap-learn's "poincare", "symmetric_kl" and "ll_dirichlet", any other metric
+        of ``sklearn.metrics.pairwise_distances`` and functions of two rows are searched exactly, more slowly.
+        With "nan_euclidean" rows may have missing values (NaN). "precomputed": ``X`` holds the distances from
+        row to column.
     metric_kwds : dict, default=None
-        The parameters: ``p`` and weights ``w`` of "minkowski" (compiled up to p=4), ``V`` of "seuclidean",
-        ``V`` or ``VI`` of "mahalanobis"; those of other metrics and functions are handed on.
+        Parameters of the metric: ``p`` and weights ``w`` of "minkowski" (compiled up to p=4), ``V`` of
+        "seuclidean", ``V`` or ``VI`` of "mahalanobis". Those of other metrics and of functions are passed on.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
-        "exact" compares all pairs. "approximate" searches clusters of integer codes, if the metric is a
-        compiled one. "auto" takes the approximate search where it is the faster one and comparing all pairs
-        would take more than about half a second of one core.
+        "exact" compares all pairs. "approximate" searches clusters of integer codes; it needs a compiled
+        metric. "auto" chooses the approximate search where it is faster and an exact search would take more
+        than about half a second of one core.
     recall : float, default=0.97
-        The share of true neighbours that the approximate search is to find. What it takes is measured on 512
-        rows of ``X``; what was found is in the result.
+        The share of true neighbours that the approximate search should find. The effort this needs is
+        calibrated on 512 rows of ``X``, and the recall it reached is part of the result.
     random_state : int, default=0
         Seed of the approximate search. The same seed gives the same result at any number of threads.
     n_jobs : int, default=-1
-        How many threads work; None and -1: one per core that this process may use. More than four per core
-        (and 64) are not started.
+        Number of threads; None and -1: one per core that this process may use. At most 64 threads, or four
+        per core if that is more, are started.
 
     Returns
     -------
     Neighbors
-        ``indices`` and ``distances`` of shape (n, n_neighbors), and the ``recall`` measured on the sample.
+        ``indices`` and ``distances`` of shape (n, n_neighbors), the ``method`` of the search and its
+        ``recall``.
 
     Warns
     -----
     UserWarning
-        If less than 0.9 of the sampled rows' neighbours were found: data without structure, and too many of
-        it to compare all pairs.
+        If less than 0.9 of the sampled rows' neighbours were found. This happens for many rows of data
+        without structure, where an exact search would take too long.
+
+    See Also
+    --------
+    NeighborIndex : Searches the same rows for the neighbours of new rows.
 
     Notes
     -----
-    Rows without a direction (all zero under "cosine" and "hellinger", constant under "correlation") are at
+    Rows without a direction (all zero with "cosine" and "hellinger", constant with "correlation") are at
     distance 0 from each other and at distance 1 from every other row.
 
-    "inner_product" is M - <x, y> with M the largest squared length of the rows of ``X``, so that no distance
-    is negative; for rows of length 1 it is 1 - <x, y>, umap-learn's "dot". Of a new row that is longer than
-    all of ``X``, M is the mean of both squared lengths.
+    "inner_product" is M - <x, y> with M the largest squared norm of the rows of ``X``, so that no distance is
+    negative; for rows of norm 1 it is 1 - <x, y>, umap-learn's "dot". For a query with a larger norm, M is
+    the mean of both squared norms.
 
-    The approximate search compares candidates in the metric itself. Under "manhattan", "chebyshev",
-    "minkowski" of p other than 2, "canberra", "braycurtis", "hamming", "inner_product" and those of presence,
-    and for sparse X, the candidates come from a neighbouring space (euclidean, or a random projection); where
-    no affordable number of them reaches the recall, all pairs are compared.
+    The approximate search compares candidates in the metric itself. For sparse X, and with "manhattan",
+    "chebyshev", "minkowski" of p other than 2, "canberra", "braycurtis", "hamming", "inner_product" and the
+    presence metrics, the candidates come from a proxy: the Euclidean distance or a random projection. Where
+    no affordable number of candidates reaches the recall, all pairs are compared.
 
-    A search takes at most 0.3 times the memory of ``X`` and three times that of the lists it returns, besides
-    some ten megabytes, for sparse ``X`` some numbers for each of its columns, and under "mahalanobis" some
-    matrices of them. For fewer than ten neighbours of short rows it may take more: the codes that it searches
-    by have up to 128 bytes a row, and some for their order. ``X`` itself is copied only where its type is
-    none of those above, or its rows do not lie one after the other. What scikit-learn, SciPy or a function
-    computes takes as much as they do.
+    Besides ``X`` and the result, a search takes at most 0.3 times the memory of ``X``, twice that of the
+    result and some ten megabytes; for sparse ``X`` also a few numbers per column, and with "mahalanobis" a
+    few matrices of columns x columns. Fewer than ten neighbours of short rows may take more, because codes
+    have up to 128 bytes per row. ``X`` is copied only if its type is not one of those above or its rows are
+    not contiguous. Metrics that SciPy, scikit-learn or a function computes take as much memory as those do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from actup import nearest_neighbors
+    >>> X = np.array([[0.0], [1.0], [3.0], [7.0]])
+    >>> found = nearest_neighbors(X, 2)
+    >>> found.indices.tolist()
+    [[1, 2], [0, 2], [1, 0], [2, 1]]
+    >>> found.distances[0].tolist(), found.method, found.recall
+    ([1.0, 3.0], 'exact', 1.0)
     """
     threads = count_threads(n_jobs)
     name = canonical_metric(metric)
@@ -108,24 +123,39 @@ def nearest_neighbors(
 
 
 class NeighborIndex:
-    """The rows of ``X``, ready to be searched for the neighbours of other rows.
+    """An index of the rows of ``X`` that finds the nearest of them for other rows.
 
-    A row's answer depends on the row, ``X`` and the seed alone: not on the rows asked for beside it, nor on
+    The answer for a row depends on that row, ``X`` and the seed alone: not on the other queries and not on
     the number of threads.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, columns)
-        Read as ``nearest_neighbors`` reads it, and kept; do not change it while the index is in use.
+        Read as by ``nearest_neighbors``, and kept: do not change it while the index is in use.
     metric : str or callable, default="euclidean"
-        As in ``nearest_neighbors``, but for "precomputed": there are no rows to compare new ones with.
+        As in ``nearest_neighbors``, except "precomputed", which has no rows to compare new ones with.
     metric_kwds : dict, default=None
-        Its parameters.
+        Parameters of the metric.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
+        As in ``nearest_neighbors``, like the other parameters.
     recall : float, default=0.97
+        The share of true neighbours that the approximate search should find.
     random_state : int, default=0
+        Seed of the approximate search.
     n_jobs : int, default=-1
-        As in ``nearest_neighbors``.
+        Number of threads.
+
+    See Also
+    --------
+    nearest_neighbors : Finds the neighbours of every row among the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from actup import NeighborIndex
+    >>> index = NeighborIndex(np.array([[0.0], [1.0], [3.0]]))
+    >>> index.query(np.array([[2.9], [0.2]]), 1).indices.tolist()
+    [[2], [0]]
     """
 
     def __init__(
@@ -150,20 +180,20 @@ class NeighborIndex:
         self._shape, self._is_sparse = rows.shape, sparse.issparse(rows)
 
     def query(self, X_new: Any, n_neighbors: int = 15) -> Neighbors:
-        """The rows of ``X`` nearest to every row of ``X_new``, nearest first; ties go to the smaller id.
+        """Find the rows of ``X`` nearest to every row of ``X_new``, nearest first; ties go to the smaller id.
 
         Parameters
         ----------
         X_new : array-like or sparse matrix of shape (m, columns)
-            Dense or sparse whatever ``X`` is, and then compared as ``X`` is.
-        n_neighbors : int, default 15
+            Dense or sparse, whatever ``X`` is; converted to the form of ``X``.
+        n_neighbors : int, default=15
             At most n. A row that is also one of ``X`` finds itself.
 
         Returns
         -------
         Neighbors
             ``indices`` of rows of ``X`` and ``distances``, of shape (m, n_neighbors). ``recall`` is that of
-            rows like those of ``X``; new rows that are farther from all of them are compared with all.
+            rows like those of ``X``; outliers among the new rows are searched exactly.
         """
         rows = read_rows(X_new, self._metric, name="X_new", is_query=True)
         if rows.shape[1] != self._shape[1]:
