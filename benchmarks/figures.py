@@ -9,7 +9,7 @@ from types import ModuleType
 
 from report import load
 
-from actup._experiments.machine import measured_with
+from actup._experiments.environment import measured_with
 
 DOCS = Path(__file__).parents[1] / "docs"
 

@@ -19,7 +19,7 @@ from report import save, summary, timed
 
 import actup
 from actup import quality as metrics
-from actup._experiments.tables import table
+from actup._experiments.page.tables import table
 from actup.backends import load_backend
 from actup.datasets import load
 from actup.graph._records import Graph

@@ -25,7 +25,7 @@ from race_page import cold, markdown, warm
 from report import save, saved
 
 from actup import quality as metrics
-from actup._experiments.machine import machine
+from actup._experiments.environment import machine
 from actup.datasets import load
 
 ROOT = Path(__file__).parents[1]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from actup._experiments.machine import measured_with
-from actup._experiments.tables import number, table
+from actup._experiments.environment import measured_with
+from actup._experiments.page.tables import number, table
 
 # Whose seconds the ratios are to: the peer that makes the same kind of map.
 RIVALS = {"umap": "umap-learn", "tsne": "openTSNE"}
@@ -188,7 +188,7 @@ def _whose(rows: list[dict], measured: list[dict]) -> str:
 
 def pictures(results: dict, folder: Path) -> list[str]:
     """Seconds against points, and seconds of everyone; gives the files' names."""
-    from actup._experiments.pictures import Chart, Curve, draw_bars, draw_charts
+    from actup._experiments.page.pictures import Chart, Curve, draw_bars, draw_charts
 
     rows = [row for row in results["rows"] if row["data"] == "mnist" and "seconds" in row]
     if not rows:

@@ -7,7 +7,7 @@ import statistics
 import time
 from pathlib import Path
 
-from actup._experiments.machine import machine, versions
+from actup._experiments.environment import machine, versions
 
 RESULTS = Path(__file__).parent / "results"
 

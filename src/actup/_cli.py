@@ -59,7 +59,7 @@ def _add_reproduce(commands) -> None:
 
 def _reproduce(options: argparse.Namespace) -> int:
     from actup._experiments import experiments
-    from actup._experiments.report import write_report
+    from actup._experiments.page.report import write_report
     from actup._experiments.results import Store
     from actup._experiments.runner import Sources, perform
     from actup._threads import count_threads

@@ -10,19 +10,25 @@ from actup import datasets, preset
 from actup._cli import main
 from actup._experiments import experiments
 from actup._experiments.experiment import QUICK, Experiment, Run, Scale
-from actup._experiments.forces import attraction, from_all_points, from_some_points, mean_forces, repulsion
-from actup._experiments.frobenius import stray_share
-from actup._experiments.methods import COLUMNS, PAPER, switched
-from actup._experiments.notes import note
-from actup._experiments.pictures import Chart, Curve, Key, Panel, draw_charts, draw_maps
-from actup._experiments.published import COLUMN_MEANS, ROW_MEANS, SWITCHES
-from actup._experiments.report import describe_runs, write_report
+from actup._experiments.page.notes import note
+from actup._experiments.page.pictures import Chart, Curve, Key, Panel, draw_charts, draw_maps
+from actup._experiments.page.report import describe_runs, write_report
+from actup._experiments.paper.forces import (
+    attraction,
+    from_all_points,
+    from_some_points,
+    mean_forces,
+    repulsion,
+)
+from actup._experiments.paper.frobenius import stray_share
+from actup._experiments.paper.methods import COLUMNS, PAPER, switched
+from actup._experiments.paper.published import COLUMN_MEANS, ROW_MEANS, SWITCHES
+from actup._experiments.paper.runtimes import provenance, upsampled
+from actup._experiments.paper.sampling_angles import compare
+from actup._experiments.paper.switches import Cell, agreement, published_deviations
+from actup._experiments.paper.theorems import over_draws
 from actup._experiments.results import Store
 from actup._experiments.runner import Sources, perform
-from actup._experiments.runtimes import provenance, upsampled
-from actup._experiments.sampling_angles import compare
-from actup._experiments.switches import Cell, agreement, published_deviations
-from actup._experiments.theorems import over_draws
 from actup._experiments.workspace import Workspace
 from actup.backends._reference import layout as reference
 
@@ -345,7 +351,7 @@ def test_report_of_nothing_says_how_to_run(tmp_path):
 
 
 def test_every_note_is_used():
-    from actup._experiments.notes import _notes
+    from actup._experiments.page.notes import _notes
 
     assert all(note(name) for name in _notes())
     with pytest.raises(KeyError):

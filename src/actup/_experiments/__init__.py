@@ -7,10 +7,11 @@ what is to be said about it in notes.md.
 
 from __future__ import annotations
 
-from actup._experiments import (
+from actup._experiments.experiment import Experiment
+from actup._experiments.paper import (
     accelerated,
     embeddings,
-    fair,
+    equal_neighbors,
     frobenius,
     gradient_maps,
     normalization,
@@ -21,12 +22,11 @@ from actup._experiments import (
     theorems,
     words,
 )
-from actup._experiments.experiment import Experiment
 
 _EXPERIMENTS = (
     embeddings.EXPERIMENT,
     switches.EXPERIMENT,
-    fair.EXPERIMENT,
+    equal_neighbors.EXPERIMENT,
     normalization.EXPERIMENT,
     normalization.NAIVE,
     swiss_roll.EXPERIMENT,

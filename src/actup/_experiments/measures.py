@@ -20,11 +20,11 @@ _SAMPLE = 1_000  # points whose neighbourhoods are compared
 # name: (module, function); a module is imported when a run needs it
 _MEASURES = {
     "map": ("actup._experiments.measures", "measure_map"),
-    "angles": ("actup._experiments.sampling_angles", "measure_angles"),
-    "acceleration": ("actup._experiments.accelerated", "measure_acceleration"),
-    "balance": ("actup._experiments.theorems", "measure_balance"),
-    "stray": ("actup._experiments.frobenius", "measure_stray"),
-    "stages": ("actup._experiments.runtimes", "measure_stages"),
+    "angles": ("actup._experiments.paper.sampling_angles", "measure_angles"),
+    "acceleration": ("actup._experiments.paper.accelerated", "measure_acceleration"),
+    "balance": ("actup._experiments.paper.theorems", "measure_balance"),
+    "stray": ("actup._experiments.paper.frobenius", "measure_stray"),
+    "stages": ("actup._experiments.paper.runtimes", "measure_stages"),
 }
 
 

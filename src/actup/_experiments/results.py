@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from actup._experiments.environment import machine, versions
 from actup._experiments.experiment import Run, Scale, changed_switches
-from actup._experiments.machine import machine, versions
 
 _PACKAGES = ("actup", "numpy", "scipy", "scikit-learn")
 

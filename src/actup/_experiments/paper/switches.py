@@ -6,14 +6,14 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from actup._experiments.embeddings import keys_of, panel_of
 from actup._experiments.experiment import Experiment, Run, Scale
-from actup._experiments.methods import COLUMNS, PAPER, switched
-from actup._experiments.notes import note
-from actup._experiments.pictures import draw_maps
-from actup._experiments.published import COLUMN_MEANS, ROW_MEANS, SWITCHES
+from actup._experiments.page.notes import note
+from actup._experiments.page.pictures import draw_maps
+from actup._experiments.page.tables import beside, mean, number, table, with_spread
+from actup._experiments.paper.embeddings import keys_of, panel_of
+from actup._experiments.paper.methods import COLUMNS, PAPER, switched
+from actup._experiments.paper.published import COLUMN_MEANS, ROW_MEANS, SWITCHES
 from actup._experiments.results import Found
-from actup._experiments.tables import beside, mean, number, table, with_spread
 
 _SETS = {
     "mnist": "MNIST",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from actup._experiments.embeddings import keys_of, panel_of
 from actup._experiments.experiment import Experiment, Run, Scale
-from actup._experiments.methods import PAPER
-from actup._experiments.notes import note
-from actup._experiments.pictures import Panel, draw_maps
+from actup._experiments.page.notes import note
+from actup._experiments.page.pictures import Panel, draw_maps
+from actup._experiments.page.tables import number, quality, table, with_spread
+from actup._experiments.paper.embeddings import keys_of, panel_of
+from actup._experiments.paper.methods import PAPER
 from actup._experiments.results import Found
-from actup._experiments.tables import number, quality, table, with_spread
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import (
     Distance,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from actup._experiments.experiment import Experiment, Run, Scale
-from actup._experiments.forces import mean_forces
-from actup._experiments.methods import PAPER
-from actup._experiments.notes import note
+from actup._experiments.page.notes import note
+from actup._experiments.page.tables import number, table
+from actup._experiments.paper.forces import mean_forces
+from actup._experiments.paper.methods import PAPER
+from actup._experiments.paper.variants import Variants
 from actup._experiments.results import Found, Store
-from actup._experiments.tables import number, table
-from actup._experiments.variants import Variants
 from actup._experiments.workspace import Workspace
 from actup.recipe._presets import preset
 from actup.recipe._switches import Sampling

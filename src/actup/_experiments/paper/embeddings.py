@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from actup._experiments.experiment import Experiment, Run, Scale
-from actup._experiments.methods import OWN, PAPER
-from actup._experiments.notes import note
-from actup._experiments.pictures import Key, Panel, draw_maps
-from actup._experiments.published import ROW_MEANS, SWITCHES
+from actup._experiments.page.notes import note
+from actup._experiments.page.pictures import Key, Panel, draw_maps
+from actup._experiments.page.tables import beside, mean, number, table, with_spread
+from actup._experiments.paper.methods import OWN, PAPER
+from actup._experiments.paper.published import ROW_MEANS, SWITCHES
 from actup._experiments.results import Found
-from actup._experiments.tables import beside, mean, number, table, with_spread
 
 _SETS = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "coil100": "COIL-100"}
 _SETTINGS = {"the paper's settings": PAPER, "ActUp's defaults": OWN}

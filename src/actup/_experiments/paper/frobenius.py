@@ -6,11 +6,11 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from actup._experiments.experiment import Experiment, Run, Scale
-from actup._experiments.methods import PAPER
-from actup._experiments.notes import note
+from actup._experiments.page.notes import note
+from actup._experiments.page.tables import number, table
+from actup._experiments.paper.methods import PAPER
+from actup._experiments.paper.variants import Variants
 from actup._experiments.results import Found, Store
-from actup._experiments.tables import number, table
-from actup._experiments.variants import Variants
 from actup._experiments.workspace import Workspace
 from actup.recipe._switches import Loss, NonEdgeWeight
 

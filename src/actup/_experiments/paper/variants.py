@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from actup._experiments.embeddings import keys_of, panel_of
 from actup._experiments.experiment import Run, Scale
-from actup._experiments.pictures import draw_maps
+from actup._experiments.page.pictures import draw_maps
+from actup._experiments.page.tables import quality, table
+from actup._experiments.paper.embeddings import keys_of, panel_of
 from actup._experiments.results import Found
-from actup._experiments.tables import quality, table
 from actup.recipe._recipe import Recipe
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from actup._experiments.experiment import Experiment, Run, Scale
-from actup._experiments.forces import from_all_points, from_some_points, repulsion
-from actup._experiments.methods import PAPER
-from actup._experiments.notes import note
-from actup._experiments.pictures import Chart, Curve, draw_charts
+from actup._experiments.page.notes import note
+from actup._experiments.page.pictures import Chart, Curve, draw_charts
+from actup._experiments.page.tables import number, table
+from actup._experiments.paper.forces import from_all_points, from_some_points, repulsion
+from actup._experiments.paper.methods import PAPER
 from actup._experiments.results import Found, Store
-from actup._experiments.tables import number, table
 from actup._experiments.workspace import Workspace
 from actup.backends import load_backend
 from actup.graph._records import Graph

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from actup._experiments.experiment import Experiment, Run, Scale
-from actup._experiments.methods import OWN, PAPER
-from actup._experiments.notes import note
-from actup._experiments.pictures import Key, Panel, draw_maps
+from actup._experiments.page.notes import note
+from actup._experiments.page.pictures import Key, Panel, draw_maps
+from actup._experiments.page.tables import number, table
+from actup._experiments.paper.methods import OWN, PAPER
 from actup._experiments.results import Found
-from actup._experiments.tables import number, table
 from actup.recipe._switches import Initialization
 
 _METHODS = ("UMAP", "GDR_umap", "GDR_tsne")

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from actup._experiments.experiment import Experiment, Run, Scale
-from actup._experiments.forces import attraction, from_all_points, from_some_points, repulsion
-from actup._experiments.methods import PAPER
-from actup._experiments.notes import note
+from actup._experiments.page.notes import note
+from actup._experiments.page.tables import number, table
+from actup._experiments.paper.forces import attraction, from_all_points, from_some_points, repulsion
+from actup._experiments.paper.methods import PAPER
 from actup._experiments.results import Found, Store
-from actup._experiments.tables import number, table
 from actup._experiments.workspace import Workspace
 
 _SETS = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "coil100": "COIL-100"}

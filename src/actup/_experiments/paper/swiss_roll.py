@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from actup._experiments.embeddings import keys_of
 from actup._experiments.experiment import Experiment, Run, Scale
-from actup._experiments.normalization import VARIANTS, roll_panel
-from actup._experiments.notes import note
-from actup._experiments.pictures import draw_maps
+from actup._experiments.page.notes import note
+from actup._experiments.page.pictures import draw_maps
+from actup._experiments.page.tables import mean, number, table, with_spread
+from actup._experiments.paper.embeddings import keys_of
+from actup._experiments.paper.normalization import VARIANTS, roll_panel
 from actup._experiments.results import Found
-from actup._experiments.tables import mean, number, table, with_spread
 from actup.recipe._switches import Initialization
 
 _SIZES = (5_000, 10_000)  # the paper's table says one, its text the other

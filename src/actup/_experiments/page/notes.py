@@ -14,6 +14,6 @@ def note(name: str) -> str:
 
 @cache
 def _notes() -> dict[str, str]:
-    text = files("actup._experiments").joinpath("notes.md").read_text(encoding="utf-8")
+    text = files("actup._experiments.page").joinpath("notes.md").read_text(encoding="utf-8")
     parts = re.split(r"^## (\w+)\n", text, flags=re.M)
     return {name: body.strip() for name, body in zip(parts[1::2], parts[2::2], strict=True)}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from actup._experiments.embeddings import published_means
 from actup._experiments.experiment import Experiment, Run, Scale
-from actup._experiments.methods import PAPER
-from actup._experiments.notes import note
+from actup._experiments.page.notes import note
+from actup._experiments.page.tables import number, table, with_spread
+from actup._experiments.paper.embeddings import published_means
+from actup._experiments.paper.methods import PAPER
 from actup._experiments.results import Found
-from actup._experiments.tables import number, table, with_spread
 
 _SETS = {"coil100": "COIL-100", "mnist": "MNIST", "fashion_mnist": "Fashion-MNIST"}
 _NEIGHBORS = (15, 90)
@@ -42,11 +42,11 @@ def _render(found: Found) -> str:
             rows.append(cells)
     header = ["data", "method", "paper, 100 voters"]
     header += [f"k = {k}: {name}" for k in _NEIGHBORS for name in ("100 voters", "10 voters", "V")]
-    return table(header, rows) + "\n\n" + note("fair")
+    return table(header, rows) + "\n\n" + note("equal_neighbors")
 
 
 EXPERIMENT = Experiment(
-    "fair",
+    "equal_neighbors",
     "The same number of neighbours for all",
     "The paper compares tSNE with k = 90 to the others with k = 15; on COIL-100 it finds 63.2 against 77.2 "
     "and more.",

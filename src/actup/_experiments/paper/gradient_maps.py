@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from actup._experiments.experiment import Experiment, Scale
-from actup._experiments.notes import note
-from actup._experiments.pictures import Field, draw_fields
+from actup._experiments.page.notes import note
+from actup._experiments.page.pictures import Field, draw_fields
 from actup._experiments.results import Found
 
 _EPSILON = 0.001  # UMAP's

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from actup._experiments.environment import measured_with
 from actup._experiments.experiment import Experiment, Run, Scale
-from actup._experiments.machine import measured_with
-from actup._experiments.notes import note
-from actup._experiments.pictures import Chart, Curve, draw_charts
+from actup._experiments.page.notes import note
+from actup._experiments.page.pictures import Chart, Curve, draw_charts
+from actup._experiments.page.tables import number, table
 from actup._experiments.results import Found, Store
-from actup._experiments.tables import number, table
 from actup._experiments.workspace import Workspace
 from actup.backends import load_backend
 from actup.neighbors._api import nearest_neighbors
