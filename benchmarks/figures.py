@@ -9,7 +9,7 @@ from types import ModuleType
 
 from report import load
 
-from actup._experiments.environment import measured_with
+from actup._experiments.environment import describe_environment
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -66,7 +66,7 @@ def write_page(docs: Path) -> Path:
         benchmark = import_module(PAGES.get(name, name))
         parts += [f"## {heading}", introduction, section(benchmark, record["results"], docs)]
         if not hasattr(benchmark, "provenance"):  # else its own text says it
-            parts.append(f"*{measured_with(record['machine'], record['versions'])}.*")
+            parts.append(f"*{describe_environment(record['machine'], record['versions'])}.*")
     page = docs / "benchmarks.md"
     page.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
     return page

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from actup._experiments.environment import measured_with
+from actup._experiments.environment import describe_environment
 from actup._experiments.page.tables import number, table
 
 # Whose seconds the ratios are to: the peer that makes the same kind of map.
@@ -171,7 +171,7 @@ def provenance(results: dict) -> str:
     for rows in runs.values():
         versions = {package: version for row in rows for package, version in row["versions"].items()}
         whose = "" if len(runs) == 1 else f"{_whose(rows, measured)}: "
-        lines.append(f"*{whose}{measured_with(rows[0]['machine'], versions)}.*")
+        lines.append(f"*{whose}{describe_environment(rows[0]['machine'], versions)}.*")
     return "\n\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""The prose of the report, from notes.md."""
+"""The notes of the page, read from notes.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.resources import files
 
 
 def note(name: str) -> str:
-    """What stands under the tables of an experiment."""
+    """The text under a heading of notes.md."""
     return _notes()[name]
 
 

@@ -2,63 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from statistics import fmean
 
 from actup._experiments.experiment import Experiment, Run, Scale
 from actup._experiments.page.notes import note
-from actup._experiments.page.pictures import Key, Panel, draw_maps
-from actup._experiments.page.tables import beside, mean, number, table, with_spread
-from actup._experiments.paper.methods import OWN, PAPER
+from actup._experiments.page.pictures import Legend, Panel, draw_maps
+from actup._experiments.page.tables import mean_with_sd, number, table, with_published
+from actup._experiments.paper.methods import DEFAULTS, PAPER
 from actup._experiments.paper.published import ROW_MEANS, SWITCHES
-from actup._experiments.results import Found
+from actup._experiments.results import Findings
+from actup.recipe import Recipe
 
-_SETS = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "coil100": "COIL-100"}
-_SETTINGS = {"the paper's settings": PAPER, "ActUp's defaults": OWN}
+_DATASETS = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "coil100": "COIL-100"}
+_SETTINGS = {"the paper's settings": PAPER, "ActUp's defaults": DEFAULTS}
 
 
 def _runs(scale: Scale) -> list[Run]:
-    return [run for data in _SETS for recipes in _SETTINGS.values() for method in recipes
+    return [run for data in _DATASETS for recipes in _SETTINGS.values() for method in recipes
             for run in _seeds(scale, data, recipes, method)]  # fmt: skip
 
 
-def _seeds(scale: Scale, data: str, recipes: dict, method: str) -> list[Run]:
+def _seeds(scale: Scale, data: str, recipes: dict[str, Recipe], method: str) -> list[Run]:
     setting = "paper" if recipes is PAPER else "default"
     return [
-        Run(data, recipes[method], seed, points=scale.of(), label=f"{method}, {setting}")
+        Run(data, recipes[method], seed, points=scale.limit(), label=f"{method}, {setting}")
         for seed in range(scale.seeds)
     ]
 
 
 def published_means(data: str, method: str) -> tuple[float, float]:
-    """The paper's accuracy and V-measure of a method, averaged over its six columns."""
+    """The paper's accuracy and V-measure of a method, averaged over the six columns of its table."""
     if data in ROW_MEANS:
         (accuracy, _), (v, _) = ROW_MEANS[data][method]
         return accuracy, v
     accuracies, vs = zip(*SWITCHES[data][method], strict=True)
-    return mean(accuracies), mean(vs)
+    return fmean(accuracies), fmean(vs)
 
 
-def _render(found: Found) -> str:
+def _render(findings: Findings) -> str:
     parts = []
     rows = []
-    for data, title in _SETS.items():
+    for data, title in _DATASETS.items():
         for setting, recipes in _SETTINGS.items():
             cells = [title, setting]
             for method in recipes:
-                runs = _seeds(found.scale, data, recipes, method)
+                runs = _seeds(findings.scale, data, recipes, method)
                 paper = published_means(data, method)
-                accuracy = beside(with_spread(found.figures(runs, "knn_accuracy")), number(paper[0]))
-                v = beside(with_spread(found.figures(runs, "v_measure")), number(paper[1]))
+                accuracy = with_published(
+                    mean_with_sd(findings.values(runs, "knn_accuracy")), number(paper[0])
+                )
+                v = with_published(mean_with_sd(findings.values(runs, "v_measure")), number(paper[1]))
                 cells.append(f"{accuracy}; {v}")
             rows.append(cells)
     parts += [note("embeddings"), table(["data", "settings", *PAPER], rows)]
     for setting, recipes in _SETTINGS.items():
         name = "embeddings_paper" if recipes is PAPER else "embeddings_default"
-        parts.append(f"With {setting}:\n\n" + found.draw(name, lambda path, r=recipes: _draw(path, found, r)))
+        parts.append(f"With {setting}:\n\n" + findings.draw(name, _drawing(findings, recipes)))
     return "\n\n".join(parts)
 
 
-# The names of classes, in the order of their numbers.
+# The names of the classes, in the order of their numbers.
 _CLASSES = {
     "mnist": tuple("0123456789"),
     "fashion_mnist": (
@@ -67,45 +72,47 @@ _CLASSES = {
 }  # fmt: skip
 
 
-def keys_of(sets: Iterable[str]) -> list[Key]:
-    """What figures and colours mean in a grid of maps of these data sets."""
-    sets = list(sets)
-    keys = (
-        [Key("Under each map: kNN accuracy; V-measure, of the first seed.")] if sets != ["swiss_roll"] else []
-    )
-    for data in sets:
+def legends_for(datasets: Iterable[str]) -> list[Legend]:
+    """The legends of a grid of maps of these data sets: what captions and colours mean."""
+    datasets = list(datasets)
+    legends = []
+    if datasets != ["swiss_roll"]:
+        legends.append(Legend("Under each map: kNN accuracy; V-measure, of the first seed."))
+    for data in datasets:
         if data in _CLASSES:
-            keys.append(Key(_SETS[data], _CLASSES[data]))
+            legends.append(Legend(_DATASETS[data], _CLASSES[data]))
         elif data == "coil100":
-            keys.append(Key("COIL-100: a colour for each of the 100 objects"))
+            legends.append(Legend("COIL-100: a colour for each of the 100 objects"))
         elif data == "swiss_roll":
-            keys.append(Key("Swiss roll, along the sheet", ends=("inside", "outside")))
-    return keys
+            legends.append(Legend("Swiss roll, along the sheet", ends=("inside", "outside")))
+    return legends
 
 
-def _draw(path, found: Found, recipes: dict) -> None:
-    rows = []
-    for data in _SETS:
-        row = []
-        for method in recipes:
-            run = _seeds(found.scale, data, recipes, method)[0]
-            row.append(panel_of(found, run))
-        rows.append(row)
-    draw_maps(path, rows, list(_SETS.values()), list(recipes), keys_of(_SETS))
+def _drawing(findings: Findings, recipes: dict[str, Recipe]) -> Callable[[Path], None]:
+    """A function that draws the maps of the first seed of all recipes."""
+
+    def draw(path: Path) -> None:
+        rows = [
+            [map_panel(findings, _seeds(findings.scale, data, recipes, method)[0]) for method in recipes]
+            for data in _DATASETS
+        ]
+        draw_maps(path, rows, list(_DATASETS.values()), list(recipes), legends_for(_DATASETS))
+
+    return draw
 
 
-def panel_of(found: Found, run: Run) -> Panel:
-    """A run's map, with its accuracy and V-measure under it."""
-    accuracy, v = found.figure(run, "knn_accuracy"), found.figure(run, "v_measure")
+def map_panel(findings: Findings, run: Run) -> Panel:
+    """The map of a run, captioned with its accuracy and V-measure."""
+    accuracy, v = findings.value(run, "knn_accuracy"), findings.value(run, "v_measure")
     caption = "" if accuracy is None else f"{accuracy:.1f}; {v:.1f}"
-    return Panel(found.store.map(run), found.store.labels(run), caption)
+    return Panel(findings.store.load_map(run), findings.store.load_labels(run), caption)
 
 
 EXPERIMENT = Experiment(
     "embeddings",
     "The four methods",
-    "tSNE, UMAP and GDR in its two settings: GDR_tsne, normalised, looks like tSNE, and GDR_umap, "
-    "unnormalised, like UMAP (figure 1).",
+    "tSNE, UMAP and GDR in its two settings (figure 1): GDR_tsne is normalised and looks like tSNE, GDR_umap "
+    "is not normalised and looks like UMAP.",
     _runs,
     _render,
 )

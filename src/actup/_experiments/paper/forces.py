@@ -1,4 +1,4 @@
-"""Forces on the points of a map, as the engine itself computes them."""
+"""The forces on the points of a map, measured by single steps of the CPU backend."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ from dataclasses import replace
 import numpy as np
 
 from actup.backends import load_backend
-from actup.graph._records import Graph
-from actup.recipe._recipe import Recipe
-from actup.recipe._switches import LearningRateUnit, Optimizer, Repulsion, RepulsionMass, Sampling
+from actup.graph import Graph
+from actup.recipe import LearningRateUnit, Optimizer, Recipe, Repulsion, RepulsionMass, Sampling
 
-_ALONE = 1e-25  # an exaggeration that leaves nothing of the attraction
-_OVERWHELMING = 1e12  # and one beside which the repulsion does not count
-_STEP = 1e5  # length of a step beside which rounding of the coordinates does not count
+_EXAGGERATION_WITHOUT_ATTRACTION = 1e-25  # the attraction vanishes beside the repulsion
+_EXAGGERATION_OF_ATTRACTION_ONLY = 1e12  # the repulsion vanishes beside the attraction
+_STEP_LENGTH = 1e5  # so long that rounding of the coordinates vanishes beside it
 
 
 def repulsion(graph: Graph, Y: np.ndarray, recipe: Recipe, seed: int, threads: int) -> np.ndarray:
-    """The repulsive forces of the first epoch from Y: shape (n, dimensions), float64."""
-    return _first_step(graph, Y, recipe.but(exaggeration=_ALONE), seed, threads)
+    """The repulsion of the first epoch from Y: shape (n, dimensions), float64."""
+    weak = recipe.but(exaggeration=_EXAGGERATION_WITHOUT_ATTRACTION)
+    return _first_step(graph, Y, weak, seed, threads)
 
 
 def attraction(graph: Graph, Y: np.ndarray, recipe: Recipe, threads: int) -> np.ndarray:
-    """The attractive forces of all edges at Y: shape (n, dimensions), float64."""
-    strong = recipe.but(exaggeration=_OVERWHELMING)
-    return _first_step(graph, Y, strong, 0, threads) / _OVERWHELMING
+    """The attraction of all edges at Y: shape (n, dimensions), float64."""
+    strong = recipe.but(exaggeration=_EXAGGERATION_OF_ATTRACTION_ONLY)
+    return _first_step(graph, Y, strong, 0, threads) / _EXAGGERATION_OF_ATTRACTION_ONLY
 
 
 def mean_forces(graph: Graph, Y: np.ndarray, recipe: Recipe, threads: int) -> tuple[np.ndarray, np.ndarray]:
-    """Attraction and repulsion at Y of a recipe with one repulsion per edge, averaged over all epochs.
+    """Attraction and repulsion at Y, averaged over all epochs, of a recipe with one repulsion per edge.
 
-    An edge acts in a share of the epochs that is its weight over the largest one, so on average a force of
-    the sampled forms is that of the full sum with other weights, and the repulsion of a point goes with the
-    number of its edges that act.
+    With sampling, an edge acts in a share of the epochs: its weight divided by the largest weight. Its mean
+    attraction is therefore that of the full sum with other weights, and the mean repulsion of a point is
+    proportional to the mean number of its edges that act.
 
     Parameters
     ----------
     graph : Graph
-        Pruned as the layout would do it.
+        Pruned as the layout prunes it.
     Y : ndarray of shape (n, dimensions)
     recipe : Recipe
-        Its ``sampling`` is what is looked at; "scalar" is not among the forms.
+        Its ``sampling`` is exhaustive, accelerated or unbiased.
     threads : int
 
     Returns
@@ -52,30 +52,31 @@ def mean_forces(graph: Graph, Y: np.ndarray, recipe: Recipe, threads: int) -> tu
     weights = graph.weights * share if recipe.sampling is Sampling.ACCELERATED else graph.weights
     exhaustive = recipe.but(sampling=Sampling.EXHAUSTIVE)
     pull = attraction(replace(graph, weights=weights.astype(np.float32)), Y, exhaustive, threads)
-    if recipe.normalized:  # the engine has made the other weights sum to 1
+    if recipe.normalized:  # undo that the layout normalised the changed weights to a sum of 1
         pull *= weights.sum(dtype=np.float64) / graph.weights.sum(dtype=np.float64)
-    push = repulsion(graph, Y, from_all_points(exhaustive), 0, threads)
+    push = repulsion(graph, Y, with_exact_repulsion(exhaustive), 0, threads)
     edges = np.diff(graph.offsets)
-    repelling = np.add.reduceat(np.append(acting, 0.0).astype(np.float64), graph.offsets[:-1]) * (edges > 0)
-    # Unnormalised, the exact form counts every edge once already; normalised, no point's count.
+    acting_edges = np.add.reduceat(np.append(acting, 0.0).astype(np.float64), graph.offsets[:-1])
+    repelling = acting_edges * (edges > 0)
+    # Unnormalised, the exact repulsion already counts every edge of a point once; normalised, it does not.
     per_point = repelling / repelling.mean() if recipe.normalized else repelling / np.maximum(edges, 1)
     return pull, push * per_point[:, None]
 
 
-def from_all_points(recipe: Recipe) -> Recipe:
-    """The recipe with the repulsion of all points, none sampled."""
+def with_exact_repulsion(recipe: Recipe) -> Recipe:
+    """The recipe with the repulsion of all points."""
     return recipe.but(repulsion=Repulsion.EXACT, repulsion_mass=RepulsionMass.DEGREE)
 
 
-def from_some_points(recipe: Recipe, negatives: int) -> Recipe:
-    """The recipe with as many negatives for every point."""
+def with_sampled_repulsion(recipe: Recipe, negatives: int) -> Recipe:
+    """The recipe with ``negatives`` sampled repulsions for every point."""
     return recipe.but(repulsion=Repulsion.SAMPLED, repulsion_mass=RepulsionMass.DEGREE, negatives=negatives)
 
 
 def _first_step(graph: Graph, Y: np.ndarray, recipe: Recipe, seed: int, threads: int) -> np.ndarray:
-    """The force of one epoch: how far a plain step with a huge learning rate goes, over that rate."""
+    """The force of one epoch: the length of a plain step with a huge learning rate, divided by that rate."""
     scale = len(Y) if recipe.normalized else 1  # normalised forces are of order 1/n
-    rate = _STEP * scale / max(recipe.exaggeration, 1.0)
+    rate = _STEP_LENGTH * scale / max(recipe.exaggeration, 1.0)
     plain = recipe.but(
         optimizer=Optimizer.STEP,
         phases=(),
@@ -90,4 +91,5 @@ def _first_step(graph: Graph, Y: np.ndarray, recipe: Recipe, seed: int, threads:
     )
     layout = load_backend("cpu").make_layout(graph, Y, plain, seed, threads)
     layout.run(1)
-    return (layout.embedding().astype(np.float64) - Y) / rate
+    moved: np.ndarray = layout.embedding().astype(np.float64) - Y
+    return moved / rate

@@ -1,27 +1,31 @@
-"""Experiment: run time against the number of points, stage by stage."""
+"""Experiment: run time of each stage against the number of points."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
-from actup._experiments.environment import measured_with
-from actup._experiments.experiment import Experiment, Run, Scale
+from actup._experiments.environment import describe_environment
+from actup._experiments.experiment import Experiment, JsonDict, Run, Scale
 from actup._experiments.page.notes import note
 from actup._experiments.page.pictures import Chart, Curve, draw_charts
 from actup._experiments.page.tables import number, table
-from actup._experiments.results import Found, Store
+from actup._experiments.results import Findings, Store
 from actup._experiments.workspace import Workspace
 from actup.backends import load_backend
-from actup.neighbors._api import nearest_neighbors
-from actup.recipe._presets import preset
+from actup.graph import Graph
+from actup.neighbors import nearest_neighbors
+from actup.recipe import Recipe, preset
 from actup.start._start import make_start
 
 _SIZES = (5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
-_RECIPE = preset("umap")  # its graph and start serve all layouts
+_RECIPE = preset("umap")  # all layouts use its graph and start
 _LAYOUTS = {
     "UMAP": preset("umap"),
     "GDR_umap": preset("gdr_umap"),
@@ -32,60 +36,66 @@ _LAYOUTS = {
     "accelerated GDR_tsne, paper": preset("paper_accelerated_gdr_tsne"),
 }
 _STAGES = ("neighbors", "graph", "start")
-_BATCH = 20_000  # images that are made at a time
+_CHUNK_IMAGES = 20_000  # images generated at a time
 _REPEATS = 3
-_REPEATED = 100_000  # up to so many points; more are timed once
+_MAX_REPEATED_POINTS = 100_000  # runs with more points are timed once
+
+_T = TypeVar("_T")
 
 
-def measure_stages(run: Run, workspace: Workspace, store: Store) -> dict:
-    """Seconds of each stage, the least of some repeats; all layouts share neighbours, graph and start."""
-    X, threads, seconds = upsampled(workspace.dataset.X, run.points, run.seed), workspace.threads, {}
+def measure_stages(run: Run, workspace: Workspace, store: Store) -> JsonDict:
+    """Seconds of each stage, the minimum of some repeats; all layouts share neighbours, graph and start."""
+    assert run.points is not None  # _run always sets it
+    X, threads = upsampled(workspace.dataset.X, run.points, run.seed), workspace.threads
     backend = load_backend("cpu")
-
-    repeats = _REPEATS if len(X) <= _REPEATED else 1
-
-    def timed(work):
-        taken = []
-        for _ in range(repeats):
-            begin = time.perf_counter()
-            made = work()
-            taken.append(time.perf_counter() - begin)
-        return made, min(taken)
-
+    repeats = _REPEATS if len(X) <= _MAX_REPEATED_POINTS else 1
+    seconds = {}
     k = _RECIPE.neighbors_searched(len(X))
-    neighbors, seconds["neighbors"] = timed(lambda: nearest_neighbors(X, k, n_jobs=threads))
-    graph, seconds["graph"] = timed(lambda: backend.affinity_graph(neighbors, _RECIPE, threads))
-    (start, _), seconds["start"] = timed(
-        lambda: make_start(X, graph, _RECIPE, None, run.seed, threads, backend)
+    neighbors, seconds["neighbors"] = _timed(lambda: nearest_neighbors(X, k, n_jobs=threads), repeats)
+    graph, seconds["graph"] = _timed(lambda: backend.affinity_graph(neighbors, _RECIPE, threads), repeats)
+    (start, _), seconds["start"] = _timed(
+        lambda: make_start(X, graph, _RECIPE, None, run.seed, threads, backend), repeats
     )
     layouts = {}
     for name, recipe in _LAYOUTS.items():
-
-        def descend(recipe=recipe):
-            layout = backend.make_layout(graph, start, recipe, run.seed, threads)
-            layout.run(layout.n_epochs)
-            return layout.n_epochs
-
-        epochs, taken = timed(descend)
+        epochs, taken = _timed(partial(_descend, graph, start, recipe, run.seed, threads), repeats)
         layouts[name] = {"seconds": taken, "epochs": epochs}
     return {"stages": seconds, "layouts": layouts, "recall": neighbors.recall, "repeats": repeats}
 
 
-def upsampled(images: np.ndarray, n: int, seed: int) -> np.ndarray:
-    """n rows: those there are, then random copies, moved by up to two pixels, with a little noise.
+def _timed(work: Callable[[], _T], repeats: int) -> tuple[_T, float]:
+    """The last result of ``work()``, and the fewest seconds that a call took."""
+    seconds = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        made = work()
+        seconds.append(time.perf_counter() - begin)
+    return made, min(seconds)
 
-    Copies with noise alone, as the paper made them, would all be nearer to each other than to anything else:
-    with as many copies as neighbours the graph falls apart into one piece per image.
+
+def _descend(graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int) -> int:
+    """Run a layout to its end; return its number of epochs."""
+    layout = load_backend("cpu").make_layout(graph, start, recipe, seed, threads)
+    layout.run(layout.n_epochs)
+    return int(layout.n_epochs)
+
+
+def upsampled(images: np.ndarray, n: int, seed: int) -> np.ndarray:
+    """The images and random copies of them, shifted by up to two pixels and with 2 % noise: n rows in all.
+
+    Copies with noise alone, as in the paper, would be nearer to each other than to any other image. With as
+    many copies as neighbours the graph would fall apart into one component per image.
 
     Parameters
     ----------
     images : ndarray of shape (m, side²)
     n : int
+        The number of rows; at most m: a random choice of the images.
     seed : int
 
     Returns
     -------
-    ndarray of shape (n, side²), of the type of ``images``
+    ndarray of shape (n, side²), with the dtype of ``images``
     """
     random = np.random.default_rng(seed)
     if n <= len(images):
@@ -93,15 +103,15 @@ def upsampled(images: np.ndarray, n: int, seed: int) -> np.ndarray:
     side, low, high = math.isqrt(images.shape[1]), images.min(), images.max()
     larger = np.empty((n, images.shape[1]), images.dtype)
     larger[: len(images)] = images
-    for begin in range(len(images), n, _BATCH):
-        batch = larger[begin : begin + _BATCH]
-        copies = images[random.integers(0, len(images), len(batch))].reshape(-1, side, side)
-        moves = random.integers(-2, 3, (2, len(batch), 1))
-        places = np.arange(side)
-        rows, columns = ((places - move) % side for move in moves)
-        moved = copies[np.arange(len(batch))[:, None, None], rows[:, :, None], columns[:, None, :]]
-        noise = random.normal(0, 0.02 * float(high), moved.shape).astype(np.float32)
-        batch[:] = np.clip(moved + noise, low, high).reshape(batch.shape)
+    for begin in range(len(images), n, _CHUNK_IMAGES):
+        chunk = larger[begin : begin + _CHUNK_IMAGES]
+        copies = images[random.integers(0, len(images), len(chunk))].reshape(-1, side, side)
+        shifts = random.integers(-2, 3, (2, len(chunk), 1))
+        pixels = np.arange(side)
+        rows, columns = ((pixels - shift) % side for shift in shifts)
+        shifted = copies[np.arange(len(chunk))[:, None, None], rows[:, :, None], columns[:, None, :]]
+        noise = random.normal(0, 0.02 * float(high), shifted.shape).astype(np.float32)
+        chunk[:] = np.clip(shifted + noise, low, high).reshape(chunk.shape)
     return larger
 
 
@@ -119,9 +129,13 @@ def _runs(scale: Scale) -> list[Run]:
     return [_run(size) for size in _sizes(scale)]
 
 
-def _render(found: Found) -> str:
-    results = {size: found.store.results(_run(size)) for size in _sizes(found.scale)}
-    results = {size: result for size, result in results.items() if result is not None}
+def _render(findings: Findings) -> str:
+    records = {}
+    for size in _sizes(findings.scale):
+        record = findings.store.record(_run(size))
+        if record is not None:
+            records[size] = record
+    results = {size: record["results"] for size, record in records.items()}
     rows = [
         [
             f"{size:,}",
@@ -134,22 +148,22 @@ def _render(found: Found) -> str:
         ", ".join(f"{name} {layout['epochs']}" for name, layout in result["layouts"].items())
         for result in list(results.values())[-1:]
     ]
-    picture = found.draw("runtimes", lambda path: _draw(path, results))
+    picture = findings.draw("runtimes", lambda path: _draw(path, results))
     unit = f"{_repeats(results)} Epochs of the largest run: {epochs[0]}." if epochs else ""
     parts = [table(["points", *_STAGES, *_LAYOUTS], rows), unit, _verdict(results), note("runtimes")]
-    parts += [provenance(found.store.record(_run(size)) for size in results), picture]
+    parts += [provenance(records.values()), picture]
     return "\n\n".join(part for part in parts if part)
 
 
-def _repeats(results: dict) -> str:
-    """How often each size was timed."""
+def _repeats(results: dict[int, JsonDict]) -> str:
+    """How often the runs were timed, by size."""
     sizes: dict[int, list[int]] = {}
     for size, result in results.items():
         sizes.setdefault(result.get("repeats", 1), []).append(size)
     if list(sizes) == [1]:
         return "Seconds of one run."
     return (
-        "Seconds, the least of "
+        "Seconds, the minimum of "
         + ", ".join(
             f"{repeats} run{'s' if repeats > 1 else ''} (up to {max(own):,} points)"
             for repeats, own in sizes.items()
@@ -158,16 +172,18 @@ def _repeats(results: dict) -> str:
     )
 
 
-def provenance(records: Iterable[dict]) -> str:
-    """Machine and versions of runs, as far as they were kept."""
+def provenance(records: Iterable[JsonDict]) -> str:
+    """The environments in which runs were measured; old records have none."""
     known = (
-        measured_with(record["machine"], record["versions"]) for record in records if "versions" in record
+        describe_environment(record["machine"], record["versions"])
+        for record in records
+        if "versions" in record
     )
     return "\n\n".join(f"*{measured}.*" for measured in dict.fromkeys(known))
 
 
-def _verdict(results: dict) -> str:
-    """What the acceleration brings, at the largest size."""
+def _verdict(results: dict[int, JsonDict]) -> str:
+    """The speedup of the accelerated form at the largest size."""
     if not results:
         return ""
     size, result = max(results.items())
@@ -176,16 +192,17 @@ def _verdict(results: dict) -> str:
         f"{number(seconds[f'{name}, paper'] / seconds[f'accelerated {name}, paper'], 2)} ({name})"
         for name in ("GDR_umap", "GDR_tsne")
     ]
-    faster = " and ".join(ratios)
+    speedups = " and ".join(ratios)
     return (
-        f"At {size:,} points the accelerated form is {faster} times as fast as the full sum (the paper: 2)."
+        f"At {size:,} points the accelerated form is {speedups} times as fast as the full sum (the paper: 2)."
     )
 
 
-_DASHED = ("GDR_umap", "GDR_tsne, paper", "accelerated GDR_tsne, paper")  # each takes as long as another
+# Dashed, because each of these lines nearly coincides with a solid one.
+_DASHED = ("GDR_umap", "GDR_tsne, paper", "accelerated GDR_tsne, paper")
 
 
-def _draw(path, results: dict) -> None:
+def _draw(path: Path, results: dict[int, JsonDict]) -> None:
     sizes = list(results)
     colors = dict(zip(_STAGES, ("#6b7280", "#9c3418", "#a3156f"), strict=True))
     stages = [
@@ -206,7 +223,7 @@ def _draw(path, results: dict) -> None:
 EXPERIMENT = Experiment(
     "runtimes",
     "Run time against the number of points",
-    "GDR's descent is about 10 times faster than umap-learn's, the accelerated form 2 times more, and the "
+    "GDR's descent is about 10 times faster than umap-learn's, its accelerated form another 2 times, and the "
     "normalised setting needs about twice the epochs (appendix, figure 5; no seconds printed).",
     _runs,
     _render,

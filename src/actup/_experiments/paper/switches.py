@@ -1,89 +1,95 @@
-"""Experiment: the switches that the paper calls irrelevant, one at a time."""
+"""Experiment: the switches that the paper calls irrelevant, turned one at a time."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, stdev
 
 from actup._experiments.experiment import Experiment, Run, Scale
 from actup._experiments.page.notes import note
 from actup._experiments.page.pictures import draw_maps
-from actup._experiments.page.tables import beside, mean, number, table, with_spread
-from actup._experiments.paper.embeddings import keys_of, panel_of
+from actup._experiments.page.tables import mean_with_sd, number, table, with_published
+from actup._experiments.paper.embeddings import legends_for, map_panel
 from actup._experiments.paper.methods import COLUMNS, PAPER, switched
 from actup._experiments.paper.published import COLUMN_MEANS, ROW_MEANS, SWITCHES
-from actup._experiments.results import Found
+from actup._experiments.results import Findings
 
-_SETS = {
+_DATASETS = {
     "mnist": "MNIST",
     "fashion_mnist": "Fashion-MNIST",
     "coil100": "COIL-100",
     "single_cell": "Single cell",
     "cifar10": "CIFAR-10",
 }
-_DRAWN = ("mnist", "fashion_mnist")
-_OTHER_DATA = ("single_cell",)
-_LEAST = -1.5  # points of accuracy that a row mean may be off the paper's, downwards only
-_FARTHEST = 4.0  # ... and of V-measure, either way
-_NOTED = ("mnist", "coil100", "single_cell")
+_WITH_PICTURE = ("mnist", "fashion_mnist")
+_WITH_NOTE = ("mnist", "coil100", "single_cell")
+_NOT_THE_PAPERS_DATA = ("single_cell",)
+# How far a row mean may be from the paper's, in per cent points: accuracy below it, V-measure on either side.
+_MAX_ACCURACY_DEFICIT = 1.5
+_MAX_V_DIFFERENCE = 4.0
+_NOTABLE_CHANGE = 2  # per cent points of accuracy from which the page names a switch
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One recipe's figures, a value for each seed."""
+    """The quality of one recipe's maps, one value for each seed."""
 
     accuracy: list[float]
     v: list[float]
-    ten_voters: list[float]  # accuracy by the vote of 10 in place of 100
+    ten_voters: list[float]  # accuracy with 10 voting neighbours instead of 100
 
     def means(self) -> tuple[float, float]:
-        """Accuracy and V-measure."""
-        return mean(self.accuracy), mean(self.v)
+        """Mean accuracy and mean V-measure."""
+        return fmean(self.accuracy), fmean(self.v)
 
 
 def _runs(scale: Scale) -> list[Run]:
-    return [run for data in _SETS for method in PAPER for column in COLUMNS
+    return [run for data in _DATASETS for method in PAPER for column in COLUMNS
             for run in _seeds(scale, data, method, column)]  # fmt: skip
 
 
 def _seeds(scale: Scale, data: str, method: str, column: str) -> list[Run]:
     recipe = switched(PAPER[method], column)
     return [
-        Run(data, recipe, seed, points=scale.of(), label=f"{method}, {column}") for seed in range(scale.seeds)
+        Run(data, recipe, seed, points=scale.limit(), label=f"{method}, {column}")
+        for seed in range(scale.seeds)
     ]
 
 
-def _render(found: Found) -> str:
+def _render(findings: Findings) -> str:
     parts = []
-    for data, title in _SETS.items():
-        cells = {method: [_cell(found, data, method, column) for column in COLUMNS] for method in PAPER}
+    for data, title in _DATASETS.items():
+        cells = {method: [_cell(findings, data, method, column) for column in COLUMNS] for method in PAPER}
         if not all(cell.accuracy for row in cells.values() for cell in row):
-            parts.append(f"### {title}\n\nNo results: it was not run, or the data set was not at hand.")
+            parts.append(f"### {title}\n\nNo results: not run, or the data set was missing.")
             continue
         parts += [f"### {title}", _table(data, cells), _column_table(data, cells)]
         parts += [_verdict(title, cells), agreement(data, cells)]
-        if data in _NOTED:
+        if data in _WITH_NOTE:
             parts.append(note(f"switches_{data}"))
-        if data in _DRAWN:
-            parts.append(found.draw(f"switches_{data}", lambda path, d=data: _draw(path, found, d)))
+        if data in _WITH_PICTURE:
+            parts.append(findings.draw(f"switches_{data}", _drawing(findings, data)))
     return "\n\n".join(part for part in parts if part)
 
 
-def _cell(found: Found, data: str, method: str, column: str) -> Cell:
-    runs = _seeds(found.scale, data, method, column)
-    figures = ("knn_accuracy", "v_measure", "fair_knn_accuracy")
-    return Cell(*(found.figures(runs, figure) for figure in figures))
+def _cell(findings: Findings, data: str, method: str, column: str) -> Cell:
+    runs = _seeds(findings.scale, data, method, column)
+    measures = ("knn_accuracy", "v_measure", "fair_knn_accuracy")
+    return Cell(*(findings.values(runs, measure) for measure in measures))
 
 
 def _table(data: str, cells: dict[str, list[Cell]]) -> str:
     rows = []
     for method, row in cells.items():
-        paper = SWITCHES.get(data, {}).get(method, [None] * len(COLUMNS))
         texts = [method]
-        for cell, theirs in zip(row, paper, strict=True):
-            published = None if theirs is None else f"{theirs[0]}; {theirs[1]}"
-            texts.append(beside(f"{with_spread(cell.accuracy)}; {with_spread(cell.v)}", published))
+        for i, cell in enumerate(row):
+            published = None
+            if data in SWITCHES:
+                accuracy, v = SWITCHES[data][method][i]
+                published = f"{accuracy}; {v}"
+            texts.append(with_published(f"{mean_with_sd(cell.accuracy)}; {mean_with_sd(cell.v)}", published))
         texts += [_row_mean(data, method, row, which) for which in (0, 1)]
         rows.append(texts)
     header = ["", *COLUMNS, "mean ± sd, accuracy", "mean ± sd, V"]
@@ -92,10 +98,9 @@ def _table(data: str, cells: dict[str, list[Cell]]) -> str:
 
 def _row_mean(data: str, method: str, row: list[Cell], which: int) -> str:
     """Mean and standard deviation over the six columns, and the paper's."""
-    values = [cell.means()[which] for cell in row]
-    ours = f"{number(mean(values))} ± {number(statistics.stdev(values))}"
+    ours = mean_with_sd([cell.means()[which] for cell in row])
     published = published_row_mean(data, method, which)
-    return beside(ours, published and f"{number(published[0])} ± {number(published[1])}")
+    return with_published(ours, published and f"{number(published[0])} ± {number(published[1])}")
 
 
 def published_row_mean(data: str, method: str, which: int) -> tuple[float, float] | None:
@@ -104,27 +109,32 @@ def published_row_mean(data: str, method: str, which: int) -> tuple[float, float
         return ROW_MEANS[data][method][which]
     if data in SWITCHES:
         theirs = [cell[which] for cell in SWITCHES[data][method]]
-        return statistics.fmean(theirs), statistics.stdev(theirs)
+        return fmean(theirs), stdev(theirs)
     return None
 
 
 def agreement(data: str, cells: dict[str, list[Cell]]) -> str:
-    """Which row means are off the paper's; nothing where the data are others."""
-    if data in _OTHER_DATA:
+    """Which row means agree with the paper's; empty where the paper used other data or printed no means."""
+    if data in _NOT_THE_PAPERS_DATA:
         return ""
-    off = []
+    differing = []
     for method, row in cells.items():
+        published = [published_row_mean(data, method, which) for which in (0, 1)]
+        if published[0] is None or published[1] is None:
+            return ""
         accuracy, v = (
-            mean([cell.means()[which] for cell in row]) - published_row_mean(data, method, which)[0]
-            for which in (0, 1)
+            fmean([cell.means()[which] for cell in row]) - mean
+            for which, (mean, _) in enumerate((published[0], published[1]))
         )
-        if accuracy < _LEAST:
-            off.append(f"accuracy of {method} ({number(accuracy, sign=True)})")
-        if abs(v) > _FARTHEST:
-            off.append(f"V of {method} ({number(v, sign=True)})")
-    verdict = f"all but {', '.join(off)}" if off else "all"
-    allowed = f"accuracy no more than {-_LEAST:g} points below the paper's, V within {_FARTHEST:g} of it"
-    return f"Row means with {allowed}: {verdict}."
+        if accuracy < -_MAX_ACCURACY_DEFICIT:
+            differing.append(f"accuracy of {method} ({number(accuracy, sign=True)})")
+        if abs(v) > _MAX_V_DIFFERENCE:
+            differing.append(f"V of {method} ({number(v, sign=True)})")
+    verdict = f"all but {', '.join(differing)}" if differing else "all"
+    return (
+        f"Row means with accuracy no more than {_MAX_ACCURACY_DEFICIT:g} points below the paper's, V within "
+        f"{_MAX_V_DIFFERENCE:g} of it: {verdict}."
+    )
 
 
 def _column_table(data: str, cells: dict[str, list[Cell]]) -> str:
@@ -132,22 +142,25 @@ def _column_table(data: str, cells: dict[str, list[Cell]]) -> str:
     rows, paper = [], published_deviations(data)
     for which, name in enumerate(("accuracy", "V")):
         ours = column_deviations([[cell.means()[which] for cell in row] for row in cells.values()])
-        theirs = [None] * len(ours) if paper is None else [number(value, sign=True) for value in paper[which]]
-        rows.append([name, *(beside(number(a, sign=True), b) for a, b in zip(ours, theirs, strict=True))])
+        cells_of_row = [number(value, sign=True) for value in ours]
+        if paper is not None:
+            theirs = (number(value, sign=True) for value in paper[which])
+            cells_of_row = [with_published(a, b) for a, b in zip(cells_of_row, theirs, strict=True)]
+        rows.append([name, *cells_of_row])
     return table(["mean deviation", *COLUMNS], rows)
 
 
 def column_deviations(rows: Sequence[Sequence[float]]) -> list[float]:
-    """How far a column is from the rows' means, on average."""
-    means = [mean(row) for row in rows]
+    """The deviation of each column from the row means, averaged over the rows."""
+    means = [fmean(row) for row in rows]
     return [
-        mean([value - m for value, m in zip(column, means, strict=True)])
+        fmean([value - mean for value, mean in zip(column, means, strict=True)])
         for column in zip(*rows, strict=True)
     ]
 
 
 def published_deviations(data: str) -> Sequence[Sequence[float]] | None:
-    """The paper's, of accuracy and of V: from its cells where it prints them, else as it prints them."""
+    """The paper's column deviations of accuracy and V, computed from its cells if it prints them."""
     if data not in SWITCHES:
         return COLUMN_MEANS.get(data)
     rows = SWITCHES[data].values()
@@ -155,29 +168,38 @@ def published_deviations(data: str) -> Sequence[Sequence[float]] | None:
 
 
 def _verdict(title: str, cells: dict[str, list[Cell]]) -> str:
-    """Which switches move the accuracy by two points or more, and what 10 voters say of them."""
-    moved, largest = [], 0.0
+    """Which switches change the accuracy notably, and by how much with 10 voters."""
+    notable, largest = [], 0.0
     for method, (default, *others) in cells.items():
         for column, cell in zip(COLUMNS[1:], others, strict=True):
-            change = mean(cell.accuracy) - mean(default.accuracy)
+            change = fmean(cell.accuracy) - fmean(default.accuracy)
             largest = max(largest, abs(change))
-            if abs(change) >= 2:
-                by_ten = mean(cell.ten_voters) - mean(default.ten_voters)
-                moved.append(f"{method}, {column} ({number(change, sign=True)}; {number(by_ten, sign=True)})")
-    if not moved:
-        return f"On {title} no switch changes the accuracy by 2 points; the largest change is {largest:.1f}."
+            if abs(change) >= _NOTABLE_CHANGE:
+                by_ten = fmean(cell.ten_voters) - fmean(default.ten_voters)
+                changes = f"{number(change, sign=True)}; {number(by_ten, sign=True)}"
+                notable.append(f"{method}, {column} ({changes})")
+    if not notable:
+        return (
+            f"On {title} no switch changes the accuracy by {_NOTABLE_CHANGE} points; the largest change is "
+            f"{largest:.1f}."
+        )
     return (
-        f"On {title} these switches change the accuracy by 2 points or more (after the semicolon: the change "
-        f"by the vote of 10 neighbours in place of 100): {', '.join(moved)}."
+        f"On {title} these switches change the accuracy by {_NOTABLE_CHANGE} points or more (after the "
+        f"semicolon: the change with 10 voting neighbours instead of 100): {', '.join(notable)}."
     )
 
 
-def _draw(path, found: Found, data: str) -> None:
-    rows = [
-        [panel_of(found, _seeds(found.scale, data, method, column)[0]) for column in COLUMNS]
-        for method in PAPER
-    ]
-    draw_maps(path, rows, list(PAPER), list(COLUMNS), keys_of([data]))
+def _drawing(findings: Findings, data: str) -> Callable[[Path], None]:
+    """A function that draws the maps of the first seed of all cells."""
+
+    def draw(path: Path) -> None:
+        rows = [
+            [map_panel(findings, _seeds(findings.scale, data, method, column)[0]) for column in COLUMNS]
+            for method in PAPER
+        ]
+        draw_maps(path, rows, list(PAPER), list(COLUMNS), legends_for([data]))
+
+    return draw
 
 
 EXPERIMENT = Experiment(

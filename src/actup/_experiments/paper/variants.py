@@ -1,54 +1,64 @@
-"""Variants of a method side by side: the runs, the table and the picture that several experiments share."""
+"""Variants of a method: runs, table and picture in the form that several experiments share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from actup._experiments.experiment import Run, Scale
 from actup._experiments.page.pictures import draw_maps
-from actup._experiments.page.tables import quality, table
-from actup._experiments.paper.embeddings import keys_of, panel_of
-from actup._experiments.results import Found
-from actup.recipe._recipe import Recipe
+from actup._experiments.page.tables import accuracy_and_v, table
+from actup._experiments.paper.embeddings import legends_for, map_panel
+from actup._experiments.results import Findings
+from actup.recipe import Recipe
 
 
 @dataclass(frozen=True)
 class Variants:
-    """Recipes on data sets, both by the names their columns and rows have.
+    """Recipes to compare on data sets: one column of the table for each recipe, one row for each data set.
 
     Attributes
     ----------
     name : str
-        Of the picture.
-    sets : dict of str to str
-        Titles of the data sets.
+        The name of the picture.
+    datasets : dict of str to str
+        Titles of the data sets by name.
     recipes : dict of str to Recipe
+        Recipes by the titles of their columns.
     """
 
     name: str
-    sets: dict[str, str]
+    datasets: dict[str, str]
     recipes: dict[str, Recipe]
 
     def runs(self, scale: Scale) -> list[Run]:
-        return [run for data in self.sets for name in self.recipes for run in self.seeds(scale, data, name)]
+        """The runs of all seeds of all recipes on all data sets."""
+        return [
+            run for data in self.datasets for name in self.recipes for run in self.seeds(scale, data, name)
+        ]
 
-    def parts(self, found: Found) -> tuple[str, str]:
+    def parts(self, findings: Findings) -> tuple[str, str]:
         """The table, and the Markdown that shows the picture."""
         rows = [
-            [title, *(quality(found, self.seeds(found.scale, data, name)) for name in self.recipes)]
-            for data, title in self.sets.items()
+            [
+                title,
+                *(accuracy_and_v(findings, self.seeds(findings.scale, data, name)) for name in self.recipes),
+            ]
+            for data, title in self.datasets.items()
         ]
-        picture = found.draw(self.name, lambda path: self._draw(path, found))
+        picture = findings.draw(self.name, lambda path: self._draw(path, findings))
         return table(["data", *self.recipes], rows), picture
 
     def seeds(self, scale: Scale, data: str, name: str) -> list[Run]:
+        """The runs of all seeds of one recipe on one data set."""
         return [
-            Run(data, self.recipes[name], seed, points=scale.of(), label=name) for seed in range(scale.seeds)
+            Run(data, self.recipes[name], seed, points=scale.limit(), label=name)
+            for seed in range(scale.seeds)
         ]
 
-    def _draw(self, path, found: Found) -> None:
+    def _draw(self, path: Path, findings: Findings) -> None:
         rows = [
-            [panel_of(found, self.seeds(found.scale, data, name)[0]) for name in self.recipes]
-            for data in self.sets
+            [map_panel(findings, self.seeds(findings.scale, data, name)[0]) for name in self.recipes]
+            for data in self.datasets
         ]
-        draw_maps(path, rows, list(self.sets.values()), list(self.recipes), keys_of(self.sets))
+        draw_maps(path, rows, list(self.datasets.values()), list(self.recipes), legends_for(self.datasets))
