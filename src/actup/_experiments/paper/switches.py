@@ -26,10 +26,10 @@ _DATASETS = {
 _WITH_PICTURE = ("mnist", "fashion_mnist")
 _WITH_NOTE = ("mnist", "coil100", "single_cell")
 _NOT_THE_PAPERS_DATA = ("single_cell",)
-# How far a row mean may be from the paper's, in per cent points: accuracy below it, V-measure on either side.
+# How far a row mean may be from the paper's, in percentage points: accuracy below it, V on either side.
 _MAX_ACCURACY_DEFICIT = 1.5
 _MAX_V_DIFFERENCE = 4.0
-_NOTABLE_CHANGE = 2  # per cent points of accuracy from which the page names a switch
+_NOTABLE_CHANGE = 2  # percentage points of accuracy from which the page names a switch
 
 
 @dataclass(frozen=True)
