@@ -1,8 +1,7 @@
 """The contestants of the race, one run in one fresh process: ``python contestants.py NAME X.npy Y.npy RUNS``.
 
 Prints one JSON line: seconds of the import and of every run, stages and epochs where they are known, peak
-memory and versions. Nothing of ActUp is imported unless it runs itself: peers may live in an environment of
-their own.
+memory and versions. This file imports ActUp only to run it, so peers can be installed in another environment.
 """
 
 from __future__ import annotations
@@ -15,48 +14,49 @@ import time
 import warnings
 from importlib.metadata import PackageNotFoundError, version
 
-PATIENCE = 100.0  # seconds: a run that took longer is not repeated
-EVERYBODY = ("numpy", "scipy", "scikit-learn")  # packages that all contestants stand on
+MAX_REPEATED_SECONDS = 100.0  # a run that took longer is not repeated
+SHARED_PACKAGES = ("numpy", "scipy", "scikit-learn")  # packages that all contestants use
 
 
 class Stopwatch:
-    """Seconds of the stages of one run; a stage inside another one counts for itself alone."""
+    """Seconds of the stages of one run; the time of a nested stage is not counted for the outer one."""
 
     def __init__(self):
         self.stages: dict[str, float] = {}
-        self._inside = [0.0]  # seconds of the stages inside each stage that is going on
+        self._nested = [0.0]  # for each stage in progress, the seconds of stages nested in it
 
     def clear(self):
+        """Forget the seconds of the run before."""
         self.stages = {}
 
-    def on(self, owner, name: str, stage: str) -> None:
-        """Have a function of a module or class add the seconds it takes to a stage."""
+    def watch(self, owner, name: str, stage: str) -> None:
+        """Wrap a function of a module or class, so that its seconds are added to a stage."""
         function = getattr(owner, name)
 
         def timed(*positional, **named):
-            self._inside.append(0.0)
+            self._nested.append(0.0)
             begin = time.perf_counter()
             try:
                 return function(*positional, **named)
             finally:
                 took = time.perf_counter() - begin
-                self.stages[stage] = self.stages.get(stage, 0.0) + took - self._inside.pop()
-                self._inside[-1] += took
+                self.stages[stage] = self.stages.get(stage, 0.0) + took - self._nested.pop()
+                self._nested[-1] += took
 
         setattr(owner, name, timed)
 
 
-# A preparation imports what a contestant needs and gives run(X, seed) -> (map, epochs; None: unknown). It has
-# the stopwatch look at the stages it knows; the names of stages are those of ActUp.
+# A preparation imports what a contestant needs, makes the stopwatch watch the stages (by ActUp's names), and
+# returns run(X, seed) -> (map, number of epochs or None).
 
 
 def actup_preset(name):
-    def prepare(watch):
+    def prepare(stopwatch):
         import actup
 
         def run(X, seed):
             made = actup.embed(X, name, seed=seed)
-            watch.stages = made.seconds
+            stopwatch.stages = made.seconds
             return made.embedding, made.n_epochs
 
         return run
@@ -65,7 +65,7 @@ def actup_preset(name):
 
 
 def umap_learn(seeded):
-    def prepare(watch):
+    def prepare(stopwatch):
         import umap
         from umap import umap_
 
@@ -73,19 +73,19 @@ def umap_learn(seeded):
         descend = umap_.optimize_layout_euclidean
         signature = inspect.signature(descend)
 
-        def noting_epochs(*positional, **named):
+        def recording_epochs(*positional, **named):
             epochs.append(signature.bind(*positional, **named).arguments["n_epochs"])
             return descend(*positional, **named)
 
-        umap_.optimize_layout_euclidean = noting_epochs
-        watch.on(umap_, "nearest_neighbors", "neighbors")
-        watch.on(umap_, "fuzzy_simplicial_set", "graph")
-        watch.on(umap_, "spectral_layout", "start")
-        watch.on(umap_, "optimize_layout_euclidean", "layout")
+        umap_.optimize_layout_euclidean = recording_epochs
+        stopwatch.watch(umap_, "nearest_neighbors", "neighbors")
+        stopwatch.watch(umap_, "fuzzy_simplicial_set", "graph")
+        stopwatch.watch(umap_, "spectral_layout", "start")
+        stopwatch.watch(umap_, "optimize_layout_euclidean", "layout")
 
         def run(X, seed):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that a seed means one thread
+                warnings.simplefilter("ignore")  # umap-learn warns that a seed means one thread
                 Y = umap.UMAP(random_state=seed if seeded else None).fit_transform(X)
             return Y, int(epochs[-1])
 
@@ -94,13 +94,13 @@ def umap_learn(seeded):
     return prepare
 
 
-def open_tsne(watch):
+def open_tsne(stopwatch):
     from openTSNE import TSNE, TSNEEmbedding, affinity, initialization
 
-    watch.on(affinity.MultiscaleMixture, "__init__", "neighbors")
-    watch.on(affinity, "joint_probabilities_nn", "graph")
-    watch.on(initialization, "pca", "start")
-    watch.on(TSNEEmbedding, "optimize", "layout")
+    stopwatch.watch(affinity.MultiscaleMixture, "__init__", "neighbors")
+    stopwatch.watch(affinity, "joint_probabilities_nn", "graph")
+    stopwatch.watch(initialization, "pca", "start")
+    stopwatch.watch(TSNEEmbedding, "optimize", "layout")
 
     def run(X, seed):
         model = TSNE(n_jobs=-1, random_state=seed)
@@ -109,29 +109,29 @@ def open_tsne(watch):
     return run
 
 
-def sklearn_tsne(watch):
+def sklearn_tsne(stopwatch):
     from sklearn.manifold import TSNE, _t_sne
 
-    watch.on(_t_sne.NearestNeighbors, "fit", "neighbors")
-    watch.on(_t_sne.NearestNeighbors, "kneighbors_graph", "neighbors")
-    watch.on(_t_sne, "_joint_probabilities_nn", "graph")
-    watch.on(_t_sne.PCA, "fit_transform", "start")
-    watch.on(TSNE, "_tsne", "layout")
+    stopwatch.watch(_t_sne.NearestNeighbors, "fit", "neighbors")
+    stopwatch.watch(_t_sne.NearestNeighbors, "kneighbors_graph", "neighbors")
+    stopwatch.watch(_t_sne, "_joint_probabilities_nn", "graph")
+    stopwatch.watch(_t_sne.PCA, "fit_transform", "start")
+    stopwatch.watch(TSNE, "_tsne", "layout")
 
     def run(X, seed):
         model = TSNE(n_jobs=-1, random_state=seed)
-        return model.fit_transform(X), model.n_iter_ + 1  # it keeps the number of the last one, from 0
+        return model.fit_transform(X), model.n_iter_ + 1  # n_iter_ is the index of the last iteration
 
     return run
 
 
-def pacmap(watch):
+def pacmap(stopwatch):
     from pacmap import PaCMAP
 
     module = sys.modules[PaCMAP.__module__]
-    watch.on(module, "preprocess_X", "start")  # PCA, whose first components are the start
-    watch.on(PaCMAP, "sample_pairs", "neighbors")
-    watch.on(module, "pacmap", "layout")
+    stopwatch.watch(module, "preprocess_X", "start")  # PCA; the start is its first components
+    stopwatch.watch(PaCMAP, "sample_pairs", "neighbors")
+    stopwatch.watch(module, "pacmap", "layout")
 
     def run(X, seed):
         model = PaCMAP(n_components=2)
@@ -140,7 +140,7 @@ def pacmap(watch):
     return run
 
 
-def trimap(watch):
+def trimap(stopwatch):
     from trimap import TRIMAP
 
     def run(X, seed):
@@ -153,24 +153,24 @@ def trimap(watch):
 def gradient_dr(**switches):
     """The paper's package: pip install --no-deps GradientDR, and setuptools<81, which it imports."""
 
-    def prepare(watch):
+    def prepare(stopwatch):
         import numpy as np
 
-        vars(np).setdefault("infty", np.inf)  # its compiled code asks for a name that NumPy 2 has no more
+        vars(np).setdefault("infty", np.inf)  # a name that NumPy 2 removed and its compiled code uses
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from GDR import GradientDR
 
-        watch.on(GradientDR, "get_nearest_neighbors", "neighbors")
-        watch.on(GradientDR, "compute_P_matrix", "graph")
-        watch.on(GradientDR, "initialize_embedding", "start")
-        watch.on(GradientDR, "_optimize_layout", "layout")
-        as_in_the_paper = {"a": 1, "b": 1, "sym_attraction": False}
+        stopwatch.watch(GradientDR, "get_nearest_neighbors", "neighbors")
+        stopwatch.watch(GradientDR, "compute_P_matrix", "graph")
+        stopwatch.watch(GradientDR, "initialize_embedding", "start")
+        stopwatch.watch(GradientDR, "_optimize_layout", "layout")
+        paper_settings = {"a": 1, "b": 1, "sym_attraction": False}
 
         def run(X, seed):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                model = GradientDR(**as_in_the_paper, **switches)
+                model = GradientDR(**paper_settings, **switches)
                 return model.fit_transform(X), model.n_epochs
 
         return run
@@ -178,9 +178,9 @@ def gradient_dr(**switches):
     return prepare
 
 
-_PAPER = ["GradientDR", "numba"]
+_PAPER_PACKAGES = ["GradientDR", "numba"]
 
-# name: (packages, preparation). Who stands on numba compiles in its first run.
+# name: (packages, preparation). Contestants that list numba compile during their first run.
 CONTESTANTS = {
     "actup UMAP": (["actup"], actup_preset("umap")),
     "actup UMAP, sampled": (["actup"], actup_preset("sampled_umap")),
@@ -196,16 +196,16 @@ CONTESTANTS = {
     "openTSNE": (["openTSNE"], open_tsne),
     "PaCMAP": (["pacmap", "numba"], pacmap),
     "TriMap": (["trimap", "numba"], trimap),
-    "GradientDR": (_PAPER, gradient_dr()),
-    "GradientDR, accelerated": (_PAPER, gradient_dr(accelerated=True)),
-    "GradientDR, normalised": (_PAPER, gradient_dr(normalized=True, amplify_grads=True)),
+    "GradientDR": (_PAPER_PACKAGES, gradient_dr()),
+    "GradientDR, accelerated": (_PAPER_PACKAGES, gradient_dr(accelerated=True)),
+    "GradientDR, normalised": (_PAPER_PACKAGES, gradient_dr(normalized=True, amplify_grads=True)),
     "scikit-learn TSNE": (["scikit-learn"], sklearn_tsne),
 }
 
 
 def peak_megabytes() -> float:
-    """The most memory this process has had."""
-    if sys.platform == "linux":  # not ru_maxrss, which begins with that of the process that started this one
+    """The peak memory of this process."""
+    if sys.platform == "linux":  # ru_maxrss would include the parent process
         with open("/proc/self/status") as status:
             line = next(line for line in status if line.startswith("VmHWM:"))
         return int(line.split()[1]) * 1024 / 1e6
@@ -222,7 +222,7 @@ def main() -> None:
     name, source, target, runs = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
     packages, prepare = CONTESTANTS[name]
     try:
-        versions = versions_of(dict.fromkeys([*packages, *EVERYBODY]))
+        versions = versions_of(dict.fromkeys([*packages, *SHARED_PACKAGES]))
     except PackageNotFoundError as error:
         print(json.dumps({"absent": f"{error.name} is not installed"}))
         return
@@ -230,18 +230,18 @@ def main() -> None:
 
     X = np.load(source)
     before = peak_megabytes()
-    watch = Stopwatch()
+    stopwatch = Stopwatch()
     begin = time.perf_counter()
-    run = prepare(watch)
+    run = prepare(stopwatch)
     row = {"import": time.perf_counter() - begin, "seconds": [], "versions": versions}
     for seed in range(runs):
-        watch.clear()
+        stopwatch.clear()
         begin = time.perf_counter()
         Y, epochs = run(X, seed)
         row["seconds"].append(time.perf_counter() - begin)
         if row["seconds"][-1] == min(row["seconds"]):
-            row |= {"stages": watch.stages, "n_epochs": epochs}  # of the fastest run
-        if row["seconds"][-1] > PATIENCE:
+            row |= {"stages": stopwatch.stages, "n_epochs": epochs}  # of the fastest run
+        if row["seconds"][-1] > MAX_REPEATED_SECONDS:
             break
     row["megabytes"] = peak_megabytes() - before
     np.save(target, np.asarray(Y, np.float32))

@@ -1,4 +1,4 @@
-"""Writes docs/benchmarks.md and its pictures from all saved results: ``python benchmarks/figures.py``."""
+"""Write docs/benchmarks.md and its pictures from all saved results: ``python benchmarks/figures.py``."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from types import ModuleType
 
 from report import load
 
-from actup._experiments.machine import measured_with
+from actup._experiments.environment import describe_environment
 
 DOCS = Path(__file__).parents[1] / "docs"
 
-# Benchmarks in the order of the page, each with results of its own name: heading and, where the benchmark's
-# own text has none, an introduction. A benchmark, or the module of its page, has ``markdown(results) -> str``
-# and may have ``pictures(results, folder) -> names of files`` and ``provenance(results) -> str``.
+# The sections of the page in order: for each benchmark, the heading and, unless its own text has one, an
+# introduction. The module of a benchmark (or the one that PAGES names) defines ``markdown(results) -> str``,
+# and optionally ``pictures(results, folder) -> file names`` and ``provenance(results) -> str``.
 SECTIONS = {
     "race": ("The race", ""),
     "layout": ("Layouts", ""),
     "tsne": (
         "t-SNE",
-        "`python benchmarks/tsne.py`: a *descent* starts from the same similarities (perplexity 30) and "
-        "the same PCA start for all, a *whole run* from the data. Times are the least and the median of "
-        "five runs (openTSNE and scikit-learn: one). openTSNE descends as it does by default, 750 "
-        "iterations, through its FFT from 10,000 points on. `tsne` uses the mesh in two dimensions, all "
-        "pairs up to 4,000 points, and Barnes-Hut in three. The KL divergence is exact.",
+        "`python benchmarks/tsne.py`: a *descent* gets the same similarities (perplexity 30) and the same "
+        "PCA start for all methods, a *whole run* gets the data. Times are the minimum and the median of "
+        "five runs (openTSNE and scikit-learn: one run). openTSNE has its default settings: 750 iterations, "
+        "with its FFT from 10,000 points on. `tsne` sums over all pairs up to 4,000 points; beyond, it uses "
+        "the mesh in two dimensions and Barnes-Hut in three. The KL divergence is exact.",
     ),
     "tsne_growth": ("t-SNE: growth with the number of points", "`python benchmarks/tsne_growth.py`"),
     "presets": ("Presets", "`python benchmarks/presets.py`"),
@@ -33,47 +33,51 @@ SECTIONS = {
     "transform": ("New rows", ""),
     "gpu": (
         "On a GPU",
-        "`python benchmarks/gpu.py`: input on the device, medians of five runs (of ten million points three) "
-        "after one that compiles the kernels. The recall of neighbours is against all pairs in double "
-        "precision, of 500 rows (64). Stages are those of the last run. The first map of a process begins "
-        "with a NumPy array, CuPy's import and the GPU's start.",
+        "`python benchmarks/gpu.py`: the input is on the GPU; times are medians of five runs (ten million "
+        "points: three) after a run that compiles the kernels. The recall of neighbours is measured against "
+        "all pairs in double precision, on 500 rows (ten million points: 64). Times of stages are those of "
+        "the last run. The first map of a process starts from a NumPy array and includes the import of CuPy "
+        "and the initialisation of the GPU.",
     ),
     "busy": ("Beside a busy process", ""),
 }
 
-PAGES = {"race": "race_page"}  # where that is a module of its own
+PAGES = {"race": "race_page"}  # sections whose text is in another module than the benchmark
 
-HEAD = """# Figures
+HEAD = """# Benchmarks
 
-Written by `make figures` from the results that the scripts in `benchmarks/` keep in `benchmarks/results/`: do
-not edit. Each section says which command measured it."""
+Written by `make figures` from the results that the scripts in `benchmarks/` save in `benchmarks/results/`: do
+not edit. Each section names the command that measured it. Quality measures: *accuracy* is the share of
+points, in per cent, whose label wins the vote of their nearest neighbours in the map; *V* the V-measure of
+k-means in the map against the labels, in per cent; *recall@10* the share of the 10 nearest neighbours in the
+data that are among the 10 nearest in the map; *KL* the loss of t-SNE."""
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--docs", type=Path, default=DOCS, help="folder of the page; pictures/ is in it")
+    arguments.add_argument("--docs", type=Path, default=DOCS, help="folder of the page and of pictures/")
     print("written", write_page(arguments.parse_args().docs))
 
 
 def write_page(docs: Path) -> Path:
-    """The page, of all benchmarks that have results."""
+    """Write the page with all benchmarks that have results."""
     parts = [HEAD]
     for name, (heading, introduction) in SECTIONS.items():
         record = load(name)
         if record is None:
-            print(f"left out {name}: there are no results, run python benchmarks/{name}.py")
+            print(f"no section {name}: it has no results, run python benchmarks/{name}.py")
             continue
         benchmark = import_module(PAGES.get(name, name))
         parts += [f"## {heading}", introduction, section(benchmark, record["results"], docs)]
-        if not hasattr(benchmark, "provenance"):  # else its own text says it
-            parts.append(f"*{measured_with(record['machine'], record['versions'])}.*")
+        if not hasattr(benchmark, "provenance"):  # otherwise its own text has it
+            parts.append(f"*{describe_environment(record['machine'], record['versions'])}.*")
     page = docs / "benchmarks.md"
     page.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
     return page
 
 
 def section(benchmark: ModuleType, results: dict, docs: Path) -> str:
-    """A benchmark's own text, and its pictures if it draws some."""
+    """The text of a benchmark, and its pictures if it draws any."""
     parts = [benchmark.markdown(results).strip()]
     if hasattr(benchmark, "pictures"):
         for file in benchmark.pictures(results, docs / "pictures"):

@@ -2,10 +2,10 @@
 
     python benchmarks/gpu.py [--only mnist million ten_million first_use] [--repeats 5]
 
-Input lies on the device; times are medians after a warm-up run, which compiles the kernels. Quality is
-measured on the CPU, beside maps of the CPU backend. A first use is the first map of a process, from a NumPy
-array: with nothing compiled before, and with all kernels on disk. Saves benchmarks/results/gpu.json, in which
-parts that were not run stay as they are.
+The input is on the GPU; times are medians after a warm-up run, which compiles the kernels. Quality is
+measured on the CPU, and compared with maps of the CPU backend. ``first_use`` measures the first map of a
+process, from a NumPy array: once with no kernel compiled before, once with all kernels on disk. Results are
+saved in benchmarks/results/gpu.json; parts that were not run keep their earlier results.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from report import save, saved, summary
 
 import actup
 from actup import quality
-from actup.backends._cuda.neighbors import nearest_neighbors
+from actup.backends import load_backend
 from actup.datasets import load
 
 PARTS = ("mnist", "million", "ten_million", "first_use")
@@ -43,9 +43,9 @@ begin = time.perf_counter()
 embed(X, sys.argv[1], backend="cuda")
 print(json.dumps({"import": imported, "seconds": time.perf_counter() - begin}))
 """
-NOISE = 0.5  # of a copied point, relative to each column's standard deviation
+NOISE = 0.5  # added to repeated points, relative to each column's standard deviation
 COLUMNS = 50
-QUALITY_POINTS = 100_000  # of which quality is measured at most
+QUALITY_POINTS = 100_000  # quality is measured on at most this many points
 
 
 def main() -> None:
@@ -95,12 +95,12 @@ def ten_million(X, y, repeats: int, with_quality: bool) -> dict:
 
 
 def first_use(X, y, repeats: int, with_quality: bool) -> dict:
-    """Seconds of the first map of a process, CuPy's import and the GPU's start among them, by preset."""
+    """Seconds of the first map of a process, with the import of CuPy and the start of the GPU, by preset."""
     result = {}
     for name in PRESETS:
         runs = {"empty": [], "filled": []}
         for _ in range(min(repeats, 3)):
-            with TemporaryDirectory() as folder:  # for CuPy's kernels, and for those of CUDA's libraries
+            with TemporaryDirectory() as folder:  # caches of CuPy's kernels and of those in CUDA's libraries
                 caches = {
                     "CUPY_CACHE_DIR": str(Path(folder) / "cupy"),
                     "CUDA_CACHE_PATH": str(Path(folder) / "cuda"),
@@ -113,7 +113,7 @@ def first_use(X, y, repeats: int, with_quality: bool) -> dict:
 
 
 def first_map(name: str, environment: dict) -> dict:
-    """What a new process reports about its first map."""
+    """Compute the first map of a new process; return the seconds it reports."""
     command = [sys.executable, "-c", FIRST_MAP, name]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
@@ -123,7 +123,7 @@ MEASURES = {"mnist": mnist, "million": million, "ten_million": ten_million, "fir
 
 
 def upsampled(X, y, n: int):
-    """n points: rows of X's leading principal components, drawn with replacement, with noise."""
+    """n points and labels: rows of X's leading principal components, drawn with replacement, with noise."""
     import cupy as cp
 
     centered = X - X.mean(axis=0)
@@ -134,13 +134,13 @@ def upsampled(X, y, n: int):
     points = scores[rows]
     width = NOISE * scores.std(axis=0)
     for begin in range(0, n, 1_000_000):
-        part = points[begin : begin + 1_000_000]
-        part += width * random.standard_normal(part.shape, dtype=cp.float32)
+        chunk = points[begin : begin + 1_000_000]
+        chunk += width * random.standard_normal(chunk.shape, dtype=cp.float32)
     return points, y[rows.get()]
 
 
 def timed_on_device(work, repeats: int):
-    """The last result of ``work()``, the seconds of the first call and those of the others."""
+    """Call ``work``; return its last result, the seconds of the first call and those of the others."""
     import cupy as cp
 
     seconds = []
@@ -155,10 +155,11 @@ def timed_on_device(work, repeats: int):
 
 
 def time_neighbors(X, k: int, repeats: int, sample: int = 500) -> dict:
-    """Seconds, and the recall of some rows against all pairs in double precision."""
+    """Seconds of the search, and its recall on some rows against all pairs in double precision."""
     import cupy as cp
 
-    neighbors, first, seconds = timed_on_device(lambda: nearest_neighbors(X, k, "euclidean"), repeats)
+    search = load_backend("cuda").nearest_neighbors
+    neighbors, first, seconds = timed_on_device(lambda: search(X, k, "euclidean", 0), repeats)
     rows = cp.linspace(0, len(X) - 1, sample).astype(cp.int64)
     found = true_neighbors = 0
     for row in rows.get():
@@ -177,7 +178,7 @@ def time_neighbors(X, k: int, repeats: int, sample: int = 500) -> dict:
 
 
 def time_maps(X, names, labels, repeats: int, with_quality: bool) -> dict:
-    """Seconds end to end and by stage; when all are timed, the quality of each one's last map."""
+    """Seconds in total and by stage; after all maps are timed, the quality of the last map of each preset."""
     rows, maps = {}, {}
     for name in names:
         made, first, seconds = timed_on_device(partial(actup.embed, X, name, backend="cuda"), repeats)
@@ -191,7 +192,7 @@ def time_maps(X, names, labels, repeats: int, with_quality: bool) -> dict:
 
 
 def map_quality(X, made, labels) -> dict:
-    """Label accuracy, V-measure and recall; of many points, of every so manieth, and without the recall."""
+    """Accuracy, V-measure and recall; of many points, a regular sample is measured, without the recall."""
     Y = made.embedding.get() if hasattr(made.embedding, "get") else made.embedding
     step = max(1, len(Y) // QUALITY_POINTS)
     shown, kept = Y[::step], labels[::step]
@@ -208,7 +209,7 @@ def map_quality(X, made, labels) -> dict:
 
 
 def markdown(results: dict) -> str:
-    """The tables of the documentation."""
+    """The section of the page."""
     lines = [f"{results['gpu']}.", ""]
     lines += ["| neighbours | k | s | recall | first use s |", "|---|---|---|---|---|"]
     for part in PARTS:
@@ -226,7 +227,7 @@ def markdown(results: dict) -> str:
     if "first_use" in results:
         lines += [
             "",
-            "| first map of a process | nothing compiled s | kernels on disk s | imports before s |",
+            "| first map of a process | no kernel compiled s | kernels on disk s | imports before s |",
         ]
         lines += ["|---|---|---|---|"]
         for name, row in results["first_use"].items():

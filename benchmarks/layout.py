@@ -1,9 +1,9 @@
-"""The layouts of UMAP and GDR against umap-learn's: same graph, same start, same epochs, same process.
+"""The layouts of UMAP and GDR compared with umap-learn's: same graph, start, number of epochs and process.
 
     python benchmarks/layout.py [--quick]
 
-Prints a table of ratios and quality figures and saves it under benchmarks/results/layout.json. Also times the
-stages before the layout, and measures import time, installed size and the memory of the layout.
+Prints a table of speedups and quality measures and saves it in benchmarks/results/layout.json. Also times the
+stages before the layout, and measures the import time, the installed size and the memory of the layout.
 """
 
 from __future__ import annotations
@@ -19,15 +19,13 @@ from report import save, summary, timed
 
 import actup
 from actup import quality
-from actup._experiments.tables import table
+from actup._experiments.page.tables import table
 from actup.backends import load_backend
 from actup.datasets import load
-from actup.graph._records import Graph
+from actup.graph import Graph
 from actup.neighbors import nearest_neighbors
-from actup.recipe._presets import preset
-from actup.recipe._recipe import Recipe
-from actup.recipe._switches import Extent
-from actup.start._start import scale_start
+from actup.recipe import Extent, Recipe, preset
+from actup.start._coordinates import scale_start
 
 EPOCHS = 200
 SEEDS = (1, 2, 3)
@@ -53,7 +51,7 @@ def main() -> None:
 
 
 def stages(X: np.ndarray):
-    """The graph and the spectral start, with the seconds of each stage."""
+    """Graph, spectral start, and the seconds of each stage."""
     cpu = load_backend("cpu")
     recipe = preset("umap")
     neighbors, neighbor_seconds = timed(lambda: nearest_neighbors(X, 14))
@@ -68,10 +66,10 @@ def stages(X: np.ndarray):
 
 
 def race(X, y, graph: Graph, start) -> dict:
-    """Seconds and quality of each layout; umap-learn runs without a seed, so on all cores.
+    """Seconds and quality of each layout; umap-learn runs without a seed and therefore on all cores.
 
-    All layouts are timed before anything is measured, and umap-learn last: threads of numba, BLAS and OpenMP
-    that wait for more work would take a core away from the others.
+    All layouts are timed before any quality is measured, and umap-learn last, because idle threads of numba,
+    BLAS and OpenMP would take processor time away from the others.
     """
     names = ("umap", "gdr_umap", "sampled_umap", "sampled_gdr_umap")
     runs = {name: (actup_layout(graph, start, preset(name).but(epochs=EPOCHS)), 5) for name in names}
@@ -90,7 +88,7 @@ def race(X, y, graph: Graph, start) -> dict:
 
 
 def time_seeds(layout, repeats: int):
-    """One map per seed, and the seconds of all runs."""
+    """One map per seed, and a summary of the seconds of all runs."""
     maps, seconds = [], []
     for seed in SEEDS:
         Y, taken = timed(lambda seed=seed: layout(seed), repeats)
@@ -107,7 +105,7 @@ def umap_learn_layout(X, graph: Graph, start):
     a, b = find_ab_params(1.0, 0.1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        UMAP(n_epochs=10, init="random").fit(X[:5000, :20])  # compiles everything
+        UMAP(n_epochs=10, init="random").fit(X[:5000, :20])  # compiles all functions
 
     def layout(seed: int):
         state = np.random.RandomState(seed)
@@ -130,6 +128,7 @@ def actup_layout(graph: Graph, start, recipe: Recipe):
 
 
 def map_quality(X, y, maps) -> dict:
+    """Quality measures of several maps: a list of values for each measure."""
     measures = {
         "knn_accuracy": lambda Y: quality.knn_accuracy(Y, y),
         "v_measure": lambda Y: quality.v_measure(Y, y, n_init=10),
@@ -141,32 +140,32 @@ def map_quality(X, y, maps) -> dict:
 
 
 def umap_loss(graph: Graph, Y: np.ndarray, sample: int = 4_000) -> float:
-    """The loss, per point, that umap-learn's descent follows on average.
+    """The loss per point that umap-learn's descent minimises on average.
 
-    A stored edge of weight w pulls at both its ends, w times per round, and each time pushes its first point
-    away from five random ones. A push from one side only is half the fall of a pair's loss; its other half is
-    that of the other point, so that this is exact where all points have edges of the same total weight. The
-    repulsion of some points stands for that of all.
+    A stored edge of weight w attracts both its points, w times per round, and each time its first point is
+    repelled by five random points. Moving one point of a pair lowers the pair's loss half as much as moving
+    both. Counting each repulsion by half is therefore exact if the edges of all points have the same total
+    weight. The repulsion is estimated on ``sample`` points.
     """
     a, b = preset("umap").kernel()
     n = len(Y)
     Y = np.float64(Y)
-    strength = np.add.reduceat(np.float64(graph.weights), graph.offsets[:-1])  # no point is without an edge
+    strength = np.add.reduceat(np.float64(graph.weights), graph.offsets[:-1])  # every point has an edge
     heads = np.repeat(np.arange(n), np.diff(graph.offsets))
     squared = ((Y[heads] - Y[graph.indices]) ** 2).sum(axis=1)
     pulled = graph.weights @ np.log1p(a * squared**b) / n
     rows = np.linspace(0, n - 1, min(n, sample)).astype(int)
     pushed = 0.0
-    for part in np.array_split(rows, max(1, len(rows) // 100)):
-        squared = ((Y[part][:, None] - Y) ** 2).sum(axis=2) + 0.001  # as much as umap-learn adds
-        missing = np.log1p(1 / (a * squared**b))  # -log(1 - q)
-        missing[np.arange(len(part)), part] = 0
-        pushed += strength[part] @ missing.sum(axis=1)
+    for chunk in np.array_split(rows, max(1, len(rows) // 100)):
+        squared = ((Y[chunk][:, None] - Y) ** 2).sum(axis=2) + 0.001  # umap-learn's epsilon
+        non_edge_loss = np.log1p(1 / (a * squared**b))  # -log(1 - q)
+        non_edge_loss[np.arange(len(chunk)), chunk] = 0
+        pushed += strength[chunk] @ non_edge_loss.sum(axis=1)
     return float(pulled + 5 / 2 * pushed / n / len(rows))
 
 
 def largest_radius(Y: np.ndarray) -> float:
-    """The distance of the outermost point from the middle, relative to the 99 % quantile."""
+    """The largest distance of a point from the median, relative to the 99 % quantile of these distances."""
     radius = np.linalg.norm(Y - np.median(Y, axis=0), axis=1)
     return float(radius.max() / np.quantile(radius, 0.99))
 
@@ -174,8 +173,8 @@ def largest_radius(Y: np.ndarray) -> float:
 _MEMORY = """
 import sys, numpy as np
 from actup.backends import load_backend
-from actup.graph._records import Graph
-from actup.recipe._presets import preset
+from actup.graph import Graph
+from actup.recipe import preset
 def status(key):
     return 1024 * next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith(key))
 z = np.load(sys.argv[1])
@@ -207,13 +206,13 @@ def layout_memory(graph: Graph, start) -> dict:
 
 
 def import_seconds() -> float:
-    """The fastest of five imports in fresh processes, the interpreter's own start not counted."""
+    """Seconds of the fastest of five imports in fresh processes, without the start of the interpreter."""
     code = "import time; t = time.perf_counter(); import actup; print(time.perf_counter() - t)"
     return min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(5))
 
 
 def installed_megabytes() -> float:
-    """The files of the package: Python, page and every compiled engine."""
+    """The size of the installed package: Python files, the viewer's page and all compiled modules."""
     folder = Path(actup.__file__).parent
     files = {
         p
@@ -226,12 +225,12 @@ def installed_megabytes() -> float:
 
 
 def markdown(results: dict) -> str:
-    """The table of this benchmark, and what else it measured."""
+    """The section of the page."""
     header = ["layout", "min s", "median s", "times faster (min, median)"]
     rows = []
     for name, row in results["layouts"].items():
         rows.append([
-            name if name == "umap-learn" else f"ActUp `{name}`",
+            _title(name),
             f"{row['min']:.2f}",
             f"{row['median']:.2f}",
             f"{row['times_faster_by_min']:.1f}, {row['times_faster_by_median']:.1f}",
@@ -244,18 +243,26 @@ def markdown(results: dict) -> str:
     stages = ", ".join(f"{stage} {seconds['min']:.3f} s" for stage, seconds in results["stages"].items())
     memory = max(results["layout_memory"].values())
     before = (
-        f"`python benchmarks/layout.py`: MNIST, {results['points']:,} points; the same graph, the same start"
-        f" and, unless it says otherwise, {EPOCHS} epochs, in one process. Quality is the mean over"
+        f"`python benchmarks/layout.py`: layouts of MNIST, {results['points']:,} points, from the same graph"
+        f" and start in one process, with {EPOCHS} epochs unless stated otherwise. Quality is the mean over"
         f" {len(SEEDS)} seeds."
     )
     after = (
-        "UMAP's loss, per point, is the one that umap-learn's draws descend, summed over all points instead."
-        f" Stages before it: {stages}. `import actup` takes {results['import_seconds']:.3f} s; the installed"
-        f" package {results['installed_megabytes']:.1f} MB. A layout adds one copy of the graph and at most"
-        f" {memory:.0f} bytes per point."
+        "*UMAP's loss* is, per point, the loss that umap-learn's random draws minimise on average. Stages"
+        f" before the layout: {stages}. `import actup` takes {results['import_seconds']:.3f} s; the installed"
+        f" package has {results['installed_megabytes']:.1f} MB. A layout needs memory for one copy of the"
+        f" graph and at most {memory:.0f} bytes per point."
     )
     quality_header = ["accuracy", "V", "recall@10", "trustworthiness", "UMAP's loss"]
     return "\n\n".join([before, table(header + quality_header, rows), after])
+
+
+def _title(name: str) -> str:
+    """The name of a layout in the table."""
+    if name == "umap-learn":
+        return name
+    preset_name, own_epochs, _ = name.partition(", its own epochs")
+    return f"ActUp `{preset_name}`" + (", its default epochs" if own_epochs else "")
 
 
 def show(results: dict) -> None:

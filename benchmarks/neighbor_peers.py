@@ -1,4 +1,4 @@
-"""What the neighbour benchmark runs besides ActUp's search in its own process."""
+"""The peers of the neighbour benchmark, and what it runs in separate processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ THREADS = 2
 
 
 def installed(module: str) -> bool:
-    """Whether a peer is there to compare with; says so if it is not."""
+    """Whether a peer is installed; prints a message if it is not."""
     found = importlib.util.find_spec(module) is not None
     if not found:
         print(f"{module} is not installed (pip install actup[bench]): no comparison with it")
@@ -24,11 +24,12 @@ def installed(module: str) -> bool:
 
 
 def warm_pynndescent():
-    """pynndescent's search as a function, compiled already."""
+    """pynndescent's search as a function, after a run that compiled it."""
     from pynndescent import NNDescent
 
     def search(X, k, metric):
-        index = NNDescent(X, metric=metric, n_neighbors=k + 1, n_jobs=THREADS)  # it counts the point itself
+        # pynndescent counts a row as its own neighbour.
+        index = NNDescent(X, metric=metric, n_neighbors=k + 1, n_jobs=THREADS)
         indices, distances = index.neighbor_graph
         return SimpleNamespace(indices=indices[:, 1:], distances=distances[:, 1:])
 
@@ -39,7 +40,7 @@ def warm_pynndescent():
 
 
 def faiss_hnsw(X, k, metric):
-    """A graph with 32 links per row, no wider than a recall of 0.98 on images needs; build and search."""
+    """Build and search an HNSW index: 32 links per row, the least effort for a recall of 0.98 on images."""
     import faiss
 
     faiss.omp_set_num_threads(THREADS)
@@ -69,7 +70,7 @@ np.savez(sys.argv[2], distances=found.distances, seconds=seconds)
 
 
 def in_level(level: str, X: np.ndarray, k: int, repeats: int) -> tuple[np.ndarray, list[float]] | None:
-    """Distances and seconds of the search by one level's engine; None if there is none."""
+    """Distances and seconds of the search with the engine of a processor level; None if it cannot run."""
     with tempfile.TemporaryDirectory() as folder:
         data, out = Path(folder) / "X.npy", Path(folder) / "found.npz"
         np.save(data, X)
@@ -99,7 +100,7 @@ np.savez(sys.argv[1], embedding=model.embedding_, cold=cold, warm=time.perf_coun
 
 
 def fresh_umap(package: str, X: np.ndarray) -> dict:
-    """Seconds of import and first fit, those of a second one, and the first map; in a fresh process."""
+    """In a fresh process: seconds of the import with the first fit, of a second fit, and the first map."""
     with tempfile.TemporaryDirectory() as folder:
         data, out = Path(folder) / "X.npy", Path(folder) / "map.npz"
         np.save(data, X)

@@ -1,12 +1,12 @@
-"""The neighbour benchmark's results as a section of docs/benchmarks.md."""
+"""The neighbour benchmark's section of docs/benchmarks.md. In saved rows, ``engine`` names the search."""
 
 from __future__ import annotations
 
 
 def markdown(results: dict) -> str:
-    """Markdown of the parts that have results."""
+    """The section, with the parts that have results."""
     parts = [
-        "`python benchmarks/neighbors.py`: seconds are the fastest of the runs.",
+        "`python benchmarks/neighbors.py`: seconds of the fastest run; recall on a sample of 500 rows.",
     ]
     for name, write in (("searches", _searches), ("levels", _levels), ("scale", _scale), ("umap", _umap)):
         if results.get(name):
@@ -55,8 +55,8 @@ def _scale(found: dict) -> list[str]:
         for row in found["rows"]
     ]
     growth = (
-        f"MNIST's 50 components with noise, k = 15; time grows as n^{found['exponent']:.2f}. ActUp aims at a "
-        "recall of 0.97 unless told otherwise:"
+        f"Repeated rows of MNIST's 50 leading principal components with noise, k = 15; the time grows as "
+        f"n^{found['exponent']:.2f}. ActUp's default target is a recall of 0.97:"
     )
     return [growth, "", *_table(["rows", "search", "s", "recall"], table)]
 
@@ -76,5 +76,5 @@ def _umap(rows: dict) -> list[str]:
         "accuracy",
         "V",
     ]
-    note = "Both in fresh processes."
+    note = "UMAP from the data to the map, in fresh processes:"
     return [note, "", *_table([*header, "recall@10", "trustworthiness"], table)]

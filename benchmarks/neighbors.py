@@ -1,15 +1,15 @@
-"""The neighbour search against pynndescent's and faiss's: at every processor level, at scale, in UMAP.
+"""The neighbour search compared with pynndescent and faiss, on several data sets and processor levels.
 
     python benchmarks/neighbors.py [--parts searches levels scale umap] [--repeats 3]
 
-Prints each figure as it is measured and a section for docs/benchmarks.md at the end. Results are saved under
+Prints each result as it is measured, and the section of docs/benchmarks.md at the end. Results are saved in
 benchmarks/results/neighbors.json; parts that were not run keep their earlier results. Data sets are those of
 actup.datasets, and ``noise``: 100,000 rows of 30 independent normal columns.
 
-    searches   seconds and recall of ActUp, pynndescent (compiled already) and faiss's HNSW, in one process
-    levels     the same search by the engines for older processors, in processes of their own
-    scale      100 thousand to a million rows of 50 columns: MNIST's components with noise
-    umap       UMAP from the pixels, import included, against umap-learn; both in fresh processes
+    searches   seconds and recall of ActUp, pynndescent (after compilation) and faiss's HNSW, in one process
+    levels     the same search with the engines for older processors, each in a fresh process
+    scale      100 thousand to a million rows: MNIST's 50 leading principal components with noise
+    umap       UMAP of MNIST with the import, compared with umap-learn; both in fresh processes
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> None:
     )
     arguments.add_argument("--neighbors", nargs="+", type=int, default=[15, 90])
     arguments.add_argument("--repeats", type=int, default=3)
-    arguments.add_argument("--points", type=int, default=None, help="only the first rows of every set")
+    arguments.add_argument("--points", type=int, default=None, help="use only this many rows")
     arguments.add_argument("--scale-points", nargs="+", type=int, default=[100_000, 300_000, 1_000_000])
     options = arguments.parse_args()
     path = RESULTS / "neighbors.json"
@@ -55,36 +55,38 @@ def main() -> None:
 
 
 def searches(options) -> list[dict]:
-    """Every data set, number of neighbours and engine; types other than float32 are ActUp's alone."""
-    engines = {"actup": partial(nearest_neighbors, n_jobs=THREADS)}
+    """Every data set, number of neighbours and search; only ActUp reads dtypes other than float32."""
+    contestants = {"actup": partial(nearest_neighbors, n_jobs=THREADS)}
     if installed("pynndescent"):
-        engines["pynndescent"] = warm_pynndescent()
+        contestants["pynndescent"] = warm_pynndescent()
     if installed("faiss"):
-        engines["faiss HNSW"] = faiss_hnsw
+        contestants["faiss HNSW"] = faiss_hnsw
     rows = []
     for name in options.sets:
-        for dtype, X in forms(name, options.points):
+        for dtype, X in dtypes_of(name, options.points):
             for k in options.neighbors:
                 metric = METRIC.get(name, "euclidean")
                 sample, true = true_neighbors(X, k, metric)
-                for engine, search in engines.items():
-                    if engine != "actup" and (dtype != "float32" or (engine != "pynndescent" and k > 15)):
+                for contestant, search in contestants.items():
+                    if contestant != "actup" and dtype != "float32":
                         continue
-                    row = {"data": name, "shape": X.shape, "dtype": dtype, "k": k, "engine": engine}
+                    if contestant == "faiss HNSW" and k > 15:
+                        continue
+                    row = {"data": name, "shape": X.shape, "dtype": dtype, "k": k, "engine": contestant}
                     row |= measured(partial(search, X, k, metric=metric), options.repeats, sample, true)
                     rows.append(row)
     return rows
 
 
 def levels(options) -> list[dict]:
-    """MNIST in float32, k = 15, by the engine of each level that this processor has."""
-    _, X = list(forms("mnist", options.points))[-1]
+    """MNIST in float32, k = 15, with the engine of each level that this processor supports."""
+    _, X = list(dtypes_of("mnist", options.points))[-1]
     sample, true = true_neighbors(X, 15, "euclidean")
     rows = []
     for level in ("v4", "v3", "v2", "plain"):
         found = in_level(level, X, 15, options.repeats)
         if found is None:
-            print(f"level {level} is not built, or not for this processor")
+            print(f"level {level} is not built, or this processor does not support it")
             continue
         distances, seconds = found
         row = {"level": level, **summary(seconds), "recall": recall(distances, sample, true)}
@@ -94,7 +96,7 @@ def levels(options) -> list[dict]:
 
 
 def scale(options) -> dict:
-    """Growth of ActUp's time, and pynndescent at the largest size."""
+    """How ActUp's time grows with the number of rows, and pynndescent at the largest number."""
     rows = []
     for n in options.scale_points:
         X = upsampled(n)
@@ -104,9 +106,9 @@ def scale(options) -> dict:
             row | measured(partial(nearest_neighbors, X, 15, n_jobs=THREADS), options.repeats, sample, true)
         )
     first, last = rows[0], rows[-1]
-    fewer = {**row, "engine": "actup, recall=0.95"}
+    lower_recall = {**row, "engine": "actup, recall=0.95"}
     rows.append(
-        fewer
+        lower_recall
         | measured(
             partial(nearest_neighbors, X, 15, recall=0.95, n_jobs=THREADS), options.repeats, sample, true
         )
@@ -126,7 +128,7 @@ def umap(options) -> dict:
     X, y = np.ascontiguousarray(mnist.X[: options.points], np.float32), mnist.y[: options.points]
     packages = ("actup", *(["umap"] if installed("umap") else []))
     runs = {package: [] for package in packages}
-    for _ in range(options.repeats):  # in turn, so that a slow minute of the machine meets both
+    for _ in range(options.repeats):  # alternating, so that a slow phase of the machine affects both
         for package in packages:
             runs[package].append(fresh_umap(package, X))
     rows = {}
@@ -147,8 +149,8 @@ def umap(options) -> dict:
 PARTS = {"searches": searches, "levels": levels, "scale": scale, "umap": umap}
 
 
-def forms(name: str, points: int | None):
-    """A data set as it is stored, and as float32."""
+def dtypes_of(name: str, points: int | None):
+    """Yield a data set in its stored dtype, if that is not float32, and as float32."""
     if name == "noise":
         X = np.random.default_rng(0).normal(size=(100_000, 30)).astype(np.float32)
     else:
@@ -160,7 +162,7 @@ def forms(name: str, points: int | None):
 
 
 def upsampled(n: int) -> np.ndarray:
-    """Rows of MNIST's first 50 components, drawn with replacement, with noise of 0.3 deviations."""
+    """n rows of MNIST's 50 leading principal components, drawn with replacement, with noise."""
     from sklearn.decomposition import PCA
 
     base = PCA(50, random_state=0).fit_transform(load("mnist").X.astype(np.float32)).astype(np.float32)
@@ -171,6 +173,7 @@ def upsampled(n: int) -> np.ndarray:
 
 
 def measured(work, repeats: int, sample: np.ndarray, true: np.ndarray) -> dict:
+    """Seconds and recall of a search."""
     found, seconds = timed(work, repeats)
     row = {**summary(seconds), "recall": recall(found.distances, sample, true)}
     print(f"{row['min']:8.2f} s  recall {row['recall']:.4f}", flush=True)
@@ -178,14 +181,15 @@ def measured(work, repeats: int, sample: np.ndarray, true: np.ndarray) -> dict:
 
 
 def true_neighbors(X: np.ndarray, k: int, metric: str):
-    """Some rows, and how far their k nearest other rows are."""
+    """A sample of rows, and the true distances to their k nearest other rows."""
     rows = np.linspace(0, len(X) - 1, SAMPLED_ROWS).astype(int)
     blocks = pairwise_distances_chunked(X[rows].astype(np.float64), X.astype(np.float64), metric=metric)
     nearest = [np.sort(np.partition(block, k, axis=1)[:, : k + 1], axis=1) for block in blocks]
-    return rows, np.concatenate(nearest)[:, 1:]  # itself is first
+    return rows, np.concatenate(nearest)[:, 1:]  # the row itself comes first
 
 
 def recall(distances: np.ndarray, rows: np.ndarray, true: np.ndarray) -> float:
+    """The mean share of true neighbours among those found."""
     return float(shares_found(distances[rows], true).mean())
 
 

@@ -1,12 +1,12 @@
-"""Presets on MNIST beside the paper's figures, and TSNE on digits beside scikit-learn.
+"""Presets on MNIST compared with the paper's numbers, and TSNE on digits compared with scikit-learn.
 
     python benchmarks/presets.py [--points 60000] [--again]
     python benchmarks/presets.py --markdown
 
-Accuracy of a 100-nearest-neighbour vote, V-measure of k-means, KL divergence from t-SNE's similarities
-(perplexity 30) and recall of the 10 nearest neighbours. Published are accuracy and V-measure (Draganov et
-al., IJCAI 2023). Each result is saved in benchmarks/results/presets.json as soon as it is there and skipped
-the next time, unless --again. --markdown only prints the tables of what is saved.
+Measures the accuracy of a vote of 100 neighbours, the V-measure of k-means, the KL divergence from t-SNE's
+similarities (perplexity 30) and the recall of the 10 nearest neighbours. The paper printed accuracy and
+V-measure (Draganov et al., IJCAI 2023). Each result is saved in benchmarks/results/presets.json as soon as it
+is measured, and not measured again without --again. --markdown only prints the tables of saved results.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import actup
 from actup import embed, nearest_neighbors, quality
 from actup.backends import load_backend
 from actup.datasets import load
-from actup.graph._records import Graph
-from actup.recipe._presets import preset
+from actup.graph import Graph
+from actup.recipe import preset
 
 THREADS = 2
 PACKAGES = ["actup", "scikit-learn", "numpy", "scipy"]
@@ -44,10 +44,10 @@ PUBLISHED = {  # on MNIST: accuracy in percent, V-measure in percent
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--points", type=int, default=60_000, help="of MNIST, the first ones")
+    arguments.add_argument("--points", type=int, default=60_000, help="use only this many rows of MNIST")
     arguments.add_argument("--presets", nargs="+", choices=PUBLISHED, default=list(PUBLISHED))
-    arguments.add_argument("--again", action="store_true", help="replace what is saved")
-    arguments.add_argument("--markdown", action="store_true", help="only print the tables of what is saved")
+    arguments.add_argument("--again", action="store_true", help="measure again what is saved")
+    arguments.add_argument("--markdown", action="store_true", help="only print the tables of saved results")
     options = arguments.parse_args()
     results = saved("presets")
     if not options.markdown:
@@ -79,7 +79,7 @@ def measure_presets(options, results: dict) -> None:
 
 
 def _run(X, recipe, neighbors):
-    """The map, and the seconds of graph, start and descent."""
+    """The map, and the seconds of graph, start and layout."""
     result, seconds = timed(lambda: embed(X, recipe, neighbors=neighbors, threads=THREADS))
     return result.embedding, seconds
 
@@ -107,7 +107,7 @@ def measure_digits(options, results: dict) -> None:
 
 
 def markdown(results: dict) -> str:
-    """The tables of all saved results, for docs/benchmarks.md."""
+    """The section of the page."""
     lines = []
     for name, rows in results.items():
         lines += [*(_digits_table(rows) if name == "digits" else _presets_table(name, rows)), ""]

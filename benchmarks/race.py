@@ -1,13 +1,14 @@
-"""The race: ActUp against its peers, each in a fresh process, on the same data and the same machine.
+"""The race: ActUp and its peers on the same data and machine, each in a fresh process.
 
     python benchmarks/race.py [--quick] [--data mnist fashion_mnist] [--points 5000 20000 60000]
                               [--peer-python PATH] [--only NAME ...] [--again]
 
-Import, the first (cold) and the fastest (warm) run from the data to the map, its stages and the time of an
-epoch where they are known, peak memory, and the quality of the map. Every row is saved as soon as it is
-there, with versions and machine, under benchmarks/results/race.json, and not run again. Who is not installed
-(``pip install .[race]``) or crashes is kept with the reason, and tried again the next time. ``--peer-python``
-names another environment for peers. ``--quick`` runs all its rows again.
+Measures the import, the first (cold) and the fastest (warm) run from the data to the map, the stages and the
+time of an epoch where they are known, the peak memory, and the quality of the map. Every row is saved in
+benchmarks/results/race.json as soon as it is measured, with versions and machine, and not measured again. A
+contestant that is not installed (``pip install .[race]``) or crashes is saved with the reason, and tried
+again the next time. ``--peer-python`` names the interpreter of another environment for the peers. ``--quick``
+measures all its rows again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from race_page import cold, markdown, warm
 from report import save, saved
 
 from actup import quality
-from actup._experiments.machine import machine
+from actup._experiments.environment import machine
 from actup.datasets import load
 
 ROOT = Path(__file__).parents[1]
@@ -36,12 +37,12 @@ LAST = "scikit-learn TSNE"  # six minutes at 60,000 points on two cores
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--quick", action="store_true", help="2,000 points and the main contestants")
+    arguments.add_argument("--quick", action="store_true", help="2,000 points and only the main contestants")
     arguments.add_argument("--data", nargs="+", default=["mnist", "fashion_mnist"])
     arguments.add_argument("--points", nargs="+", type=int, default=[5_000, 20_000, 60_000])
     arguments.add_argument("--peer-python", default=sys.executable, help="interpreter of the peers")
-    arguments.add_argument("--only", nargs="+", choices=list(CONTESTANTS), help="some contestants")
-    arguments.add_argument("--again", action="store_true", help="run rows that are there already")
+    arguments.add_argument("--only", nargs="+", choices=list(CONTESTANTS), help="only these contestants")
+    arguments.add_argument("--again", action="store_true", help="measure again what is saved")
     options = arguments.parse_args()
     name = "race_quick" if options.quick else "race"
     again = options.again or options.quick
@@ -54,20 +55,20 @@ def main() -> None:
         row = wanted | run(wanted, python, 2 if options.quick else RUNS) | {"machine": machine()}
         show(row)
         if "absent" in row and before is not None and "seconds" in before:
-            continue  # it was measured once, somewhere else
+            continue  # keep what another environment measured
         rows[key(row)] = row
         save(name, {"rows": in_order(rows)}, ["actup", "numpy", "scipy", "scikit-learn"])
     print(markdown({"rows": in_order(rows)}))
 
 
 def in_order(rows: dict) -> list[dict]:
-    """The rows in the order of the contestants, whenever they ran."""
+    """The rows in the order of the contestants."""
     places = {name: place for place, name in enumerate(CONTESTANTS)}
     return sorted(rows.values(), key=lambda row: places.get(row["contestant"], len(places)))
 
 
 def entries(options: argparse.Namespace) -> list[dict]:
-    """Who runs on what, in this order: the slowest at the end."""
+    """What to run, in order: contestant, data and number of points; the slowest contestant is last."""
     chosen = options.only or (QUICK if options.quick else CONTESTANTS)
     every = [
         {"contestant": contestant, "data": data, "points": points}
@@ -78,7 +79,7 @@ def entries(options: argparse.Namespace) -> list[dict]:
 
 
 def sizes(options: argparse.Namespace) -> list[tuple[str, int]]:
-    """The data sets and numbers of points: all sizes of the first set, the largest of the others."""
+    """Data sets and numbers of points: all sizes of the first data set, the largest size of the others."""
     if options.quick:
         return [("digits", 1_797)] if missing("mnist") else [("mnist", 2_000)]
     first, *others = options.data
@@ -99,7 +100,7 @@ def key(row: dict) -> tuple:
 
 
 def run(wanted: dict, python: str, runs: int) -> dict:
-    """One contestant in a fresh process: what it did, and how good its map is, or why it did not run."""
+    """Run one contestant in a fresh process: its times and quality, or the reason why it did not run."""
     dataset = load(wanted["data"], n_samples=wanted["points"])
     X = np.ascontiguousarray(dataset.X, np.float32)
     with tempfile.TemporaryDirectory() as folder:
@@ -130,7 +131,7 @@ def reason(done: subprocess.CompletedProcess) -> str:
 
 
 def commit() -> str:
-    """The last change of ActUp's sources, where git knows it: one version has many of them."""
+    """The commit that last changed ActUp's sources, because many commits share one version number."""
     try:
         command = ["git", "log", "-1", "--format=%h", "--", "src/actup"]
         found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()

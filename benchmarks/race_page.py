@@ -1,38 +1,38 @@
-"""The race's results as a section of docs/benchmarks.md: tables, the paper's claims, pictures."""
+"""The race's section of docs/benchmarks.md: tables, the paper's claims, pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from actup._experiments.machine import measured_with
-from actup._experiments.tables import number, table
+from actup._experiments.environment import describe_environment
+from actup._experiments.page.tables import number, table
 
-# Whose seconds the ratios are to: the peer that makes the same kind of map.
+# The peer that each kind of map is compared with.
 RIVALS = {"umap": "umap-learn", "tsne": "openTSNE"}
 STAGES = ("neighbors", "graph", "start", "layout")
-CLAIMED = ("GradientDR", "actup GDR, paper", "actup GDR")  # whose descent the paper speaks of
+CLAIMED = ("GradientDR", "actup GDR, paper", "actup GDR")  # the methods of the paper's claims about speed
 KINDS = {"umap": "maps of UMAP's kind", "tsne": "maps of t-SNE's kind"}
 
 _INTRODUCTION = (
-    "`python benchmarks/race.py`: every contestant in a fresh process with its own defaults, from the "
-    "data to the map, on all cores. *Cold* counts the import and whatever is compiled at first; *warm* "
-    "is the fastest of up to three runs, without the import. A run that took more than 100 seconds is not "
-    "repeated; who compiles has then no warm figures. *Times faster* compares with umap-learn for maps of "
-    "UMAP's kind and with openTSNE for those of t-SNE's. Stages and epochs are those of the fastest run. "
-    "ActUp loads what it needs at first use, which is part of the cold time, not of the import. Quality is "
-    "that of one map. Memory is the peak beyond the data. *GradientDR* is the paper's own package, with its "
-    "settings; *paper* are ActUp's presets with the same settings."
+    "`python benchmarks/race.py`: every contestant runs in a fresh process with its own defaults, from the "
+    "data to the map, on all cores. *Cold* is the first run with the import and all compilation; *warm* is "
+    "the fastest of up to three runs, without the import. A run that took more than 100 seconds is not "
+    "repeated; packages that compile at first use then have no warm times. *Times faster* compares with "
+    "umap-learn for maps of UMAP's kind and with openTSNE for maps of t-SNE's kind. Stages and epochs are "
+    "those of the fastest run. ActUp imports its modules at first use, so their import counts as cold time. "
+    "Quality is that of one map. *MB* is the peak memory beyond the data. *GradientDR* is the paper's own "
+    "package with the paper's settings; *paper* marks ActUp's presets with the same settings."
 )
 
 
 def cold(row: dict) -> float:
-    """From the start of the program to the first map: the import and the first run."""
+    """Seconds of the import and the first run."""
     return row["import"] + row["seconds"][0]
 
 
 def warm(row: dict) -> float | None:
-    """The fastest run; None if it was the only one and the contestant compiled in it."""
+    """Seconds of the fastest run; None if the only run included compilation."""
     return None if compiled_in_the_only_run(row) else min(row["seconds"])
 
 
@@ -45,7 +45,7 @@ def layout_seconds(row: dict) -> float | None:
 
 
 def epoch_seconds(row: dict) -> float | None:
-    """Seconds of the layout over the epochs it had."""
+    """Seconds of the layout per epoch."""
     layout, epochs = layout_seconds(row), row.get("n_epochs")
     return layout / epochs if layout and epochs else None
 
@@ -55,18 +55,18 @@ def kind(contestant: str) -> str:
 
 
 def ratio(rows: dict[str, dict], contestant: str, figure: Callable) -> float | None:
-    """How many times faster than its rival."""
+    """How many times faster a contestant is than its rival."""
     return times(rows, RIVALS[kind(contestant)], contestant, figure)
 
 
 def times(rows: dict[str, dict], slower: str, faster: str, figure: Callable) -> float | None:
-    """One contestant's seconds over another's; None where either has none."""
+    """The ratio of the seconds of two contestants; None if either has none."""
     over, under = (figure(rows[name]) if name in rows else None for name in (slower, faster))
     return over / under if over and under else None
 
 
 def markdown(results: dict) -> str:
-    """The tables of the race, who did not run, and with what it was measured."""
+    """The section: tables, contestants that did not run, machine and versions."""
     parts = [_INTRODUCTION]
     for (data, points), rows in groups(results["rows"]):
         ran = {name: row for name, row in rows.items() if "seconds" in row}
@@ -79,7 +79,7 @@ def markdown(results: dict) -> str:
 
 
 def groups(rows: list[dict]) -> list[tuple[tuple[str, int], dict[str, dict]]]:
-    """The rows of every data set and size by contestant; MNIST and the largest sizes first."""
+    """The rows of each data set and size by contestant; MNIST first, larger sizes first."""
     found: dict[tuple[str, int], dict[str, dict]] = {}
     for row in rows:
         found.setdefault((row["data"], row["points"]), {})[row["contestant"]] = row
@@ -106,7 +106,7 @@ def _table(rows: dict[str, dict]) -> str:
 
 
 def _stage_table(rows: dict[str, dict]) -> str:
-    """Seconds of the stages and of an epoch, of those who tell."""
+    """Seconds of the stages and of an epoch, for contestants whose stages were measured."""
     lines = []
     for name, row in rows.items():
         if not row["stages"] or compiled_in_the_only_run(row):
@@ -124,7 +124,7 @@ def _stage_table(rows: dict[str, dict]) -> str:
 
 
 def _claim(rows: dict[str, dict]) -> str:
-    """The paper's claims about the descent, beside what was measured."""
+    """The paper's claims about the speed of the descent, and what was measured."""
     descents = [_speedup(rows, "umap-learn", name, name) for name in CLAIMED]
     accelerated = [_speedup(rows, name, f"{name}, accelerated", name) for name in CLAIMED]
     claims = {
@@ -156,7 +156,7 @@ def _did_not_run(rows: dict[str, dict]) -> str:
 
 
 def provenance(results: dict) -> str:
-    """Machine and versions; where rows differ in what they all stand on, whose are which."""
+    """Machine and versions; one line for each set of contestants that were measured with the same ones."""
     measured = [row for row in results["rows"] if "seconds" in row]
     every: dict[str, set[str]] = {}
     for row in measured:
@@ -165,18 +165,18 @@ def provenance(results: dict) -> str:
     mixed = [package for package, versions in every.items() if len(versions) > 1]
     runs: dict[tuple, list[dict]] = {}
     for row in measured:
-        told_apart = (*row["machine"].values(), *(row["versions"].get(package) for package in mixed))
-        runs.setdefault(told_apart, []).append(row)
+        environment = (*row["machine"].values(), *(row["versions"].get(package) for package in mixed))
+        runs.setdefault(environment, []).append(row)
     lines = []
     for rows in runs.values():
         versions = {package: version for row in rows for package, version in row["versions"].items()}
         whose = "" if len(runs) == 1 else f"{_whose(rows, measured)}: "
-        lines.append(f"*{whose}{measured_with(rows[0]['machine'], versions)}.*")
+        lines.append(f"*{whose}{describe_environment(rows[0]['machine'], versions)}.*")
     return "\n\n".join(lines)
 
 
 def _whose(rows: list[dict], measured: list[dict]) -> str:
-    """The contestants of some rows; with data and size where others of theirs are not among them."""
+    """The contestants of these rows; with data and size if their other rows are not among them."""
     named = []
     for name in dict.fromkeys(row["contestant"] for row in rows):
         own = [row for row in rows if row["contestant"] == name]
@@ -187,8 +187,8 @@ def _whose(rows: list[dict], measured: list[dict]) -> str:
 
 
 def pictures(results: dict, folder: Path) -> list[str]:
-    """Seconds against points, and seconds of everyone; gives the files' names."""
-    from actup._experiments.pictures import Chart, Curve, draw_bars, draw_charts
+    """Draw the seconds of all contestants, and seconds against points; return the file names."""
+    from actup._experiments.page.pictures import Chart, Curve, draw_bars, draw_charts
 
     rows = [row for row in results["rows"] if row["data"] == "mnist" and "seconds" in row]
     if not rows:

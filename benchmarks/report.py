@@ -1,4 +1,4 @@
-"""How benchmark results are kept: one JSON file per benchmark, with versions and machine."""
+"""Timing, and saving of results: one JSON file per benchmark, with versions and machine."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import statistics
 import time
 from pathlib import Path
 
-from actup._experiments.machine import machine, versions
+from actup._experiments.environment import machine, versions
 
 RESULTS = Path(__file__).parent / "results"
 
 
 def timed(work, repeats: int = 1):
-    """The last result of ``work()``, and the seconds of each call."""
+    """Call ``work`` repeatedly; return its last result and the seconds of each call."""
     seconds = []
     for _ in range(repeats):
         begin = time.perf_counter()
@@ -23,17 +23,18 @@ def timed(work, repeats: int = 1):
 
 
 def summary(seconds: list[float]) -> dict[str, float]:
+    """Minimum and median."""
     return {"min": min(seconds), "median": statistics.median(seconds)}
 
 
 def saved(name: str) -> dict:
-    """The results that were saved under this name; none: empty."""
+    """The results that were saved under this name; empty if there are none."""
     record = load(name)
     return {} if record is None else record["results"]
 
 
 def save(name: str, results: dict, packages: list[str]) -> Path:
-    """Write the results beside the versions they were measured with."""
+    """Write the results together with the versions and the machine they were measured with."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
     record = {"versions": versions(packages), "machine": machine(), "results": results}
@@ -42,6 +43,6 @@ def save(name: str, results: dict, packages: list[str]) -> Path:
 
 
 def load(name: str) -> dict | None:
-    """What ``save`` has written under this name: ``versions``, ``machine`` and ``results``."""
+    """What ``save`` wrote under this name, or None: a dict of ``versions``, ``machine`` and ``results``."""
     path = RESULTS / f"{name}.json"
     return json.loads(path.read_text()) if path.exists() else None

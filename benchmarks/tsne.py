@@ -1,13 +1,13 @@
-"""t-SNE on all data sets, beside openTSNE and scikit-learn: seconds, loss and quality of every map.
+"""t-SNE on all data sets, compared with openTSNE and scikit-learn: seconds, loss and quality of every map.
 
     python benchmarks/tsne.py [--data mnist usps] [--methods tsne openTSNE] [--points 60000] [--three-d]
                               [--repeats 5] [--again]
     python benchmarks/tsne.py --markdown
 
-Two kinds of runs. A *descent* starts from the same similarities (perplexity 30) and the same PCA start for
-all; a *whole run* starts from the data. The KL divergence is always that of ActUp's similarities, exact. Each
-result is saved in benchmarks/results/tsne.json as soon as it is there and skipped the next time, unless
---again. --markdown only prints the tables of what is saved.
+There are two kinds of runs. A *descent* gets the same similarities (perplexity 30) and the same PCA start for
+all methods; a *whole run* gets the data. The KL divergence is always computed exactly, from ActUp's
+similarities. Each result is saved in benchmarks/results/tsne.json as soon as it is measured, and not measured
+again without --again. --markdown only prints the tables of saved results.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from actup import quality
 from actup.backends import load_backend
 from actup.datasets import load
 from actup.neighbors import nearest_neighbors
-from actup.recipe._presets import preset
-from actup.recipe._recipe import Recipe
+from actup.recipe import Recipe, preset
 from actup.start._start import make_start
 
 THREADS = 2
@@ -44,7 +43,7 @@ DATA = {  # name: metric
 
 @dataclass
 class Problem:
-    """A data set, and what all descents on it share."""
+    """A data set, with the graph and the start that all descents share."""
 
     name: str
     X: np.ndarray
@@ -82,18 +81,18 @@ class Problem:
         return found
 
 
-# --- the methods ---
+# --- methods ---
 
 
 def descend(problem: Problem, recipe: Recipe, start: np.ndarray) -> np.ndarray:
-    """The map that a recipe's descent makes of the problem's similarities."""
+    """The map of a recipe's descent, from the problem's similarities."""
     layout = load_backend("cpu").make_layout(problem.graph, start, recipe, 0, THREADS)
     layout.run(layout.n_epochs)
     return layout.embedding()
 
 
 def descent(name: str, **changes):
-    """A method: the descent of a preset."""
+    """A method that runs the descent of a preset."""
 
     def run(problem: Problem) -> np.ndarray:
         recipe = preset(name).but(n_components=problem.dimensions, **changes)
@@ -103,13 +102,13 @@ def descent(name: str, **changes):
 
 
 def open_tsne_descent(problem: Problem) -> np.ndarray:
-    """openTSNE's default descent: 250 iterations with exaggeration 12, then 500."""
+    """openTSNE's default descent: 250 iterations with exaggeration 12, then 500 without."""
     from openTSNE import TSNEEmbedding
     from openTSNE.affinity import PrecomputedAffinities
 
     affinities = PrecomputedAffinities(problem.graph.to_scipy().astype(np.float64), normalize=True)
     small = (1e-4 * problem.start / problem.start[:, 0].std()).astype(np.float64)
-    method = "fft" if len(small) >= 10_000 else "bh"  # as openTSNE itself chooses
+    method = "fft" if len(small) >= 10_000 else "bh"  # openTSNE's own rule
     embedding = TSNEEmbedding(small, affinities, negative_gradient_method=method, n_jobs=THREADS)
     embedding.optimize(250, exaggeration=12, momentum=0.8, inplace=True)
     embedding.optimize(500, momentum=0.8, inplace=True)
@@ -137,25 +136,27 @@ def whole_scikit_learn(problem: Problem) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Method:
-    """How a map is made, and how the tables call it."""
+    """How a map is computed, and its name in the tables."""
 
     label: str
     run: object
     kind: str = "descent"
-    ours: bool = True  # then it is repeated, and min and median are shown
+    ours: bool = True  # ActUp's methods are repeated, the others run once
     three_d: bool = True
-    of: str | None = None  # whose seconds it is compared with
+    peer: str | None = None  # the method whose seconds it is compared with
 
 
 METHODS = {
     "openTSNE": Method("openTSNE", open_tsne_descent, ours=False, three_d=False),
-    "tsne": Method("ActUp `tsne`", descent("tsne"), of="openTSNE"),
-    "barnes_hut": Method("ActUp `tsne`, Barnes-Hut", descent("tsne", repulsion="barnes_hut"), of="openTSNE"),
-    "sampled": Method("ActUp `sampled_tsne`", descent("sampled_tsne"), of="openTSNE"),
-    "gdr_tsne": Method("ActUp `gdr_tsne`, the short schedule", descent("gdr_tsne"), of="openTSNE"),
+    "tsne": Method("ActUp `tsne`", descent("tsne"), peer="openTSNE"),
+    "barnes_hut": Method(
+        "ActUp `tsne`, Barnes-Hut", descent("tsne", repulsion="barnes_hut"), peer="openTSNE"
+    ),
+    "sampled": Method("ActUp `sampled_tsne`", descent("sampled_tsne"), peer="openTSNE"),
+    "gdr_tsne": Method("ActUp `gdr_tsne`, the short schedule", descent("gdr_tsne"), peer="openTSNE"),
     "whole_openTSNE": Method("openTSNE.TSNE()", whole_open_tsne, "whole run", ours=False, three_d=False),
     "whole_scikit_learn": Method("sklearn.manifold.TSNE()", whole_scikit_learn, "whole run", ours=False),
-    "whole_actup": Method("actup.TSNE()", whole_actup, "whole run", of="whole_openTSNE"),
+    "whole_actup": Method("actup.TSNE()", whole_actup, "whole run", peer="whole_openTSNE"),
 }
 
 
@@ -166,11 +167,11 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
     arguments.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    arguments.add_argument("--points", type=int, default=60_000, help="at most so many, the first ones")
-    arguments.add_argument("--repeats", type=int, default=5, help="of ActUp's runs; the others run once")
+    arguments.add_argument("--points", type=int, default=60_000, help="use at most this many rows")
+    arguments.add_argument("--repeats", type=int, default=5, help="of ActUp's methods; the others run once")
     arguments.add_argument("--three-d", action="store_true", help="maps in three dimensions")
-    arguments.add_argument("--again", action="store_true", help="replace what is saved")
-    arguments.add_argument("--markdown", action="store_true", help="only print the tables of what is saved")
+    arguments.add_argument("--again", action="store_true", help="measure again what is saved")
+    arguments.add_argument("--markdown", action="store_true", help="only print the tables of saved results")
     options = arguments.parse_args()
     results = saved("tsne")
     if not options.markdown:
@@ -183,7 +184,7 @@ def main() -> None:
 
 
 def measure(problem: Problem, options, results: dict) -> None:
-    """Adds every method that is wanted and not there yet, and saves after each."""
+    """Measure the chosen methods that have no results yet, and save after each."""
     rows = results.setdefault(problem.key, {}).setdefault("methods", {})
     for name in options.methods:
         method = METHODS[name]
@@ -196,7 +197,7 @@ def measure(problem: Problem, options, results: dict) -> None:
             "points": len(problem.X),
             "edges": len(problem.graph.indices),
         }
-        _ = problem.start  # no method has to pay for it
+        _ = problem.start  # compute graph and start before the clock runs
         Y, seconds = timed(lambda method=method: method.run(problem), options.repeats if method.ours else 1)
         rows[name] = summary(seconds) | problem.quality(Y) | {"map_deviation": float(Y.std())}
         save("tsne", results, PACKAGES)
@@ -207,7 +208,7 @@ def measure(problem: Problem, options, results: dict) -> None:
 
 
 def markdown(results: dict) -> str:
-    """The tables of all saved results, for docs/benchmarks.md."""
+    """The section of the page."""
     lines = []
     for result in results.values():
         title = f"{result['data']}, {result['points']:,} points"
@@ -229,7 +230,7 @@ def _table(kind: str, methods: dict[str, Method], rows: dict) -> list[str]:
     ]
     for name, method in methods.items():
         row = rows[name]
-        peer = rows.get(method.of)
+        peer = rows.get(method.peer)
         cells = [
             method.label,
             f"{row['min']:.2f}",

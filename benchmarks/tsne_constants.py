@@ -1,12 +1,12 @@
-"""Whether the constants of TSNE hold: its loss beside momentum with gains, on much and awkward data.
+"""Check the constants of TSNE: its loss compared with momentum and gains, on many data sets and awkward ones.
 
     python benchmarks/tsne_constants.py [--data mnist swiss] [--sizes 200 1000 7000]
                                         [--perplexities 5 30 100 200] [--peer classic] [--draws 2]
 
-The peer descends on the same similarities from the same start (shrunk to deviation 1e-4, as it wants it):
-"classic" is ActUp's preset "classic_tsne" with scikit-learn's 1,000 iterations and learning rate, "openTSNE"
-its 750 iterations. Besides the shared data sets there are awkward ones: a Swiss roll, noise, blobs without a
-link, four copies of every point, an outlier. Prints a line per map and saves all in
+The peer gets the same similarities and the same start, scaled to a standard deviation of 1e-4. Peer "classic"
+is ActUp's preset "classic_tsne" with scikit-learn's 1,000 iterations and learning rate, "openTSNE" has its
+750 iterations. Besides the data sets of benchmarks/tsne.py there are awkward ones: a Swiss roll, noise,
+unconnected blobs, four duplicates of every row, an outlier. Prints a line per map and saves all results in
 benchmarks/results/tsne_constants.json.
 """
 
@@ -21,9 +21,9 @@ from tsne import DATA, PACKAGES, Problem, descend, open_tsne_descent
 
 from actup import quality
 from actup.datasets import load
-from actup.recipe._presets import preset
+from actup.recipe import preset
 
-AWKWARD = ("swiss", "noise", "blobs", "copies", "outlier")
+AWKWARD = ("swiss", "noise", "blobs", "duplicates", "outlier")
 STARTS = ("pca", "spectral", "random")
 
 
@@ -33,7 +33,7 @@ def main() -> None:
     arguments.add_argument("--sizes", type=int, nargs="+", default=[200, 1000, 3000, 7000])
     arguments.add_argument("--perplexities", type=float, nargs="+", default=[5, 30, 100, 200])
     arguments.add_argument("--peer", choices=["classic", "openTSNE"], default="classic")
-    arguments.add_argument("--draws", type=int, default=1, help="random parts of each data set")
+    arguments.add_argument("--draws", type=int, default=1, help="number of random samples of each data set")
     options = arguments.parse_args()
     names = options.data or ["digits", *DATA, *AWKWARD]
     rows = []
@@ -46,19 +46,19 @@ def main() -> None:
     higher = sum(row["ours"]["kl"] > row["peer"]["kl"] + 1e-3 for row in rows)
     ratio = np.mean([row["ours"]["kl"] / row["peer"]["kl"] for row in rows])
     print(
-        f"{len(rows)} maps: the loss is {ratio:.3f} of the peer's on average, and higher than it in {higher}"
+        f"{len(rows)} maps: the loss is {ratio:.3f} times the peer's on average, and higher in {higher} maps"
     )
     print("saved", save("tsne_constants", {"peer": options.peer, "rows": rows}, PACKAGES))
 
 
 def cases(perplexities, n: int):
-    """Every perplexity that n points allow from the PCA start, and one from the other starts."""
+    """Pairs (perplexity, start): all perplexities that n points allow with PCA, one with the other starts."""
     allowed = [value for value in perplexities if 2 * value < n]
     return [(value, "pca") for value in allowed] + [(min(30, n / 4), start) for start in STARTS[1:]]
 
 
 def points(name: str, n: int, draw: int) -> np.ndarray:
-    """At most n random rows of a data set, or an awkward one of n rows: float32."""
+    """At most n random rows of a data set, or an awkward data set of n rows: float32."""
     random = np.random.default_rng(draw)
     if name == "noise":
         return random.standard_normal((n, 20), dtype=np.float32)
@@ -75,9 +75,9 @@ def points(name: str, n: int, draw: int) -> np.ndarray:
         X = load_digits().data
     else:
         X = load(name if name in DATA else "mnist").X
-    rows = random.permutation(len(X))[: n // 4 if name == "copies" else n]
+    rows = random.permutation(len(X))[: n // 4 if name == "duplicates" else n]
     X = np.float32(X[rows])
-    if name == "copies":
+    if name == "duplicates":
         return np.repeat(X, 4, axis=0)
     if name == "outlier":
         X[0] *= 1e4
@@ -85,7 +85,7 @@ def points(name: str, n: int, draw: int) -> np.ndarray:
 
 
 def compare(X: np.ndarray, metric: str, perplexity: float, start: str, peer: str) -> dict:
-    """Loss, recall and size of our map and of the peer's."""
+    """Loss, recall and size of ActUp's map and of the peer's."""
     recipe = preset("tsne").but(perplexity=perplexity, initialization=start)
     problem = Problem("", X, None, metric, 2, recipe)
     n, small = len(X), 1e-4 * problem.start / problem.start[:, 0].std()
@@ -95,10 +95,10 @@ def compare(X: np.ndarray, metric: str, perplexity: float, start: str, peer: str
         rate = max(50.0, n / 48)  # scikit-learn's "auto"
         theirs = descend(problem, preset("classic_tsne").but(learning_rate=rate), small)
     ours = descend(problem, recipe, problem.start)
-    return {"points": n, "ours": summary(problem, ours), "peer": summary(problem, theirs)}
+    return {"points": n, "ours": map_summary(problem, ours), "peer": map_summary(problem, theirs)}
 
 
-def summary(problem: Problem, Y: np.ndarray) -> dict[str, float]:
+def map_summary(problem: Problem, Y: np.ndarray) -> dict[str, float]:
     return {
         "kl": quality.kl_divergence(problem.graph, Y),
         "recall_at_10": quality.neighbor_recall(problem.X, Y, 10, metric=problem.metric),
@@ -108,6 +108,7 @@ def summary(problem: Problem, Y: np.ndarray) -> dict[str, float]:
 
 
 def show(row: dict) -> str:
+    """A line of text about one comparison."""
     maps = "   ".join(
         f"{who} KL {found['kl']:.4f} recall {found['recall_at_10']:.4f} size {found['deviation']:5.1f}"
         for who, found in (("ours", row["ours"]), ("peer", row["peer"]))

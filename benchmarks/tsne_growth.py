@@ -1,11 +1,11 @@
-"""How t-SNE grows with the number of points: upsampled MNIST, 60,000 to a million points, fixed perplexity.
+"""How the time of t-SNE grows with the number of points: upsampled MNIST, 60,000 to a million points.
 
     python benchmarks/tsne_growth.py [--points 60000 120000 250000 500000 1000000] [--perplexity 30] [--again]
 
 The data are MNIST's 50 leading principal components; beyond 60,000 points they are repeated with noise of a
-tenth of each component's deviation. Every size runs in a process of its own, which gives its peak memory, and
-is saved in benchmarks/results/tsne_growth.json as soon as it is there and skipped the next time, unless
---again. Prints seconds of every stage, seconds per epoch, and the exponent with which they grow.
+tenth of each component's deviation. Every size runs in a fresh process, to measure its peak memory. It is
+saved in benchmarks/results/tsne_growth.json as soon as it is measured, and not measured again without
+--again. Prints the seconds of every stage and epoch, and the exponent of their growth.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--points", type=int, nargs="+", default=list(SIZES))
     arguments.add_argument("--perplexity", type=float, default=30.0)
-    arguments.add_argument("--again", action="store_true", help="replace what is saved")
-    arguments.add_argument("--file", help=argparse.SUPPRESS)  # the data, in the process of one size
+    arguments.add_argument("--again", action="store_true", help="measure again what is saved")
+    arguments.add_argument("--file", help=argparse.SUPPRESS)  # the data; set in the process of one size
     options = arguments.parse_args()
     if options.file:
         print(json.dumps(run(np.load(options.file), options.perplexity)))
@@ -42,14 +42,14 @@ def main() -> None:
     rows = results.setdefault(f"perplexity {options.perplexity:g}", {})
     for n in options.points:
         if str(n) not in rows or options.again:
-            rows[str(n)] = run_apart(n, options.perplexity)
+            rows[str(n)] = run_in_new_process(n, options.perplexity)
             save("tsne_growth", results, ["actup", "numpy", "scipy"])
             print(f"{n} points: {rows[str(n)]['seconds']}", flush=True)
     print(markdown(results))
 
 
-def run_apart(n: int, perplexity: float) -> dict:
-    """``run`` in a process that has seen nothing but the data."""
+def run_in_new_process(n: int, perplexity: float) -> dict:
+    """Call ``run`` in a fresh process that loads only the data."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "upsampled.npy"
         np.save(path, upsampled(n))
@@ -72,9 +72,9 @@ def upsampled(n: int) -> np.ndarray:
 
 
 def run(X: np.ndarray, perplexity: float) -> dict:
-    """One whole run of preset "tsne", and what it cost."""
+    """One whole run of preset "tsne": its time, memory and quality."""
     from actup import embed, quality
-    from actup.recipe._presets import preset
+    from actup.recipe import preset
 
     before = peak_megabytes()
     result = embed(X, preset("tsne").but(perplexity=perplexity), threads=THREADS)
@@ -93,7 +93,7 @@ def run(X: np.ndarray, perplexity: float) -> dict:
 
 
 def peak_megabytes() -> float:
-    """Of this program alone; getrusage would also count what the process was before it."""
+    """The peak memory of this process (Linux); getrusage would include the parent process."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
@@ -105,7 +105,7 @@ def exponent(rows: dict) -> float:
 
 
 def markdown(results: dict) -> str:
-    """The tables of all saved results, for docs/benchmarks.md."""
+    """The section of the page."""
     lines = []
     for name, rows in results.items():
         rows = dict(sorted(rows.items(), key=lambda item: int(item[0])))
@@ -121,7 +121,7 @@ def markdown(results: dict) -> str:
                 f" | {row['added_megabytes'] / 1024:.2f} | {row['kl']:.3f} | {row['recall_at_10']:.4f} |"
             )
         if len(rows) > 1:
-            lines += ["", f"Seconds per epoch grow with exponent {exponent(rows):.2f}.", ""]
+            lines += ["", f"Seconds per epoch grow as n^{exponent(rows):.2f}.", ""]
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Embeds scikit-learn's handwritten digits four ways, scores the maps, and writes a picture and a page.
+"""Embed scikit-learn's handwritten digits in four ways, score the maps, and write a picture and a web page.
 
 Run ``python examples/demo.py --out out``.
 """
@@ -23,7 +23,7 @@ METHODS = {
 
 
 def main() -> None:
-    """Embed, score, draw, and say where the pictures are."""
+    """Embed, score and draw the digits, and print the paths of the files."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the picture and the page")
     out = parser.parse_args().out
@@ -43,7 +43,7 @@ def main() -> None:
         maps[name] = Y
         captions[name] = f"kNN accuracy {accuracy:.3f} · recall@10 {recall:.3f} · {seconds:.2f} s"
 
-    # The same way round in the picture as on the page, so that the panels can be compared.
+    # Rotate and mirror the maps to match each other, so that they are easy to compare.
     maps = align_maps(maps)
     title = f"{len(X):,} handwritten digits"
     picture = out / "digits.png"

@@ -1,4 +1,4 @@
-"""The benchmarks: the race in its smallest form, and the page that is written from the results."""
+"""The benchmarks: a tiny race, and the page that is written from saved results."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ def benchmarks_on_the_path(monkeypatch):
 
 @pytest.fixture
 def results(monkeypatch, tmp_path):
-    """A folder of results of the test's own."""
+    """An empty folder for the results of a test."""
     import report
 
     monkeypatch.setattr(report, "RESULTS", tmp_path / "results")
@@ -37,13 +37,13 @@ def run_race(monkeypatch, *arguments):
     race.main()
 
 
-def kept_rows(results):
+def saved_rows(results):
     return json.loads((results / "race.json").read_text())["results"]["rows"]
 
 
-def test_race_keeps_every_row_and_goes_on(results, monkeypatch, capsys):
+def test_race_saves_every_row_and_skips_saved_rows(results, monkeypatch, capsys):
     run_race(monkeypatch, "--only", "actup UMAP", "actup GDR")
-    rows = kept_rows(results)
+    rows = saved_rows(results)
     assert [row["contestant"] for row in rows] == ["actup UMAP", "actup GDR"]
     for row in rows:
         assert len(row["seconds"]) == 3 and min(row["seconds"]) > 0
@@ -55,12 +55,12 @@ def test_race_keeps_every_row_and_goes_on(results, monkeypatch, capsys):
     capsys.readouterr()
     run_race(monkeypatch, "--only", "actup UMAP")
     printed = capsys.readouterr().out
-    assert "digits 200 actup" not in printed  # it was there
+    assert "digits 200 actup" not in printed  # it was saved already
     assert "| actup GDR |" in printed
-    assert kept_rows(results) == rows
+    assert saved_rows(results) == rows
 
 
-def test_quick_race_runs_every_time(results, monkeypatch, capsys):
+def test_quick_race_ignores_saved_rows(results, monkeypatch, capsys):
     import race
 
     monkeypatch.setattr(race, "sizes", lambda options: [("digits", 200)])
@@ -69,33 +69,33 @@ def test_quick_race_runs_every_time(results, monkeypatch, capsys):
         assert "digits 200 actup GDR: import" in capsys.readouterr().out
 
 
-def test_a_crash_is_kept_with_its_reason_and_tried_again(results, monkeypatch, capsys, tmp_path):
+def test_a_crash_is_saved_with_its_reason_and_tried_again(results, monkeypatch, capsys, tmp_path):
     import race_page
     from contestants import CONTESTANTS
 
-    monkeypatch.setitem(CONTESTANTS, "nobody", (["numpy"], None))  # the process it runs in does not know it
+    monkeypatch.setitem(CONTESTANTS, "nobody", (["numpy"], None))  # unknown to the process that runs it
     for _ in range(2):
         run_race(monkeypatch, "--only", "nobody")
         assert "nobody: did not run: KeyError: 'nobody'" in capsys.readouterr().out
-    (row,) = kept_rows(results)
+    (row,) = saved_rows(results)
     assert row["failed"] == "KeyError: 'nobody'"
     assert "- nobody did not run: KeyError: 'nobody'" in race_page.markdown({"rows": [row]})
     assert race_page.pictures({"rows": [row]}, tmp_path) == []
 
 
-def test_who_is_not_installed_takes_no_row_away(results, monkeypatch, capsys):
+def test_missing_package_does_not_replace_a_saved_row(results, monkeypatch, capsys):
     import race
 
     run_race(monkeypatch, "--only", "actup GDR")
-    measured = kept_rows(results)
+    measured = saved_rows(results)
     monkeypatch.setattr(race, "run", lambda wanted, python, runs: {"absent": "actup is not installed"})
     run_race(monkeypatch, "--only", "actup GDR", "actup UMAP", "--again")
     assert "actup GDR: did not run: actup is not installed" in capsys.readouterr().out
-    umap, gdr = kept_rows(results)  # in the order of the contestants
+    umap, gdr = saved_rows(results)  # in the order of the contestants
     assert [gdr] == measured and umap["absent"] == "actup is not installed"
 
 
-def test_absence_is_told_by_the_package(monkeypatch, capsys):
+def test_missing_package_is_reported_by_name(monkeypatch, capsys):
     import contestants
 
     monkeypatch.setitem(contestants.CONTESTANTS, "nobody", (["no-such-package"], None))
@@ -104,7 +104,7 @@ def test_absence_is_told_by_the_package(monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out) == {"absent": "no-such-package is not installed"}
 
 
-def test_a_stage_inside_another_counts_once():
+def test_nested_stages_count_once():
     from contestants import Stopwatch
 
     class Work:
@@ -115,18 +115,18 @@ def test_a_stage_inside_another_counts_once():
             time.sleep(0.01)
             self.inner()
 
-    watch = Stopwatch()
-    watch.on(Work, "inner", "neighbors")
-    watch.on(Work, "outer", "graph")
+    stopwatch = Stopwatch()
+    stopwatch.watch(Work, "inner", "neighbors")
+    stopwatch.watch(Work, "outer", "graph")
     Work().outer()
-    assert watch.stages["neighbors"] >= 0.02
-    assert 0.01 <= watch.stages["graph"] < 0.02
-    watch.clear()
+    assert stopwatch.stages["neighbors"] >= 0.02
+    assert 0.01 <= stopwatch.stages["graph"] < 0.02
+    stopwatch.clear()
     Work().inner()
-    assert set(watch.stages) == {"neighbors"} and watch.stages["neighbors"] < 0.035
+    assert set(stopwatch.stages) == {"neighbors"} and stopwatch.stages["neighbors"] < 0.035
 
 
-def test_the_slowest_runs_at_the_end(monkeypatch):
+def test_slowest_contestant_runs_last(monkeypatch):
     import race
 
     options = argparse.Namespace(only=None, quick=False, data=["mnist", "usps"], points=[5, 7])
@@ -148,7 +148,7 @@ def race_row(contestant, points, seconds, **changed):
     return row | changed
 
 
-def test_ratios_are_to_the_rival(tmp_path):
+def test_speedups_compare_with_the_rival(tmp_path):
     import race_page
 
     rows = [
@@ -171,7 +171,7 @@ def test_ratios_are_to_the_rival(tmp_path):
         assert (tmp_path / file).stat().st_size > 3_000
 
 
-def test_who_compiled_in_its_only_run_has_no_warm_figures(tmp_path):
+def test_contestant_that_compiled_in_its_only_run_has_no_warm_time(tmp_path):
     import race_page
 
     compiling = {"versions": {"numba": "0.60"}}
@@ -187,7 +187,7 @@ def test_who_compiled_in_its_only_run_has_no_warm_figures(tmp_path):
     assert race_page.pictures({"rows": rows}, tmp_path) == ["race.png"]
 
 
-def test_mixed_runs_are_told_apart():
+def test_provenance_separates_environments():
     import race_page
 
     rows = [
@@ -205,7 +205,7 @@ def test_mixed_runs_are_told_apart():
     ]
 
 
-def test_page_of_the_kept_results(tmp_path):
+def test_page_of_the_saved_results(tmp_path):
     import figures
 
     text = figures.write_page(tmp_path).read_text(encoding="utf-8")
@@ -213,21 +213,11 @@ def test_page_of_the_kept_results(tmp_path):
     assert "## Beside a busy process" in text
 
 
-def test_new_rows(results, monkeypatch, capsys):
+def test_transform_saves_and_prints_results(results, monkeypatch, capsys):
     import transform
 
-    arguments = [
-        "--data",
-        "digits",
-        "--points",
-        "400",
-        "--new",
-        "100",
-        "--repeats",
-        "1",
-        "--only",
-        "actup GDR",
-    ]
+    options = {"--data": "digits", "--points": "400", "--new": "100", "--repeats": "1", "--only": "actup GDR"}
+    arguments = [text for option in options.items() for text in option]
     monkeypatch.setattr(sys, "argv", ["transform.py", *arguments])
     transform.main()
     row = json.loads((results / "transform.json").read_text())["results"]["digits 300+100"]["actup GDR"]
@@ -236,7 +226,7 @@ def test_new_rows(results, monkeypatch, capsys):
     assert "| actup GDR |" in capsys.readouterr().out
 
 
-def test_names_are_those_of_contestants():
+def test_contestants_with_a_role_exist():
     import race
     import race_page
     from contestants import CONTESTANTS
@@ -252,18 +242,18 @@ def test_the_package_is_small_and_quick_to_import():
     assert import_seconds() <= 0.3
 
 
-def test_umap_ends_lower_than_with_draws():
-    """After as many epochs, at the loss that umap-learn descends."""
+def test_umap_reaches_a_lower_loss_than_sampled_umap():
+    """After the same number of epochs, in the loss that umap-learn minimises."""
     from layout import umap_loss
 
     X = load_digits().data
     made = [embed(X, preset(name).but(epochs=500), seed=0) for name in ("umap", "sampled_umap")]
-    without, with_draws = (umap_loss(map_.graph, map_.embedding) for map_ in made)
-    assert without < with_draws
+    all_points, sampled = (umap_loss(map_.graph, map_.embedding) for map_ in made)
+    assert all_points < sampled
 
 
-def test_the_loss_of_umap_by_hand():
-    """Two points at distance 1 with an edge of weight 1, stored from both sides."""
+def test_umap_loss_of_two_points():
+    """Two points at distance 1 with an edge of weight 1, stored in both directions."""
     from layout import umap_loss
 
     a, b = preset("umap").kernel()

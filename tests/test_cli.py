@@ -1,4 +1,4 @@
-"""The command line: what it lists, and how it refuses."""
+"""The command line: its lists and its error messages."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ def test_version_and_help():
     assert "reproduce" in run("--help").stdout
 
 
-def test_help_is_light():
+def test_help_does_not_import_numpy():
     code = "import sys; from actup._cli import _parser; _parser(); print('numpy' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
 
@@ -29,7 +29,7 @@ def test_lists(capsys):
     assert main(["reproduce"]) == 0
     assert "switches" in capsys.readouterr().out
     assert main(["reproduce", "list"]) == 0
-    assert "needs a quiet machine" in capsys.readouterr().out
+    assert "needs an idle machine" in capsys.readouterr().out
     assert main(["datasets"]) == 0
     assert "swiss_roll" in capsys.readouterr().out
 
@@ -42,24 +42,24 @@ def test_lists(capsys):
         (["reproduce", "all", "--points", "-3"], "--points -3 must be at least 1"),
     ],
 )
-def test_refusals(arguments, message, tmp_path, capsys):
+def test_invalid_arguments_are_rejected(arguments, message, tmp_path, capsys):
     assert main([*arguments, "--out", str(tmp_path)]) == 2
     assert message in capsys.readouterr().err
 
 
-def test_a_part_of_the_experiments_leaves_the_page_whole(tmp_path, capsys):
+def test_page_has_a_section_for_every_experiment(tmp_path, capsys):
     assert main(["reproduce", "gradient_maps", "--quick", "--out", str(tmp_path)]) == 0
     page = (tmp_path / "reproduction.md").read_text(encoding="utf-8")
     assert "## The switches, one at a time" in page and "Not run yet" in page
     assert "page" in capsys.readouterr().out
 
 
-def test_no_command():
+def test_missing_command_is_an_error():
     assert run().returncode == 2
 
 
-def test_nothing_to_run_with_is_an_error(tmp_path, monkeypatch, capsys):
+def test_missing_data_is_an_error(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("ACTUP_DATA", raising=False)
     assert main(["reproduce", "words", "--quick", "--out", str(tmp_path)]) == 2
-    assert "nothing could be run" in capsys.readouterr().err
+    assert "no run was possible" in capsys.readouterr().err
     assert not list(tmp_path.glob("*.md"))

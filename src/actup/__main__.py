@@ -1,4 +1,4 @@
-"""``python -m actup``: the command line."""
+"""Run the command line with ``python -m actup``."""
 
 import sys
 

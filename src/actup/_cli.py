@@ -1,4 +1,4 @@
-"""The command line: ``actup reproduce`` runs the experiments of the paper. Imports wait for the command."""
+"""The command line. Every command imports what it needs itself, so that ``actup --help`` is fast."""
 
 from __future__ import annotations
 
@@ -7,24 +7,33 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import actup
 
+if TYPE_CHECKING:
+    from actup._experiments.experiment import Experiment, Run, Scale
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_DATA_HELP = "folder of npz files; default: the folder that the environment variable ACTUP_DATA names"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; gives the exit status."""
+    """Run a command and return its exit status."""
     options = _parser().parse_args(arguments)
     try:
-        return options.command(options)
+        status: int = options.command(options)
     except KeyboardInterrupt:
-        print("actup: stopped; the same command goes on from here", file=sys.stderr)
+        print("actup: stopped; run the same command again to resume", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader, such as ``head``, has seen enough
+    except BrokenPipeError:  # the reader of the output, such as ``head``, has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, OSError, ImportError) as error:
         print(f"actup: {error}", file=sys.stderr)
         return 2
+    return status
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -36,58 +45,58 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_reproduce(commands) -> None:
-    about = "Run the experiments of the paper and write tables and pictures."
+def _add_reproduce(commands: Commands) -> None:
+    about = "Run the experiments of the paper and write a page with their tables and pictures."
     command = commands.add_parser("reproduce", help=about, description=about)
     command.add_argument(
         "names", nargs="*", default=["list"], metavar="NAME",
-        help="experiments; 'list' (default) names them, 'all' is every one, 'report' only writes the page",
+        help="experiments to run; 'list' (default) prints their names, 'all' runs all of them, 'report' only "
+        "writes the page",
     )  # fmt: skip
-    command.add_argument("--data", type=Path, help="folder of npz files; default: the one ACTUP_DATA names")
-    command.add_argument("--download", action="store_true", help="fetch missing data sets from OpenML")
+    command.add_argument("--data", type=Path, help=_DATA_HELP)
+    command.add_argument("--download", action="store_true", help="download missing data sets from OpenML")
     command.add_argument("--out", type=Path, help="folder for results; default: out/reproduction[-quick]")
-    command.add_argument("--seeds", type=int, help="seeds per recipe; default: 3, quick 1")
-    command.add_argument("--quick", action="store_true", help="2,000 points and one seed: minutes")
-    command.add_argument("--points", type=int, help="at most this many points of each data set")
-    command.add_argument("--jobs", type=int, default=-1, help="threads; default: all cores")
-    command.add_argument("--again", action="store_true", help="run what is in the results already, too")
-    command.add_argument(
-        "--page", type=Path, help="folder for the page of all experiments; default: that of --out"
-    )
+    command.add_argument("--seeds", type=int, help="seeds per recipe; default: 3, with --quick 1")
+    command.add_argument("--quick", action="store_true", help="2,000 points and one seed; takes minutes")
+    command.add_argument("--points", type=int, help="maximum number of points of each data set")
+    command.add_argument("--jobs", type=int, default=-1, help="number of threads; default: all cores")
+    command.add_argument("--again", action="store_true", help="repeat runs that already have results")
+    command.add_argument("--page", type=Path, help="folder for the page; default: that of --out")
     command.set_defaults(command=_reproduce)
 
 
 def _reproduce(options: argparse.Namespace) -> int:
     from actup._experiments import experiments
-    from actup._experiments.report import write_report
+    from actup._experiments.page.report import write_report
     from actup._experiments.results import Store
-    from actup._experiments.runner import Sources, perform
+    from actup._experiments.runner import DataSource, run_missing
     from actup._threads import count_threads
 
     known = experiments()
     if options.names == ["list"]:
         for experiment in known.values():
-            needs = " (times: needs a quiet machine)" if experiment.timing else ""
+            needs = " (measures times: needs an idle machine)" if experiment.timing else ""
             print(f"{experiment.name:<17} {experiment.title}{needs}")
         return 0
     chosen = _choose(options.names, known)
     scale = _scale(options)
     out = options.out or Path("out/reproduction-quick" if options.quick else "out/reproduction")
     store = Store(out)
-    runs = []
+    runs: list[Run] = []
     if options.names != ["report"]:
         runs = [run for experiment in chosen for run in experiment.runs(scale)]
         if options.again:
             store.forget(runs)
-        perform(runs, store, Sources(options.data, options.download), count_threads(options.jobs, "--jobs"))
+        source = DataSource(options.data, options.download)
+        run_missing(runs, store, source, count_threads(options.jobs, "--jobs"))
     if runs and not len(store):
-        raise ValueError(f"there are no results in {out}, and nothing could be run: see the messages above")
+        raise ValueError(f"there are no results in {out}, and no run was possible: see the messages above")
     page = write_report(list(known.values()), store, scale, options.page or out)
     print(f"results  {out / 'results.jsonl'} ({len(store)} runs)\npage     {page}")
     return 0
 
 
-def _choose(names: list[str], known: dict) -> list:
+def _choose(names: list[str], known: dict[str, Experiment]) -> list[Experiment]:
     if names in (["all"], ["report"]):
         return list(known.values())
     unknown = [name for name in names if name not in known]
@@ -96,7 +105,7 @@ def _choose(names: list[str], known: dict) -> list:
     return [known[name] for name in names]
 
 
-def _scale(options: argparse.Namespace):
+def _scale(options: argparse.Namespace) -> Scale:
     from actup._experiments.experiment import QUICK, Scale
 
     base = QUICK if options.quick else Scale()
@@ -108,10 +117,10 @@ def _scale(options: argparse.Namespace):
     return Scale(points, base.seeds if options.seeds is None else options.seeds)
 
 
-def _add_datasets(commands) -> None:
+def _add_datasets(commands: Commands) -> None:
     about = "List the data sets that can be loaded by name."
     command = commands.add_parser("datasets", help=about, description=about)
-    command.add_argument("--data", type=Path, help="folder of npz files; default: the one ACTUP_DATA names")
+    command.add_argument("--data", type=Path, help=_DATA_HELP)
     command.set_defaults(command=_datasets)
 
 

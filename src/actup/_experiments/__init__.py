@@ -1,16 +1,17 @@
-"""The experiments of the paper: what is run, how it is kept, and how it is shown.
+"""The experiments of the paper: how they are run, stored and shown. ``actup reproduce`` is their command.
 
-An experiment is a list of runs and a function that renders what they found. A run is (data, recipe, seed);
-two experiments that ask for the same run share it. To add one: a module with ``EXPERIMENT``, a row here, and
-what is to be said about it in notes.md.
+An experiment is a list of runs and a function that renders their results. A run is a data set, a recipe, a
+seed and what to measure; experiments that ask for the same run share it. To add an experiment, write a module
+in ``paper/`` that defines ``EXPERIMENT``, add a row here, and explain its tables in ``page/notes.md``.
 """
 
 from __future__ import annotations
 
-from actup._experiments import (
+from actup._experiments.experiment import Experiment
+from actup._experiments.paper import (
     accelerated,
     embeddings,
-    fair,
+    equal_neighbors,
     frobenius,
     gradient_maps,
     normalization,
@@ -21,12 +22,11 @@ from actup._experiments import (
     theorems,
     words,
 )
-from actup._experiments.experiment import Experiment
 
 _EXPERIMENTS = (
     embeddings.EXPERIMENT,
     switches.EXPERIMENT,
-    fair.EXPERIMENT,
+    equal_neighbors.EXPERIMENT,
     normalization.EXPERIMENT,
     normalization.NAIVE,
     swiss_roll.EXPERIMENT,
@@ -41,5 +41,5 @@ _EXPERIMENTS = (
 
 
 def experiments() -> dict[str, Experiment]:
-    """All experiments by name, in the order of the report."""
+    """All experiments by name, in the order of the page."""
     return {experiment.name: experiment for experiment in _EXPERIMENTS}

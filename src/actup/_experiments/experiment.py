@@ -1,4 +1,4 @@
-"""Run, Scale and Experiment: the three records every experiment is made of."""
+"""Run, Scale and Experiment: the three records that every experiment consists of."""
 
 from __future__ import annotations
 
@@ -6,24 +6,27 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from actup.recipe._recipe import Recipe
+from actup.recipe import Recipe
 
 if TYPE_CHECKING:
-    from actup._experiments.results import Found
+    from actup._experiments.results import Findings
+
+# What a run measured, or its whole record: values that JSON can hold.
+JsonDict: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How large a reproduction is: all points and several seeds, or a quick look."""
+    """The size of a reproduction: how many points of each data set, and how many seeds."""
 
-    points: int | None = None  # of a data set, at most; None: all
+    points: int | None = None  # at most, of each data set; None: all
     seeds: int = 3
 
-    def of(self, whole: int | None = None) -> int | None:
-        """How many points of a set of which ``whole`` would be used (None: all there are)."""
-        sizes = [size for size in (self.points, whole) if size is not None]
+    def limit(self, points: int | None = None) -> int | None:
+        """The smaller of this scale's number of points and ``points``, where None means all points."""
+        sizes = [size for size in (self.points, points) if size is not None]
         return min(sizes, default=None)
 
 
@@ -32,53 +35,55 @@ QUICK = Scale(points=2_000, seeds=1)
 
 @dataclass(frozen=True)
 class Run:
-    """One thing to compute: a measure of a recipe on a data set, for one seed."""
+    """One unit of work: measure something about one recipe on one data set with one seed."""
 
     data: str
     recipe: Recipe
     seed: int = 0
-    measure: str = "map"  # one of measures.MEASURES
-    points: int | None = None  # None: all the data set has
-    label: str = field(default="", compare=False)  # for the reader; no part of what the run is
+    measure: str = "map"  # a key of the table in measures.py
+    points: int | None = None  # None: all points of the data set
+    label: str = field(default="", compare=False)  # for progress messages; not part of the run's identity
 
     @property
     def key(self) -> str:
-        """Names the run: the same for the same data, recipe, seed and measure, whatever asks for it.
+        """A hash that is the same for the same data, points, seed, measure and recipe.
 
-        A switch that is new in Recipe, and that nobody has turned, leaves the names of old runs as they are.
+        Only switches that differ from their default enter it, so a new switch in Recipe leaves the keys of
+        existing results valid.
         """
         described = [self.data, self.points, self.seed, self.measure, changed_switches(self.recipe)]
         return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def changed_switches(recipe: Recipe) -> dict:
-    """The switches in which a recipe differs from the plainest one."""
-    plain = asdict(Recipe())
-    return {name: value for name, value in asdict(recipe).items() if value != plain[name]}
+def changed_switches(recipe: Recipe) -> JsonDict:
+    """The switches whose values differ from those of ``Recipe()``."""
+    defaults = asdict(Recipe())
+    return {name: value for name, value in asdict(recipe).items() if value != defaults[name]}
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A question, the runs that answer it, and how the answer is shown.
+    """A claim of the paper, the runs that test it, and how their results are shown.
 
     Attributes
     ----------
     name : str
-        What the command line calls it.
+        The name on the command line.
     title : str
-    about : str
+        The heading on the page.
+    claim : str
         What the paper says, in a sentence or two.
     runs : callable
-        Gives the runs for a ``Scale``.
+        Returns the runs for a ``Scale``.
     render : callable
-        Turns what was found into Markdown, and draws the pictures it shows.
+        Turns ``Findings`` into Markdown, and draws the pictures that it shows.
     timing : bool
-        Whether the figures are times, which need a quiet machine.
+        Whether the experiment measures times, and so needs an otherwise idle machine.
     """
 
     name: str
     title: str
-    about: str
+    claim: str
     runs: Callable[[Scale], list[Run]]
-    render: Callable[[Found], str]
+    render: Callable[[Findings], str]
     timing: bool = False

@@ -1,4 +1,4 @@
-"""Results: one JSON line per finished run, so that a reproduction can stop and go on at any time."""
+"""Results: one JSON line per finished run, so that a reproduction can stop and resume at any time."""
 
 from __future__ import annotations
 
@@ -9,54 +9,60 @@ from pathlib import Path
 
 import numpy as np
 
-from actup._experiments.experiment import Run, Scale, changed_switches
-from actup._experiments.machine import machine, versions
+from actup._experiments.environment import machine, versions
+from actup._experiments.experiment import JsonDict, Run, Scale, changed_switches
 
 _PACKAGES = ("actup", "numpy", "scipy", "scikit-learn")
 
 
 class Store:
-    """The results in a folder: ``results.jsonl``, and the maps that pictures are drawn from."""
+    """The results in a folder: ``results.jsonl``, and in ``maps/`` the maps that pictures are drawn from.
+
+    Attributes
+    ----------
+    missing_maps : int
+        How many times ``load_map`` was asked for the map of a finished run and found no file.
+    """
 
     def __init__(self, folder: Path):
         self.folder = Path(folder)
+        self.missing_maps = 0
         self._lines = self.folder / "results.jsonl"
-        self._results: dict[str, dict] = {}
-        self._torn = False  # whether the last line was not written to its end
-        self.lost_maps = 0  # how often a map was asked for whose run is done, but which is not here
+        self._records: dict[str, JsonDict] = {}
+        self._last_line_incomplete = False  # as when the program was killed while writing it
         if self._lines.exists():
             text = self._lines.read_text(encoding="utf-8")
-            self._torn = bool(text) and not text.endswith("\n")
-            self._results = _parse(text)
+            self._last_line_incomplete = bool(text) and not text.endswith("\n")
+            self._records = _parse(text)
 
     def __contains__(self, run: Run) -> bool:
-        return run.key in self._results
+        return run.key in self._records
 
     def __len__(self) -> int:
-        return len(self._results)
+        return len(self._records)
 
     def forget(self, runs: Iterable[Run]) -> None:
-        """Have these runs done again; until then the file keeps what they found."""
+        """Forget results, so that their runs are done again; the file keeps the old lines."""
         for run in runs:
-            self._results.pop(run.key, None)
+            self._records.pop(run.key, None)
 
-    def results(self, run: Run) -> dict | None:
-        """The figures of a run, or None if it has not been done."""
-        record = self._results.get(run.key)
+    def results(self, run: Run) -> JsonDict | None:
+        """The values that a run measured, or None if it has not been done."""
+        record = self._records.get(run.key)
         return None if record is None else record["results"]
 
-    def record(self, run: Run) -> dict | None:
-        """All that is known of a run: its figures, and what they were measured with."""
-        return self._results.get(run.key)
+    def record(self, run: Run) -> JsonDict | None:
+        """Everything stored about a run: values, seconds, versions and machine."""
+        return self._records.get(run.key)
 
-    def borrow(self, lines: Path) -> int:
-        """Take what is not known here from another file of results; gives how many that file has."""
+    def add_missing(self, lines: Path) -> int:
+        """Add results from another file for runs that are missing here; return how many that file has."""
         others = _parse(lines.read_text(encoding="utf-8")) if lines.exists() else {}
-        self._results = others | self._results
+        self._records = others | self._records
         return len(others)
 
-    def append(self, run: Run, results: dict, seconds: float, threads: int) -> None:
-        """Keep what a run found; the line is on the disk when this returns."""
+    def append(self, run: Run, results: JsonDict, seconds: float, threads: int) -> None:
+        """Store the results of a run; the line is written when this returns."""
         record = {
             "key": run.key,
             "data": run.data,
@@ -72,36 +78,39 @@ class Store:
         }
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._lines.open("a", encoding="utf-8") as file:
-            file.write(("\n" if self._torn else "") + json.dumps(record) + "\n")
-        self._torn = False
-        self._results[run.key] = record
+            file.write(("\n" if self._last_line_incomplete else "") + json.dumps(record) + "\n")
+        self._last_line_incomplete = False
+        self._records[run.key] = record
 
     def copy_lines(self, runs: Iterable[Run], target: Path) -> None:
-        """Write the results of some runs to another file."""
-        lines = (json.dumps(self._results[run.key]) + "\n" for run in runs)
+        """Write the records of some runs to another file."""
+        lines = (json.dumps(self._records[run.key]) + "\n" for run in runs)
         target.write_text("".join(lines), encoding="utf-8")
 
-    def keep_map(self, run: Run, Y: np.ndarray) -> None:
-        """Keep a map for the pictures."""
+    def save_map(self, run: Run, Y: np.ndarray) -> None:
+        """Save a map for the pictures."""
         path = self._map_path(run)
         path.parent.mkdir(parents=True, exist_ok=True)
         np.save(path, np.asarray(Y, np.float32))
 
-    def map(self, run: Run) -> np.ndarray | None:
+    def load_map(self, run: Run) -> np.ndarray | None:
+        """The saved map of a run, or None."""
         path = self._map_path(run)
         if not path.exists():
-            self.lost_maps += run in self
+            self.missing_maps += run in self
             return None
-        return np.load(path)
+        Y: np.ndarray = np.load(path)
+        return Y
 
-    def keep_labels(self, run: Run, labels: np.ndarray) -> None:
-        """Keep the labels of a data set, once for all of its runs."""
+    def save_labels(self, run: Run, labels: np.ndarray) -> None:
+        """Save the labels of a run's data set, once for all of its runs."""
         path = self._labels_path(run)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             np.save(path, labels)
 
-    def labels(self, run: Run) -> np.ndarray | None:
+    def load_labels(self, run: Run) -> np.ndarray | None:
+        """The saved labels of a run's data set, or None."""
         path = self._labels_path(run)
         return np.load(path) if path.exists() else None
 
@@ -112,8 +121,8 @@ class Store:
         return self.folder / "maps" / f"labels-{run.data}-{run.points or 'all'}.npy"
 
 
-def _parse(text: str) -> dict[str, dict]:
-    """The last record of every run by its key, without lines that a killed program has not finished."""
+def _parse(text: str) -> dict[str, JsonDict]:
+    """The last record of every run by its key; lines that were not completed are skipped."""
     records = {}
     for line in text.splitlines():
         try:
@@ -125,19 +134,27 @@ def _parse(text: str) -> dict[str, dict]:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a render function is given: the results at hand, and where its pictures go."""
+class Findings:
+    """What a render function gets: the results so far, their scale, and a function that draws pictures.
+
+    Attributes
+    ----------
+    store : Store
+    scale : Scale
+    draw : callable
+        ``draw(name, drawing)`` calls ``drawing(path)`` and returns the Markdown that shows the picture.
+    """
 
     store: Store
     scale: Scale
-    draw: Callable[[str, Callable[[Path], None]], str]  # (name, drawing) -> Markdown that shows the picture
+    draw: Callable[[str, Callable[[Path], None]], str]
 
-    def figure(self, run: Run, name: str) -> float | None:
-        """One figure of a run, or None if it has not been done."""
+    def value(self, run: Run, name: str) -> float | None:
+        """One value that a run measured, or None if the run has not been done."""
         results = self.store.results(run)
         return None if results is None else results.get(name)
 
-    def figures(self, runs: list[Run], name: str) -> list[float]:
-        """A figure of several runs (usually the seeds of one recipe), as far as they have been done."""
-        values = (self.figure(run, name) for run in runs)
+    def values(self, runs: Iterable[Run], name: str) -> list[float]:
+        """One value of each run that has been done; the runs are usually the seeds of one recipe."""
+        values = (self.value(run, name) for run in runs)
         return [value for value in values if value is not None]

@@ -1,4 +1,4 @@
-"""The runner: does what is not done yet, data set by data set, and keeps every result at once."""
+"""The runner: does the missing runs, data set by data set, and stores each result at once."""
 
 from __future__ import annotations
 
@@ -16,53 +16,56 @@ from actup.datasets import Dataset, MissingDataset, load
 
 
 @dataclass(frozen=True)
-class Sources:
-    """Where data sets come from."""
+class DataSource:
+    """Where data sets come from: a folder (None: the one ACTUP_DATA names) and, if allowed, OpenML."""
 
     folder: Path | None = None
     download: bool = False
 
     def load(self, name: str, points: int | None) -> Dataset:
+        """Load a data set, or a random sample of its points."""
         return load(name, folder=self.folder, download=self.download, n_samples=points)
 
 
-def perform(runs: Iterable[Run], store: Store, sources: Sources, threads: int) -> list[str]:
-    """Do all runs that are not in the store; gives the names of data sets that could not be had."""
+def run_missing(runs: Iterable[Run], store: Store, source: DataSource, threads: int) -> list[str]:
+    """Do all runs that are not in the store; return the names of data sets that could not be loaded."""
     pending = [run for run in dict.fromkeys(runs) if run not in store]
-    groups: dict[tuple, list[Run]] = {}
+    groups: dict[tuple[str, int | None], list[Run]] = {}
     for run in pending:
         groups.setdefault((run.data, run.points), []).append(run)
-    done, missing = 0, []
+    done = 0
+    missing: list[str] = []
     for (name, points), group in groups.items():
         if name in missing:
             done += len(group)
             continue
         try:
-            dataset = sources.load(name, points)
+            dataset = source.load(name, points)
         except MissingDataset as reason:
             print(f"actup: skipped {len(group)} runs: {reason}", file=sys.stderr, flush=True)
             missing.append(name)
             done += len(group)
             continue
-        most = max(run.recipe.neighbors_searched(len(dataset)) for run in group)
-        workspace = Workspace(dataset, threads, most)
+        max_neighbors = max(run.recipe.neighbors_searched(len(dataset)) for run in group)
+        workspace = Workspace(dataset, threads, max_neighbors)
         for run in group:
             done += 1
-            perform_one(run, workspace, store, f"[{done}/{len(pending)}]")
+            run_one(run, workspace, store, f"[{done}/{len(pending)}]")
     return missing
 
 
-def perform_one(run: Run, workspace: Workspace, store: Store, progress: str) -> None:
+def run_one(run: Run, workspace: Workspace, store: Store, progress: str) -> None:
+    """Do one run, store its result and print a line about it."""
     begin = time.perf_counter()
     results = measure(run, workspace, store)
     if workspace.dataset.y is not None:
-        store.keep_labels(run, workspace.dataset.y)
+        store.save_labels(run, workspace.dataset.y)
     seconds = time.perf_counter() - begin
     store.append(run, results, seconds, workspace.threads)
-    figures = ", ".join(
+    values = ", ".join(
         f"{name} {results[name]:.3g}" for name in ("knn_accuracy", "v_measure", "unrolled") if name in results
     )
     what = (
         f"{run.data} ({run.points or len(workspace.dataset):,}), {run.label or run.measure}, seed {run.seed}"
     )
-    print(f"actup: {progress} {what}: {figures or 'done'} in {seconds:.1f} s", file=sys.stderr, flush=True)
+    print(f"actup: {progress} {what}: {values or 'done'} in {seconds:.1f} s", file=sys.stderr, flush=True)

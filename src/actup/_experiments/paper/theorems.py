@@ -1,4 +1,4 @@
-"""Experiment: the paper's two theorems on real maps."""
+"""Experiment: the paper's two theorems, tested on maps of real data."""
 
 from __future__ import annotations
 
@@ -6,53 +6,62 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from actup._experiments.experiment import Experiment, Run, Scale
-from actup._experiments.forces import attraction, from_all_points, from_some_points, repulsion
-from actup._experiments.methods import PAPER
-from actup._experiments.notes import note
-from actup._experiments.results import Found, Store
-from actup._experiments.tables import number, table
+from actup._experiments.experiment import Experiment, JsonDict, Run, Scale
+from actup._experiments.page.notes import note
+from actup._experiments.page.tables import number, table
+from actup._experiments.paper.forces import (
+    attraction,
+    repulsion,
+    with_exact_repulsion,
+    with_sampled_repulsion,
+)
+from actup._experiments.paper.methods import PAPER
+from actup._experiments.results import Findings, Store
 from actup._experiments.workspace import Workspace
+from actup.graph import Graph
 
-_SETS = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "coil100": "COIL-100"}
-_MOST_POINTS = 20_000
+_DATASETS = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "coil100": "COIL-100"}
+_MAX_POINTS = 20_000  # the exact repulsion takes quadratic time
 _MAPS = ("GDR_tsne", "GDR_umap")
 _SETTINGS = {"normalised": "GDR_tsne", "not normalised": "GDR_umap"}
 _NEGATIVES = (1, 4, 16, 64, 256, 1024)
-_DRAWN = 4096  # negatives of a point in all draws together: the fewer at a time, the more draws
-_MOST_DRAWS = 512
+_TOTAL_NEGATIVES = 4096  # per point over all draws: draws of fewer negatives are repeated more often
+_MAX_DRAWS = 512
 
 
-def measure_balance(run: Run, workspace: Workspace, store: Store) -> dict:
-    """Attraction over repulsion at the run's map, in both settings, and for several numbers of negatives."""
+def measure_balance(run: Run, workspace: Workspace, store: Store) -> JsonDict:
+    """The ratio of attraction to repulsion at the run's map: both settings, several numbers of negatives."""
     threads = workspace.threads
     made = workspace.embed(run.recipe, run.seed)
     Y, graph = made.embedding, made.graph.pruned(1 / made.n_epochs)
-    figures: dict = {"settings": {}, "negatives": {}}
+    ratios: JsonDict = {"settings": {}, "negatives": {}}
     forces = {}
     for setting, method in _SETTINGS.items():
-        recipe = from_all_points(PAPER[method])
+        recipe = with_exact_repulsion(PAPER[method])
         forces[setting] = attraction(graph, Y, recipe, threads), repulsion(graph, Y, recipe, 0, threads)
         pull, push = map(_mean_length, forces[setting])
-        figures["settings"][setting] = pull / push
-    pull, exact = forces["normalised"]
+        ratios["settings"][setting] = pull / push
+    attractions, exact = forces["normalised"]
     for m in (m for m in _NEGATIVES if m < len(Y)):
-        recipe = from_some_points(PAPER["GDR_tsne"], m)
-        draws = range(1, 1 + min(_MOST_DRAWS, _DRAWN // m))
-        pushes = (repulsion(graph, Y, recipe, seed, threads) for seed in draws)
-        figures["negatives"][str(m)] = over_draws(pushes, exact, _mean_length(pull))
-    return figures | _conditions(Y, graph)
+        recipe = with_sampled_repulsion(PAPER["GDR_tsne"], m)
+        seeds = range(1, 1 + min(_MAX_DRAWS, _TOTAL_NEGATIVES // m))
+        draws = (repulsion(graph, Y, recipe, seed, threads) for seed in seeds)
+        ratios["negatives"][str(m)] = average_over_draws(draws, exact, _mean_length(attractions))
+    return ratios | _conditions(Y, graph)
 
 
-def over_draws(pushes: Iterable[np.ndarray], exact: np.ndarray, pulled: float) -> dict:
-    """Attraction over the mean sampled repulsion, along the exact one and by length.
+def average_over_draws(draws: Iterable[np.ndarray], exact: np.ndarray, mean_attraction: float) -> JsonDict:
+    """The ratio of attraction to the sampled repulsion, averaged over draws.
+
+    The repulsion is measured in two ways: by its component along the exact force, and by its length.
 
     Parameters
     ----------
-    pushes : iterable of ndarray of shape (n, dimensions)
-        At least two draws.
+    draws : iterable of ndarray of shape (n, dimensions)
+        At least two draws of the sampled repulsion.
     exact : ndarray of shape (n, dimensions)
-    pulled : float
+        The exact repulsion.
+    mean_attraction : float
         Mean length of the attractions.
 
     Returns
@@ -61,14 +70,14 @@ def over_draws(pushes: Iterable[np.ndarray], exact: np.ndarray, pulled: float) -
         ``along`` and its standard error ``along_error``, ``length``, and the number of ``draws``.
     """
     direction = exact / np.maximum(np.linalg.norm(exact, axis=1, keepdims=True), 1e-300)
-    figures = [(float((push * direction).sum(axis=1).mean()), _mean_length(push)) for push in pushes]
-    along, length = np.array(figures).T
-    ratio = pulled / along.mean()
+    means = [(float((push * direction).sum(axis=1).mean()), _mean_length(push)) for push in draws]
+    along, length = np.array(means).T
+    ratio = mean_attraction / along.mean()
     error = along.std(ddof=1) / np.sqrt(len(along)) / along.mean()
     return {
         "along": float(ratio),
         "along_error": float(ratio * error),
-        "length": float(pulled / length.mean()),
+        "length": float(mean_attraction / length.mean()),
         "draws": len(along),
     }
 
@@ -77,8 +86,8 @@ def _mean_length(forces: np.ndarray) -> float:
     return float(np.linalg.norm(forces, axis=1).mean())
 
 
-def _conditions(Y: np.ndarray, graph) -> dict:
-    """How many edges fulfil what the first theorem and its proof suppose."""
+def _conditions(Y: np.ndarray, graph: Graph) -> JsonDict:
+    """The shares of edges that meet the conditions of the first theorem and of its proof."""
     rows = np.repeat(np.arange(len(Y)), np.diff(graph.offsets))
     q = 1 / (1 + ((Y[rows].astype(np.float64) - Y[graph.indices]) ** 2).sum(axis=1))
     return {
@@ -89,19 +98,19 @@ def _conditions(Y: np.ndarray, graph) -> dict:
 
 def _run(scale: Scale, data: str, method: str) -> Run:
     return Run(
-        data, PAPER[method], measure="balance", points=scale.of(_MOST_POINTS), label=f"{method}, forces"
+        data, PAPER[method], measure="balance", points=scale.limit(_MAX_POINTS), label=f"{method}, forces"
     )
 
 
 def _runs(scale: Scale) -> list[Run]:
-    return [_run(scale, data, method) for data in _SETS for method in _MAPS]
+    return [_run(scale, data, method) for data in _DATASETS for method in _MAPS]
 
 
-def _render(found: Found) -> str:
+def _render(findings: Findings) -> str:
     first, second, departures, draws = [], [], [], {}
-    for data, title in _SETS.items():
+    for data, title in _DATASETS.items():
         for method in _MAPS:
-            result = found.store.results(_run(found.scale, data, method))
+            result = findings.store.results(_run(findings.scale, data, method))
             if result is None:
                 continue
             where = f"{title}, map of {method}"
@@ -116,28 +125,29 @@ def _render(found: Found) -> str:
             second.append([where, "length of the draw", *(number(value["length"], 3) for value in values)])
             departures += [abs(value["along"] / ratios["normalised"] - 1) for value in values]
             draws = {m: value.get("draws", 1) for m, value in result["negatives"].items()}
-    many = [f"m = {m}" for m in _NEGATIVES]
-    second = [row + [number(None)] * (len(many) + 2 - len(row)) for row in second]
+    columns = [f"m = {m}" for m in _NEGATIVES]
+    second = [row + [number(None)] * (len(columns) + 2 - len(row)) for row in second]
     header = ["", *_SETTINGS, "factor", "edges beyond the theorem's distance", "edges with q > ½"]
     return "\n\n".join([
         "**Theorem 1.** Mean length of attractions over mean length of repulsions, all at the same map:",
         table(header, first), note("theorem_1"),
         "**Theorem 2.** The same ratio, normalised, for several numbers m of sampled repulsions per point:",
-        table(["", "repulsion measured", *many], second), _verdict(departures, draws), note("theorem_2"),
+        table(["", "repulsion measured", *columns], second), _verdict(departures, draws), note("theorem_2"),
     ])  # fmt: skip
 
 
-def _with_error(value: dict) -> str:
-    """A ratio, and the standard error of its mean over the draws where there were several."""
+def _with_error(value: JsonDict) -> str:
+    """A ratio and, of several draws, its standard error."""
     error = value.get("along_error")
     return number(value["along"], 3) + ("" if error is None else f" ± {number(error, 3)}")
 
 
 def _verdict(departures: list[float], draws: dict[str, int]) -> str:
-    many = ", ".join(f"{count} (m = {m})" for m, count in draws.items())
+    """How many draws were averaged, and how far their means are from the ratio of the exact forces."""
+    counts = ", ".join(f"{count} (m = {m})" for m, count in draws.items())
     return (
-        f"Draws that are averaged: {many}; ± is the standard error. Along the exact force no mean departs by "
-        f"more than {100 * max(departures):.1f} % from the ratio of the exact forces."
+        f"Number of draws averaged: {counts}; ± is the standard error. Along the exact force, every "
+        f"mean is within {100 * max(departures):.1f} % of the ratio of the exact forces."
     )
 
 

@@ -1,4 +1,4 @@
-"""The prose of the report, from notes.md."""
+"""The notes of the page, read from notes.md."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from importlib.resources import files
 
 
 def note(name: str) -> str:
-    """What stands under the tables of an experiment."""
+    """The text under a heading of notes.md."""
     return _notes()[name]
 
 
 @cache
 def _notes() -> dict[str, str]:
-    text = files("actup._experiments").joinpath("notes.md").read_text(encoding="utf-8")
+    text = files("actup._experiments.page").joinpath("notes.md").read_text(encoding="utf-8")
     parts = re.split(r"^## (\w+)\n", text, flags=re.M)
     return {name: body.strip() for name, body in zip(parts[1::2], parts[2::2], strict=True)}

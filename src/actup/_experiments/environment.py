@@ -1,4 +1,4 @@
-"""What figures were measured on and with: the machine, and the versions of packages."""
+"""The environment of a measurement: the machine, and the versions of Python and of packages."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import platform
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 _NOT_INSTALLED = "not installed"
 
 
-def machine() -> dict:
-    """The processor, and the cores that this process may use."""
+def machine() -> dict[str, Any]:
+    """The processor's name, and the number of cores that this process may use."""
     return {"processor": _processor(), "cores": _cores()}
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Of Python and of packages, which need not be there."""
+    """The versions of Python and of packages; "not installed" for a missing package."""
     found = {"python": platform.python_version()}
     for package in packages:
         try:
@@ -27,11 +28,11 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def measured_with(machine: dict, versions: dict[str, str]) -> str:
-    """Machine and versions in words; the threads where they are known."""
+def describe_environment(machine: dict[str, Any], versions: dict[str, str]) -> str:
+    """Machine and versions as one line of text, without packages that are not installed."""
     threads = f", {machine['threads']} threads" if "threads" in machine else ""
-    there = {package: number for package, number in versions.items() if number != _NOT_INSTALLED}
-    packages = ", ".join(f"{package} {number}" for package, number in there.items())
+    installed = {package: number for package, number in versions.items() if number != _NOT_INSTALLED}
+    packages = ", ".join(f"{package} {number}" for package, number in installed.items())
     return f"{machine['processor']}, {machine['cores']} cores{threads}; {packages}"
 
 

@@ -1,18 +1,18 @@
-"""Experiment: the force between two points, as a function of their distances in the data and in the map."""
+"""Experiment: the force between two points as a function of their distances in the data and in the map."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from actup._experiments.experiment import Experiment, Scale
-from actup._experiments.notes import note
-from actup._experiments.pictures import Field, draw_fields
-from actup._experiments.results import Found
+from actup._experiments.experiment import Experiment, Run, Scale
+from actup._experiments.page.notes import note
+from actup._experiments.page.pictures import Field, draw_fields
+from actup._experiments.results import Findings
 
-_EPSILON = 0.001  # UMAP's
+_EPSILON = 0.001  # of UMAP's repulsion
 
 
-def _render(found: Found) -> str:
+def _render(findings: Findings) -> str:
     high = np.linspace(0.01, 5, 180)
     low = np.linspace(0.01, 5, 180)[:, None]
     p, q = np.exp(-(high**2)), 1 / (1 + low**2)
@@ -22,14 +22,14 @@ def _render(found: Found) -> str:
         Field("Frobenius", 4 * (p - q) * q**2 * low),
     ]
     names = ("distance in the data", "distance in the map")
-    picture = found.draw(
+    picture = findings.draw(
         "gradient_maps",
         lambda path: draw_fields(path, fields, high, low[:, 0], names, "repulsion ← force → attraction"),
     )
     return picture + "\n\n" + note("gradient_maps")
 
 
-def _no_runs(scale: Scale) -> list:
+def _no_runs(scale: Scale) -> list[Run]:
     return []
 
 

@@ -1,4 +1,4 @@
-"""Pictures of the report: grids of small maps, lines and fields, kept small enough for a repository."""
+"""Pictures of the page: grids of maps, line charts, bars and heat maps, small enough for a repository."""
 
 from __future__ import annotations
 
@@ -7,24 +7,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from actup.plotting._colors import CATEGORICAL, categorical_palette, ramp
 from actup.plotting._pictures import INK, QUIET_INK
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
 _DPI = 110
-_MOST_POINTS = 10_000  # drawn in a panel
-_WIDTH = 9.6  # inches of a whole picture
-_LARGEST_PANEL = 2.3
-_LETTER = 0.095  # inches that a letter of a title takes
-_KEY_HEIGHT = 0.25  # inches of a line that says what colours mean
-_COLORS_KEPT = 256  # in the file's palette
+_MAX_POINTS_DRAWN = 10_000  # per panel
+_WIDTH_INCHES = 9.6  # of a whole picture
+_MAX_PANEL_INCHES = 2.3
+_LETTER_INCHES = 0.095  # width of a letter in a title
+_LEGEND_INCHES = 0.25  # height of a line that explains colours
+_PALETTE_SIZE = 256  # colours in a PNG with a palette
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A map and what stands under it."""
+    """A map and its caption."""
 
     Y: np.ndarray | None
     labels: np.ndarray | None = None
@@ -32,8 +39,8 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Key:
-    """A line under a grid of maps: what colours mean, or only words.
+class Legend:
+    """A line under a grid of maps that explains the colours, or only a text.
 
     Attributes
     ----------
@@ -41,7 +48,7 @@ class Key:
     classes : sequence of str
         Names of the classes, in the order of their numbers.
     ends : tuple of str, or None
-        What the two ends of the ramp are, where colours are values.
+        The meaning of the two ends of the colour ramp, where colours show values.
     """
 
     title: str
@@ -49,8 +56,8 @@ class Key:
     ends: tuple[str, str] | None = None
 
 
-def new_figure(width: float, height: float):
-    """A figure that no window system knows of."""
+def new_figure(width: float, height: float) -> Figure:
+    """A matplotlib figure of this size in inches that needs no display."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -61,33 +68,33 @@ def new_figure(width: float, height: float):
     return figure
 
 
-def save_small(figure, path: Path, few_colors: bool = True) -> None:
-    """Write a PNG; with few colours it has a third of the bytes, and points look the same."""
+def save_png(figure: Figure, path: Path, reduce_colors: bool = True) -> None:
+    """Write a PNG; reducing its colours to a palette cuts the file to a third, and points look the same."""
     from PIL import Image
 
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=_DPI)
     image = Image.open(buffer).convert("RGB")
-    if few_colors:
-        image = image.quantize(_COLORS_KEPT, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    if reduce_colors:
+        image = image.quantize(_PALETTE_SIZE, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     path.parent.mkdir(parents=True, exist_ok=True)
     image.save(path, optimize=True)
 
 
 def draw_maps(path: Path, rows: Sequence[Sequence[Panel]], row_titles: Sequence[str],
-              column_titles: Sequence[str], keys: Sequence[Key] = ()) -> None:  # fmt: skip
-    """A grid of maps: titles above columns and at the left of rows, captions under panels, keys below."""
+              column_titles: Sequence[str], legends: Sequence[Legend] = ()) -> None:  # fmt: skip
+    """Draw a grid of maps with titles of rows and columns, captions under the panels and legends below."""
     columns = max(len(row) for row in rows)
     left, caption, gap = 0.34, 0.26, 0.06  # inches
-    side = min(_LARGEST_PANEL, (_WIDTH - left) / columns - gap)
+    side = min(_MAX_PANEL_INCHES, (_WIDTH_INCHES - left) / columns - gap)
     width = left + columns * (side + gap)
-    column_titles = [fill(title, max(8, int(side / _LETTER))) for title in column_titles]
+    column_titles = [fill(title, max(8, int(side / _LETTER_INCHES))) for title in column_titles]
     top = 0.16 + 0.18 * max(title.count("\n") + 1 for title in column_titles)
-    foot = 0.1 + _KEY_HEIGHT * len(keys) if keys else 0.0
+    foot = 0.1 + _LEGEND_INCHES * len(legends) if legends else 0.0
     height = top + len(rows) * (side + caption) + foot
     figure = new_figure(width, height)
-    for i, key in enumerate(keys):
-        _draw_key(figure, key, 0.06 + _KEY_HEIGHT * (len(keys) - i - 0.5))
+    for i, legend in enumerate(legends):
+        _draw_legend(figure, legend, 0.06 + _LEGEND_INCHES * (len(legends) - i - 0.5))
     for r, row in enumerate(rows):
         bottom = height - top - (r + 1) * (side + caption) + caption
         middle = (bottom + side / 2) / height
@@ -103,21 +110,21 @@ def draw_maps(path: Path, rows: Sequence[Sequence[Panel]], row_titles: Sequence[
                             fontsize=10.5, color=INK)  # fmt: skip
             figure.text(center, (bottom - 0.13) / height, panel.caption, ha="center", va="center",
                         fontsize=8.5, color=QUIET_INK)  # fmt: skip
-    ramps = any(key.ends for key in keys)
-    save_small(figure, path, few_colors=not ramps)  # a palette has no room for the steps of a ramp
+    has_ramp = any(legend.ends for legend in legends)
+    save_png(figure, path, reduce_colors=not has_ramp)  # a palette is too small for the steps of a ramp
 
 
-def _draw_key(figure, key: Key, y: float) -> None:
-    """A key in the middle of the line ``y`` inches above the lower edge."""
+def _draw_legend(figure: Figure, legend: Legend, y: float) -> None:
+    """Draw a legend, centred on the line ``y`` inches above the lower edge."""
     width, height = figure.get_size_inches()
     dot, strip, gap = 0.13, 1.3, 0.12  # inches
-    # What stands in the line: texts, colours of dots, and None for the strip of the ramp.
-    parts: list[tuple[str | None, str | None]] = [(key.title, None)]
-    for name, color in zip(key.classes, categorical_palette(len(key.classes)), strict=True):
-        parts += [(None, color), (name, None)]
-    if key.ends is not None:
-        parts += [(key.ends[0], None), (None, None), (key.ends[1], None)]
-    renderer = figure.canvas.get_renderer()
+    # The parts of the line, each a text, the colour of a dot, or (None, None) for the colour ramp.
+    parts: list[tuple[str | None, str | None]] = [(legend.title, None)]
+    for name, class_color in zip(legend.classes, categorical_palette(len(legend.classes)), strict=True):
+        parts += [(None, class_color), (name, None)]
+    if legend.ends is not None:
+        parts += [(legend.ends[0], None), (None, None), (legend.ends[1], None)]
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]  # of FigureCanvasAgg
     texts = {
         i: figure.text(0, y / height, text, ha="left", va="center", fontsize=8.5, color=QUIET_INK)
         for i, (text, _) in enumerate(parts)
@@ -142,13 +149,14 @@ def _draw_key(figure, key: Key, y: float) -> None:
         x += extent
 
 
-def _draw_dot(figure, x: float, y: float, color: str) -> None:
+def _draw_dot(figure: Figure, x: float, y: float, color: str) -> None:
     from matplotlib.lines import Line2D
 
     figure.add_artist(Line2D([x], [y], marker="o", markersize=5, color=color, linewidth=0))
 
 
-def _draw_panel(axes, panel: Panel, side: float) -> None:
+def _draw_panel(axes: Axes, panel: Panel, side: float) -> None:
+    """Draw a map into square axes of ``side`` inches."""
     axes.set_xticks([])
     axes.set_yticks([])
     for spine in axes.spines.values():
@@ -157,12 +165,12 @@ def _draw_panel(axes, panel: Panel, side: float) -> None:
         axes.text(0.5, 0.5, "not run" if panel.Y is None else "not finite", ha="center", va="center",
                   color=QUIET_INK, transform=axes.transAxes)  # fmt: skip
         return
-    order = np.random.default_rng(0).permutation(len(panel.Y))[:_MOST_POINTS]
+    order = np.random.default_rng(0).permutation(len(panel.Y))[:_MAX_POINTS_DRAWN]
     Y = panel.Y[order]
     colors = point_colors(panel.labels, len(panel.Y))[order]
     size = float(np.clip(0.16 * (72 * side) ** 2 / len(Y), 0.35, 9.0))
-    axes.scatter(*Y.T, s=size, c=colors, alpha=0.75, linewidths=0)
-    # A few points far out must not press all others into one dot.
+    axes.scatter(Y[:, 0], Y[:, 1], s=size, c=colors, alpha=0.75, linewidths=0)
+    # The frame ignores the outermost points: one far outlier would squeeze all others into a dot.
     low, high = np.quantile(Y, [0.002, 0.998], axis=0)
     center, radius = (low + high) / 2, 0.55 * max(float((high - low).max()), 1e-6)
     axes.set_xlim(center[0] - radius, center[0] + radius)
@@ -170,7 +178,7 @@ def _draw_panel(axes, panel: Panel, side: float) -> None:
 
 
 def point_colors(labels: np.ndarray | None, n: int) -> np.ndarray:
-    """Colours of points: classes from the palette, values along the ramp."""
+    """Colours of n points, shape (n, 3): by class for integer labels, along the ramp for real numbers."""
     if labels is None:
         return np.full((n, 3), np.array([0, 114, 178]) / 255)
     if np.issubdtype(labels.dtype, np.floating):
@@ -209,11 +217,12 @@ class Chart:
 def draw_charts(
     path: Path, charts: Sequence[Chart], height: float = 3.4, rows: int = 1, own_legends: bool = False
 ) -> None:
-    """Charts in as many rows, with one legend under them, or one under each."""
-    figure = new_figure(_WIDTH, height)
+    """Draw charts in ``rows`` rows, with one legend below all of them or, ``own_legends``, one below each."""
+    figure = new_figure(_WIDTH_INCHES, height)
     layout = figure.subplots(rows, len(charts) // rows, squeeze=False).ravel()
-    keys = [{} for _ in charts] if own_legends else [{}] * len(charts)
-    for axes, chart, key in zip(layout, charts, keys, strict=True):
+    shared: dict[str, Line2D] = {}
+    entries = [{} if own_legends else shared for _ in charts]  # line by name
+    for axes, chart, lines in zip(layout, charts, entries, strict=True):
         for i, curve in enumerate(chart.curves):
             (line,) = axes.plot(
                 curve.x,
@@ -223,34 +232,34 @@ def draw_charts(
                 marker=curve.marker,
                 markersize=3.5,
                 linewidth=1.6,
-                zorder=3 if curve.dashed else 2,  # so that a solid line under it still shows
+                zorder=3 if curve.dashed else 2,  # a solid line below a dashed one still shows
             )
-            key.setdefault(curve.name, line)
+            lines.setdefault(curve.name, line)
         _style(axes, chart)
-    _draw_legends(figure, keys if own_legends else keys[:1], height)
-    save_small(figure, path)
+    _draw_line_legends(figure, entries if own_legends else entries[:1], height)
+    save_png(figure, path)
 
 
-def _draw_legends(figure, keys: Sequence[dict], height: float) -> None:
-    """Legends in columns of equal width along the lower edge, and the charts in the room above them."""
+def _draw_line_legends(figure: Figure, legends: Sequence[dict[str, Line2D]], height: float) -> None:
+    """Draw legends side by side along the lower edge, and fit the charts above them."""
     columns = []
-    for key in keys:
-        entry = 0.6 + 0.075 * max(map(len, key), default=1)  # inches
-        columns.append(max(1, min(len(key), int(_WIDTH / len(keys) / entry))))
-    most_rows = max(-(-len(key) // beside) for key, beside in zip(keys, columns, strict=True))
-    top = (0.08 + 0.2 * most_rows) / height
-    for i, (key, beside) in enumerate(zip(keys, columns, strict=True)):
+    for lines in legends:
+        entry_width = 0.6 + 0.075 * max(map(len, lines), default=1)  # inches
+        columns.append(max(1, min(len(lines), int(_WIDTH_INCHES / len(legends) / entry_width))))
+    max_rows = max(-(-len(lines) // count) for lines, count in zip(legends, columns, strict=True))
+    top = (0.08 + 0.2 * max_rows) / height
+    for i, (lines, count) in enumerate(zip(legends, columns, strict=True)):
         figure.legend(
-            key.values(), key.keys(), loc="upper center", bbox_to_anchor=((i + 0.5) / len(keys), top),
-            borderaxespad=0.2, ncols=beside, frameon=False, fontsize=9, labelcolor=INK,
+            lines.values(), lines.keys(), loc="upper center", bbox_to_anchor=((i + 0.5) / len(legends), top),
+            borderaxespad=0.2, ncols=count, frameon=False, fontsize=9, labelcolor=INK,
         )  # fmt: skip
     figure.tight_layout(rect=(0, top, 1, 1))
 
 
 def draw_bars(path: Path, rows: dict[str, dict[str, float | None]], title: str, ours: str) -> None:
-    """Pairs of bars on a logarithmic axis, None for no bar; names that begin with ``ours`` stand out."""
+    """Draw pairs of bars on a logarithmic axis; rows whose name begins with ``ours`` have another colour."""
     height = 1.0 + 0.34 * len(rows)
-    figure = new_figure(_WIDTH, height)
+    figure = new_figure(_WIDTH_INCHES, height)
     axes = figure.subplots()
     values = [value for row in rows.values() for value in row.values() if value is not None]
     for i, (name, row) in enumerate(rows.items()):
@@ -267,16 +276,19 @@ def draw_bars(path: Path, rows: dict[str, dict[str, float | None]], title: str, 
     axes.grid(False, axis="y")
     axes.tick_params(axis="y", labelsize=9, colors=INK)
     figure.tight_layout()
-    save_small(figure, path)
+    save_png(figure, path)
 
 
-def _style(axes, chart: Chart) -> None:
+def _style(axes: Axes, chart: Chart) -> None:
     axes.set_title(chart.title, fontsize=11, color=INK)
     axes.set_xlabel(chart.x, fontsize=9, color=QUIET_INK)
     axes.set_ylabel(chart.y, fontsize=9, color=QUIET_INK)
-    for axis, logarithmic in zip((axes.xaxis, axes.yaxis), chart.logarithmic, strict=True):
-        if logarithmic:
-            _make_logarithmic(axis)
+    if chart.logarithmic[0]:
+        axes.set_xscale("log")
+        _set_log_ticks(axes.xaxis)
+    if chart.logarithmic[1]:
+        axes.set_yscale("log")
+        _set_log_ticks(axes.yaxis)
     if chart.y_limits is not None:
         axes.set_ylim(*chart.y_limits)
     axes.grid(True, color="#eceef1", linewidth=0.8)
@@ -288,32 +300,32 @@ def _style(axes, chart: Chart) -> None:
         axes.spines[side].set_color("#c9cdd4")
 
 
-def _make_logarithmic(axis) -> None:
-    """Ticks at 1, 2 and 5 times the powers of ten; thousands and millions are k and M."""
+def _set_log_ticks(axis: Axis) -> None:
+    """Put ticks at powers of ten, over fewer than three decades also at 2 and 5 times these."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if _decades(axis) < 3 else (1.0,)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _abbreviate(value)))
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
 
 
-def _short(value: float) -> str:
+def _abbreviate(value: float) -> str:
+    """A number with k for thousands and M for millions."""
     for unit, name in ((1e6, "M"), (1e3, "k")):
         if value >= unit:
             return f"{value / unit:g}{name}"
     return f"{value:g}"
 
 
-def _decades(axis) -> float:
+def _decades(axis: Axis) -> float:
     low, high = axis.get_view_interval()
     return float(np.log10(high / low)) if low > 0 else np.inf
 
 
 @dataclass(frozen=True)
 class Field:
-    """Values over a plane, and where they are zero."""
+    """A heat map: values on a grid."""
 
     title: str
     values: np.ndarray  # (rows, columns)
@@ -321,7 +333,7 @@ class Field:
 
 def draw_fields(path: Path, fields: Sequence[Field], x: np.ndarray, y: np.ndarray, names: tuple[str, str],
                 meaning: str) -> None:  # fmt: skip
-    """Heat maps on one scale, linear near zero and smoothly logarithmic beyond; zero is dotted."""
+    """Draw heat maps on one colour scale (asinh: linear near zero, then logarithmic); zero is dotted."""
     from matplotlib.colors import AsinhNorm, LinearSegmentedColormap
 
     diverging = LinearSegmentedColormap.from_list(
@@ -329,7 +341,7 @@ def draw_fields(path: Path, fields: Sequence[Field], x: np.ndarray, y: np.ndarra
     )
     largest = max(float(np.abs(field.values).max()) for field in fields)
     norm = AsinhNorm(linear_width=0.01, vmin=-largest, vmax=largest)
-    figure = new_figure(_WIDTH, 3.5)
+    figure = new_figure(_WIDTH_INCHES, 3.5)
     layout = figure.subplots(1, len(fields), sharey=True)
     for axes, field in zip(layout, fields, strict=True):
         shown = axes.pcolormesh(
@@ -345,4 +357,4 @@ def draw_fields(path: Path, fields: Sequence[Field], x: np.ndarray, y: np.ndarra
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=8, colors=QUIET_INK, length=0)
     bar.set_label(meaning, fontsize=9, color=QUIET_INK)
-    save_small(figure, path, few_colors=False)
+    save_png(figure, path, reduce_colors=False)

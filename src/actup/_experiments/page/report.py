@@ -1,4 +1,4 @@
-"""The report: every experiment's tables and pictures on one page."""
+"""The report: one page with the tables and pictures of every experiment."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from actup._experiments.experiment import Experiment, Run, Scale
-from actup._experiments.results import Found, Store
+from actup._experiments.results import Findings, Store
 
 _HEAD = """# The paper, reproduced
 
 The experiments of *ActUp: Analyzing and Consolidating tSNE and UMAP* (Draganov et al., IJCAI 2023), run with
-ActUp. Figures in parentheses are the paper's. This page is written by `actup reproduce report --page docs`;
-the runs are done by `actup reproduce all`, which keeps one JSON line per run and goes on where it stopped.
+ActUp. Numbers in parentheses are the paper's. `actup reproduce all` does the runs; it stores one JSON line
+per run and can be stopped and resumed at any time. `actup reproduce report --page docs` writes this page: do
+not edit it.
 
-{scale} *The paper's settings* are the presets `paper_*`: those of its code, where that differs from the text.
+{scale} *The paper's settings* are the presets `paper_*`; where the paper's code differs from its text, they
+follow the code.
 """
 
-_MEASURED = {
+# What the page calls the runs of each measure.
+_RUN_NAMES = {
     "map": "Maps",
     "angles": "Forces",
     "balance": "Forces",
@@ -32,20 +35,20 @@ def write_report(
 ) -> Path:
     """Write the page and its pictures for what has been run so far.
 
-    Runs that a page in this folder shows already, and the store does not know, stay on it; pictures for which
-    there are no maps in the store stay as they are.
+    If the folder has a page already, its results are kept for runs that are missing in the store, and so are
+    its pictures if the store lacks one of the maps that they show.
 
     Parameters
     ----------
     experiments : sequence of Experiment
-        All that the page is to have.
+        The sections of the page, in order.
     store : Store
     scale : Scale
-        That of the runs to show.
+        The scale of the runs to show.
     folder : path
-        Where the page goes, and the results it shows; pictures go into ``pictures/`` beside it.
+        Where the page and its results (``.jsonl``) are written; pictures go into its subfolder ``pictures/``.
     name : str
-        The page's file.
+        The file name of the page.
 
     Returns
     -------
@@ -55,20 +58,20 @@ def write_report(
     Raises
     ------
     ValueError
-        If the page that is there shows more runs than this one would.
+        If the page in the folder shows more runs than the new one would.
     """
     path = folder / name
     lines = path.with_suffix(".jsonl")
-    there = store.borrow(lines)
+    shown_before = store.add_missing(lines)
     runs = dict.fromkeys(run for experiment in experiments for run in experiment.runs(scale))
     shown = [run for run in runs if run in store]
-    if len(shown) < there:
+    if len(shown) < shown_before:
         raise ValueError(
-            f"{path} shows {there} runs and would show {len(shown)}: name another folder with --page, or "
-            f"remove {lines}"
+            f"{path} shows {shown_before} runs and would show {len(shown)}: choose another folder with "
+            f"--page, or remove {lines}"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    sections = [_HEAD.format(scale=describe(scale))]
+    sections = [_HEAD.format(scale=_describe_scale(scale))]
     for experiment in experiments:
         sections.append(section(experiment, store, scale, folder))
     path.write_text("\n\n".join(part.strip() for part in sections) + "\n", encoding="utf-8")
@@ -77,31 +80,31 @@ def write_report(
 
 
 def section(experiment: Experiment, store: Store, scale: Scale, folder: Path) -> str:
-    """One experiment's part of the page."""
-    head = f"## {experiment.title}\n\n*{experiment.about}*"
+    """The section of one experiment."""
+    head = f"## {experiment.title}\n\n*{experiment.claim}*"
     runs = experiment.runs(scale)
     done = sum(run in store for run in runs)
     if runs and not done:
         return f"{head}\n\nNot run yet: `actup reproduce {experiment.name}`."
-    body = experiment.render(Found(store, scale, _drawer(folder, store)))
-    partly = f"\n\n{done} of {len(runs)} runs are done." if done < len(runs) else ""
-    return "\n\n".join(part for part in (head, describe_runs(runs), body) if part) + partly
+    body = experiment.render(Findings(store, scale, _drawer(folder, store)))
+    unfinished = f"\n\n{done} of {len(runs)} runs are done." if done < len(runs) else ""
+    return "\n\n".join(part for part in (head, describe_runs(runs), body) if part) + unfinished
 
 
-def describe(scale: Scale) -> str:
+def _describe_scale(scale: Scale) -> str:
     if scale.points is None:
         return "Each section says how many points and seeds its runs have."
     return (
-        f"At most {scale.points:,} points of each data set: do not compare with the paper's figures, which "
-        "are those of all points."
+        f"At most {scale.points:,} points of each data set: do not compare with the paper's numbers, which "
+        "were measured on all points."
     )
 
 
 def describe_runs(runs: Sequence[Run]) -> str:
-    """How many points and seeds the runs of an experiment have, by what is measured."""
+    """The numbers of points and seeds of an experiment's runs, grouped by what they measure."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
-        groups.setdefault(_MEASURED[run.measure], []).append(run)
+        groups.setdefault(_RUN_NAMES[run.measure], []).append(run)
     return " ".join(f"{name}: {_points(group)}, {_seeds(group)}." for name, group in groups.items())
 
 
@@ -120,15 +123,17 @@ def _seeds(runs: Sequence[Run]) -> str:
 
 
 def _drawer(folder: Path, store: Store) -> Callable[[str, Callable[[Path], None]], str]:
+    """The function that draws a picture into the folder and returns the Markdown that shows it."""
+
     def draw(name: str, drawing: Callable[[Path], None]) -> str:
         path = folder / "pictures" / f"{name}.png"
-        fresh = path.with_name(f"{name}.new.png")
-        lost = store.lost_maps
-        drawing(fresh)
-        if store.lost_maps > lost and path.exists():
-            fresh.unlink()  # the picture that is there shows maps that this one would not
+        new = path.with_name(f"{name}.new.png")
+        missing_before = store.missing_maps
+        drawing(new)
+        if store.missing_maps > missing_before and path.exists():
+            new.unlink()  # the existing picture shows maps that the new one lacks
         else:
-            fresh.replace(path)
+            new.replace(path)
         return f"![{name.replace('_', ' ')}](pictures/{path.name})"
 
     return draw

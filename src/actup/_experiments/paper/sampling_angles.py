@@ -1,30 +1,33 @@
-"""Experiment: how far sampled repulsion points where the exact one does, epoch by epoch."""
+"""Experiment: the angle between sampled and exact repulsion during the descent."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import numpy as np
 
-from actup._experiments.experiment import Experiment, Run, Scale
-from actup._experiments.forces import from_all_points, from_some_points, repulsion
-from actup._experiments.methods import PAPER
-from actup._experiments.notes import note
-from actup._experiments.pictures import Chart, Curve, draw_charts
-from actup._experiments.results import Found, Store
-from actup._experiments.tables import number, table
+from actup._experiments.experiment import Experiment, JsonDict, Run, Scale
+from actup._experiments.page.notes import note
+from actup._experiments.page.pictures import Chart, Curve, draw_charts
+from actup._experiments.page.tables import number, table
+from actup._experiments.paper.forces import repulsion, with_exact_repulsion, with_sampled_repulsion
+from actup._experiments.paper.methods import PAPER
+from actup._experiments.results import Findings, Store
 from actup._experiments.workspace import Workspace
 from actup.backends import load_backend
-from actup.graph._records import Graph
-from actup.recipe._recipe import Recipe
+from actup.graph import Graph
+from actup.recipe import Recipe
 from actup.start._start import make_start
 
-_SETS = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "coil100": "COIL-100"}
-_MOST_POINTS = 20_000  # the exact repulsion takes time in the square of them
+_DATASETS = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "coil100": "COIL-100"}
+_MAX_POINTS = 20_000  # the exact repulsion takes quadratic time
 _EPOCHS = (1, 10, 25, 50, 100, 200, 250, 300, 400, 500)
 _NEGATIVES = (1, 16, 64, 256, 1024)
 _PER_EDGE = "one per edge"
 _AVERAGED = "one per edge, mean of 10 epochs"
-# Colours from dark to light with m, told apart by markers too.
-_LOOKS = {
+# (colour, marker): colours grow lighter with m, and markers help to tell the lines apart.
+_LINE_STYLES = {
     "m = 1": ("#2b0a4d", "o"),
     "m = 16": ("#3a57c4", "s"),
     "m = 64": ("#1ba0b8", "^"),
@@ -35,8 +38,8 @@ _LOOKS = {
 }
 
 
-def measure_angles(run: Run, workspace: Workspace, store: Store) -> dict:
-    """Angles and lengths at several epochs of the run's own descent."""
+def measure_angles(run: Run, workspace: Workspace, store: Store) -> JsonDict:
+    """Compare sampled repulsions with the exact one at several epochs of the run's descent."""
     recipe, threads = run.recipe, workspace.threads
     graph = workspace.graph(recipe)
     backend = load_backend("cpu")
@@ -44,28 +47,28 @@ def measure_angles(run: Run, workspace: Workspace, store: Store) -> dict:
     layout = backend.make_layout(graph, start, recipe, run.seed, threads)
     graph = graph.pruned(1 / layout.n_epochs)
     epochs = [epoch for epoch in _EPOCHS if epoch <= layout.n_epochs]
-    series: dict[str, list[dict]] = {}
+    series: dict[str, list[JsonDict]] = {}
     for epoch in epochs:
         layout.run(epoch)
         Y = layout.embedding()
-        exact = repulsion(graph, Y, from_all_points(recipe), 0, threads)
+        exact = repulsion(graph, Y, with_exact_repulsion(recipe), 0, threads)
         for name, sampled in _estimates(graph, Y, recipe, threads):
             series.setdefault(name, []).append(compare(sampled, exact))
     return {"at": epochs, "series": series}
 
 
-def _estimates(graph: Graph, Y: np.ndarray, recipe: Recipe, threads: int):
-    """Sampled repulsions by name; each seed stands for another epoch's draw."""
+def _estimates(graph: Graph, Y: np.ndarray, recipe: Recipe, threads: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield names and sampled repulsions; different seeds stand for the draws of different epochs."""
     for m in _NEGATIVES:
         if m < len(Y):
-            yield f"m = {m}", repulsion(graph, Y, from_some_points(recipe, m), 1, threads)
+            yield f"m = {m}", repulsion(graph, Y, with_sampled_repulsion(recipe, m), 1, threads)
     draws = [repulsion(graph, Y, recipe, seed, threads) for seed in range(1, 11)]
     yield _PER_EDGE, draws[0]
     yield _AVERAGED, np.mean(draws, axis=0)
 
 
-def compare(sampled: np.ndarray, exact: np.ndarray) -> dict:
-    """Median angle in degrees, median and mean ratio of lengths, and the mean share along the exact force."""
+def compare(sampled: np.ndarray, exact: np.ndarray) -> JsonDict:
+    """Median angle in degrees, ratios of lengths, and the component along the exact force (1: unbiased)."""
     length, true_length = np.linalg.norm(sampled, axis=1), np.linalg.norm(exact, axis=1)
     used = (length > 0) & (true_length > 0)
     cosine = (sampled * exact).sum(axis=1)[used] / (length * true_length)[used]
@@ -80,22 +83,25 @@ def compare(sampled: np.ndarray, exact: np.ndarray) -> dict:
 
 
 def _run(scale: Scale, data: str) -> Run:
-    return Run(data, PAPER["GDR_tsne"], measure="angles", points=scale.of(_MOST_POINTS), label="angles")
+    return Run(data, PAPER["GDR_tsne"], measure="angles", points=scale.limit(_MAX_POINTS), label="angles")
 
 
 def _runs(scale: Scale) -> list[Run]:
-    return [_run(scale, data) for data in _SETS]
+    return [_run(scale, data) for data in _DATASETS]
 
 
-def _render(found: Found) -> str:
-    results = {data: found.store.results(_run(found.scale, data)) for data in _SETS}
-    results = {data: result for data, result in results.items() if result is not None}
+def _render(findings: Findings) -> str:
+    results = {}
+    for data in _DATASETS:
+        result = findings.store.results(_run(findings.scale, data))
+        if result is not None:
+            results[data] = result
     rows = []
     for data, result in results.items():
         for name, values in result["series"].items():
             last = values[-1]
             rows.append([
-                _SETS[data], name, number(values[0]["angle"], 0), number(last["angle"], 0),
+                _DATASETS[data], name, number(values[0]["angle"], 0), number(last["angle"], 0),
                 number(last["mean_ratio"], 2), number(last["median_ratio"], 2), number(last["along"], 2),
             ])  # fmt: skip
     header = [
@@ -105,16 +111,16 @@ def _render(found: Found) -> str:
         "angle, last epoch",
         "length ratio, last: of means",
         "median",
-        "along the exact one",
+        "component along the exact one",
     ]
-    picture = found.draw("sampling_angles", lambda path: _draw(path, results))
+    picture = findings.draw("sampling_angles", lambda path: _draw(path, results))
     return "\n\n".join([table(header, rows), note("sampling_angles"), picture])
 
 
-def _draw(path, results: dict) -> None:
-    """Angles above, ratios of mean lengths below, a column for each data set."""
+def _draw(path: Path, results: dict[str, JsonDict]) -> None:
+    """Draw angles above and ratios of mean lengths below, with one column for each data set."""
     angles = [
-        Chart(_SETS[data], _curves(result, "angle"), "", "angle, degrees", y_limits=(0, 90))
+        Chart(_DATASETS[data], _curves(result, "angle"), "", "angle, degrees", y_limits=(0, 90))
         for data, result in results.items()
     ]
     ratios = [
@@ -124,11 +130,11 @@ def _draw(path, results: dict) -> None:
     draw_charts(path, angles + ratios, height=5.6, rows=2)
 
 
-def _curves(result: dict, figure: str) -> list[Curve]:
+def _curves(result: JsonDict, quantity: str) -> list[Curve]:
     curves = []
     for name, values in result["series"].items():
-        color, marker = _LOOKS[name]
-        shown = [value[figure] for value in values]
+        color, marker = _LINE_STYLES[name]
+        shown = [value[quantity] for value in values]
         curves.append(Curve(name, result["at"], shown, "per edge" in name, color, marker))
     return curves
 
@@ -136,8 +142,8 @@ def _curves(result: dict, figure: str) -> list[Curve]:
 EXPERIMENT = Experiment(
     "sampling_angles",
     "Sampled and exact repulsion",
-    "The direction of the sampled repulsion agrees with that of the exact one throughout the descent "
-    "(figure 4, no figures printed).",
+    "The sampled repulsion has the direction of the exact one throughout the descent (figure 4; no numbers "
+    "printed).",
     _runs,
     _render,
 )

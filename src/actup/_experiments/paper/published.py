@@ -1,8 +1,8 @@
-"""The figures the paper prints, in per cent, to stand beside ours (Draganov et al., IJCAI 2023)."""
+"""The numbers that the paper prints, in per cent (Draganov et al., IJCAI 2023)."""
 
 from __future__ import annotations
 
-# kNN accuracy and V-measure; columns as methods.COLUMNS
+# (kNN accuracy, V-measure) for each of methods.COLUMNS
 SWITCHES = {
     "mnist": {
         "tSNE": ((95.1, 70.9), (95.2, 70.7), (96.0, 73.9), (94.9, 70.8), (94.8, 80.7), (95.1, 73.2)),
@@ -18,8 +18,8 @@ SWITCHES = {
     },
 }
 
-# mean and standard deviation over the six columns: (accuracy), (V)
-ROW_MEANS = {
+# (mean, standard deviation) over the six columns, of the accuracy and of the V-measure
+ROW_MEANS: dict[str, dict[str, tuple[tuple[float, float], tuple[float, float]]]] = {
     "fashion_mnist": {
         "tSNE": ((80.1, 0.7), (54.2, 4.1)),
         "GDR_tsne": ((78.6, 0.6), (51.7, 4.7)),
@@ -46,7 +46,7 @@ ROW_MEANS = {
     },
 }
 
-# mean deviation from the row mean, over the four methods; columns as methods.COLUMNS
+# (accuracy, V-measure): deviations from the row means, averaged over the methods, for each of methods.COLUMNS
 COLUMN_MEANS = {
     "fashion_mnist": ((-0.7, -0.4, -0.3, 0.4, -0.8, 0.7), (-1.3, 1.5, -0.8, -1.6, -0.8, 0.4)),
     "coil100": ((0.8, -2.8, 3.7, 2.3, 1.1, 1.8), (0.0, -0.2, 1.0, 0.9, -0.5, 0.7)),

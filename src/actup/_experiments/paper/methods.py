@@ -1,12 +1,19 @@
-"""The paper's four methods and its switches, as recipes."""
+"""The paper's four methods as recipes, and its switches."""
 
 from __future__ import annotations
 
-from actup.recipe._presets import preset
-from actup.recipe._recipe import Recipe
-from actup.recipe._switches import Distance, Initialization, Repulsion, RepulsionMass, Symmetrization
+from actup.recipe import (
+    Distance,
+    Initialization,
+    Recipe,
+    Repulsion,
+    RepulsionMass,
+    Symmetrization,
+    preset,
+)
 
-# tSNE sums the repulsion over all points, as the paper says; the mesh stands for its Barnes-Hut tree.
+# The paper's settings. Its tSNE sums the repulsion over all points with a Barnes-Hut tree, ours with the
+# mesh.
 PAPER = {
     "tSNE": preset("paper_tsne").but(
         repulsion=Repulsion.MESH, repulsion_mass=RepulsionMass.DEGREE, gradient_clip=None
@@ -15,18 +22,20 @@ PAPER = {
     "UMAP": preset("paper_umap"),
     "GDR_umap": preset("paper_gdr_umap"),
 }
-OWN = {
+# ActUp's default settings of the same methods.
+DEFAULTS = {
     "tSNE": preset("tsne"),
     "GDR_tsne": preset("gdr_tsne"),
     "UMAP": preset("umap"),
     "GDR_umap": preset("gdr_umap"),
 }
 
+# The columns of the paper's tables: no switch turned, then one switch each.
 COLUMNS = ("default", "start", "pseudo-distance", "symmetrisation", "symmetric attraction", "a, b")
 
 
 def switched(recipe: Recipe, column: str) -> Recipe:
-    """A recipe with one of the paper's switches turned to its other position."""
+    """The recipe with the switch of a column turned to its other position."""
     match column:
         case "default":
             return recipe
