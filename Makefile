@@ -67,7 +67,7 @@ develop: $(VENV)/tools  ## compile one level quickly, with little optimisation (
 	touch $(VENV)/one-level
 
 stubs: $(firstword $(wildcard $(VENV)/installed $(VENV)/one-level) $(VENV)/installed)  ## write the types of the compiled modules
-	$(BIN)/python tests/test_engine_stub.py
+	$(BIN)/python tests/engine_stub.py
 
 # The compiled code without Python, once under the thread sanitizer and once under the other two.
 CXX ?= g++
