@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Processes that run the tests; each of them has threads of its own.
+WORKERS ?= 2
 NATIVE := $(shell find src/actup/_native -type f)
 SOURCES := $(NATIVE) CMakeLists.txt pyproject.toml
 
@@ -15,7 +17,7 @@ help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: $(VENV)/installed lint types  ## what continuous integration runs: lint, types, doctests and all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 lint: $(VENV)/tools  ## check the style of Python and C++
 	$(BIN)/ruff check .
