@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "common/processor.hpp"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -171,7 +173,7 @@ inline auto with_instructions(const Function& function) {
 #if !defined(__x86_64__)
   return function(PlainCodes{});
 #elif defined(__AVX512BW__)
-  if (__builtin_cpu_supports("avx512vnni")) return function(Avx512Vnni{});
+  if (has_avx512_vnni()) return function(Avx512Vnni{});
   return function(Avx512{});
 #elif defined(__AVX2__)
   return function(Avx2{});

@@ -267,7 +267,7 @@ class SparsePoints {
     const int64_t entries = std::max(points_.offsets[points_.rows] / 6, kLittle);
     const int64_t* const begin = points_.offsets + first;
     const int64_t* const end = points_.offsets + points_.rows;
-    return std::max(first, std::upper_bound(begin, end, *begin + entries) - points_.offsets - 1) + 1;
+    return std::max<int64_t>(first, std::upper_bound(begin, end, *begin + entries) - points_.offsets - 1) + 1;
   }
 
   CsrRows points_;

@@ -1,0 +1,3 @@
+"""Written by `make stubs`."""
+
+def level() -> str: ...
