@@ -2,6 +2,7 @@
 // searches of columns, bits, pairs and sparse rows; the same bits at any number of threads.
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "check.hpp"
@@ -186,7 +187,7 @@ int main() {
     for (int64_t at = 0; at < 150; ++at) turned.root[at * 150 + at] = turned.root[at * 150 + at / 2] = 0.5;
     CHECK(join(small, turned, 32, 7, 1) == join(small, turned, 32, 7, 3));
   }
-  for (int number = 0; number <= static_cast<int>(Metric::yule); ++number) {
+  for (size_t number = 0; number < std::size(kMetrics); ++number) {
     const auto metric = static_cast<Metric>(number);
     for (const int64_t columns : {1, 16, 37}) compared(19, columns, 3, metric, 1);
     CHECK(compared(400, 70, 5, metric, 1) == compared(400, 70, 5, metric, 4));

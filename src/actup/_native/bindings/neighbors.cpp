@@ -3,6 +3,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -120,28 +121,10 @@ auto sparse_candidates(const HeldSparse& held, const CodeIndex& index, const Csr
 }  // namespace
 
 void bind_neighbors(nb::module_& module) {
-  nb::enum_<Metric>(module, "Metric")
-      .value("euclidean", Metric::euclidean)
-      .value("manhattan", Metric::manhattan)
-      .value("chebyshev", Metric::chebyshev)
-      .value("cosine", Metric::cosine)
-      .value("correlation", Metric::correlation)
-      .value("hellinger", Metric::hellinger)
-      .value("softmax_hellinger", Metric::softmax_hellinger)
-      .value("inner_product", Metric::inner_product)
-      .value("minkowski", Metric::minkowski)
-      .value("canberra", Metric::canberra)
-      .value("hamming", Metric::hamming)
-      .value("braycurtis", Metric::braycurtis)
-      .value("jaccard", Metric::jaccard)
-      .value("dice", Metric::dice)
-      .value("matching", Metric::matching)
-      .value("kulsinski", Metric::kulsinski)
-      .value("rogerstanimoto", Metric::rogerstanimoto)
-      .value("russellrao", Metric::russellrao)
-      .value("sokalmichener", Metric::sokalmichener)
-      .value("sokalsneath", Metric::sokalsneath)
-      .value("yule", Metric::yule);
+  nb::enum_<Metric> metrics(module, "Metric");
+  for (size_t number = 0; number < std::size(kMetrics); ++number) {
+    metrics.value(kMetrics[number].name, static_cast<Metric>(number));
+  }
   nb::class_<RowMetric>(module, "RowMetric")
       .def(
           "__init__",

@@ -60,14 +60,14 @@ inline float unit_of(const TypedRows& rows, const std::vector<double>& factors, 
       });
     }
   });
-  return largest > least && largest < most ? 1 : unit_for(largest);
+  return largest > least && largest < most ? 1 : power_of_two_scale(largest);
 }
 
 class ComparedRows : public RowSource {
  public:
   // Points.
   ComparedRows(const TypedRows& rows, const RowMetric& how, int threads)
-      : ComparedRows(rows, how, has_unit(how.metric) ? safe_unit(rows, how) : 1.0f, false, threads) {}
+      : ComparedRows(rows, how, scales_with_rows(how.metric) ? safe_unit(rows, how) : 1.0f, false, threads) {}
   // Queries that are compared with some points.
   ComparedRows(const TypedRows& rows, const ComparedRows& points, int threads)
       : ComparedRows(rows, points.how_, points.unit_, true, threads) {}
@@ -80,7 +80,7 @@ class ComparedRows : public RowSource {
   Values values() const { return values_; }
   // Whether rows can be compared as they are.
   bool plain() const { return values_ == Values::given && !has_places() && unit_ == 1; }
-  bool has_places() const { return directed() || how_.metric == Metric::inner_product; }
+  bool has_places() const { return directed() || transform_of(how_.metric) == Transform::equal_norm; }
   RowPlace place(int64_t row) const { return has_places() ? places_[row] : RowPlace{0, unit_, 0}; }
   const float* factors() const { return factors_.data(); }
   // Floats that ask() writes.
@@ -178,9 +178,16 @@ class ComparedRows : public RowSource {
   static Values values_of(const RowMetric& how) {
     if (!how.root.empty()) return Values::turned;
     if (!how.factors.empty()) return Values::scaled;
-    if (how.metric == Metric::hellinger) return Values::roots;
-    if (how.metric == Metric::softmax_hellinger) return Values::exponentials;
-    return uses_presence(how.metric) ? Values::presence : Values::given;
+    switch (transform_of(how.metric)) {
+      case Transform::root_direction:
+        return Values::roots;
+      case Transform::exponential_direction:
+        return Values::exponentials;
+      case Transform::presence:
+        return Values::presence;
+      default:
+        return Values::given;
+    }
   }
 
   bool directed() const { return uses_directions(how_.metric) || uses_presence(how_.metric); }
@@ -189,7 +196,7 @@ class ComparedRows : public RowSource {
   RowPlace direction(const float* row) const {
     const float* const end = row + rows_.columns;
     double center = 0, squares = 0;
-    if (how_.metric == Metric::correlation) {
+    if (transform_of(how_.metric) == Transform::centered_direction) {
       for (const float* value = row; value < end; ++value) center += *value;
       center = static_cast<float>(center / static_cast<double>(rows_.columns));
     }

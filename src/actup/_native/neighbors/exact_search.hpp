@@ -142,7 +142,7 @@ class PackedPoints {
           below |= values[q][v] < broadcast<TileVector>(bounds[q]);
         }
       }
-      if ((Sum::kGrows || column + kSlabColumns >= form_.width()) && !any(below)) return;
+      if ((Sum::kMonotonic || column + kSlabColumns >= form_.width()) && !any(below)) return;
     }
     for (int q = 0; q < kTileQueries; ++q) {
       const NearestList list{lists.sums + q * lists.size, lists.ids + q * lists.size, lists.size};

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "common/parallel.hpp"
@@ -50,37 +51,37 @@ class Pairs {
       });
     };
     // Columns that take long are worth reading as floats first.
-    const auto floats = [&](const auto& sum, float unit) {
+    const auto floats = [&](const auto& sum) {
       std::vector<float> room;
       for (int64_t at = 0; at < count; ++at) {
-        const float compared = total(sum, query, points_.floats(id(at), 1, room));
-        out[at] = distance_of(how_.metric, compared, points_.columns, how_.p) / unit;
+        out[at] = distance_from(total(sum, query, points_.floats(id(at), 1, room)));
       }
     };
     if (uses_presence(how_.metric)) return typed([&](auto* row) { return presence(query, row); });
-    switch (how_.metric) {
-      case Metric::inner_product: {
-        const double largest = largest_product(how_.longest, squared_length(query));
-        return typed(
-            [&](auto* row) { return static_cast<float>(std::max(0.0, largest - product(query, row))); });
-      }
-      case Metric::manhattan:
-        return typed([&](auto* row) { return total(AbsoluteDifferences{}, query, row); });
-      case Metric::chebyshev:
-        return typed([&](auto* row) { return total(LargestDifference{}, query, row); });
-      case Metric::minkowski:
-        return floats(PoweredDifferences(how_.p, unit_), unit_);
-      default:
-        with_sum(how_.metric, how_.p, [&](auto sum) { floats(sum, 1); });
+    if (how_.metric == Metric::inner_product) {
+      const double bound = inner_product_bound(how_.longest, squared_length(query));
+      return typed([&](auto* row) { return static_cast<float>(std::max(0.0, bound - product(query, row))); });
     }
+    const auto sum_up = [&](const auto& sum) {
+      if constexpr (std::decay_t<decltype(sum)>::kCheap) {
+        typed([&](auto* row) { return distance_from(total(sum, query, row)); });
+      } else {
+        floats(sum);
+      }
+    };
+    with_sum(how_.metric, how_.p, sum_up, unit_);
   }
 
  private:
+  float distance_from(float sum) const {
+    return distance_of(how_.metric, sum, points_.columns, how_.p) / unit_;
+  }
+
   // Zeros beyond the last column add nothing: equal values are at distance 0 in every metric. Four sums in
   // turn, because one would wait for itself.
   template <class Sum, class T>
   float total(const Sum& sum, const float* query, const T* row) const {
-    if constexpr (Sum::kOfDifferences) {
+    if constexpr (Sum::kOnlyDifferences) {
       if (!factors_.empty()) return total_of<true>(sum, query, row);
     }
     return total_of<false>(sum, query, row);
@@ -117,7 +118,7 @@ class Pairs {
     }
     return lanes[0];
   }
-  static float reduced(const DifferencesOverSums&, const DifferencesOverSums::State<float16>& wide) {
+  static float reduced(const DifferencesOverTotals&, const DifferencesOverTotals::State<float16>& wide) {
     const float totals = sum(wide.totals);
     return totals > 0 ? sum(wide.differences) / totals : 0.0f;
   }

@@ -21,18 +21,22 @@ class RowForm {
 
   // `largest` is the largest value of a query that does not suit the form of the points alone.
   RowForm(const TypedRows& points, const RowMetric& how, float largest = 0)
-      : metric_(how.metric), p_(how.p), columns_(points.columns), factors_(columns_, 1.0) {
+      : metric_(how.metric),
+        transform_(transform_of(metric_)),
+        p_(how.p),
+        columns_(points.columns),
+        factors_(columns_, 1.0) {
     if (!how.factors.empty()) factors_ = how.factors;
     root_ = how.root;
     most_ = how.most_times();
     order_.resize(columns_ + extra_columns());
     std::iota(order_.begin(), order_.end(), 0);
     if (!root_.empty()) choose_center(points);
-    if (has_unit(metric_)) {
+    if (scales_with_rows(metric_)) {
       for_each_row(points, 1, [&](const float* row) { largest = std::max(largest, largest_of(row)); });
       choose_scale(largest);
     }
-    if (metric_ == Metric::inner_product) {
+    if (transform_ == Transform::equal_norm) {
       for_each_row(points, 1, [&](const float* row) { longest_ = std::max(longest_, squared_length(row)); });
     }
     if (width() > 1) choose_order(points);
@@ -50,10 +54,10 @@ class RowForm {
     return largest;
   }
   // Whether no square or power of such a value leaves the range of floats.
-  bool suits(float largest) const { return !has_unit(metric_) || largest * scale_ <= most_; }
+  bool suits(float largest) const { return !scales_with_rows(metric_) || largest * scale_ <= most_; }
   float distance(float sum) const {
     const float distance = distance_of(metric_, sum, columns_, p_);
-    return std::ldexp(distance, metric_ == Metric::inner_product ? 2 * exponent_ : exponent_);
+    return std::ldexp(distance, transform_ == Transform::equal_norm ? 2 * exponent_ : exponent_);
   }
 
   // Writes width() values, `stride` apart.
@@ -62,7 +66,7 @@ class RowForm {
     row = turned(row, room);
     const Direction direction = uses_directions(metric_) ? direction_of(row) : Direction{0, scale_, false};
     double extra[2] = {direction.none ? 1.0 : 0.0, 0.0};
-    if (metric_ == Metric::inner_product) {
+    if (transform_ == Transform::equal_norm) {
       extra[role == kPoint ? 0 : 1] = std::sqrt(std::max(0.0, longest_ - squared_length(row)));
     }
     for (int64_t at = 0; at < width(); ++at) {
@@ -91,14 +95,14 @@ class RowForm {
   }
 
   int64_t extra_columns() const {
-    return metric_ == Metric::inner_product ? 2 : uses_directions(metric_) ? 1 : 0;
+    return transform_ == Transform::equal_norm ? 2 : uses_directions(metric_) ? 1 : 0;
   }
 
   double value_of(const float* row, int64_t column, double center) const {
     const double value = static_cast<double>(row[column]) * factors_[column];
-    return metric_ == Metric::hellinger           ? std::sqrt(value)
-           : metric_ == Metric::softmax_hellinger ? std::exp((value - center) / 2)
-                                                  : value - center;
+    return transform_ == Transform::root_direction          ? std::sqrt(value)
+           : transform_ == Transform::exponential_direction ? std::exp((value - center) / 2)
+                                                            : value - center;
   }
 
   double squared_length(const float* row) const {
@@ -112,11 +116,11 @@ class RowForm {
   // In double precision: no square overflows, and the mean of equal values is that value.
   Direction direction_of(const float* row) const {
     double center = 0, squares = 0;
-    if (metric_ == Metric::correlation) {
+    if (transform_ == Transform::centered_direction) {
       for (int64_t column = 0; column < columns_; ++column) center += row[column];
       center /= static_cast<double>(columns_);
     }
-    if (metric_ == Metric::softmax_hellinger) center = *std::max_element(row, row + columns_);
+    if (transform_ == Transform::exponential_direction) center = *std::max_element(row, row + columns_);
     for (int64_t column = 0; column < columns_; ++column) {
       const double value = value_of(row, column, center);
       squares += value * value;
@@ -171,6 +175,7 @@ class RowForm {
   static constexpr int64_t kSampledRows = 1024;
 
   Metric metric_;
+  Transform transform_;
   float p_;
   int64_t columns_;
   std::vector<double> factors_;

@@ -41,7 +41,7 @@ inline float largest_value(const CsrRows& rows, const RowMetric& how) {
 class SparseForm {
  public:
   SparseForm(const CsrRows& rows, const RowMetric& how, float unit, int threads)
-      : rows_(rows), how_(how), unit_(unit), places_(rows.rows) {
+      : rows_(rows), how_(how), transform_(transform_of(how.metric)), unit_(unit), places_(rows.rows) {
     parallel_ranges(rows.rows, 1024, threads, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) prepare(row);
     });
@@ -83,7 +83,7 @@ class SparseForm {
   // The sum of common(other[column], value) over a row's columns; `other` holds all columns of another row.
   template <class Common>
   double total_with(int64_t row, const double* other, const Common& common) const {
-    if (!how_.factors.empty() || how_.metric == Metric::hellinger) {
+    if (!how_.factors.empty() || transform_ == Transform::root_direction) {
       return total_of(row, other, common, [&](int64_t at) { return value(row, at); });
     }
     const double factor = places_[row].factor;
@@ -111,7 +111,7 @@ class SparseForm {
 
   void prepare(int64_t row) {
     Place& place = places_[row];
-    const double mean = how_.metric == Metric::correlation ? mean_of(row) : 0;
+    const double mean = transform_ == Transform::centered_direction ? mean_of(row) : 0;
     double squares = static_cast<double>(rows_.columns - (end(row) - begin(row))) * mean * mean;
     for (int64_t at = begin(row); at < end(row); ++at) {
       const double value = value_of(at) - mean;
@@ -143,7 +143,7 @@ class SparseForm {
     for (int64_t at = begin(row); at < end(row); ++at) {
       state = sum.add(state, static_cast<double>(value(row, at)), 0.0);
     }
-    if constexpr (Sum::kGrows) {
+    if constexpr (Sum::kMonotonic) {
       return sum.value(state);
     } else {
       return state.totals;
@@ -159,11 +159,12 @@ class SparseForm {
   double value_of(int64_t at) const {
     const double value = rows_.values[at];
     if (!how_.factors.empty()) return value * how_.factors[rows_.ids[at]];
-    return how_.metric == Metric::hellinger ? std::sqrt(value) : value;
+    return transform_ == Transform::root_direction ? std::sqrt(value) : value;
   }
 
   CsrRows rows_;
   const RowMetric& how_;
+  Transform transform_;
   float unit_;
   std::vector<Place> places_;
 };
@@ -179,7 +180,7 @@ void with_common(Metric metric, float p, const Function& function) {
     function([](double x, double y) { return -2 * x * y; });
   } else {
     with_sum(metric, p, [&](auto sum) {
-      if constexpr (decltype(sum)::kGrows) {
+      if constexpr (decltype(sum)::kMonotonic) {
         function([sum](double x, double y) {
           return sum.add(0.0, x, y) - sum.add(0.0, x, 0.0) - sum.add(0.0, 0.0, y);
         });
@@ -205,7 +206,8 @@ class SparsePairs {
                                static_cast<float>(x.total), static_cast<float>(columns));
     }
     if (metric_ == Metric::inner_product) {
-      return static_cast<float>(std::max(0.0, largest_product(longest_ * unit_square(), q.total) - common));
+      return static_cast<float>(
+          std::max(0.0, inner_product_bound(longest_ * unit_square(), q.total) - common));
     }
     const double sum = q.total + x.total + common - kLost * (q.total + x.total);
     if (metric_ == Metric::braycurtis) {

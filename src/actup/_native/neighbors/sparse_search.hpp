@@ -150,7 +150,9 @@ class SparsePoints {
 
   // A power of two that brings values near 1 where distances have a unit: no square or power of a difference
   // then leaves the range of floats.
-  float unit_for_values(float largest) const { return has_unit(how_.metric) ? unit_for(largest) : 1; }
+  float unit_for_values(float largest) const {
+    return scales_with_rows(how_.metric) ? power_of_two_scale(largest) : 1;
+  }
 
   // What the columns add that a query has in common with each of the points of the lists.
   void add_common(const ColumnLists& lists, const SparseForm& asked, int64_t query,
@@ -183,7 +185,7 @@ class SparsePoints {
   void with_forms(const SparseQueries& queries, int threads, const Search& search) const {
     if (queries.points) return search(queries, *form_, *form_, 0);
     const auto suits = [&](const CsrRows& rows) {
-      return !has_unit(how_.metric) || largest_value(rows, how_) <= how_.most_times() * largest_;
+      return !scales_with_rows(how_.metric) || largest_value(rows, how_) <= how_.most_times() * largest_;
     };
     search(queries, *form_, SparseForm(queries.rows, how_, form_->unit(), threads), 0);
     if (suits(queries.rows)) return;

@@ -53,13 +53,13 @@ class SparseSketch : public RowSource {
  private:
   static constexpr int kEntries = 4;
 
-  bool product() const { return how_.metric == Metric::inner_product; }
+  bool product() const { return transform_of(how_.metric) == Transform::equal_norm; }
 
   float value_of(int64_t at) const {
     const float value = rows_.values[at];
     if (uses_presence(how_.metric)) return value != 0 ? 1.0f : 0.0f;
     if (!how_.factors.empty()) return static_cast<float>(value * how_.factors[rows_.ids[at]]);
-    return how_.metric == Metric::hellinger ? std::sqrt(value) : value;
+    return transform_of(how_.metric) == Transform::root_direction ? std::sqrt(value) : value;
   }
 
   static void make_direction(float* out) {
