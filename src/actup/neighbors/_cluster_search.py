@@ -71,7 +71,7 @@ def most_columns(n_samples: int, width: int, nbytes: int, k: int) -> int:
 
 def saves_memory(n_samples: int, width: int, nbytes: int, k: int) -> bool:
     """Whether codes are found twice, because there is no room for two copies of them."""
-    return most_columns(n_samples, width, nbytes, k) < min(width, engine.RULE_COLUMNS)
+    return most_columns(n_samples, width, nbytes, k) < min(width, engine.DEFAULT_MAX_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class JoinSearch:
             self._index = None  # free it first
             how = self._comparison.for_engine()
             sparing = saves_memory(*self._X.shape, self._X.nbytes, k)
-            self._index = engine.JoinIndex(self._X, how, columns, sparing, self._seed, self._threads)
+            self._index = engine.ClusterIndex(self._X, how, columns, sparing, self._seed, self._threads)
             self._columns = columns
         return self._index
 

@@ -55,7 +55,7 @@ class DenseSpace:
         """The exact neighbours of other rows, or of all points (None), each without itself."""
         if self.metric in PRESENCE:
             metric, queries = engine.Metric[self.metric], None if rows is None else _bits(rows)
-            found = engine.present_neighbors(
+            found = engine.presence_neighbors(
                 self._point_bits, queries, self.X.shape[1], k, metric, self._threads
             )
         else:
@@ -65,7 +65,7 @@ class DenseSpace:
     def nearest(self, rows, own, candidates, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The nearest of each row's candidates (None: all points), without its own id (None: it has none)."""
         how = self._how(self.metric)
-        return engine.paired_neighbors(self.X, rows, own, candidates, k, how, self._threads)
+        return engine.candidate_neighbors(self.X, rows, own, candidates, k, how, self._threads)
 
     @property
     def width(self) -> int:
@@ -76,7 +76,7 @@ class DenseSpace:
         """Codes of the points, and the points, in a space whose near points are near here too."""
         own = self.metric in PRESENCE or self.metric == "inner_product"
         how = self._how(self.metric if own else "euclidean")
-        return engine.JoinIndex(self.X, how, columns, sparing, seed, self._threads)
+        return engine.ClusterIndex(self.X, how, columns, sparing, seed, self._threads)
 
     def candidates(self, index, rows: np.ndarray, count: int, probes: int) -> np.ndarray:
         """The nearest points there, about so many: ids of shape (rows, ...), -1 for none."""
