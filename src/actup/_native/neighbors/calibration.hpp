@@ -74,8 +74,9 @@ class Calibrator {
   }
 
  private:
-  static constexpr int64_t kMaxCandidates = 512, kQueriesPerChunk = 48;
-  static constexpr int64_t kChunkBytes = 1 << 18;
+  static constexpr int64_t kMaxCandidates = 512;  // larger efforts are not tried, unless 2 k is more
+  static constexpr int64_t kQueriesPerChunk = 48;
+  static constexpr int64_t kChunkBytes = 1 << 18;     // of codes that stay in cache
   static constexpr int64_t kMaxContenders = 1 << 18;  // kept in memory at a time
 
   struct Scored {

@@ -104,6 +104,7 @@ struct UnequalColumns : PlainSum {
   }
 };
 
+// The state is not a number: PairDistances and SparseForm handle it separately.
 struct DifferencesOverTotals {
   static constexpr bool kMonotonic = false;
   static constexpr bool kOnlyDifferences = false;

@@ -177,7 +177,7 @@ class ComparedRows : public RowSource {
     });
   }
 
-  // Projected rows are sampled.
+  // See safe_scale(); if rows are projected, from a sample of them.
   static float points_scale(const TypedRows& rows, const RowMetric& row_metric) {
     if (row_metric.root.empty()) return safe_scale(rows, row_metric.factors);
     constexpr int64_t kSampled = 64;
@@ -236,8 +236,8 @@ class ComparedRows : public RowSource {
       squares += static_cast<double>(row[column]) * row[column];
     }
     if (query) {
-      const double stretch = squares > 0 ? std::sqrt(row_metric_.largest_squared_norm / squares) : 0;
-      return {0, static_cast<float>(stretch * scale_), 0};
+      const double factor = squares > 0 ? std::sqrt(row_metric_.largest_squared_norm / squares) : 0;
+      return {0, static_cast<float>(factor * scale_), 0};
     }
     return {
         0, scale_,

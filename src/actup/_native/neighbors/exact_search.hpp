@@ -36,7 +36,7 @@ constexpr int kTileQueries = 4, kTileVectors = 2;
 #endif
 constexpr int kTileWidth = Traits<TileVector>::lanes;
 constexpr int kTileLanes = kTileVectors * kTileWidth;
-constexpr int64_t kSlabColumns = 64;
+constexpr int64_t kSlabColumns = 64;  // after which sums are compared with their bounds
 template <class Sum>
 using TileSums = typename Sum::template State<TileVector>[kTileQueries][kTileVectors];
 using TileMask = Traits<TileVector>::Ints;
@@ -213,8 +213,8 @@ inline void nearest_exact(const TypedRows& points, const TypedRows& queries, boo
   nearest_in_form(points, queries, form, queries_are_points, k, row_metric, threads, ids, distances);
   if (queries_are_points) return;
   std::vector<float> buffer;
-  for (int64_t row = 0; row < queries.rows;
-       ++row) {  // a query far larger than all points needs another scale
+  // A query far larger than all points needs another scale.
+  for (int64_t row = 0; row < queries.rows; ++row) {
     const float largest = form.largest_value(queries.floats(row, 1, buffer));
     if (form.suits(largest)) continue;
     nearest_in_form(points, queries.slice(row, 1), RowForm(points, row_metric, largest), false, k, row_metric,

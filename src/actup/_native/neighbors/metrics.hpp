@@ -5,6 +5,7 @@
 // ACTUP_COLUMN_METRICS. To add a presence metric: add a row to ACTUP_PRESENCE_METRICS.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -79,7 +80,7 @@ struct MetricFacts {
   bool scales_with_rows;
 };
 
-// By the number of the metric.
+// In the order of the enum.
 inline constexpr MetricFacts kMetrics[] = {
 #define ROW(name, transform, scales_with_rows, ...) {#name, Transform::transform, scales_with_rows},
     ACTUP_COLUMN_METRICS(ROW)

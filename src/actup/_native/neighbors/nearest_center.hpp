@@ -113,7 +113,7 @@ class NearestCenter {
 
  private:
   static constexpr int64_t kRowsPerChunk = 192;
-  static constexpr int64_t kMinCentersForTwoSteps = 1024;
+  static constexpr int64_t kMinCentersForTwoSteps = 1024;  // with fewer, comparing all is as fast
   static constexpr int64_t kRoughIterations = 3;
   static constexpr int64_t kNearGroups = 16;  // a row is compared with this many groups' worth of centers
 

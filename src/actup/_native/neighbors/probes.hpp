@@ -49,7 +49,7 @@ class ProbeSelector {
   }
 
  private:
-  static constexpr int64_t kMinConsidered = 256;
+  static constexpr int64_t kMinConsidered = 256;  // clusters
 
   const PackedCodes& centers() const { return considered_ ? *considered_ : index_.clusters().centers(); }
   int64_t count() const {

@@ -62,9 +62,9 @@ class Projection {
   static constexpr int64_t kDefaultMaxColumns = 128;
 
  private:
-  static constexpr int64_t kMinColumns = 48, kColumnStep = 8;
+  static constexpr int64_t kMinColumns = 48, kColumnStep = 8;  // kept columns are a multiple of the step
   static constexpr double kKeptVariance = 0.91;
-  static constexpr int kIterations = 3;
+  static constexpr int kIterations = 3;  // of subspace iteration
 
   int64_t sample_size() const { return std::clamp<int64_t>((int64_t{1} << 22) / width_, 1024, 4096); }
 

@@ -99,8 +99,8 @@ class RowSample {
   }
 
  private:
-  static constexpr int64_t kFloatsPerChunk = 1 << 20;
-  static constexpr double kOutlierDistance = 5;  // in units of the median distance from the mean
+  static constexpr int64_t kFloatsPerChunk = 1 << 20;  // 4 MiB
+  static constexpr double kOutlierDistance = 5;        // in units of the median distance from the mean
 
   void shift_to_mean() {
     std::vector<double> sums(stride_);

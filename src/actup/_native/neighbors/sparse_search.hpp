@@ -89,7 +89,7 @@ class SparseSelection {
   }
 
  private:
-  static constexpr float kRoundingMargin = 1 - 1e-6f;
+  static constexpr float kRoundingMargin = 1 - 1e-6f;  // for rounding to float
 
   NearestList list() { return {values_.data(), ids_.data(), static_cast<int64_t>(values_.size())}; }
 
@@ -106,7 +106,7 @@ class SparseSelection {
 struct SparseQueries {
   CsrRows rows;
   const int32_t* self_ids;
-  bool are_points = false;
+  bool are_points = false;  // the rows are the points themselves
 
   SparseQueries one(int64_t row) const {
     return {{rows.offsets + row, rows.ids, rows.values, 1, rows.columns},
@@ -148,8 +148,8 @@ class SparsePoints {
   }
 
  private:
-  static constexpr int64_t kMinChunkEntries = 1 << 19;
-  static constexpr int64_t kPrefetchAhead = 6;  // candidates
+  static constexpr int64_t kMinChunkEntries = 1 << 19;  // values of the points in an inverted index
+  static constexpr int64_t kPrefetchAhead = 6;          // candidates
 
   // A power of two that scales values to about 1, so that no square or power of a difference overflows. Only
   // for metrics that scale with the rows.
