@@ -85,15 +85,15 @@ class RowMetric:
         self,
         metric: Metric,
         p: float,
-        longest: float,
+        largest_squared_norm: float,
         factors: NDArray[numpy.float64],
         root: NDArray[numpy.float64],
     ) -> None: ...
 
 def exact_neighbors(
-    points: NDArray[Any], queries: NDArray[Any] | None, k: int, how: RowMetric, threads: int
+    points: NDArray[Any], queries: NDArray[Any] | None, k: int, row_metric: RowMetric, threads: int
 ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
-def present_neighbors(
+def presence_neighbors(
     points: NDArray[numpy.uint64],
     queries: NDArray[numpy.uint64] | None,
     columns: int,
@@ -101,13 +101,13 @@ def present_neighbors(
     metric: Metric,
     threads: int,
 ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
-def paired_neighbors(
+def candidate_neighbors(
     points: NDArray[Any],
     queries: NDArray[Any],
-    own: NDArray[numpy.int32] | None,
+    self_ids: NDArray[numpy.int32] | None,
     candidates: NDArray[numpy.int32] | None,
     k: int,
-    how: RowMetric,
+    row_metric: RowMetric,
     threads: int,
 ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
 
@@ -125,18 +125,18 @@ class SparsePoints:
         self,
         rows: tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float32]],
         columns: int,
-        how: RowMetric,
+        row_metric: RowMetric,
         threads: int,
     ) -> None: ...
     def neighbors(
         self,
         queries: tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float32]] | None,
-        own: NDArray[numpy.int32] | None,
+        self_ids: NDArray[numpy.int32] | None,
         candidates: NDArray[numpy.int32] | None,
         k: int,
         threads: int,
     ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
-    def index(self, columns: int, sparing: bool, seed: int, threads: int) -> CodeIndex: ...
+    def index(self, columns: int, save_memory: bool, seed: int, threads: int) -> CodeIndex: ...
     def candidates(
         self,
         index: CodeIndex,
@@ -146,11 +146,17 @@ class SparsePoints:
         threads: int,
     ) -> NDArray[numpy.int32]: ...
 
-RULE_COLUMNS: int = 128
+DEFAULT_MAX_COLUMNS: int = 128
 
-class JoinIndex:
+class ClusterIndex:
     def __init__(
-        self, points: NDArray[Any], how: RowMetric, columns: int, sparing: bool, seed: int, threads: int
+        self,
+        points: NDArray[Any],
+        row_metric: RowMetric,
+        columns: int,
+        save_memory: bool,
+        seed: int,
+        threads: int,
     ) -> None: ...
     @property
     def columns(self) -> int: ...
@@ -160,7 +166,7 @@ class JoinIndex:
     def clusters(self) -> int: ...
     def order(self) -> NDArray[numpy.int32]: ...
     def calibrate(
-        self, k: int, sampled: int, seed: int, threads: int
+        self, k: int, sample_size: int, seed: int, threads: int
     ) -> tuple[
         NDArray[numpy.int64],
         NDArray[numpy.float32],

@@ -289,7 +289,9 @@ class ClusterSearch:
             metric = self._comparison.for_engine()
             n, width = self._X.shape
             save_memory = must_save_memory(n, width, self._X.nbytes, k)
-            self._index = engine.ClusterIndex(self._X, metric, columns, save_memory, self._seed, self._threads)
+            self._index = engine.ClusterIndex(
+                self._X, metric, columns, save_memory, self._seed, self._threads
+            )
             self._columns = columns
         return self._index
 
