@@ -12,7 +12,7 @@ from actup.backends._base import Backend, Layout
 from actup.graph._records import Graph, Neighbors
 from actup.recipe._recipe import Recipe
 from actup.recipe._schedule import Schedule
-from actup.recipe._switches import Affinity, LearningRateUnit, Loss, NonEdgeWeight, Update
+from actup.recipe._switches import Affinity, LearningRateUnit, NonEdgeWeight, Update
 from actup.transform._placement import Placement
 
 
@@ -125,12 +125,8 @@ def loss_of(graph: Graph, Y: np.ndarray, recipe: Recipe, threads: int) -> float:
     n_epochs = recipe.n_epochs(len(graph))
     graph = graph.pruned(1 / n_epochs) if recipe.prune and n_epochs else graph
     losses = PairLosses(graph, Y, *recipe.kernel(), threads, recipe.dof)
-    if recipe.loss is Loss.FROBENIUS:
-        return losses.frobenius(recipe.normalized)
-    if not recipe.normalized:
-        return losses.cross_entropy()
-    fixed = recipe.partition
-    return losses.kl_divergence(None if fixed is None else fixed * len(graph) ** 2)
+    Z = None if recipe.partition is None else recipe.partition * len(graph) ** 2
+    return losses.value(recipe.loss, recipe.normalized, Z)
 
 
 def _engine_affinity(recipe: Recipe) -> engine.Affinity:

@@ -15,7 +15,7 @@ from actup._engine import engine
 from actup._threads import count_threads
 from actup.graph._records import Graph
 from actup.quality._inputs import NotMeasurable, check_map
-from actup.recipe._switches import Repulsion
+from actup.recipe._switches import Loss, Repulsion
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,14 @@ class PairLosses:
         _check_method(self.method, self.Y.shape[1])
         if len(self.graph) != len(self.Y):
             raise ValueError(f"the graph has {len(self.graph)} points and Y has {len(self.Y)} rows")
+
+    def value(self, loss: Loss, normalized: bool, Z: float | None = None) -> float:
+        """The value of a loss of a recipe; Z fixes the normalisation of "kl"."""
+        match loss:
+            case Loss.KL:
+                return self.kl_divergence(Z) if normalized else self.cross_entropy()
+            case Loss.FROBENIUS:
+                return self.frobenius(normalized)
 
     def kl_divergence(self, Z: float | None = None) -> float:
         """sum p log(p/q), with p and q normalised to sum 1.

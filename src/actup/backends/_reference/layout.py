@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from actup.backends._reference.losses import LOSSES, EpochPairs, sum_forces
 from actup.backends._reference.random import random_below, random_bits
 from actup.graph._records import Graph
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import (
     LearningRateUnit,
-    Loss,
     NonEdgeWeight,
     Optimizer,
     Repulsion,
@@ -37,6 +37,8 @@ class Layout:
         self.epoch = 0
         self.n_epochs = recipe.n_epochs(n)
         self._recipe, self._seed = recipe, seed
+        self._loss = LOSSES[recipe.loss]
+        self._factor = 0.0  # of all attractions in the last epoch
         self._schedule = recipe.schedule(n)
         self._rested = False
         self._a, self._b = recipe.kernel()
@@ -83,18 +85,9 @@ class Layout:
         if self._recipe.normalized:
             Z = q.sum() if fixed_Z is None else fixed_Z
             p, q = r * self._p_max, q / max(Z, np.finfo(float).tiny)
-            match self._recipe.loss:
-                case Loss.KL:
-                    excess = 0.0 if fixed_Z is None else q.sum() - p.sum()  # q need not sum to 1
-                    return float(_relative_entropy(p, q).sum() + excess)
-                case Loss.FROBENIUS:
-                    return float(((p - q) ** 2).sum())
-        match self._recipe.loss:
-            case Loss.KL:
-                one_minus_q = q * self._a * d2**self._b  # no cancellation where q is near 1
-                return float((_relative_entropy(r, q) + _relative_entropy(1 - r, one_minus_q)).sum())
-            case Loss.FROBENIUS:
-                return float(((r - q) ** 2).sum())
+            return self._loss.normalized_value(p, q, fixed_Z is not None)
+        one_minus_q = q * self._a * d2**self._b  # no cancellation where q is near 1
+        return self._loss.unnormalized_value(r, q, one_minus_q)
 
     # Schedules
 
@@ -177,20 +170,11 @@ class Layout:
         return None if partition is None else partition * len(self._y) ** 2
 
     def _unnormalized_attraction(self, q: np.ndarray, s: np.ndarray) -> np.ndarray:
-        a, b = self._a, self._b
-        match self._recipe.loss:
-            case Loss.KL:
-                return 2 * a * b * s
-            case Loss.FROBENIUS:
-                return np.asarray(4 * a * b * s * q)
+        return self._loss.leading_factor(self._a, self._b, False) * self._loss.attraction(q, s)
 
     def _unnormalized_repulsion(self, d2: np.ndarray, q: np.ndarray, s: np.ndarray) -> np.ndarray:
-        a, b = self._a, self._b
-        match self._recipe.loss:
-            case Loss.KL:
-                return 2 * b / ((self._recipe.repulsion_epsilon + d2) * (1 + a * d2**b))
-            case Loss.FROBENIUS:
-                return np.asarray(4 * a * b * s * q**2)
+        epsilon = self._recipe.repulsion_epsilon
+        return self._loss.unnormalized_repulsion(d2, q, s, self._a, self._b, epsilon)
 
     def _forces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Attraction and repulsion, whose sum is F, each (n, n_components), and the stiffness D (n,)."""
@@ -200,36 +184,15 @@ class Layout:
         attraction_factor = self._exaggeration() * self._repeats()
         if not self._recipe.normalized:
             coefficients = attraction_factor * v * self._unnormalized_attraction(q, s)
-            R = _sum(repels * self._unnormalized_repulsion(d2, q, s), difference)
+            R = sum_forces(repels * self._unnormalized_repulsion(d2, q, s), difference)
             R = self._repulsion_factors(length)[:, None] * R
-            return -_sum(coefficients, difference), R, coefficients.sum(axis=1)
-        n, a, b, N = len(q), self._a, self._b, repels.sum()
-        match self._recipe.loss:
-            case Loss.KL:
-                coefficients = 4 * a * b * attraction_factor * v * s
-                R = _sum(repels * s * q, difference)
-                Z = (repels * q).sum() if N else np.inf
-                fixed_Z = self._fixed_Z()
-                if fixed_Z is not None:
-                    Z = fixed_Z * length[0] / n  # R is a sum over this share of all points
-                return -_sum(coefficients, difference), 4 * a * b * R / Z, coefficients.sum(axis=1)
-            case Loss.FROBENIUS:
-                R = _sum(repels * s * q**2, difference)
-                R_prime = _sum(repels * s * q, difference)
-                Z = self._last_Z = (repels * q).sum() * n * (n - 1) / N if N else np.inf
-                Q = (repels * q**2).sum() * n * (n - 1) / N if N else 0.0
-                W = (v * q).sum()
-                excess = W / Z - Q / Z**2
-                scale = self._frobenius_scale()
-                coefficients = scale * attraction_factor * v * s * q
-                all_points = n / np.maximum(length, 1)[:, None]
-                R = scale * all_points * (R / Z + excess * R_prime)
-                return -_sum(coefficients, difference), R, coefficients.sum(axis=1)
-
-    def _frobenius_scale(self) -> float:
-        """The leading factor of the normalised Frobenius force, times Z/10 if rates are in points."""
+            return -sum_forces(coefficients, difference), R, coefficients.sum(axis=1)
         in_points = self._recipe.learning_rate_unit is LearningRateUnit.POINTS
-        return 8 * self._a * self._b * (0.1 if in_points else 1 / self._last_Z)
+        self._factor, R = self._loss.normalized_forces(
+            EpochPairs(self._a, self._b, q, s, difference, v, repels, length, self._fixed_Z(), in_points)
+        )
+        coefficients = self._factor * attraction_factor * v * self._loss.attraction(q, s)
+        return -sum_forces(coefficients, difference), R, coefficients.sum(axis=1)
 
     # Steps
 
@@ -255,19 +218,17 @@ class Layout:
 
     def _least_stiffness(self) -> np.ndarray:
         """The stiffness floor: a share of the stiffness of a point whose neighbours are all close."""
-        a, b, loss = self._a, self._b, self._recipe.loss
         if not self._recipe.normalized:
-            full = (2 if loss is Loss.KL else 4) * a * b * self._strength
+            full = self._loss.leading_factor(self._a, self._b, False) * self._strength
         else:
             p = 1.0 if self._recipe.sampling is Sampling.SCALAR else self._p_max
-            leading = 4 * a * b if loss is Loss.KL else self._frobenius_scale()
-            full = np.full(len(self._y), leading * p * self._total / len(self._y))
+            full = np.full(len(self._y), self._factor * p * self._total / len(self._y))
         return np.asarray(self._schedule.stiffness_floor[self.epoch] * full)
 
     def _rest_if_balanced(self, attraction: np.ndarray, repulsion: np.ndarray) -> None:
         """Stop the points once the forces start to contract the map, i.e. their virial is negative."""
         begin, end = self._schedule.expansion
-        watched = self._recipe.normalized and self._recipe.loss is Loss.KL and begin <= self.epoch < end
+        watched = self._recipe.normalized and self._loss.watches_expansion and begin <= self.epoch < end
         place = (self._y - self._y.mean(axis=0))[:, :3]
         if watched and not self._rested and (place * (attraction + repulsion)[:, :3]).sum() < 0:
             self._rested = True
@@ -290,7 +251,7 @@ class Layout:
                     self._pull_together([edge], v)
             d2, q, s, difference = self._kernel()
             repels, length = self._runs(half, v)
-            R = _sum(repels * self._unnormalized_repulsion(d2, q, s), difference)
+            R = sum_forces(repels * self._unnormalized_repulsion(d2, q, s), difference)
             g = self._repulsion_factors(length)[:, None]
             self._y = self._y + self._hold(self._cap(self._learning_rate() * g / 2 * R))
 
@@ -349,13 +310,3 @@ def edge_matchings(
             used[i].add(colour)
             used[j].add(colour)
     return matchings, overflow
-
-
-def _sum(coefficients: np.ndarray, difference: np.ndarray) -> np.ndarray:
-    """sum_j coefficient_ij (y_i - y_j)."""
-    return np.asarray(np.einsum("ij,ijk->ik", coefficients, difference))
-
-
-def _relative_entropy(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """p log(p/q), and 0 where p is 0."""
-    return p * np.log(np.where(p > 0, p, 1) / np.where(p > 0, q, 1))

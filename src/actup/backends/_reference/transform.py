@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from actup.backends._reference.affinities import directed_affinities
+from actup.backends._reference.losses import LOSSES, sum_forces
 from actup.backends._reference.random import random_below, random_bits
 from actup.graph._records import Neighbors
 from actup.recipe._recipe import Recipe
-from actup.recipe._switches import Loss
 from actup.transform._placement import Placement
 
 _TINY = 1e-12  # added to every squared distance
@@ -43,6 +43,7 @@ class _Rows:
 
     def __init__(self, neighbors: Neighbors, map_: np.ndarray, recipe: Recipe, placement: Placement):
         self._map, self._recipe, self._placement = map_, recipe, placement
+        self._loss = LOSSES[recipe.loss]
         self._ids = neighbors.indices
         self._near = map_[neighbors.indices]  # rows x k x dimensions
         weights = directed_affinities(neighbors.distances.astype(np.float64), recipe)
@@ -109,23 +110,22 @@ class _Rows:
         """Force, stiffness, and the stiffness if all neighbours were close, in the unnormalised setting."""
         placement, (a, b, _) = self._placement, self._placement.curve
         difference, _, q, s = self._pairs(y, self._near)
-        kl = self._recipe.loss is Loss.KL
-        leading = (2 if kl else 4) * a * b
-        coefficients = placement.attraction * leading * self._weights * (s if kl else s * q)
+        leading = self._loss.leading_factor(a, b, False)
+        coefficients = placement.attraction * leading * self._weights * self._loss.attraction(q, s)
         (apart, d2, far_q, far_s), counts, m = self._far(y, epoch)
-        repulsion = 2 * b / ((placement.epsilon + d2) * (1 + a * d2**b)) if kl else leading * far_s * far_q**2
+        repulsion = self._loss.unnormalized_repulsion(d2, far_q, far_s, a, b, placement.epsilon)
         k = self._ids.shape[1]
         mass = np.full(len(y), k) if placement.mass_is_degree else self._strength
         kappa = 1 - self._strength / k if placement.mean_non_edge_weight else 1
         g = kappa * placement.repulsion * mass / np.maximum(m, 1)
-        force = -_sum(coefficients, difference) + g[:, None] * _sum(counts * repulsion, apart)
+        force = -sum_forces(coefficients, difference) + g[:, None] * sum_forces(counts * repulsion, apart)
         return force, coefficients.sum(axis=1), leading * self._strength
 
     def _normalized(self, y: np.ndarray, epoch: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Force, stiffness, and the stiffness if all neighbours were close, in the normalised setting."""
-        placement, kl = self._placement, self._recipe.loss is Loss.KL
+        placement = self._placement
         difference, _, q, s = self._pairs(y, self._near)
-        coefficients = placement.attraction * self._weights * (s if kl else s * q)
+        coefficients = placement.attraction * self._weights * self._loss.attraction(q, s)
         (apart, _, far_q, far_s), counts, m = self._far(y, epoch)
         each = (len(self._map) - self._ids.shape[1]) / np.maximum(m, 1)
 
@@ -135,17 +135,13 @@ class _Rows:
 
         Z: float | np.ndarray = over_all(q.sum(axis=1), (counts * far_q).sum(axis=1))
         Z = placement.partition if placement.partition > 0 else Z
-        R_kl = over_all(_sum(s * q, difference), _sum(counts * far_s * far_q, apart))
+        near, far = self._loss.normalized_repulsion(q, s), self._loss.normalized_repulsion(far_q, far_s)
+        R = over_all(sum_forces(near, difference), sum_forces(counts * far, apart))
         inverse = np.broadcast_to(1 / np.asarray(Z), len(y))[:, None]
-        repulsion = R_kl * inverse
-        if not kl:
-            R = over_all(_sum(s * q**2, difference), _sum(counts * far_s * far_q**2, apart))
+        repulsion = R * inverse
+        if self._loss.has_second_force:
+            R_prime = over_all(sum_forces(s * q, difference), sum_forces(counts * far_s * far_q, apart))
             Q = over_all((q**2).sum(axis=1), (counts * far_q**2).sum(axis=1))
             W = (self._weights * q).sum(axis=1)
-            repulsion = R * inverse + (W[:, None] - Q[:, None] * inverse) * inverse * R_kl
-        return -_sum(coefficients, difference) + repulsion, coefficients.sum(axis=1), self._strength
-
-
-def _sum(coefficients: np.ndarray, difference: np.ndarray) -> np.ndarray:
-    """sum_j coefficient_ij (y_i - y_j)."""
-    return np.asarray(np.einsum("ij,ijk->ik", coefficients, difference))
+            repulsion = repulsion + (W[:, None] - Q[:, None] * inverse) * inverse * R_prime
+        return -sum_forces(coefficients, difference) + repulsion, coefficients.sum(axis=1), self._strength
