@@ -10,7 +10,8 @@
 #include <array>
 
 #include "layout/fourier.hpp"
-#include "layout/potential.hpp"
+#include "layout/mesh_formulas.h"
+#include "layout/mesh_potential.hpp"
 #include "layout/spline.h"
 
 namespace actup {
@@ -23,7 +24,7 @@ class Influence {
  public:
   // line: the points vary along the columns alone. The potential is then constant along the rows, whose
   // splines sum to 1, and the two-dimensional formula is the one-dimensional one.
-  Influence(const Potential& potential, float spacing, int rows, int columns, bool line, int threads)
+  Influence(const MeshPotential& potential, float spacing, int rows, int columns, bool line, int threads)
       : rows_(rows),
         columns_(columns),
         // A sharp potential is sampled twice as finely, which tells its aliases apart.

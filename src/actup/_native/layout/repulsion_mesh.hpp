@@ -22,7 +22,7 @@ class Mesh {
   // spacing: of the grid's lines, unless the points are too close together (then less, so that a clump spans
   // enough lines) or too far apart (then more, so that a side has at most `largest` lines; a size that
   // HalfTransform accepts).
-  Mesh(const Potential& potential, float spacing, int largest)
+  Mesh(const MeshPotential& potential, float spacing, int largest)
       : potential_(potential), usual_spacing_(spacing), largest_(HalfTransform::smooth_size(largest)) {}
 
   // A side's limit by the number of points and dimensions; bounds the memory to about 150 MB (2,304 lines a
@@ -268,7 +268,7 @@ class Mesh {
       float16 cos_x[3], sin_x[3], cos_y[3], sin_y[3];
       harmonics(s, cos_x, sin_x);
       harmonics(t, cos_y, sin_y);
-      take_off_self(self_[0].data(), cos_x, sin_x, cos_y, sin_y, potential, slope_x, slope_y);
+      subtract_self(self_[0].data(), cos_x, sin_x, cos_y, sin_y, potential, slope_x, slope_y);
       for (int lane = 0; lane < count; ++lane) {
         const float force[2] = {-factor * slope_x[lane], -factor * slope_y[lane]};
         total += static_cast<double>(potential[lane]);
@@ -299,7 +299,7 @@ class Mesh {
 
   float* row_of(int row) { return &grid_[static_cast<int64_t>(row) * convolution_->stride()]; }
 
-  Potential potential_;
+  MeshPotential potential_;
   float usual_spacing_;
   int largest_;
   bool line_ = false;  // one dimension; the same in all calls

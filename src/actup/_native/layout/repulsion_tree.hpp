@@ -16,20 +16,27 @@
 
 #include "common/parallel.hpp"
 #include "layout/points.hpp"
-#include "layout/potential.hpp"
+#include "layout/potentials.h"
 
 namespace actup {
 
-// Force along (yi - yk) without its leading factor, and the potential where it has a closed form (not UMAP).
-template <PotentialKind kind, Shape shape, class Real>
-inline std::pair<Real, Real> repulsion_of_pair(Real d2, Curve curve, float epsilon) {
-  if constexpr (kind == PotentialKind::umap) {
-    return {umap_repulsion<shape>(d2, curve, epsilon), Real{}};
-  } else {
+// The coefficient of (yi - yk) in a pair's repulsion, and the pair's potential; 0 where that has no closed
+// form.
+template <class Potential, Shape shape, class Real>
+inline std::pair<Real, Real> force_and_potential(Real d2, Curve curve, float epsilon) {
+  if constexpr (Potential::kOfKernel) {
     const Kernel<Real> k = kernel<shape>(d2, curve);
-    if constexpr (kind == PotentialKind::kernel) return {repulsion<Loss::kl>(k), k.q};
-    return {repulsion<Loss::frobenius>(k), k.q * k.q};
+    return {Potential::repulsion(k), Potential::value(k)};
+  } else {
+    return {repulsion_of_pair<Potential, shape>(d2, curve, epsilon), Real{}};
   }
+}
+
+// The same as a call. Curves with tails take two powers, so that a call costs little; and no product of
+// theirs is contracted with the sums of the caller, which would change the last bits of the potential.
+template <class Potential, Shape shape, class Real>
+[[gnu::noinline]] std::pair<Real, Real> call_force_and_potential(Real d2, Curve curve, float epsilon) {
+  return force_and_potential<Potential, shape>(d2, curve, epsilon);
 }
 
 template <int D>
@@ -59,14 +66,14 @@ class Tree {
   // theta = 0 is exact. For UMAP's repulsion all potentials are 0.
   double repel(PotentialKind kind, Curve curve, float epsilon, float theta, int threads,
                const Take& take) const {
-    const auto run = [&]<PotentialKind k>() {
-      return with_shape(
-          curve, [&](auto shape) { return walk_all<k, shape()>(curve, epsilon, theta, threads, take); });
-    };
-    if (kind == PotentialKind::kernel) return run.template operator()<PotentialKind::kernel>();
-    if (kind == PotentialKind::kernel_squared)
-      return run.template operator()<PotentialKind::kernel_squared>();
-    return run.template operator()<PotentialKind::umap>();
+    return with_potential(kind, [&](auto potential) {
+      return with_shape(curve, [&](auto shape) {
+        using Potential = decltype(potential);
+        constexpr bool ignores_tail = !Potential::kOfKernel && shape() == Shape::tailed;
+        return walk_all<Potential, ignores_tail ? Shape::powered : shape()>(curve, epsilon, theta, threads,
+                                                                            take);
+      });
+    });
   }
 
  private:
@@ -223,20 +230,20 @@ class Tree {
 
   // --- walking ---
 
-  template <PotentialKind kind, Shape shape>
+  template <class Potential, Shape shape>
   double walk_all(Curve curve, float epsilon, float theta, int threads, const Take& take) const {
     const int64_t blocks = (n_ + kBlock - 1) / kBlock;
     std::vector<double> sums((blocks + kBlocksPerChunk - 1) / kBlocksPerChunk, 0.0);
     parallel_ranges(blocks, kBlocksPerChunk, threads, [&](int64_t begin, int64_t end) {
       for (int64_t block = begin; block < end; ++block)
-        sums[begin / kBlocksPerChunk] += walk<kind, shape>(block, curve, epsilon, theta, take);
+        sums[begin / kBlocksPerChunk] += walk<Potential, shape>(block, curve, epsilon, theta, take);
     });
     double total = 0;
     for (double sum : sums) total += sum;
     return total;
   }
 
-  template <PotentialKind kind, Shape shape>
+  template <class Potential, Shape shape>
   double walk(int64_t block, Curve curve, float epsilon, float theta, const Take& take) const {
     const int64_t first = block * kBlock;
     float16 y[D], force[D] = {}, potential = {};
@@ -246,13 +253,21 @@ class Tree {
       low[c] = *std::min_element(&planes_[c][first], &planes_[c][first] + kBlock);
       high[c] = *std::max_element(&planes_[c][first], &planes_[c][first] + kBlock);
     }
-    const auto act = [&](const auto& at, float count) {
+    constexpr bool calls = shape == Shape::tailed, calls_in_leaves = calls && D > 1;
+    const auto of_pair = [&](float16 d2, auto as_call) {
+      if constexpr (as_call()) {
+        return call_force_and_potential<Potential, shape>(d2, curve, epsilon);
+      } else {
+        return force_and_potential<Potential, shape>(d2, curve, epsilon);
+      }
+    };
+    const auto act = [&](const auto& at, float count, auto as_call) {
       float16 d2 = broadcast<float16>(kTiny), delta[D];
       for (int c = 0; c < D; ++c) {
         delta[c] = y[c] - at(c);
         d2 += delta[c] * delta[c];
       }
-      const auto [coefficient, value] = repulsion_of_pair<kind, shape>(d2, curve, epsilon);
+      const auto [coefficient, value] = of_pair(d2, as_call);
       for (int c = 0; c < D; ++c) force[c] += (count * coefficient) * delta[c];
       potential += count * value;
     };
@@ -265,15 +280,16 @@ class Tree {
         distance_squared += gap * gap;
       }
       if (node.width_squared == 0 || node.width_squared < theta_squared * distance_squared) {
-        act([&](int c) { return node.centre[c]; }, node.count);
+        act([&](int c) { return node.centre[c]; }, node.count, std::bool_constant<calls>{});
         v = node.next;
       } else {
-        for (int32_t k = node.begin; k < node.end; ++k) act([&](int c) { return planes_[c][k]; }, 1.0f);
+        for (int32_t k = node.begin; k < node.end; ++k)
+          act([&](int c) { return planes_[c][k]; }, 1.0f, std::bool_constant<calls_in_leaves>{});
         ++v;
       }
     }
     potential -=
-        repulsion_of_pair<kind, shape>(broadcast<float16>(kTiny), curve, epsilon).second;  // of itself
+        of_pair(broadcast<float16>(kTiny), std::bool_constant<calls>{}).second;  // of the point itself
     double total = 0;
     for (int lane = 0; lane < std::min<int64_t>(kBlock, n_ - first); ++lane) {
       float own[D];

@@ -9,9 +9,9 @@
 
 #include "common/parallel.hpp"
 #include "common/vectors.h"
-#include "layout/forces.h"
+#include "graph/graph_view.hpp"
+#include "layout/kernel.h"
 #include "layout/points.hpp"
-#include "layout/relabelled_graph.hpp"
 
 namespace actup {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "layout/relabelled_graph.hpp"
+#include "graph/graph_view.hpp"
 #include "start/subspace.hpp"
 
 namespace actup {

@@ -2,48 +2,89 @@
 #pragma once
 
 #include "common/parallel.hpp"
-#include "layout/attraction.hpp"
+#include "layout/edge_sampling.h"
+#include "layout/epoch_state.hpp"
 #include "layout/horizon.hpp"
+#include "layout/losses.h"
+#include "layout/matchings.hpp"
 #include "layout/optimizers.hpp"
-#include "layout/repulsion_sampled.hpp"
+#include "layout/repulsion_runs.hpp"
 
 namespace actup {
 
-// What an in-place epoch reads and moves.
-struct InPlaceState {
-  const Settings& settings;
-  Points& points;
-  const float* mass;  // strength or degree of each point
-  float non_edge_weight;
-  int64_t run_length;
-  int epoch;
-  int threads;
+inline Pairs<float16> gather_ends(const float* rows, const int32_t* ids) {
+  const Pairs<float8> low = gather_pairs<2>(rows, ids), high = gather_pairs<2>(rows, ids + 16);
+  return {joined(low.x, high.x), joined(low.y, high.y)};
+}
 
-  float scheduled(const std::vector<float>& values) const { return values[epoch]; }
-  LeadingFactors lead() const { return leading_factors(settings.curve, settings.normalized, settings.loss); }
-};
+inline void scatter_ends(float* rows, const int32_t* ids, int count, const Pairs<float16>& p) {
+  scatter_pairs<2>(rows, ids, count, {low_half(p.x), low_half(p.y)});
+  if (count > 8) scatter_pairs<2>(rows, ids + 16, count - 8, {high_half(p.x), high_half(p.y)});
+}
 
-class InPlaceEpochs {
+// Moves both ends of up to 16 edges that share no point, `repeats` times, by rate * weight * attraction.
+// Reads 16 edges and weights; those beyond `count` must be valid.
+template <int D, Shape shape, class LossPolicy>
+inline void pull_together(Points& points, const Edge* edges, const float* weights, int count, float rate,
+                          int repeats, Curve curve) {
+  const float16 step = rate * load<float16>(weights);
+  const int32_t *heads = &edges->head, *tails = &edges->tail;  // every other number
+  float* rows = points.rows.data();
+  if constexpr (D == 2) {
+    Pairs<float16> head = gather_ends(rows, heads), tail = gather_ends(rows, tails);
+    for (int repeat = 0; repeat < repeats; ++repeat) {
+      const float16 dx = head.x - tail.x, dy = head.y - tail.y;
+      const Kernel<float16> k = kernel<shape>(kTiny + dx * dx + dy * dy, curve);
+      const float16 share = step * LossPolicy::attraction(k);
+      head.x -= share * dx;
+      head.y -= share * dy;
+      tail.x += share * dx;
+      tail.y += share * dy;
+    }
+    scatter_ends(rows, heads, count, head);
+    scatter_ends(rows, tails, count, tail);
+  } else {
+    const Dimensions<D> dimensions(points.dimensions);
+    for (int repeat = 0; repeat < repeats; ++repeat) {
+      float16 d2 = broadcast<float16>(kTiny);
+      for (int c = 0; c < dimensions; ++c) {
+        const float16 delta =
+            gather<float16, 2>(rows, heads, dimensions, c) - gather<float16, 2>(rows, tails, dimensions, c);
+        d2 += delta * delta;
+      }
+      const float16 share = step * LossPolicy::attraction(kernel<shape>(d2, curve));
+      for (int c = 0; c < dimensions; ++c) {
+        const float16 head = gather<float16, 2>(rows, heads, dimensions, c);
+        const float16 tail = gather<float16, 2>(rows, tails, dimensions, c);
+        const float16 move = share * (head - tail);
+        for (int lane = 0; lane < count; ++lane) {
+          rows[static_cast<int64_t>(edges[lane].head) * dimensions + c] = head[lane] - move[lane];
+          rows[static_cast<int64_t>(edges[lane].tail) * dimensions + c] = tail[lane] + move[lane];
+        }
+      }
+    }
+  }
+}
+
+class InPlaceEpochs final : public Epochs {
  public:
-  InPlaceEpochs() = default;
   InPlaceEpochs(Matchings matchings, const Settings& settings, int64_t n, int dimensions)
       : matchings_(std::move(matchings)) {
     if (settings.horizon > 0)
       horizon_ = Horizon(settings.horizon, (n + kPointsPerChunk - 1) / kPointsPerChunk, dimensions);
     with_dimensions(dimensions, [&](auto d) {
       with_shape(settings.curve, [&](auto shape) {
-        if constexpr (shape() != Shape::tailed) {  // which only the normalised setting has
-          with_flag(settings.loss == Loss::frobenius, [&](auto frobenius) {
-            constexpr Loss loss = frobenius() ? Loss::frobenius : Loss::kl;
-            pull_ = &InPlaceEpochs::pull_edges<d(), shape(), loss>;
-            push_ = &InPlaceEpochs::push_blocks<d(), shape(), loss>;
+        if constexpr (shape() != Shape::tailed) {  // tails belong to the normalised setting
+          with_loss(settings.loss, [&](auto loss) {
+            pull_ = &InPlaceEpochs::pull_edges<d(), shape(), decltype(loss)>;
+            push_ = &InPlaceEpochs::push_blocks<d(), shape(), decltype(loss)>;
           });
         }
       });
     });
   }
 
-  void run(const InPlaceState& state) {
+  void run(const EpochState& state) override {
     Points& points = state.points;
     if (horizon_.active()) horizon_.prepare(points);
     for (int half = 0; half < 2; ++half) {
@@ -72,14 +113,14 @@ class InPlaceEpochs {
   static constexpr int64_t kEdgesPerChunk = 2048;
 
   // Edges [begin, end) of one matching, `width` at a time (1 where edges may share points).
-  template <int D, Shape shape, Loss loss>
-  void pull_edges(const InPlaceState& state, int64_t begin, int64_t end, int width) const {
+  template <int D, Shape shape, class LossPolicy>
+  void pull_edges(const EpochState& state, int64_t begin, int64_t end, int width) const {
     constexpr int capacity = 512;
     const Settings& s = state.settings;
     const bool all_act = s.sampling == Sampling::exhaustive;
     const bool equal = s.sampling == Sampling::scalar || s.sampling == Sampling::unbiased;
     const float rate = state.scheduled(s.schedule.learning_rate) * state.scheduled(s.schedule.exaggeration) *
-                       state.lead().attraction;
+                       LossPolicy::leading_factors(s.curve, s.normalized).attraction;
     Edge edges[capacity + kBlock];
     float weights[capacity + kBlock];
     std::fill_n(weights, capacity + kBlock, 1.0f);
@@ -100,27 +141,28 @@ class InPlaceEpochs {
       // Whole vectors are read, so what lies beyond the acting edges has to be no other thread's point.
       std::fill_n(next, kBlock, edges[0]);
       for (int e = 0; e < acting; e += width)
-        pull_together<D, shape, loss>(state.points, edges + e, weights + e, std::min(width, acting - e), rate,
-                                      s.symmetric_attraction ? 2 : 1, s.curve);
+        pull_together<D, shape, LossPolicy>(state.points, edges + e, weights + e, std::min(width, acting - e),
+                                            rate, s.symmetric_attraction ? 2 : 1, s.curve);
     }
   }
 
-  template <int D, Shape shape, Loss loss>
-  void push_blocks(const InPlaceState& state, int64_t begin, int64_t end, int half) const {
+  template <int D, Shape shape, class LossPolicy>
+  void push_blocks(const EpochState& state, int64_t begin, int64_t end, int half) const {
     const Settings& s = state.settings;
     Points& points = state.points;
     const Dimensions<D> dimensions(points.dimensions);
     float16 stack[D ? D : 1];
     std::vector<float16> heap(D ? 0 : dimensions);
     float16* force = D ? stack : heap.data();
-    const float rate = state.scheduled(s.schedule.learning_rate) * state.lead().repulsion *
-                       state.non_edge_weight * s.repulsion_rate /
-                       (2.0f * static_cast<float>(state.run_length));
+    const float rate = state.scheduled(s.schedule.learning_rate) *
+                       LossPolicy::leading_factors(s.curve, s.normalized).repulsion * state.non_edge_weight *
+                       s.repulsion_rate / (2.0f * static_cast<float>(state.run_length));
     for (int64_t block = begin; block < end; ++block) {
       std::fill_n(force, dimensions, float16{});
       RunSums sums{force, nullptr};
-      repel<D, shape, loss, false, false>(points, block, run_start(s, points.n, state.epoch, block, half),
-                                          state.run_length, nullptr, s, sums);
+      repel_by_run<D, shape, LossPolicy, false, false>(points, block,
+                                                       run_start(s, points.n, state.epoch, block, half),
+                                                       state.run_length, nullptr, s, sums);
       const float16 share = rate * load<float16>(&state.mass[block * kBlock]);
       for (int c = 0; c < dimensions; ++c) force[c] *= share;
       cap_length(force, dimensions, state.scheduled(s.schedule.step_cap));
@@ -134,8 +176,8 @@ class InPlaceEpochs {
 
   Matchings matchings_;
   Horizon horizon_;
-  void (InPlaceEpochs::*pull_)(const InPlaceState&, int64_t, int64_t, int) const = nullptr;
-  void (InPlaceEpochs::*push_)(const InPlaceState&, int64_t, int64_t, int) const = nullptr;
+  void (InPlaceEpochs::*pull_)(const EpochState&, int64_t, int64_t, int) const = nullptr;
+  void (InPlaceEpochs::*push_)(const EpochState&, int64_t, int64_t, int) const = nullptr;
 };
 
 }  // namespace actup
