@@ -28,8 +28,10 @@ struct Repelled {
     float delta[kDimensions];
     const float d2 = difference_of(self, other, delta);
     const auto pair = pair_repulsion<LossPolicy, kNormalized, kShape>(d2, s.curve, s.epsilon);
-    sums.q += pair.q;
-    sums.q_squared += pair.q * pair.q;
+    if constexpr (kNormalized) {
+      sums.q += pair.q;
+      sums.q_squared += pair.q * pair.q;
+    }
     sums.count += 1;
 #pragma unroll
     for (int c = 0; c < kDimensions; ++c) {
