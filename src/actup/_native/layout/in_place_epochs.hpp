@@ -1,4 +1,5 @@
-// In-place epochs: edge by edge over matchings, then a capped repulsion of all points; twice per epoch.
+// In-place epochs: attraction edge by edge over matchings, then a capped repulsion of all points; twice per
+// epoch.
 #pragma once
 
 #include "common/parallel.hpp"
@@ -28,18 +29,19 @@ template <int D, Shape shape, class LossPolicy>
 inline void pull_together(Points& points, const Edge* edges, const float* weights, int count, float rate,
                           int repeats, Curve curve) {
   const float16 step = rate * load<float16>(weights);
-  const int32_t *heads = &edges->head, *tails = &edges->tail;  // every other number
+  const int32_t *heads = &edges->head,
+                *tails = &edges->tail;  // Edge is a pair: every second number is a head
   float* rows = points.rows.data();
   if constexpr (D == 2) {
     Pairs<float16> head = gather_ends(rows, heads), tail = gather_ends(rows, tails);
     for (int repeat = 0; repeat < repeats; ++repeat) {
       const float16 dx = head.x - tail.x, dy = head.y - tail.y;
       const Kernel<float16> k = kernel<shape>(kTiny + dx * dx + dy * dy, curve);
-      const float16 share = step * LossPolicy::attraction(k);
-      head.x -= share * dx;
-      head.y -= share * dy;
-      tail.x += share * dx;
-      tail.y += share * dy;
+      const float16 factor = step * LossPolicy::attraction(k);
+      head.x -= factor * dx;
+      head.y -= factor * dy;
+      tail.x += factor * dx;
+      tail.y += factor * dy;
     }
     scatter_ends(rows, heads, count, head);
     scatter_ends(rows, tails, count, tail);
@@ -52,11 +54,11 @@ inline void pull_together(Points& points, const Edge* edges, const float* weight
             gather<float16, 2>(rows, heads, dimensions, c) - gather<float16, 2>(rows, tails, dimensions, c);
         d2 += delta * delta;
       }
-      const float16 share = step * LossPolicy::attraction(kernel<shape>(d2, curve));
+      const float16 factor = step * LossPolicy::attraction(kernel<shape>(d2, curve));
       for (int c = 0; c < dimensions; ++c) {
         const float16 head = gather<float16, 2>(rows, heads, dimensions, c);
         const float16 tail = gather<float16, 2>(rows, tails, dimensions, c);
-        const float16 move = share * (head - tail);
+        const float16 move = factor * (head - tail);
         for (int lane = 0; lane < count; ++lane) {
           rows[static_cast<int64_t>(edges[lane].head) * dimensions + c] = head[lane] - move[lane];
           rows[static_cast<int64_t>(edges[lane].tail) * dimensions + c] = tail[lane] + move[lane];
@@ -112,13 +114,14 @@ class InPlaceEpochs final : public Epochs {
   static constexpr int64_t kPointsPerChunk = 16 * kBlock;
   static constexpr int64_t kEdgesPerChunk = 2048;
 
-  // Edges [begin, end) of one matching, `width` at a time (1 where edges may share points).
+  // Attraction along edges [begin, end) of one matching, `width` edges at a time: 1 where edges may share
+  // points.
   template <int D, Shape shape, class LossPolicy>
   void pull_edges(const EpochState& state, int64_t begin, int64_t end, int width) const {
     constexpr int capacity = 512;
     const Settings& s = state.settings;
     const bool all_act = s.sampling == Sampling::exhaustive;
-    const bool equal = s.sampling == Sampling::scalar || s.sampling == Sampling::unbiased;
+    const bool unit_weights = s.sampling == Sampling::scalar || s.sampling == Sampling::unbiased;
     const float rate = state.scheduled(s.schedule.learning_rate) * state.scheduled(s.schedule.exaggeration) *
                        LossPolicy::leading_factors(s.curve, s.normalized).attraction;
     Edge edges[capacity + kBlock];
@@ -130,22 +133,23 @@ class InPlaceEpochs final : public Epochs {
       const float* weight = &matchings_.weights[from];
       int32_t act[capacity];
       for (int e = 0; e < size; ++e) act[e] = all_act || acts(weight[e], state.epoch);
-      Edge* next = edges;  // written at every edge, advanced past those that act: no branch to guess
+      Edge* next = edges;  // written for every edge, advanced only if it acts: no branch to mispredict
       for (int e = 0; e < size; next += act[e++]) *next = edge[e];
       const int acting = static_cast<int>(next - edges);
       if (acting == 0) continue;
-      if (!equal) {
+      if (!unit_weights) {
         float* to = weights;
         for (int e = 0; e < size; to += act[e++]) *to = acting_weight(s.sampling, weight[e]);
       }
-      // Whole vectors are read, so what lies beyond the acting edges has to be no other thread's point.
+      // Whole vectors are read, so the padding must not name points that another thread moves.
       std::fill_n(next, kBlock, edges[0]);
       for (int e = 0; e < acting; e += width)
         pull_together<D, shape, LossPolicy>(state.points, edges + e, weights + e, std::min(width, acting - e),
-                                            rate, s.symmetric_attraction ? 2 : 1, s.curve);
+                                            rate, s.attraction_repeats(), s.curve);
     }
   }
 
+  // Repulsion of blocks [begin, end).
   template <int D, Shape shape, class LossPolicy>
   void push_blocks(const EpochState& state, int64_t begin, int64_t end, int half) const {
     const Settings& s = state.settings;
@@ -163,10 +167,10 @@ class InPlaceEpochs final : public Epochs {
       repel_by_run<D, shape, LossPolicy, false, false>(points, block,
                                                        run_start(s, points.n, state.epoch, block, half),
                                                        state.run_length, nullptr, s, sums);
-      const float16 share = rate * load<float16>(&state.mass[block * kBlock]);
-      for (int c = 0; c < dimensions; ++c) force[c] *= share;
+      const float16 scale = rate * load<float16>(&state.mass[block * kBlock]);
+      for (int c = 0; c < dimensions; ++c) force[c] *= scale;
       cap_length(force, dimensions, state.scheduled(s.schedule.step_cap));
-      if (horizon_.active()) horizon_.hold(points, block, force);
+      if (horizon_.active()) horizon_.remove_outward(points, block, force);
       const int64_t row = block * kBlock;
       const int valid = static_cast<int>(std::min<int64_t>(kBlock, points.n - row));
       for (int lane = 0; lane < valid; ++lane)

@@ -2,17 +2,16 @@
 //
 // To add a loss, add its policy here and its line to ACTUP_LOSSES of settings.h. A policy has
 //   attraction(kernel)       of a pair along (yi - yj), up to the leading factor
-//   UnnormalizedPotential, NormalizedPotential
-//                            whose gradient is the repulsion: policies of potentials.h
-//   kHasSecondForce          normalised setting: whether the force has a further term, the gradient of
-//                            SecondPotential, and needs the sums of q^2 and of weight times q
-//   kDividesByNegatives      normalised setting: whether a point's repulsion is divided by its number of
-//                            negatives
-//   kWatchesExpansion        normalised setting: whether optimizer "stiffness" watches the map's growth
-//   kSpecializesDimensions   whether the loops of transform are compiled for 2 and 3 dimensions, or once for
-//   all leading_factors()        what is the same for all pairs normalize_factors()      the factors of the
-//   forces in the normalised setting second_factor()          that of the second force on a new row, if
-//   kHasSecondForce
+//   UnnormalizedPotential    whose gradient is the repulsion in the unnormalised setting: see potentials.h
+//   NormalizedPotential      the same in the normalised setting
+//   leading_factors()        the factors of attraction and repulsion that are the same for all pairs
+//   kSpecializesDimensions   whether transform has loops of its own for 2 and 3 dimensions
+// and for the normalised setting
+//   normalize_factors()      completes the factors of the forces from the sums over all points
+//   kHasSecondForce          whether the repulsion has a second term, the gradient of SecondPotential
+//   second_factor()          the factor of the second term on a new row; only if kHasSecondForce
+//   kDividesByNegatives      whether a point's repulsion is divided by its number of negatives
+//   kWatchesExpansion        whether optimizer "stiffness" watches when the map stops growing
 // docs/layout.md, "Forces", is the specification.
 #pragma once
 
@@ -81,7 +80,7 @@ struct KlLoss {
     return {2 * ab, 2 * curve.b};
   }
 
-  // A fixed Z is that of all pairs, of which a run of negatives has the share run_length / n.
+  // A fixed Z belongs to all pairs. Runs of negatives contain the share run_length / n of them.
   ACTUP_DEVICE static void normalize_factors(const ForceSums& sums, const ForceSettings& s, float lead,
                                              ForceFactors& factors) {
     const double Z = s.partition > 0 ? s.partition * s.n * s.run_length : sums.q;

@@ -20,7 +20,7 @@ struct RepulsionForces {
 };
 
 // An epoch first calls repel_all(), then repel_block() for every block, after the attraction has set
-// `counts`. A method does its work in one of the two and returns the sums of what it did.
+// `counts`. A method does all its work in one of the two, which returns its sums over the pairs.
 class BatchRepulsion {
  public:
   virtual ~BatchRepulsion() = default;

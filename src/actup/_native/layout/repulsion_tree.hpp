@@ -1,9 +1,9 @@
-// Repulsion by Barnes and Hut's tree, in one to three dimensions: a far group of points acts as one at its
-// centre.
+// Repulsion by Barnes and Hut's tree, in one to three dimensions: a distant group of points acts as one point
+// at its centre.
 //
-// Points are sorted along a Morton curve; a node is a range of them. Nodes lie in one array, each before its
-// descendants, with the number of the node to go on with when it is not opened: a walk needs no stack.
-// Sixteen consecutive points walk together, one per lane, and open a node if any of them has to.
+// Points are sorted along a Morton curve; a node is a range of them. Nodes are stored in one array, each
+// before its descendants, with the number of the node that follows them: a walk needs no stack. Sixteen
+// consecutive points walk together, one per lane, and open a node if any of them has to.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,8 @@ template <class Potential, Shape shape, class Real>
 template <int D>
 class Tree {
  public:
-  using Take = std::function<void(int64_t, const float*, float)>;  // a type parameter would double the code
+  using Take =
+      std::function<void(int64_t, const float*, float)>;  // a template parameter would double the code
 
   // planes: D pointers to n coordinates.
   Tree(int64_t n, const float* const* planes, int threads) : n_(n) {
@@ -62,8 +63,8 @@ class Tree {
   }
 
   // Calls take(i, force, potential) for every point, from several threads, as Mesh::repel() does, and returns
-  // the sum of the potentials. A node is opened unless its width is below theta times its distance, so
-  // theta = 0 is exact. For UMAP's repulsion all potentials are 0.
+  // the sum of the potentials. A node is opened unless its width is below theta times its distance, so theta
+  // = 0 is exact. Potentials without closed form are 0.
   double repel(PotentialKind kind, Curve curve, float epsilon, float theta, int threads,
                const Take& take) const {
     return with_potential(kind, [&](auto potential) {
@@ -78,7 +79,7 @@ class Tree {
 
  private:
   static constexpr int kBits = D == 3 ? 21 : 31;  // per coordinate
-  static constexpr int kLeaf = 16;                // points a node is not split below
+  static constexpr int kLeafPoints = 16;          // a node with no more points is not split
   static constexpr int kTopLevels = D == 3 ? 2 : 3;
   static constexpr int64_t kBlocksPerChunk = 16;
 
@@ -92,11 +93,11 @@ class Tree {
     std::array<float, D> centre;
     float count;
     float width_squared;  // of the points' box; 0 if they all coincide
-    int32_t next;         // to go on with when this node is not opened
+    int32_t next;         // the node that follows the descendants of this one
     int32_t begin, end;   // points; begin = end in an inner node
   };
 
-  // Puts kBits of v at every D-th place.
+  // Spreads kBits bits of v, so that they are D places apart.
   static uint64_t dilate(uint64_t v) {
     if constexpr (D == 1) return v;
     if constexpr (D == 2) {
@@ -149,7 +150,7 @@ class Tree {
     return sorted;
   }
 
-  // --- building: the subtrees below the top levels side by side, then the top above them ---
+  // --- building: the subtrees below the top levels in parallel, then the top levels ---
 
   void build(const std::vector<Keyed>& sorted, int threads) {
     constexpr int shift = D * (kBits - kTopLevels);
@@ -184,7 +185,7 @@ class Tree {
             std::vector<Node>& nodes) const {
     const size_t own = nodes.size();
     nodes.push_back(describe(begin, end));
-    if (end - begin <= kLeaf || level == kBits || nodes[own].width_squared == 0) {
+    if (end - begin <= kLeafPoints || level == kBits || nodes[own].width_squared == 0) {
       nodes[own].begin = static_cast<int32_t>(begin);
       nodes[own].end = static_cast<int32_t>(end);
     } else {
@@ -207,7 +208,7 @@ class Tree {
     }
   }
 
-  // A node without its links: points in `begin` and `end` of a leaf are added by grow().
+  // A node without its links: grow() adds `begin` and `end` of a leaf, and `next`.
   Node describe(int64_t begin, int64_t end) const {
     Node node{};
     node.count = static_cast<float>(end - begin);
@@ -301,7 +302,7 @@ class Tree {
   }
 
   int64_t n_;
-  std::vector<int32_t> ids_;  // of the points along the curve
+  std::vector<int32_t> ids_;  // of the points, along the curve
   std::array<std::vector<float>, D> planes_;
   std::vector<Node> nodes_;
 };

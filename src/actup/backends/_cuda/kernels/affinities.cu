@@ -60,7 +60,7 @@ struct Distances {
 constexpr int kPartialSums = 1024;
 
 // One policy per affinity, as in _native/graph/affinities.hpp: adds the similarities of a row to `result`,
-// which is 0. `row` is room for the exponents.
+// which is 0. `row` is a buffer for the exponents.
 
 struct UmapAffinity {
   __device__ static void weigh(const Distances& distances, Row& row, float (&result)[PER_LANE]) {
