@@ -44,7 +44,7 @@ VARIANTS = {
         ["-DSHAPE=Shape::powered", "-DDIMENSIONS=5"],
     ],
     "layout_mesh": [
-        ["-DPOTENTIAL=PotentialKind::umap", "-DTABULATED=1", "-DSHAPE=Shape::powered"],
+        ["-DPOTENTIAL=PotentialKind::umap", "-DSHAPE=Shape::powered"],
         ["-DPOTENTIAL=PotentialKind::kernel_squared", "-DDIMENSIONS=1"],
     ],
 }

@@ -63,15 +63,13 @@ void for_each_setting(const Visit& visit) {
           }
 }
 
-// The repulsions of all points, in the settings that have them.
+// The repulsions by all points: every loss, method and optimiser.
 template <class Visit>
 void for_each_field(const Visit& visit) {
   for (const bool normalized : {false, true})
     for (const Loss loss : {Loss::kl, Loss::frobenius})
       for (const Repulsion repulsion : {Repulsion::exact, Repulsion::mesh, Repulsion::barnes_hut})
         for (const Optimizer optimizer : {Optimizer::step, Optimizer::gains, Optimizer::stiffness}) {
-          const bool two_sums = normalized && loss == Loss::frobenius;  // only the exact one has both
-          if (two_sums && repulsion != Repulsion::exact) continue;
           Settings s = base(4);
           s.schedule.expansion_begin = 1;
           s.schedule.expansion_end = 3;

@@ -31,7 +31,7 @@ void ranges_cover_everything() {
   }
 }
 
-// Tasks so short that workers are late, find the next one, or fall asleep in between.
+// Tasks so short that some workers come too late, find the next task, or sleep in between.
 void short_tasks_in_a_row(int tasks) {
   int64_t sums[5] = {};
   for (int task = 0; task < tasks; ++task) {

@@ -63,7 +63,7 @@ std::vector<double> repulsions(int64_t n, int threads) {
       all[first + 3 * i + 2] = potential;
     };
   };
-  Mesh mesh(Potential(PotentialKind::kernel, curve, 0.01f), 0.3f, Mesh::usual_largest(n, 2));
+  Mesh mesh(MeshPotential(PotentialKind::kernel, curve, 0.01f), 0.3f, Mesh::usual_largest(n, 2));
   all.push_back(mesh.repel(n, points.plane(0), points.plane(1), threads, into(0)));
   const float* planes[2] = {points.plane(0), points.plane(1)};
   all.push_back(

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "bindings/arrays.hpp"
+#include "bindings/enums.hpp"
 #include "graph/affinities.hpp"
 
 namespace actup {
@@ -30,15 +31,9 @@ auto affinity_arrays(const Matrix<int32_t>& ids, const Matrix<float>& distances,
 }  // namespace
 
 void bind_graph(nb::module_& module) {
-  nb::enum_<Affinity>(module, "Affinity")
-      .value("umap", Affinity::umap)
-      .value("gaussian", Affinity::gaussian)
-      .value("fixed_sigma", Affinity::fixed_sigma)
-      .value("uniform", Affinity::uniform);
-  nb::enum_<Distance>(module, "Distance").value("pseudo", Distance::pseudo).value("plain", Distance::plain);
-  nb::enum_<Symmetrization>(module, "Symmetrization")
-      .value("umap", Symmetrization::umap)
-      .value("tsne", Symmetrization::tsne);
+  ACTUP_BIND_ENUM(module, Affinity, ACTUP_AFFINITIES);
+  ACTUP_BIND_ENUM(module, Distance, ACTUP_DISTANCES);
+  ACTUP_BIND_ENUM(module, Symmetrization, ACTUP_SYMMETRIZATIONS);
   module.def("affinity_graph", &affinity_arrays, nb::arg("ids"), nb::arg("distances"), nb::arg("affinity"),
              nb::arg("distance"), nb::arg("symmetrization"), nb::arg("perplexities"), nb::arg("sigma"),
              nb::arg("threads"));

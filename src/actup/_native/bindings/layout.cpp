@@ -2,30 +2,18 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/arrays.hpp"
+#include "bindings/enums.hpp"
 #include "layout/layout.hpp"
 
 namespace actup {
 
 void bind_layout(nb::module_& module) {
-  nb::enum_<Loss>(module, "Loss").value("kl", Loss::kl).value("frobenius", Loss::frobenius);
-  nb::enum_<Sampling>(module, "Sampling")
-      .value("exhaustive", Sampling::exhaustive)
-      .value("scalar", Sampling::scalar)
-      .value("accelerated", Sampling::accelerated)
-      .value("unbiased", Sampling::unbiased);
-  nb::enum_<RepulsionMass>(module, "RepulsionMass")
-      .value("per_edge", RepulsionMass::per_edge)
-      .value("degree", RepulsionMass::degree)
-      .value("strength", RepulsionMass::strength);
-  nb::enum_<Repulsion>(module, "Repulsion")
-      .value("sampled", Repulsion::sampled)
-      .value("exact", Repulsion::exact)
-      .value("mesh", Repulsion::mesh)
-      .value("barnes_hut", Repulsion::barnes_hut);
-  nb::enum_<Optimizer>(module, "Optimizer")
-      .value("step", Optimizer::step)
-      .value("gains", Optimizer::gains)
-      .value("stiffness", Optimizer::stiffness);
+  ACTUP_BIND_ENUM(module, Loss, ACTUP_LOSSES);
+  ACTUP_BIND_ENUM(module, Sampling, ACTUP_SAMPLINGS);
+  ACTUP_BIND_ENUM(module, RepulsionMass, ACTUP_REPULSION_MASSES);
+  ACTUP_BIND_ENUM(module, Repulsion, ACTUP_REPULSIONS);
+  ACTUP_BIND_ENUM(module, Optimizer, ACTUP_OPTIMIZERS);
+  ACTUP_BIND_ENUM(module, Shape, ACTUP_SHAPES);
   nb::class_<Schedule>(module, "Schedule")
       .def(nb::init<>())
       .def_rw("learning_rate", &Schedule::learning_rate)
@@ -37,7 +25,8 @@ void bind_layout(nb::module_& module) {
       .def_rw("expansion_end", &Schedule::expansion_end)
       .def_rw("rested_momentum", &Schedule::rested_momentum);
   nb::class_<Curve>(module, "Curve")
-      .def(nb::init<float, float, float>(), nb::arg("a"), nb::arg("b"), nb::arg("dof") = 1.0f);
+      .def(nb::init<float, float, float>(), nb::arg("a"), nb::arg("b"), nb::arg("dof") = 1.0f)
+      .def_prop_ro("shape", &shape_of);
   nb::class_<Settings>(module, "Settings")
       .def(nb::init<>())
       .def_rw("n_epochs", &Settings::n_epochs)

@@ -1,7 +1,10 @@
 // Repulsion on its own, for the tests and benchmarks.
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include "bindings/arrays.hpp"
+#include "bindings/enums.hpp"
+#include "layout/losses.h"
 #include "layout/repulsion_mesh.hpp"
 #include "layout/repulsion_tree.hpp"
 
@@ -49,18 +52,26 @@ Repulsion tree_repulsion(const Points& points, PotentialKind kind, const Curve& 
   });
 }
 
+// The potentials of a loss's repulsion: one, or two where it has a second force.
+std::vector<PotentialKind> potential_kinds(Loss loss, bool normalized) {
+  return with_loss(loss, [&](auto policy) {
+    using LossPolicy = decltype(policy);
+    std::vector<PotentialKind> kinds{potential_kind<LossPolicy>(normalized)};
+    if (normalized && LossPolicy::kHasSecondForce) kinds.push_back(LossPolicy::SecondPotential::kKind);
+    return kinds;
+  });
+}
+
 }  // namespace
 
 void bind_repulsion(nb::module_& module) {
-  nb::enum_<PotentialKind>(module, "PotentialKind")
-      .value("kernel", PotentialKind::kernel)
-      .value("kernel_squared", PotentialKind::kernel_squared)
-      .value("umap", PotentialKind::umap);
+  ACTUP_BIND_ENUM(module, PotentialKind, ACTUP_POTENTIALS);
+  module.def("potential_kinds", &potential_kinds, nb::arg("loss"), nb::arg("normalized"));
   nb::class_<Mesh>(module, "Mesh")
       .def(
           "__init__",
           [](Mesh* self, PotentialKind kind, const Curve& curve, float epsilon, float spacing, int largest) {
-            new (self) Mesh(Potential(kind, curve, epsilon), spacing, largest);
+            new (self) Mesh(MeshPotential(kind, curve, epsilon), spacing, largest);
           },
           nb::arg("kind"), nb::arg("curve"), nb::arg("epsilon"), nb::arg("spacing"), nb::arg("largest"))
       .def_static("usual_largest", &Mesh::usual_largest, nb::arg("n"), nb::arg("dimensions"))

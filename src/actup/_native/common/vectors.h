@@ -30,7 +30,6 @@ __device__ inline float power(float x, float b) {
 #include <cstdint>
 #include <cstring>
 
-
 namespace actup {
 
 typedef float float4 __attribute__((vector_size(16)));

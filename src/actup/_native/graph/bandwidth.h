@@ -1,23 +1,35 @@
 // From distances to similarities: the formulas, and the search for each row's bandwidth. Serves CPU and GPU.
 //
-// A search asks for sums over a row through a callable, so that the CPU may add them up in vectors and the
-// GPU over the threads of a warp.
+// A search gets sums over a row from a callable, so that the CPU may add them up in vectors and the GPU over
+// the threads of a warp.
 #pragma once
 
+#include "common/choices.h"
 #include "common/device.h"
 
 namespace actup {
 
-enum class Affinity { umap, gaussian, fixed_sigma, uniform };
-enum class Distance { pseudo, plain };
-enum class Symmetrization { umap, tsne };
+// Each choice is one list: see choices.h.
 
-// A search for a positive number: doubles or halves until it is bracketed, then bisects.
+#define ACTUP_AFFINITIES(VALUE)          \
+  VALUE(umap, UmapAffinity)              \
+  VALUE(gaussian, GaussianAffinity)      \
+  VALUE(fixed_sigma, FixedSigmaAffinity) \
+  VALUE(uniform, UniformAffinity)  // policies: affinities.hpp
+enum class Affinity : int { ACTUP_AFFINITIES(ACTUP_ENUMERATOR) };
+
+#define ACTUP_DISTANCES(VALUE) VALUE(pseudo) VALUE(plain)
+enum class Distance : int { ACTUP_DISTANCES(ACTUP_ENUMERATOR) };
+
+#define ACTUP_SYMMETRIZATIONS(VALUE) VALUE(umap) VALUE(tsne)
+enum class Symmetrization : int { ACTUP_SYMMETRIZATIONS(ACTUP_ENUMERATOR) };
+
+// A search for a positive number: doubles it until an upper bound is known, then bisects.
 struct Bisection {
   double at;
   double low = 0;
   double high = 0;
-  bool bounded = false;  // whether `high` has been seen
+  bool bounded = false;  // whether `high` is known
 
   ACTUP_DEVICE void raise() {
     low = at;
@@ -37,12 +49,12 @@ ACTUP_DEVICE inline double umap_exponent(double distance, double rho) {
 }
 
 // umap-learn's floor: sigma is at least this share of the mean distance (of the row, or of all rows where rho
-// is zero), or one very near neighbour would be the only one.
+// is zero). Without it, one very near neighbour could get all the weight.
 ACTUP_DEVICE inline double umap_sigma_floor(double mean_distance) { return 1e-3 * mean_distance; }
 
-// The sigma, at least `floor`, at which row_sum(sigma), the row's sum of p, is `target`; growing sigma makes
-// the sum grow. The same steps as umap-learn takes, so that the same neighbours give the same weights, but
-// more of them where distances are so large or small that its 64 do not get there.
+// The sigma, at least `floor`, at which row_sum(sigma), the row's sum of p, is `target`. The sum grows with
+// sigma. The steps are those of umap-learn, so that the same neighbours give the same weights, but there may
+// be more of them: its 64 are too few for very large or small distances.
 template <class RowSum>
 ACTUP_DEVICE inline double umap_sigma(double target, double floor, const RowSum& row_sum) {
   Bisection sigma{1};
@@ -73,9 +85,9 @@ ACTUP_DEVICE inline double gaussian_entropy(double beta, const GaussianSums& sum
   return natural_logarithm(sums.weights) + beta * sums.products / sums.weights;
 }
 
-// The beta at which the row's entropy is `target`; growing beta makes it fall. `start` is a first guess of
-// the right order. Where more neighbours share the smallest distance than the target allows, beta grows until
-// they share all the weight.
+// The beta at which the row's entropy is `target`. The entropy falls as beta grows. `start` is a first guess
+// of the right order of magnitude. If more neighbours share the smallest distance than the target allows,
+// beta grows until they share all the weight.
 template <class RowSums>
 ACTUP_DEVICE inline double gaussian_beta(double target, double start, const RowSums& row_sums) {
   Bisection beta{start};

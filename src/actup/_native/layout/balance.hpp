@@ -1,5 +1,5 @@
-// Balance: whether a normalised map still expands. By the virial theorem it does while the repulsion,
-// projected on the places of the points, exceeds the attraction.
+// Balance: whether a normalised map still expands, and where its middle is. By the virial theorem a map
+// expands while its repulsion, projected on the places of the points, exceeds its attraction.
 #pragma once
 
 #include <array>
@@ -11,9 +11,9 @@ namespace actup {
 
 class Balance {
  public:
-  static constexpr int kAxes = 3;  // beyond these a map is neither watched nor centred
+  static constexpr int kAxes = 3;  // further dimensions are neither watched nor centred
 
-  // attraction and repulsion: dimensions x 16, without their leading factors.
+  // attraction and repulsion: dimensions x 16, without the factors of the forces.
   void add_block(const Points& points, int64_t block, const float* attraction, const float* repulsion) {
     const int64_t row = block * kBlock;
     const int valid = static_cast<int>(std::min<int64_t>(kBlock, points.n - row));
@@ -43,7 +43,7 @@ class Balance {
     points_ += other.points_;
   }
 
-  // The factors turn the sums into forces; that of the attraction is negative.
+  // The factors turn the sums into forces; attraction_factor is negative.
   bool attraction_wins(float attraction_factor, float repulsion_factor) const {
     double work = 0;
     for (const Axis& axis : axes_) {

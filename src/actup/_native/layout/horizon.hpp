@@ -1,5 +1,5 @@
-// Horizon: beyond some radii of the map, repulsion pushes no point farther out. A group of points that hardly
-// an edge ties to the others would else drift off, and the rest of the map shrink in every picture of it.
+// Horizon: beyond some radii of the map, repulsion moves no point farther out. Without it, a group of points
+// with few edges to the others drifts away, and the rest of the map shrinks in every picture.
 #pragma once
 
 #include <cmath>
@@ -11,33 +11,34 @@ namespace actup {
 class Horizon {
  public:
   Horizon() = default;
-  // radii: how many root-mean-square radii of the map; chunks: how many shares of the points are measured.
+  // radii: the horizon in root-mean-square radii of the map; chunks: how many times measure() is called.
   Horizon(float radii, int64_t chunks, int dimensions)
       : radii_(radii), width_(dimensions + 1), sums_(chunks * width_, 0.0), middle_(dimensions, 0.0f) {}
 
   bool active() const { return radii_ > 0; }
 
-  // Places are measured from where the middle was, at first from a point: far from 0, squares would lose it.
+  // Places are measured relative to the last known middle, at first to a point: squares of coordinates far
+  // from 0 would lose their last digits.
   void prepare(const Points& points) {
     if (!settled_) std::copy_n(points.row(0), points.dimensions, middle_.begin());
     settled_ = true;
   }
 
-  // Measures points [begin, end) of a chunk, in whole blocks but for the last point of all.
+  // Measures points [begin, end), which are chunk number `chunk`. Only the last chunk may end within a block.
   void measure(int64_t chunk, const Points& points, int64_t begin, int64_t end) {
     double* sums = &sums_[chunk * width_];
     const int64_t whole = begin + (end - begin) / kBlock * kBlock;
     double squares = 0;
     for (int c = 0; c < points.dimensions; ++c) {
       const float* plane = points.plane(c);
-      float16 sum_of = {}, square_of = {};
+      float16 lane_sums = {}, lane_squares = {};
       for (int64_t i = begin; i < whole; i += kBlock) {
         const float16 y = load<float16>(plane + i) - middle_[c];
-        sum_of += y;
-        square_of += y * y;
+        lane_sums += y;
+        lane_squares += y * y;
       }
-      sums[c] = sum(sum_of);
-      squares += sum(square_of);
+      sums[c] = sum(lane_sums);
+      squares += sum(lane_squares);
       for (int64_t i = whole; i < end; ++i) {
         const float y = plane[i] - middle_[c];
         sums[c] += y;
@@ -47,7 +48,7 @@ class Horizon {
     sums[points.dimensions] = squares;
   }
 
-  // Once all chunks are measured: where the map's middle is, and how far its horizon.
+  // Computes the map's middle and the horizon's distance, once all chunks are measured.
   void settle(const Points& points) {
     const double n = static_cast<double>(points.n);
     double squares = 0;
@@ -61,8 +62,8 @@ class Horizon {
     limit_ = static_cast<float>(radii_ * radii_ * std::max(0.0, squares));
   }
 
-  // Takes from the moves of a block (dimensions x 16) what leads farther out, where points are beyond.
-  void hold(const Points& points, int64_t block, float16* moves) const {
+  // Removes the outward component of the moves of a block (dimensions x 16) for points beyond the horizon.
+  void remove_outward(const Points& points, int64_t block, float16* moves) const {
     float16 squared = {}, outward = {};
     for (int c = 0; c < points.dimensions; ++c) {
       const float16 offset = load<float16>(points.plane(c) + block * kBlock) - middle_[c];
@@ -80,7 +81,7 @@ class Horizon {
   int width_ = 0;
   std::vector<double> sums_;   // chunks x (dimensions + 1): coordinates, then squares
   std::vector<float> middle_;  // of the map
-  float limit_ = 0;            // squared distance from it
+  float limit_ = 0;            // squared distance of the horizon from the middle
 };
 
 }  // namespace actup

@@ -1,33 +1,34 @@
 // The influence function of a mesh: the spectrum with which cubic B-splines on a grid give the best force.
 //
 // Spreading points with splines and reading the field's gradient through them damps and aliases every
-// frequency. Of all spectra, this one has the least mean square error of the force between two points (the
-// optimal influence function of P3M, Hockney and Eastwood, for analytic differentiation): with R the
-// potential's own spectrum, W the spline's and k_m the aliases of k,
+// frequency. Of all spectra, the influence function has the least mean square error of the force between two
+// points (the optimal influence function of P3M, Hockney and Eastwood, for analytic differentiation). With R
+// the potential's own spectrum, W the spline's and k_m the aliases of k, it is
 //     sum_m (k . k_m) W_m^2 R_m / (sum_m W_m^2  sum_m k_m^2 W_m^2).
 #pragma once
 
 #include <array>
 
-#include "layout/fourier.hpp"
-#include "layout/potential.hpp"
+#include "layout/convolution.hpp"
+#include "layout/mesh_formulas.h"
+#include "layout/mesh_potential.hpp"
 #include "layout/spline.h"
 
 namespace actup {
 
-// What the mesh makes of a point's potential at the point itself, as a function of its place (s, t) in its
-// cell: the sum of self[p][q] cos(2 pi p s) cos(2 pi q t).
+// The potential of a point at the point itself as the mesh computes it, a function of the point's place (s,
+// t) in its cell: the sum of self[p][q] cos(2 pi p s) cos(2 pi q t).
 using SelfPotential = std::array<std::array<float, 3>, 3>;
 
 class Influence {
  public:
-  // line: the points vary along the columns alone. The potential is then constant along the rows, whose
-  // splines sum to 1, and the two-dimensional formula is the one-dimensional one.
-  Influence(const Potential& potential, float spacing, int rows, int columns, bool line, int threads)
+  // line: the points vary along the columns only. The potential is then constant along the rows, whose
+  // splines sum to 1, and the two-dimensional formula becomes the one-dimensional one.
+  Influence(const MeshPotential& potential, float spacing, int rows, int columns, bool line, int threads)
       : rows_(rows),
         columns_(columns),
-        // A sharp potential is sampled twice as finely, which tells its aliases apart.
-        oversampling_(potential.smooth() || int64_t{rows} * columns > kLargestOversampled ? 1 : 2),
+        // A sharp potential is sampled twice as finely, so that its first aliases are known.
+        oversampling_(potential.smooth() || int64_t{rows} * columns > kMaxOversampledCells ? 1 : 2),
         y_(rows),
         x_(columns) {
     const float fine = spacing / static_cast<float>(oversampling_);
@@ -42,7 +43,7 @@ class Influence {
         threads);
   }
 
-  // At row frequencies group * kLanes ... and column frequency l, as Convolution::set_kernel() asks.
+  // At kLanes row frequencies from group * kLanes on, and column frequency l: see Convolution::set_kernel().
   Lanes operator()(int64_t group, int l) const {
     const int64_t k = group * kLanes;
     const Lanes ky = load<Lanes>(&y_.k[k]), weight = load<Lanes>(&y_.weight[k]);
@@ -67,7 +68,7 @@ class Influence {
     const int groups = group_count(rows_ + 1);
     std::vector<Lanes> partial(4 * groups);
     const auto turn_of = [](int frequency, int distance, int size) {
-      const double twice = frequency > 0 && frequency < size ? 2 : 1;  // stands for -frequency as well
+      const double twice = frequency > 0 && frequency < size ? 2 : 1;  // for -frequency as well
       return twice * std::cos(std::numbers::pi * frequency * distance / size) / (2 * size);
     };
     std::vector<float> turns(4 * (columns_ + 1));
@@ -97,7 +98,7 @@ class Influence {
   }
 
  private:
-  static constexpr int64_t kLargestOversampled = 1 << 20;  // grid points: bounds the memory of a setup
+  static constexpr int64_t kMaxOversampledCells = 1 << 20;  // bounds the memory of the setup
 
   struct Axis {
     std::vector<float> k, weight, alias, alias_weight, sum, slope;
@@ -119,7 +120,7 @@ class Influence {
     return spectrum_[group * (oversampling_ * columns_ + 1) + l];
   }
 
-  // The potential's spectrum at the first aliases of row frequencies k ... (which run backwards).
+  // The potential's spectrum at the first aliases of kLanes row frequencies from k on; aliases run backwards.
   Lanes aliases(int64_t k, int l) const {
     Lanes values;
     for (int lane = 0; lane < kLanes; ++lane) {

@@ -11,8 +11,8 @@ struct Edge {
   int32_t head, tail;
 };
 
-// Edges grouped by colour: colour c is edges offsets[c] to offsets[c + 1]. The last group holds the
-// edges that found no colour; they may share points and have to be taken one after the other.
+// Edges grouped by colour: colour c has edges [offsets[c], offsets[c + 1]). The last group holds the
+// overflow, the edges that found no colour; they may share points and have to be taken one after the other.
 struct Matchings {
   static constexpr int kColours = 128;
   std::vector<Edge> edges;

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "common/vectors.h"
-#include "layout/forces.h"
+#include "layout/kernel.h"
 
 namespace actup {
 
@@ -19,7 +22,7 @@ struct Dimensions {
   operator int() const { return D ? D : count; }
 };
 
-// Calls choose(D) with the number of dimensions as a constant, 0 for those that are not specialised.
+// Calls choose(D) with the number of dimensions as a compile-time constant, 0 if it is not specialised.
 template <class Choose>
 inline auto with_dimensions(int dimensions, const Choose& choose) {
   if (dimensions == 2) return choose(std::integral_constant<int, 2>{});
@@ -27,16 +30,20 @@ inline auto with_dimensions(int dimensions, const Choose& choose) {
   return choose(std::integral_constant<int, 0>{});
 }
 
+// Calls choose(flag) with the flag as a compile-time constant.
 template <class Choose>
 inline auto with_flag(bool flag, const Choose& choose) {
   return flag ? choose(std::true_type{}) : choose(std::false_type{});
 }
 
+// The number of points, rounded up to whole blocks.
+inline int64_t padded_to_blocks(int64_t n) { return (n + kBlock - 1) / kBlock * kBlock; }
+
 struct Points {
   int64_t n = 0;
   int dimensions = 0;
   int64_t stride = 0;         // length of a plane: n, then the first `wrap` points again, then padding
-  int64_t wrap = 0;           // so that a run of up to `wrap` points may pass the end
+  int64_t wrap = 0;           // a run of up to `wrap` points may extend beyond the last point
   std::vector<float> rows;    // n x dimensions
   std::vector<float> planes;  // dimensions x stride
 
@@ -73,7 +80,7 @@ inline Vector gather(const float* rows, const int32_t* ids, int dimensions, int 
   return v;
 }
 
-// Both coordinates at once in two dimensions: 64-bit loads beat gathers.
+// Both coordinates at once in two dimensions: 64-bit loads are faster than gathers.
 template <class Vector>
 struct Pairs {
   Vector x, y;
@@ -102,7 +109,7 @@ inline void scatter_pairs(float* rows, const int32_t* ids, int count, const Pair
   const auto put = [&](int lane) {
     std::memcpy(rows + 2 * static_cast<int64_t>(ids[stride * lane]), buffer + place[lane], 2 * sizeof(float));
   };
-  if (count >= 8) {  // one by one: the compiler would make a scatter of a loop, which is slower
+  if (count >= 8) {  // unrolled by hand: the compiler would turn a loop into a slower scatter instruction
     put(0), put(1), put(2), put(3), put(4), put(5), put(6), put(7);
   } else {
     for (int lane = 0; lane < count; ++lane) put(lane);

@@ -1,5 +1,5 @@
-// The graph as the layout sees it: weights relative to the largest, weak edges dropped, points in random
-// order.
+// RelabelledGraph: the graph as the layout sees it. Weights are relative to the largest, weak edges are
+// dropped, and the points have a new order.
 #pragma once
 
 #include <algorithm>
@@ -10,16 +10,10 @@
 
 #include "common/parallel.hpp"
 #include "common/random.h"
+#include "graph/graph_view.hpp"
 #include "layout/matchings.hpp"
 
 namespace actup {
-
-struct GraphView {  // the caller's symmetric CSR
-  int64_t n;
-  const int64_t* offsets;
-  const int32_t* indices;
-  const float* weights;
-};
 
 inline std::vector<int32_t> sorted_ids(std::vector<std::pair<uint64_t, int32_t>>& keys) {
   std::sort(keys.begin(), keys.end());
@@ -38,9 +32,9 @@ inline std::vector<int32_t> random_order(int64_t n, uint64_t seed, int threads) 
   return sorted_ids(keys);
 }
 
-// The order along a Morton curve through the first two coordinates of the start: neighbours are near in
-// memory.
-inline std::vector<int32_t> place_order(int64_t n, const float* start, int dimensions, int threads) {
+// The order along a Morton curve through the first two coordinates of the start, so that points near each
+// other on the map are near each other in memory: order[new] = old.
+inline std::vector<int32_t> morton_order(int64_t n, const float* start, int dimensions, int threads) {
   const int axes = std::min(dimensions, 2);
   float low[2] = {}, scale[2] = {};
   for (int c = 0; c < axes; ++c) {
@@ -67,8 +61,8 @@ inline std::vector<int32_t> place_order(int64_t n, const float* start, int dimen
 
 class RelabelledGraph {
  public:
-  std::vector<int32_t> order;
-  std::vector<float> strength;  // sum of relative weights of a point
+  std::vector<int32_t> order;   // order[new] = old
+  std::vector<float> strength;  // of each point: the sum of its relative weights
   std::vector<int32_t> degree;
   double total = 0;  // sum of all relative weights, both directions
   int64_t edges = 0;
@@ -103,6 +97,9 @@ class RelabelledGraph {
   }
 
   int64_t size() const { return graph_.n; }
+  int64_t largest_degree() const {
+    return degree.empty() ? 0 : *std::max_element(degree.begin(), degree.end());
+  }
 
   // visit(neighbour, relative weight) for every edge of relabelled point i that is strong enough.
   template <class Visit>
@@ -114,12 +111,12 @@ class RelabelledGraph {
     }
   }
 
-  // Rows of ids and relative weights, followed by padding so that sixteen may be read at any place.
+  // Rows of ids and relative weights, followed by padding: 16 values may be read at any place.
   void copy_rows(std::vector<int64_t>& offsets, std::vector<int32_t>& ids, std::vector<float>& weights,
                  int threads) const {
     offsets.assign(size() + 1, 0);
     for (int64_t i = 0; i < size(); ++i) offsets[i + 1] = offsets[i] + degree[i];
-    ids.assign(edges + 16, 0);  // whole vectors are read
+    ids.assign(edges + 16, 0);
     weights.assign(edges + 16, 0.0f);
     parallel_ranges(size(), 4096, threads, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {

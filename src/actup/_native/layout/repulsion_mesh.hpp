@@ -2,8 +2,8 @@
 // and sums at once.
 //
 // Points are spread over a grid with cubic B-splines, the grid is convolved with the potential, and potential
-// and gradient are read back through the same splines. What a point then feels of itself is known and taken
-// off.
+// and gradient are read back through the same splines. The potential of a point at the point itself is known
+// and subtracted.
 #pragma once
 
 #include <cmath>
@@ -19,27 +19,26 @@ namespace actup {
 
 class Mesh {
  public:
-  // spacing: of the grid's lines, unless the points are too close together (then less, so that a clump spans
-  // enough lines) or too far apart (then more, so that a side has at most `largest` lines; a size that
-  // HalfTransform accepts).
-  Mesh(const Potential& potential, float spacing, int largest)
+  // spacing: the usual distance of the grid's lines. It is less while all points are close together, so that
+  // they span enough lines, and more if they are so far apart that a side would have more than `largest`
+  // lines.
+  Mesh(const MeshPotential& potential, float spacing, int largest)
       : potential_(potential), usual_spacing_(spacing), largest_(HalfTransform::smooth_size(largest)) {}
 
-  // A side's limit by the number of points and dimensions; bounds the memory to about 150 MB (2,304 lines a
-  // side).
+  // The most lines of a side for a number of points and dimensions. 2304 bound the memory to about 150 MB.
   static int usual_largest(int64_t n, int dimensions) {
     if (dimensions == 1) return 16384;
     return n <= 20000 ? 1024 : 2304;
   }
 
   // Calls take(i, force, potential) for every point, from several threads: force[c] is the sum over k != i of
-  // the repulsion (yi - yk), without its leading factor, and potential that of U. Returns the sum of all
-  // potentials (Z, if U is the kernel). A plane has n coordinates; y is null in one dimension.
+  // the repulsion (yi - yk), without its leading factor, and potential is the sum of U over them. Returns the
+  // sum of all potentials (Z, if U is the kernel). x and y have n coordinates; y is null in one dimension.
   template <class Take>
   double repel(int64_t n, const float* x, const float* y, int threads, const Take& take) {
     if (n == 0) return 0;
     line_ = !y;
-    if (line_) {  // along the columns, where bands of rows are shared out to the threads
+    if (line_) {  // the line runs along the columns: threads share the work by bands of rows
       const auto swapped = [&](int64_t i, const float* force, float potential) {
         take(i, force + 1, potential);
       };
@@ -49,19 +48,20 @@ class Mesh {
     return repel_plane(n, x, y, threads, take);
   }
 
-  // The distance of the grid's lines in the last call: larger than asked for when the points were too far
-  // apart, and then the force is coarse.
+  // The distance of the grid's lines in the last call. If it is larger than the usual one, the points were
+  // too far apart, and the force is inaccurate.
   float spacing() const { return spacing_; }
   int rows() const { return convolution_ ? convolution_->rows() : 0; }
   int columns() const { return convolution_ ? convolution_->columns() : 0; }
 
  private:
-  static constexpr int kMargin = 6;          // lines beyond the span, so that splines stay inside
-  static constexpr float kClumpLines = 58;   // lines a small map spans at least, down to
-  static constexpr float kFinest = 1 / 9.f;  // this part of the usual spacing, which resolves any potential
-  static constexpr float kStep = 1.2f;       // spacings are the usual one times a power of this
-  static constexpr int kBand = 8;            // rows; more than a spline's four
-  static constexpr int64_t kChunk = 1024;    // points
+  static constexpr int kMarginLines = 6;         // beyond the span of the points, so that splines stay inside
+  static constexpr float kMinSpanLines = 58;     // a small map spans at least as many lines ...
+  static constexpr float kMinSpacing = 1 / 9.f;  // ... unless they would be closer than this times the usual
+                                                 // spacing, which resolves any potential
+  static constexpr float kSpacingStep = 1.2f;    // spacings are the usual one times a power of this
+  static constexpr int kBandRows = 8;            // more than the four that a spline touches
+  static constexpr int64_t kPointsPerChunk = 1024;
 
   struct Placed {
     float column, row;  // in grid lines
@@ -70,7 +70,7 @@ class Mesh {
 
   struct Box {
     float low[2], high[2];
-    float odd = 0;  // not 0 if a coordinate is not finite
+    float not_finite = 0;  // not 0 if a coordinate is infinite or NaN
   };
 
   template <class Take>
@@ -79,9 +79,10 @@ class Mesh {
     sort_by_row(n, x, y, threads);
     spread(threads);
     convolution_->apply(grid_.data(), threads);
-    std::vector<double> sums((n + kChunk - 1) / kChunk);
-    parallel_ranges(n, kChunk, threads,
-                    [&](int64_t begin, int64_t end) { sums[begin / kChunk] = read(begin, end, take); });
+    std::vector<double> sums((n + kPointsPerChunk - 1) / kPointsPerChunk);
+    parallel_ranges(n, kPointsPerChunk, threads, [&](int64_t begin, int64_t end) {
+      sums[begin / kPointsPerChunk] = read(begin, end, take);
+    });
     double total = 0;
     for (double sum : sums) total += sum;
     return total;
@@ -94,7 +95,7 @@ class Mesh {
       Box& box = boxes[begin / 4096];
       for (int c = 0; c < 2; ++c) {
         const float* plane = c ? y : x;
-        float16 low = broadcast<float16>(huge), high = -low, odd = {};
+        float16 low = broadcast<float16>(huge), high = -low, difference = {};
         float last[kBlock];
         for (int64_t i = begin; i < end; i += kBlock) {
           const float* from = plane + i;
@@ -105,14 +106,14 @@ class Mesh {
           const float16 v = load<float16>(from);
           low = v < low ? v : low;
           high = v > high ? v : high;
-          odd += v - v;  // 0, unless v is infinite or not a number
+          difference += v - v;  // 0, unless v is infinite or NaN
         }
         box.low[c] = huge;
         box.high[c] = -huge;
         for (int lane = 0; lane < kBlock; ++lane) {
           box.low[c] = std::min(box.low[c], low[lane]);
           box.high[c] = std::max(box.high[c], high[lane]);
-          box.odd += odd[lane];
+          box.not_finite += difference[lane];
         }
       }
     });
@@ -122,7 +123,7 @@ class Mesh {
       for (int c = 0; c < 2; ++c) {
         all.low[c] = std::min(all.low[c], box.low[c]);
         all.high[c] = std::max(all.high[c], box.high[c]);
-        finite = finite && box.odd == 0;
+        finite = finite && box.not_finite == 0;
       }
     if (!finite || !std::isfinite(all.high[0] - all.low[0] + all.high[1] - all.low[1]))
       throw std::domain_error("the mesh needs finite positions: the layout has diverged");
@@ -153,23 +154,24 @@ class Mesh {
     origin_[1] = origin(height, rows);
   }
 
-  // A power of kStep times the usual spacing, kept while it serves.
+  // A power of kSpacingStep times the usual spacing. The current spacing is kept while it is suitable.
   float choose_spacing(float span) const {
-    const auto power_of = [&](float exponent) { return usual_spacing_ * std::pow(kStep, exponent); };
-    const float needed = span / static_cast<float>(largest_ - kMargin);
+    const auto power_of = [&](float exponent) { return usual_spacing_ * std::pow(kSpacingStep, exponent); };
+    const float needed = span / static_cast<float>(largest_ - kMarginLines);
     if (needed > usual_spacing_) {
-      if (spacing_ >= needed && spacing_ <= kStep * kStep * needed) return spacing_;
-      return power_of(std::ceil(std::log(needed / usual_spacing_) / std::log(kStep) + 1e-3f));
+      if (spacing_ >= needed && spacing_ <= kSpacingStep * kSpacingStep * needed) return spacing_;
+      return power_of(std::ceil(std::log(needed / usual_spacing_) / std::log(kSpacingStep) + 1e-3f));
     }
-    const float wanted = std::clamp(span / kClumpLines, kFinest * usual_spacing_, usual_spacing_);
-    if (spacing_ <= kStep * wanted && kStep * spacing_ > wanted && spacing_ <= usual_spacing_)
+    const float wanted = std::clamp(span / kMinSpanLines, kMinSpacing * usual_spacing_, usual_spacing_);
+    if (spacing_ <= kSpacingStep * wanted && kSpacingStep * spacing_ > wanted && spacing_ <= usual_spacing_)
       return spacing_;
-    return power_of(std::floor(std::log(wanted / usual_spacing_) / std::log(kStep) + 1e-3f));
+    return power_of(std::floor(std::log(wanted / usual_spacing_) / std::log(kSpacingStep) + 1e-3f));
   }
 
-  // With a little room to grow; kept until the points outgrow it or leave much of it empty.
+  // The lines of a side, with some room for the points to spread. The current number is kept until the points
+  // need more or leave much of the grid empty.
   int choose_size(float lines, int current) const {
-    const int needed = static_cast<int>(lines) + kMargin;
+    const int needed = static_cast<int>(lines) + kMarginLines;
     if (needed <= current && (current == 64 || needed > 0.7f * static_cast<float>(current))) return current;
     const int roomy = static_cast<int>(1.1f * static_cast<float>(needed));
     return std::min(largest_, HalfTransform::smooth_size(roomy));
@@ -177,7 +179,7 @@ class Mesh {
 
   // --- points to grid and back ---
 
-  // Counting sort; chunks by n alone, so that the order never depends on the threads.
+  // Counting sort. The chunks depend on n only, so that the order does not depend on the number of threads.
   void sort_by_row(int64_t n, const float* x, const float* y, int threads) {
     const int64_t grain = std::max<int64_t>(4096, (n + 63) / 64), chunks = (n + grain - 1) / grain;
     const int rows = this->rows();
@@ -208,16 +210,18 @@ class Mesh {
     });
   }
 
-  // Bands of rows: the even ones, each of which first clears the rows up to the next even one, then the odd
-  // ones. Two bands of one kind touch no common row.
+  // Band after band of rows: first the even bands, each of which clears the rows up to the next even band,
+  // then the odd ones. Two even bands, or two odd ones, touch no common row, so that threads may take them at
+  // a time.
   void spread(int threads) {
-    const int bands = (rows() + kBand - 1) / kBand, stride = convolution_->stride();
+    const int bands = (rows() + kBandRows - 1) / kBandRows, stride = convolution_->stride();
     for (int odd = 0; odd < 2; ++odd)
       parallel_chunks((bands + 1 - odd) / 2, threads, [&](int64_t half) {
-        const int first = static_cast<int>(2 * half + odd) * kBand, end = std::min(rows(), first + kBand);
+        const int first = static_cast<int>(2 * half + odd) * kBandRows,
+                  end = std::min(rows(), first + kBandRows);
         if (!odd) {
           const int from = std::max(0, first - 1);
-          const int to = first + 2 * kBand >= rows() ? rows() : first + 2 * kBand - 1;
+          const int to = first + 2 * kBandRows >= rows() ? rows() : first + 2 * kBandRows - 1;
           std::fill(row_of(from), row_of(from) + static_cast<int64_t>(to - from) * stride, 0.0f);
         }
         for (int32_t k = row_starts_[first]; k < row_starts_[end]; ++k) {
@@ -231,7 +235,8 @@ class Mesh {
       });
   }
 
-  // Gives force and potential of the points placed_[begin, end) to take(); the sum of their potentials.
+  // Calls take() with force and potential of the points placed_[begin, end). Returns the sum of their
+  // potentials.
   template <class Take>
   double read(int64_t begin, int64_t end, const Take& take) const {
     const int stride = convolution_->stride();
@@ -268,7 +273,7 @@ class Mesh {
       float16 cos_x[3], sin_x[3], cos_y[3], sin_y[3];
       harmonics(s, cos_x, sin_x);
       harmonics(t, cos_y, sin_y);
-      take_off_self(self_[0].data(), cos_x, sin_x, cos_y, sin_y, potential, slope_x, slope_y);
+      subtract_self(self_[0].data(), cos_x, sin_x, cos_y, sin_y, potential, slope_x, slope_y);
       for (int lane = 0; lane < count; ++lane) {
         const float force[2] = {-factor * slope_x[lane], -factor * slope_y[lane]};
         total += static_cast<double>(potential[lane]);
@@ -299,7 +304,7 @@ class Mesh {
 
   float* row_of(int row) { return &grid_[static_cast<int64_t>(row) * convolution_->stride()]; }
 
-  Potential potential_;
+  MeshPotential potential_;
   float usual_spacing_;
   int largest_;
   bool line_ = false;  // one dimension; the same in all calls
@@ -308,7 +313,7 @@ class Mesh {
   SelfPotential self_{};
   std::unique_ptr<Convolution> convolution_;
   std::vector<float> grid_;
-  std::vector<float> zeros_;  // the missing coordinates of points in one dimension
+  std::vector<float> zeros_;  // the second coordinates of points in one dimension
   std::vector<int32_t> row_starts_;
   std::vector<Placed> placed_;  // by row
 };

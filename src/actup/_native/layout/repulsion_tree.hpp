@@ -1,9 +1,9 @@
-// Repulsion by Barnes and Hut's tree, in one to three dimensions: a far group of points acts as one at its
-// centre.
+// Repulsion by Barnes and Hut's tree, in one to three dimensions: a distant group of points acts as one point
+// at its centre.
 //
-// Points are sorted along a Morton curve; a node is a range of them. Nodes lie in one array, each before its
-// descendants, with the number of the node to go on with when it is not opened: a walk needs no stack.
-// Sixteen consecutive points walk together, one per lane, and open a node if any of them has to.
+// Points are sorted along a Morton curve; a node is a range of them. Nodes are stored in one array, each
+// before its descendants, with the number of the node that follows them: a walk needs no stack. Sixteen
+// consecutive points walk together, one per lane, and open a node if any of them has to.
 #pragma once
 
 #include <algorithm>
@@ -16,26 +16,34 @@
 
 #include "common/parallel.hpp"
 #include "layout/points.hpp"
-#include "layout/potential.hpp"
+#include "layout/potentials.h"
 
 namespace actup {
 
-// Force along (yi - yk) without its leading factor, and the potential where it has a closed form (not UMAP).
-template <PotentialKind kind, Shape shape, class Real>
-inline std::pair<Real, Real> repulsion_of_pair(Real d2, Curve curve, float epsilon) {
-  if constexpr (kind == PotentialKind::umap) {
-    return {umap_repulsion<shape>(d2, curve, epsilon), Real{}};
-  } else {
+// The coefficient of (yi - yk) in a pair's repulsion, and the pair's potential; 0 where that has no closed
+// form.
+template <class Potential, Shape shape, class Real>
+inline std::pair<Real, Real> force_and_potential(Real d2, Curve curve, float epsilon) {
+  if constexpr (Potential::kOfKernel) {
     const Kernel<Real> k = kernel<shape>(d2, curve);
-    if constexpr (kind == PotentialKind::kernel) return {repulsion<Loss::kl>(k), k.q};
-    return {repulsion<Loss::frobenius>(k), k.q * k.q};
+    return {Potential::repulsion(k), Potential::value(k)};
+  } else {
+    return {repulsion_of_pair<Potential, shape>(d2, curve, epsilon), Real{}};
   }
+}
+
+// The same as a call. Curves with tails take two powers, so that a call costs little; and no product of
+// theirs is contracted with the sums of the caller, which would change the last bits of the potential.
+template <class Potential, Shape shape, class Real>
+[[gnu::noinline]] std::pair<Real, Real> call_force_and_potential(Real d2, Curve curve, float epsilon) {
+  return force_and_potential<Potential, shape>(d2, curve, epsilon);
 }
 
 template <int D>
 class Tree {
  public:
-  using Take = std::function<void(int64_t, const float*, float)>;  // a type parameter would double the code
+  using Take =
+      std::function<void(int64_t, const float*, float)>;  // a template parameter would double the code
 
   // planes: D pointers to n coordinates.
   Tree(int64_t n, const float* const* planes, int threads) : n_(n) {
@@ -55,23 +63,23 @@ class Tree {
   }
 
   // Calls take(i, force, potential) for every point, from several threads, as Mesh::repel() does, and returns
-  // the sum of the potentials. A node is opened unless its width is below theta times its distance, so
-  // theta = 0 is exact. For UMAP's repulsion all potentials are 0.
+  // the sum of the potentials. A node is opened unless its width is below theta times its distance, so theta
+  // = 0 is exact. Potentials without closed form are 0.
   double repel(PotentialKind kind, Curve curve, float epsilon, float theta, int threads,
                const Take& take) const {
-    const auto run = [&]<PotentialKind k>() {
-      return with_shape(
-          curve, [&](auto shape) { return walk_all<k, shape()>(curve, epsilon, theta, threads, take); });
-    };
-    if (kind == PotentialKind::kernel) return run.template operator()<PotentialKind::kernel>();
-    if (kind == PotentialKind::kernel_squared)
-      return run.template operator()<PotentialKind::kernel_squared>();
-    return run.template operator()<PotentialKind::umap>();
+    return with_potential(kind, [&](auto potential) {
+      return with_shape(curve, [&](auto shape) {
+        using Potential = decltype(potential);
+        constexpr bool ignores_tail = !Potential::kOfKernel && shape() == Shape::tailed;
+        return walk_all<Potential, ignores_tail ? Shape::powered : shape()>(curve, epsilon, theta, threads,
+                                                                            take);
+      });
+    });
   }
 
  private:
   static constexpr int kBits = D == 3 ? 21 : 31;  // per coordinate
-  static constexpr int kLeaf = 16;                // points a node is not split below
+  static constexpr int kLeafPoints = 16;          // a node with no more points is not split
   static constexpr int kTopLevels = D == 3 ? 2 : 3;
   static constexpr int64_t kBlocksPerChunk = 16;
 
@@ -85,11 +93,11 @@ class Tree {
     std::array<float, D> centre;
     float count;
     float width_squared;  // of the points' box; 0 if they all coincide
-    int32_t next;         // to go on with when this node is not opened
+    int32_t next;         // the node that follows the descendants of this one
     int32_t begin, end;   // points; begin = end in an inner node
   };
 
-  // Puts kBits of v at every D-th place.
+  // Spreads kBits bits of v, so that they are D places apart.
   static uint64_t dilate(uint64_t v) {
     if constexpr (D == 1) return v;
     if constexpr (D == 2) {
@@ -142,7 +150,7 @@ class Tree {
     return sorted;
   }
 
-  // --- building: the subtrees below the top levels side by side, then the top above them ---
+  // --- building: the subtrees below the top levels in parallel, then the top levels ---
 
   void build(const std::vector<Keyed>& sorted, int threads) {
     constexpr int shift = D * (kBits - kTopLevels);
@@ -177,7 +185,7 @@ class Tree {
             std::vector<Node>& nodes) const {
     const size_t own = nodes.size();
     nodes.push_back(describe(begin, end));
-    if (end - begin <= kLeaf || level == kBits || nodes[own].width_squared == 0) {
+    if (end - begin <= kLeafPoints || level == kBits || nodes[own].width_squared == 0) {
       nodes[own].begin = static_cast<int32_t>(begin);
       nodes[own].end = static_cast<int32_t>(end);
     } else {
@@ -200,7 +208,7 @@ class Tree {
     }
   }
 
-  // A node without its links: points in `begin` and `end` of a leaf are added by grow().
+  // A node without its links: grow() adds `begin` and `end` of a leaf, and `next`.
   Node describe(int64_t begin, int64_t end) const {
     Node node{};
     node.count = static_cast<float>(end - begin);
@@ -223,20 +231,20 @@ class Tree {
 
   // --- walking ---
 
-  template <PotentialKind kind, Shape shape>
+  template <class Potential, Shape shape>
   double walk_all(Curve curve, float epsilon, float theta, int threads, const Take& take) const {
     const int64_t blocks = (n_ + kBlock - 1) / kBlock;
     std::vector<double> sums((blocks + kBlocksPerChunk - 1) / kBlocksPerChunk, 0.0);
     parallel_ranges(blocks, kBlocksPerChunk, threads, [&](int64_t begin, int64_t end) {
       for (int64_t block = begin; block < end; ++block)
-        sums[begin / kBlocksPerChunk] += walk<kind, shape>(block, curve, epsilon, theta, take);
+        sums[begin / kBlocksPerChunk] += walk<Potential, shape>(block, curve, epsilon, theta, take);
     });
     double total = 0;
     for (double sum : sums) total += sum;
     return total;
   }
 
-  template <PotentialKind kind, Shape shape>
+  template <class Potential, Shape shape>
   double walk(int64_t block, Curve curve, float epsilon, float theta, const Take& take) const {
     const int64_t first = block * kBlock;
     float16 y[D], force[D] = {}, potential = {};
@@ -246,13 +254,21 @@ class Tree {
       low[c] = *std::min_element(&planes_[c][first], &planes_[c][first] + kBlock);
       high[c] = *std::max_element(&planes_[c][first], &planes_[c][first] + kBlock);
     }
-    const auto act = [&](const auto& at, float count) {
+    constexpr bool calls = shape == Shape::tailed, calls_in_leaves = calls && D > 1;
+    const auto of_pair = [&](float16 d2, auto as_call) {
+      if constexpr (as_call()) {
+        return call_force_and_potential<Potential, shape>(d2, curve, epsilon);
+      } else {
+        return force_and_potential<Potential, shape>(d2, curve, epsilon);
+      }
+    };
+    const auto act = [&](const auto& at, float count, auto as_call) {
       float16 d2 = broadcast<float16>(kTiny), delta[D];
       for (int c = 0; c < D; ++c) {
         delta[c] = y[c] - at(c);
         d2 += delta[c] * delta[c];
       }
-      const auto [coefficient, value] = repulsion_of_pair<kind, shape>(d2, curve, epsilon);
+      const auto [coefficient, value] = of_pair(d2, as_call);
       for (int c = 0; c < D; ++c) force[c] += (count * coefficient) * delta[c];
       potential += count * value;
     };
@@ -265,15 +281,16 @@ class Tree {
         distance_squared += gap * gap;
       }
       if (node.width_squared == 0 || node.width_squared < theta_squared * distance_squared) {
-        act([&](int c) { return node.centre[c]; }, node.count);
+        act([&](int c) { return node.centre[c]; }, node.count, std::bool_constant<calls>{});
         v = node.next;
       } else {
-        for (int32_t k = node.begin; k < node.end; ++k) act([&](int c) { return planes_[c][k]; }, 1.0f);
+        for (int32_t k = node.begin; k < node.end; ++k)
+          act([&](int c) { return planes_[c][k]; }, 1.0f, std::bool_constant<calls_in_leaves>{});
         ++v;
       }
     }
     potential -=
-        repulsion_of_pair<kind, shape>(broadcast<float16>(kTiny), curve, epsilon).second;  // of itself
+        of_pair(broadcast<float16>(kTiny), std::bool_constant<calls>{}).second;  // of the point itself
     double total = 0;
     for (int lane = 0; lane < std::min<int64_t>(kBlock, n_ - first); ++lane) {
       float own[D];
@@ -285,7 +302,7 @@ class Tree {
   }
 
   int64_t n_;
-  std::vector<int32_t> ids_;  // of the points along the curve
+  std::vector<int32_t> ids_;  // of the points, along the curve
   std::array<std::vector<float>, D> planes_;
   std::vector<Node> nodes_;
 };

@@ -1,4 +1,5 @@
-// Cubic B-splines: how a point is spread over the four nearest grid lines of each direction, and read back.
+// Cubic B-splines: the weights with which a point is spread over the four nearest grid lines of each
+// direction, and with which the grid is read back.
 #pragma once
 
 #include "common/device.h"
@@ -9,8 +10,8 @@
 
 namespace actup {
 
-// The weight of grid line i - 1 + line (line 0 ... 3) for a point at i + t, 0 <= t < 1, is a cubic in t: the
-// coefficient of t^power. Then that of its derivative by t.
+// The weight of grid line i - 1 + line (line 0 ... 3) for a point at i + t, 0 <= t < 1, is a cubic in t.
+// These are the coefficients of t^power of the weight and of its derivative.
 ACTUP_DEVICE constexpr float spline_coefficient(int power, int line) {
   constexpr float table[4][4] = {{1 / 6.0f, 4 / 6.0f, 1 / 6.0f, 0.0f},
                                  {-0.5f, 0.0f, 0.5f, 0.0f},
@@ -64,7 +65,8 @@ ACTUP_DEVICE inline double spline_spectrum_squared(double k) {
   return fabs(k) < 1e-9 ? 1.0 : pow(sin(k / 2) / (k / 2), 8.0);
 }
 
-// Sums over all aliases k + 2 pi m: of the squared spectrum, and of (k + 2 pi m)^2 times it.
+// Sums over all aliases k + 2 pi m: of the squared spectrum, and of (k + 2 pi m)^2 times the squared
+// spectrum.
 ACTUP_DEVICE inline double spline_alias_sum(double k) {
   return (2416 + 2382 * cos(k) + 240 * cos(2 * k) + 2 * cos(3 * k)) / 5040;
 }
@@ -72,8 +74,8 @@ ACTUP_DEVICE inline double spline_alias_slope(double k) {
   return (2 - 2 * cos(k)) * (66 + 52 * cos(k) + 2 * cos(2 * k)) / 120;
 }
 
-// How much two splines e grid lines apart overlap at a point, as a cosine series in its place in the cell:
-// the coefficient of cos(2 pi p s). Both signs of e are counted.
+// How much two splines that are e grid lines apart overlap at a point, as a cosine series in the point's
+// place s in its cell: the coefficient of cos(2 pi p s). Both signs of e are counted.
 ACTUP_DEVICE inline double spline_overlap(int e, int p) {
   constexpr int places = 32;
   constexpr double pi = 3.14159265358979323846;

@@ -1,4 +1,4 @@
-// Sums over all pairs of points of a map, and over the edges of a graph: what the losses are made of.
+// Sums over all pairs of points of a map, and over the edges of a graph, from which the losses are computed.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 
 #include "common/parallel.hpp"
 #include "common/vectors.h"
-#include "layout/forces.h"
+#include "graph/graph_view.hpp"
+#include "layout/kernel.h"
 #include "layout/points.hpp"
-#include "layout/relabelled_graph.hpp"
 
 namespace actup {
 
@@ -35,17 +35,18 @@ inline Real rest(const Kernel<Real>& k, Real d2, Curve curve) {
   return curve.a * (k.slope * d2);
 }
 
-// log q, also where q itself is too small for a float.
+// log q, also where q itself underflows.
 inline double log_kernel(float d2, float q, Curve curve) {
   if (curve.dof == 1) return std::log(static_cast<double>(q));
   return -curve.dof * std::log1p(curve.a / curve.dof * std::pow(static_cast<double>(d2), curve.b));
 }
 
-// Adds up a run of vectors: q and q^2 in floats, 1 - q as a product, whose exponents are kept apart. A run
-// must have at most kLongest vectors, so that the product of the mantissas, each below 2, stays below 2^64.
+// Adds up a run of vectors: q and q^2 as sums of floats, log(1 - q) as a product whose exponents are added up
+// separately. A run has at most kMaxVectors vectors, so that the product of mantissas, each below 2, stays
+// below 2^64.
 class PairRun {
  public:
-  static constexpr int kLongest = 64;
+  static constexpr int kMaxVectors = 64;
 
   void add(const Kernel<float16>& k, float16 one_minus_q) {
     kernel_ += k.q;
@@ -113,8 +114,8 @@ void add_pairs_of_point(const Points& points, int64_t i, int64_t begin, int64_t 
 
 template <int D, Shape shape>
 PairSums pair_sums(const Points& points, Curve curve, int threads) {
-  constexpr int64_t rows = 64;                         // of one chunk
-  constexpr int64_t columns = 16 * PairRun::kLongest;  // of one run; they stay in the nearest cache
+  constexpr int64_t rows = 64;                            // of one chunk
+  constexpr int64_t columns = 16 * PairRun::kMaxVectors;  // of one run; they stay in the first-level cache
   std::vector<PairSums> partial((points.n + rows - 1) / rows);
   parallel_ranges(points.n, rows, threads, [&](int64_t first, int64_t last) {
     PairSums sums;

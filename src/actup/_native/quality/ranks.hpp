@@ -1,4 +1,4 @@
-// The nearest points of a row of distances, and the rank of given points in it: ties are broken by index.
+// The nearest points of a row of distances, and the rank of given points in it. Ties are broken by index.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,11 @@
 
 namespace actup {
 
-// The k nearest points of one row, nearest first. A point to be left out is at infinity. Needs k <= n.
+// The k nearest points of one row, nearest first. To exclude a point, set its distance to infinity. Needs k
+// <= n.
 template <class Real>
 void nearest_in_row(const Real* distances, int64_t n, int64_t k, Real* best, int32_t* ids) {
-  constexpr int64_t kRun = 64;  // a run without a candidate costs one vectorised minimum
+  constexpr int64_t kRun = 64;  // points; a run without a candidate costs only one vectorised minimum
   int64_t found = 0;
   for (int64_t begin = 0; begin < n; begin += kRun) {
     const int64_t end = std::min(n, begin + kRun);

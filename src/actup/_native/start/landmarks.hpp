@@ -1,4 +1,5 @@
-// Landmarks: the mean codes of clusters of the rows. Very many points start around the places of theirs.
+// Landmarks: the mean codes of clusters of the rows. In a large map, points start around the place of their
+// landmark.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +16,11 @@
 namespace actup {
 
 struct Landmarks {
-  // `wanted` of them; those of no row are left out, and some rows that share one have several.
+  // About `wanted` landmarks: clusters without rows are left out, and large clusters are divided.
   Landmarks(const TypedRows& rows, Metric metric, int64_t wanted, uint64_t seed, int threads)
       : labels(rows.rows) {
     const ComparedRows points(rows, RowMetric{metric}, threads);
-    const Encoder encoder(points, 0, kKept, seed, threads);
+    const Encoder encoder(points, 0, kUnclippedShare, seed, threads);
     const Buffer<int8_t> codes = encoder.encode(points, threads);
     const Clusters clusters(codes.data(), rows.rows, encoder, wanted, seed, threads);
     count = clusters.count();
@@ -47,11 +48,11 @@ struct Landmarks {
   int64_t count, columns;
 
  private:
-  static constexpr double kKept = 0.99;  // the other rows may be clipped
+  static constexpr double kUnclippedShare = 0.99;  // of the rows; codes of the others may be clipped
 };
 
-// A place within `reach` of its landmark's, along each axis, for every row: out (rows, width), places
-// (landmarks, width).
+// A random place for every row, within `reach` of its landmark's place along each axis: out (rows, width),
+// places (landmarks, width).
 inline void scatter_around(const float* places, const int32_t* labels, int64_t rows, int64_t width,
                            float reach, uint64_t seed, int threads, float* out) {
   parallel_ranges(rows, 4096, threads, [&](int64_t begin, int64_t end) {

@@ -1,7 +1,7 @@
 // Principal components: the scores of the rows of X along its leading axes, dense or sparse.
 //
-// Sums run over fixed chunks of rows in a fixed order, not through a threaded BLAS, whose bits may change
-// with its number of threads.
+// Sums run over fixed chunks of rows in a fixed order. A threaded BLAS is not used: its last bits may depend
+// on its number of threads.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace actup {
 
-// Rows of a dense matrix of any type, read relative to a row near their mean so that a common offset costs no
-// digits.
+// Rows of a dense matrix of any type, read relative to a row near their mean, so that a common offset costs
+// no precision.
 struct DenseTable {
   TypedRows table;
   const float* shift;
@@ -23,18 +23,18 @@ struct DenseTable {
 
   template <class Body>
   void for_each(int64_t row, const Body& body) const {
-    std::vector<float> room;
-    const float* const x = table.floats(row, 1, room);
+    std::vector<float> buffer;
+    const float* const x = table.floats(row, 1, buffer);
     for (int64_t c = 0; c < columns; ++c) body(c, x[c] - shift[c]);
   }
 
   // For rows [begin, end): score = row · q - offset; sums += row ⊗ score; returns the sum of the scores.
   Lanes accumulate(int64_t begin, int64_t end, const Lanes* q, Lanes offset, Lanes* sums) const {
     Lanes total = {};
-    std::vector<float> room;
+    std::vector<float> buffer;
     int64_t i = begin;
-    for (; i + 4 <= end; i += 4) total += accumulate_rows<4>(table.floats(i, 4, room), q, offset, sums);
-    for (; i < end; ++i) total += accumulate_rows<1>(table.floats(i, 1, room), q, offset, sums);
+    for (; i + 4 <= end; i += 4) total += accumulate_rows<4>(table.floats(i, 4, buffer), q, offset, sums);
+    for (; i < end; ++i) total += accumulate_rows<1>(table.floats(i, 1, buffer), q, offset, sums);
     return total;
   }
 
@@ -82,7 +82,7 @@ template <class Rows>
 class Scatter {
  public:
   Scatter(const Rows& x, int threads) : x_(x), mean_(x.columns) {
-    // As many chunks as keep their partial sums, a panel of all columns each, below 2^24 floats.
+    // So few chunks that their partial sums, one panel of all columns each, stay below 2^24 floats.
     const int64_t most = std::max<int64_t>(1, (int64_t{1} << 21) / std::max<int64_t>(1, x.columns));
     chunk_ = std::max<int64_t>(512, (x.rows + most - 1) / most);
     const int64_t chunks = (x.rows + chunk_ - 1) / chunk_;
@@ -139,7 +139,7 @@ class Scatter {
 
  private:
   std::vector<double> apply_panel(const Lanes* q, int threads) const {
-    // Half of the division goes to q and half to the image, so that no float sum leaves the range of X.
+    // The division is split between q and the image, so that no float sum overflows or underflows.
     const double scale = std::sqrt(double(x_.rows) / trace_);
     std::vector<Lanes> scaled(q, q + rows());
     double mean_score[kPanelColumns] = {};
@@ -179,7 +179,7 @@ class Scatter {
 };
 
 // The scores (rows, dimensions) of the rows of X along its leading axes, widest first, and their scatter.
-// Needs dimensions <= columns. Rows that are all equal score 0.
+// Needs dimensions <= columns. If all rows are equal, all scores are 0.
 template <class Rows>
 void principal_scores(const Rows& x, int dimensions, uint64_t seed, int threads, float* scores,
                       double* scatter) {

@@ -7,29 +7,28 @@
 #include <cstdint>
 #include <vector>
 
-#include "layout/relabelled_graph.hpp"
+#include "graph/graph_view.hpp"
 #include "start/subspace.hpp"
 
 namespace actup {
 
-constexpr int64_t kEdgeRows = 1024;  // rows of the graph that one task takes
+constexpr int64_t kGraphRowsPerTask = 1024;
 
 class NormalizedGraph {
  public:
   NormalizedGraph(const GraphView& graph, int threads)
       : graph_(graph), weights_(graph.offsets[graph.n]), root_degree_(graph.n) {
-    parallel_ranges(graph.n, kEdgeRows, threads, [&](int64_t begin, int64_t end) {
+    parallel_ranges(graph.n, kGraphRowsPerTask, threads, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         double degree = 0;
         for (int64_t e = graph.offsets[i]; e < graph.offsets[i + 1]; ++e) degree += graph.weights[e];
         root_degree_[i] = static_cast<float>(std::sqrt(degree));
       }
     });
-    parallel_ranges(graph.n, kEdgeRows, threads, [&](int64_t begin, int64_t end) {
+    parallel_ranges(graph.n, kGraphRowsPerTask, threads, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
         for (int64_t e = graph.offsets[i]; e < graph.offsets[i + 1]; ++e) {
-          const float both =
-              root_degree_[i] * root_degree_[graph.indices[e]];  // 0 only with the weight itself
+          const float both = root_degree_[i] * root_degree_[graph.indices[e]];  // is 0 only if the weight is
           weights_[e] = both > 0 ? graph.weights[e] / both : 0.0f;
         }
     });
@@ -40,7 +39,7 @@ class NormalizedGraph {
 
   void apply(const Block& x, const Block& previous, Block& out, float alpha, float beta, float gamma,
              int threads) const {
-    parallel_ranges(rows(), kEdgeRows, threads, [&](int64_t begin, int64_t end) {
+    parallel_ranges(rows(), kGraphRowsPerTask, threads, [&](int64_t begin, int64_t end) {
       for (int p = 0; p < x.panels(); ++p)
         apply_rows(x.panel(p), previous.panel(p), out.panel(p), begin, end, alpha, beta, gamma);
     });
@@ -77,11 +76,11 @@ inline void spectral_coordinates(const GraphView& view, int dimensions, uint64_t
   Spectrum spectrum;
   spectrum.low = -1;
   spectrum.top = 1;
-  spectrum.cut = 0.9;  // below the leading eigenvalues of nearly every neighbour graph
+  spectrum.cut = 0.9;  // the leading eigenvalues of nearly every neighbour graph are larger
   spectrum.first_degree = 20;
   spectrum.last_degree = 200;
   spectrum.budget =
-      static_cast<int>(std::clamp<int64_t>(12'000'000 / view.n, 100, 2000));  // seconds, not hours
+      static_cast<int>(std::clamp<int64_t>(12'000'000 / view.n, 100, 2000));  // bounds the time to seconds
   spectrum.tolerance = 0.005;
   spectrum.known = graph.root_degree().data();
   leading_eigenvectors(graph, spectrum, dimensions, seed, threads, vectors, values);

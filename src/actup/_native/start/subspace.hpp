@@ -1,10 +1,10 @@
 // The leading eigenvectors of a symmetric operator by Chebyshev-filtered subspace iteration.
 //
 // A block of vectors is filtered by a polynomial that is small on the unwanted part of the spectrum, made
-// orthonormal, and turned to the best vectors it spans (Rayleigh-Ritz); then again, with a sharper filter.
-// The number of operator applications is bounded, so a solve never hangs: unfinished means less exact, and
-// for the start of a layout that is enough. All sums run over fixed chunks in a fixed order, so the result
-// does not depend on the number of threads.
+// orthonormal, and rotated to the best approximate eigenvectors that it spans (Rayleigh-Ritz). This is
+// repeated with sharper filters. The number of operator applications is bounded, so a solve always ends; if
+// it has not converged by then, its result is less exact, which is enough for the start of a layout. All sums
+// run over fixed chunks in a fixed order, so the result does not depend on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -19,19 +19,19 @@
 
 namespace actup {
 
-// What the solver is told about a spectrum.
+// What the solver knows about a spectrum, and how exact it should be.
 struct Spectrum {
   double low;        // no eigenvalue is below
   double top;        // no eigenvalue is above
   double cut;        // a guess of where the unwanted part ends
-  int first_degree;  // of the first filter; the next ones grow by half, as long as they are needed, up to
-  int last_degree;   // this degree
-  int budget;        // the most operator applications
-  double tolerance;  // wanted residual, relative to the wanted part's distance from the unwanted one
-  const float* known = nullptr;  // an eigenvector at the top that is not wanted, or none
+  int first_degree;  // of the first filter; the degree of each further one is larger by half ...
+  int last_degree;   // ... up to this
+  int budget;        // largest number of operator applications
+  double tolerance;  // of the residual, relative to the distance between the wanted and the unwanted part
+  const float* known = nullptr;  // the eigenvector of the largest eigenvalue, if it is known and not wanted
 };
 
-// out = alpha A x + beta x + gamma previous is the one thing an operator does; `previous` may be `out`.
+// An operator A computes out = alpha A x + beta x + gamma previous, where `previous` may be `out`:
 //   int64_t rows() const;
 //   void apply(const Block& x, const Block& previous, Block& out, float alpha, float beta, float gamma,
 //              int threads) const;
@@ -51,7 +51,7 @@ class SubspaceIteration {
     fill_start(seed);
   }
 
-  // Room for the wanted vectors and at least five that guard them from what comes next.
+  // Panels for the wanted vectors and at least five more, which speed up convergence of the last wanted ones.
   static int panels(int vectors) { return (vectors + 5 + kPanelColumns - 1) / kPanelColumns; }
 
   void solve() {
@@ -78,7 +78,7 @@ class SubspaceIteration {
 
  private:
   void fill_start(uint64_t seed) {
-    parallel_ranges(x_.rows(), kGramChunk, threads_, [&](int64_t begin, int64_t end) {
+    parallel_ranges(x_.rows(), kRowsPerProductTask, threads_, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
         for (int c = 0; c < x_.columns(); ++c) {
           const uint64_t bits = random_bits(seed, 0, static_cast<uint32_t>(i), static_cast<uint32_t>(c));
@@ -98,14 +98,15 @@ class SubspaceIteration {
     return std::acosh(std::max(1.0, (2 * value - cut - low) / (cut - low)));
   }
 
-  // The degree of a filter that makes the residual so many times smaller, and some more: it is a guess. At
-  // most the last one.
+  // The estimated degree of a filter that makes the residual `times` times smaller, with a safety margin; at
+  // most last_degree.
   int needed_degree(double times, double cut, double last_wanted) const {
     const double degree = 1.25 * std::log(times) / growth(last_wanted, spectrum_.low, cut) + 2;
     return degree < spectrum_.last_degree ? static_cast<int>(degree) : spectrum_.last_degree;
   }
 
-  // A filter must not raise the top so far above the last wanted vector that rounding swallows that one.
+  // A filter must not amplify the largest eigenvalue's vector so much more than the last wanted one that
+  // rounding errors hide the latter.
   int bounded_degree(int degree, double top, double cut, double last_wanted) const {
     const double spread = growth(top, spectrum_.low, cut) - growth(last_wanted, spectrum_.low, cut);
     return spread * degree <= 14 ? degree : std::max(2, static_cast<int>(14 / spread));
@@ -134,32 +135,34 @@ class SubspaceIteration {
              threads_);
   }
 
-  // Turns the block to its best approximate eigenvectors, descending; Y becomes A X. The known one stays put.
+  // Rotates the block to its best approximate eigenvectors, descending; Y becomes A X. The known vector stays
+  // first.
   void rayleigh_ritz() {
     orthonormalize(x_, z_, threads_);
     step(x_, x_, y_, 1, 0, 0);
     const Square product = symmetric_product(x_, y_, threads_);
-    Square inner(product.size - known_), turn(product.size);
+    Square inner(product.size - known_), rotation(product.size);
     for (int i = 0; i < inner.size; ++i)
       for (int j = 0; j < inner.size; ++j) inner(i, j) = product(known_ + i, known_ + j);
     const Eigenpairs pairs = jacobi_eigenpairs(inner);
-    if (known_) turn(0, 0) = 1;
+    if (known_) rotation(0, 0) = 1;
     if (known_) values_[0] = product(0, 0);
     for (int i = 0; i < inner.size; ++i) {
       values_[known_ + i] = pairs.values[i];
-      for (int j = 0; j < inner.size; ++j) turn(known_ + i, known_ + j) = pairs.vectors(i, j);
+      for (int j = 0; j < inner.size; ++j) rotation(known_ + i, known_ + j) = pairs.vectors(i, j);
     }
-    multiply(x_, turn, z_, threads_);
-    multiply(y_, turn, z_, threads_);
+    multiply(x_, rotation, z_, threads_);
+    multiply(y_, rotation, z_, threads_);
   }
 
   // The largest |A x - value x| of the wanted vectors.
   double residual() const {
-    const int64_t chunks = (x_.rows() + kGramChunk - 1) / kGramChunk;
+    const int64_t chunks = (x_.rows() + kRowsPerProductTask - 1) / kRowsPerProductTask;
     std::vector<double> partial(chunks * wanted_);
     parallel_chunks(chunks, threads_, [&](int64_t chunk) {
       for (int c = 0; c < wanted_; ++c)
-        for (int64_t i = chunk * kGramChunk; i < std::min(x_.rows(), (chunk + 1) * kGramChunk); ++i) {
+        for (int64_t i = chunk * kRowsPerProductTask;
+             i < std::min(x_.rows(), (chunk + 1) * kRowsPerProductTask); ++i) {
           const double rest = y_.get(i, known_ + c) - value(c) * x_.get(i, known_ + c);
           partial[chunk * wanted_ + c] += rest * rest;
         }
@@ -195,7 +198,7 @@ Square dense(const Operator& a, int threads) {
   return entries;
 }
 
-// Makes the entry of largest magnitude of every column positive, so that a vector has one sign.
+// Makes the entry of largest magnitude of every column positive, because an eigenvector's sign is arbitrary.
 inline void fix_signs(float* vectors, int64_t rows, int columns) {
   for (int c = 0; c < columns; ++c) {
     float largest = 0;
@@ -206,8 +209,8 @@ inline void fix_signs(float* vectors, int64_t rows, int columns) {
   }
 }
 
-// The eigenvectors of the `wanted` largest eigenvalues, but for a known one: vectors (rows, wanted) and
-// values, descending. Needs as many rows as there are vectors, known one included.
+// The eigenvectors of the `wanted` largest eigenvalues, without the known one: vectors (rows, wanted) and
+// values, descending. Needs at least as many rows as vectors, including the known one.
 template <class Operator>
 void leading_eigenvectors(const Operator& a, const Spectrum& spectrum, int wanted, uint64_t seed, int threads,
                           float* vectors, double* values) {
@@ -215,7 +218,7 @@ void leading_eigenvectors(const Operator& a, const Spectrum& spectrum, int wante
   const int block = kPanelColumns * SubspaceIteration<Operator>::panels(wanted + (spectrum.known ? 1 : 0));
   if (n <= std::max(64, 2 * block)) {
     Square entries = dense(a, threads);
-    if (spectrum.known) {  // to the far end of the spectrum with it
+    if (spectrum.known) {  // move its eigenvalue below all others
       double squares = 0;
       for (int64_t i = 0; i < n; ++i) squares += double(spectrum.known[i]) * spectrum.known[i];
       const double shift = squares > 0 ? 2 * (spectrum.top - spectrum.low) / squares : 0;

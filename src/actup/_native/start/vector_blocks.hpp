@@ -1,4 +1,4 @@
-// Tall blocks of vectors and the small matrices they multiply to; what the eigensolver is made of.
+// Tall blocks of vectors and the small matrices of their products: the linear algebra of the eigensolver.
 //
 // Sums run over fixed chunks in a fixed order, so that no result depends on the number of threads.
 #pragma once
@@ -49,27 +49,27 @@ struct Square {
   std::vector<double> entries;
 };
 
-constexpr int64_t kGramChunk = 4096;  // rows whose products are added up by one task
-constexpr int64_t kFlush = 64;        // rows added up in float before they go to double
+constexpr int64_t kRowsPerProductTask = 4096;
+constexpr int64_t kRowsPerFloatSum = 64;  // longer sums are kept in double
 
 // The products of two panels over rows [begin, end), added to `sums` at (row, column).
 inline void add_products(const Lanes* x, const Lanes* y, int64_t begin, int64_t end, int row, int column,
                          Square& sums) {
-  for (int64_t first = begin; first < end; first += kFlush) {
+  for (int64_t first = begin; first < end; first += kRowsPerFloatSum) {
     Lanes products[kPanelColumns] = {};
-    for (int64_t i = first; i < std::min(end, first + kFlush); ++i)
+    for (int64_t i = first; i < std::min(end, first + kRowsPerFloatSum); ++i)
       for (int k = 0; k < kPanelColumns; ++k) products[k] += x[i][k] * y[i];
     for (int k = 0; k < kPanelColumns; ++k)
       for (int l = 0; l < kPanelColumns; ++l) sums(row + k, column + l) += products[k][l];
   }
 }
 
-// Xᵀ Y, made symmetric: the callers' products are, but for rounding.
+// Xᵀ Y, made symmetric: the products of all callers are symmetric up to rounding.
 inline Square symmetric_product(const Block& x, const Block& y, int threads) {
-  const int64_t chunks = (x.rows() + kGramChunk - 1) / kGramChunk;
+  const int64_t chunks = (x.rows() + kRowsPerProductTask - 1) / kRowsPerProductTask;
   std::vector<Square> partial(chunks, Square(x.columns()));
   parallel_chunks(chunks, threads, [&](int64_t chunk) {
-    const int64_t begin = chunk * kGramChunk, end = std::min(x.rows(), begin + kGramChunk);
+    const int64_t begin = chunk * kRowsPerProductTask, end = std::min(x.rows(), begin + kRowsPerProductTask);
     for (int p = 0; p < x.panels(); ++p)
       for (int q = 0; q < y.panels(); ++q)
         add_products(x.panel(p), y.panel(q), begin, end, p * kPanelColumns, q * kPanelColumns,
@@ -83,13 +83,13 @@ inline Square symmetric_product(const Block& x, const Block& y, int threads) {
   return total;
 }
 
-// X ← X M, with `spare` as room of the same shape.
+// X ← X M; `spare` is a buffer of the same shape.
 inline void multiply(Block& x, const Square& m, Block& spare, int threads) {
   std::vector<Lanes> rows(static_cast<size_t>(m.size) * x.panels());  // M in float, a row as panels
   for (int k = 0; k < m.size; ++k)
     for (int l = 0; l < m.size; ++l)
       rows[k * x.panels() + l / kPanelColumns][l % kPanelColumns] = static_cast<float>(m(k, l));
-  parallel_ranges(x.rows(), kGramChunk, threads, [&](int64_t begin, int64_t end) {
+  parallel_ranges(x.rows(), kRowsPerProductTask, threads, [&](int64_t begin, int64_t end) {
     for (int q = 0; q < x.panels(); ++q)
       for (int64_t i = begin; i < end; ++i) {
         Lanes sum = {};
@@ -102,8 +102,8 @@ inline void multiply(Block& x, const Square& m, Block& spare, int threads) {
   x.swap(spare);
 }
 
-// The inverse of the upper Cholesky factor of a Gram matrix. A column that depends on those before it becomes
-// 0.
+// The inverse of the upper Cholesky factor of a Gram matrix. A column that depends linearly on those before
+// it becomes 0.
 inline Square inverse_cholesky(const Square& gram) {
   const int n = gram.size;
   Square upper(n), inverse(n);
@@ -128,7 +128,8 @@ inline Square inverse_cholesky(const Square& gram) {
   return inverse;
 }
 
-// Makes the columns orthonormal, first columns first; twice, because once leaves what rounding hid.
+// Makes the columns orthonormal, from the first to the last. The second pass removes the rounding errors of
+// the first.
 inline void orthonormalize(Block& x, Block& spare, int threads) {
   for (int pass = 0; pass < 2; ++pass)
     multiply(x, inverse_cholesky(symmetric_product(x, x, threads)), spare, threads);

@@ -1,4 +1,4 @@
-// New rows on a finished map: each is placed alone, in vectors over its neighbours and over the samples.
+// New rows on a finished map: each is placed independently, in vectors over its neighbours and the samples.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace actup {
 
-// Points of the map by plane, in whole vectors; what fills up the last one has no weight.
+// Points of the map by plane, padded to whole vectors with points of weight 0.
 struct PointPlanes {
   int64_t size = 0, stride = 0;
   std::vector<float> coordinates;  // dimensions x stride
@@ -38,7 +38,7 @@ struct MapView {
   int dimensions;
 };
 
-// The draws of all epochs, which all rows share, and where in them a point of the map comes up.
+// The samples of all epochs, which all rows share, and an index that finds a point among them.
 class Samples {
  public:
   Samples(const MapView& map, const Placement& s)
@@ -59,7 +59,7 @@ class Samples {
   const PointPlanes& planes() const { return planes_; }
   int64_t stride() const { return stride_; }  // from epoch to epoch
 
-  // Sets weights[place] wherever a point comes up.
+  // Sets weights[place] at every place at which a point was drawn.
   void set_weight(int32_t point, float weight, float* weights) const {
     auto at = std::lower_bound(places_.begin(), places_.end(), std::pair<int32_t, int32_t>{point, 0});
     for (; at != places_.end() && at->first == point; ++at) weights[at->second] = weight;
@@ -68,10 +68,10 @@ class Samples {
  private:
   int64_t per_epoch_, stride_;
   PointPlanes planes_;
-  std::vector<std::pair<int32_t, int32_t>> places_;  // point and place, ascending
+  std::vector<std::pair<int32_t, int32_t>> places_;  // (point, place), ascending
 };
 
-template <int D, Shape shape, Loss loss, bool normalized>
+template <int D, Shape shape, class LossPolicy, bool normalized>
 class RowPlacement {
  public:
   RowPlacement(const MapView& map, const Samples& samples, const Placement& s, int64_t k)
@@ -88,7 +88,7 @@ class RowPlacement {
     std::fill_n(real_.begin(), k, 1.0f);
   }
 
-  // weights: of the neighbours, any scale.
+  // weights: of the neighbours, in any scale.
   void place(const int32_t* ids, const float* weights, float* to) {
     float scale = 0, strength = 0;
     for (int64_t e = 0; e < k_; ++e) scale = normalized ? scale + weights[e] : std::max(scale, weights[e]);
@@ -103,6 +103,8 @@ class RowPlacement {
   }
 
  private:
+  static constexpr bool kHasSecond = normalized && LossPolicy::kHasSecondForce;
+
   float* attracted() { return &numbers_[0]; }
   float* near() { return &numbers_[dimensions_]; }
   float* near_second() { return &numbers_[2 * dimensions_]; }
@@ -140,24 +142,23 @@ class RowPlacement {
     const int64_t first = epoch * samples_.stride();
     far_sums = repel(samples_.planes().coordinates.data() + first, samples_.planes().stride, &present_[first],
                      samples_.stride(), y, far(), far_second());
-    const PlacementFactors f = placement_factors<loss, normalized>(s_, strength, static_cast<int>(k_), map_.n,
-                                                                   kernel_sum, near_sums, far_sums);
-    const float fall = placement_fall(s_, epoch), rate = placement_rate(s_, f, stiffness, fall);
+    const PlacementFactors f = placement_factors<LossPolicy, normalized>(
+        s_, strength, static_cast<int>(k_), map_.n, kernel_sum, near_sums, far_sums);
+    const float decay = placement_decay(s_, epoch), rate = placement_rate(s_, f, stiffness, decay);
     float squared = 0;
     for (int c = 0; c < dimensions_; ++c) {
       float force = f.attraction * attracted()[c] + f.far * far()[c];
       if constexpr (normalized) force += f.near * near()[c];
-      if constexpr (normalized && loss == Loss::frobenius)
-        force += f.near_second * near_second()[c] + f.far_second * far_second()[c];
+      if constexpr (kHasSecond) force += f.near_second * near_second()[c] + f.far_second * far_second()[c];
       step()[c] = rate * force;
       squared += step()[c] * step()[c];
     }
-    const float longest = s_.step_cap * fall;
+    const float longest = s_.step_cap * decay;
     const float shortened = squared > longest * longest ? longest / std::sqrt(squared) : 1.0f;
     for (int c = 0; c < dimensions_; ++c) y[c] += shortened * step()[c];
   }
 
-  // Squared distances to 16 points; the differences too, unless null or not known to fit.
+  // Squared distances to 16 points. Stores the differences too, unless `delta` is null or D is 0.
   float16 differences(const float* planes, int64_t stride, int64_t at, const float* y, float16* delta) const {
     float16 d2 = broadcast<float16>(kTiny);
     for (int c = 0; c < dimensions_; ++c) {
@@ -178,9 +179,9 @@ class RowPlacement {
       float16 delta[D ? D : 1];
       const Kernel<float16> pair = kernel<shape>(differences(planes, stride, at, y, delta), s_.curve);
       const float16 weight = load<float16>(&neighbors_.weights[at]);
-      const float16 coefficient = weight * attraction<loss>(pair);
+      const float16 coefficient = weight * LossPolicy::attraction(pair);
       coefficients += coefficient;
-      if constexpr (normalized && loss == Loss::frobenius) kernels += weight * pair.q;
+      if constexpr (kHasSecond) kernels += weight * pair.q;
       for (int c = 0; c < dimensions_; ++c)
         force[c] += coefficient * (D ? delta[D ? c : 0] : y[c] - load<float16>(planes + c * stride + at));
     }
@@ -192,7 +193,6 @@ class RowPlacement {
   // weights: 1 for the points that repel, 0 for those that do not.
   KernelSums repel(const float* planes, int64_t stride, const float* weights, int64_t count, const float* y,
                    float* to, float* to_second) {
-    constexpr bool two = normalized && loss == Loss::frobenius;
     float16 stack[D ? 2 * D : 1];
     float16* force = D ? stack : vectors_.data();
     float16* second = force + dimensions_;
@@ -202,28 +202,20 @@ class RowPlacement {
       float16 delta[D ? D : 1];
       const float16 weight = load<float16>(weights + at);
       const float16 d2 = differences(planes, stride, at, y, delta);
-      float16 coefficient, beside = {};
-      if constexpr (normalized || loss == Loss::frobenius) {
-        const Kernel<float16> pair = kernel<shape>(d2, s_.curve);
-        coefficient = weight * repulsion<loss>(pair);
-        if constexpr (normalized) q += weight * pair.q;
-        if constexpr (two) {
-          q_squared += weight * pair.q * pair.q;
-          beside = weight * repulsion<Loss::kl>(pair);
-        }
-      } else {
-        coefficient = weight * umap_repulsion<shape>(d2, s_.curve, s_.epsilon);
-      }
+      const auto pair = pair_repulsion<LossPolicy, normalized, shape>(d2, s_.curve, s_.epsilon);
+      const float16 coefficient = weight * pair.coefficient, second_coefficient = weight * pair.second;
+      if constexpr (normalized) q += weight * pair.q;
+      if constexpr (kHasSecond) q_squared += weight * pair.q * pair.q;
       counted += weight;
       for (int c = 0; c < dimensions_; ++c) {
         const float16 difference = D ? delta[D ? c : 0] : y[c] - load<float16>(planes + c * stride + at);
         force[c] += coefficient * difference;
-        if constexpr (two) second[c] += beside * difference;
+        if constexpr (kHasSecond) second[c] += second_coefficient * difference;
       }
     }
     for (int c = 0; c < dimensions_; ++c) {
       to[c] = sum(force[c]);
-      if constexpr (two) to_second[c] = sum(second[c]);
+      if constexpr (kHasSecond) to_second[c] = sum(second[c]);
     }
     return {sum(q), sum(q_squared), sum(counted)};
   }
@@ -234,22 +226,11 @@ class RowPlacement {
   const int64_t k_;
   const Dimensions<D> dimensions_;
   PointPlanes neighbors_;
-  std::vector<float> present_;  // 1 for every sample that is no neighbour of the row
-  std::vector<float> real_;     // 1 for every neighbour, 0 for what fills up the last vector
+  std::vector<float> present_;  // 1 for every sample that is not a neighbour of the row
+  std::vector<float> real_;     // 1 for every neighbour, 0 for the padding
   std::vector<float16> vectors_;
   std::vector<float> numbers_;
 };
-
-// p(j|i) of the new rows; a row's nearest neighbour is not at distance zero.
-inline void row_affinities(const float* distances, int64_t k, const AffinitySettings& settings,
-                           ExponentRow& exponents, float* to) {
-  std::fill_n(to, k, settings.affinity == Affinity::uniform ? 1.0f : 0.0f);
-  if (settings.affinity == Affinity::umap) {
-    umap_row(distances, k, settings.distance, 0.0, exponents, to);
-  } else if (settings.affinity != Affinity::uniform) {
-    gaussian_row(distances, k, settings, exponents, to);
-  }
-}
 
 struct PlacedRows {
   const NeighborRows& neighbors;  // ids are points of the map
@@ -259,17 +240,18 @@ struct PlacedRows {
   float* to;  // rows x dimensions
 };
 
-template <int D, Shape shape, Loss loss, bool normalized>
+template <int D, Shape shape, class LossPolicy, bool normalized>
 inline void place_all(const PlacedRows& work, int threads) {
   constexpr int64_t grain = 64;
   const int64_t k = work.neighbors.k;
   const Samples samples(work.map, work.placement);
   parallel_ranges(work.neighbors.rows, grain, threads, [&](int64_t begin, int64_t end) {
-    RowPlacement<D, shape, loss, normalized> row(work.map, samples, work.placement, k);
+    RowPlacement<D, shape, LossPolicy, normalized> row(work.map, samples, work.placement, k);
     ExponentRow exponents(k);
     std::vector<float> weights(k);
     for (int64_t i = begin; i < end; ++i) {
-      row_affinities(work.neighbors.distances + i * k, k, work.affinities, exponents, weights.data());
+      // A row's nearest neighbour is not at distance zero, so no mean distance of all rows is needed.
+      row_weights(work.neighbors.distances + i * k, k, work.affinities, 0.0, exponents, weights.data());
       row.place(work.neighbors.ids + i * k, weights.data(), work.to + i * work.map.dimensions);
     }
   });
@@ -278,11 +260,12 @@ inline void place_all(const PlacedRows& work, int threads) {
 inline void place_rows(const PlacedRows& work, Loss loss, bool normalized, int threads) {
   with_dimensions(work.map.dimensions, [&](auto d) {
     with_shape(work.placement.curve, [&](auto shape) {
-      with_flag(loss == Loss::frobenius, [&](auto frobenius) {
-        constexpr Loss kind = frobenius() ? Loss::frobenius : Loss::kl;
-        constexpr int D = frobenius() ? 0 : d();  // the rarer loss has one form for all dimensions
-        if (normalized) return place_all<D, shape(), kind, true>(work, threads);
-        if constexpr (shape() != Shape::tailed) place_all<D, shape(), kind, false>(work, threads);
+      with_loss(loss, [&](auto policy) {
+        using LossPolicy = decltype(policy);
+        constexpr int D = LossPolicy::kSpecializesDimensions ? d() : 0;
+        if (normalized) return place_all<D, shape(), LossPolicy, true>(work, threads);
+        if constexpr (shape() != Shape::tailed)  // tails belong to the normalised setting
+          place_all<D, shape(), LossPolicy, false>(work, threads);
       });
     });
   });

@@ -155,7 +155,7 @@ def request_mesh(recipe: Recipe) -> list[Future[Any]]:
 
 def _request(kind: str, recipe: Recipe) -> Future[Any]:
     macros = {"POTENTIAL": f"PotentialKind::{kind}", **force_macros(recipe)}
-    return request_kernels("layout_mesh", TABULATED=int(kind == "umap"), **macros)
+    return request_kernels("layout_mesh", **macros)
 
 
 def _kinds(recipe: Recipe) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ def upload(record: np.ndarray) -> Array:
 
 
 def kernel_shape(recipe: Recipe) -> str:
-    """The enumerator of Shape of ``_native/layout/forces.h`` for a recipe's similarity curve."""
+    """The enumerator of Shape of ``_native/layout/kernel.h`` for a recipe's similarity curve."""
     if recipe.dof != 1:
         return "tailed"
     return "powered" if recipe.kernel() != (1.0, 1.0) else "unit"

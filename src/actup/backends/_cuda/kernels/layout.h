@@ -1,11 +1,16 @@
 // What the kernels of the layout share: constants, state, and the forces on one point.
 //
-// Eight neighbouring threads work on one point. Their sums meet in a fixed tree, so a result depends on
+// Eight neighbouring threads work on one point. Their sums are added in a fixed tree, so a result depends on
 // nothing but its inputs.
+//
+// DIMENSIONS  of the map
+// SHAPE       of the curve: a number of Shape, kernel.h
+// LOSS        a number of Loss, settings.h
 #pragma once
 
-#include "layout/forces.h"
 #include "common/random.h"
+#include "layout/edge_sampling.h"
+#include "layout/losses.h"
 
 #ifndef DIMENSIONS
 #define DIMENSIONS 2
@@ -21,11 +26,11 @@ namespace actup {
 
 constexpr int kDimensions = DIMENSIONS;
 constexpr Shape kShape = static_cast<Shape>(SHAPE);
-constexpr Loss kLoss = static_cast<Loss>(LOSS);
+using LossPolicy = PolicyOfLoss<static_cast<Loss>(LOSS)>::Policy;
 constexpr int kLanes = POINT_LANES;  // threads per point
 constexpr int kThreads = THREADS;    // per thread block of the kernels that work on points
 constexpr int kPoints = kThreads / kLanes;
-constexpr unsigned kAll = 0xFFFFFFFFu;
+constexpr unsigned kAll = 0xFFFFFFFFu;  // the lanes of a warp
 
 struct Constants {  // state.py has the same fields in the same order
   uint64_t seed;
@@ -36,18 +41,19 @@ struct Constants {  // state.py has the same fields in the same order
   float p_max, non_edge_weight, mean_strength;  // from the graph: derive() in layout_graph.cu
 };
 
-struct Rule {  // of one epoch: F_i = attraction A_i + share_i (repulsion R_i + second R'_i), and the step
-  float attraction, repulsion, second;
+struct Rule {  // of one epoch; state.py has as many fields
+  ForceFactors factors;
   float learning_rate, momentum, cap, stiffness_scale, stiffness_floor;
-  float middle[3];
-  int32_t stop;  // whether the points come to rest first
+  float middle[3];  // of the map, in its first three dimensions
+  int32_t stop;     // whether all steps are set to 0 first
 };
 
 struct State {
-  int32_t epoch, rested;
+  int32_t epoch, expansion_ended;
   Rule rule;
-  int32_t box[3][4];  // least and largest of each axis before an epoch, as ordered(): of it, the next, and a
-                      // spare
+  // Smallest coordinates of two axes, then largest, as ordered(). Before epoch e the points' box is
+  // box[e % 3]; the steps of an epoch write the next box, and the one after that is cleared meanwhile.
+  int32_t box[3][4];
 };
 
 // The schedule's rows.
@@ -67,7 +73,7 @@ __device__ inline Edge load_edge(const int2* edges, int e) {
   return {both.x, __int_as_float(both.y)};
 }
 
-// An integer that orders as the float does, also as the largest of all if it is not a number.
+// An integer that sorts as the float does. NaN sorts as the largest.
 __device__ inline int32_t ordered(float value) {
   const int32_t bits = __float_as_int(value);
   return bits >= 0 ? bits : bits ^ 0x7FFFFFFF;
@@ -103,35 +109,35 @@ __device__ inline float difference_of(const Row& a, const Row& b, float (&delta)
 struct EdgeSums {
   float force[kDimensions] = {};
   float stiffness = 0;   // the sum of the coefficients
-  float kernel_sum = 0;  // of weight times q
+  float weighted_q = 0;  // the sum of weight times q
   int acting = 0;
 };
 
-constexpr int kSeveral = kDimensions <= 4 ? 4 : 1;  // edges in flight
+constexpr int kEdgesInFlight = kDimensions <= 4 ? 4 : 1;  // per thread
 
 // The next edges of this thread from `first` on; id -1 beyond the row's end.
-__device__ inline void read_edges(const int2* row, int first, int count, Edge (&edge)[kSeveral]) {
+__device__ inline void read_edges(const int2* row, int first, int count, Edge (&edge)[kEdgesInFlight]) {
 #pragma unroll
-  for (int u = 0; u < kSeveral; ++u) {
+  for (int u = 0; u < kEdgesInFlight; ++u) {
     const int e = first + u * kLanes;
     edge[u] = e < count ? load_edge(row, e) : Edge{-1, 0.0f};
   }
 }
 
-// This thread's share of the edges begin ... end of a point. Edges are read one round ahead of the points
+// This thread's part of the edges [begin, end) of a point. Edges are prefetched one round ahead of the points
 // they lead to.
 __device__ inline void attract(const Row* y, const Row& self, const int2* edges, int64_t begin, int64_t end,
                                int lane, const Constants& constants, int epoch, EdgeSums& sums) {
   const Sampling sampling = static_cast<Sampling>(constants.sampling);
   const int2* row = edges + begin;
   const int count = static_cast<int>(end - begin);
-  Edge ahead[kSeveral];
+  Edge ahead[kEdgesInFlight];
   read_edges(row, lane, count, ahead);
-  for (int first = lane; first < count; first += kSeveral * kLanes) {
-    Edge edge[kSeveral];
-    Row other[kSeveral];
+  for (int first = lane; first < count; first += kEdgesInFlight * kLanes) {
+    Edge edge[kEdgesInFlight];
+    Row other[kEdgesInFlight];
 #pragma unroll
-    for (int u = 0; u < kSeveral; ++u) {
+    for (int u = 0; u < kEdgesInFlight; ++u) {
       edge[u] = ahead[u];
       if (sampling != Sampling::exhaustive) {
         if (!acts(edge[u].weight, epoch)) edge[u].id = -1;
@@ -139,17 +145,17 @@ __device__ inline void attract(const Row* y, const Row& self, const int2* edges,
       }
       if (edge[u].id >= 0) other[u] = y[edge[u].id];
     }
-    read_edges(row, first + kSeveral * kLanes, count, ahead);
+    read_edges(row, first + kEdgesInFlight * kLanes, count, ahead);
 #pragma unroll
-    for (int u = 0; u < kSeveral; ++u) {
+    for (int u = 0; u < kEdgesInFlight; ++u) {
       if (edge[u].id < 0) continue;
       float delta[kDimensions];
       const Kernel<float> k = kernel<kShape>(difference_of(self, other[u], delta), constants.curve);
-      const float coefficient = edge[u].weight * attraction<kLoss>(k);
+      const float coefficient = edge[u].weight * LossPolicy::attraction(k);
 #pragma unroll
       for (int c = 0; c < kDimensions; ++c) sums.force[c] += coefficient * delta[c];
       sums.stiffness += coefficient;
-      sums.kernel_sum += edge[u].weight * k.q;
+      sums.weighted_q += edge[u].weight * k.q;
       ++sums.acting;
     }
   }
@@ -159,19 +165,19 @@ __device__ inline void attract(const Row* y, const Row& self, const int2* edges,
 
 struct RunSums {
   float force[kDimensions] = {};
-  float second[kDimensions] = {};  // normalised Frobenius
+  float second[kDimensions] = {};  // of the loss's second force
   float q = 0, q_squared = 0;
 };
 
-// This thread's share of the run first ... first + length - 1 (mod n) of point i.
+// This thread's part of the run first ... first + length - 1 (mod n) of point i.
 template <bool normalized>
-__device__ inline void repel(const Row* y, const Row& self, uint32_t i, uint32_t first, uint32_t length,
-                             int lane, const Constants& constants, RunSums& sums) {
-  constexpr bool two = normalized && kLoss == Loss::frobenius;
-  constexpr uint32_t piece = 1024;  // float sums over a piece, then added up: keeps long runs accurate
+__device__ inline void repel_by_run(const Row* y, const Row& self, uint32_t i, uint32_t first,
+                                    uint32_t length, int lane, const Constants& constants, RunSums& sums) {
+  constexpr bool has_second = normalized && LossPolicy::kHasSecondForce;
+  constexpr uint32_t part_length = 1024;  // long runs stay accurate: sums over a part, then over the parts
   const uint32_t n = constants.n;
-  for (uint32_t begin = 0; begin < length; begin += piece) {
-    const uint32_t end = begin + piece < length ? begin + piece : length;
+  for (uint32_t begin = 0; begin < length; begin += part_length) {
+    const uint32_t end = begin + part_length < length ? begin + part_length : length;
     RunSums part;
 #pragma unroll 4
     for (uint32_t k = begin + lane; k < end; k += kLanes) {
@@ -179,22 +185,14 @@ __device__ inline void repel(const Row* y, const Row& self, uint32_t i, uint32_t
       if (other >= n) other -= n;
       float delta[kDimensions];
       const float d2 = difference_of(self, y[other], delta);
-      float coefficient, beside = 0;
-      if constexpr (normalized || kLoss == Loss::frobenius) {
-        const Kernel<float> pair = kernel<kShape>(d2, constants.curve);
-        coefficient = repulsion<kLoss>(pair);
-        if constexpr (normalized) part.q += other == i ? 0.0f : pair.q;
-        if constexpr (two) {
-          part.q_squared += other == i ? 0.0f : pair.q * pair.q;
-          beside = repulsion<Loss::kl>(pair);
-        }
-      } else {
-        coefficient = umap_repulsion<kShape>(d2, constants.curve, constants.repulsion_epsilon);
-      }
+      const auto pair =
+          pair_repulsion<LossPolicy, normalized, kShape>(d2, constants.curve, constants.repulsion_epsilon);
+      if constexpr (normalized) part.q += other == i ? 0.0f : pair.q;
+      if constexpr (has_second) part.q_squared += other == i ? 0.0f : pair.q * pair.q;
 #pragma unroll
       for (int c = 0; c < kDimensions; ++c) {
-        part.force[c] += coefficient * delta[c];
-        if constexpr (two) part.second[c] += beside * delta[c];
+        part.force[c] += pair.coefficient * delta[c];
+        if constexpr (has_second) part.second[c] += pair.second * delta[c];
       }
     }
 #pragma unroll

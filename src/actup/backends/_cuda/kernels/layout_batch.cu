@@ -1,14 +1,18 @@
 // Batch epochs: all forces, their sums, then all steps.
-#include "layout.h"
-#include "mesh_view.h"
-
+//
+// NORMALIZED  whether similarities are normalised over all points
+// COUNTED     whether a point has as many negatives as edges that act
+// MESH        whether repulsion comes from the mesh; else from runs of points, which may be all of them
+// SAMPLED     whether a run starts at a random point; else it is all points
+// OPTIMIZER   a number of Optimizer, settings.h
+// BLOCKS      thread blocks that a multiprocessor works on at a time
 #ifndef NORMALIZED
 #define NORMALIZED 0
 #endif
-#ifndef COUNTED  // as many negatives as edges that act
+#ifndef COUNTED
 #define COUNTED 0
 #endif
-#ifndef MESH  // else runs of points, which may be all of them
+#ifndef MESH
 #define MESH 0
 #endif
 #ifndef OPTIMIZER
@@ -17,19 +21,22 @@
 #ifndef SAMPLED
 #define SAMPLED 1
 #endif
-#ifndef BLOCKS  // of threads that a multiprocessor works on at a time
+#ifndef BLOCKS
 #define BLOCKS 4
 #endif
+
+#include "layout.h"
+#include "mesh_view.h"
 
 using namespace actup;
 
 namespace {
 
 constexpr bool kNormalized = NORMALIZED;
-constexpr bool kTwo = kNormalized && kLoss == Loss::frobenius;
+constexpr bool kHasSecond = kNormalized && LossPolicy::kHasSecondForce;
 constexpr Optimizer kOptimizer = static_cast<Optimizer>(OPTIMIZER);
 constexpr bool kCentred = kOptimizer == Optimizer::stiffness;
-constexpr bool kWatched = kCentred && kNormalized && kLoss == Loss::kl;  // see balance.hpp
+constexpr bool kWatched = kCentred && kNormalized && LossPolicy::kWatchesExpansion;  // see balance.hpp
 constexpr int kAxes = kDimensions < 3 ? kDimensions : 3;
 
 // Sums over all points.
@@ -49,13 +56,13 @@ static_assert(kSums == BATCH_SUMS);
 
 __device__ constexpr bool used(int sum) {
   if (sum == kQ) return kNormalized;
-  if (sum <= kSamples) return kTwo;
+  if (sum <= kSamples) return kHasSecond;
   if (sum < kPlace + 3) return kCentred && sum - kPlace < kAxes;
   return kWatched && (sum >= kAttractionWork || (sum - kPlace) % 3 < kAxes);
 }
 
-// The sums over the points of this thread block. All eight threads of a point know its share, so each keeps
-// two of the sums.
+// The sums over the points of this thread block. All eight threads of a point know its contribution, so each
+// thread keeps two of the sums.
 struct Totals {
   double at[(kSums + kLanes - 1) / kLanes] = {};
 
@@ -80,17 +87,15 @@ struct Totals {
   }
 };
 
-constexpr PotentialKind kMainKind = kLoss == Loss::frobenius ? PotentialKind::kernel_squared
-                                    : kNormalized            ? PotentialKind::kernel
-                                                             : PotentialKind::umap;
+using MainPotential = PolicyOfPotential<potential_kind<LossPolicy>(kNormalized)>::Policy;
 
-// Two cells of the grid around a point, asked for before they are needed.
+// Two cells of the grid around a point, loaded before they are needed.
 struct MeshReading {
   MeshPlace at;
   float first, next;
 };
 
-__device__ inline MeshReading ask_mesh(const Row& self, const MeshView& mesh, const State& state, int lane) {
+__device__ inline MeshReading load_mesh(const Row& self, const MeshView& mesh, const State& state, int lane) {
   const MeshPlace at = mesh_place(self, mesh, state);
   const int64_t row = at.row - 1 + lane / 2;
   const float* cells = mesh.potential + row * 2 * mesh.columns + at.column - 1 + lane % 2 * 2;
@@ -108,9 +113,10 @@ __device__ inline void harmonics(float t, float* cosine, float* sine) {
   sine[2] = 2 * cosine[1] * sine[1];
 }
 
-// The potential of all others at a point, and the force of its slopes.
-__device__ inline float read_mesh(const MeshReading& reading, const MeshView& mesh, PotentialKind kind,
-                                  int lane, Curve curve, float* force) {
+// The potential of all other points at a point, and the force that follows from its slopes.
+template <class Potential>
+__device__ inline float read_mesh(const MeshReading& reading, const MeshView& mesh, int lane, Curve curve,
+                                  float* force) {
   const MeshPlace& at = reading.at;
   const bool right = lane % 2;
   float wx[2], dx[2], wy = 0, dy = 0;
@@ -132,19 +138,19 @@ __device__ inline float read_mesh(const MeshReading& reading, const MeshView& me
   float cos_x[3], sin_x[3], cos_y[3], sin_y[3];
   harmonics(at.s, cos_x, sin_x);
   harmonics(at.t, cos_y, sin_y);
-  take_off_self(mesh.self, cos_x, sin_x, cos_y, sin_y, potential, slope_x, slope_y);
-  const float factor = -force_factor(kind, curve) / mesh.spacing;
+  subtract_self(mesh.self, cos_x, sin_x, cos_y, sin_y, potential, slope_x, slope_y);
+  const float factor = -Potential::force_factor(curve) / mesh.spacing;
   if (kDimensions == 2) force[0] = factor * slope_x;
   force[kDimensions == 2 ? 1 : 0] = factor * slope_y;
   return potential;
 }
 
-// Adds what one point contributes to the sums over all.
+// Adds the contribution of one point to the sums over all points.
 __device__ inline void add_point(const Row& self, const EdgeSums& attracted, const RunSums& repelled,
                                  int samples, int lane, Totals& totals) {
   totals.add(kQ, lane, repelled.q);
   totals.add(kQSquared, lane, repelled.q_squared);
-  totals.add(kWeightedQ, lane, attracted.kernel_sum);
+  totals.add(kWeightedQ, lane, attracted.weighted_q);
   totals.add(kSamples, lane, samples);
 #pragma unroll
   for (int c = 0; c < kAxes; ++c) {
@@ -173,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, kDimensions <= 3 ? BLOCKS
   int64_t next_begin = offsets[next < n ? next : n], next_end = offsets[next < n ? next + 1 : n];
   for (int64_t group = blockIdx.x; group < groups; group += gridDim.x) {
     const int64_t i = next, begin = next_begin, end = next_end;
-    next += static_cast<int64_t>(gridDim.x) * kPoints;  // whose row is asked for before it is needed
+    next += static_cast<int64_t>(gridDim.x) * kPoints;  // its row is prefetched
     next_begin = offsets[next < n ? next : n];
     next_end = offsets[next < n ? next + 1 : n];
     const bool valid = i < n;
@@ -181,25 +187,25 @@ extern "C" __global__ void __launch_bounds__(kThreads, kDimensions <= 3 ? BLOCKS
     const MeshView mesh{potential, self_potential, spacing, rows, columns};
     const MeshView second_mesh{second_potential, second_self, spacing, rows, columns};
     MeshReading reading, second_reading;
-    if (MESH) reading = ask_mesh(self, mesh, *state, lane);
-    if (MESH && kTwo) second_reading = ask_mesh(self, second_mesh, *state, lane);
+    if (MESH) reading = load_mesh(self, mesh, *state, lane);
+    if (MESH && kHasSecond) second_reading = load_mesh(self, second_mesh, *state, lane);
     EdgeSums attracted;
     attract(y, self, edges, begin, end, lane, constants, epoch, attracted);
 #pragma unroll
     for (int c = 0; c < kDimensions; ++c) attracted.force[c] = sum_of_lanes(attracted.force[c]);
     attracted.stiffness = sum_of_lanes(attracted.stiffness);
-    if (kTwo) attracted.kernel_sum = sum_of_lanes(attracted.kernel_sum);
+    if (kHasSecond) attracted.weighted_q = sum_of_lanes(attracted.weighted_q);
 
     RunSums repelled;
     int64_t length = constants.run_length;
     bool meets_itself = true;
     if (MESH) {
-      const float sum = read_mesh(reading, mesh, kMainKind, lane, constants.curve, repelled.force);
+      const float sum = read_mesh<MainPotential>(reading, mesh, lane, constants.curve, repelled.force);
       repelled.q = sum;
-      if (kTwo) {
+      if (kHasSecond) {
         repelled.q_squared = sum;
-        repelled.q = read_mesh(second_reading, second_mesh, PotentialKind::kernel, lane, constants.curve,
-                               repelled.second);
+        repelled.q = read_mesh<LossPolicy::SecondPotential>(second_reading, second_mesh, lane,
+                                                            constants.curve, repelled.second);
       }
     } else {
       if (COUNTED) {
@@ -207,29 +213,29 @@ extern "C" __global__ void __launch_bounds__(kThreads, kDimensions <= 3 ? BLOCKS
         length = acting < n ? acting : n;
       }
       const int64_t first = SAMPLED ? run_start(constants, epoch, i, 0) : 0;
-      if (valid) repel<kNormalized>(y, self, i, first, length, lane, constants, repelled);
+      if (valid) repel_by_run<kNormalized>(y, self, i, first, length, lane, constants, repelled);
       meets_itself = (i - first + n) % n < length;
 #pragma unroll
       for (int c = 0; c < kDimensions; ++c) {
         repelled.force[c] = sum_of_lanes(repelled.force[c]);
-        if (kTwo) repelled.second[c] = sum_of_lanes(repelled.second[c]);
+        if (kHasSecond) repelled.second[c] = sum_of_lanes(repelled.second[c]);
       }
       if (kNormalized) repelled.q = sum_of_lanes(repelled.q);
-      if (kTwo) repelled.q_squared = sum_of_lanes(repelled.q_squared);
+      if (kHasSecond) repelled.q_squared = sum_of_lanes(repelled.q_squared);
     }
     if (!valid) continue;
     add_point(self, attracted, repelled, static_cast<int>(length) - meets_itself, lane, totals);
     if (lane != 0) continue;
-    Row of_edges, of_run, beside;
+    Row of_edges, of_run, of_second;
 #pragma unroll
     for (int c = 0; c < kDimensions; ++c) {
       of_edges.at[c] = attracted.force[c];
       of_run.at[c] = repelled.force[c];
-      beside.at[c] = repelled.second[c];
+      of_second.at[c] = repelled.second[c];
     }
     attraction[i] = of_edges;
     repulsion[i] = of_run;
-    if (kTwo) second[i] = beside;
+    if (kHasSecond) second[i] = of_second;
     if (kCentred) stiffness[i] = attracted.stiffness;
     if (COUNTED) counts[i] = static_cast<int32_t>(length);
   }
@@ -240,46 +246,35 @@ namespace {
 
 // By the virial theorem a map expands while its repulsion, projected on the places of the points, exceeds its
 // attraction.
-__device__ inline bool attraction_wins(const double* sums, const Rule& rule, double n) {
-  double work = rule.attraction * sums[kAttractionWork] + rule.repulsion * sums[kRepulsionWork];
+__device__ inline bool attraction_wins(const double* sums, const ForceFactors& factors, double n) {
+  double work = factors.attraction * sums[kAttractionWork] + factors.repulsion * sums[kRepulsionWork];
   for (int c = 0; c < kAxes; ++c)
     work -= sums[kPlace + c] / n *
-            (rule.attraction * sums[kAttractionSum + c] + rule.repulsion * sums[kRepulsionSum + c]);
+            (factors.attraction * sums[kAttractionSum + c] + factors.repulsion * sums[kRepulsionSum + c]);
   return work < 0;
 }
 
-// The factors that make a force of the sums: docs/layout.md, "Forces".
-__device__ inline void mix_forces(const double* sums, const Constants& constants, float exaggeration,
-                                  Rule& rule) {
-  const LeadingFactors lead = leading_factors(constants.curve, kNormalized, kLoss);
+__device__ inline ForceFactors factors_of(const double* sums, const Constants& constants,
+                                          float exaggeration) {
   const bool scalar = static_cast<Sampling>(constants.sampling) == Sampling::scalar;
-  const float p = kNormalized && !scalar ? constants.p_max : 1.0f;
-  rule.attraction = -lead.attraction * exaggeration * constants.repeats * p;
-  rule.repulsion = rule.second = 0;
-  if (!kNormalized) {
-    rule.repulsion = lead.repulsion * constants.non_edge_weight * constants.repulsion_rate;
-    return;
-  }
-  if (!(sums[kQ] > 0)) return;
-  const double n = constants.n;
-  if (kLoss == Loss::kl) {  // a fixed Z needs the sum over all points, of which a run is a share
-    const double Z = constants.partition > 0 ? constants.partition * n * constants.run_length : sums[kQ];
-    rule.repulsion = static_cast<float>(lead.repulsion / Z);
-    return;
-  }
-  const double pairs_per_sample = n * (n - 1) / sums[kSamples];
-  const double Z = sums[kQ] * pairs_per_sample, Q = sums[kQSquared] * pairs_per_sample;
-  const double x = sums[kWeightedQ] * p / Z - Q / (Z * Z);
-  const double scale = constants.rate_in_points ? kFrobeniusShare : 1 / Z;
-  rule.attraction = static_cast<float>(rule.attraction * scale);
-  rule.repulsion = static_cast<float>(lead.repulsion / Z * n * scale);
-  rule.second = static_cast<float>(lead.repulsion * x * n * scale);
+  const ForceSums force_sums{sums[kQ], sums[kQSquared], sums[kWeightedQ], sums[kSamples]};
+  const ForceSettings settings{constants.curve,
+                               static_cast<double>(constants.n),
+                               static_cast<double>(constants.run_length),
+                               constants.partition,
+                               kNormalized && !scalar ? constants.p_max : 1.0f,
+                               exaggeration,
+                               constants.repeats,
+                               constants.non_edge_weight,
+                               constants.repulsion_rate,
+                               constants.rate_in_points != 0};
+  return force_factors<LossPolicy>(kNormalized, force_sums, settings);
 }
 
 }  // namespace
 
-// Adds up the sums of all blocks in a fixed order, makes the rule of this epoch's step, and counts the epoch.
-// One thread block, a warp for each sum.
+// Adds up the sums of all blocks in a fixed order, makes the rule of this epoch's steps, and counts the
+// epoch. One thread block, with a warp for each sum.
 extern "C" __global__ void __launch_bounds__(32 * kSums)
     sum_up(const Constants* all_constants, const float* schedule, const double* partials, int blocks,
            State* state) {
@@ -297,17 +292,18 @@ extern "C" __global__ void __launch_bounds__(32 * kSums)
   const int epoch = state->epoch, epochs = constants.epochs;
   const auto scheduled = [&](int row) { return schedule[row * epochs + epoch]; };
   Rule rule;
-  mix_forces(sums, constants, scheduled(kExaggeration), rule);
+  rule.factors = factors_of(sums, constants, scheduled(kExaggeration));
   rule.learning_rate = scheduled(kLearningRate);
   rule.momentum = scheduled(kMomentum);
   rule.cap = scheduled(kStepCap);
-  rule.stiffness_scale = -rule.attraction;
+  rule.stiffness_scale = -rule.factors.attraction;
   rule.stiffness_floor =
       scheduled(kStiffnessFloor) * rule.stiffness_scale / (scheduled(kExaggeration) * constants.repeats);
   const bool expanding = epoch >= constants.expansion_begin && epoch < constants.expansion_end;
-  rule.stop = kWatched && expanding && !state->rested && attraction_wins(sums, rule, constants.n);
-  if (rule.stop) state->rested = 1;
-  if (expanding && state->rested) rule.momentum = constants.rested_momentum;
+  rule.stop =
+      kWatched && expanding && !state->expansion_ended && attraction_wins(sums, rule.factors, constants.n);
+  if (rule.stop) state->expansion_ended = 1;
+  if (expanding && state->expansion_ended) rule.momentum = constants.rested_momentum;
   for (int c = 0; c < 3; ++c)
     rule.middle[c] = kCentred && c < kAxes ? static_cast<float>(sums[kPlace + c] / constants.n) : 0.0f;
   state->rule = rule;
@@ -317,21 +313,22 @@ extern "C" __global__ void __launch_bounds__(32 * kSums)
 
 namespace {
 
-// What multiplies the repulsion of a point besides the rule's factor: g_i, or 1/m_i.
-__device__ inline float share_of(const Constants& constants, const float* mass, const int32_t* counts,
-                                 int64_t i) {
-  if (kNormalized && kLoss == Loss::kl) return 1.0f;
+// What multiplies the repulsion of a point, besides the factors of all points: g_i without repulsion_rate, or
+// 1/m_i.
+__device__ inline float repulsion_scale(const Constants& constants, const float* mass, const int32_t* counts,
+                                        int64_t i) {
   if (!kNormalized) return COUNTED ? 1.0f : mass[i] / static_cast<float>(constants.run_length);
+  if (!LossPolicy::kDividesByNegatives) return 1.0f;
   const int m = COUNTED ? counts[i] : constants.run_length;
   return m > 0 ? 1.0f / static_cast<float>(m) : 0.0f;
 }
 
-// step <- momentum step + share F, shortened to the cap.
-__device__ inline void advance_capped(Row& step, const Row& force, float share, const Rule& rule) {
+// step <- momentum step + rate F, shortened to the cap.
+__device__ inline void advance_capped(Row& step, const Row& force, float rate, const Rule& rule) {
   float squared = 0;
 #pragma unroll
   for (int c = 0; c < kDimensions; ++c) {
-    step.at[c] = rule.momentum * step.at[c] + share * force.at[c];
+    step.at[c] = rule.momentum * step.at[c] + rate * force.at[c];
     squared += step.at[c] * step.at[c];
   }
   if (!(squared > rule.cap * rule.cap)) return;
@@ -340,19 +337,58 @@ __device__ inline void advance_capped(Row& step, const Row& force, float share, 
   for (int c = 0; c < kDimensions; ++c) step.at[c] *= scale;
 }
 
-__device__ inline void advance_gains(Row& step, Row& gain, const Row& force, const Constants& constants,
-                                     const Rule& rule) {
-#pragma unroll
-  for (int c = 0; c < kDimensions; ++c) {
-    const float adapted = force.at[c] * step.at[c] > 0 ? gain.at[c] + 0.2f : gain.at[c] * 0.8f;
-    gain.at[c] = fminf(fmaxf(adapted, 0.01f), 1000.0f);
-    const float scaled = constants.force_scale * force.at[c] * gain.at[c];
-    const float clipped = fminf(fmaxf(scaled, -constants.gradient_clip), constants.gradient_clip);
-    step.at[c] = rule.learning_rate * clipped + rule.momentum * step.at[c];
-  }
-}
+// What the optimisers keep of every point, besides the steps.
+struct OptimizerArrays {
+  const float* full_stiffness;
+  const float* stiffness;
+  Row* gains;
+};
 
-// Least and largest coordinates, over the block and then over all: the order of blocks does not matter.
+// The next step of point i: one policy per optimiser, as in _native/layout/optimizers.hpp.
+struct StepOptimizer {
+  __device__ static void advance(Row& step, const Row& force, int64_t, const OptimizerArrays&,
+                                 const Constants&, const Rule& rule) {
+    advance_capped(step, force, rule.learning_rate, rule);
+  }
+};
+
+struct GainsOptimizer {
+  __device__ static void advance(Row& step, const Row& force, int64_t i, const OptimizerArrays& arrays,
+                                 const Constants& constants, const Rule& rule) {
+    Row gain = arrays.gains[i];
+#pragma unroll
+    for (int c = 0; c < kDimensions; ++c) {
+      const float adapted = force.at[c] * step.at[c] > 0 ? gain.at[c] + 0.2f : gain.at[c] * 0.8f;
+      gain.at[c] = fminf(fmaxf(adapted, 0.01f), 1000.0f);
+      const float scaled = constants.force_scale * force.at[c] * gain.at[c];
+      const float clipped = fminf(fmaxf(scaled, -constants.gradient_clip), constants.gradient_clip);
+      step.at[c] = rule.learning_rate * clipped + rule.momentum * step.at[c];
+    }
+    arrays.gains[i] = gain;
+  }
+};
+
+struct StiffnessOptimizer {
+  __device__ static void advance(Row& step, const Row& force, int64_t i, const OptimizerArrays& arrays,
+                                 const Constants& constants, const Rule& rule) {
+    const float least =
+        rule.stiffness_floor * (kNormalized ? constants.mean_strength : arrays.full_stiffness[i]);
+    const float used = fmaxf(rule.stiffness_scale * arrays.stiffness[i], least);
+    advance_capped(step, force, rule.learning_rate / fmaxf(used, 1e-24f), rule);
+  }
+};
+
+template <Optimizer>
+struct PolicyOfOptimizer;
+#define ACTUP_POLICY(name, policy)            \
+  template <>                                 \
+  struct PolicyOfOptimizer<Optimizer::name> { \
+    using Policy = policy;                    \
+  };
+ACTUP_OPTIMIZERS(ACTUP_POLICY)
+#undef ACTUP_POLICY
+
+// Smallest and largest coordinates, of the block and then of all points: the order of blocks does not matter.
 __device__ inline void grow_box(const Row& y, bool valid, State* state) {
   __shared__ int32_t box[4];
   if (threadIdx.x < 4) box[threadIdx.x] = threadIdx.x < 2 ? 0x7FFFFFFF : -0x7FFFFFFF - 1;
@@ -388,26 +424,17 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   Row moved = {};
   if (valid) {
     const Rule rule = state->rule;
-    const float share = share_of(constants, mass, counts, i);
+    const float scale = repulsion_scale(constants, mass, counts, i);
     Row force, own_step = steps[i];
     const Row of_edges = attraction[i], of_run = repulsion[i];
 #pragma unroll
     for (int c = 0; c < kDimensions; ++c) {
-      force.at[c] = rule.attraction * of_edges.at[c] + rule.repulsion * share * of_run.at[c];
-      if (kTwo) force.at[c] += rule.second * share * second[i].at[c];
+      force.at[c] = rule.factors.attraction * of_edges.at[c] + rule.factors.repulsion * scale * of_run.at[c];
+      if (kHasSecond) force.at[c] += rule.factors.second * scale * second[i].at[c];
       if (rule.stop) own_step.at[c] = 0;
     }
-    if (kOptimizer == Optimizer::gains) {
-      Row gain = gains[i];
-      advance_gains(own_step, gain, force, constants, rule);
-      gains[i] = gain;
-    } else if (kOptimizer == Optimizer::step) {
-      advance_capped(own_step, force, rule.learning_rate, rule);
-    } else {
-      const float least = rule.stiffness_floor * (kNormalized ? constants.mean_strength : full_stiffness[i]);
-      const float used = fmaxf(rule.stiffness_scale * stiffness[i], least);
-      advance_capped(own_step, force, rule.learning_rate / fmaxf(used, 1e-24f), rule);
-    }
+    PolicyOfOptimizer<kOptimizer>::Policy::advance(own_step, force, i, {full_stiffness, stiffness, gains},
+                                                   constants, rule);
     steps[i] = own_step;
     moved = y[i];
 #pragma unroll

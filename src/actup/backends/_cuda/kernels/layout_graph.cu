@@ -1,4 +1,5 @@
-// The graph as the layout sees it: points relabelled, weights relative to the largest, weak edges dropped.
+// The graph as the layout sees it: points in a new order, weights relative to the largest, weak edges
+// dropped.
 #include "layout.h"
 
 using namespace actup;
@@ -9,8 +10,8 @@ __device__ inline int64_t thread_number() {
   return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
 }
 
-// Relative weight of an edge, 0 if it is too weak: rounded as on the CPU, because it decides when an edge
-// acts.
+// Relative weight of an edge, 0 if it is too weak. It is rounded as on the CPU, because it decides when an
+// edge acts.
 __device__ inline float relative_weight(float weight, const float* largest, float weakest) {
   const float r = __fdiv_rn(weight, *largest);
   return r >= weakest ? r : 0.0f;
@@ -23,7 +24,7 @@ extern "C" __global__ void random_keys(uint64_t seed, int64_t n, uint64_t* keys)
   if (i < n) keys[i] = random_bits(seed, ~uint32_t{0}, static_cast<uint32_t>(i), 0);
 }
 
-// The box of the points' first two axes, as State has it: least of both, then largest.
+// The box of the points' first two axes, as in State: smallest of both, then largest.
 extern "C" __global__ void measure_box(const float* points, int64_t n, int dimensions, int32_t* box) {
   for (int c = 0; c < (dimensions < 2 ? 1 : 2); ++c) {
     int32_t least = 0x7FFFFFFF, largest = ~least;
@@ -40,7 +41,7 @@ extern "C" __global__ void measure_box(const float* points, int64_t n, int dimen
   }
 }
 
-// Places along a Morton curve through the first two axes of the points' box.
+// Keys that sort points along a Morton curve through the first two axes of their box.
 extern "C" __global__ void place_keys(const float* start, const int32_t* box, int64_t n, int dimensions,
                                       uint64_t* keys) {
   const int64_t i = thread_number();
@@ -124,7 +125,8 @@ extern "C" __global__ void copy_rows(const int64_t* offsets, const int32_t* indi
   }
 }
 
-// What is known of each point in another order, and the points' new labels: sorted[new] = old.
+// Degree, strength and original number of each point in another order, and the points' new labels:
+// sorted[new] = old.
 extern "C" __global__ void reorder_points(const int64_t* sorted, int64_t n, const int32_t* degree,
                                           const float* strength, const int32_t* order, int32_t* label,
                                           int32_t* new_degree, float* new_strength, int32_t* new_order) {
@@ -137,7 +139,7 @@ extern "C" __global__ void reorder_points(const int64_t* sorted, int64_t n, cons
   new_order[i] = order[old];
 }
 
-// Rows of some width in another order: sorted[new] = old.
+// Rows of `width` floats in another order: sorted[new] = old.
 extern "C" __global__ void take_rows(const int64_t* sorted, const float* from, int64_t n, int width,
                                      float* to) {
   const int64_t i = thread_number();
@@ -159,7 +161,7 @@ extern "C" __global__ void reorder_rows(const int64_t* offsets, const int2* edge
   }
 }
 
-// The constants that depend on the sums of the graph; one block of 1024 threads.
+// The constants that depend on sums over the graph; one block of 1024 threads.
 extern "C" __global__ void __launch_bounds__(1024)
     derive(Constants* constants, const float* strength, const int64_t* edges, int mean_non_edge_weight) {
   __shared__ double sums[32];

@@ -1,9 +1,11 @@
 // In-place epochs: edge by edge over matchings, then a capped repulsion; twice per epoch.
-#include "layout.h"
-
-#ifndef HORIZON  // beyond some radii of the map, repulsion pushes no point farther out
+//
+// HORIZON  whether repulsion moves no point farther out that is beyond some radii of the map
+#ifndef HORIZON
 #define HORIZON 0
 #endif
+
+#include "layout.h"
 
 using namespace actup;
 
@@ -11,7 +13,7 @@ namespace {
 
 constexpr int kMeasures = kDimensions + 1;
 
-// Sums over points, of which the map's middle and radius are made: coordinates, then squares.
+// Sums over points that give the map's middle and radius: coordinates, then squares.
 struct Measures {
   double at[kMeasures] = {};
 
@@ -26,7 +28,7 @@ struct Measures {
 
   // The sums of a thread block, in a fixed order.
   __device__ void write(double* to) const {
-    __shared__ double of_warps[2][32];  // in turn, so that a slow reader is not overtaken
+    __shared__ double of_warps[2][32];  // two buffers in turn: no warp overwrites what another still reads
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
     for (int c = 0; c < kMeasures; ++c) {
@@ -40,7 +42,7 @@ struct Measures {
   }
 };
 
-// Measures every blocks-th stretch of the points, but for those with a mark.
+// Measures the points that are not marked. Block `block` of `blocks` takes every blocks-th part of them.
 __device__ inline void measure_points(const Row* y, const int32_t* marks, int64_t n, int block, int blocks,
                                       double* to) {
   Measures own;
@@ -54,7 +56,7 @@ struct Horizon {
   float middle[kDimensions];
   float limit;  // squared distance from the middle
 
-  // From the sums of all shares of the points.
+  // From the sums over all points.
   __device__ void settle(const double* sums, double n, float radii) {
     double squares = sums[kDimensions] / n;
     for (int c = 0; c < kDimensions; ++c) {
@@ -65,7 +67,7 @@ struct Horizon {
     limit = static_cast<float>(static_cast<double>(radii) * radii * squares);
   }
 
-  // Takes from a move what leads farther out, if the point is beyond.
+  // Removes the outward component of a move if the point is beyond the horizon.
   __device__ void hold(const Row& y, float* move) const {
     float offset[kDimensions], squared = 0, outward = 0;
 #pragma unroll
@@ -90,19 +92,19 @@ struct PullRule {
 
 __device__ inline PullRule pull_rule(const Constants& constants, const float* schedule, int epoch) {
   const auto scheduled = [&](int row) { return schedule[row * constants.epochs + epoch]; };
-  const float lead = leading_factors(constants.curve, false, kLoss).attraction;
+  const float lead = LossPolicy::leading_factors(constants.curve, false).attraction;
   return {scheduled(kLearningRate) * scheduled(kExaggeration) * lead, epoch,
           static_cast<int>(constants.repeats), static_cast<Sampling>(constants.sampling), constants.curve};
 }
 
-// Moves both ends of an edge, if it acts; ends are places in y, which is the points or a copy of some.
+// Moves both ends of an edge. Ends are places in y, which is all points or a copy of some of them.
 __device__ inline void pull(int2 ends, float r, const PullRule& rule, Row* y) {
   const float step = rule.rate * acting_weight(rule.sampling, r);
   Row head = y[ends.x], tail = y[ends.y];
   for (int repeat = 0; repeat < rule.repeats; ++repeat) {
     float delta[kDimensions];
     const float d2 = difference_of(head, tail, delta);
-    const float share = step * attraction<kLoss>(kernel<kShape>(d2, rule.curve));
+    const float share = step * LossPolicy::attraction(kernel<kShape>(d2, rule.curve));
 #pragma unroll
     for (int c = 0; c < kDimensions; ++c) {
       head.at[c] -= share * delta[c];
@@ -119,13 +121,13 @@ __device__ inline bool acts_now(float r, const PullRule& rule) {
 
 }  // namespace
 
-// The edges begin ... end of one colour.
+// The edges [begin, end) of one colour.
 extern "C" __global__ void __launch_bounds__(kThreads)
     pull_colour(const Constants* constants, const State* state, const float* schedule, const int2* ends,
                 const float* weights, int64_t begin, int64_t end, Row* y) {
   const int64_t e = begin + blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x;
   if (e >= end) return;
-  const int2 both = ends[e];  // asked for before it is known to be needed
+  const int2 both = ends[e];  // loaded before it is known whether the edge acts
   const float r = weights[e];
   const PullRule rule = pull_rule(*constants, schedule, state->epoch);
   if (acts_now(r, rule)) pull(both, r, rule, y);
@@ -133,16 +135,16 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 
 namespace {
 
-constexpr int kAhead = 8;  // chunks whose edges are read at a time
+constexpr int kChunksAhead = 8;  // chunks whose edges are prefetched
 
 struct Chunks {
-  float r[kAhead];  // negative where there is no edge
-  int2 ends[kAhead];
+  float r[kChunksAhead];  // negative where there is no edge
+  int2 ends[kChunksAhead];
 
   __device__ void read(const int2* all_ends, const float* weights, const int32_t* stops, int first,
                        int count) {
 #pragma unroll
-    for (int u = 0; u < kAhead; ++u) {
+    for (int u = 0; u < kChunksAhead; ++u) {
       const int chunk = first + u, e = (chunk < count ? stops[chunk] : 0) + threadIdx.x;
       const bool inside = chunk < count && e < stops[chunk + 1];
       r[u] = inside ? weights[e] : -1.0f;
@@ -153,10 +155,10 @@ struct Chunks {
 
 }  // namespace
 
-// Small groups of edges, one after the other in a single thread block, cut into chunks of at most as many
-// edges as there are threads. The block keeps the listed points, of which ends are places in the list;
-// without a list it works on the points themselves. With a horizon further blocks measure the other points
-// meanwhile, those without a mark.
+// Small groups of edges, one after the other in a single thread block. A group is cut into chunks of at most
+// as many edges as there are threads. The block keeps the listed points in shared memory, and ends are places
+// in the list; without a list it works on the points themselves. With a horizon, further blocks measure the
+// other points, those that are not marked, at the same time.
 extern "C" __global__ void __launch_bounds__(IN_PLACE_THREADS)
     pull_small_colours(const Constants* constants, const State* state, const float* schedule,
                        const int2* ends, const float* weights, const int32_t* stops, int chunk_count,
@@ -174,11 +176,11 @@ extern "C" __global__ void __launch_bounds__(IN_PLACE_THREADS)
   next.read(ends, weights, stops, 0, chunk_count);
 #pragma unroll 8
   for (int k = threadIdx.x; k < count; k += blockDim.x) kept[k] = y[list[k]];
-  for (int first = 0; first < chunk_count; first += kAhead) {
+  for (int first = 0; first < chunk_count; first += kChunksAhead) {
     const Chunks now = next;
-    next.read(ends, weights, stops, first + kAhead, chunk_count);
+    next.read(ends, weights, stops, first + kChunksAhead, chunk_count);
 #pragma unroll
-    for (int u = 0; u < kAhead; ++u) {
+    for (int u = 0; u < kChunksAhead; ++u) {
       __syncthreads();
       if (now.r[u] >= 0 && acts_now(now.r[u], rule)) pull(now.ends[u], now.r[u], rule, kept);
     }
@@ -193,7 +195,7 @@ extern "C" __global__ void __launch_bounds__(IN_PLACE_THREADS)
   }
 }
 
-// Measures all points, where no other kernel does it on its way.
+// Measures all points, where pull_small_colours does not.
 extern "C" __global__ void __launch_bounds__(IN_PLACE_THREADS)
     measure(const Constants* constants, const Row* y, double* measured) {
   measure_points(y, nullptr, constants->n, blockIdx.x, gridDim.x, measured + blockIdx.x * kMeasures);
@@ -220,9 +222,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, kDimensions <= 2 ? 8 : 1)
   Row self = from[valid ? i : n - 1];
   RunSums sums;
   const int64_t first = sampled ? run_start(constants, epoch, i, half) : 0;
-  if (valid) repel<false>(from, self, i, first, constants.run_length, lane, constants, sums);
+  if (valid) repel_by_run<false>(from, self, i, first, constants.run_length, lane, constants, sums);
   float squared = 0;
-  const float lead = leading_factors(constants.curve, false, kLoss).repulsion;
+  const float lead = LossPolicy::leading_factors(constants.curve, false).repulsion;
   const float share = schedule[kLearningRate * constants.epochs + epoch] * lead * constants.non_edge_weight *
                       constants.repulsion_rate / (2.0f * static_cast<float>(constants.run_length)) *
                       mass[valid ? i : n - 1];

@@ -1,27 +1,27 @@
 // The mesh: points to grid, the product of the spectra, and the influence function of a grid.
-#include "mesh_view.h"
-
+//
+// POTENTIAL  a number of PotentialKind, potentials.h
 #ifndef POTENTIAL
 #define POTENTIAL 0
 #endif
+
+#include "layout/potential_table.h"
+#include "mesh_view.h"
 
 using namespace actup;
 
 namespace {
 
-constexpr PotentialKind kPotential = static_cast<PotentialKind>(POTENTIAL);
-constexpr float kOne = 8388608.0f;  // the weight 1 as an integer: sums do not depend on their order then
+using Potential = PolicyOfPotential<static_cast<PotentialKind>(POTENTIAL)>::Policy;
+constexpr float kOne =
+    8388608.0f;  // the weight 1 as an integer: sums of integers do not depend on their order
 constexpr int kSpreadPoints = SPREAD_POINTS;  // per thread block: their sum in a cell is below 2^32
-constexpr int kOwn = kSpreadPoints / kThreads;
-constexpr int kKept = 6144;  // cells
+constexpr int kPointsPerThread = kSpreadPoints / kThreads;
+constexpr int kSharedCells = 6144;
 
 __device__ inline int64_t thread_number() {
   return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
 }
-
-}  // namespace
-
-namespace {
 
 // Calls add(row, column, weight as an integer) for the 16 cells of a point.
 template <class Add>
@@ -46,7 +46,7 @@ __device__ inline CellBox touched_cells(const MeshPlace* at, const bool* valid) 
   __syncthreads();
   CellBox own = {1 << 30, 1 << 30, -1, -1};
 #pragma unroll
-  for (int k = 0; k < kOwn; ++k)
+  for (int k = 0; k < kPointsPerThread; ++k)
     if (valid[k])
       own = {min(own.low_row, at[k].row - 1), min(own.low_column, at[k].column - 1),
              max(own.high_row, at[k].row + 2), max(own.high_column, at[k].column + 2)};
@@ -67,17 +67,17 @@ __device__ inline CellBox touched_cells(const MeshPlace* at, const bool* valid) 
 
 }  // namespace
 
-// Spreads every point over 16 cells (rows x columns), which are 0 before. Points that follow each other are
-// near each other, so a thread block first adds up its own in its memory, if they lie close enough together.
+// Spreads every point over 16 cells (rows x columns), which are 0 before. Consecutive points are near each
+// other, so a thread block first adds up its points in shared memory, if they lie close enough together.
 extern "C" __global__ void __launch_bounds__(kThreads)
     spread(const State* state, const Row* y, int64_t n, float spacing, int rows, int columns,
            unsigned long long* cells) {
-  __shared__ unsigned kept[kKept];
-  MeshPlace at[kOwn];
-  bool valid[kOwn];
+  __shared__ unsigned kept[kSharedCells];
+  MeshPlace at[kPointsPerThread];
+  bool valid[kPointsPerThread];
 #pragma unroll
-  for (int k = 0; k < kOwn; ++k) {  // the threads of a warp take points that do not follow each other
-    const int place = threadIdx.x % 32 * (kSpreadPoints / 32) + threadIdx.x / 32 * kOwn + k;
+  for (int k = 0; k < kPointsPerThread; ++k) {  // the threads of a warp take points that are not consecutive
+    const int place = threadIdx.x % 32 * (kSpreadPoints / 32) + threadIdx.x / 32 * kPointsPerThread + k;
     const int64_t i = blockIdx.x * static_cast<int64_t>(kSpreadPoints) + place;
     valid[k] = i < n;
     at[k] = mesh_place(y[valid[k] ? i : n - 1], {nullptr, nullptr, spacing, rows, columns}, *state);
@@ -87,16 +87,16 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const auto add_to_all = [&](int row, int column, unsigned weight) {
     atomicAdd(cells + static_cast<int64_t>(row) * columns + column, static_cast<unsigned long long>(weight));
   };
-  if (size > kKept) {
+  if (size > kSharedCells) {
 #pragma unroll
-    for (int k = 0; k < kOwn; ++k)
+    for (int k = 0; k < kPointsPerThread; ++k)
       if (valid[k]) spread_point(at[k], add_to_all);
     return;
   }
   for (int cell = threadIdx.x; cell < size; cell += kThreads) kept[cell] = 0;
   __syncthreads();
 #pragma unroll
-  for (int k = 0; k < kOwn; ++k)
+  for (int k = 0; k < kPointsPerThread; ++k)
     if (valid[k])
       spread_point(at[k], [&](int row, int column, unsigned weight) {
         atomicAdd(&kept[(row - box.low_row) * width + column - box.low_column], weight);
@@ -106,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     if (kept[cell]) add_to_all(box.low_row + cell / width, box.low_column + cell % width, kept[cell]);
 }
 
-// The cells as numbers, in the first quarter of a grid of twice the size; the cells are cleared.
+// Copies the cells as floats to the first quarter of a grid of twice the size, and clears them.
 extern "C" __global__ void take_cells(unsigned long long* cells, int rows, int columns, float* grid) {
   const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
   if (column >= columns) return;
@@ -115,7 +115,7 @@ extern "C" __global__ void take_cells(unsigned long long* cells, int rows, int c
   cells[cell] = 0;
 }
 
-// The product may take the spectrum's place.
+// The product may overwrite the spectrum.
 extern "C" __global__ void multiply(const float* influence, int64_t size, const float2* spectrum,
                                     float2* product) {
   const int64_t i = thread_number();
@@ -127,36 +127,53 @@ extern "C" __global__ void multiply(const float* influence, int64_t size, const 
 
 // --- once per grid ---
 
-#if TABULATED
-static_assert(PotentialTable::kKnots == POTENTIAL_KNOTS);
+namespace {
 
-// The table of UMAP's potential, by Simpson's rule between knots; one thread block, each thread a stretch of
-// it.
-extern "C" __global__ void __launch_bounds__(1024) tabulate(const Constants* constants, float* table) {
+// The table of UMAP's potential, by Simpson's rule between knots. One thread block; each thread integrates a
+// stretch of the table.
+__device__ inline void tabulate_umap(const Constants* constants, float* table) {
   const Curve curve = constants->curve;
   const float epsilon = constants->repulsion_epsilon;
   __shared__ double stretches[1024];
   constexpr int knots = PotentialTable::kKnots, size = (knots + 1023) / 1024;
   const double reach = fmin(static_cast<double>(PotentialTable::limit(curve.b)), PotentialTable::knot(knots));
   const auto force = [&](double d2) {
-    return static_cast<double>(umap_repulsion<Shape::powered>(static_cast<float>(d2), curve, epsilon));
+    return static_cast<double>(
+        UmapPotential::repulsion<Shape::powered>(static_cast<float>(d2), curve, epsilon));
   };
-  const auto piece = [&](int i) {
+  const auto between_knots = [&](int i) {
     const double low = PotentialTable::knot(i), high = PotentialTable::knot(i + 1);
     if (high > reach) return 0.0;
     return (high - low) / 6 * (force(low) + 4 * force(0.5 * (low + high)) + force(high));
   };
   const int first = threadIdx.x * size, last = min(knots, first + size);
   double sum = 0;
-  for (int i = last - 1; i >= first; --i) sum += piece(i);
+  for (int i = last - 1; i >= first; --i) sum += between_knots(i);
   stretches[threadIdx.x] = sum;
   __syncthreads();
   double integral = PotentialTable::tail(reach, curve);
   if (threadIdx.x == 0) table[knots] = static_cast<float>(integral);
   for (int later = 1023; later > threadIdx.x; --later) integral += stretches[later];
-  for (int i = last - 1; i >= first; --i) table[i] = static_cast<float>(integral += piece(i));
+  for (int i = last - 1; i >= first; --i) table[i] = static_cast<float>(integral += between_knots(i));
 }
-#endif
+
+template <class Potential>
+__device__ inline float potential_at(float d2, Curve curve, const float* table) {
+  if constexpr (Potential::kOfKernel) {
+    return Potential::value(kernel<kShape>(d2 + kTiny, curve));
+  } else {
+    return PotentialTable::look_up(table, d2);
+  }
+}
+
+}  // namespace
+
+static_assert(PotentialTable::kKnots == POTENTIAL_KNOTS);
+
+// Only for potentials that are no function of the kernel.
+extern "C" __global__ void __launch_bounds__(1024) tabulate(const Constants* constants, float* table) {
+  if constexpr (!Potential::kOfKernel) tabulate_umap(constants, table);
+}
 
 // The potential around cell 0 of a periodic grid.
 extern "C" __global__ void sample_potential(const Constants* constants, const float* table, float spacing,
@@ -167,14 +184,7 @@ extern "C" __global__ void sample_potential(const Constants* constants, const fl
   const float x = line ? 0.0f : spacing * static_cast<float>(min(column, columns - column));
   const float y = spacing * static_cast<float>(min(row, rows - row));
   const float d2 = fminf(x * x + y * y, PotentialTable::limit(curve.b));
-  float value;
-  if (kPotential == PotentialKind::umap) {
-    value = PotentialTable::look_up(table, d2);
-  } else {
-    value = kernel<kShape>(d2 + kTiny, curve).q;
-    if (kPotential == PotentialKind::kernel_squared) value *= value;
-  }
-  grid[static_cast<int64_t>(row) * columns + column] = value;
+  grid[static_cast<int64_t>(row) * columns + column] = potential_at<Potential>(d2, curve, table);
 }
 
 namespace {
@@ -228,7 +238,8 @@ extern "C" __global__ void influence(const float2* spectrum, const float* of_row
   as_complex[at] = {best, 0.0f};
 }
 
-// What a point feels of itself, from the mesh's potential around cell 0 of a grid with rows of `stride`.
+// A point's potential at the point itself, from the mesh's potential around cell 0 of a grid with rows of
+// `stride`: see subtract_self() of mesh_formulas.h.
 extern "C" __global__ void self_potential(const float* around, int stride, float* self) {
   const int p = threadIdx.x / 3, q = threadIdx.x % 3;
   double sum = 0;

@@ -1,11 +1,11 @@
 // Edge matchings: the greedy colouring of docs/layout.md, exactly as if the edges were walked one by one.
 //
-// An edge (i, j), i < j, may be coloured as soon as the edges before it that share a point are. Those of i
-// are coloured by the same thread; those of j come from smaller points, and turn[j] counts them. A thread
-// takes its points in order, so whoever it waits for is at work already.
+// An edge (i, j), i < j, may be coloured as soon as all earlier edges that share a point with it are
+// coloured. Those of i are coloured by the same thread; those of j come from smaller points, and turn[j]
+// counts them. Points are taken in order, so the threads that a thread waits for are running already.
 //
-// An edge that finds no colour gets a level instead, one above those of all such edges before it that share a
-// point: level by level they act as if they were taken one after the other.
+// An edge that finds no colour gets a level instead, one above the levels of all earlier such edges that
+// share a point with it. Applied level by level, these edges act as if they were taken one after the other.
 #include "common/device.h"
 
 namespace {
@@ -18,7 +18,7 @@ __device__ inline int64_t thread_number() {
   return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
 }
 
-// What a thread wrote before release() is seen by one that acquire()s the value.
+// A thread that acquire()s a value sees everything that was written before its release().
 __device__ inline int32_t acquire(const int32_t* place) {
   int32_t value;
   asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(place) : "memory");
@@ -56,8 +56,8 @@ extern "C" __global__ void walk(const int64_t* offsets, const int2* edges, const
   }
 }
 
-// The how-manieth edge to its tail an edge is. by_tail sorts the walk by tail; backward_firsts are where they
-// begin.
+// The number of each edge among the edges with the same tail. by_tail sorts the walk by tail; backward_firsts
+// says where the edges of each tail begin.
 extern "C" __global__ void rank_edges(const int64_t* by_tail, const int32_t* tails,
                                       const int64_t* backward_firsts, int64_t edges, int32_t* ranks) {
   const int64_t place = thread_number();
@@ -66,8 +66,9 @@ extern "C" __global__ void rank_edges(const int64_t* by_tail, const int32_t* tai
   ranks[e] = static_cast<int32_t>(place - backward_firsts[tails[e]]);
 }
 
-// groups[e] numbers what acts one after the other: the even colours from 0 on, the odd ones from kColours/2
-// on, and the levels from kColours on. depth: the levels that a point's edges have taken.
+// groups[e] numbers the groups of edges in the order in which they act: the even colours from 0 on, the odd
+// ones from kColours/2 on, and the levels from kColours on. depth: how many levels the edges of a point have
+// taken.
 extern "C" __global__ void colour_edges(const int64_t* firsts, const int32_t* tails, const int32_t* ranks,
                                         const int32_t* backward, int64_t n, int32_t* turn, uint64_t* used,
                                         int32_t* depth, int32_t* next_warp, int32_t* groups) {
@@ -82,7 +83,7 @@ extern "C" __global__ void colour_edges(const int64_t* firsts, const int32_t* ta
     bool ready = false;  // all edges from smaller points are coloured
     uint64_t own[kWords] = {};
     int own_depth = 0;
-    while (__any_sync(0xFFFFFFFFu, e < end)) {  // no thread waits for another inside
+    while (__any_sync(0xFFFFFFFFu, e < end)) {  // threads poll: none blocks the others of its warp
       if (e < end && !ready && acquire(&turn[i]) == backward[i]) {
         ready = true;
         for (int word = 0; word < kWords; ++word) own[word] = __ldcg(&used[i * kWords + word]);
@@ -116,7 +117,7 @@ extern "C" __global__ void colour_edges(const int64_t* firsts, const int32_t* ta
   }
 }
 
-// How many edges each group has: sizes begins at 0. Blocks count the colours by themselves first.
+// The number of edges of each group; sizes is 0 before. A block first counts the colours in shared memory.
 extern "C" __global__ void count_groups(const int32_t* groups, int64_t edges, int32_t* sizes) {
   __shared__ int32_t counts[kColours];
   for (int colour = threadIdx.x; colour < kColours; colour += blockDim.x) counts[colour] = 0;
@@ -128,13 +129,14 @@ extern "C" __global__ void count_groups(const int32_t* groups, int64_t edges, in
     if (counts[colour]) atomicAdd(&sizes[colour], counts[colour]);
 }
 
-// The points that some edges touch: their marks become 1.
+// Sets the marks of the points that the given edges touch to 1.
 extern "C" __global__ void mark_points(const int32_t* ends, int64_t count, int32_t* marks) {
   const int64_t e = thread_number();
   if (e < count) marks[ends[e]] = 1;
 }
 
-// The ends as places among those points, and the point at every place: number counts the marks up to a point.
+// Replaces the ends by places in the list of marked points, and writes that list. number: how many points up
+// to each point are marked.
 extern "C" __global__ void place_points(const int32_t* ends, int64_t count, const int32_t* number,
                                         int32_t* places, int32_t* points) {
   const int64_t e = thread_number();
@@ -144,7 +146,7 @@ extern "C" __global__ void place_points(const int32_t* ends, int64_t count, cons
   points[place] = ends[e];
 }
 
-// The edges group by group: by_group sorts the walk.
+// The edges in the order of their groups: by_group sorts the walk.
 extern "C" __global__ void group_edges(const int64_t* by_group, const int32_t* heads, const int32_t* tails,
                                        const float* weights, int64_t edges, int2* ends,
                                        float* grouped_weights) {

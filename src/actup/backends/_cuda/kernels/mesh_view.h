@@ -2,12 +2,13 @@
 #pragma once
 
 #include "layout.h"
-#include "layout/mesh.h"
+#include "layout/mesh_formulas.h"
+#include "layout/spline.h"
 
 namespace actup {
 
 struct MeshView {
-  const float* potential;  // 2 rows x 2 columns, of which the first half in each direction counts
+  const float* potential;  // 2 rows x 2 columns; only the first half in each direction is used
   const float* self;       // 3 x 3
   float spacing;
   int rows, columns;
@@ -18,7 +19,7 @@ struct MeshPlace {
   float s, t;  // in the cell
 };
 
-// The points' box is in the middle of the grid. A point that has outrun the grid is taken to be at its edge.
+// The points' box is in the middle of the grid. A point that has left the grid is moved to its edge.
 __device__ inline float on_axis(float value, float low, float high, float spacing, int size) {
   const float origin = 0.5f * (static_cast<float>(size - 1) - (high - low) / spacing);
   return fminf(fmaxf((value - low) / spacing + origin, 1.0f), static_cast<float>(size) - 2.001f);

@@ -1,4 +1,4 @@
-// New rows on a finished map, which does not move; a warp per row. Sums meet in a fixed tree, so a row's
+// New rows on a finished map, which does not move; a warp per row. Sums are added in a fixed tree, so a row's
 // place depends on that row alone.
 //
 // NORMALIZED  whether similarities are normalised over all points; and the macros of layout.h
@@ -12,7 +12,7 @@
 using namespace actup;
 
 constexpr bool kNormalized = NORMALIZED;
-constexpr bool kTwo = kNormalized && kLoss == Loss::frobenius;
+constexpr bool kHasSecond = kNormalized && LossPolicy::kHasSecondForce;
 
 __device__ inline float total(float value) {
   for (int apart = 16; apart > 0; apart /= 2) value += __shfl_xor_sync(kAll, value, apart);
@@ -27,42 +27,37 @@ struct Repelled {
   __device__ void add(const Row& self, const Row& other, const Placement& s) {
     float delta[kDimensions];
     const float d2 = difference_of(self, other, delta);
-    float coefficient, beside = 0;
-    if constexpr (kNormalized || kLoss == Loss::frobenius) {
-      const Kernel<float> pair = kernel<kShape>(d2, s.curve);
-      coefficient = repulsion<kLoss>(pair);
-      beside = repulsion<Loss::kl>(pair);
+    const auto pair = pair_repulsion<LossPolicy, kNormalized, kShape>(d2, s.curve, s.epsilon);
+    if constexpr (kNormalized) {
       sums.q += pair.q;
       sums.q_squared += pair.q * pair.q;
-    } else {
-      coefficient = umap_repulsion<kShape>(d2, s.curve, s.epsilon);
     }
     sums.count += 1;
 #pragma unroll
     for (int c = 0; c < kDimensions; ++c) {
-      force[c] += coefficient * delta[c];
-      if constexpr (kTwo) second[c] += beside * delta[c];
+      force[c] += pair.coefficient * delta[c];
+      if constexpr (kHasSecond) second[c] += pair.second * delta[c];
     }
   }
 
-  __device__ void meet() {
+  __device__ void add_lanes() {
 #pragma unroll
     for (int c = 0; c < kDimensions; ++c) {
       force[c] = total(force[c]);
-      if constexpr (kTwo) second[c] = total(second[c]);
+      if constexpr (kHasSecond) second[c] = total(second[c]);
     }
     sums.count = total(sums.count);
     if constexpr (kNormalized) sums.q = total(sums.q);
-    if constexpr (kTwo) sums.q_squared = total(sums.q_squared);
+    if constexpr (kHasSecond) sums.q_squared = total(sums.q_squared);
   }
 };
 
 struct Attracted {
   float force[kDimensions] = {};
-  float stiffness = 0, kernel_sum = 0;
+  float stiffness = 0, weighted_q = 0;
 };
 
-// A row's neighbours, dealt to the lanes of its warp.
+// A row's neighbours, distributed over the lanes of its warp.
 struct Neighborhood {
   const Row* map;
   const int* ids;
@@ -96,16 +91,16 @@ struct Neighborhood {
     for (int e = lane; e < k; e += 32) {
       float delta[kDimensions];
       const Kernel<float> pair = kernel<kShape>(difference_of(self, map[ids[e]], delta), s.curve);
-      const float weight = weights[e] / scale, coefficient = weight * attraction<kLoss>(pair);
+      const float weight = weights[e] / scale, coefficient = weight * LossPolicy::attraction(pair);
 #pragma unroll
       for (int c = 0; c < kDimensions; ++c) sums.force[c] += coefficient * delta[c];
       sums.stiffness += coefficient;
-      sums.kernel_sum += weight * pair.q;
+      sums.weighted_q += weight * pair.q;
     }
 #pragma unroll
     for (int c = 0; c < kDimensions; ++c) sums.force[c] = total(sums.force[c]);
     sums.stiffness = total(sums.stiffness);
-    if constexpr (kTwo) sums.kernel_sum = total(sums.kernel_sum);
+    if constexpr (kHasSecond) sums.weighted_q = total(sums.weighted_q);
     return sums;
   }
 
@@ -142,25 +137,25 @@ extern "C" __global__ void __launch_bounds__(256)
     Repelled close, apart;
     if constexpr (kNormalized) {
       for (int e = lane; e < k; e += 32) close.add(y, map[near.ids[e]], s);
-      close.meet();
+      close.add_lanes();
     }
     for (int draw = lane; draw < samples; draw += 32) {
       const int point = (int)sampled_point(s.seed, epoch, draw, n, samples);
       if (!near.has(point)) apart.add(y, map[point], s);
     }
-    apart.meet();
-    const PlacementFactors f = placement_factors<kLoss, kNormalized>(s, strength, k, n, attracted.kernel_sum,
-                                                                     close.sums, apart.sums);
-    const float fall = placement_fall(s, epoch), rate = placement_rate(s, f, attracted.stiffness, fall);
+    apart.add_lanes();
+    const PlacementFactors f = placement_factors<LossPolicy, kNormalized>(
+        s, strength, k, n, attracted.weighted_q, close.sums, apart.sums);
+    const float decay = placement_decay(s, epoch), rate = placement_rate(s, f, attracted.stiffness, decay);
     float step[kDimensions], squared = 0;
 #pragma unroll
     for (int c = 0; c < kDimensions; ++c) {
       float force = f.attraction * attracted.force[c] + f.far * apart.force[c] + f.near * close.force[c];
-      if constexpr (kTwo) force += f.near_second * close.second[c] + f.far_second * apart.second[c];
+      if constexpr (kHasSecond) force += f.near_second * close.second[c] + f.far_second * apart.second[c];
       step[c] = rate * force;
       squared += step[c] * step[c];
     }
-    const float longest = s.step_cap * fall;
+    const float longest = s.step_cap * decay;
     const float shortened = squared > longest * longest ? longest / sqrtf(squared) : 1.0f;
 #pragma unroll
     for (int c = 0; c < kDimensions; ++c) y.at[c] += shortened * step[c];

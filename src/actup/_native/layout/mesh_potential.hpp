@@ -1,7 +1,4 @@
-// Potentials: radial functions U(d2) whose gradient is a repulsion, so that one field gives force and sums.
-//
-// As dq/d(d2) = -ab slope q, the sum of slope q (yi - yk) over k is the gradient of the sum of q, times
-// -1/(2ab), for any a, b and dof; in the same way q^2 gives slope q^2 (Frobenius).
+// MeshPotential: any potential as a function of d2 that a mesh can sample, from its formula or from a table.
 #pragma once
 
 #include <algorithm>
@@ -9,41 +6,51 @@
 #include <cstdint>
 #include <vector>
 
-#include "layout/mesh.h"
+#include "layout/potential_table.h"
 
 namespace actup {
 
-class Potential {
+class MeshPotential {
  public:
-  Potential(PotentialKind kind, const Curve& curve, float epsilon)
+  MeshPotential(PotentialKind kind, const Curve& curve, float epsilon)
       : kind_(kind), curve_(curve), limit_(PotentialTable::limit(curve.b)) {
-    if (kind == PotentialKind::umap) tabulate(epsilon);
+    if (!of_kernel()) tabulate(epsilon);
   }
 
   // The force on a point is -force_factor() times the gradient of the sum of U.
-  float force_factor() const { return actup::force_factor(kind_, curve_); }
-
-  // Whether U varies over lengths of 1, not less: its spectrum then ends before a usual grid's does.
-  bool smooth() const {
-    return kind_ != PotentialKind::umap &&
-           with_shape(curve_, [](auto shape) { return shape() == Shape::unit; });
+  float force_factor() const {
+    return with_potential(kind_, [&](auto policy) { return policy.force_factor(curve_); });
   }
+
+  // Whether U varies over lengths of 1 and more only: its spectrum then ends before that of a usual grid.
+  bool smooth() const { return of_kernel() && shape_of(curve_) == Shape::unit; }
 
   template <class Vector>
   Vector operator()(Vector d2) const {
     d2 = d2 < limit_ ? d2 : broadcast<Vector>(limit_);  // power() needs its result in range
-    if (kind_ == PotentialKind::umap) return look_up(d2);
-    const Vector q = with_shape(curve_, [&](auto shape) { return kernel<shape()>(d2 + kTiny, curve_).q; });
-    return kind_ == PotentialKind::kernel ? q : q * q;
+    if (!of_kernel()) return look_up(d2);
+    const Kernel<Vector> k =
+        with_shape(curve_, [&](auto shape) { return kernel<shape()>(d2 + kTiny, curve_); });
+    return with_potential(kind_, [&](auto policy) {
+      if constexpr (decltype(policy)::kOfKernel) {
+        return policy.value(k);
+      } else {
+        return Vector{};
+      }
+    });
   }
 
  private:
-  // U(s) = integral of 1/((epsilon + t)(1 + a t^b)) from s on, by Simpson's rule between knots.
+  bool of_kernel() const {
+    return with_potential(kind_, [](auto policy) { return decltype(policy)::kOfKernel; });
+  }
+
+  // U(s) is the integral of 1/((epsilon + t)(1 + a t^b)) from s to infinity, by Simpson's rule between knots.
   void tabulate(float epsilon) {
     constexpr int knots = PotentialTable::kKnots;
     const auto force = [&](double t) {
-      return static_cast<double>(
-          umap_repulsion<Shape::powered>(broadcast<float4>(static_cast<float>(t)), curve_, epsilon)[0]);
+      return static_cast<double>(UmapPotential::repulsion<Shape::powered>(
+          broadcast<float4>(static_cast<float>(t)), curve_, epsilon)[0]);
     };
     table_.resize(knots + 1);
     const double reach = std::min<double>(limit_, PotentialTable::knot(knots));
@@ -68,7 +75,7 @@ class Potential {
   PotentialKind kind_;
   Curve curve_;
   float limit_;
-  std::vector<float> table_;
+  std::vector<float> table_;  // of UMAP's potential
 };
 
 }  // namespace actup

@@ -1,29 +1,29 @@
-// Sampled repulsion: what a run of consecutive points does to a block of 16 points, whose lanes share every
-// load. With the whole set as the run it is the exact repulsion.
+// Repulsion from runs of negatives: what a run of consecutive points does to a block of 16 points, whose
+// lanes share every load. With the whole set as the run it is the exact repulsion.
 #pragma once
 
 #include "common/random.h"
+#include "layout/losses.h"
 #include "layout/points.hpp"
 
 namespace actup {
 
-// Sums over a run, per point of the block. `second` and the kernel sums are filled in the normalised setting
-// only.
+// Sums over a run. `second` and the sums of the kernel are filled in the normalised setting only.
 struct RunSums {
-  float16* force;   // per dimension: sum of repulsion(yi - yk)
-  float16* second;  // per dimension: sum of slope q (normalised Frobenius)
-  double q = 0;     // over the block's points, self pairs left out, as in the next two
+  float16* force;   // per dimension and point of the block: sum of repulsion (yi - yk)
+  float16* second;  // the same for the loss's second force, if it has one
+  double q = 0;     // over all points of the block, self pairs left out, as in the next two
   double q_squared = 0;
   int64_t samples = 0;
 };
 
-// The run [first, first + length) acts on the points of the block; point `lane` feels only its first
-// counts[lane].
-template <int D, Shape shape, Loss loss, bool normalized, bool counted>
-inline void repel(const Points& points, int64_t block, int64_t first, int64_t length, const int32_t* counts,
-                  const Settings& s, RunSums& sums) {
-  constexpr int64_t piece = 1024;  // float sums over a piece, then added up: keeps long runs accurate
-  constexpr bool two = normalized && loss == Loss::frobenius;
+// The run [first, first + length) acts on the points of the block. If `counted`, point `lane` feels only the
+// first counts[lane] points of the run.
+template <int D, Shape shape, class LossPolicy, bool normalized, bool counted>
+inline void repel_by_run(const Points& points, int64_t block, int64_t first, int64_t length,
+                         const int32_t* counts, const Settings& s, RunSums& sums) {
+  constexpr int64_t part = 1024;  // long runs stay accurate: float sums over a part, then over the parts
+  constexpr bool has_second = normalized && LossPolicy::kHasSecondForce;
   const Dimensions<D> dimensions(points.dimensions);
   const Curve curve = s.curve;  // a copy, which no store can change
   const int64_t row = block * kBlock;
@@ -32,8 +32,8 @@ inline void repel(const Points& points, int64_t block, int64_t first, int64_t le
   if constexpr (counted) std::memcpy(&count, counts, sizeof count);
 
   float16 q_lanes = {}, q2_lanes = {};
-  for (int64_t begin = 0; begin < length; begin += piece) {
-    const int64_t end = std::min(length, begin + piece);
+  for (int64_t begin = 0; begin < length; begin += part) {
+    const int64_t end = std::min(length, begin + part);
     float16 force[D ? D : 1] = {}, second[D ? D : 1] = {};
     float16 q_sum = {}, q2_sum = {};
     for (int64_t k = begin; k < end; ++k) {
@@ -44,37 +44,26 @@ inline void repel(const Points& points, int64_t block, int64_t first, int64_t le
         if constexpr (D > 0) delta[c] = difference;
         d2 += difference * difference;
       }
-      float16 coefficient, other = {};
-      if constexpr (normalized || loss == Loss::frobenius) {
-        Kernel<float16> kernel_ = kernel<shape>(d2, curve);
-        if constexpr (counted) {
-          const int16 feels = count > static_cast<int32_t>(k);
-          kernel_ = {where(feels, kernel_.q), where(feels, kernel_.slope)};
-        }
-        coefficient = repulsion<loss>(kernel_);
-        if constexpr (normalized) q_sum += kernel_.q;
-        if constexpr (two) {
-          q2_sum += kernel_.q * kernel_.q;
-          other = repulsion<Loss::kl>(kernel_);
-        }
-      } else {
-        coefficient = umap_repulsion<shape>(d2, curve, s.repulsion_epsilon);
-        if constexpr (counted) coefficient = where(count > static_cast<int32_t>(k), coefficient);
-      }
+      const auto mask = [&](float16 value) {
+        return counted ? where(count > static_cast<int32_t>(k), value) : value;
+      };
+      const auto pair = pair_repulsion<LossPolicy, normalized, shape>(d2, curve, s.repulsion_epsilon, mask);
+      if constexpr (normalized) q_sum += pair.q;
+      if constexpr (has_second) q2_sum += pair.q * pair.q;
       for (int c = 0; c < dimensions; ++c) {
         if constexpr (D > 0) {
-          force[c] += coefficient * delta[c];
-          if constexpr (two) second[c] += other * delta[c];
+          force[c] += pair.coefficient * delta[c];
+          if constexpr (has_second) second[c] += pair.second * delta[c];
         } else {
           const float16 difference = load<float16>(points.plane(c) + row) - points.plane(c)[first + k];
-          sums.force[c] += coefficient * difference;
-          if constexpr (two) sums.second[c] += other * difference;
+          sums.force[c] += pair.coefficient * difference;
+          if constexpr (has_second) sums.second[c] += pair.second * difference;
         }
       }
     }
     if constexpr (D > 0) {
       for (int c = 0; c < D; ++c) sums.force[c] += force[c];
-      if constexpr (two)
+      if constexpr (has_second)
         for (int c = 0; c < D; ++c) sums.second[c] += second[c];
     }
     q_lanes += q_sum;

@@ -1,0 +1,35 @@
+// NeighborRows: the neighbours of every row, owned by the caller.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+
+namespace actup {
+
+struct NeighborRows {
+  const int32_t* ids;      // (rows, k)
+  const float* distances;  // (rows, k), ascending in a row
+  int64_t rows;
+  int64_t k;
+};
+
+constexpr int64_t kRowsPerTask = 512;
+
+inline void check_row(const NeighborRows& neighbors, int64_t row) {
+  float previous = 0;
+  for (int64_t at = row * neighbors.k; at < (row + 1) * neighbors.k; ++at) {
+    const float distance = neighbors.distances[at];
+    if (!(distance >= previous && distance <= std::numeric_limits<float>::max())) {
+      throw std::invalid_argument(
+          "neighbour distances must be finite, at least 0 and ascending in every row");
+    }
+    if (neighbors.ids[at] < 0 || neighbors.ids[at] >= neighbors.rows || neighbors.ids[at] == row) {
+      throw std::invalid_argument(
+          "neighbour ids must be other rows of the data: from 0 to n - 1, not the row's own");
+    }
+    previous = distance;
+  }
+}
+
+}  // namespace actup

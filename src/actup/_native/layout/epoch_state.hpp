@@ -1,0 +1,28 @@
+// EpochState: what an epoch reads and moves; and the interface of the two kinds of epochs.
+#pragma once
+
+#include "layout/points.hpp"
+#include "layout/settings.h"
+
+namespace actup {
+
+struct EpochState {
+  const Settings& settings;
+  Points& points;
+  const float* mass;  // strength or degree of each point, padded to whole blocks
+  float p_max;        // the weight of an edge of relative weight 1, if the weights of all edges sum to 1
+  float non_edge_weight;
+  int64_t run_length;  // negatives of a point, at most
+  int epoch;
+  int threads;
+
+  float scheduled(const std::vector<float>& values) const { return values[epoch]; }
+};
+
+class Epochs {
+ public:
+  virtual ~Epochs() = default;
+  virtual void run(const EpochState& state) = 0;
+};
+
+}  // namespace actup
