@@ -20,7 +20,8 @@ from actup.graph._records import Graph
 from actup.quality import knn_accuracy
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Extent, Initialization
-from actup.start._start import make_start, pca_start, random_start, scale_start, spectral_start
+from actup.start._coordinates import pca_start, random_start, scale_start, spectral_start
+from actup.start._start import make_start
 
 cpu = load_backend("cpu")
 
