@@ -182,7 +182,7 @@ def test_graph_components_do_not_overlap(with_data, dimensions):
     graph = side_by_side(*[neighbor_graph(part, k=8) for part in parts])
     X = np.vstack(parts) if with_data else None
     labels = sparse.csgraph.connected_components(graph.to_scipy())[1]
-    Y = spectral_start(graph, dimensions, 0, 2, cpu, X)
+    Y = spectral_start(graph, dimensions, 0, 2, cpu.spectral_coordinates, X)
     assert Y.shape == (sum(sizes), dimensions)
     assert components_are_disjoint(Y, labels)
 
@@ -191,7 +191,7 @@ def test_graph_components_are_ordered_like_their_data():
     sizes = np.repeat(100, 6)
     parts = [clouds(size, centers=1, seed=i) * 0.1 + 10 * i for i, size in enumerate(sizes)]
     graph = side_by_side(*[neighbor_graph(part) for part in parts])
-    Y = spectral_start(graph, 2, 0, 2, cpu, np.vstack(parts))
+    Y = spectral_start(graph, 2, 0, 2, cpu.spectral_coordinates, np.vstack(parts))
     along = [Y[100 * i : 100 * (i + 1), 0].mean() for i in range(6)]
     steps = [after - before for before, after in pairwise(along)]
     assert min(steps) > 0 or max(steps) < 0
@@ -199,7 +199,7 @@ def test_graph_components_are_ordered_like_their_data():
 
 def test_graph_component_keeps_its_spectral_shape():
     components = [chain(200), chain(50)]
-    Y = spectral_start(side_by_side(*components), 1, 0, 2, cpu)
+    Y = spectral_start(side_by_side(*components), 1, 0, 2, cpu.spectral_coordinates)
     assert len(set(np.sign(np.diff(Y[:200, 0])))) == 1
     assert len(set(np.sign(np.diff(Y[200:, 0])))) == 1
 
@@ -211,13 +211,13 @@ def test_many_small_components_and_isolated_points(with_data):
     graph = Graph.from_scipy(sparse.block_diag([giant, small, sparse.csr_matrix((2000, 2000))]))
     X = clouds(len(graph)) if with_data else None
     begin = perf_counter()
-    Y = spectral_start(graph, 2, 0, 2, cpu, X)
+    Y = spectral_start(graph, 2, 0, 2, cpu.spectral_coordinates, X)
     assert perf_counter() - begin < 10
     assert np.isfinite(Y).all()
     midpoint = (Y[:3000].min(axis=0) + Y[:3000].max(axis=0)) / 2
     radius = np.linalg.norm(Y[:3000] - midpoint, axis=1).max()
     assert np.linalg.norm(Y[15000:] - midpoint, axis=1).min() > radius
-    np.testing.assert_array_equal(Y, spectral_start(graph, 2, 0, 3, cpu, X))
+    np.testing.assert_array_equal(Y, spectral_start(graph, 2, 0, 3, cpu.spectral_coordinates, X))
 
 
 def test_few_outliers_do_not_flatten_the_rest():
@@ -225,7 +225,7 @@ def test_few_outliers_do_not_flatten_the_rest():
     clique = sparse.lil_matrix(np.ones((8, 8)))
     A = sparse.block_diag([graph, clique]).tolil()
     A[0, 3000] = A[3000, 0] = 1e-4
-    Y = spectral_start(Graph.from_scipy(A), 2, 0, 2, cpu)
+    Y = spectral_start(Graph.from_scipy(A), 2, 0, 2, cpu.spectral_coordinates)
     assert Y[:3000].std(axis=0).min() > 0.02 * np.ptp(Y, axis=0).max()
 
 
@@ -413,5 +413,5 @@ def test_edge_stored_from_one_side_only_gives_a_finite_start():
     offsets = np.concatenate([[0], np.cumsum((W > 0).sum(axis=1))])
     rows, columns = np.nonzero(W)
     graph = Graph(offsets, columns, W[rows, columns])
-    Y = spectral_start(graph, 2, 0, 2, cpu)
+    Y = spectral_start(graph, 2, 0, 2, cpu.spectral_coordinates)
     assert np.isfinite(Y).all()
