@@ -2,28 +2,43 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find src/actup/_native -type f) CMakeLists.txt pyproject.toml
+# Processes that run the tests; each of them has threads of its own.
+WORKERS ?= 2
+NATIVE := $(shell find src/actup/_native -type f)
+SOURCES := $(NATIVE) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test lint format bench bench-quick figures reproduce reproduce-quick sanitize sanitize-cuda clean
+.PHONY: demo help develop test lint types doctest format stubs bench bench-quick figures reproduce reproduce-quick \
+  sanitize sanitize-cuda dist clean
 
-demo: $(VENV)/installed
+demo: $(firstword $(wildcard $(VENV)/installed) $(VENV)/one-level)  ## embed handwritten digits four ways, into out/
 	$(BIN)/python examples/demo.py --out out
 
-test: $(VENV)/installed lint
-	$(BIN)/python -m pytest
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-lint: $(VENV)/installed
+test: $(VENV)/installed lint types  ## what continuous integration runs: lint, types, doctests and all tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+lint: $(VENV)/tools  ## check the style of Python and C++
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror src/actup/_native/*/* tests/native/*
 
-format: $(VENV)/installed
+types: $(VENV)/tools  ## check the types
+	$(BIN)/mypy
+
+doctest: $(firstword $(wildcard $(VENV)/installed $(VENV)/one-level) $(VENV)/installed)  ## run the examples of the docstrings
+	$(BIN)/python -m pytest src/actup
+
+format: $(VENV)/tools  ## put the style right
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i src/actup/_native/*/* tests/native/*
 
+# ---- the bench, the paper ----
+
 # Data sets: see `actup datasets`. Tables are printed as they are measured, then the page is written.
-bench: $(VENV)/race
+bench: $(VENV)/race  ## race ActUp against its peers on all data sets (hours)
 	$(BIN)/python benchmarks/race.py
 	$(BIN)/python benchmarks/layout.py
 	$(BIN)/python benchmarks/tsne.py
@@ -31,37 +46,47 @@ bench: $(VENV)/race
 	$(BIN)/python benchmarks/busy.py
 	$(BIN)/python benchmarks/figures.py
 
-bench-quick: $(VENV)/benchmarks
+bench-quick: $(VENV)/benchmarks  ## the same race on small data (two minutes)
 	$(BIN)/python benchmarks/race.py --quick
 
-# docs/benchmarks.md and its pictures, from the saved results.
-figures: $(VENV)/installed
+figures: $(VENV)/installed  ## docs/benchmarks.md and its pictures, from the saved results
 	$(BIN)/python benchmarks/figures.py
 
-# docs/reproduction.md and its pictures; goes on where it stopped.
-reproduce: $(VENV)/installed
+reproduce: $(VENV)/installed  ## docs/reproduction.md and its pictures; continues where it stopped
 	$(BIN)/actup reproduce all --page docs
 
-reproduce-quick: $(VENV)/installed
+reproduce-quick: $(VENV)/installed  ## the paper's experiments on 2,000 points
 	$(BIN)/actup reproduce all --quick
+
+# ---- compiled code ----
+
+# LEVEL=v3 builds another level than that of this processor. pytest then runs as .venv/bin/pytest tests/...
+LEVEL := native
+develop: $(VENV)/tools  ## compile one level quickly, with little optimisation (LEVEL=v3: that level)
+	rm -f $(VENV)/installed $(VENV)/one-level
+	$(INSTALL) $(call DEFINE,ACTUP_DEVELOP=ON) $(call DEFINE,ACTUP_LEVELS=$(LEVEL)) \
+	  --config-settings=build-dir=build/develop --editable ".[test]"
+	touch $(VENV)/one-level
+
+stubs: $(firstword $(wildcard $(VENV)/installed $(VENV)/one-level) $(VENV)/installed)  ## write the types of the compiled modules
+	$(BIN)/python tests/engine_stub.py
 
 # The compiled code without Python, once under the thread sanitizer and once under the other two.
 CXX ?= g++
 SANITIZE := build/sanitize
 PROGRAMS := $(patsubst tests/native/%.cpp,%,$(wildcard tests/native/*.cpp))
-LEVEL := $(if $(filter x86_64,$(shell uname -m)),-march=x86-64-v3)
+ARCHITECTURE := $(if $(filter x86_64,$(shell uname -m)),-march=x86-64-v3)
 
-NATIVE := $(wildcard tests/native/*.hpp) $(SOURCES)
-COMPILE = mkdir -p $(@D) && $(CXX) -std=gnu++20 -O1 -g $(LEVEL) -ffp-contract=fast -Wall -Wextra -Wno-psabi \
+COMPILE = mkdir -p $(@D) && $(CXX) -std=gnu++20 -O1 -g $(ARCHITECTURE) -ffp-contract=fast -Wall -Wextra -Wno-psabi \
   -pthread -Isrc/actup/_native -fno-sanitize-recover=all $< -o $@
 
-sanitize: $(PROGRAMS:%=$(SANITIZE)/thread/%) $(PROGRAMS:%=$(SANITIZE)/address/%)
+sanitize: $(PROGRAMS:%=$(SANITIZE)/thread/%) $(PROGRAMS:%=$(SANITIZE)/address/%)  ## run the compiled code under the thread, address and undefined-behaviour sanitizers
 	for program in $^; do echo $$program; TSAN_OPTIONS=halt_on_error=1 $$program || exit 1; done
 
-$(SANITIZE)/thread/%: tests/native/%.cpp $(NATIVE)
+$(SANITIZE)/thread/%: tests/native/%.cpp $(NATIVE) $(wildcard tests/native/*.hpp)
 	$(COMPILE) -fsanitize=thread
 
-$(SANITIZE)/address/%: tests/native/%.cpp $(NATIVE)
+$(SANITIZE)/address/%: tests/native/%.cpp $(NATIVE) $(wildcard tests/native/*.hpp)
 	$(COMPILE) -fsanitize=address,undefined
 
 # Kernels of every stage on a GPU, under CUDA's own checkers. CuPy's are left out: racecheck warns of its nonzero().
@@ -70,25 +95,53 @@ KERNELS := (few_points and cuda_neighbors) or test_metrics or refinement or pair
   near_horizon or two_potentials or hubs_colour or one_point or side_by_side or (test_places and (TSNE or lambda)) or \
   (equals_the_cpu_on_many_points and umap and mesh and not gdr and not sampled)
 
-sanitize-cuda: $(VENV)/installed
+sanitize-cuda: $(VENV)/installed  ## run the GPU's tests under memcheck and racecheck
 	for tool in memcheck racecheck; do compute-sanitizer --tool $$tool \
 	  --kernel-name-exclude kernel_substring=cupy_ --error-exitcode 1 $(BIN)/python -m pytest -m cuda -k "$(KERNELS)" || exit 1; done
 
-$(VENV)/installed: $(SOURCES)
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --editable ".[test]"
+dist: $(VENV)/tools  ## build the source distribution and a wheel, into dist/
+	$(BIN)/python -m build --no-isolation
+
+# ---- what is installed in .venv ----
+# One of two stamps says what the editable installation has: installed (all levels) or one-level.
+
+# Builds run in .venv itself, not in an environment of their own: its paths would change and everything be compiled again.
+INSTALL := $(BIN)/pip install --quiet --no-build-isolation
+DEFINE = --config-settings=cmake.define.$(1)
+
+$(VENV)/installed: $(VENV)/tools $(SOURCES)
+	$(INSTALL) --editable ".[test]"
+	rm -f $(VENV)/one-level
+	touch $@
+
+$(VENV)/one-level: $(VENV)/build-tools $(SOURCES)
+	$(INSTALL) $(call DEFINE,ACTUP_LEVELS=native) --editable ".[plot]"
 	touch $@
 
 $(VENV)/benchmarks: $(VENV)/installed
-	$(BIN)/pip install --quiet --editable ".[bench]"
+	$(INSTALL) --editable ".[bench]"
 	touch $@
 
 # The paper's package asks for releases of 2022; it runs on today's, with the setuptools it imports.
 $(VENV)/race: $(VENV)/benchmarks
-	$(BIN)/pip install --quiet --editable ".[race]"
+	$(INSTALL) --editable ".[race]"
 	$(BIN)/pip install --quiet --no-deps "setuptools<81" GradientDR || echo "GradientDR cannot be installed: the race goes without"
 	touch $@
 
+# What builds ActUp, and all that is needed to check it without building it: read from pyproject.toml.
+REQUIREMENTS = import tomllib; toml = tomllib.load(open("pyproject.toml", "rb")); print(*$(1), sep="\n")
+
+$(VENV)/tools: $(VENV)/build-tools
+	$(BIN)/python -c '$(call REQUIREMENTS,toml["project"]["optional-dependencies"]["lint"] + toml["project"]["dependencies"])' > $@.txt
+	$(BIN)/pip install --quiet --requirement $@.txt
+	touch $@
+
+$(VENV)/build-tools: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -c '$(call REQUIREMENTS,toml["build-system"]["requires"])' > $@.txt
+	$(BIN)/pip install --quiet --requirement $@.txt cmake ninja
+	touch $@
+
 # Not out/, which may hold hours of results.
-clean:
+clean:  ## remove .venv and build/
 	rm -rf $(VENV) build

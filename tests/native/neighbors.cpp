@@ -1,7 +1,9 @@
-// The neighbour searches under a sanitizer: build, calibration, search and queries of the join, and the exact
-// searches of columns, bits, pairs and sparse rows; the same bits at any number of threads.
+// Runs the neighbour searches, for sanitizers: cluster search (index, calibration, points, queries,
+// refinement), and the exact searches of columns, bits, candidates and sparse rows. Checks that threads
+// change no bit.
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "check.hpp"
@@ -20,8 +22,8 @@ namespace {
 
 using namespace actup;
 
-// Rows around a few centers, so that clusters have something to find; some are copies.
-std::vector<float> clumps(int64_t n, int64_t columns) {
+// Rows around a few centers, with some duplicates.
+std::vector<float> clustered_rows(int64_t n, int64_t columns) {
   std::vector<float> x = random_values(n * columns, 7);
   for (int64_t row = 0; row < n; ++row) {
     for (int64_t column = 0; column < columns; ++column) {
@@ -48,18 +50,19 @@ struct Lists {
   }
 };
 
-// Everything that the join computes, as numbers to compare.
-std::vector<double> join(const TypedRows& rows, const RowMetric& how, int64_t columns, int64_t k,
-                         int threads) {
-  const JoinIndex index(rows, how, columns, threads > 1, 3, threads);
+// All results of cluster search, as numbers to compare.
+std::vector<double> cluster_search(const TypedRows& rows, const RowMetric& row_metric, int64_t columns,
+                                   int64_t k, int threads) {
+  const ClusterIndex index(rows, row_metric, columns, threads > 1, 3, threads);
   const Calibration calibration = Calibrator(index, k).run(64, 3, threads);
   std::vector<double> all(calibration.mean.begin(), calibration.mean.end());
-  all.insert(all.end(), calibration.truth.begin(), calibration.truth.end());
+  all.insert(all.end(), calibration.true_distances.begin(), calibration.true_distances.end());
   Lists found(rows.rows, k), refined(rows.rows, k), asked(std::min<int64_t>(rows.rows, 40), k);
-  const JoinEffort effort{std::max<int64_t>(1, index.clusters().count() / 3), std::min(3 * k, rows.rows - 1)};
-  join_neighbors(index, k, effort, threads, found.ids.data(), found.distances.data());
+  const SearchEffort effort{std::max<int64_t>(1, index.clusters().count() / 3),
+                            std::min(3 * k, rows.rows - 1)};
+  neighbors_of_points(index, k, effort, threads, found.ids.data(), found.distances.data());
   const TypedRows queries{rows.data, rows.scalar, std::min<int64_t>(rows.rows, 40), rows.columns};
-  join_query(index, queries, k, effort, threads, asked.ids.data(), asked.distances.data());
+  neighbors_of_queries(index, queries, k, effort, threads, asked.ids.data(), asked.distances.data());
   refine_neighbors(index, k, threads, found.ids.data(), refined.ids.data(), refined.distances.data());
   for (size_t at = 0; at < found.ids.size(); ++at) CHECK(refined.distances[at] <= found.distances[at]);
   for (const Lists* lists : {&found, &refined, &asked}) {
@@ -69,7 +72,7 @@ std::vector<double> join(const TypedRows& rows, const RowMetric& how, int64_t co
   return all;
 }
 
-// Two steps find a center that is almost always the nearest, the same one at any number of threads.
+// The two-step search almost always finds the nearest center, and the same one at any number of threads.
 void nearest_of_many_centers() {
   constexpr int64_t centers = 1300, rows = 2000, groups = 2, stride = groups * kGroup;
   std::vector<int8_t> codes((centers + rows) * stride);
@@ -77,7 +80,7 @@ void nearest_of_many_centers() {
     codes[at] =
         static_cast<int8_t>(static_cast<int>(random_bits(5, 0, static_cast<uint32_t>(at), 0) % 121) - 60);
   }
-  const NearestCenter nearest(CodeRows{codes.data(), centers, groups, code_limit()});
+  const NearestCenter nearest(CodeRows{codes.data(), centers, groups, max_code()});
   const int8_t* const asked = codes.data() + centers * stride;
   std::vector<int32_t> labels(rows), again(rows);
   nearest.assign(asked, rows, 1, labels.data());
@@ -95,13 +98,13 @@ void nearest_of_many_centers() {
     };
     int64_t best = squares(0);
     for (int64_t center = 1; center < centers; ++center) best = std::min(best, squares(center));
-    missed += squares(labels[row]) > best + 1;  // scores halve the squares
+    missed += squares(labels[row]) > best + 1;  // scores are rounded halves of squares
   }
   CHECK(missed < rows / 10);
 }
 
-std::vector<double> compared(int64_t n, int64_t columns, int64_t k, Metric metric, int threads) {
-  const std::vector<float> x = clumps(n, columns);
+std::vector<double> exact_searches(int64_t n, int64_t columns, int64_t k, Metric metric, int threads) {
+  const std::vector<float> x = clustered_rows(n, columns);
   const std::vector<uint8_t> bytes = converted<uint8_t>(x);
   const TypedRows rows{bytes.data(), Scalar::uint8, n, columns};
   Lists exact(n, k), pairs(n, k), chosen(n, k);
@@ -111,13 +114,14 @@ std::vector<double> compared(int64_t n, int64_t columns, int64_t k, Metric metri
   }
   std::vector<double> all = exact.all();
   if (uses_directions(metric)) return all;
-  std::vector<int32_t> own(n), candidates(n * 2 * k);
-  for (int64_t row = 0; row < n; ++row) own[row] = static_cast<int32_t>(row);
+  std::vector<int32_t> self_ids(n), candidates(n * 2 * k);
+  for (int64_t row = 0; row < n; ++row) self_ids[row] = static_cast<int32_t>(row);
   for (size_t at = 0; at < candidates.size(); ++at) candidates[at] = static_cast<int32_t>(at * 7 % n);
-  const RowMetric how{metric, 3.0f, 1e6};
-  nearest_of_all(rows, {rows, own.data()}, how, k, threads, pairs.ids.data(), pairs.distances.data());
-  nearest_of_candidates(rows, {rows, nullptr}, how, candidates.data(), 2 * k, k, threads, chosen.ids.data(),
-                        chosen.distances.data());
+  const RowMetric row_metric{metric, 3.0f, 1e6};
+  nearest_of_all(rows, {rows, self_ids.data()}, row_metric, k, threads, pairs.ids.data(),
+                 pairs.distances.data());
+  nearest_of_candidates(rows, {rows, nullptr}, row_metric, candidates.data(), 2 * k, k, threads,
+                        chosen.ids.data(), chosen.distances.data());
   for (const Lists* lists : {&pairs, &chosen}) {
     const std::vector<double> numbers = lists->all();
     all.insert(all.end(), numbers.begin(), numbers.end());
@@ -125,19 +129,20 @@ std::vector<double> compared(int64_t n, int64_t columns, int64_t k, Metric metri
   return all;
 }
 
-std::vector<double> present(int64_t n, int64_t k, int threads) {
+std::vector<double> presence_search(int64_t n, int64_t k, int threads) {
   std::vector<uint64_t> words(n * 2);
   for (size_t at = 0; at < words.size(); ++at)
     words[at] = random_bits(9, 0, static_cast<uint32_t>(at), 0) >> 9;
   const BitRows bits{words.data(), n, 2, 120};
   Lists found(n, k);
-  nearest_present(bits, bits, true, k, Metric::jaccard, threads, found.ids.data(), found.distances.data());
+  nearest_by_presence(bits, bits, true, k, Metric::jaccard, threads, found.ids.data(),
+                      found.distances.data());
   return found.all();
 }
 
-std::vector<double> sparse(int64_t n, int64_t k, Metric metric, int threads) {
+std::vector<double> sparse_searches(int64_t n, int64_t k, Metric metric, int threads) {
   std::vector<int64_t> offsets{0};
-  std::vector<int32_t> ids, own(n), candidates(n * 2 * k);
+  std::vector<int32_t> ids, self_ids(n), candidates(n * 2 * k);
   std::vector<float> values;
   constexpr int64_t columns = 60;
   for (int64_t row = 0; row < n; ++row) {
@@ -146,16 +151,16 @@ std::vector<double> sparse(int64_t n, int64_t k, Metric metric, int threads) {
       values.push_back(1 + uniform(4, row * columns + column));
     }
     offsets.push_back(static_cast<int64_t>(ids.size()));
-    own[row] = static_cast<int32_t>(row);
+    self_ids[row] = static_cast<int32_t>(row);
   }
   const CsrRows rows{offsets.data(), ids.data(), values.data(), n, columns};
   const SparsePoints points(rows, RowMetric{metric, 3.0f, 1e3}, threads);
-  const CodeIndex index(SparseSketch(rows, points.how(), false), 0, threads > 1, 3, threads);
-  code_candidates(index, SparseSketch(rows, points.how(), true), 3, 2 * k, threads, candidates.data());
+  const CodeIndex index(SparseSketch(rows, points.row_metric(), false), 0, threads > 1, 3, threads);
+  code_candidates(index, SparseSketch(rows, points.row_metric(), true), 3, 2 * k, threads, candidates.data());
   Lists found(n, k), chosen(n, k);
-  points.nearest({rows, own.data(), true}, k, threads, found.ids.data(), found.distances.data());
-  points.nearest_of({rows, own.data()}, candidates.data(), 2 * k, k, threads, chosen.ids.data(),
-                    chosen.distances.data());
+  points.nearest({rows, self_ids.data(), true}, k, threads, found.ids.data(), found.distances.data());
+  points.nearest_of_candidates({rows, self_ids.data()}, candidates.data(), 2 * k, k, threads,
+                               chosen.ids.data(), chosen.distances.data());
   std::vector<double> all = found.all();
   const std::vector<double> numbers = chosen.all();
   all.insert(all.end(), numbers.begin(), numbers.end());
@@ -168,29 +173,31 @@ int main() {
   nearest_of_many_centers();
   for (const Metric metric : {Metric::euclidean, Metric::cosine, Metric::correlation, Metric::hellinger,
                               Metric::softmax_hellinger, Metric::inner_product, Metric::jaccard}) {
-    const RowMetric how{metric, 2.0f, 1e6};
+    const RowMetric row_metric{metric, 2.0f, 1e6};
     for (const int64_t n : {2, 3, 17, 65}) {
-      const std::vector<float> x = clumps(n, 5);
-      join({x.data(), Scalar::float32, n, 5}, how, 0, std::min<int64_t>(n - 1, 4), 1);
+      const std::vector<float> x = clustered_rows(n, 5);
+      cluster_search({x.data(), Scalar::float32, n, 5}, row_metric, 0, std::min<int64_t>(n - 1, 4), 1);
     }
-    const std::vector<float> x = clumps(1500, 150);
+    const std::vector<float> x = clustered_rows(1500, 150);
     const TypedRows rows{x.data(), Scalar::float32, 1500, 150};
-    CHECK(join(rows, how, 0, 7, 1) == join(rows, how, 0, 7, 4));
+    CHECK(cluster_search(rows, row_metric, 0, 7, 1) == cluster_search(rows, row_metric, 0, 7, 4));
     const std::vector<uint8_t> bytes = converted<uint8_t>(x);
     const TypedRows small{bytes.data(), Scalar::uint8, 1500, 150};
-    CHECK(join(small, how, 32, 7, 1) == join(small, how, 32, 7, 3));
+    CHECK(cluster_search(small, row_metric, 32, 7, 1) == cluster_search(small, row_metric, 32, 7, 3));
     const RowMetric scaled{Metric::euclidean, 2.0f, 0, std::vector<double>(150, 0.5)};
-    CHECK(join(small, scaled, 32, 7, 1) == join(small, scaled, 32, 7, 3));
-    RowMetric turned{Metric::euclidean};
-    turned.root.resize(150 * 150);
-    for (int64_t at = 0; at < 150; ++at) turned.root[at * 150 + at] = turned.root[at * 150 + at / 2] = 0.5;
-    CHECK(join(small, turned, 32, 7, 1) == join(small, turned, 32, 7, 3));
+    CHECK(cluster_search(small, scaled, 32, 7, 1) == cluster_search(small, scaled, 32, 7, 3));
+    RowMetric projected{Metric::euclidean};
+    projected.root.resize(150 * 150);
+    for (int64_t at = 0; at < 150; ++at)
+      projected.root[at * 150 + at] = projected.root[at * 150 + at / 2] = 0.5;
+    CHECK(cluster_search(small, projected, 32, 7, 1) == cluster_search(small, projected, 32, 7, 3));
   }
-  for (int number = 0; number <= static_cast<int>(Metric::yule); ++number) {
+  for (size_t number = 0; number < std::size(kMetrics); ++number) {
     const auto metric = static_cast<Metric>(number);
-    for (const int64_t columns : {1, 16, 37}) compared(19, columns, 3, metric, 1);
-    CHECK(compared(400, 70, 5, metric, 1) == compared(400, 70, 5, metric, 4));
-    if (metric != Metric::chebyshev) CHECK(sparse(300, 4, metric, 1) == sparse(300, 4, metric, 4));
+    for (const int64_t columns : {1, 16, 37}) exact_searches(19, columns, 3, metric, 1);
+    CHECK(exact_searches(400, 70, 5, metric, 1) == exact_searches(400, 70, 5, metric, 4));
+    if (metric != Metric::chebyshev)
+      CHECK(sparse_searches(300, 4, metric, 1) == sparse_searches(300, 4, metric, 4));
   }
-  CHECK(present(500, 6, 1) == present(500, 6, 4));
+  CHECK(presence_search(500, 6, 1) == presence_search(500, 6, 4));
 }

@@ -132,7 +132,7 @@ def test_refinement_finds_neighbors_in_tight_groups_far_apart():
     found = _cluster_search.ClusterSearch(X, Comparison("euclidean"), 0, 2).neighbors(K, 0.97)
     assert found is None or found.recall >= 0.97
     index, calibration = _cluster_search.ClusterSearch(X, Comparison("euclidean"), 0, 2)._plan(K, 0.97)
-    assert calibration.certain.max() < 0.9
+    assert calibration.lower_bound.max() < 0.9
     lists = index.neighbors(K, 4, 64, 2)
     recall_before = np.mean(lists[1] <= exact.distances[:, -1:] * (1 + 1e-5))
     for _ in range(_cluster_search._MAX_REFINEMENT_ROUNDS):

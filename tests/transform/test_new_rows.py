@@ -171,7 +171,7 @@ def test_place_depends_on_its_own_row_only_after_an_approximate_search(kind):
     short = {"n_epochs": 5} if kind == "umap" else {"max_iter": 5}
     model = ESTIMATORS[kind](**short).fit(X[:24_000])
     whole = model.transform(X[24_000:])
-    searched = model._training._index.query(X[:1], 3)
+    searched = model._training._search.query(X[:1], 3)
     assert searched.method == "cluster"  # the search that this test is about
     for jobs in (1, 3):
         model.set_params(n_jobs=jobs)
@@ -388,7 +388,7 @@ def test_pickling_pipelines_data_frames_and_clones(digits):
     model = make_pipeline(StandardScaler(), ESTIMATORS["tsne"](max_iter=20)).fit(X)
     placed = model.transform(new)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).transform(new), placed)
-    assert pickle.loads(pickle.dumps(model[-1]))._training._index is None
+    assert pickle.loads(pickle.dumps(model[-1]))._training._search is None
     frame = model[-1].set_output(transform="pandas").transform(model[0].transform(new))
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame.columns) == ["tsne0", "tsne1"]
@@ -407,6 +407,6 @@ def test_new_rows_on_a_map_of_one_point(kind):
 def test_fit_neither_copies_the_rows_nor_builds_an_index(digits):
     X = np.ascontiguousarray(digits[0], np.float32)
     model = ESTIMATORS["gdr_umap"](epochs=2).fit(X)
-    assert np.shares_memory(model._training._rows, X) and model._training._index is None
+    assert np.shares_memory(model._training.rows, X) and model._training._search is None
     model.fit(X[:100])
     assert len(model._training) == 100

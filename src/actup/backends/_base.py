@@ -19,6 +19,7 @@ from actup._device import to_host
 from actup._typing import Array, Rows
 from actup.graph._records import Graph, Neighbors
 from actup.neighbors._comparison import Parameters
+from actup.neighbors._metrics import canonical_metric
 from actup.neighbors._rows import Check, read_rows
 from actup.neighbors._search import SearchOptions, make_search
 from actup.recipe._recipe import Recipe
@@ -32,7 +33,16 @@ if TYPE_CHECKING:
 
 
 class Layout(Protocol):
-    """A descent that can be run in steps: run(5) then run(10) equals run(10)."""
+    """A descent that can be run in steps: run(5) then run(10) equals run(10).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> import actup
+    >>> made = actup.embed(load_digits().data[:200], actup.preset("gdr_umap").but(epochs=10))
+    >>> made.layout.epoch, made.layout.n_epochs, made.layout.embedding().shape
+    (10, 10, (200, 2))
+    """
 
     n_epochs: int
 
@@ -51,7 +61,20 @@ class Layout(Protocol):
 
 
 class Backend(ABC):
-    """Computes neighbours, graph, start, layout and new rows."""
+    """Computes neighbours, graph, start, layout and new rows.
+
+    See Also
+    --------
+    actup.backends.load_backend : Gives the backend of a name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from actup.backends import load_backend
+    >>> cpu = load_backend("cpu")
+    >>> cpu.nearest_neighbors(np.array([[0.0], [1.0], [3.0]], np.float32), 1, "euclidean", 1).indices.tolist()
+    [[1], [0], [1]]
+    """
 
     name: str
 
@@ -107,7 +130,8 @@ class Backend(ABC):
         parameters: Parameters | None = None,
     ) -> Neighbors:
         """The k nearest other rows of every row; k from 0 to n - 1, rows where the backend computes."""
-        return make_search(to_host(rows), metric, parameters, SearchOptions(), threads).neighbors(k)
+        name = canonical_metric(metric)
+        return make_search(to_host(rows), name, parameters, SearchOptions(), threads).neighbors(k)
 
     def query_neighbors(self, training: TrainingRows, rows: Rows, k: int, threads: int) -> Neighbors:
         """The k training rows nearest to every new row, nearest first."""

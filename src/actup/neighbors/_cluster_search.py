@@ -92,7 +92,7 @@ def max_code_columns(n_points: int, width: int, nbytes: int, k: int) -> int:
 
 def must_save_memory(n_points: int, width: int, nbytes: int, k: int) -> bool:
     """Whether codes are computed twice, because two copies of them would not fit."""
-    return bool(max_code_columns(n_points, width, nbytes, k) < min(width, engine.RULE_COLUMNS))
+    return bool(max_code_columns(n_points, width, nbytes, k) < min(width, engine.DEFAULT_MAX_COLUMNS))
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,9 @@ class ClusterSearch:
             metric = self._comparison.for_engine()
             n, width = self._X.shape
             save_memory = must_save_memory(n, width, self._X.nbytes, k)
-            self._index = engine.JoinIndex(self._X, metric, columns, save_memory, self._seed, self._threads)
+            self._index = engine.ClusterIndex(
+                self._X, metric, columns, save_memory, self._seed, self._threads
+            )
             self._columns = columns
         return self._index
 

@@ -110,7 +110,7 @@ class DensePoints(Points):
     def exact(self, rows: np.ndarray | None, k: int) -> Neighbors:
         if self.record.presence:
             metric, queries = engine.Metric[self.record.name], None if rows is None else _pack_bits(rows)
-            found = engine.present_neighbors(
+            found = engine.presence_neighbors(
                 self._point_bits, queries, self.X.shape[1], k, metric, self._threads
             )
         else:
@@ -122,11 +122,11 @@ class DensePoints(Points):
         self, rows: np.ndarray, self_ids: np.ndarray | None, candidates: np.ndarray | None, k: int
     ) -> Found:
         metric = self._row_metric(self.record.name)
-        return engine.paired_neighbors(self.X, rows, self_ids, candidates, k, metric, self._threads)
+        return engine.candidate_neighbors(self.X, rows, self_ids, candidates, k, metric, self._threads)
 
     def proxy_index(self, columns: int, save_memory: bool, seed: int) -> Any:
         metric = self._row_metric(self.record.name if self.record.own_proxy else "euclidean")
-        return engine.JoinIndex(self.X, metric, columns, save_memory, seed, self._threads)
+        return engine.ClusterIndex(self.X, metric, columns, save_memory, seed, self._threads)
 
     def candidates(self, index: Any, rows: np.ndarray, count: int, probes: int) -> np.ndarray:
         compared = min(2 * count + 32, len(self))  # in the proxy itself, because codes are inexact

@@ -1,7 +1,7 @@
-"""Transform rows so that the engine can compare them in float32: shift, scale, project, number, put on a
-sphere.
+"""Transform rows so that the engine can compare them in float32.
 
-Every transform works on chunks in full precision and returns float32.
+Columns are shifted and scaled, rows are projected or put on a sphere, values are numbered. Every transform works
+on chunks in full precision and returns float32.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ inline GraphView view(const Vector<int64_t>& offsets, const Vector<int32_t>& ind
 // One part per file bindings_*.cpp.
 void bind_graph(nb::module_& module);
 void bind_neighbors(nb::module_& module);
-void bind_join(nb::module_& module);
+void bind_cluster_search(nb::module_& module);
 void bind_start(nb::module_& module);
 void bind_layout(nb::module_& module);
 void bind_repulsion(nb::module_& module);

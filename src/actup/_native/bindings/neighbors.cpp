@@ -1,8 +1,10 @@
-// The Python face of exact searches (dense, of bits, sparse), of given pairs, and of codes of sparse rows.
+// Python bindings of exact searches (dense, presence, sparse), of given candidates, and of codes of sparse
+// rows.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -26,7 +28,7 @@ BitRows bit_rows(const Matrix<uint64_t>& array, int64_t columns) {
   return {array.data(), static_cast<int64_t>(array.shape(0)), static_cast<int64_t>(array.shape(1)), columns};
 }
 
-// Compressed rows as Python hands them over: (offsets, ids, values).
+// Compressed sparse rows from Python: (offsets, ids, values).
 using CsrArrays = std::tuple<Vector<int64_t>, Vector<int32_t>, Vector<float>>;
 
 CsrRows csr_rows(const CsrArrays& arrays, int64_t columns) {
@@ -40,78 +42,80 @@ const T* data_or_null(const std::optional<Vector<T>>& array) {
 }
 
 auto exact_neighbors(const TypedArray& points, const std::optional<TypedArray>& queries, int64_t k,
-                     const RowMetric& how, int threads) {
+                     const RowMetric& row_metric, int threads) {
   const TypedRows rows = typed_rows(queries ? *queries : points);
   return neighbor_lists(rows.rows, k, [&](int32_t* ids, float* distances) {
-    nearest_exact(typed_rows(points), rows, !queries, k, how, threads, ids, distances);
+    nearest_exact(typed_rows(points), rows, !queries, k, row_metric, threads, ids, distances);
   });
 }
 
-auto present_neighbors(const Matrix<uint64_t>& points, const std::optional<Matrix<uint64_t>>& queries,
-                       int64_t columns, int64_t k, Metric metric, int threads) {
+auto presence_neighbors(const Matrix<uint64_t>& points, const std::optional<Matrix<uint64_t>>& queries,
+                        int64_t columns, int64_t k, Metric metric, int threads) {
   const BitRows rows = bit_rows(queries ? *queries : points, columns);
   return neighbor_lists(rows.rows, k, [&](int32_t* ids, float* distances) {
-    nearest_present(bit_rows(points, columns), rows, !queries, k, metric, threads, ids, distances);
+    nearest_by_presence(bit_rows(points, columns), rows, !queries, k, metric, threads, ids, distances);
   });
 }
 
-auto paired_neighbors(const TypedArray& points, const TypedArray& queries,
-                      const std::optional<Vector<int32_t>>& own,
-                      const std::optional<Matrix<int32_t>>& candidates, int64_t k, const RowMetric& how,
-                      int threads) {
+// The nearest of each query's candidates, or of all points if candidates are None.
+auto candidate_neighbors(const TypedArray& points, const TypedArray& queries,
+                         const std::optional<Vector<int32_t>>& self_ids,
+                         const std::optional<Matrix<int32_t>>& candidates, int64_t k,
+                         const RowMetric& row_metric, int threads) {
   const TypedRows rows = typed_rows(points);
-  const PairQueries asked{typed_rows(queries), data_or_null(own)};
-  return neighbor_lists(asked.rows.rows, k, [&](int32_t* ids, float* distances) {
+  const PairQueries query_rows{typed_rows(queries), data_or_null(self_ids)};
+  return neighbor_lists(query_rows.rows.rows, k, [&](int32_t* ids, float* distances) {
     if (candidates) {
-      nearest_of_candidates(rows, asked, how, candidates->data(), static_cast<int64_t>(candidates->shape(1)),
-                            k, threads, ids, distances);
+      nearest_of_candidates(rows, query_rows, row_metric, candidates->data(),
+                            static_cast<int64_t>(candidates->shape(1)), k, threads, ids, distances);
     } else {
-      nearest_of_all(rows, asked, how, k, threads, ids, distances);
+      nearest_of_all(rows, query_rows, row_metric, k, threads, ids, distances);
     }
   });
 }
 
-// Sparse points and the arrays they lie in.
-struct HeldSparse {
+// Sparse points and the arrays that they read.
+struct SparseHandle {
   CsrArrays arrays;
   std::unique_ptr<SparsePoints> points;
 
-  HeldSparse(CsrArrays rows, int64_t columns, RowMetric how, int threads) : arrays(std::move(rows)) {
+  SparseHandle(CsrArrays rows, int64_t columns, RowMetric row_metric, int threads) : arrays(std::move(rows)) {
     nb::gil_scoped_release release;
-    points = std::make_unique<SparsePoints>(csr_rows(arrays, columns), std::move(how), threads);
+    points = std::make_unique<SparsePoints>(csr_rows(arrays, columns), std::move(row_metric), threads);
   }
 };
 
-auto sparse_neighbors(const HeldSparse& held, const std::optional<CsrArrays>& queries,
-                      const std::optional<Vector<int32_t>>& own,
+auto sparse_neighbors(const SparseHandle& handle, const std::optional<CsrArrays>& queries,
+                      const std::optional<Vector<int32_t>>& self_ids,
                       const std::optional<Matrix<int32_t>>& candidates, int64_t k, int threads) {
-  const int64_t columns = held.points->rows().columns;
-  const SparseQueries asked{queries ? csr_rows(*queries, columns) : held.points->rows(), data_or_null(own),
-                            !queries};
-  return neighbor_lists(asked.rows.rows, k, [&](int32_t* ids, float* distances) {
+  const int64_t columns = handle.points->rows().columns;
+  const SparseQueries query_rows{queries ? csr_rows(*queries, columns) : handle.points->rows(),
+                                 data_or_null(self_ids), !queries};
+  return neighbor_lists(query_rows.rows.rows, k, [&](int32_t* ids, float* distances) {
     if (candidates) {
-      held.points->nearest_of(asked, candidates->data(), static_cast<int64_t>(candidates->shape(1)), k,
-                              threads, ids, distances);
+      handle.points->nearest_of_candidates(query_rows, candidates->data(),
+                                           static_cast<int64_t>(candidates->shape(1)), k, threads, ids,
+                                           distances);
     } else {
-      held.points->nearest(asked, k, threads, ids, distances);
+      handle.points->nearest(query_rows, k, threads, ids, distances);
     }
   });
 }
 
-std::unique_ptr<CodeIndex> index_codes(const HeldSparse& held, int64_t columns, bool sparing, uint64_t seed,
-                                       int threads) {
+std::unique_ptr<CodeIndex> index_codes(const SparseHandle& handle, int64_t columns, bool save_memory,
+                                       uint64_t seed, int threads) {
   nb::gil_scoped_release release;
-  const SparseSketch sketch(held.points->rows(), held.points->how(), false);
-  return std::make_unique<CodeIndex>(sketch, columns, sparing, seed, threads);
+  const SparseSketch sketch(handle.points->rows(), handle.points->row_metric(), false);
+  return std::make_unique<CodeIndex>(sketch, columns, save_memory, seed, threads);
 }
 
-auto sparse_candidates(const HeldSparse& held, const CodeIndex& index, const CsrArrays& rows, int64_t count,
-                       int64_t probes, int threads) {
-  const CsrRows queries = csr_rows(rows, held.points->rows().columns);
+auto sparse_candidates(const SparseHandle& handle, const CodeIndex& index, const CsrArrays& rows,
+                       int64_t count, int64_t probes, int threads) {
+  const CsrRows queries = csr_rows(rows, handle.points->rows().columns);
   auto ids = std::make_unique_for_overwrite<int32_t[]>(queries.rows * count);
   {
     nb::gil_scoped_release release;
-    const SparseSketch sketch(queries, held.points->how(), true);
+    const SparseSketch sketch(queries, handle.points->row_metric(), true);
     code_candidates(index, sketch, probes, count, threads, ids.get());
   }
   return to_numpy(std::move(ids), queries.rows, count);
@@ -120,46 +124,29 @@ auto sparse_candidates(const HeldSparse& held, const CodeIndex& index, const Csr
 }  // namespace
 
 void bind_neighbors(nb::module_& module) {
-  nb::enum_<Metric>(module, "Metric")
-      .value("euclidean", Metric::euclidean)
-      .value("manhattan", Metric::manhattan)
-      .value("chebyshev", Metric::chebyshev)
-      .value("cosine", Metric::cosine)
-      .value("correlation", Metric::correlation)
-      .value("hellinger", Metric::hellinger)
-      .value("softmax_hellinger", Metric::softmax_hellinger)
-      .value("inner_product", Metric::inner_product)
-      .value("minkowski", Metric::minkowski)
-      .value("canberra", Metric::canberra)
-      .value("hamming", Metric::hamming)
-      .value("braycurtis", Metric::braycurtis)
-      .value("jaccard", Metric::jaccard)
-      .value("dice", Metric::dice)
-      .value("matching", Metric::matching)
-      .value("kulsinski", Metric::kulsinski)
-      .value("rogerstanimoto", Metric::rogerstanimoto)
-      .value("russellrao", Metric::russellrao)
-      .value("sokalmichener", Metric::sokalmichener)
-      .value("sokalsneath", Metric::sokalsneath)
-      .value("yule", Metric::yule);
+  nb::enum_<Metric> metrics(module, "Metric");
+  for (size_t number = 0; number < std::size(kMetrics); ++number) {
+    metrics.value(kMetrics[number].name, static_cast<Metric>(number));
+  }
   nb::class_<RowMetric>(module, "RowMetric")
       .def(
           "__init__",
-          [](RowMetric* self, Metric metric, float p, double longest, const Vector<double>& factors,
-             const Vector<double>& root) {
+          [](RowMetric* self, Metric metric, float p, double largest_squared_norm,
+             const Vector<double>& factors, const Vector<double>& root) {
             new (self) RowMetric{metric,
                                  p,
-                                 longest,
+                                 largest_squared_norm,
                                  {factors.data(), factors.data() + factors.size()},
                                  {root.data(), root.data() + root.size()}};
           },
-          nb::arg("metric"), nb::arg("p"), nb::arg("longest"), nb::arg("factors"), nb::arg("root"));
+          nb::arg("metric"), nb::arg("p"), nb::arg("largest_squared_norm"), nb::arg("factors"),
+          nb::arg("root"));
   module.def("exact_neighbors", &exact_neighbors, nb::arg("points"), nb::arg("queries").none(), nb::arg("k"),
-             nb::arg("how"), nb::arg("threads"));
-  module.def("present_neighbors", &present_neighbors, nb::arg("points"), nb::arg("queries").none(),
+             nb::arg("row_metric"), nb::arg("threads"));
+  module.def("presence_neighbors", &presence_neighbors, nb::arg("points"), nb::arg("queries").none(),
              nb::arg("columns"), nb::arg("k"), nb::arg("metric"), nb::arg("threads"));
-  module.def("paired_neighbors", &paired_neighbors, nb::arg("points"), nb::arg("queries"),
-             nb::arg("own").none(), nb::arg("candidates").none(), nb::arg("k"), nb::arg("how"),
+  module.def("candidate_neighbors", &candidate_neighbors, nb::arg("points"), nb::arg("queries"),
+             nb::arg("self_ids").none(), nb::arg("candidates").none(), nb::arg("k"), nb::arg("row_metric"),
              nb::arg("threads"));
   nb::class_<CodeIndex>(module, "CodeIndex")
       .def_prop_ro("columns", [](const CodeIndex& index) { return index.encoder().projection().columns(); })
@@ -169,12 +156,13 @@ void bind_neighbors(nb::module_& module) {
         return copied(order, order.size());
       });
   module.attr("SKETCH_COLUMNS") = SparseSketch::kColumns;
-  nb::class_<HeldSparse>(module, "SparsePoints")
+  nb::class_<SparseHandle>(module, "SparsePoints")
       .def(nb::init<CsrArrays, int64_t, RowMetric, int>(), nb::arg("rows"), nb::arg("columns"),
-           nb::arg("how"), nb::arg("threads"))
-      .def("neighbors", &sparse_neighbors, nb::arg("queries").none(), nb::arg("own").none(),
+           nb::arg("row_metric"), nb::arg("threads"))
+      .def("neighbors", &sparse_neighbors, nb::arg("queries").none(), nb::arg("self_ids").none(),
            nb::arg("candidates").none(), nb::arg("k"), nb::arg("threads"))
-      .def("index", &index_codes, nb::arg("columns"), nb::arg("sparing"), nb::arg("seed"), nb::arg("threads"))
+      .def("index", &index_codes, nb::arg("columns"), nb::arg("save_memory"), nb::arg("seed"),
+           nb::arg("threads"))
       .def("candidates", &sparse_candidates, nb::arg("index"), nb::arg("rows"), nb::arg("count"),
            nb::arg("probes"), nb::arg("threads"));
 }

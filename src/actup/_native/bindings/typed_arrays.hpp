@@ -1,4 +1,4 @@
-// Arrays of the types that searches read as they are, and lists of neighbours, for the bindings.
+// For the bindings: arrays of the dtypes that searches read without a copy, and neighbour lists for NumPy.
 #pragma once
 
 #include <nanobind/stl/tuple.h>
@@ -28,7 +28,7 @@ inline TypedRows typed_rows(const TypedArray& array) {
           static_cast<int64_t>(array.shape(1))};
 }
 
-// (ids, distances) of shape (rows, k), filled by search(ids, distances) without the interpreter lock.
+// (ids, distances) of shape (rows, k), filled by search(ids, distances) with the interpreter lock released.
 template <class Search>
 auto neighbor_lists(int64_t rows, int64_t k, const Search& search) {
   auto ids = std::make_unique_for_overwrite<int32_t[]>(rows * k);

@@ -1,8 +1,11 @@
 // Memory for large arrays: uninitialised, aligned to cache lines, in huge pages where the system has them,
-// and given back to it at once when it is no longer needed.
+// and given back to it at once when it is no longer needed. On Windows, where the heap gives large arrays
+// back by itself, all of it comes from the heap.
 #pragma once
 
+#if !defined(_WIN32)
 #include <sys/mman.h>
+#endif
 
 #include <algorithm>
 #include <cstdint>
@@ -29,11 +32,13 @@ class Buffer {
     return *this;
   }
   ~Buffer() {
+#if !defined(_WIN32)
     if (mapped_) {
       munmap(mapped_, mapped_bytes_);
-    } else if (data_) {
-      ::operator delete[](data_, kCacheLine);
+      return;
     }
+#endif
+    if (data_) ::operator delete[](data_, kCacheLine);
   }
 
   T* data() { return data_; }
@@ -47,7 +52,11 @@ class Buffer {
   static constexpr std::align_val_t kCacheLine{64};
   static constexpr size_t kHugePage = size_t{1} << 21;
 
-  // The first huge page of memory that begins somewhere; what lies before it is never touched.
+#if defined(_WIN32)
+  void* map(size_t bytes) { return ::operator new[](bytes, kCacheLine); }
+#else
+  // Maps one huge page more than needed and returns the first huge-page boundary inside; the memory before it
+  // is never touched.
   void* map(size_t bytes) {
     mapped_bytes_ = bytes + kHugePage;
     void* const mapped =
@@ -60,6 +69,7 @@ class Buffer {
 #endif
     return reinterpret_cast<void*>(begin);
   }
+#endif
 
   void swap(Buffer& other) {
     std::swap(data_, other.data_);
@@ -70,7 +80,7 @@ class Buffer {
 
   T* data_ = nullptr;
   int64_t size_ = 0;
-  void* mapped_ = nullptr;  // null for memory of the heap
+  void* mapped_ = nullptr;  // null for memory from the heap
   size_t mapped_bytes_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// What lets a header serve CPU and GPU: marks for functions of both, and the integer types where the GPU's
-// run-time compiler has no standard library.
+// For headers shared by CPU and GPU: function attributes, and integer types for the GPU's run-time compiler,
+// which has no standard library.
 #pragma once
 
 #if defined(__CUDACC_RTC__)
@@ -20,5 +20,5 @@ typedef unsigned long long uint64_t;
 #define ACTUP_INLINE __forceinline__
 #else
 #define ACTUP_DEVICE
-#define ACTUP_INLINE [[gnu::always_inline]] inline  // vectors are costly to hand to a function
+#define ACTUP_INLINE [[gnu::always_inline]] inline  // passing vectors to a function is slow
 #endif

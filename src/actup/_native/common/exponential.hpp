@@ -1,4 +1,4 @@
-// e^x for as many doubles at a time as the processor level has room for in a register, and for floats.
+// e^x for a register of doubles, as many as the processor level has, and for 16 floats.
 #pragma once
 
 #include <bit>
@@ -26,16 +26,17 @@ inline doubles load_doubles(const double* from) {
   return v;
 }
 
-// The sum of the lanes, first to last.
+// The sum of the lanes, from first to last.
 inline double sum(const doubles& v) {
   double total = v[0];
   for (int lane = 1; lane < kDoubles; ++lane) total += v[lane];
   return total;
 }
 
-// The numbers of a type: below `lowest` its normal values end; adding `magic` rounds to an integer; n *
-// ln2_high is exact; and the series of e^r, of which the next term is too small to matter for |r| <= ln(2)/2.
-struct DoubleNumbers {
+// Constants of a floating-point type. Results below e^lowest would not be normal numbers; adding `magic`
+// rounds to an integer; n * ln2_high is exact; `first` and `series` are the coefficients of e^r, from the
+// highest power down, which suffice for |r| <= ln(2)/2.
+struct DoubleConstants {
   using Ints = longs;
   static constexpr double lowest = -708, magic = 6755399441055744.0, log2e = 1.4426950408889634;
   static constexpr double ln2_high = 0.693145751953125, ln2_low = 1.42860682030941723e-6;
@@ -45,7 +46,7 @@ struct DoubleNumbers {
                                       1.0 / 24,        1.0 / 6,        0.5,           1.0};
   static constexpr int bias = 1023, mantissa = 52;
 };
-struct FloatNumbers {
+struct FloatConstants {
   using Ints = int16;
   static constexpr float lowest = -87, magic = 12582912.0f, log2e = 1.44269504f;
   static constexpr float ln2_high = 0.693145752f, ln2_low = 1.42860677e-6f;
@@ -54,21 +55,21 @@ struct FloatNumbers {
   static constexpr int bias = 127, mantissa = 23;
 };
 
-// For x <= 0, to within two units in the last place; e^lowest below that.
-template <class Numbers, class Vector>
+// e^x for x <= 0, to within two units in the last place; e^lowest for x < lowest.
+template <class Constants, class Vector>
 inline Vector exponential_by(const Vector& exponent) {
-  using Ints = typename Numbers::Ints;
-  const Vector x = exponent < Numbers::lowest ? Numbers::lowest - Vector{} : exponent;
-  const Vector shifted = x * Numbers::log2e + Numbers::magic;
-  const Vector n = shifted - Numbers::magic;
-  const Vector r = (x - n * Numbers::ln2_high) - n * Numbers::ln2_low;
-  Vector series = r * Numbers::first;
+  using Ints = typename Constants::Ints;
+  const Vector x = exponent < Constants::lowest ? Constants::lowest - Vector{} : exponent;
+  const Vector shifted = x * Constants::log2e + Constants::magic;
+  const Vector n = shifted - Constants::magic;
+  const Vector r = (x - n * Constants::ln2_high) - n * Constants::ln2_low;
+  Vector series = r * Constants::first;
 #pragma GCC unroll 16
-  for (auto coefficient : Numbers::series) series = (series + coefficient) * r;
-  const Ints power = (std::bit_cast<Ints>(shifted) + Numbers::bias) << Numbers::mantissa;  // 2^n
-  return (series + Numbers::series[std::size(Numbers::series) - 1]) * std::bit_cast<Vector>(power);
+  for (auto coefficient : Constants::series) series = (series + coefficient) * r;
+  const Ints power = (std::bit_cast<Ints>(shifted) + Constants::bias) << Constants::mantissa;  // 2^n
+  return (series + Constants::series[std::size(Constants::series) - 1]) * std::bit_cast<Vector>(power);
 }
-inline doubles exponential(const doubles& x) { return exponential_by<DoubleNumbers>(x); }
-inline float16 exponential(const float16& x) { return exponential_by<FloatNumbers>(x); }
+inline doubles exponential(const doubles& x) { return exponential_by<DoubleConstants>(x); }
+inline float16 exponential(const float16& x) { return exponential_by<FloatConstants>(x); }
 
 }  // namespace actup

@@ -1,4 +1,4 @@
-// Products of small dense matrices, in register tiles; sums run in a fixed order.
+// Products of small dense matrices, in register tiles; sums have a fixed order.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace actup {
 
-// The tile that keeps its sums, a row of the right matrix and a value of the left one in registers.
+// The tile size that keeps the sums, a row of the right matrix and a value of the left one in registers.
 #if defined(__AVX512F__)
 using ProductVector = float16;
 constexpr int kProductRows = 6, kProductVectors = 4;
@@ -20,7 +20,7 @@ constexpr int kProductRows = 4, kProductVectors = 1;
 #endif
 constexpr int kProductLanes = Traits<ProductVector>::lanes;
 
-// A left matrix in any layout: value (row, depth) lies at data[row * row_stride + depth * depth_stride].
+// A left matrix in any layout: value (row, depth) is data[row * row_stride + depth * depth_stride].
 struct LeftMatrix {
   const float* data;
   int64_t row_stride;
@@ -63,7 +63,7 @@ inline void product_rows(const LeftMatrix& left, int64_t depth, const float* rig
 }
 
 // out (rows x columns) = left (rows x depth) * right (depth x columns). `columns` is a multiple of
-// kWide-sized vectors; both matrices on the right are row-major and contiguous.
+// kProductLanes; `right` and `out` are row-major and contiguous.
 inline void multiply(LeftMatrix left, int64_t rows, int64_t depth, const float* right, int64_t columns,
                      float* out) {
   int64_t row = 0;

@@ -7,7 +7,9 @@
 // a new pool.
 #pragma once
 
+#if !defined(_WIN32)
 #include <pthread.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -31,9 +33,11 @@ inline void relax() {
 class ThreadPool {
  public:
   static ThreadPool& instance() {
+#if !defined(_WIN32)
     static std::once_flag fork_handler;
     std::call_once(fork_handler,
                    [] { pthread_atfork(nullptr, nullptr, [] { current() = new ThreadPool; }); });
+#endif
     return *current();
   }
 

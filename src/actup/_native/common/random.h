@@ -1,4 +1,4 @@
-// Random numbers as pure functions of where they are used: the same draws at any thread count, on CPU and
+// Random numbers as pure functions of (seed, epoch, item, draw): the same at any thread count, on CPU and
 // GPU.
 #pragma once
 
@@ -6,6 +6,7 @@
 
 namespace actup {
 
+// The finalizer of SplitMix64.
 ACTUP_DEVICE inline uint64_t mix(uint64_t z) {
   z ^= z >> 30;
   z *= 0xBF58476D1CE4E5B9u;

@@ -1,8 +1,8 @@
-// Vectors of floats through the compiler's vector extensions, and the few functions they need.
+// Vectors of floats, with the compiler's vector extensions, and functions on them.
 //
-// Sums over lanes use the same logical widths (8 and 16) at every level; the compiler splits them where
-// registers are narrower. So the order of all sums is the same on every processor. On a GPU a thread has no
-// vectors: only power() and logarithm() are left.
+// Sums over lanes use the same logical widths (8 and 16) at every processor level; the compiler splits them
+// where registers are narrower. So the order of all sums is the same on every processor. GPU threads have no
+// vectors: there this header only defines power() and logarithm() of a float.
 #pragma once
 
 #include "common/device.h"
@@ -17,7 +17,7 @@ __device__ inline float logarithm(float x) { return __log2f(x); }
 // x^b for x > 0, to about 5e-6.
 __device__ inline float power(float x, float b) {
   float y = b * logarithm(x);
-  if (b > 2.0f || b < 0) y = fminf(fmaxf(y, -126.0f), 126.0f);  // as below
+  if (b > 2.0f || b < 0) y = fminf(fmaxf(y, -126.0f), 126.0f);  // as in power() for CPUs
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(y));
   return y;
 }
@@ -75,7 +75,7 @@ inline Vector broadcast(float value) {
   return value - Vector{};
 }
 
-// 0, 1, 2, ... in the lanes.
+// The vector (0, 1, 2, ...).
 template <class Vector>
 inline typename Traits<Vector>::Ints lane_numbers() {
   typename Traits<Vector>::Ints lanes;
@@ -83,13 +83,13 @@ inline typename Traits<Vector>::Ints lane_numbers() {
   return lanes;
 }
 
-// v where the mask is set (all bits of a lane), 0 elsewhere.
+// v in lanes where the mask is set (all bits of the lane), 0 in others.
 template <class Vector>
 inline Vector where(typename Traits<Vector>::Ints mask, Vector v) {
   return std::bit_cast<Vector>(std::bit_cast<typename Traits<Vector>::Ints>(v) & mask);
 }
 
-// The sum of the lanes, in a fixed tree.
+// The sum of the lanes, pairwise in a fixed order.
 inline float sum(float8 v) {
   const float4 four = __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
   const float4 two = four + __builtin_shufflevector(four, four, 2, 3, 0, 1);
@@ -127,8 +127,8 @@ ACTUP_INLINE Vector logarithm(Vector x) {
   const Ints bits = std::bit_cast<Ints>(x);
   const Ints exponent = (bits - 0x3F3504F3) >> 23;  // mantissa in [sqrt(1/2), sqrt(2))
   const Vector t = std::bit_cast<Vector>(bits - (exponent << 23)) - 1.0f;
-  const Vector t2 =
-      t * t;  // both polynomials in Estrin's form: short chains, so that few vectors fill the pipes
+  // Both polynomials are in Estrin's form: short dependency chains keep the pipelines busy.
+  const Vector t2 = t * t;
   const Vector log = (1.44271348f - 0.721131848f * t) + t2 * (0.479348064f - 0.367490253f * t) +
                      (t2 * t2) * (0.322154318f - 0.206589886f * t);
   return log * t + __builtin_convertvector(exponent, Vector);
@@ -139,7 +139,7 @@ template <class Vector>
 ACTUP_INLINE Vector power(Vector x, float b) {
   using Ints = typename Traits<Vector>::Ints;
   Vector y = b * logarithm(x);
-  if (b > 2.0f || b < 0) {  // only then can the result leave the range of normal floats
+  if (b > 2.0f || b < 0) {  // only then can the result overflow or underflow
     y = y < -126.0f ? broadcast<Vector>(-126.0f) : y;
     y = y > 126.0f ? broadcast<Vector>(126.0f) : y;
   }

@@ -1,4 +1,4 @@
-// Scores of all packed points, and the numbers of the best.
+// Scores of all packed points, and a selection of the best.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace actup {
 
-// Scores of all points for each query: rows of as many as there are places for points.
+// Scores of all points for each query, padding included: points.blocks() * kBlock scores per query.
 inline void score_all(const PackedCodes& points, const std::vector<const int8_t*>& queries,
                       std::vector<int32_t>& scores) {
   const auto count = static_cast<int64_t>(queries.size());
@@ -29,9 +29,10 @@ inline void score_all(const PackedCodes& points, const std::vector<const int8_t*
 
 class BestScores {
  public:
-  // `wanted` of the best of `count` scores, or a few more; among equal ones those of the smallest numbers.
-  void collect(const int32_t* scores, int64_t count, int64_t wanted, std::vector<int32_t>& out) {
-    collect_good(scores, count, wanted, out);
+  // Writes the indices of the `wanted` best of `count` scores, ascending, or up to wanted / 16 more; among
+  // equal scores the smallest indices.
+  void select(const int32_t* scores, int64_t count, int64_t wanted, std::vector<int32_t>& out) {
+    preselect(scores, count, wanted, out);
     const auto collected = static_cast<int64_t>(out.size()), slack = wanted / 16;
     collected_.resize(collected);
     for (int64_t at = 0; at < collected; ++at) collected_[at] = scores[out[at]];
@@ -50,14 +51,14 @@ class BestScores {
   }
 
  private:
-  // A few times `wanted` numbers that the best are among: those that reach what the best of as many blocks of
-  // scores reach.
-  void collect_good(const int32_t* scores, int64_t count, int64_t wanted, std::vector<int32_t>& out) {
+  // Writes the indices of a superset of the best, a few times `wanted` of them: all scores that reach the
+  // `wanted`-th largest maximum of a block.
+  void preselect(const int32_t* scores, int64_t count, int64_t wanted, std::vector<int32_t>& out) {
     const int64_t blocks = (count + kBlock - 1) / kBlock;
     out.resize(count);
     if (wanted >= blocks) return std::iota(out.begin(), out.end(), 0);
     maxima_.resize(blocks);
-    for (int64_t block = 0; block < blocks; ++block) {  // places without a point have low scores
+    for (int64_t block = 0; block < blocks; ++block) {  // padding has low scores
       int32_t largest = scores[block * kBlock];
       for (int64_t at = 1; at < kBlock; ++at) largest = std::max(largest, scores[block * kBlock + at]);
       maxima_[block] = largest;

@@ -1,7 +1,8 @@
-// The best-scored points seen so far: a small buffer that is cut back to the best ones whenever it is full.
+// Candidate lists: the best-scored points so far, in a small buffer that is cut to the best whenever it is
+// full.
 //
-// The best are those of the highest scores, and among equal scores of the smallest positions, so the outcome
-// does not depend on the order in which points are offered.
+// The best have the highest scores and, among equal scores, the smallest positions, so the result does not
+// depend on the order in which points are offered.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +12,8 @@
 
 namespace actup {
 
-// A value that at least `wanted` of `count` values reach, 1 <= wanted <= count, and at most `slack` more than
-// that; if equal values leave none, the largest value that enough of them reach.
+// A value that at least `wanted` and at most wanted + slack of `count` values reach, 1 <= wanted <= count; if
+// equal values leave none, the largest value that at least `wanted` of them reach.
 inline int32_t nth_largest(const int32_t* values, int64_t count, int64_t wanted, int64_t slack) {
   int32_t lowest = values[0], highest = values[0];
   for (int64_t at = 0; at < count; ++at) {
@@ -20,7 +21,7 @@ inline int32_t nth_largest(const int32_t* values, int64_t count, int64_t wanted,
     highest = std::max(highest, values[at]);
   }
   int64_t reached = lowest, missed = int64_t{highest} + 1;
-  while (missed - reached > 1) {  // counting is one vector instruction per value or less
+  while (missed - reached > 1) {  // bisection: counting vectorizes
     const auto middle = static_cast<int32_t>((reached + missed) >> 1);
     int32_t found = 0;
     for (int64_t at = 0; at < count; ++at) found += values[at] >= middle;
@@ -35,7 +36,7 @@ inline int32_t nth_largest(const int32_t* values, int64_t count, int64_t wanted,
 }
 
 // Keeps the `wanted` best of `count` (score, position) pairs, or up to `slack` more of the best, in their
-// order. Returns how many, and sets the score that they reach.
+// order. Returns their number and sets `bound` to a score that all of them reach.
 inline int64_t keep_best(int32_t* scores, int32_t* positions, int64_t count, int64_t wanted, int64_t slack,
                          int32_t& bound) {
   bound = nth_largest(scores, count, wanted, slack);
@@ -44,7 +45,7 @@ inline int64_t keep_best(int32_t* scores, int32_t* positions, int64_t count, int
     better += scores[at] > bound;
     equal += scores[at] == bound;
   }
-  int32_t last_position = INT32_MAX;  // of those that equal the bound
+  int32_t last_position = INT32_MAX;  // the last kept position with the score `bound`
   if (better + equal > wanted + slack) {
     std::vector<int32_t> tied;
     tied.reserve(equal);
@@ -64,13 +65,13 @@ inline int64_t keep_best(int32_t* scores, int32_t* positions, int64_t count, int
   return kept;
 }
 
-// Candidate lists of several queries, and the thresholds that a scan compares with.
+// Candidate lists of several queries, and the thresholds for scan().
 class CandidateLists {
  public:
   void reset(int64_t queries, int64_t wanted, int32_t lowest) {
     wanted_ = wanted;
     capacity_ = 2 * wanted + 64;
-    stride_ = capacity_ + 16;  // a scan appends up to 16 before the list is cut back
+    stride_ = capacity_ + 16;  // append() adds up to 16 before the list is cut
     scores_.resize(queries * stride_);
     positions_.resize(queries * stride_);
     counts_.assign(queries, 0);
@@ -82,7 +83,7 @@ class CandidateLists {
   int64_t count(int64_t query) const { return counts_[query]; }
   const int32_t* positions(int64_t query) const { return positions_.data() + query * stride_; }
 
-  // Points base + lane for the lanes in the mask. Returns whether the threshold was raised.
+  // Appends the positions base + lane for the lanes in the mask. Returns whether the threshold was raised.
   bool append(int64_t query, int64_t base, uint32_t mask, const int32_t* scores) {
     int32_t* const to_scores = scores_.data() + query * stride_;
     int32_t* const to_positions = positions_.data() + query * stride_;
@@ -94,11 +95,11 @@ class CandidateLists {
     }
     counts_[query] = count;
     if (count <= capacity_) return false;
-    cut(query, wanted_ / 4);  // about right is faster
+    cut(query, wanted_ / 4);  // some slack makes it faster
     return true;
   }
 
-  // Leaves the best ones, as many as wanted or fewer.
+  // Cuts the list to the best `wanted`.
   void cut(int64_t query) { cut(query, 0); }
 
  private:

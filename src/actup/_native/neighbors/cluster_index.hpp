@@ -1,4 +1,4 @@
-// What an approximate search works on: points as integer codes, packed cluster by cluster.
+// The index of cluster search: integer codes of the points, packed cluster by cluster.
 #pragma once
 
 #include <algorithm>
@@ -16,18 +16,18 @@
 
 namespace actup {
 
-// The codes alone.
+// The codes without the points.
 class CodeIndex {
  public:
-  // `columns` of the projection, 0 for as many as the data needs. The codes are there twice for a while,
-  // unless the index is to be `sparing` with memory: then they are found twice.
-  CodeIndex(const RowSource& points, int64_t columns, bool sparing, uint64_t seed, int threads)
-      : encoder_(points, columns, kKept, seed, threads) {
-    const int64_t wanted = Clusters::balanced(points.count());
-    if (sparing) {
+  // `columns` is the number of columns of the projection, 0 for as many as the data needs. `save_memory`
+  // computes the codes twice instead of keeping two copies of them while the index is built.
+  CodeIndex(const RowSource& points, int64_t columns, bool save_memory, uint64_t seed, int threads)
+      : encoder_(points, columns, kMinKeptShare, seed, threads) {
+    const int64_t wanted = Clusters::balanced_count(points.count());
+    if (save_memory) {
       clusters_ = std::make_unique<Clusters>(points, encoder_, wanted, seed, threads);
       pack_points(threads, [&](const int32_t* members, int64_t count, int8_t* out) {
-        encoder_.encode_some(points, count, [&](int64_t at) { return members[at]; }, out);
+        encoder_.encode_rows(points, count, [&](int64_t at) { return members[at]; }, out);
       });
       return;
     }
@@ -45,8 +45,8 @@ class CodeIndex {
   const Clusters& clusters() const { return *clusters_; }
   const PackedCodes& packed() const { return packed_; }
 
-  // Positions are places among the packed points. A cluster's are from first_position(cluster) on, and some
-  // of its last ones may hold no point: their id is -1.
+  // A position is the place of a packed point. A cluster's positions begin at first_position(cluster); the
+  // last ones may be padding, with id -1.
   int32_t id_at(int64_t position) const { return ids_[position]; }
   int64_t positions() const { return static_cast<int64_t>(ids_.size()); }
   int64_t cluster_at(int64_t position) const { return cluster_of_block_[position / kBlock]; }
@@ -59,9 +59,8 @@ class CodeIndex {
   }
 
  private:
-  static constexpr double kKept = 0;  // rows far from most are compared again in the metric, clipped or not
-
-  // codes_of(members, count, out) writes the codes of some points.
+  // Outliers may be clipped in the codes: candidates are compared again in the metric itself.
+  static constexpr double kMinKeptShare = 0;
   template <class CodesOf>
   void pack_points(int threads, const CodesOf& codes_of) {
     const int64_t clusters = clusters_->count();
@@ -100,18 +99,18 @@ class CodeIndex {
   std::vector<int32_t> ids_;  // by position
 };
 
-// A base of JoinIndex, because the codes are made of it.
+// A base class of ClusterIndex, so that it is constructed before the codes, which are computed from it.
 struct IndexedPoints {
   ComparedRows compared;
 };
 
-// The codes of points, and the points, which the caller keeps alive.
-class JoinIndex : IndexedPoints, public CodeIndex {
+// The codes and the points, whose memory the caller keeps alive.
+class ClusterIndex : IndexedPoints, public CodeIndex {
  public:
-  JoinIndex(const TypedRows& points, const RowMetric& how, int64_t columns, bool sparing, uint64_t seed,
-            int threads)
-      : IndexedPoints{ComparedRows(points, how, threads)},
-        CodeIndex(compared, columns, sparing, seed, threads) {}
+  ClusterIndex(const TypedRows& points, const RowMetric& row_metric, int64_t columns, bool save_memory,
+               uint64_t seed, int threads)
+      : IndexedPoints{ComparedRows(points, row_metric, threads)},
+        CodeIndex(compared, columns, save_memory, seed, threads) {}
 
   const ComparedRows& points() const { return compared; }
 };

@@ -1,10 +1,11 @@
-// Approximate nearest neighbours: clusters of short integer codes are joined, and the best pairs re-ranked.
+// Cluster search: approximate nearest neighbours from clusters of integer codes, re-ranked in the metric
+// itself.
 //
-// Queries that lie close together go together: the tile of integer dot products that compares them with a
-// probed cluster is full, and the rows of that cluster that are worth a true comparison stay in cache. A
-// query's candidates are the best-scored points of the clusters whose centers score best, and its neighbours
-// the nearest candidates in the metric itself. They depend on the query and the index alone: not on threads,
-// nor on the queries beside it.
+// A query's candidates are the best-scored points of the clusters whose centers score best, and its
+// neighbours are the nearest candidates in the metric itself. Queries close together are searched together:
+// they fill the tiles of integer dot products that compare them with a probed cluster, and the rows of that
+// cluster that are re-ranked stay in cache. The result depends on the query and the index alone, not on
+// threads or other queries.
 #pragma once
 
 #include <algorithm>
@@ -20,20 +21,21 @@
 
 namespace actup {
 
-// How much is looked at: clusters per query, and points per query in the metric itself (at least k).
-struct JoinEffort {
+// Effort per query: clusters that are probed, and candidates that are compared in the metric itself (at least
+// k).
+struct SearchEffort {
   int64_t probes;
   int64_t candidates;
 };
 
-// The search with true comparisons.
-class ChunkSearch : public CandidateSearch {
+// Candidate search followed by re-ranking.
+class NeighborSearch : public CandidateSearch {
  public:
-  explicit ChunkSearch(const JoinIndex& index)
+  explicit NeighborSearch(const ClusterIndex& index)
       : CandidateSearch(index), index_(index), reranker_(index.points()) {}
 
   // Writes k ids and distances for each query at its row.
-  void run(const ComparedRows& rows, int64_t k, const JoinEffort& effort, int32_t* ids, float* distances) {
+  void run(const ComparedRows& rows, int64_t k, const SearchEffort& effort, int32_t* ids, float* distances) {
     find(effort.probes, effort.candidates + 1, k);  // one may be the query itself
     compare_candidates(rows);
     for (int64_t query = 0; query < count(); ++query) {
@@ -43,14 +45,14 @@ class ChunkSearch : public CandidateSearch {
   }
 
  private:
-  // True squares of all candidates. Lists hold candidates in the order of visited(), so one cluster's rows
-  // can be compared with all queries that want them before the next cluster's are read.
+  // Squared differences of all candidates. Lists hold candidates in the order of visited(), so a cluster's
+  // rows are compared with all queries that need them before the next cluster's rows are read.
   void compare_candidates(const ComparedRows& rows) {
-    const int64_t wide = padded(rows.ask_width());
-    values_.resize(count() * wide);
+    const int64_t stride = padded(rows.query_width());
+    values_.resize(count() * stride);
     offsets_.assign(count() + 1, 0);
     for (int64_t query = 0; query < count(); ++query) {
-      rows.ask(this->query(query).row, values_.data() + query * wide);
+      rows.write_query(this->query(query).row, values_.data() + query * stride);
       offsets_[query + 1] = offsets_[query] + lists().count(query);
     }
     ids_.resize(offsets_[count()]);
@@ -58,15 +60,15 @@ class ChunkSearch : public CandidateSearch {
     cursors_.assign(offsets_.begin(), offsets_.end() - 1);
     struct Comparison {
       int64_t query, begin, end;
-    } waiting{0, 0, 0};  // its rows are on their way while those of the next one are looked up
+    } prefetched{0, 0, 0};  // compared after the next comparison's rows have been prefetched
     const auto compare = [&](const Comparison& c) {
-      reranker_.squares(values_.data() + c.query * wide, ids_.data() + c.begin, c.end - c.begin,
+      reranker_.squares(values_.data() + c.query * stride, ids_.data() + c.begin, c.end - c.begin,
                         squares_.data() + c.begin);
     };
     for (int32_t cluster : visited()) {
       const int64_t end = index_.first_position(cluster + 1);
-      for (int64_t at = 0; at < probing_count(cluster); ++at) {
-        const int64_t query = probing(cluster)[at], begin = cursors_[query];
+      for (int64_t at = 0; at < query_count(cluster); ++at) {
+        const int64_t query = queries_of(cluster)[at], begin = cursors_[query];
         const int32_t* const positions = lists().positions(query) - offsets_[query];
         int64_t cursor = begin;
         for (; cursor < offsets_[query + 1] && positions[cursor] < end &&
@@ -77,26 +79,26 @@ class ChunkSearch : public CandidateSearch {
         if (cursor == begin) continue;
         cursors_[query] = cursor;
         reranker_.prefetch(ids_.data() + begin, cursor - begin);
-        compare(std::exchange(waiting, {query, begin, cursor}));
+        compare(std::exchange(prefetched, {query, begin, cursor}));
       }
     }
-    compare(waiting);
+    compare(prefetched);
   }
 
   void select(int64_t query, int64_t k, int32_t* ids, float* distances) {
     int64_t begin = offsets_[query], end = offsets_[query + 1];
-    const int64_t own = this->query(query).position;
-    for (int64_t at = begin; at < end && own >= 0; ++at) {
-      if (ids_[at] != index_.id_at(own)) continue;
+    const int64_t self = this->query(query).position;
+    for (int64_t at = begin; at < end && self >= 0; ++at) {
+      if (ids_[at] != index_.id_at(self)) continue;
       std::swap(ids_[at], ids_[end - 1]);
       std::swap(squares_[at], squares_[end - 1]);
       --end;
     }
-    smallest(squares_.data() + begin, ids_.data() + begin, end - begin, k, keys_, distances, ids);
+    k_smallest(squares_.data() + begin, ids_.data() + begin, end - begin, k, keys_, distances, ids);
     for (int64_t at = 0; at < k; ++at) distances[at] = index_.points().distance(distances[at]);
   }
 
-  const JoinIndex& index_;
+  const ClusterIndex& index_;
   Reranker reranker_;
   std::vector<float> values_, squares_;
   std::vector<int64_t> offsets_, cursors_;
@@ -104,24 +106,24 @@ class ChunkSearch : public CandidateSearch {
   std::vector<uint64_t> keys_;
 };
 
-// The k nearest other points of every point, nearest first, into (rows, k).
-inline void join_neighbors(const JoinIndex& index, int64_t k, const JoinEffort& effort, int threads,
-                           int32_t* ids, float* distances) {
+// The k nearest other points of every point, nearest first, into (points, k).
+inline void neighbors_of_points(const ClusterIndex& index, int64_t k, const SearchEffort& effort, int threads,
+                                int32_t* ids, float* distances) {
   struct Chunk {
     int64_t cluster, begin, count;
   };
   std::vector<Chunk> chunks;
-  const int64_t most = queries_at_once(index.points().width(), effort.candidates),
+  const int64_t chunk_size = queries_per_search(index.points().width(), effort.candidates),
                 stride = index.encoder().stride();
   for (int64_t cluster = 0; cluster < index.clusters().count(); ++cluster) {
     const int64_t size = index.cluster_size(cluster);
-    for (int64_t begin = 0; begin < size; begin += most) {
-      chunks.push_back({cluster, index.first_position(cluster) + begin, std::min(most, size - begin)});
+    for (int64_t begin = 0; begin < size; begin += chunk_size) {
+      chunks.push_back({cluster, index.first_position(cluster) + begin, std::min(chunk_size, size - begin)});
     }
   }
-  Searches<ChunkSearch, JoinIndex> searches(index);
+  SearchPool<NeighborSearch, ClusterIndex> pool(index);
   parallel_chunks(static_cast<int64_t>(chunks.size()), threads, [&](int64_t at) {
-    searches.with([&](ChunkSearch& search) {
+    pool.with([&](NeighborSearch& search) {
       const auto [cluster, begin, count] = chunks[at];
       search.codes().resize(count * stride);
       search.queries().resize(count);
@@ -130,18 +132,18 @@ inline void join_neighbors(const JoinIndex& index, int64_t k, const JoinEffort& 
         index.packed().unpack(begin + query, codes);
         search.queries()[query] = {index.id_at(begin + query), codes, begin + query};
       }
-      search.choice().look_around(cluster, effort.probes, k);
+      search.selector().consider_around(cluster, effort.probes, k);
       search.run(index.points(), k, effort, ids, distances);
     });
   });
 }
 
-// The k nearest points to every row, nearest first, into (rows, k).
-inline void join_query(const JoinIndex& index, const TypedRows& rows, int64_t k, const JoinEffort& effort,
-                       int threads, int32_t* ids, float* distances) {
+// The k nearest points of every row, nearest first, into (rows, k).
+inline void neighbors_of_queries(const ClusterIndex& index, const TypedRows& rows, int64_t k,
+                                 const SearchEffort& effort, int threads, int32_t* ids, float* distances) {
   const ComparedRows queries(rows, index.points(), threads);
-  const int64_t at_once = queries_at_once(queries.width(), effort.candidates);
-  for_each_query_chunk<ChunkSearch>(index, queries, at_once, threads, [&](ChunkSearch& search) {
+  const int64_t chunk = queries_per_search(queries.width(), effort.candidates);
+  for_each_query_chunk<NeighborSearch>(index, queries, chunk, threads, [&](NeighborSearch& search) {
     search.run(queries, k, effort, ids, distances);
   });
 }

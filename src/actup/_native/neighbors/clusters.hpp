@@ -1,4 +1,4 @@
-// Points grouped by k-means on their codes, and the order that puts each cluster's points side by side.
+// Clusters of points, by k-means on their codes, and the order that makes each cluster's points contiguous.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace actup {
 
 class Clusters {
  public:
-  // `codes` holds `points` rows of encoder.stride() codes. There are `wanted` clusters of them, fewer if some
-  // are empty, more if some are cut.
+  // `codes` holds `points` rows of encoder.stride() codes. Finds `wanted` clusters; fewer if some are empty,
+  // more if large ones are split.
   Clusters(const int8_t* codes, int64_t points, const Encoder& encoder, int64_t wanted, uint64_t seed,
            int threads)
       : stride_(encoder.stride()), groups_(encoder.groups()), offset_(encoder.offset()) {
@@ -38,22 +38,22 @@ class Clusters {
     nearest_ = NearestCenter(center_rows());
   }
 
-  // The same clusters of rows whose codes are not kept.
+  // The same clusters, without keeping the codes of all rows in memory.
   Clusters(const RowSource& points, const Encoder& encoder, int64_t wanted, uint64_t seed, int threads)
       : stride_(encoder.stride()), groups_(encoder.groups()), offset_(encoder.offset()) {
     wanted = std::min(wanted, points.count());
     const auto codes_of = [&](const std::vector<int64_t>& rows, int8_t* out) {
       parallel_ranges(static_cast<int64_t>(rows.size()), 384, threads, [&](int64_t begin, int64_t end) {
-        encoder.encode_some(
+        encoder.encode_rows(
             points, end - begin, [&](int64_t at) { return rows[begin + at]; }, out + begin * stride_);
       });
     };
     find_centers(codes_of, points.count(), wanted, seed, threads);
-    constexpr int64_t kRowsAtOnce = 1 << 14;
+    constexpr int64_t kRowsPerChunk = 1 << 14;
     std::vector<int32_t> labels(points.count());
-    Buffer<int8_t> codes(std::min(points.count(), kRowsAtOnce) * stride_);
-    for (int64_t first = 0; first < points.count(); first += kRowsAtOnce) {
-      std::vector<int64_t> rows(std::min(kRowsAtOnce, points.count() - first));
+    Buffer<int8_t> codes(std::min(points.count(), kRowsPerChunk) * stride_);
+    for (int64_t first = 0; first < points.count(); first += kRowsPerChunk) {
+      std::vector<int64_t> rows(std::min(kRowsPerChunk, points.count() - first));
       std::iota(rows.begin(), rows.end(), first);
       codes_of(rows, codes.data());
       assign(codes.data(), static_cast<int64_t>(rows.size()), threads, labels.data() + first);
@@ -62,10 +62,10 @@ class Clusters {
     nearest_ = NearestCenter(center_rows());
   }
 
-  // As many as make the search for a cluster and that in clusters about equally long.
-  static int64_t balanced(int64_t points) {
+  // The number of clusters with which comparing centers and scanning clusters take about equally long.
+  static int64_t balanced_count(int64_t points) {
     const auto wanted = std::llround(2 * std::sqrt(static_cast<double>(points)));
-    return std::max<int64_t>(wanted, points / kPointsPerCluster);
+    return std::max<int64_t>(wanted, points / kMaxMeanClusterSize);
   }
 
   int64_t count() const { return static_cast<int64_t>(starts_.size()) - 1; }
@@ -75,26 +75,26 @@ class Clusters {
   const PackedCodes& centers() const { return nearest_.packed(); }
   const int8_t* center(int64_t cluster) const { return centers_.data() + cluster * stride_; }
 
-  // Some of the centers.
-  PackedCodes packed_centers(const std::vector<int32_t>& numbers) const {
-    return center_rows().packed(static_cast<int64_t>(numbers.size()),
-                                [&](int64_t at) { return numbers[at]; });
+  // The centers of the given clusters.
+  PackedCodes packed_centers(const std::vector<int32_t>& clusters) const {
+    return center_rows().packed(static_cast<int64_t>(clusters.size()),
+                                [&](int64_t at) { return clusters[at]; });
   }
 
-  // A near center of each of some rows of codes: almost always the nearest.
+  // The nearest center of each of `points` rows of codes, or almost always the nearest; see NearestCenter.
   void assign(const int8_t* codes, int64_t points, int threads, int32_t* labels) const {
     nearest_.assign(codes, points, threads, labels);
   }
 
  private:
   static constexpr int kIterations = 4;
-  static constexpr int64_t kPointsPerCluster = 256;  // at most, on average: of many points
-  static constexpr int64_t kPointsPerCenter = 64;    // that the centers are found from
+  static constexpr int64_t kMaxMeanClusterSize = 256;
+  static constexpr int64_t kSamplesPerCenter = 64;  // k-means runs on a sample of this size
 
-  // codes_of(rows, out) writes the codes of some rows.
+  // codes_of(rows, out) writes the codes of the given rows.
   template <class CodesOf>
   void find_centers(const CodesOf& codes_of, int64_t points, int64_t wanted, uint64_t seed, int threads) {
-    const std::vector<int64_t> sample = sample_rows(points, wanted * kPointsPerCenter, seed + 1);
+    const std::vector<int64_t> sample = sample_rows(points, wanted * kSamplesPerCenter, seed + 1);
     const auto size = static_cast<int64_t>(sample.size());
     Buffer<int8_t> gathered(size * stride_);
     codes_of(sample, gathered.data());
@@ -107,10 +107,12 @@ class Clusters {
       nearest_ = NearestCenter(center_rows());
       assign(gathered.data(), size, threads, labels.data());
       const uint64_t bits = random_bits(seed, 3, iteration, 0);
-      move_to_means(gathered.data(), labels, stride_, centers_, [&](int64_t center) {  // to a sampled point
-        const int64_t chosen = random_below(random_bits(bits, 0, static_cast<uint32_t>(center), 0), size);
-        copy_center(center, gathered.data() + chosen * stride_);
-      });
+      move_to_means(gathered.data(), labels, stride_, centers_,
+                    [&](int64_t center) {  // empty: moved to a sampled point
+                      const int64_t chosen =
+                          random_below(random_bits(bits, 0, static_cast<uint32_t>(center), 0), size);
+                      copy_center(center, gathered.data() + chosen * stride_);
+                    });
     }
     nearest_ = NearestCenter(center_rows());
   }
@@ -119,16 +121,17 @@ class Clusters {
     std::memcpy(centers_.data() + center * stride_, codes, stride_);
   }
 
-  // By cluster, then by id. A cluster of more than `largest` points (copies of one row, say) is cut into
-  // several with the same center, or its points would all be compared with one another.
-  void sort_points(const std::vector<int32_t>& labels, int64_t largest) {
+  // Sorts by cluster, then by id. A cluster of more than `max_size` points (duplicates of one row, for
+  // example) is split into several with the same center: otherwise all of its points would be compared with
+  // one another.
+  void sort_points(const std::vector<int32_t>& labels, int64_t max_size) {
     const auto wanted = static_cast<int64_t>(centers_.size()) / stride_;
     std::vector<int64_t> ends(wanted + 1);
     for (int32_t label : labels) ++ends[label + 1];
     std::partial_sum(ends.begin(), ends.end(), ends.begin());
     std::vector<int8_t> centers;
     for (int64_t center = 0; center < wanted; ++center) {
-      for (int64_t begin = ends[center]; begin < ends[center + 1]; begin += largest) {
+      for (int64_t begin = ends[center]; begin < ends[center + 1]; begin += max_size) {
         starts_.push_back(begin);
         centers.insert(centers.end(), centers_.begin() + center * stride_,
                        centers_.begin() + (center + 1) * stride_);

@@ -1,9 +1,9 @@
-// Scores of queries against packed points: tiles of integer dot products, in each processor's instructions.
+// Scores of queries against packed points: tiles of integer dot products, for each instruction set.
 //
-// Points are packed in blocks of kBlock; a block holds, group by group, four codes of each of its points. A
-// query is a row of signed codes. The points' codes are stored with an offset that makes them positive,
-// because the instructions multiply unsigned by signed bytes; a query's scores all rise by the same amount
-// then. score = offset * (sum of the query's codes) + query . point + bias of the point.
+// Points are packed in blocks of kBlock; a block holds, group after group, kGroup codes of each of its
+// points. A query is a row of signed codes. The points' codes are stored with an offset that makes them
+// positive, because the instructions multiply unsigned by signed bytes; this raises all scores of a query by
+// the same amount: score = offset * (sum of the query's codes) + query . point + bias of the point.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+
+#include "common/processor.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -21,16 +23,16 @@ namespace actup {
 constexpr int64_t kBlock = 16;
 constexpr int kGroup = 4;
 
-// An instruction set has: its vector of int32 sums, kLanes of them; kLimit, the largest code it can take;
-// the tile's size in queries and vectors, which should fill the registers; load of kLanes points' codes,
-// broadcast of a query's four codes, add of kGroups groups of products (1 or 2), and mask of the lanes that
-// reach a threshold.
+// An instruction set has: Vector, kLanes int32 sums; kMaxCode, the largest code that does not overflow;
+// kQueries and kVectors, the tile's size, which should fill the registers; load() of the codes of kLanes
+// points; broadcast() of a query's kGroup codes; add() of the products of kGroups groups (1 or 2); and mask()
+// of the lanes that reach a threshold.
 
-// Any processor whose integers are little-endian. Products of 7-bit codes leave room for four in 16 bits.
+// Any little-endian processor. The sum of four products of 7-bit codes fits in 16 bits.
 struct PlainCodes {
   typedef int32_t Vector __attribute__((vector_size(16)));
   typedef int16_t Shorts __attribute__((vector_size(16)));
-  static constexpr int kLanes = 4, kLimit = 63, kQueries = 2, kVectors = 4, kGroups = 2;
+  static constexpr int kLanes = 4, kMaxCode = 63, kQueries = 2, kVectors = 4, kGroups = 2;
 
   // Bytes 0 and 2 of each group, and bytes 1 and 3.
   struct Halves {
@@ -39,7 +41,7 @@ struct PlainCodes {
   static Halves load(const uint8_t* from) {
     Shorts bytes;
     std::memcpy(&bytes, from, sizeof bytes);
-    return {bytes & 0xFF, bytes >> 8};  // none is negative
+    return {bytes & 0xFF, bytes >> 8};  // no byte has its top bit set
   }
   static Halves broadcast(const int8_t* from) {
     const auto even =
@@ -68,10 +70,10 @@ struct PlainCodes {
 };
 
 #if defined(__x86_64__)
-// vpmaddubsw adds neighbouring products in 16 bits: codes of 7 bits leave room for two groups.
+// pmaddubsw adds neighbouring products in 16 bits: with 7-bit codes the sum over two groups fits.
 struct Sse {
   using Vector = __m128i;
-  static constexpr int kLanes = 4, kLimit = 63, kQueries = 3, kVectors = 2, kGroups = 2;
+  static constexpr int kLanes = 4, kMaxCode = 63, kQueries = 3, kVectors = 2, kGroups = 2;
 
   static Vector load(const uint8_t* from) { return _mm_loadu_si128(reinterpret_cast<const Vector*>(from)); }
   static Vector broadcast(const int8_t* from) {
@@ -96,7 +98,7 @@ struct Sse {
 #if defined(__AVX2__)
 struct Avx2 {
   using Vector = __m256i;
-  static constexpr int kLanes = 8, kLimit = 63, kQueries = 3, kVectors = 2, kGroups = 2;
+  static constexpr int kLanes = 8, kMaxCode = 63, kQueries = 3, kVectors = 2, kGroups = 2;
 
   static Vector load(const uint8_t* from) {
     return _mm256_loadu_si256(reinterpret_cast<const Vector*>(from));
@@ -124,7 +126,7 @@ struct Avx2 {
 #if defined(__AVX512BW__)
 struct Avx512 {
   using Vector = __m512i;
-  static constexpr int kLanes = 16, kLimit = 63, kQueries = 4, kVectors = 4, kGroups = 2;
+  static constexpr int kLanes = 16, kMaxCode = 63, kQueries = 4, kVectors = 4, kGroups = 2;
 
   static Vector load(const uint8_t* from) { return _mm512_loadu_si512(from); }
   static Vector broadcast(const int8_t* from) {
@@ -144,10 +146,10 @@ struct Avx512 {
   }
 };
 
-// Products of bytes straight into int32 sums. Assembly, because some compilers copy a register for each
-// intrinsic, and because this module is compiled for processors without the instruction as well.
+// Adds products of bytes directly to int32 sums. Inline assembly, because some compilers copy a register for
+// each intrinsic, and because this module is also compiled for processors without the instruction.
 struct Avx512Vnni : Avx512 {
-  static constexpr int kLimit = 127, kQueries = 6, kGroups = 1;
+  static constexpr int kMaxCode = 127, kQueries = 6, kGroups = 1;
 
   static Vector add(Vector sums, const Vector* x, const Vector* y) {
     asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(*x), "v"(*y));
@@ -156,36 +158,36 @@ struct Avx512Vnni : Avx512 {
 };
 #endif
 
-// Whether ACTUP_CPU asks for code without instructions of a particular processor.
-inline bool plain_codes_wanted() {
-  static const bool wanted = [] {
+// Whether the environment variable ACTUP_CPU requests PlainCodes.
+inline bool plain_codes_requested() {
+  static const bool requested = [] {
     const char* const level = std::getenv("ACTUP_CPU");
     return level && std::strcmp(level, "plain") == 0;
   }();
-  return wanted;
+  return requested;
 }
 
-// function(instruction set) with the best one of this processor.
+// Calls function(instruction set) with the best one that this processor has.
 template <class Function>
 inline auto with_instructions(const Function& function) {
 #if !defined(__x86_64__)
   return function(PlainCodes{});
 #elif defined(__AVX512BW__)
-  if (__builtin_cpu_supports("avx512vnni")) return function(Avx512Vnni{});
+  if (has_avx512_vnni()) return function(Avx512Vnni{});
   return function(Avx512{});
 #elif defined(__AVX2__)
   return function(Avx2{});
 #else
-  if (plain_codes_wanted()) return function(PlainCodes{});
+  if (plain_codes_requested()) return function(PlainCodes{});
   return function(Sse{});
 #endif
 }
 
-inline int code_limit() {
-  return with_instructions([](auto instructions) { return decltype(instructions)::kLimit; });
+inline int max_code() {
+  return with_instructions([](auto instructions) { return decltype(instructions)::kMaxCode; });
 }
 
-// A run of blocks. `groups` is even.
+// Consecutive blocks. `groups` is even.
 struct CodeBlocks {
   const uint8_t* codes;
   const int32_t* biases;
@@ -193,18 +195,19 @@ struct CodeBlocks {
   int64_t groups;
 };
 
-// One tile; visit(query, first point, mask of lanes, their scores) wherever a score reaches its threshold.
+// Scores one tile; calls visit(query, first point, mask of lanes, scores) where scores reach the threshold.
 template <class Set, int Queries, int Vectors, class Visit>
 inline void scan_tile(const CodeBlocks& blocks, int64_t first, const int8_t* const* queries,
                       const int32_t* thresholds, const Visit& visit) {
   using Vector = typename Set::Vector;
-  constexpr int64_t line = kBlock * kGroup;
-  // A tile lies within one block, or its vectors are whole blocks.
+  constexpr int64_t group_bytes = kBlock * kGroup;
+  // A tile lies within one block, or each of its vectors is a whole block.
   static_assert(Set::kLanes == kBlock || (Set::kVectors * Set::kLanes <= kBlock));
   const auto start = static_cast<uint64_t>(first);
-  const uint8_t* const codes =
-      blocks.codes + start / kBlock * static_cast<uint64_t>(blocks.groups) * line + start % kBlock * kGroup;
-  const int64_t stride = Set::kLanes == kBlock ? blocks.groups * line : Set::kLanes * kGroup;
+  const uint8_t* const codes = blocks.codes +
+                               start / kBlock * static_cast<uint64_t>(blocks.groups) * group_bytes +
+                               start % kBlock * kGroup;
+  const int64_t stride = Set::kLanes == kBlock ? blocks.groups * group_bytes : Set::kLanes * kGroup;
   Vector sums[Queries][Vectors];
   const int8_t* rows[Queries];
 #pragma GCC unroll 8
@@ -219,7 +222,7 @@ inline void scan_tile(const CodeBlocks& blocks, int64_t first, const int8_t* con
 #pragma GCC unroll 8
     for (int v = 0; v < Vectors; ++v) {
 #pragma GCC unroll 2
-      for (int s = 0; s < step; ++s) x[v][s] = Set::load(codes + v * stride + (group + s) * line);
+      for (int s = 0; s < step; ++s) x[v][s] = Set::load(codes + v * stride + (group + s) * group_bytes);
     }
 #pragma GCC unroll 8
     for (int q = 0; q < Queries; ++q) {
@@ -267,7 +270,7 @@ __attribute__((noinline)) void scan_queries(const CodeBlocks& blocks, const int8
   scan_rest<Set, Queries, Set::kVectors - 1>(blocks, first, queries, thresholds, visit);
 }
 
-// From query `begin` on: as many at a time as there are, then half as many, and so on.
+// Scans queries from `begin` on, `Queries` at a time while there are enough, then half as many, and so on.
 template <class Set, int Queries, class Visit>
 inline void scan_from(int64_t begin, const CodeBlocks& blocks, const int8_t* const* queries,
                       const int32_t* thresholds, int64_t count, const Visit& visit) {
@@ -278,8 +281,8 @@ inline void scan_from(int64_t begin, const CodeBlocks& blocks, const int8_t* con
   if constexpr (Queries > 1) scan_from<Set, Queries / 2>(begin, blocks, queries, thresholds, count, visit);
 }
 
-// All points against all queries: visit(query, first point, mask, scores) for those that reach the query's
-// threshold, which visit may raise.
+// Scores all points for all queries; calls visit(query, first point, mask, scores) where scores reach the
+// query's threshold, which visit() may raise.
 template <class Set, class Visit>
 inline void scan(const CodeBlocks& blocks, const int8_t* const* queries, const int32_t* thresholds,
                  int64_t count, const Visit& visit) {

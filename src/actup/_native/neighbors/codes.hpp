@@ -1,4 +1,4 @@
-// Rows as small integers: projected, scaled and rounded; and their packed form, which code_tiles.hpp scans.
+// Integer codes of rows: projected, scaled and rounded; and their packed form, which code_tiles.hpp scans.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +15,14 @@
 
 namespace actup {
 
-// Turns rows into codes of one scale.
+// Converts rows to codes, all with one scale.
 class Encoder {
  public:
-  // See Projection.
-  Encoder(const RowSource& rows, int64_t columns, double kept, uint64_t seed, int threads)
-      : projection_(rows, columns, kept, seed, threads), limit_(code_limit()) {
-    scale_ = projection_.largest() > 0 ? static_cast<float>(limit_) / projection_.largest() : 0.0f;
+  // For the parameters see Projection.
+  Encoder(const RowSource& rows, int64_t columns, double min_kept_share, uint64_t seed, int threads)
+      : projection_(rows, columns, min_kept_share, seed, threads), max_code_(max_code()) {
+    scale_ =
+        projection_.largest_value() > 0 ? static_cast<float>(max_code_) / projection_.largest_value() : 0.0f;
     groups_ = (projection_.columns() + 2 * kGroup - 1) / (2 * kGroup) * 2;
   }
 
@@ -29,44 +30,45 @@ class Encoder {
   int64_t groups() const { return groups_; }
   int64_t stride() const { return groups_ * kGroup; }
   float scale() const { return scale_; }
-  // What is added to a point's codes when it is packed.
-  int offset() const { return limit_ + 1; }
+  // Added to a point's codes when it is packed, to make them positive.
+  int offset() const { return max_code_ + 1; }
 
   // Codes of all rows, stride() bytes each.
   Buffer<int8_t> encode(const RowSource& rows, int threads) const {
     Buffer<int8_t> codes(rows.count() * stride());
-    parallel_ranges(rows.count(), kRowsAtOnce, threads, [&](int64_t begin, int64_t end) {
-      encode_some(rows, end - begin, [&](int64_t at) { return begin + at; }, codes.data() + begin * stride());
+    parallel_ranges(rows.count(), kRowsPerChunk, threads, [&](int64_t begin, int64_t end) {
+      encode_rows(rows, end - begin, [&](int64_t at) { return begin + at; }, codes.data() + begin * stride());
     });
     return codes;
   }
 
   // Codes of the rows id(0), id(1), ... id(count - 1).
   template <class Id>
-  void encode_some(const RowSource& rows, int64_t count, const Id& id, int8_t* codes) const {
-    const int64_t wide = padded(rows.width());
-    Buffer<float> values(kProductRows * wide), projected(kProductRows * projection_.stride());
+  void encode_rows(const RowSource& rows, int64_t count, const Id& id, int8_t* codes) const {
+    const int64_t row_stride = padded(rows.width());
+    Buffer<float> values(kProductRows * row_stride), projected(kProductRows * projection_.stride());
     for (int64_t first = 0; first < count; first += kProductRows) {
-      const int64_t some = std::min<int64_t>(kProductRows, count - first);
-      for (int64_t at = 0; at < some; ++at) rows.read(id(first + at), values.data() + at * wide);
-      project_alike(values.data(), some, wide, projected.data());
-      for (int64_t at = 0; at < some; ++at) {
+      const int64_t in_tile = std::min<int64_t>(kProductRows, count - first);
+      for (int64_t at = 0; at < in_tile; ++at) rows.read(id(first + at), values.data() + at * row_stride);
+      project_padded(values.data(), in_tile, row_stride, projected.data());
+      for (int64_t at = 0; at < in_tile; ++at) {
         round(projected.data() + at * projection_.stride(), codes + (first + at) * stride());
       }
     }
   }
 
  private:
-  static constexpr int64_t kRowsAtOnce = 384;
+  static constexpr int64_t kRowsPerChunk = 384;
 
-  // The same instructions for the last rows as for all others, so that a row's codes depend on it alone.
-  void project_alike(float* values, int64_t count, int64_t wide, float* projected) const {
-    std::fill(values + count * wide, values + kProductRows * wide, 0.0f);
+  // Pads `count` rows to a full tile: the same instructions project every row, so that its codes depend on
+  // the row alone.
+  void project_padded(float* values, int64_t count, int64_t row_stride, float* projected) const {
+    std::fill(values + count * row_stride, values + kProductRows * row_stride, 0.0f);
     projection_.project(values, kProductRows, projected);
   }
 
   void round(const float* values, int8_t* codes) const {
-    const auto limit = static_cast<float>(limit_);
+    const auto limit = static_cast<float>(max_code_);
     const int64_t count = std::min(projection_.stride(), stride());
     for (int64_t at = 0; at < count; ++at) {
       constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
@@ -77,18 +79,19 @@ class Encoder {
   }
 
   Projection projection_;
-  int limit_;
+  int max_code_;
   float scale_;
   int64_t groups_;
 };
 
-inline int32_t squared_length(const int8_t* codes, int64_t count) {
+inline int32_t squared_norm(const int8_t* codes, int64_t count) {
   int32_t squares = 0;
   for (int64_t at = 0; at < count; ++at) squares += codes[at] * codes[at];
   return squares;
 }
 
-// Points in blocks. Places without a point have a score that never reaches kLowestScore, but kAnyScore.
+// Codes of points in blocks of kBlock. Padding scores below kLowestScore, which all points reach, but above
+// kAnyScore.
 class PackedCodes {
  public:
   static constexpr int32_t kLowestScore = -(1 << 29);
@@ -109,7 +112,7 @@ class PackedCodes {
   }
   CodeBlocks view() const { return view(0, blocks_); }
 
-  // Fills one block with row(0), row(1), ... row(count - 1), count <= kBlock.
+  // Fills one block with the codes row(0), row(1), ... row(count - 1), count <= kBlock.
   template <class Row>
   void pack(int64_t block, int64_t count, const Row& row) {
     uint8_t* const out = codes_.data() + block * block_bytes();
@@ -122,11 +125,11 @@ class PackedCodes {
         out[(at / kGroup * kBlock + point) * kGroup + at % kGroup] =
             static_cast<uint8_t>(codes[at] + offset_);
       }
-      biases_[block * kBlock + point] = -(squared_length(codes, groups_ * kGroup) / 2);
+      biases_[block * kBlock + point] = -(squared_norm(codes, groups_ * kGroup) / 2);
     }
   }
 
-  // The codes of one point, as they were before packing.
+  // Restores the codes of one point.
   void unpack(int64_t position, int8_t* codes) const {
     const uint8_t* const block = codes_.data() + position / kBlock * block_bytes();
     const int64_t point = position % kBlock;

@@ -1,9 +1,9 @@
-// Rows in the form in which squared differences are a metric (see distance.h), read one at a time.
+// Rows transformed so that squared differences give the metric (see metrics.hpp), read one at a time.
 //
-// Nothing is copied: what a row needs to be compared is kept, and applied whenever the row is read. Values so
-// large or so small that their squares would leave the range of floats are brought near 1 by a power of two.
-// The metrics of which columns are not zero, and inner products, are compared in a neighbouring space: there
-// the points near a query are candidates.
+// Rows are not copied: each row's adjustment is kept and applied whenever the row is read. Values so large or
+// so small that their squares would overflow or underflow are scaled to about 1 by a power of two. Under
+// presence metrics and inner_product the squared differences only approximate the metric: near points are
+// candidates.
 #pragma once
 
 #include <algorithm>
@@ -22,37 +22,39 @@
 
 namespace actup {
 
-// What becomes of a value before it is compared.
-enum class Values { given, scaled, turned, roots, exponentials, presence };
+// How a value is converted before it is compared.
+enum class Conversion { none, column_factors, projection, square_roots, exponentials, presence };
 
-// (value - center) * factor, or what Values says instead; and one more column.
-struct RowPlace {
+// A row is compared as (value - center) * factor, with the Conversion applied, and one extra column.
+struct Adjustment {
   float center = 0;
   float factor = 1;
   float extra = 0;
 };
 
-// For all Values that columns have by themselves: not `scaled` and `turned`.
-template <Values values>
-inline float16 placed(float16 wide, const RowPlace& place) {
-  if constexpr (values == Values::roots) return square_root(wide) * place.factor;
-  if constexpr (values == Values::exponentials) {
-    return exponential((wide - place.center) * 0.5f) * place.factor;
+// For conversions of single values: not column_factors and projection.
+template <Conversion conversion>
+inline float16 converted(float16 wide, const Adjustment& adjustment) {
+  if constexpr (conversion == Conversion::square_roots) return square_root(wide) * adjustment.factor;
+  if constexpr (conversion == Conversion::exponentials) {
+    return exponential((wide - adjustment.center) * 0.5f) * adjustment.factor;
   }
-  if constexpr (values == Values::presence) return where<float16>(wide != 0.0f, place.factor - float16{});
-  return (wide - place.center) * place.factor;
+  if constexpr (conversion == Conversion::presence) {
+    return where<float16>(wide != 0.0f, adjustment.factor - float16{});
+  }
+  return (wide - adjustment.center) * adjustment.factor;
 }
 
-// A power of two that brings the largest of some rows' values near 1, or 1 if they are safe as they are:
-// squares are in the range of the defaults. `factors` multiply columns unless there are none.
-inline float unit_of(const TypedRows& rows, const std::vector<double>& factors, float least = 1e-6f,
-                     float most = 1e12f) {
+// 1 if the largest value of a sample of rows is between the bounds (whose defaults suit squares), otherwise a
+// power of two that scales it to about 1. `factors` multiply the columns; empty for none.
+inline float safe_scale(const TypedRows& rows, const std::vector<double>& factors, float lower = 1e-6f,
+                        float upper = 1e12f) {
   const int64_t step = std::max<int64_t>(1, rows.rows / 1024);
   float largest = 0;
   rows.typed([&](auto* values) {
     for (int64_t row = 0; row < rows.rows; row += step) {
       for_each_wide(values + row * rows.columns, rows.columns, [&](int64_t column, float16 wide) {
-        const int64_t count = std::min<int64_t>(kWide, rows.columns - column);
+        const int64_t count = std::min<int64_t>(kWideLanes, rows.columns - column);
         for (int64_t at = 0; at < count; ++at) {
           const double factor = factors.empty() ? 1.0 : factors[column + at];
           largest = std::max(largest, std::fabs(static_cast<float>(wide[at] * factor)));
@@ -60,173 +62,196 @@ inline float unit_of(const TypedRows& rows, const std::vector<double>& factors, 
       });
     }
   });
-  return largest > least && largest < most ? 1 : unit_for(largest);
+  return largest > lower && largest < upper ? 1 : power_of_two_scale(largest);
 }
 
 class ComparedRows : public RowSource {
  public:
   // Points.
-  ComparedRows(const TypedRows& rows, const RowMetric& how, int threads)
-      : ComparedRows(rows, how, has_unit(how.metric) ? safe_unit(rows, how) : 1.0f, false, threads) {}
-  // Queries that are compared with some points.
+  ComparedRows(const TypedRows& rows, const RowMetric& row_metric, int threads)
+      : ComparedRows(rows, row_metric,
+                     scales_with_rows(row_metric.metric) ? points_scale(rows, row_metric) : 1.0f, false,
+                     threads) {}
+  // Queries that are compared with `points`.
   ComparedRows(const TypedRows& rows, const ComparedRows& points, int threads)
-      : ComparedRows(rows, points.how_, points.unit_, true, threads) {}
+      : ComparedRows(rows, points.row_metric_, points.scale_, true, threads) {}
 
   const TypedRows& rows() const { return rows_; }
   int64_t count() const override { return rows_.rows; }
-  // The columns that are compared: directions have one more, 1 in rows that have none, and so have inner
-  // products, with what rows lack of the longest one.
-  int64_t width() const override { return rows_.columns + (has_places() ? 1 : 0); }
-  Values values() const { return values_; }
-  // Whether rows can be compared as they are.
-  bool plain() const { return values_ == Values::given && !has_places() && unit_ == 1; }
-  bool has_places() const { return directed() || how_.metric == Metric::inner_product; }
-  RowPlace place(int64_t row) const { return has_places() ? places_[row] : RowPlace{0, unit_, 0}; }
+  // The number of compared columns. Directions have an extra one, 1 in rows of zeros; so have inner products,
+  // with √(largest squared norm - squared norm).
+  int64_t width() const override { return rows_.columns + (has_adjustments_ ? 1 : 0); }
+  Conversion conversion() const { return conversion_; }
+  // Whether rows are compared as they are.
+  bool is_plain() const { return is_plain_; }
+  bool has_adjustments() const { return has_adjustments_; }
+  Adjustment adjustment(int64_t row) const {
+    return has_adjustments_ ? adjustments_[row] : Adjustment{0, scale_, 0};
+  }
   const float* factors() const { return factors_.data(); }
-  // Floats that ask() writes.
-  int64_t ask_width() const { return values_ == Values::turned ? turned_.ask_width() : width(); }
-  const TurnedRows& turned() const { return turned_; }
+  // The number of floats that write_query() writes, without padding.
+  int64_t query_width() const {
+    return conversion_ == Conversion::projection ? projected_.query_width() : width();
+  }
+  const ProjectedRows& projected() const { return projected_; }
 
-  // Gives function(values) the Values as a constant, but for turned rows.
+  // Calls function(conversion) with the Conversion as a compile-time constant; not for projected rows.
   template <class Function>
-  auto with_values(const Function& function) const {
-    switch (values_) {
-      case Values::scaled:
-        return function(std::integral_constant<Values, Values::scaled>{});
-      case Values::roots:
-        return function(std::integral_constant<Values, Values::roots>{});
-      case Values::exponentials:
-        return function(std::integral_constant<Values, Values::exponentials>{});
-      case Values::presence:
-        return function(std::integral_constant<Values, Values::presence>{});
+  auto with_conversion(const Function& function) const {
+    switch (conversion_) {
+      case Conversion::column_factors:
+        return function(std::integral_constant<Conversion, Conversion::column_factors>{});
+      case Conversion::square_roots:
+        return function(std::integral_constant<Conversion, Conversion::square_roots>{});
+      case Conversion::exponentials:
+        return function(std::integral_constant<Conversion, Conversion::exponentials>{});
+      case Conversion::presence:
+        return function(std::integral_constant<Conversion, Conversion::presence>{});
       default:
-        return function(std::integral_constant<Values, Values::given>{});
+        return function(std::integral_constant<Conversion, Conversion::none>{});
     }
   }
 
   void read(int64_t row, float* out) const override {
-    if (values_ == Values::turned) {
-      turned_.read(row, out);
+    if (conversion_ == Conversion::projection) {
+      projected_.read(row, out);
       std::fill(out + rows_.columns, out + padded(width()), 0.0f);
       return;
     }
-    ask(row, out);
-    for (int64_t column = 0; column < rows_.columns && values_ == Values::scaled; ++column) {
+    write_query(row, out);
+    for (int64_t column = 0; column < rows_.columns && conversion_ == Conversion::column_factors; ++column) {
       out[column] *= factors_[column];
     }
   }
 
-  // The same in the form in which Reranker takes a query: ask_width() floats, and zeros up to the next
-  // multiple of kWide.
-  void ask(int64_t row, float* out) const {
-    if (values_ == Values::turned) return turned_.ask(row, out);
-    const RowPlace at = place(row);
-    with_values([&](auto values) {
+  // Writes a row as a query for Reranker: query_width() floats, padded with zeros to the next multiple of
+  // kWideLanes.
+  void write_query(int64_t row, float* out) const {
+    if (conversion_ == Conversion::projection) return projected_.write_query(row, out);
+    const Adjustment adjustment = this->adjustment(row);
+    with_conversion([&](auto conversion) {
       rows_.typed([&](auto* data) {
         for_each_wide(data + row * rows_.columns, rows_.columns, [&](int64_t column, float16 wide) {
-          store(out + column, values == Values::scaled ? wide : placed<values>(wide, at));
+          store(out + column,
+                conversion == Conversion::column_factors ? wide : converted<conversion>(wide, adjustment));
         });
       });
     });
     std::fill(out + rows_.columns, out + padded(width()), 0.0f);
-    if (has_places()) out[rows_.columns] = at.extra;
+    if (has_adjustments_) out[rows_.columns] = adjustment.extra;
   }
 
-  // Directions that differ by no more than their rounding are equal ones, of which one was not rounded: the
-  // compiler may fuse the product that places a row with the difference it is for.
+  // Equal directions may differ by their rounding: the compiler may fuse the product that adjusts one of the
+  // rows with the subtraction, so that only the other row's product is rounded.
   float distance(float squares) const {
-    if (directed() && squares <= 0x1p-48f) return 0;
-    return distance_of(how_.metric, squares) / unit_;
+    if (has_directions_ && squares <= 0x1p-48f) return 0;
+    return distance_of(row_metric_.metric, squares) / scale_;
   }
 
  private:
-  // `unit` is a power of two; it plays no part where directions are compared.
-  ComparedRows(const TypedRows& rows, const RowMetric& how, float unit, bool queries, int threads)
-      : rows_(rows), how_(how), unit_(unit), values_(values_of(how)) {
-    if (values_ == Values::scaled) {
-      factors_.assign(rows.columns + kWide, 0.0f);
+  // `scale` is a power of two. Directions ignore it.
+  ComparedRows(const TypedRows& rows, const RowMetric& row_metric, float scale, bool queries, int threads)
+      : rows_(rows),
+        row_metric_(row_metric),
+        scale_(scale),
+        conversion_(conversion_of(row_metric)),
+        has_directions_(uses_directions(row_metric.metric) || uses_presence(row_metric.metric)),
+        has_adjustments_(has_directions_ || row_metric.metric == Metric::inner_product),
+        is_plain_(conversion_ == Conversion::none && !has_adjustments_ && scale == 1) {
+    if (conversion_ == Conversion::column_factors) {
+      factors_.assign(rows.columns + kWideLanes, 0.0f);
       for (int64_t column = 0; column < rows.columns; ++column)
-        factors_[column] = static_cast<float>(how.factors[column] * unit);
+        factors_[column] = static_cast<float>(row_metric.factors[column] * scale);
     }
-    if (values_ == Values::turned) turned_ = TurnedRows(rows, how.root, unit, threads);
-    if (!has_places()) return;
-    places_.resize(rows.rows);
+    if (conversion_ == Conversion::projection) {
+      projected_ = ProjectedRows(rows, row_metric.root, scale, threads);
+    }
+    if (!has_adjustments_) return;
+    adjustments_.resize(rows.rows);
     parallel_ranges(rows.rows, 1024, threads, [&](int64_t begin, int64_t end) {
-      std::vector<float> room;
+      std::vector<float> buffer;
       for (int64_t row = begin; row < end; ++row) {
-        const float* const floats = rows.floats(row, 1, room);
-        places_[row] = directed() ? direction(floats) : product(floats, queries);
+        const float* const floats = rows.floats(row, 1, buffer);
+        adjustments_[row] = has_directions_ ? to_direction(floats) : to_equal_norm(floats, queries);
       }
     });
   }
 
-  // Of turned rows by a sample.
-  static float safe_unit(const TypedRows& rows, const RowMetric& how) {
-    if (how.root.empty()) return unit_of(rows, how.factors);
+  // See safe_scale(); if rows are projected, from a sample of them.
+  static float points_scale(const TypedRows& rows, const RowMetric& row_metric) {
+    if (row_metric.root.empty()) return safe_scale(rows, row_metric.factors);
     constexpr int64_t kSampled = 64;
     const int64_t step = std::max<int64_t>(1, rows.rows / kSampled);
-    std::vector<float> turned, room;
+    std::vector<float> projected, buffer;
     std::vector<double> sums(rows.columns);
     int64_t count = 0;
     for (int64_t row = 0; row < rows.rows; row += step, ++count) {
-      turn(how.root, rows.floats(row, 1, room), rows.columns, sums.data());
-      turned.insert(turned.end(), sums.begin(), sums.end());
+      multiply_by_root(row_metric.root, rows.floats(row, 1, buffer), rows.columns, sums.data());
+      projected.insert(projected.end(), sums.begin(), sums.end());
     }
-    return unit_of({turned.data(), Scalar::float32, count, rows.columns}, {});
+    return safe_scale({projected.data(), Scalar::float32, count, rows.columns}, {});
   }
 
-  static Values values_of(const RowMetric& how) {
-    if (!how.root.empty()) return Values::turned;
-    if (!how.factors.empty()) return Values::scaled;
-    if (how.metric == Metric::hellinger) return Values::roots;
-    if (how.metric == Metric::softmax_hellinger) return Values::exponentials;
-    return uses_presence(how.metric) ? Values::presence : Values::given;
+  static Conversion conversion_of(const RowMetric& row_metric) {
+    if (!row_metric.root.empty()) return Conversion::projection;
+    if (!row_metric.factors.empty()) return Conversion::column_factors;
+    switch (transform_of(row_metric.metric)) {
+      case Transform::root_direction:
+        return Conversion::square_roots;
+      case Transform::exponential_direction:
+        return Conversion::exponentials;
+      case Transform::presence:
+        return Conversion::presence;
+      default:
+        return Conversion::none;
+    }
   }
 
-  bool directed() const { return uses_directions(how_.metric) || uses_presence(how_.metric); }
-
-  // In double precision: no square overflows, and the mean of equal values is that value.
-  RowPlace direction(const float* row) const {
+  // In double precision: no square overflows, and the mean of equal values is exactly that value.
+  Adjustment to_direction(const float* row) const {
     const float* const end = row + rows_.columns;
     double center = 0, squares = 0;
-    if (how_.metric == Metric::correlation) {
+    if (transform_of(row_metric_.metric) == Transform::centered_direction) {
       for (const float* value = row; value < end; ++value) center += *value;
       center = static_cast<float>(center / static_cast<double>(rows_.columns));
     }
-    if (values_ == Values::exponentials) center = *std::max_element(row, end);
+    if (conversion_ == Conversion::exponentials) center = *std::max_element(row, end);
     for (const float* value = row; value < end; ++value) {
       const double difference = *value - center;
-      squares += values_ == Values::roots          ? difference
-                 : values_ == Values::exponentials ? std::exp(difference)
-                 : values_ == Values::presence     ? static_cast<double>(*value != 0)
-                                                   : difference * difference;
+      squares += conversion_ == Conversion::square_roots   ? difference
+                 : conversion_ == Conversion::exponentials ? std::exp(difference)
+                 : conversion_ == Conversion::presence     ? static_cast<double>(*value != 0)
+                                                           : difference * difference;
     }
-    const bool none = squares == 0;
-    return {static_cast<float>(center), none ? 0.0f : static_cast<float>(1 / std::sqrt(squares)),
-            none ? 1.0f : 0.0f};
+    const bool is_zero = squares == 0;
+    return {static_cast<float>(center), is_zero ? 0.0f : static_cast<float>(1 / std::sqrt(squares)),
+            is_zero ? 1.0f : 0.0f};
   }
 
-  // Points get a column that makes all of them equally long. Queries are stretched to that length instead:
-  // no product's rank changes, and codes suit both.
-  RowPlace product(const float* row, bool query) const {
+  // Points get an extra column that makes their norms equal. Queries are multiplied to have that norm
+  // instead: this does not change the order of their products, and one scale of codes suits both.
+  Adjustment to_equal_norm(const float* row, bool query) const {
     double squares = 0;
     for (int64_t column = 0; column < rows_.columns; ++column) {
       squares += static_cast<double>(row[column]) * row[column];
     }
     if (query) {
-      const double stretch = squares > 0 ? std::sqrt(how_.longest / squares) : 0;
-      return {0, static_cast<float>(stretch * unit_), 0};
+      const double factor = squares > 0 ? std::sqrt(row_metric_.largest_squared_norm / squares) : 0;
+      return {0, static_cast<float>(factor * scale_), 0};
     }
-    return {0, unit_, static_cast<float>(std::sqrt(std::max(0.0, how_.longest - squares)) * unit_)};
+    return {
+        0, scale_,
+        static_cast<float>(std::sqrt(std::max(0.0, row_metric_.largest_squared_norm - squares)) * scale_)};
   }
 
   TypedRows rows_;
-  RowMetric how_;
-  float unit_;
-  Values values_;
-  std::vector<float> factors_;  // with the unit
-  TurnedRows turned_;
-  std::vector<RowPlace> places_;
+  RowMetric row_metric_;
+  float scale_;
+  Conversion conversion_;
+  bool has_directions_, has_adjustments_, is_plain_;
+  std::vector<float> factors_;  // of the columns, times the scale
+  ProjectedRows projected_;
+  std::vector<Adjustment> adjustments_;
 };
 
 }  // namespace actup

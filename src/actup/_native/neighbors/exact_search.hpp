@@ -1,11 +1,11 @@
 // Exact nearest neighbours: every pair is compared, in register tiles of queries times points.
 //
 // Points are packed in blocks of kTileLanes, column by column, so that one vector holds one column of several
-// points; a tile adds up kQueries queries against one block. Columns are packed with the most varied first
-// and looked at in slabs: a tile whose sums have all passed their query's bound is abandoned, which changes
-// no result. Ties are broken by the smaller id. Sums run in a fixed order and one query is one chunk's work,
-// so threads change nothing. Points are packed one piece of them after the other: besides the result, memory
-// is one packed piece and, per thread, one chunk of queries.
+// points; a tile compares kTileQueries queries with one block. Columns are packed by decreasing variance and
+// summed in slabs: a tile whose sums have all passed their queries' bounds is abandoned, which changes no
+// result. Ties are broken by the smaller id. Sums have a fixed order and a query is searched by one thread,
+// so the number of threads changes nothing. Points are packed in chunks: besides the result, memory holds one
+// packed chunk of points and, per thread, one chunk of queries.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 
 namespace actup {
 
-// The tile that keeps its sums, one column of its points, a query's value and a difference in registers.
+// The tile size that keeps the sums, one column of the points, a query's value and a difference in registers.
 #if defined(__AVX512F__)
 using TileVector = float16;
 constexpr int kTileQueries = 2, kTileVectors = 4;
@@ -36,21 +36,21 @@ constexpr int kTileQueries = 4, kTileVectors = 2;
 #endif
 constexpr int kTileWidth = Traits<TileVector>::lanes;
 constexpr int kTileLanes = kTileVectors * kTileWidth;
-constexpr int64_t kSlabColumns = 64;
+constexpr int64_t kSlabColumns = 64;  // after which sums are compared with their bounds
 template <class Sum>
 using TileSums = typename Sum::template State<TileVector>[kTileQueries][kTileVectors];
 using TileMask = Traits<TileVector>::Ints;
 
 // Whether any lane of a comparison is true.
 inline bool any(const TileMask& mask) {
-  uint64_t words[sizeof mask / 8], joined = 0;
+  uint64_t words[sizeof mask / 8], combined = 0;
   std::memcpy(words, &mask, sizeof mask);
-  for (uint64_t word : words) joined |= word;
-  return joined != 0;
+  for (uint64_t word : words) combined |= word;
+  return combined != 0;
 }
 
-// Adds some columns of one block of points ([column][lane]) and kTileQueries queries ([column][query]). They
-// are summed on their own first: short sums round less.
+// Adds `columns` columns of one block of points ([column][lane]) and kTileQueries queries ([column][query])
+// to `total`. The slab is summed on its own first: short sums have smaller rounding errors.
 template <class Sum>
 inline void add_slab(const Sum& sum, const float* points, const float* queries, int64_t columns,
                      TileSums<Sum>& total) {
@@ -73,25 +73,25 @@ inline void add_slab(const Sum& sum, const float* points, const float* queries, 
   }
 }
 
-// Some of the points at a time, packed for comparison; finds the nearest of them to any rows.
+// One chunk of the points, packed for comparison; finds the nearest of them for any rows.
 template <class Sum>
 class PackedPoints {
  public:
-  // Room for `most` points at a time.
-  PackedPoints(const RowForm& form, const Sum& sum, int64_t most)
-      : form_(form), sum_(sum), packed_(blocks_for(most) * kTileLanes * form.width()) {}
+  // Has memory for `capacity` points.
+  PackedPoints(const RowForm& form, const Sum& sum, int64_t capacity)
+      : form_(form), sum_(sum), packed_(blocks_for(capacity) * kTileLanes * form.width()) {}
 
   void pack(const TypedRows& points, int64_t begin, int64_t end, int threads) {
     begin_ = begin;
     end_ = end;
     blocks_ = blocks_for(end - begin);
     parallel_ranges(blocks_, 8, threads, [&](int64_t first, int64_t last) {
-      std::vector<float> room;
+      std::vector<float> buffer;
       for (int64_t at = first * kTileLanes; at < last * kTileLanes; ++at) {
         float* out = block(at / kTileLanes) + at % kTileLanes;
         if (begin + at < end) {
-          form_.write(points.floats(begin + at, 1, room), RowForm::kPoint, out, kTileLanes);
-        } else {  // a point that is never below a bound
+          form_.write(points.floats(begin + at, 1, buffer), RowForm::kPoint, out, kTileLanes);
+        } else {  // padding: its sums are never below a bound
           for (int64_t column = 0; column < form_.width(); ++column) {
             out[column * kTileLanes] = std::numeric_limits<float>::infinity();
           }
@@ -100,15 +100,16 @@ class PackedPoints {
     });
   }
 
-  // Offers the points to the lists of the rows from `begin` to `end`, which are these rows of the result.
+  // Searches the packed points for queries `begin` to `end`, and updates their lists: rows of `ids` and
+  // `sums`.
   void search(const TypedRows& rows, int64_t begin, int64_t end, bool rows_are_points, int64_t k,
               int32_t* ids, float* sums) const {
     const int64_t groups = (end - begin + kTileQueries - 1) / kTileQueries;
     Buffer<float> queries(groups * kTileQueries * form_.width());
-    std::vector<float> bounds(groups * kTileQueries, -1), room;  // padding: no sum is below
+    std::vector<float> bounds(groups * kTileQueries, -1), buffer;  // no sum is below the -1 of padding
     queries.clear();
     for (int64_t at = 0; at < end - begin; ++at) {
-      form_.write(rows.floats(begin + at, 1, room), RowForm::kQuery,
+      form_.write(rows.floats(begin + at, 1, buffer), RowForm::kQuery,
                   queries.data() + group_offset(at / kTileQueries) + at % kTileQueries, kTileQueries);
       bounds[at] = NearestList{sums + (begin + at) * k, ids + (begin + at) * k, k}.bound();
     }
@@ -127,7 +128,7 @@ class PackedPoints {
   const float* block(int64_t index) const { return packed_.data() + index * kTileLanes * form_.width(); }
   int64_t group_offset(int64_t group) const { return group * kTileQueries * form_.width(); }
 
-  // Offers one block of points to the lists of kTileQueries queries, of which `lists` is the first.
+  // Compares one block of points with kTileQueries queries and updates their lists; `lists` is the first one.
   void scan_tile(int64_t block_index, const float* queries, float* bounds, int64_t first_query,
                  const NearestList& lists) const {
     TileSums<Sum> total = {};
@@ -142,7 +143,7 @@ class PackedPoints {
           below |= values[q][v] < broadcast<TileVector>(bounds[q]);
         }
       }
-      if ((Sum::kGrows || column + kSlabColumns >= form_.width()) && !any(below)) return;
+      if ((Sum::kMonotonic || column + kSlabColumns >= form_.width()) && !any(below)) return;
     }
     for (int q = 0; q < kTileQueries; ++q) {
       const NearestList list{lists.sums + q * lists.size, lists.ids + q * lists.size, lists.size};
@@ -161,39 +162,39 @@ class PackedPoints {
 
   const RowForm& form_;
   Sum sum_;
-  int64_t begin_ = 0, end_ = 0, blocks_ = 0;  // of the packed points
+  int64_t begin_ = 0, end_ = 0, blocks_ = 0;  // which points are packed, in how many blocks
   Buffer<float> packed_;
 };
 
-// Queries per chunk: many, so that a block of points serves them all while it is in cache; fewer for few
-// rows, so that every thread has some; at least 64, or wide rows would be read from memory too often, unless
-// those were much of the memory of all rows.
+// Queries per chunk: many, so that a block of points is compared with all of them while it is in cache; fewer
+// if there are few rows, so that every thread gets some; at least 64, so that wide points are not read from
+// memory too often, unless 64 packed queries would take much memory next to all rows.
 inline int64_t queries_per_chunk(const TypedRows& rows, int64_t width) {
   const int64_t in_cache = (int64_t{1} << 19) / width;
-  const int64_t least = std::clamp<int64_t>(rows.bytes() / (128 * width), 16, 64);
-  return std::clamp<int64_t>(std::min(in_cache, rows.rows / 64), least, 256);
+  const int64_t min_queries = std::clamp<int64_t>(rows.bytes() / (128 * width), 16, 64);
+  return std::clamp<int64_t>(std::min(in_cache, rows.rows / 64), min_queries, 256);
 }
 
-// Points that are packed at a time: their floats take a sixth of the memory of all points, or little.
-inline int64_t points_at_once(const TypedRows& points, int64_t width) {
-  constexpr int64_t kLittle = int64_t{1} << 22;
+// Points per packed chunk: it takes a sixth of the memory of all points, or kMinChunkBytes if that is more.
+inline int64_t points_per_chunk(const TypedRows& points, int64_t width) {
+  constexpr int64_t kMinChunkBytes = int64_t{1} << 22;
   const int64_t wanted =
-      std::max(points.bytes() / 6, kLittle) / (width * static_cast<int64_t>(sizeof(float)));
+      std::max(points.bytes() / 6, kMinChunkBytes) / (width * static_cast<int64_t>(sizeof(float)));
   return std::min(points.rows, std::max<int64_t>(wanted / kTileLanes, 1) * kTileLanes);
 }
 
-// Of queries that suit the form of the points; see nearest_exact().
+// nearest_exact() for queries whose values suit the scale of `form`.
 inline void nearest_in_form(const TypedRows& points, const TypedRows& queries, const RowForm& form,
-                            bool queries_are_points, int64_t k, const RowMetric& how, int threads,
+                            bool queries_are_points, int64_t k, const RowMetric& row_metric, int threads,
                             int32_t* ids, float* distances) {
-  const int64_t piece = points_at_once(points, form.width());
-  const int64_t chunk = queries_per_chunk(queries, form.width());
+  const int64_t point_chunk = points_per_chunk(points, form.width());
+  const int64_t query_chunk = queries_per_chunk(queries, form.width());
   for (int64_t row = 0; row < queries.rows; ++row) NearestList{distances + row * k, ids + row * k, k}.clear();
-  with_sum(how.metric, how.p, [&](auto sum) {
-    PackedPoints<decltype(sum)> packed(form, sum, piece);
-    for (int64_t first = 0; first < points.rows; first += piece) {
-      packed.pack(points, first, std::min(first + piece, points.rows), threads);
-      parallel_ranges(queries.rows, chunk, threads, [&](int64_t begin, int64_t end) {
+  with_sum(row_metric.metric, row_metric.p, [&](auto sum) {
+    PackedPoints<decltype(sum)> packed(form, sum, point_chunk);
+    for (int64_t first = 0; first < points.rows; first += point_chunk) {
+      packed.pack(points, first, std::min(first + point_chunk, points.rows), threads);
+      parallel_ranges(queries.rows, query_chunk, threads, [&](int64_t begin, int64_t end) {
         packed.search(queries, begin, end, queries_are_points, k, ids, distances);
       });
     }
@@ -201,21 +202,23 @@ inline void nearest_in_form(const TypedRows& points, const TypedRows& queries, c
   for (int64_t at = 0; at < queries.rows * k; ++at) distances[at] = form.distance(distances[at]);
 }
 
-// The k nearest points to every query, nearest first, into (queries.rows, k). If the queries are the points,
-// none is its own neighbour. For the metrics of columns. The caller guarantees finite values and 0 <= k <=
+// The k nearest points of every query, nearest first, into (queries.rows, k), under a metric of columns. If
+// the queries are the points, none is its own neighbour. The caller guarantees finite values and 0 <= k <=
 // points.rows (minus one if the queries are the points).
 inline void nearest_exact(const TypedRows& points, const TypedRows& queries, bool queries_are_points,
-                          int64_t k, const RowMetric& how, int threads, int32_t* ids, float* distances) {
+                          int64_t k, const RowMetric& row_metric, int threads, int32_t* ids,
+                          float* distances) {
   if (k == 0 || queries.rows == 0) return;
-  const RowForm form(points, how);
-  nearest_in_form(points, queries, form, queries_are_points, k, how, threads, ids, distances);
+  const RowForm form(points, row_metric);
+  nearest_in_form(points, queries, form, queries_are_points, k, row_metric, threads, ids, distances);
   if (queries_are_points) return;
-  std::vector<float> room;
-  for (int64_t row = 0; row < queries.rows; ++row) {  // a query far larger than all points has its own unit
-    const float largest = form.largest_of(queries.floats(row, 1, room));
+  std::vector<float> buffer;
+  // A query far larger than all points needs another scale.
+  for (int64_t row = 0; row < queries.rows; ++row) {
+    const float largest = form.largest_value(queries.floats(row, 1, buffer));
     if (form.suits(largest)) continue;
-    nearest_in_form(points, queries.some(row, 1), RowForm(points, how, largest), false, k, how, threads,
-                    ids + row * k, distances + row * k);
+    nearest_in_form(points, queries.slice(row, 1), RowForm(points, row_metric, largest), false, k, row_metric,
+                    threads, ids + row * k, distances + row * k);
   }
 }
 

@@ -1,252 +1,157 @@
-// The CPU's metrics: how two rows' columns add up to a distance. (The GPU has its own, in
-// kernels/rows.cu and scan.cu.)
+// The table of the CPU's metrics: the enum, its Python names, the facts and the formulas are generated from
+// it. (The GPU has its own formulas, in backends/_cuda/kernels/rows.cu and scan.cu.)
 //
-// A metric is a sum over columns, taken over rows that may have been brought to another form first:
-//
-//   euclidean, manhattan, chebyshev   rows as they are
-//   minkowski, canberra, hamming      rows as they are
-//   braycurtis                        rows as they are; the ratio of two sums
-//   cosine                            rows divided by their length; 1 - cos = |u - v|²/2 has no cancellation
-//   correlation                       the same after subtracting each row's mean
-//   hellinger                         cosine of the square roots; the distance is the root of 1 - cos
-//   softmax_hellinger                 hellinger of e^x: the roots are e^(x/2)
-//   inner_product                     M - <x, y>, M the largest squared length: |u - v|²/2 after two more
-//                                     columns, (√(M - |x|²), 0) for points and (0, √(M - |x|²)) for queries;
-//                                     of a query longer than all points, M is the mean of both squares
-//   jaccard and the others below      which columns are not zero: counts, see presence_distance()
-//
-// A row of length zero has no direction. It is at distance 0 from other such rows, because equal rows always
-// are, and at distance 1 from all others (scikit-learn agrees on the latter, says 1 for the former; SciPy
-// says nan to both). One more column does it: 1 in rows of length zero, else 0.
+// To add a metric of columns: write its Sum in column_sums.hpp, unless one fits, and add a row to
+// ACTUP_COLUMN_METRICS. To add a presence metric: add a row to ACTUP_PRESENCE_METRICS.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
-#include "common/vectors.h"
+#include "neighbors/column_sums.hpp"
 
 namespace actup {
 
+// What rows are transformed to before their columns are compared.
+//
+// A direction is a row divided by its norm: 1 - cos = |u - v|²/2 has no cancellation. A row of zeros has no
+// direction. It is at distance 0 from other such rows, because equal rows always are, and at distance 1 from
+// all others. (scikit-learn agrees on the latter and says 1 for the former; SciPy says nan to both.) One more
+// column achieves this: 1 in rows of zeros, 0 in others.
+//
+// Equal norms make M - <x, y>, with M the largest squared norm of a point, a squared difference |u - v|²/2:
+// two more columns hold (√(M - |x|²), 0) in points and (0, √(M - |x|²)) in queries. For a query with a larger
+// norm than all points, M is the mean of both squared norms.
+enum class Transform {
+  none,
+  direction,
+  centered_direction,     // the direction after subtracting the row's mean
+  root_direction,         // the direction of the square roots
+  exponential_direction,  // the direction of e^(x/2)
+  equal_norm,
+  presence,  // which columns are nonzero
+};
+
+// clang-format off
+
+// ROW(name, Transform, whether distances scale with the rows, Sum over columns, distance). The Sum may use
+// `p` (minkowski's) and `scale`; the distance is a formula of `sum`, `columns` (their number) and `p`.
+#define ACTUP_COLUMN_METRICS(ROW)                                                                              \
+  ROW(euclidean,         none,                  true,  SquaredDifferences{},         __builtin_sqrtf(sum))     \
+  ROW(manhattan,         none,                  true,  AbsoluteDifferences{},        sum)                      \
+  ROW(chebyshev,         none,                  true,  LargestDifference{},          sum)                      \
+  ROW(cosine,            direction,             false, SquaredDifferences{},         sum / 2)                  \
+  ROW(correlation,       centered_direction,    false, SquaredDifferences{},         sum / 2)                  \
+  ROW(hellinger,         root_direction,        false, SquaredDifferences{},         __builtin_sqrtf(sum / 2)) \
+  ROW(softmax_hellinger, exponential_direction, false, SquaredDifferences{},         __builtin_sqrtf(sum / 2)) \
+  ROW(inner_product,     equal_norm,            true,  SquaredDifferences{},         sum / 2)                  \
+  ROW(minkowski,         none,                  true,  PoweredDifferences(p, scale), std::pow(sum, 1 / p))     \
+  ROW(canberra,          none,                  false, RelativeDifferences{},        sum)                      \
+  ROW(hamming,           none,                  false, UnequalColumns{},             sum / columns)            \
+  ROW(braycurtis,        none,                  false, DifferencesOverTotals{},      sum)
+
+// ROW(name, distance): a formula of the numbers of columns that are nonzero in `both` rows, in `only_x`, in
+// `only_y`, in one of them (`unequal`), and of all `columns`. It is used where unequal > 0. The definitions are
+// umap-learn's: equal rows are at distance 0, which is not so for SciPy's russellrao and kulsinski.
+#define ACTUP_PRESENCE_METRICS(ROW)                                         \
+  ROW(jaccard,        unequal / (unequal + both))                           \
+  ROW(dice,           unequal / (unequal + 2 * both))                       \
+  ROW(matching,       unequal / columns)                                    \
+  ROW(kulsinski,      (unequal - both + columns) / (unequal + columns))     \
+  ROW(rogerstanimoto, 2 * unequal / (columns + unequal))                    \
+  ROW(russellrao,     (columns - both) / columns)                           \
+  ROW(sokalmichener,  2 * unequal / (columns + unequal))                    \
+  ROW(sokalsneath,    unequal / (unequal + both / 2))                       \
+  ROW(yule,           only_x * only_y == 0 ? 0 : 2 * only_x * only_y /      \
+                          (both * (columns - both - unequal) + only_x * only_y))
+
+// clang-format on
+
 enum class Metric {
-  euclidean,
-  manhattan,
-  chebyshev,
-  cosine,
-  correlation,
-  hellinger,
-  softmax_hellinger,
-  inner_product,
-  minkowski,
-  canberra,
-  hamming,
-  braycurtis,
-  jaccard,
-  dice,
-  matching,
-  kulsinski,
-  rogerstanimoto,
-  russellrao,
-  sokalmichener,
-  sokalsneath,
-  yule,
+#define ROW(name, ...) name,
+  ACTUP_COLUMN_METRICS(ROW) ACTUP_PRESENCE_METRICS(ROW)
+#undef ROW
 };
 
+struct MetricFacts {
+  const char* name;
+  Transform transform;
+  bool scales_with_rows;
+};
+
+// In the order of the enum.
+inline constexpr MetricFacts kMetrics[] = {
+#define ROW(name, transform, scales_with_rows, ...) {#name, Transform::transform, scales_with_rows},
+    ACTUP_COLUMN_METRICS(ROW)
+#undef ROW
+#define ROW(name, ...) {#name, Transform::presence, false},
+        ACTUP_PRESENCE_METRICS(ROW)
+#undef ROW
+};
+
+inline constexpr const MetricFacts& facts(Metric metric) { return kMetrics[static_cast<int>(metric)]; }
+inline constexpr Transform transform_of(Metric metric) { return facts(metric).transform; }
+inline constexpr bool scales_with_rows(Metric metric) { return facts(metric).scales_with_rows; }
+inline constexpr bool uses_presence(Metric metric) { return transform_of(metric) == Transform::presence; }
 inline constexpr bool uses_directions(Metric metric) {
-  return metric == Metric::cosine || metric == Metric::correlation || metric == Metric::hellinger ||
-         metric == Metric::softmax_hellinger;
-}
-inline constexpr bool uses_presence(Metric metric) { return metric >= Metric::jaccard; }
-// Whether distances grow with the rows.
-inline constexpr bool has_unit(Metric metric) {
-  return metric == Metric::euclidean || metric == Metric::manhattan || metric == Metric::chebyshev ||
-         metric == Metric::minkowski || metric == Metric::inner_product;
+  return transform_of(metric) >= Transform::direction &&
+         transform_of(metric) <= Transform::exponential_direction;
 }
 
-// A power of two that brings values up to `largest` near 1.
-inline float unit_for(float largest) {
-  return largest > 0 ? std::ldexp(1.0f, std::clamp(-std::ilogb(largest), -120, 120)) : 1.0f;
-}
-
-// Of floats or vectors of them.
-template <class T>
-inline T larger(T x, T y) {
-  return x > y ? x : y;
-}
-inline float magnitude(float x) { return __builtin_fabsf(x); }
-inline double magnitude(double x) { return __builtin_fabs(x); }
-template <class Vector>
-inline Vector magnitude(Vector x) {
-  return std::bit_cast<Vector>(std::bit_cast<typename Traits<Vector>::Ints>(x) & 0x7FFFFFFF);
-}
-inline double where(bool condition, double value) { return condition ? value : 0; }
-inline double power(double x, float b) { return std::pow(x, static_cast<double>(b)); }
-
-// What inner products with a query are taken from: none is larger.
-inline double largest_product(double longest, double query_square) {
-  return (longest + (query_square > longest ? query_square : longest)) / 2;
-}
-
-// A Sum adds up columns: add(state, x, y) is the state with one more column, join(a, b) that of the columns
-// of both, value(state) what is compared; T is a number or a vector of them. If it grows, a pair whose value
-// has passed a bound is beyond it for good. A sum of differences depends on x - y alone.
-struct PlainSum {
-  static constexpr bool kGrows = true;
-  static constexpr bool kOfDifferences = true;
-  template <class T>
-  using State = T;
-  template <class T>
-  T join(T a, T b) const {
-    return a + b;
-  }
-  template <class T>
-  T value(T state) const {
-    return state;
-  }
-};
-
-struct SquaredDifferences : PlainSum {
-  template <class T>
-  T add(T sum, T x, T y) const {
-    const T difference = x - y;
-    return sum + difference * difference;
-  }
-};
-
-struct AbsoluteDifferences : PlainSum {
-  template <class T>
-  T add(T sum, T x, T y) const {
-    return sum + magnitude(x - y);
-  }
-};
-
-struct LargestDifference : PlainSum {
-  template <class T>
-  T add(T sum, T x, T y) const {
-    return larger(sum, magnitude(x - y));
-  }
-  template <class T>
-  T join(T a, T b) const {
-    return larger(a, b);
-  }
-};
-
-struct PoweredDifferences : PlainSum {
-  float exponent, unit;  // what multiplies differences first
-  float least;           // whose power is a normal float
-  explicit PoweredDifferences(float p, float unit = 1)
-      : exponent(p), unit(unit), least(std::max(1e-30f, std::exp2(-125 / p))) {}
-  template <class T>
-  T add(T sum, T x, T y) const {
-    const T difference = magnitude(x - y) * unit;
-    return sum + where(difference > least, power(difference, exponent));
-  }
-};
-
-struct RelativeDifferences : PlainSum {  // canberra
-  static constexpr bool kOfDifferences = false;
-  template <class T>
-  T add(T sum, T x, T y) const {
-    const T total = magnitude(x) + magnitude(y);
-    return sum + where(total > 0.0f, magnitude(x - y) / total);
-  }
-};
-
-struct UnequalColumns : PlainSum {  // hamming
-  static constexpr bool kOfDifferences = false;
-  template <class T>
-  T add(T sum, T x, T y) const {
-    return sum + where(x != y, x - x + 1.0f);
-  }
-};
-
-struct DifferencesOverSums {  // braycurtis
-  static constexpr bool kGrows = false;
-  static constexpr bool kOfDifferences = false;
-  template <class T>
-  struct State {
-    T differences, totals;
-  };
-  template <class T>
-  State<T> add(State<T> sums, T x, T y) const {
-    return {sums.differences + magnitude(x - y), sums.totals + magnitude(x + y)};
-  }
-  template <class T>
-  State<T> join(State<T> a, State<T> b) const {
-    return {a.differences + b.differences, a.totals + b.totals};
-  }
-  template <class T>
-  T value(State<T> sums) const {
-    return where(sums.totals > 0.0f, sums.differences / sums.totals);
-  }
-};
-
-// Gives function(sum) the Sum of a metric of columns; `p` is minkowski's.
+// Calls function(sum) with the Sum of a metric of columns.
 template <class Function>
-auto with_sum(Metric metric, float p, const Function& function) {
+auto with_sum(Metric metric, float p, const Function& function, [[maybe_unused]] float scale = 1) {
   switch (metric) {
-    case Metric::manhattan:
-      return function(AbsoluteDifferences{});
-    case Metric::chebyshev:
-      return function(LargestDifference{});
-    case Metric::minkowski:
-      return function(PoweredDifferences{p});
-    case Metric::canberra:
-      return function(RelativeDifferences{});
-    case Metric::hamming:
-      return function(UnequalColumns{});
-    case Metric::braycurtis:
-      return function(DifferencesOverSums{});
+#define ROW(name, transform, scales_with_rows, sum, ...) \
+  case Metric::name:                                     \
+    return function(sum);
+    ACTUP_COLUMN_METRICS(ROW)
+#undef ROW
     default:
       return function(SquaredDifferences{});
   }
 }
 
-// The distance a finished sum stands for.
-inline float distance_of(Metric metric, float sum, int64_t columns = 1, float p = 2) {
+// The distance of two rows from the value of their Sum. The value itself for presence metrics.
+inline float distance_of(Metric metric, float sum, int64_t column_count = 1, float p = 2) {
+  const auto columns = static_cast<float>(column_count);
   switch (metric) {
-    case Metric::euclidean:
-      return __builtin_sqrtf(sum);
-    case Metric::cosine:
-    case Metric::correlation:
-    case Metric::inner_product:
-      return sum / 2;
-    case Metric::hellinger:
-    case Metric::softmax_hellinger:
-      return __builtin_sqrtf(sum / 2);
-    case Metric::hamming:
-      return sum / static_cast<float>(columns);
-    case Metric::minkowski:
-      return std::pow(sum, 1 / p);
+#define ROW(name, transform, scales_with_rows, sum_of_columns, distance) \
+  case Metric::name:                                                     \
+    return distance;
+    ACTUP_COLUMN_METRICS(ROW)
+#undef ROW
     default:
       return sum;
   }
 }
 
-// The distance between two rows of which x and y columns are not zero, `both` of them in both; umap-learn's
-// definitions, so equal rows are at distance 0 (of SciPy's russellrao and kulsinski they are not).
+// The distance of two rows with x and y nonzero columns, `both` of them in both rows.
 inline float presence_distance(Metric metric, float both, float x, float y, float columns) {
   const float only_x = x - both, only_y = y - both, unequal = only_x + only_y;
   if (unequal == 0) return 0;
   switch (metric) {
-    case Metric::jaccard:
-      return unequal / (unequal + both);
-    case Metric::dice:
-      return unequal / (unequal + 2 * both);
-    case Metric::matching:
-      return unequal / columns;
-    case Metric::kulsinski:
-      return (unequal - both + columns) / (unequal + columns);
-    case Metric::russellrao:
-      return (columns - both) / columns;
-    case Metric::sokalsneath:
-      return unequal / (unequal + both / 2);
-    case Metric::yule:
-      if (only_x * only_y == 0) return 0;
-      return 2 * only_x * only_y / (both * (columns - both - unequal) + only_x * only_y);
-    default:  // rogerstanimoto, sokalmichener
-      return 2 * unequal / (columns + unequal);
+#define ROW(name, distance) \
+  case Metric::name:        \
+    return distance;
+    ACTUP_PRESENCE_METRICS(ROW)
+#undef ROW
+    default:
+      return 0;
   }
+}
+
+// A power of two that scales values up to `largest` to about 1.
+inline float power_of_two_scale(float largest) {
+  return largest > 0 ? std::ldexp(1.0f, std::clamp(-std::ilogb(largest), -120, 120)) : 1.0f;
+}
+
+// An upper bound of the inner products with a query; distances are this bound minus the product.
+inline double inner_product_bound(double largest_squared_norm, double query_squared_norm) {
+  return (largest_squared_norm +
+          (query_squared_norm > largest_squared_norm ? query_squared_norm : largest_squared_norm)) /
+         2;
 }
 
 }  // namespace actup

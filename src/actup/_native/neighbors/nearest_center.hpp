@@ -1,4 +1,4 @@
-// The nearest of some centers, for many rows of codes; in two steps where centers are many.
+// The nearest center of many rows of codes; found in two steps if there are many centers.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace actup {
 
-// Rows of codes, one after the other, with what packing them takes.
+// Contiguous rows of codes, with the parameters of packing.
 struct CodeRows {
   const int8_t* codes;
   int64_t count, groups;
@@ -23,12 +23,13 @@ struct CodeRows {
 
   const int8_t* row(int64_t at) const { return codes + at * groups * kGroup; }
 
-  template <class Numbers>  // number(0), number(1), ...
-  PackedCodes packed(int64_t wanted, const Numbers& number) const {
+  // Packs the rows id(0), id(1), ... id(wanted - 1).
+  template <class Id>
+  PackedCodes packed(int64_t wanted, const Id& id) const {
     PackedCodes result((wanted + kBlock - 1) / kBlock, groups, offset);
     for (int64_t block = 0; block < result.blocks(); ++block) {
       result.pack(block, std::min(kBlock, wanted - block * kBlock),
-                  [&](int64_t point) { return row(number(block * kBlock + point)); });
+                  [&](int64_t point) { return row(id(block * kBlock + point)); });
     }
     return result;
   }
@@ -37,7 +38,7 @@ struct CodeRows {
   }
 };
 
-// Moves each center to the mean of its rows. One without rows calls empty(center).
+// Moves each center to the mean of its rows; calls empty(center) for a center without rows.
 template <class Empty>
 inline void move_to_means(const int8_t* codes, const std::vector<int32_t>& labels, int64_t stride,
                           std::vector<int8_t>& centers, const Empty& empty) {
@@ -67,25 +68,25 @@ class NearestCenter {
   NearestCenter() = default;
   explicit NearestCenter(const CodeRows& centers)
       : packed_(centers.packed()), stride_(centers.groups * kGroup) {
-    if (centers.count >= kMany) group(centers);
+    if (centers.count >= kMinCentersForTwoSteps) find_rough_centers(centers);
   }
 
   const PackedCodes& packed() const { return packed_; }
 
-  // The nearest center of each row; ties go to the smaller number. Where there are many, a row is compared
-  // with those around the nearest of a few rough centers, and may miss a center at the edge.
+  // The nearest center of each row; the smaller id if two are equally near. If there are many centers, a row
+  // is only compared with those near its nearest rough center, which almost always include the nearest.
   void assign(const int8_t* codes, int64_t rows, int threads, int32_t* labels) const {
-    const auto in_order = [](int64_t at) { return at; };
-    if (around_.empty()) {
-      return parallel_ranges(rows, kRowsAtOnce, threads, [&](int64_t begin, int64_t end) {
-        assign_range(packed_, codes, begin, end, in_order, labels);
+    const auto identity = [](int64_t at) { return at; };
+    if (near_.empty()) {
+      return parallel_ranges(rows, kRowsPerChunk, threads, [&](int64_t begin, int64_t end) {
+        assign_range(packed_, codes, begin, end, identity, labels);
       });
     }
     std::vector<int32_t> rough(rows);
-    parallel_ranges(rows, kRowsAtOnce, threads, [&](int64_t begin, int64_t end) {
-      assign_range(rough_, codes, begin, end, in_order, rough.data());
+    parallel_ranges(rows, kRowsPerChunk, threads, [&](int64_t begin, int64_t end) {
+      assign_range(rough_, codes, begin, end, identity, rough.data());
     });
-    const auto groups = static_cast<int64_t>(around_.size());
+    const auto groups = static_cast<int64_t>(near_.size());
     std::vector<int64_t> ends(groups + 1);
     for (int32_t label : rough) ++ends[label + 1];
     std::partial_sum(ends.begin(), ends.end(), ends.begin());
@@ -94,28 +95,29 @@ class NearestCenter {
     };
     std::vector<Range> ranges;
     for (int64_t at = 0; at < groups; ++at) {
-      for (int64_t begin = ends[at]; begin < ends[at + 1]; begin += kRowsAtOnce) {
-        ranges.push_back({at, begin, std::min(begin + kRowsAtOnce, ends[at + 1])});
+      for (int64_t begin = ends[at]; begin < ends[at + 1]; begin += kRowsPerChunk) {
+        ranges.push_back({at, begin, std::min(begin + kRowsPerChunk, ends[at + 1])});
       }
     }
     std::vector<int32_t> order(rows);
     for (int64_t row = 0; row < rows; ++row) order[ends[rough[row]]++] = static_cast<int32_t>(row);
     parallel_chunks(static_cast<int64_t>(ranges.size()), threads, [&](int64_t at) {
       const auto [group, begin, end] = ranges[at];
-      assign_range(around_[group], codes, begin, end, [&](int64_t place) { return order[place]; }, labels);
-      for (int64_t place = begin; place < end; ++place) {
-        labels[order[place]] = numbers_[group][labels[order[place]]];
+      assign_range(
+          near_[group], codes, begin, end, [&](int64_t position) { return order[position]; }, labels);
+      for (int64_t position = begin; position < end; ++position) {
+        labels[order[position]] = near_ids_[group][labels[order[position]]];
       }
     });
   }
 
  private:
-  static constexpr int64_t kRowsAtOnce = 192;
-  static constexpr int64_t kMany = 1024;  // centers that are worth two steps
+  static constexpr int64_t kRowsPerChunk = 192;
+  static constexpr int64_t kMinCentersForTwoSteps = 1024;  // with fewer, comparing all is as fast
   static constexpr int64_t kRoughIterations = 3;
-  static constexpr int64_t kNearGroups = 16;  // mean sizes of a group that a row is compared with
+  static constexpr int64_t kNearGroups = 16;  // a row is compared with this many groups' worth of centers
 
-  // Labels are places in `centers`.
+  // Labels are positions in `centers`.
   template <class RowAt>
   void assign_range(const PackedCodes& centers, const int8_t* codes, int64_t begin, int64_t end,
                     const RowAt& row_at, int32_t* labels) const {
@@ -132,15 +134,15 @@ class NearestCenter {
                             for (; mask; mask &= mask - 1) {
                               const int lane = std::countr_zero(mask);
                               if (scores[lane] < thresholds[query]) continue;
-                              thresholds[query] = scores[lane] + 1;  // only a better one from now on
+                              thresholds[query] = scores[lane] + 1;  // from now on a score must be higher
                               labels[row_at(begin + query)] = static_cast<int32_t>(first + lane);
                             }
                           });
     });
   }
 
-  // Rough centers are found by k-means on the centers.
-  void group(const CodeRows& centers) {
+  // Rough centers, by k-means on the centers, and the centers near each.
+  void find_rough_centers(const CodeRows& centers) {
     const auto groups = static_cast<int64_t>(2 * std::sqrt(static_cast<double>(centers.count)));
     std::vector<int8_t> rough(groups * stride_);
     for (int64_t at = 0; at < groups; ++at) {
@@ -157,18 +159,18 @@ class NearestCenter {
     const int64_t near = std::min(kNearGroups * centers.count / groups, centers.count);
     std::vector<int32_t> scores;
     BestScores best;
-    numbers_.resize(groups);
+    near_ids_.resize(groups);
     for (int64_t at = 0; at < groups; ++at) {
       score_all(packed_, {rows.row(at)}, scores);
-      best.collect(scores.data(), centers.count, near, numbers_[at]);
-      around_.push_back(centers.packed(static_cast<int64_t>(numbers_[at].size()),
-                                       [&](int64_t place) { return numbers_[at][place]; }));
+      best.select(scores.data(), centers.count, near, near_ids_[at]);
+      near_.push_back(centers.packed(static_cast<int64_t>(near_ids_[at].size()),
+                                     [&](int64_t position) { return near_ids_[at][position]; }));
     }
   }
 
   PackedCodes packed_, rough_;
-  std::vector<PackedCodes> around_;            // of each rough center: the centers near it,
-  std::vector<std::vector<int32_t>> numbers_;  // and their numbers
+  std::vector<PackedCodes> near_;               // for each rough center, the centers near it
+  std::vector<std::vector<int32_t>> near_ids_;  // and their ids
   int64_t stride_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The few smallest of many values, kept in order while they are offered one by one.
+// The k smallest of many values, kept sorted by insertion.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace actup {
 
-// The k smallest sums seen so far, ascending, with their ids; kept in the rows of the result.
+// The `size` smallest sums so far, ascending, with their ids; it writes into a row of the result.
 struct NearestList {
   float* sums;
   int32_t* ids;
@@ -19,7 +19,7 @@ struct NearestList {
     std::fill_n(ids, size, -1);
   }
   float bound() const { return sums[size - 1]; }
-  // For sum < bound(), and ids offered in ascending order: an equal sum then belongs behind.
+  // Requires sum < bound(). If ids come in ascending order, equal sums are sorted by id.
   void insert(float sum, int32_t id) const {
     const int64_t at = std::upper_bound(sums, sums + size, sum) - sums;
     std::memmove(sums + at + 1, sums + at, (size - at - 1) * sizeof *sums);

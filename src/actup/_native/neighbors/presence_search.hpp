@@ -1,4 +1,4 @@
-// Exact nearest neighbours by which columns are not zero: rows of bits, compared 64 columns at a time.
+// Exact nearest neighbours under presence metrics: rows are bit masks of the nonzero columns.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace actup {
 
-// Row-major, `rows` times `words`; bits beyond `columns` are 0.
+// Row-major, `words` of 64 columns per row; bits beyond `columns` are 0.
 struct BitRows {
   const uint64_t* data;
   int64_t rows;
@@ -31,9 +31,9 @@ inline std::vector<float> count_bits(const BitRows& bits) {
   return counts;
 }
 
-// As nearest_exact; queries go together so that a block of points serves them all while it is in cache.
-inline void nearest_present(const BitRows& points, const BitRows& queries, bool queries_are_points, int64_t k,
-                            Metric metric, int threads, int32_t* ids, float* distances) {
+// See nearest_exact(). A block of points is compared with a chunk of queries while it is in cache.
+inline void nearest_by_presence(const BitRows& points, const BitRows& queries, bool queries_are_points,
+                                int64_t k, Metric metric, int threads, int32_t* ids, float* distances) {
   if (k == 0 || queries.rows == 0) return;
   const std::vector<float> point_counts = count_bits(points), query_counts = count_bits(queries);
   const int64_t block = std::max<int64_t>(64, (int64_t{1} << 14) / points.words);

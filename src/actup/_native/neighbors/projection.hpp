@@ -1,8 +1,8 @@
 // An orthonormal projection to fewer columns that keeps most of the variance and spreads it evenly.
 //
-// The basis spans the leading principal components of a sample of rows, found by subspace iteration; then it
-// is turned by random signs and a Hadamard matrix, so that one scale of integer codes suits all columns.
-// Distances never grow under it.
+// The basis spans the leading principal components of a sample of rows, found by subspace iteration. It is
+// then rotated by random signs and a Hadamard matrix, so that one scale of integer codes suits all columns.
+// The projection never increases a distance.
 #pragma once
 
 #include <algorithm>
@@ -22,17 +22,17 @@ namespace actup {
 
 class Projection {
  public:
-  // Keeps the columns that hold kKeptVariance of the variance, at most kMostColumns of them; `columns` if it
-  // is not 0; or all, where that is less than twice as many. Its scale suits at least a share `kept` of the
-  // rows; the rest may be far off.
-  Projection(const RowSource& rows, int64_t columns, double kept, uint64_t seed, int threads)
+  // Projects to `columns` columns; if that is 0, to as many as hold kKeptVariance of the variance, at most
+  // kDefaultMaxColumns. Keeps all columns if there are fewer than twice as many. largest_value() suits at
+  // least a share `min_kept_share` of the sampled rows; the others may be outliers.
+  Projection(const RowSource& rows, int64_t columns, double min_kept_share, uint64_t seed, int threads)
       : width_(rows.width()) {
     RowSample sample(rows, sample_rows(rows.count(), sample_size(), seed), threads);
-    sample.center(kept);
-    columns_ = std::min(columns ? columns : kMostColumns, width_);
-    if (2 * columns_ < width_ || (!columns && width_ > kMostColumns)) {
+    sample.center(min_kept_share);
+    columns_ = std::min(columns ? columns : kDefaultMaxColumns, width_);
+    if (2 * columns_ < width_ || (!columns && width_ > kDefaultMaxColumns)) {
       find_components(sample, seed);
-      if (!columns) drop_columns(sample);
+      if (!columns) drop_components(sample);
       transpose_vectors();
       vectors_ = Buffer<float>();
     } else {
@@ -41,15 +41,15 @@ class Projection {
       basis_.clear();
       for (int64_t at = 0; at < width_; ++at) basis_[at * stride() + at] = 1;
     }
-    fold_rotation(sample.mean(), seed);
-    largest_ = largest_projected(sample);
+    rotate(sample.mean(), seed);
+    largest_value_ = find_largest_value(sample);
   }
 
   int64_t columns() const { return columns_; }
-  // Columns as project() writes them; those beyond columns() are 0.
+  // The number of columns that project() writes; those beyond columns() are 0.
   int64_t stride() const { return padded(columns_); }
-  // What is worth representing: the largest sampled value, but not beyond five standard deviations.
-  float largest() const { return largest_; }
+  // The range that codes should represent: the largest sampled value, at most five standard deviations.
+  float largest_value() const { return largest_value_; }
 
   // Projects `count` rows of padded(width()) floats into rows of stride() floats.
   void project(const float* rows, int64_t count, float* out) const {
@@ -59,12 +59,12 @@ class Projection {
     }
   }
 
-  static constexpr int64_t kMostColumns = 128;
+  static constexpr int64_t kDefaultMaxColumns = 128;
 
  private:
-  static constexpr int64_t kFewColumns = 48, kColumnStep = 8;
+  static constexpr int64_t kMinColumns = 48, kColumnStep = 8;  // kept columns are a multiple of the step
   static constexpr double kKeptVariance = 0.91;
-  static constexpr int kIterations = 3;
+  static constexpr int kIterations = 3;  // of subspace iteration
 
   int64_t sample_size() const { return std::clamp<int64_t>((int64_t{1} << 22) / width_, 1024, 4096); }
 
@@ -79,19 +79,20 @@ class Projection {
     for (int iteration = 0; iteration < kIterations; ++iteration) {
       transpose_vectors();
       vectors_.clear();
-      for_each_image(sample, [&](int64_t count, const float* values, const float* images) {
-        add_products(sample, count, values, images);
+      for_each_projected_chunk(sample, [&](int64_t count, const float* values, const float* projections) {
+        add_products(sample, count, values, projections);
       });
       orthonormalize();
     }
   }
 
-  // Adds Sᵀ times the images of some rows of S to the vectors.
-  void add_products(const RowSample& sample, int64_t count, const float* values, const float* images) {
-    constexpr int64_t kColumnsAtOnce = 48;
-    parallel_ranges(width_, kColumnsAtOnce, sample.threads(), [&](int64_t begin, int64_t end) {
+  // Adds Sᵀ times the projections of `count` rows of S to the vectors.
+  void add_products(const RowSample& sample, int64_t count, const float* values, const float* projections) {
+    constexpr int64_t kColumnsPerChunk = 48;
+    parallel_ranges(width_, kColumnsPerChunk, sample.threads(), [&](int64_t begin, int64_t end) {
       std::vector<float> products((end - begin) * stride());
-      multiply({values + begin, 1, sample.stride()}, end - begin, count, images, stride(), products.data());
+      multiply({values + begin, 1, sample.stride()}, end - begin, count, projections, stride(),
+               products.data());
       for (int64_t vector = 0; vector < columns_; ++vector) {
         for (int64_t at = begin; at < end; ++at) {
           vectors_[vector * width_ + at] += products[(at - begin) * stride() + vector];
@@ -100,20 +101,20 @@ class Projection {
     });
   }
 
-  // function(count, rows, their projections without an offset), some rows at a time.
+  // Calls function(count, rows, their projections without the offset) for each chunk of the sample.
   template <class Function>
-  void for_each_image(const RowSample& sample, const Function& function) const {
-    Buffer<float> images(sample.at_once() * stride());
-    sample.for_each_block([&](int64_t, int64_t count, const float* values) {
+  void for_each_projected_chunk(const RowSample& sample, const Function& function) const {
+    Buffer<float> projections(sample.chunk_rows() * stride());
+    sample.for_each_chunk([&](int64_t, int64_t count, const float* values) {
       parallel_ranges(count, 48, sample.threads(), [&](int64_t begin, int64_t end) {
         multiply({values + begin * sample.stride(), sample.stride(), 1}, end - begin, width_, basis_.data(),
-                 stride(), images.data() + begin * stride());
+                 stride(), projections.data() + begin * stride());
       });
-      function(count, values, images.data());
+      function(count, values, projections.data());
     });
   }
 
-  // Gram-Schmidt, twice; a vector that depends on those before it becomes 0.
+  // Gram-Schmidt in two passes; a vector that depends linearly on previous ones becomes 0.
   void orthonormalize() {
     for (int64_t vector = 0; vector < columns_; ++vector) {
       float* const v = vectors_.data() + vector * width_;
@@ -135,7 +136,7 @@ class Projection {
   double dot(const float* u, const float* v) const {
     float16 sums{};
     int64_t at = 0;
-    for (; at + kWide <= width_; at += kWide) sums += load_wide(u + at) * load_wide(v + at);
+    for (; at + kWideLanes <= width_; at += kWideLanes) sums += load_wide(u + at) * load_wide(v + at);
     double total = sum(sums);
     for (; at < width_; ++at) total += static_cast<double>(u[at]) * v[at];
     return total;
@@ -150,22 +151,23 @@ class Projection {
     }
   }
 
-  // Subspace iteration orders the components by falling variance; the last ones may not be worth having.
-  void drop_columns(const RowSample& sample) {
+  // Drops the last components if the first ones hold kKeptVariance of the variance: subspace iteration sorts
+  // them by decreasing variance.
+  void drop_components(const RowSample& sample) {
     transpose_vectors();
-    const std::vector<double> variances = projected(sample).variances;
+    const std::vector<double> variances = statistics(sample).variances;
     double total = 0, kept = 0;
-    for (const double square : sample.squared_lengths()) total += square;
+    for (const double square : sample.squared_norms()) total += square;
     int64_t needed = 0;
     while (needed < columns_ && kept < kKeptVariance * total / static_cast<double>(sample.count())) {
       kept += variances[needed++];
     }
-    needed = std::max<int64_t>(needed, kFewColumns);
+    needed = std::max<int64_t>(needed, kMinColumns);
     columns_ = std::min(columns_, (needed + kColumnStep - 1) / kColumnStep * kColumnStep);
   }
 
-  // Rotates basis_, and finds offset_.
-  void fold_rotation(const std::vector<float>& mean, uint64_t seed) {
+  // Rotates basis_ and computes offset_, the projection of the mean.
+  void rotate(const std::vector<float>& mean, uint64_t seed) {
     std::vector<float> signs(columns_);
     for (int64_t column = 0; column < columns_; ++column) {
       signs[column] = random_bits(seed, 2, static_cast<uint32_t>(column), 0) & 1 ? 1.0f : -1.0f;
@@ -175,7 +177,7 @@ class Projection {
     for (int64_t at = 0; at < width_; ++at) {
       float* const row = basis_.data() + at * stride();
       for (int64_t column = 0; column < columns_; ++column) row[column] *= signs[column];
-      hadamard(row, size);  // the last columns too, where there is no power of two of them
+      hadamard(row, size);  // and the last `size` columns, if their number is not a power of two
       if (size < columns_) hadamard(row + columns_ - size, size);
     }
     offset_.assign(stride(), 0);
@@ -201,25 +203,25 @@ class Projection {
     for (int64_t at = 0; at < size; ++at) values[at] *= factor;
   }
 
-  struct Projected {
+  struct Statistics {
     std::vector<double> variances;  // by column
     float largest = 0;
   };
 
-  Projected projected(const RowSample& sample) const {
-    Projected result{std::vector<double>(stride())};
-    for_each_image(sample, [&](int64_t count, const float*, const float* images) {
+  Statistics statistics(const RowSample& sample) const {
+    Statistics result{std::vector<double>(stride())};
+    for_each_projected_chunk(sample, [&](int64_t count, const float*, const float* projections) {
       for (int64_t at = 0; at < count * stride(); ++at) {
-        result.variances[at % stride()] += static_cast<double>(images[at]) * images[at];
-        result.largest = std::max(result.largest, std::fabs(images[at]));
+        result.variances[at % stride()] += static_cast<double>(projections[at]) * projections[at];
+        result.largest = std::max(result.largest, std::fabs(projections[at]));
       }
     });
     for (double& variance : result.variances) variance /= static_cast<double>(sample.count());
     return result;
   }
 
-  float largest_projected(const RowSample& sample) const {
-    const Projected result = projected(sample);
+  float find_largest_value(const RowSample& sample) const {
+    const Statistics result = statistics(sample);
     const double deviation = std::sqrt(*std::max_element(result.variances.begin(), result.variances.end()));
     return std::min(1.05f * result.largest, static_cast<float>(5 * deviation));
   }
@@ -229,7 +231,7 @@ class Projection {
   Buffer<float> vectors_;
   Buffer<float> basis_;
   std::vector<float> offset_;
-  float largest_ = 0;
+  float largest_value_ = 0;
 };
 
 }  // namespace actup

@@ -1,4 +1,4 @@
-// True distances from a query to a few candidates, and the nearest of them by (distance, id).
+// Re-ranks candidates: their distances to a query in the metric itself, and the nearest by (distance, id).
 #pragma once
 
 #include <algorithm>
@@ -15,30 +15,30 @@ class Reranker {
  public:
   explicit Reranker(const ComparedRows& points) : points_(points) {}
 
-  // Asks for rows that will be compared soon.
+  // Prefetches the first rows that will be compared soon.
   void prefetch(const int32_t* ids, int64_t count) const {
     points_.rows().typed([&](auto* values) {
       const int64_t columns = points_.rows().columns;
-      for (int64_t at = 0; at < std::min(count, kMostAhead); ++at)
+      for (int64_t at = 0; at < std::min(count, kPrefetchRows); ++at)
         prefetch_row(values + ids[at] * columns, columns);
     });
   }
 
-  // Squared differences from a query, as ComparedRows::ask gives it, to each candidate. The first of them
-  // have been asked for.
+  // Squared differences between a query, as ComparedRows::write_query writes it, and each candidate, of which
+  // prefetch() has prefetched the first.
   void squares(const float* query, const int32_t* ids, int64_t count, float* out) const {
     points_.rows().typed([&](auto* values) {
       const int64_t columns = points_.rows().columns;
       for (int64_t at = 0; at < count; ++at) {
-        if (at + kMostAhead < count) prefetch_row(values + ids[at + kMostAhead] * columns, columns);
+        if (at + kPrefetchRows < count) prefetch_row(values + ids[at + kPrefetchRows] * columns, columns);
         const auto* const row = values + ids[at] * columns;
-        out[at] = points_.plain() ? plain_squares(query, row) : any_squares(query, row, ids[at]);
+        out[at] = points_.is_plain() ? plain_squares(query, row) : converted_squares(query, row, ids[at]);
       }
     });
   }
 
  private:
-  static constexpr int64_t kMostAhead = 8;
+  static constexpr int64_t kPrefetchRows = 8;
 
   template <class T>
   static void prefetch_row(const T* row, int64_t columns) {
@@ -47,16 +47,16 @@ class Reranker {
     for (int64_t at = 0; at < size; at += 64) __builtin_prefetch(bytes + at);
   }
 
-  // Four sums in turn, because one would wait for itself.
+  // Four independent sums: each addition to a single one would have to wait for the previous addition.
   template <class T>
   float plain_squares(const float* query, const T* row) const {
     const int64_t columns = points_.rows().columns;
     float16 sums[4] = {};
     int64_t column = 0;
-    for (; column + 4 * kWide <= columns; column += 4 * kWide) {
+    for (; column + 4 * kWideLanes <= columns; column += 4 * kWideLanes) {
 #pragma GCC unroll 4
       for (int part = 0; part < 4; ++part) {
-        const int64_t at = column + part * kWide;
+        const int64_t at = column + part * kWideLanes;
         const float16 difference = load_wide(query + at) - load_wide(row + at);
         sums[part] += difference * difference;
       }
@@ -69,56 +69,62 @@ class Reranker {
   }
 
   template <class T>
-  [[gnu::noinline]] float any_squares(const float* query, const T* row, int32_t id) const {
-    if (points_.values() == Values::turned) return points_.turned().square(query, row, id);
-    return points_.with_values(
-        [&](auto values) { return placed_squares<values>(query, row, points_.place(id)); });
+  [[gnu::noinline]] float converted_squares(const float* query, const T* row, int32_t id) const {
+    if (points_.conversion() == Conversion::projection) {
+      return points_.projected().squared_difference(query, row, id);
+    }
+    return points_.with_conversion(
+        [&](auto conversion) { return adjusted_squares<conversion>(query, row, points_.adjustment(id)); });
   }
 
-  template <Values values, class T>
-  float placed_squares(const float* query, const T* row, const RowPlace& place) const {
+  template <Conversion conversion, class T>
+  float adjusted_squares(const float* query, const T* row, const Adjustment& adjustment) const {
     const int64_t columns = points_.rows().columns;
     const auto difference = [&](int64_t at, float16 wide) {
-      const float16 asked = load_wide(query + at);
-      // Of equal rows none, however the product is rounded.
-      if constexpr (values == Values::scaled) return (asked - wide) * load_wide(points_.factors() + at);
-      return asked - placed<values>(wide, place);
+      const float16 query_values = load_wide(query + at);
+      // Subtracting before multiplying makes the difference of equal rows exactly 0.
+      if constexpr (conversion == Conversion::column_factors) {
+        return (query_values - wide) * load_wide(points_.factors() + at);
+      }
+      return query_values - converted<conversion>(wide, adjustment);
     };
     float16 sums[2] = {};
     int64_t column = 0;
-    for (; column + 2 * kWide <= columns; column += 2 * kWide) {
+    for (; column + 2 * kWideLanes <= columns; column += 2 * kWideLanes) {
 #pragma GCC unroll 2
       for (int part = 0; part < 2; ++part) {
-        const int64_t at = column + part * kWide;
-        const float16 apart = difference(at, load_wide(row + at));
-        sums[part] += apart * apart;
+        const int64_t at = column + part * kWideLanes;
+        const float16 delta = difference(at, load_wide(row + at));
+        sums[part] += delta * delta;
       }
     }
     float rest = 0;
-    for (; column < columns; column += kWide) {
-      const int64_t count = std::min<int64_t>(kWide, columns - column);
-      const float16 apart =
-          difference(column, count == kWide ? load_wide(row + column) : load_some(row + column, count));
-      for (int64_t at = 0; at < count; ++at) rest += apart[at] * apart[at];
+    for (; column < columns; column += kWideLanes) {
+      const int64_t count = std::min<int64_t>(kWideLanes, columns - column);
+      const float16 delta = difference(
+          column, count == kWideLanes ? load_wide(row + column) : load_partial(row + column, count));
+      for (int64_t at = 0; at < count; ++at) rest += delta[at] * delta[at];
     }
-    if (points_.has_places()) rest += (query[columns] - place.extra) * (query[columns] - place.extra);
+    if (points_.has_adjustments())
+      rest += (query[columns] - adjustment.extra) * (query[columns] - adjustment.extra);
     return sum(sums[0] + sums[1]) + rest;
   }
 
   const ComparedRows& points_;
 };
 
-// Writes the k smallest of `count` values with their ids, ascending by (value, id); -1 and infinity fill up.
-// By counting how many are smaller, without branches, while candidates are few.
-inline void smallest(const float* values, const int32_t* ids, int64_t count, int64_t k,
-                     std::vector<uint64_t>& keys, float* out_values, int32_t* out_ids) {
+// Writes the k smallest of `count` values with their ids, ascending by (value, id), padded with infinity and
+// -1. Up to kMaxForCounting values are sorted by counting, for each, how many are smaller: it needs no
+// branches.
+inline void k_smallest(const float* values, const int32_t* ids, int64_t count, int64_t k,
+                       std::vector<uint64_t>& keys, float* out_values, int32_t* out_ids) {
   keys.resize(count);
-  for (int64_t at = 0; at < count; ++at) {  // the bits of floats of at least 0 are in their order
+  for (int64_t at = 0; at < count; ++at) {  // nonnegative floats sort like their bits
     keys[at] =
         static_cast<uint64_t>(std::bit_cast<uint32_t>(values[at])) << 32 | static_cast<uint32_t>(ids[at]);
   }
-  constexpr int64_t kMany = 256;
-  if (count > kMany) {
+  constexpr int64_t kMaxForCounting = 256;
+  if (count > kMaxForCounting) {
     const int64_t kept = std::min(count, k);
     std::partial_sort(keys.begin(), keys.begin() + kept, keys.end());
     for (int64_t rank = 0; rank < kept; ++rank) {
@@ -126,7 +132,7 @@ inline void smallest(const float* values, const int32_t* ids, int64_t count, int
       out_ids[rank] = static_cast<int32_t>(keys[rank]);
     }
   }
-  for (int64_t at = 0; at < count && count <= kMany; ++at) {
+  for (int64_t at = 0; at < count && count <= kMaxForCounting; ++at) {
     const auto key = static_cast<int64_t>(keys[at]);
     int64_t rank = 0;
     for (int64_t other = 0; other < count; ++other) rank += static_cast<int64_t>(keys[other]) < key;

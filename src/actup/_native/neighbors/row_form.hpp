@@ -1,4 +1,4 @@
-// Rows in the form in which columns add up to a metric (see distance.h), for the exact search.
+// Transforms rows so that a sum over their columns gives the metric (see metrics.hpp), for the exact search.
 #pragma once
 
 #include <algorithm>
@@ -14,56 +14,64 @@
 
 namespace actup {
 
-// Brings rows to the form in which they are compared, with the columns in the order in which they are.
+// Writes rows as they are compared: transformed, scaled, and with the columns that vary most first.
 class RowForm {
  public:
   enum Role { kPoint, kQuery };
 
-  // `largest` is the largest value of a query that does not suit the form of the points alone.
-  RowForm(const TypedRows& points, const RowMetric& how, float largest = 0)
-      : metric_(how.metric), p_(how.p), columns_(points.columns), factors_(columns_, 1.0) {
-    if (!how.factors.empty()) factors_ = how.factors;
-    root_ = how.root;
-    most_ = how.most_times();
+  // `largest` is the largest value of a query for which the scale of the points alone is too large.
+  RowForm(const TypedRows& points, const RowMetric& row_metric, float largest = 0)
+      : metric_(row_metric.metric),
+        transform_(transform_of(metric_)),
+        p_(row_metric.p),
+        columns_(points.columns),
+        factors_(columns_, 1.0) {
+    if (!row_metric.factors.empty()) factors_ = row_metric.factors;
+    root_ = row_metric.root;
+    max_scaled_value_ = row_metric.max_query_ratio();
     order_.resize(columns_ + extra_columns());
     std::iota(order_.begin(), order_.end(), 0);
     if (!root_.empty()) choose_center(points);
-    if (has_unit(metric_)) {
-      for_each_row(points, 1, [&](const float* row) { largest = std::max(largest, largest_of(row)); });
+    if (scales_with_rows(metric_)) {
+      for_each_row(points, 1, [&](const float* row) { largest = std::max(largest, largest_value(row)); });
       choose_scale(largest);
     }
-    if (metric_ == Metric::inner_product) {
-      for_each_row(points, 1, [&](const float* row) { longest_ = std::max(longest_, squared_length(row)); });
+    if (transform_ == Transform::equal_norm) {
+      for_each_row(points, 1, [&](const float* row) {
+        largest_squared_norm_ = std::max(largest_squared_norm_, squared_norm(row));
+      });
     }
     if (width() > 1) choose_order(points);
   }
 
   int64_t width() const { return static_cast<int64_t>(order_.size()); }
 
-  float largest_of(const float* row) const {
-    std::vector<float> room;
-    row = turned(row, room);
+  float largest_value(const float* row) const {
+    std::vector<float> buffer;
+    row = projected(row, buffer);
     float largest = 0;
     for (int64_t column = 0; column < columns_; ++column) {
       largest = std::max(largest, std::fabs(static_cast<float>(row[column] * factors_[column])));
     }
     return largest;
   }
-  // Whether no square or power of such a value leaves the range of floats.
-  bool suits(float largest) const { return !has_unit(metric_) || largest * scale_ <= most_; }
+  // Whether squares and powers of values up to `largest` do not overflow at this scale.
+  bool suits(float largest) const {
+    return !scales_with_rows(metric_) || largest * scale_ <= max_scaled_value_;
+  }
   float distance(float sum) const {
     const float distance = distance_of(metric_, sum, columns_, p_);
-    return std::ldexp(distance, metric_ == Metric::inner_product ? 2 * exponent_ : exponent_);
+    return std::ldexp(distance, transform_ == Transform::equal_norm ? 2 * exponent_ : exponent_);
   }
 
-  // Writes width() values, `stride` apart.
+  // Writes width() values, `stride` floats apart.
   void write(const float* row, Role role, float* out, int64_t stride) const {
-    std::vector<float> room;
-    row = turned(row, room);
+    std::vector<float> buffer;
+    row = projected(row, buffer);
     const Direction direction = uses_directions(metric_) ? direction_of(row) : Direction{0, scale_, false};
-    double extra[2] = {direction.none ? 1.0 : 0.0, 0.0};
-    if (metric_ == Metric::inner_product) {
-      extra[role == kPoint ? 0 : 1] = std::sqrt(std::max(0.0, longest_ - squared_length(row)));
+    double extra[2] = {direction.is_zero ? 1.0 : 0.0, 0.0};
+    if (transform_ == Transform::equal_norm) {
+      extra[role == kPoint ? 0 : 1] = std::sqrt(std::max(0.0, largest_squared_norm_ - squared_norm(row)));
     }
     for (int64_t at = 0; at < width(); ++at) {
       const int64_t column = order_[at];
@@ -74,34 +82,35 @@ class RowForm {
   }
 
  private:
+  // (value - center) * factor; whether the row is all zeros then.
   struct Direction {
     double center;
     double factor;
-    bool none;
+    bool is_zero;
   };
 
-  // Where rows are turned, the turned row, in `room`.
-  const float* turned(const float* row, std::vector<float>& room) const {
+  // Lᵀ(row - center) in `buffer`, if the metric has such a matrix L; otherwise the row itself.
+  const float* projected(const float* row, std::vector<float>& buffer) const {
     if (root_.empty()) return row;
     std::vector<double> centered(columns_), sums(columns_);
     for (int64_t column = 0; column < columns_; ++column) centered[column] = row[column] - center_[column];
-    turn(root_, centered.data(), columns_, sums.data());
-    room.assign(sums.begin(), sums.end());
-    return room.data();
+    multiply_by_root(root_, centered.data(), columns_, sums.data());
+    buffer.assign(sums.begin(), sums.end());
+    return buffer.data();
   }
 
   int64_t extra_columns() const {
-    return metric_ == Metric::inner_product ? 2 : uses_directions(metric_) ? 1 : 0;
+    return transform_ == Transform::equal_norm ? 2 : uses_directions(metric_) ? 1 : 0;
   }
 
   double value_of(const float* row, int64_t column, double center) const {
     const double value = static_cast<double>(row[column]) * factors_[column];
-    return metric_ == Metric::hellinger           ? std::sqrt(value)
-           : metric_ == Metric::softmax_hellinger ? std::exp((value - center) / 2)
-                                                  : value - center;
+    return transform_ == Transform::root_direction          ? std::sqrt(value)
+           : transform_ == Transform::exponential_direction ? std::exp((value - center) / 2)
+                                                            : value - center;
   }
 
-  double squared_length(const float* row) const {
+  double squared_norm(const float* row) const {
     double squares = 0;
     for (int64_t column = 0; column < columns_; ++column) {
       squares += (row[column] * scale_) * (row[column] * scale_);
@@ -109,14 +118,14 @@ class RowForm {
     return squares;
   }
 
-  // In double precision: no square overflows, and the mean of equal values is that value.
+  // In double precision: no square overflows, and the mean of equal values is exactly that value.
   Direction direction_of(const float* row) const {
     double center = 0, squares = 0;
-    if (metric_ == Metric::correlation) {
+    if (transform_ == Transform::centered_direction) {
       for (int64_t column = 0; column < columns_; ++column) center += row[column];
       center /= static_cast<double>(columns_);
     }
-    if (metric_ == Metric::softmax_hellinger) center = *std::max_element(row, row + columns_);
+    if (transform_ == Transform::exponential_direction) center = *std::max_element(row, row + columns_);
     for (int64_t column = 0; column < columns_; ++column) {
       const double value = value_of(row, column, center);
       squares += value * value;
@@ -124,14 +133,14 @@ class RowForm {
     return {center, squares > 0 ? 1 / std::sqrt(squares) : 0, squares == 0};
   }
 
-  // function(row as floats) for every `step`-th row.
+  // Calls function(row as floats) for every `step`-th row.
   template <class Function>
   static void for_each_row(const TypedRows& rows, int64_t step, const Function& function) {
-    std::vector<float> room;
-    for (int64_t row = 0; row < rows.rows; row += step) function(rows.floats(row, 1, room));
+    std::vector<float> buffer;
+    for (int64_t row = 0; row < rows.rows; row += step) function(rows.floats(row, 1, buffer));
   }
 
-  // Turned rows are relative to about their mean: floats have more digits of small values.
+  // Projected rows are relative to a sample's mean: floats represent small values more precisely.
   void choose_center(const TypedRows& points) {
     center_.assign(columns_, 0.0);
     int64_t count = 0;
@@ -142,13 +151,13 @@ class RowForm {
     for (double& value : center_) value /= static_cast<double>(count);
   }
 
-  // A power of two that brings the largest value below 1: exact, and no square overflows.
+  // A power of two that scales the largest value below 1: exact, and no square overflows.
   void choose_scale(float largest) {
     std::frexp(largest, &exponent_);
     scale_ = std::ldexp(1.0, -exponent_);
   }
 
-  // Columns by falling variance in a sample of rows, so that sums pass their bounds early.
+  // Columns by decreasing variance in a sample of rows, so that sums pass their bounds early.
   void choose_order(const TypedRows& points) {
     std::vector<float> written(width());
     std::vector<double> sums(width()), squares(width());
@@ -171,15 +180,16 @@ class RowForm {
   static constexpr int64_t kSampledRows = 1024;
 
   Metric metric_;
+  Transform transform_;
   float p_;
   int64_t columns_;
   std::vector<double> factors_;
   std::vector<double> root_, center_;
   std::vector<int64_t> order_;
-  double most_;
+  double max_scaled_value_;
   int exponent_ = 0;
   double scale_ = 1;
-  double longest_ = 0;  // squared length
+  double largest_squared_norm_ = 0;  // of a scaled point
 };
 
 }  // namespace actup

@@ -1,4 +1,4 @@
-// A metric and what it needs besides the rows.
+// A metric with its parameters.
 #pragma once
 
 #include <cmath>
@@ -10,16 +10,16 @@ namespace actup {
 
 struct RowMetric {
   Metric metric;
-  float p = 2;         // minkowski's
-  double longest = 0;  // the largest squared length of a point, for inner_product
-  // What multiplies the columns, for metrics of their differences; empty for nothing.
+  float p = 2;                      // for minkowski
+  double largest_squared_norm = 0;  // of a point, for inner_product
+  // Factors of the columns, for metrics of their differences; empty for none.
   std::vector<double> factors{};
-  // L, lower triangular and row-major, if rows are to be compared as Lᵀx: euclidean alone; empty for nothing.
+  // L, lower triangular and row-major, for rows compared as Lᵀx: only with euclidean; empty for none.
   std::vector<double> root{};
 
-  // How many times as large as all points a query may be, so that no square or power leaves the range of
-  // floats.
-  float most_times() const { return std::exp2(100 / (metric == Metric::minkowski && p > 2 ? p : 2)); }
+  // How many times the points' largest value a query's largest value may be: no square or power of a
+  // difference overflows.
+  float max_query_ratio() const { return std::exp2(100 / (metric == Metric::minkowski && p > 2 ? p : 2)); }
 };
 
 }  // namespace actup

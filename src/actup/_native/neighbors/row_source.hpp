@@ -1,4 +1,4 @@
-// Rows that can be read as floats, one at a time, whatever they are kept as.
+// Interface: rows that can be read as floats, one at a time, however they are stored.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ class RowSource {
   virtual ~RowSource() = default;
   virtual int64_t count() const = 0;
   virtual int64_t width() const = 0;
-  // Writes width() floats, and zeros up to the next multiple of kWide.
+  // Writes width() floats, padded with zeros to the next multiple of kWideLanes.
   virtual void read(int64_t row, float* out) const = 0;
 };
 

@@ -1,5 +1,5 @@
-// Nearest neighbours of sparse rows: of all points, by lists of the points that have a column, or of given
-// candidates. A row's answer depends on the row alone, so threads change nothing.
+// Nearest neighbours of sparse rows: among all points, through an inverted index of the columns, or among
+// given candidates. A row's result depends on the row alone, so the number of threads changes nothing.
 #pragma once
 
 #include <algorithm>
@@ -15,19 +15,20 @@
 
 namespace actup {
 
-// Of some of the points, those that have a column, ascending, with their values.
-class ColumnLists {
+// An inverted index of a chunk of the points: for each column the points that have it, ascending, with
+// values.
+class InvertedIndex {
  public:
-  explicit ColumnLists(const SparseForm& rows) : rows_(rows), starts_(rows.columns() + 1) {}
+  explicit InvertedIndex(const SparseForm& rows) : rows_(rows), starts_(rows.columns() + 1) {}
 
-  // Holds the points from `begin` to `end` from now on.
+  // Replaces the indexed points by those from `begin` to `end`.
   void fill(int64_t begin, int64_t end) {
     std::fill(starts_.begin(), starts_.end(), 0);
     for (int64_t at = rows_.begin(begin); at < rows_.begin(end); ++at) ++starts_[rows_.id(at)];
     for (int64_t column = 0; column < rows_.columns(); ++column) starts_[column + 1] += starts_[column];
     ids_.resize(rows_.begin(end) - rows_.begin(begin));
     values_.resize(ids_.size());
-    for (int64_t row = end - 1; row >= begin; --row) {  // backwards: starts_ move from ends to beginnings
+    for (int64_t row = end - 1; row >= begin; --row) {  // backwards: starts_ hold ends at first
       for (int64_t at = rows_.begin(row); at < rows_.end(row); ++at) {
         const int64_t to = --starts_[rows_.id(at)];
         ids_[to] = static_cast<int32_t>(row - begin);
@@ -36,11 +37,11 @@ class ColumnLists {
     }
   }
 
-  // Adds to the sums of the points, by their numbers among those held.
-  template <class Common>
-  void add(int32_t column, double value, const Common& common, double* sums) const {
+  // Adds term(value, point's value) to the sum of every indexed point that has the column.
+  template <class Term>
+  void add(int32_t column, double value, const Term& term, double* sums) const {
     for (int64_t at = starts_[column]; at < starts_[column + 1]; ++at) {
-      sums[ids_[at]] += common(value, static_cast<double>(values_[at]));
+      sums[ids_[at]] += term(value, static_cast<double>(values_[at]));
     }
   }
 
@@ -51,34 +52,34 @@ class ColumnLists {
   std::vector<float> values_;
 };
 
-// Finds the k smallest by rough values among some more, and puts those in their exact order.
+// Selects the k nearest: keeps the 2 k + 16 smallest lower bounds, then sorts those by their exact values.
 class SparseSelection {
  public:
-  SparseSelection(const SparsePairs& pairs, int64_t k)
-      : pairs_(pairs), k_(k), values_(2 * k + 16), ids_(2 * k + 16) {}
+  SparseSelection(const SparsePairDistances& distances, int64_t k)
+      : distances_(distances), k_(k), values_(2 * k + 16), ids_(2 * k + 16) {}
 
-  // Begins a query that has found some already, of which the farthest is compared by this value. What cannot
-  // be nearer is not worth a look. `exact`: values that are offered are not rough ones.
-  void begin(float farthest, bool exact) {
+  // Begins a query whose k-th nearest point so far has the compared value `cutoff`: larger values are
+  // ignored. `exact` says that exact values will be offered, not lower bounds.
+  void begin(float cutoff, bool exact) {
     list().clear();
-    worth_ = farthest;
-    exact_ = exact || pairs_.rough_is_exact();
+    cutoff_ = cutoff;
+    exact_ = exact || distances_.bound_is_exact();
   }
 
   void offer(float value, int32_t id) {
-    if (value < values_.back() && value <= worth_) list().insert(value, id);
+    if (value < values_.back() && value <= cutoff_) list().insert(value, id);
   }
 
-  // Adds them to the k that were found so far, ascending by what is compared: -1 for none. Returns false, and
-  // adds nothing, if rough values leave open which are the nearest.
+  // Merges the selection into the k nearest so far, ascending by compared value, -1 for none. Returns false
+  // and changes nothing if the lower bounds cannot prove that the selection holds the nearest.
   bool finish(int64_t query, int32_t* ids, float* compared) {
     sorted_.clear();
     for (int64_t at = 0; at < k_ && ids[at] >= 0; ++at) sorted_.emplace_back(compared[at], ids[at]);
     for (size_t at = 0; at < ids_.size() && ids_[at] >= 0; ++at) {
-      sorted_.emplace_back(exact_ ? values_[at] : pairs_.exact(query, ids_[at]), ids_[at]);
+      sorted_.emplace_back(exact_ ? values_[at] : distances_.exact(query, ids_[at]), ids_[at]);
     }
     std::sort(sorted_.begin(), sorted_.end());
-    if (!exact_ && ids_.back() >= 0 && sorted_[k_ - 1].first * kRounded > values_.back()) return false;
+    if (!exact_ && ids_.back() >= 0 && sorted_[k_ - 1].first * kRoundingMargin > values_.back()) return false;
     for (int64_t at = 0; at < k_; ++at) {
       const bool found = at < static_cast<int64_t>(sorted_.size());
       ids[at] = found ? sorted_[at].second : -1;
@@ -88,137 +89,142 @@ class SparseSelection {
   }
 
  private:
-  static constexpr float kRounded = 1 - 1e-6f;
+  static constexpr float kRoundingMargin = 1 - 1e-6f;  // for rounding to float
 
   NearestList list() { return {values_.data(), ids_.data(), static_cast<int64_t>(values_.size())}; }
 
-  const SparsePairs& pairs_;
+  const SparsePairDistances& distances_;
   int64_t k_;
-  float worth_ = 0;
+  float cutoff_ = 0;
   bool exact_ = false;
   std::vector<float> values_;
   std::vector<int32_t> ids_;
   std::vector<std::pair<float, int32_t>> sorted_;
 };
 
-// Queries: their own ids among the points are left out; -1 or null for none. Of the points themselves,
-// `points`.
+// Queries, and for each the id of the point that is the query itself and is excluded; -1 or null for none.
 struct SparseQueries {
   CsrRows rows;
-  const int32_t* own;
-  bool points = false;
+  const int32_t* self_ids;
+  bool are_points = false;  // the rows are the points themselves
 
   SparseQueries one(int64_t row) const {
-    return {{rows.offsets + row, rows.ids, rows.values, 1, rows.columns}, own ? own + row : nullptr};
+    return {{rows.offsets + row, rows.ids, rows.values, 1, rows.columns},
+            self_ids ? self_ids + row : nullptr};
   }
 };
 
-// Points that many queries are compared with.
+// Points, prepared for searches.
 class SparsePoints {
  public:
-  SparsePoints(const CsrRows& points, RowMetric how, int threads)
+  SparsePoints(const CsrRows& points, RowMetric row_metric, int threads)
       : points_(points),
-        how_(std::move(how)),
-        largest_(largest_value(points, how_)),
-        form_(std::make_unique<SparseForm>(points, how_, unit_for_values(largest_), threads)) {}
+        row_metric_(std::move(row_metric)),
+        largest_(largest_value(points, row_metric_)),
+        form_(std::make_unique<SparseForm>(points, row_metric_, scale_for_values(largest_), threads)) {}
 
   const CsrRows& rows() const { return points_; }
-  const RowMetric& how() const { return how_; }
+  const RowMetric& row_metric() const { return row_metric_; }
 
-  // The k nearest points to every query, into (queries, k).
+  // The k nearest points of every query, into (queries, k).
   void nearest(const SparseQueries& queries, int64_t k, int threads, int32_t* ids, float* distances) const {
     if (k == 0 || queries.rows.rows == 0) return;
-    with_forms(queries, threads,
-               [&](const SparseQueries& some, const SparseForm& form, const SparseForm& asked, int64_t row) {
-                 search_all(some, form, asked, k, threads, ids + row * k, distances + row * k);
-               });
+    for_each_scale(
+        queries, threads,
+        [&](const SparseQueries& subset, const SparseForm& points, const SparseForm& rows, int64_t first) {
+          search_all(subset, points, rows, k, threads, ids + first * k, distances + first * k);
+        });
   }
 
-  // The same among each query's candidates (rows of `width` ids, ascending; -1 for none).
-  void nearest_of(const SparseQueries& queries, const int32_t* candidates, int64_t width, int64_t k,
-                  int threads, int32_t* ids, float* distances) const {
-    with_forms(queries, threads,
-               [&](const SparseQueries& some, const SparseForm& form, const SparseForm& asked, int64_t row) {
-                 search_some(some, form, asked, candidates + row * width, width, k, threads, ids + row * k,
-                             distances + row * k);
-               });
+  // The same among each query's candidates (`width` ids per query, ascending; -1 for none).
+  void nearest_of_candidates(const SparseQueries& queries, const int32_t* candidates, int64_t width,
+                             int64_t k, int threads, int32_t* ids, float* distances) const {
+    for_each_scale(
+        queries, threads,
+        [&](const SparseQueries& subset, const SparseForm& points, const SparseForm& rows, int64_t first) {
+          search_candidates(subset, points, rows, candidates + first * width, width, k, threads,
+                            ids + first * k, distances + first * k);
+        });
   }
 
  private:
-  static constexpr int64_t kLittle = 1 << 19;  // entries
-  static constexpr int64_t kAhead = 6;         // candidates
+  static constexpr int64_t kMinChunkEntries = 1 << 19;  // values of the points in an inverted index
+  static constexpr int64_t kPrefetchAhead = 6;          // candidates
 
-  // A power of two that brings values near 1 where distances have a unit: no square or power of a difference
-  // then leaves the range of floats.
-  float unit_for_values(float largest) const { return has_unit(how_.metric) ? unit_for(largest) : 1; }
+  // A power of two that scales values to about 1, so that no square or power of a difference overflows. Only
+  // for metrics that scale with the rows.
+  float scale_for_values(float largest) const {
+    return scales_with_rows(row_metric_.metric) ? power_of_two_scale(largest) : 1;
+  }
 
-  // What the columns add that a query has in common with each of the points of the lists.
-  void add_common(const ColumnLists& lists, const SparseForm& asked, int64_t query,
+  // Sums over the columns that a query shares with each of the indexed points.
+  void sum_shared(const InvertedIndex& index, const SparseForm& queries, int64_t query,
                   std::vector<double>& sums) const {
     std::fill(sums.begin(), sums.end(), 0.0);
-    with_common(how_.metric, how_.p, [&](auto common) {
-      for (int64_t at = asked.begin(query); at < asked.end(query); ++at) {
-        lists.add(asked.id(at), asked.value(query, at), common, sums.data());
+    with_shared_term(row_metric_.metric, row_metric_.p, [&](auto term) {
+      for (int64_t at = queries.begin(query); at < queries.end(query); ++at) {
+        index.add(queries.id(at), queries.value(query, at), term, sums.data());
       }
     });
   }
 
-  // The same with each of some points; `row` holds all columns of the query.
-  void find_common(const SparseForm& form, const int32_t* points, const std::vector<double>& row,
-                   std::vector<double>& sums) const {
+  // The same for the points `ids`; `row` holds all columns of the query.
+  void sum_shared(const SparseForm& points, const int32_t* ids, const std::vector<double>& row,
+                  std::vector<double>& sums) const {
     const auto last = static_cast<int64_t>(sums.size()) - 1;
-    with_common(how_.metric, how_.p, [&](auto common) {
+    with_shared_term(row_metric_.metric, row_metric_.p, [&](auto term) {
       for (int64_t at = 0; at <= last; ++at) {
-        form.prefetch_place(std::max(0, points[std::min(at + 3 * kAhead, last)]));
-        form.prefetch(std::max(0, points[std::min(at + kAhead, last)]));
-        sums[at] = points[at] < 0 ? 0 : form.total_with(points[at], row.data(), common);
+        points.prefetch_summary(std::max(0, ids[std::min(at + 3 * kPrefetchAhead, last)]));
+        points.prefetch(std::max(0, ids[std::min(at + kPrefetchAhead, last)]));
+        sums[at] = ids[at] < 0 ? 0 : points.shared_total(ids[at], row.data(), term);
       }
     });
   }
 
-  // Calls search(queries, points, queries in the form in which they are compared, first query): for all
-  // queries that suit the unit of the points, and for each that is far larger by itself, in a unit of its
-  // own.
+  // Calls search(queries, points, transformed queries, first query) once for all queries at the scale of the
+  // points, and again for each query whose values are too large for it, at a scale of its own.
   template <class Search>
-  void with_forms(const SparseQueries& queries, int threads, const Search& search) const {
-    if (queries.points) return search(queries, *form_, *form_, 0);
+  void for_each_scale(const SparseQueries& queries, int threads, const Search& search) const {
+    if (queries.are_points) return search(queries, *form_, *form_, 0);
     const auto suits = [&](const CsrRows& rows) {
-      return !has_unit(how_.metric) || largest_value(rows, how_) <= how_.most_times() * largest_;
+      return !scales_with_rows(row_metric_.metric) ||
+             largest_value(rows, row_metric_) <= row_metric_.max_query_ratio() * largest_;
     };
-    search(queries, *form_, SparseForm(queries.rows, how_, form_->unit(), threads), 0);
+    search(queries, *form_, SparseForm(queries.rows, row_metric_, form_->scale(), threads), 0);
     if (suits(queries.rows)) return;
     for (int64_t row = 0; row < queries.rows.rows; ++row) {
       const SparseQueries one = queries.one(row);
       if (suits(one.rows)) continue;
-      const float unit = unit_for_values(largest_value(one.rows, how_));
-      search(one, SparseForm(points_, how_, unit, threads), SparseForm(one.rows, how_, unit, threads), row);
+      const float scale = scale_for_values(largest_value(one.rows, row_metric_));
+      search(one, SparseForm(points_, row_metric_, scale, threads),
+             SparseForm(one.rows, row_metric_, scale, threads), row);
     }
   }
 
-  void search_all(const SparseQueries& queries, const SparseForm& form, const SparseForm& asked, int64_t k,
+  void search_all(const SparseQueries& queries, const SparseForm& points, const SparseForm& rows, int64_t k,
                   int threads, int32_t* ids, float* distances) const {
-    const SparsePairs pairs(form, asked, how_);
+    const SparsePairDistances pairs(points, rows, row_metric_);
     clear(queries.rows.rows * k, ids, distances);
-    ColumnLists lists(form);
-    for (int64_t first = 0; first < form.rows();) {
-      const int64_t last = end_of_piece(first);
-      if (!pairs.rough_is_useless()) lists.fill(first, last);
+    InvertedIndex index(points);
+    for (int64_t first = 0; first < points.rows();) {
+      const int64_t last = end_of_chunk(first);
+      if (!pairs.bound_is_useless()) index.fill(first, last);
       parallel_ranges(queries.rows.rows, 16, threads, [&](int64_t begin, int64_t end) {
         std::vector<double> sums(last - first);
         SparseSelection selection(pairs, k);
-        const auto finds = [&](int64_t query, bool exact) {
+        const auto succeeds = [&](int64_t query, bool exact) {
           selection.begin(distances[(query + 1) * k - 1], exact);
-          if (!exact) add_common(lists, asked, query, sums);
+          if (!exact) sum_shared(index, rows, query, sums);
           for (int64_t point = first; point < last; ++point) {
-            if (queries.own && queries.own[query] == point) continue;
+            if (queries.self_ids && queries.self_ids[query] == point) continue;
             selection.offer(
-                exact ? pairs.exact(query, point) : pairs.rough(query, point, sums[point - first]),
+                exact ? pairs.exact(query, point) : pairs.lower_bound(query, point, sums[point - first]),
                 static_cast<int32_t>(point));
           }
           return selection.finish(query, ids + query * k, distances + query * k);
         };
         for (int64_t query = begin; query < end; ++query) {
-          if (!finds(query, pairs.rough_is_useless())) finds(query, true);
+          if (!succeeds(query, pairs.bound_is_useless())) succeeds(query, true);
         }
       });
       first = last;
@@ -226,32 +232,33 @@ class SparsePoints {
     for (int64_t at = 0; at < queries.rows.rows * k; ++at) distances[at] = pairs.distance(distances[at]);
   }
 
-  void search_some(const SparseQueries& queries, const SparseForm& form, const SparseForm& asked,
-                   const int32_t* candidates, int64_t width, int64_t k, int threads, int32_t* ids,
-                   float* distances) const {
-    const SparsePairs pairs(form, asked, how_);
+  void search_candidates(const SparseQueries& queries, const SparseForm& points, const SparseForm& rows,
+                         const int32_t* candidates, int64_t width, int64_t k, int threads, int32_t* ids,
+                         float* distances) const {
+    const SparsePairDistances pairs(points, rows, row_metric_);
     clear(queries.rows.rows * k, ids, distances);
     parallel_ranges(queries.rows.rows, 256, threads, [&](int64_t begin, int64_t end) {
       std::vector<double> row(points_.columns), sums(width);
       SparseSelection selection(pairs, k);
-      const auto finds = [&](int64_t query, bool exact) {
+      const auto succeeds = [&](int64_t query, bool exact) {
         selection.begin(distances[(query + 1) * k - 1], exact);
-        const int32_t* const points = candidates + query * width;
+        const int32_t* const compared = candidates + query * width;
         if (!exact) {
-          for (int64_t at = asked.begin(query); at < asked.end(query); ++at)
-            row[asked.id(at)] = asked.value(query, at);
-          find_common(form, points, row, sums);
-          for (int64_t at = asked.begin(query); at < asked.end(query); ++at) row[asked.id(at)] = 0;
+          for (int64_t at = rows.begin(query); at < rows.end(query); ++at)
+            row[rows.id(at)] = rows.value(query, at);
+          sum_shared(points, compared, row, sums);
+          for (int64_t at = rows.begin(query); at < rows.end(query); ++at) row[rows.id(at)] = 0;
         }
         for (int64_t at = 0; at < width; ++at) {
-          if (points[at] < 0 || (queries.own && queries.own[query] == points[at])) continue;
-          selection.offer(exact ? pairs.exact(query, points[at]) : pairs.rough(query, points[at], sums[at]),
-                          points[at]);
+          if (compared[at] < 0 || (queries.self_ids && queries.self_ids[query] == compared[at])) continue;
+          selection.offer(
+              exact ? pairs.exact(query, compared[at]) : pairs.lower_bound(query, compared[at], sums[at]),
+              compared[at]);
         }
         return selection.finish(query, ids + query * k, distances + query * k);
       };
       for (int64_t query = begin; query < end; ++query) {
-        if (!finds(query, pairs.rough_is_useless())) finds(query, true);
+        if (!succeeds(query, pairs.bound_is_useless())) succeeds(query, true);
       }
     });
     for (int64_t at = 0; at < queries.rows.rows * k; ++at) distances[at] = pairs.distance(distances[at]);
@@ -262,16 +269,16 @@ class SparsePoints {
     std::fill_n(distances, count, std::numeric_limits<float>::infinity());
   }
 
-  // Points whose lists take a sixth of the memory of all, or little.
-  int64_t end_of_piece(int64_t first) const {
-    const int64_t entries = std::max(points_.offsets[points_.rows] / 6, kLittle);
+  // A chunk's inverted index takes a sixth of the memory of all points, or kMinChunkEntries if that is more.
+  int64_t end_of_chunk(int64_t first) const {
+    const int64_t entries = std::max(points_.offsets[points_.rows] / 6, kMinChunkEntries);
     const int64_t* const begin = points_.offsets + first;
     const int64_t* const end = points_.offsets + points_.rows;
-    return std::max(first, std::upper_bound(begin, end, *begin + entries) - points_.offsets - 1) + 1;
+    return std::max<int64_t>(first, std::upper_bound(begin, end, *begin + entries) - points_.offsets - 1) + 1;
   }
 
   CsrRows points_;
-  RowMetric how_;
+  RowMetric row_metric_;
   float largest_;
   std::unique_ptr<SparseForm> form_;
 };

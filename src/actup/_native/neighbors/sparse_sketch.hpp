@@ -1,7 +1,8 @@
-// Sparse rows as a few dense columns: every column is added to some places, with signs, all by chance.
+// A sketch of sparse rows: a sparse random projection to kColumns dense columns. Each original column is
+// added to or subtracted from kEntries random ones.
 //
-// Squared differences stay about what they were (four times as large), so points near a row here are near it
-// in many metrics of sparse rows.
+// The expected squared difference is kEntries times the original one, so points near a row in the sketch are
+// near it under many metrics of sparse rows.
 #pragma once
 
 #include <algorithm>
@@ -19,12 +20,12 @@ namespace actup {
 
 class SparseSketch : public RowSource {
  public:
-  // Queries of inner products are as long as the longest point; see ComparedRows.
-  SparseSketch(const CsrRows& rows, const RowMetric& how, bool queries)
-      : rows_(rows), how_(how), queries_(queries) {}
+  // For inner products, queries are multiplied to have the largest norm of a point; see ComparedRows.
+  SparseSketch(const CsrRows& rows, const RowMetric& row_metric, bool queries)
+      : rows_(rows), row_metric_(row_metric), queries_(queries) {}
 
   int64_t count() const override { return rows_.rows; }
-  int64_t width() const override { return kColumns + (product() ? 1 : 0); }
+  int64_t width() const override { return kColumns + (is_inner_product() ? 1 : 0); }
 
   void read(int64_t row, float* out) const override {
     std::fill_n(out, padded(width()), 0.0f);
@@ -37,32 +38,34 @@ class SparseSketch : public RowSource {
         out[bits % kColumns] += bits & 0x8000 ? -value : value;
       }
     }
-    if (product()) {
-      const double stretch = queries_ && squares > 0 ? std::sqrt(how_.longest / squares) : 1;
-      for (int64_t column = 0; column < kColumns; ++column) out[column] *= static_cast<float>(stretch);
+    if (is_inner_product()) {
+      const double factor =
+          queries_ && squares > 0 ? std::sqrt(row_metric_.largest_squared_norm / squares) : 1;
+      for (int64_t column = 0; column < kColumns; ++column) out[column] *= static_cast<float>(factor);
       if (!queries_) {
-        out[kColumns] = static_cast<float>(std::sqrt(kEntries * std::max(0.0, how_.longest - squares)));
+        out[kColumns] = static_cast<float>(
+            std::sqrt(kEntries * std::max(0.0, row_metric_.largest_squared_norm - squares)));
       }
-    } else if (uses_directions(how_.metric) || uses_presence(how_.metric)) {
-      make_direction(out);
+    } else if (uses_directions(row_metric_.metric) || uses_presence(row_metric_.metric)) {
+      divide_by_norm(out);
     }
   }
 
-  static constexpr int64_t kColumns = 512;  // below 2^15
+  static constexpr int64_t kColumns = 512;  // below 2^15: 16 random bits hold a column and a sign
 
  private:
   static constexpr int kEntries = 4;
 
-  bool product() const { return how_.metric == Metric::inner_product; }
+  bool is_inner_product() const { return transform_of(row_metric_.metric) == Transform::equal_norm; }
 
   float value_of(int64_t at) const {
     const float value = rows_.values[at];
-    if (uses_presence(how_.metric)) return value != 0 ? 1.0f : 0.0f;
-    if (!how_.factors.empty()) return static_cast<float>(value * how_.factors[rows_.ids[at]]);
-    return how_.metric == Metric::hellinger ? std::sqrt(value) : value;
+    if (uses_presence(row_metric_.metric)) return value != 0 ? 1.0f : 0.0f;
+    if (!row_metric_.factors.empty()) return static_cast<float>(value * row_metric_.factors[rows_.ids[at]]);
+    return transform_of(row_metric_.metric) == Transform::root_direction ? std::sqrt(value) : value;
   }
 
-  static void make_direction(float* out) {
+  static void divide_by_norm(float* out) {
     double squares = 0;
     for (int64_t column = 0; column < kColumns; ++column)
       squares += static_cast<double>(out[column]) * out[column];
@@ -71,7 +74,7 @@ class SparseSketch : public RowSource {
   }
 
   CsrRows rows_;
-  const RowMetric& how_;
+  const RowMetric& row_metric_;
   bool queries_;
 };
 

@@ -1,0 +1,521 @@
+"""Written by `make stubs`."""
+
+import enum
+from collections.abc import Sequence
+from typing import Any, overload
+
+import numpy
+from numpy.typing import NDArray
+
+class Affinity(enum.Enum):
+    umap = 0
+
+    gaussian = 1
+
+    fixed_sigma = 2
+
+    uniform = 3
+
+class Distance(enum.Enum):
+    pseudo = 0
+
+    plain = 1
+
+class Symmetrization(enum.Enum):
+    umap = 0
+
+    tsne = 1
+
+def affinity_graph(
+    ids: NDArray[numpy.int32],
+    distances: NDArray[numpy.float32],
+    affinity: Affinity,
+    distance: Distance,
+    symmetrization: Symmetrization,
+    perplexities: Sequence[float],
+    sigma: float,
+    threads: int,
+) -> tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+
+class Metric(enum.Enum):
+    euclidean = 0
+
+    manhattan = 1
+
+    chebyshev = 2
+
+    cosine = 3
+
+    correlation = 4
+
+    hellinger = 5
+
+    softmax_hellinger = 6
+
+    inner_product = 7
+
+    minkowski = 8
+
+    canberra = 9
+
+    hamming = 10
+
+    braycurtis = 11
+
+    jaccard = 12
+
+    dice = 13
+
+    matching = 14
+
+    kulsinski = 15
+
+    rogerstanimoto = 16
+
+    russellrao = 17
+
+    sokalmichener = 18
+
+    sokalsneath = 19
+
+    yule = 20
+
+class RowMetric:
+    def __init__(
+        self,
+        metric: Metric,
+        p: float,
+        largest_squared_norm: float,
+        factors: NDArray[numpy.float64],
+        root: NDArray[numpy.float64],
+    ) -> None: ...
+
+def exact_neighbors(
+    points: NDArray[Any], queries: NDArray[Any] | None, k: int, row_metric: RowMetric, threads: int
+) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+def presence_neighbors(
+    points: NDArray[numpy.uint64],
+    queries: NDArray[numpy.uint64] | None,
+    columns: int,
+    k: int,
+    metric: Metric,
+    threads: int,
+) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+def candidate_neighbors(
+    points: NDArray[Any],
+    queries: NDArray[Any],
+    self_ids: NDArray[numpy.int32] | None,
+    candidates: NDArray[numpy.int32] | None,
+    k: int,
+    row_metric: RowMetric,
+    threads: int,
+) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+
+class CodeIndex:
+    @property
+    def columns(self) -> int: ...
+    @property
+    def clusters(self) -> int: ...
+    def order(self) -> NDArray[numpy.int32]: ...
+
+SKETCH_COLUMNS: int = 512
+
+class SparsePoints:
+    def __init__(
+        self,
+        rows: tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float32]],
+        columns: int,
+        row_metric: RowMetric,
+        threads: int,
+    ) -> None: ...
+    def neighbors(
+        self,
+        queries: tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float32]] | None,
+        self_ids: NDArray[numpy.int32] | None,
+        candidates: NDArray[numpy.int32] | None,
+        k: int,
+        threads: int,
+    ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+    def index(self, columns: int, save_memory: bool, seed: int, threads: int) -> CodeIndex: ...
+    def candidates(
+        self,
+        index: CodeIndex,
+        rows: tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float32]],
+        count: int,
+        probes: int,
+        threads: int,
+    ) -> NDArray[numpy.int32]: ...
+
+DEFAULT_MAX_COLUMNS: int = 128
+
+class ClusterIndex:
+    def __init__(
+        self,
+        points: NDArray[Any],
+        row_metric: RowMetric,
+        columns: int,
+        save_memory: bool,
+        seed: int,
+        threads: int,
+    ) -> None: ...
+    @property
+    def columns(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def clusters(self) -> int: ...
+    def order(self) -> NDArray[numpy.int32]: ...
+    def calibrate(
+        self, k: int, sample_size: int, seed: int, threads: int
+    ) -> tuple[
+        NDArray[numpy.int64],
+        NDArray[numpy.float32],
+        NDArray[numpy.int64],
+        NDArray[numpy.int64],
+        NDArray[numpy.float32],
+        NDArray[numpy.float32],
+    ]: ...
+    def neighbors(
+        self, k: int, probes: int, candidates: int, threads: int
+    ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+    def refine(
+        self, ids: NDArray[numpy.int32], threads: int
+    ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+    def query(
+        self, rows: NDArray[Any], k: int, probes: int, candidates: int, threads: int
+    ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+
+def spectral_coordinates(
+    offsets: NDArray[numpy.int64],
+    indices: NDArray[numpy.int32],
+    weights: NDArray[numpy.float32],
+    dimensions: int,
+    seed: int,
+    threads: int,
+) -> tuple[Any, ...]: ...
+def principal_scores(
+    x: NDArray[Any], shift: NDArray[numpy.float32], dimensions: int, seed: int, threads: int
+) -> tuple[Any, ...]: ...
+def sparse_principal_scores(
+    offsets: NDArray[numpy.int64],
+    indices: NDArray[numpy.int32],
+    values: NDArray[numpy.float32],
+    columns: int,
+    dimensions: int,
+    seed: int,
+    threads: int,
+) -> tuple[Any, ...]: ...
+def find_landmarks(
+    x: NDArray[Any], metric: Metric, wanted: int, seed: int, threads: int
+) -> tuple[Any, ...]: ...
+def scatter_around(
+    places: NDArray[numpy.float32], labels: NDArray[numpy.int32], reach: float, seed: int, threads: int
+) -> NDArray[numpy.float32]: ...
+
+class Loss(enum.Enum):
+    kl = 0
+
+    frobenius = 1
+
+class Sampling(enum.Enum):
+    exhaustive = 0
+
+    scalar = 1
+
+    accelerated = 2
+
+    unbiased = 3
+
+class RepulsionMass(enum.Enum):
+    per_edge = 0
+
+    degree = 1
+
+    strength = 2
+
+class Repulsion(enum.Enum):
+    sampled = 0
+
+    exact = 1
+
+    mesh = 2
+
+    barnes_hut = 3
+
+class Optimizer(enum.Enum):
+    step = 0
+
+    gains = 1
+
+    stiffness = 2
+
+class Schedule:
+    def __init__(self) -> None: ...
+    @property
+    def learning_rate(self) -> list[float]: ...
+    @learning_rate.setter
+    def learning_rate(self, arg: Sequence[float], /) -> None: ...
+    @property
+    def momentum(self) -> list[float]: ...
+    @momentum.setter
+    def momentum(self, arg: Sequence[float], /) -> None: ...
+    @property
+    def exaggeration(self) -> list[float]: ...
+    @exaggeration.setter
+    def exaggeration(self, arg: Sequence[float], /) -> None: ...
+    @property
+    def step_cap(self) -> list[float]: ...
+    @step_cap.setter
+    def step_cap(self, arg: Sequence[float], /) -> None: ...
+    @property
+    def stiffness_floor(self) -> list[float]: ...
+    @stiffness_floor.setter
+    def stiffness_floor(self, arg: Sequence[float], /) -> None: ...
+    @property
+    def expansion_begin(self) -> int: ...
+    @expansion_begin.setter
+    def expansion_begin(self, arg: int, /) -> None: ...
+    @property
+    def expansion_end(self) -> int: ...
+    @expansion_end.setter
+    def expansion_end(self, arg: int, /) -> None: ...
+    @property
+    def rested_momentum(self) -> float: ...
+    @rested_momentum.setter
+    def rested_momentum(self, arg: float, /) -> None: ...
+
+class Curve:
+    def __init__(self, a: float, b: float, dof: float = 1.0) -> None: ...
+
+class Settings:
+    def __init__(self) -> None: ...
+    @property
+    def n_epochs(self) -> int: ...
+    @n_epochs.setter
+    def n_epochs(self, arg: int, /) -> None: ...
+    @property
+    def curve(self) -> Curve: ...
+    @curve.setter
+    def curve(self, arg: Curve, /) -> None: ...
+    @property
+    def normalized(self) -> bool: ...
+    @normalized.setter
+    def normalized(self, arg: bool, /) -> None: ...
+    @property
+    def rate_in_points(self) -> bool: ...
+    @rate_in_points.setter
+    def rate_in_points(self, arg: bool, /) -> None: ...
+    @property
+    def partition(self) -> float: ...
+    @partition.setter
+    def partition(self, arg: float, /) -> None: ...
+    @property
+    def loss(self) -> Loss: ...
+    @loss.setter
+    def loss(self, arg: Loss, /) -> None: ...
+    @property
+    def symmetric_attraction(self) -> bool: ...
+    @symmetric_attraction.setter
+    def symmetric_attraction(self, arg: bool, /) -> None: ...
+    @property
+    def sampling(self) -> Sampling: ...
+    @sampling.setter
+    def sampling(self, arg: Sampling, /) -> None: ...
+    @property
+    def repulsion(self) -> Repulsion: ...
+    @repulsion.setter
+    def repulsion(self, arg: Repulsion, /) -> None: ...
+    @property
+    def negatives(self) -> int: ...
+    @negatives.setter
+    def negatives(self, arg: int, /) -> None: ...
+    @property
+    def repulsion_mass(self) -> RepulsionMass: ...
+    @repulsion_mass.setter
+    def repulsion_mass(self, arg: RepulsionMass, /) -> None: ...
+    @property
+    def repulsion_rate(self) -> float: ...
+    @repulsion_rate.setter
+    def repulsion_rate(self, arg: float, /) -> None: ...
+    @property
+    def mean_non_edge_weight(self) -> bool: ...
+    @mean_non_edge_weight.setter
+    def mean_non_edge_weight(self, arg: bool, /) -> None: ...
+    @property
+    def repulsion_epsilon(self) -> float: ...
+    @repulsion_epsilon.setter
+    def repulsion_epsilon(self, arg: float, /) -> None: ...
+    @property
+    def mesh_spacing(self) -> float: ...
+    @mesh_spacing.setter
+    def mesh_spacing(self, arg: float, /) -> None: ...
+    @property
+    def theta(self) -> float: ...
+    @theta.setter
+    def theta(self, arg: float, /) -> None: ...
+    @property
+    def horizon(self) -> float: ...
+    @horizon.setter
+    def horizon(self, arg: float, /) -> None: ...
+    @property
+    def in_place(self) -> bool: ...
+    @in_place.setter
+    def in_place(self, arg: bool, /) -> None: ...
+    @property
+    def optimizer(self) -> Optimizer: ...
+    @optimizer.setter
+    def optimizer(self, arg: Optimizer, /) -> None: ...
+    @property
+    def prune(self) -> bool: ...
+    @prune.setter
+    def prune(self, arg: bool, /) -> None: ...
+    @property
+    def force_scale(self) -> float: ...
+    @force_scale.setter
+    def force_scale(self, arg: float, /) -> None: ...
+    @property
+    def gradient_clip(self) -> float: ...
+    @gradient_clip.setter
+    def gradient_clip(self, arg: float, /) -> None: ...
+    @property
+    def seed(self) -> int: ...
+    @seed.setter
+    def seed(self, arg: int, /) -> None: ...
+    @property
+    def schedule(self) -> Schedule: ...
+    @schedule.setter
+    def schedule(self, arg: Schedule, /) -> None: ...
+
+class Layout:
+    def __init__(
+        self,
+        offsets: NDArray[numpy.int64],
+        indices: NDArray[numpy.int32],
+        weights: NDArray[numpy.float32],
+        start: NDArray[numpy.float32],
+        settings: Settings,
+        threads: int,
+    ) -> None: ...
+    @property
+    def epoch(self) -> int: ...
+    def run(self, until: int) -> None: ...
+    def embedding(self) -> NDArray[numpy.float32]: ...
+
+class PotentialKind(enum.Enum):
+    kernel = 0
+
+    kernel_squared = 1
+
+    umap = 2
+
+class Mesh:
+    def __init__(
+        self, kind: PotentialKind, curve: Curve, epsilon: float, spacing: float, largest: int
+    ) -> None: ...
+    @staticmethod
+    def usual_largest(n: int, dimensions: int) -> int: ...
+    @property
+    def spacing(self) -> float: ...
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    def repel(
+        self, Y: NDArray[numpy.float32], threads: int
+    ) -> tuple[NDArray[numpy.float32], NDArray[numpy.float32], float]: ...
+
+def tree_repulsion(
+    Y: NDArray[numpy.float32], kind: PotentialKind, curve: Curve, epsilon: float, theta: float, threads: int
+) -> tuple[NDArray[numpy.float32], NDArray[numpy.float32], float]: ...
+def convolve(
+    grid: NDArray[numpy.float32], kernel: NDArray[numpy.float32], threads: int
+) -> NDArray[numpy.float32]: ...
+def smooth_size(wanted: int) -> int: ...
+@overload
+def nearest_in_rows(distances: NDArray[numpy.float32], k: int, threads: int) -> NDArray[numpy.int32]: ...
+@overload
+def nearest_in_rows(distances: NDArray[numpy.float64], k: int, threads: int) -> NDArray[numpy.int32]: ...
+@overload
+def ranks_in_rows(
+    distances: NDArray[numpy.float32], ids: NDArray[numpy.int32], threads: int
+) -> NDArray[numpy.int32]: ...
+@overload
+def ranks_in_rows(
+    distances: NDArray[numpy.float64], ids: NDArray[numpy.int32], threads: int
+) -> NDArray[numpy.int32]: ...
+def pair_sums(Y: NDArray[numpy.float32], curve: Curve, threads: int) -> tuple[Any, ...]: ...
+def edge_sums(
+    offsets: NDArray[numpy.int64],
+    indices: NDArray[numpy.int32],
+    weights: NDArray[numpy.float32],
+    Y: NDArray[numpy.float32],
+    curve: Curve,
+    threads: int,
+) -> tuple[Any, ...]: ...
+
+class Placement:
+    def __init__(self) -> None: ...
+    @property
+    def seed(self) -> int: ...
+    @seed.setter
+    def seed(self, arg: int, /) -> None: ...
+    @property
+    def curve(self) -> Curve: ...
+    @curve.setter
+    def curve(self, arg: Curve, /) -> None: ...
+    @property
+    def epochs(self) -> int: ...
+    @epochs.setter
+    def epochs(self, arg: int, /) -> None: ...
+    @property
+    def samples(self) -> int: ...
+    @samples.setter
+    def samples(self, arg: int, /) -> None: ...
+    @property
+    def attraction(self) -> float: ...
+    @attraction.setter
+    def attraction(self, arg: float, /) -> None: ...
+    @property
+    def repulsion(self) -> float: ...
+    @repulsion.setter
+    def repulsion(self, arg: float, /) -> None: ...
+    @property
+    def epsilon(self) -> float: ...
+    @epsilon.setter
+    def epsilon(self, arg: float, /) -> None: ...
+    @property
+    def partition(self) -> float: ...
+    @partition.setter
+    def partition(self, arg: float, /) -> None: ...
+    @property
+    def learning_rate(self) -> float: ...
+    @learning_rate.setter
+    def learning_rate(self, arg: float, /) -> None: ...
+    @property
+    def step_cap(self) -> float: ...
+    @step_cap.setter
+    def step_cap(self, arg: float, /) -> None: ...
+    @property
+    def stiffness_floor(self) -> float: ...
+    @stiffness_floor.setter
+    def stiffness_floor(self, arg: float, /) -> None: ...
+    @property
+    def mass_is_degree(self) -> int: ...
+    @mass_is_degree.setter
+    def mass_is_degree(self, arg: int, /) -> None: ...
+    @property
+    def mean_non_edge_weight(self) -> int: ...
+    @mean_non_edge_weight.setter
+    def mean_non_edge_weight(self, arg: int, /) -> None: ...
+
+def place_rows(
+    ids: NDArray[numpy.int32],
+    distances: NDArray[numpy.float32],
+    map: NDArray[numpy.float32],
+    affinity: Affinity,
+    distance: Distance,
+    perplexities: Sequence[float],
+    sigma: float,
+    placement: Placement,
+    loss: Loss,
+    normalized: bool,
+    threads: int,
+) -> NDArray[numpy.float32]: ...
