@@ -1,4 +1,4 @@
-"""What all tests share: whatever runs on backend "cuda" carries the marker of that name."""
+"""Mark every test that is parametrized with backend "cuda" as a cuda test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every compiled metric in float64, rows that suit it, and what the neighbours found for them must be."""
+"""Every compiled metric in float64, test rows for each metric, and a check of the neighbours found."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from actup.neighbors._metrics import compiled_metrics, metrics_where
 COMPILED = compiled_metrics()
 PRESENCE = metrics_where(presence=True)
 K = 12
-NOT_SPARSE = [name for name in metrics_where(sparse=False) if name in COMPILED]
-SPARSE = [name for name in COMPILED if name not in NOT_SPARSE]
+DENSE_ONLY = [name for name in metrics_where(sparse=False) if name in COMPILED]
+SPARSE = [name for name in COMPILED if name not in DENSE_ONLY]
 PARAMETERS = {"minkowski": {"p": 3.0}}
-# Metrics in which equal rows need not be nearest, or copies of a row change its distances.
-NOT_METRIC = ("inner_product", "yule")
+# Metrics in which a row equal to the query need not be its nearest neighbour.
+EQUAL_ROWS_NOT_NEAREST = ("inner_product", "yule")
 
 
-def counts(metric, A, B):
+def presence_distances(metric, A, B):
+    """All distances of a presence metric from rows of A to rows of B, in float64."""
     a, b = (A != 0).astype(float), (B != 0).astype(float)
     both = a @ b.T
     x, y, n = a.sum(1)[:, None], b.sum(1)[None, :], float(A.shape[1])
@@ -44,7 +45,7 @@ def brute_force(metric, A, X, **parameters):
     """All distances from rows of A to rows of X, in float64."""
     A, X = np.asarray(A, np.float64), np.asarray(X, np.float64)
     if metric in PRESENCE:
-        return counts(metric, A, X)
+        return presence_distances(metric, A, X)
     match metric:
         case "manhattan":
             return cdist(A, X, "cityblock")
@@ -75,7 +76,7 @@ def brute_force(metric, A, X, **parameters):
 
 
 def points(metric, n=230, columns=37, seed=0):
-    """Rows with many zeros, two of them all zero, some copies; of at least 0 where the metric needs it."""
+    """Rows with many zeros, two all-zero rows and some duplicates; nonnegative where the metric needs it."""
     rng = np.random.default_rng(seed)
     if metric == "haversine":
         return rng.uniform([-1.5, -3], [1.5, 3], (n, 2))
@@ -91,17 +92,19 @@ def points(metric, n=230, columns=37, seed=0):
 
 
 def assert_nearest(found, exact, metric):
+    """Each list has distinct ids with their true distances, ascending, and misses no nearer point."""
     k = found.indices.shape[1]
     tolerance = {"rtol": 2e-5, "atol": 3e-6 if metric in ("correlation", "inner_product") else 2e-6}
     if "hellinger" in metric:
-        tolerance["atol"] = 1e-3  # the root of what rounding leaves
+        tolerance["atol"] = 1e-3  # the square root magnifies rounding errors near 0
     np.testing.assert_allclose(found.distances, np.take_along_axis(exact, found.indices, 1), **tolerance)
     np.testing.assert_allclose(found.distances, np.sort(exact, axis=1)[:, :k], **tolerance)
     assert (np.diff(found.distances, axis=1) >= 0).all()
     assert all(len(set(row)) == k for row in found.indices.tolist())
 
 
-def others(exact):
+def exclude_self(exact):
+    """The distances of rows to each other, with an infinite distance of each row to itself."""
     exact = exact.copy()
     np.fill_diagonal(exact, np.inf)
     return exact

@@ -1,4 +1,4 @@
-"""Rows for the tests of approximate searches, and what the lists found for them must be."""
+"""Test rows for the approximate searches, and a check of the neighbour lists found for them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def noise(n=5000, columns=300):
 
 
 def duplicates(n=6000):
-    """Half of the rows are copies of three, and the rest are all different."""
+    """Half of the rows are duplicates of three rows, and the rest are all different."""
     rng = np.random.default_rng(4)
     X = rng.normal(size=(n, 60)).astype(np.float32)
     X[rng.permutation(n)[: n // 2]] = rng.normal(size=(3, 60)).astype(np.float32)[
@@ -51,8 +51,8 @@ def true_distances(X, rows, metric="euclidean"):
     return exact
 
 
-def check_lists(found, X, metric="euclidean", wanted=0.97):
-    """True distances, ascending, no row twice nor itself; enough of the true neighbours. Gives the recall."""
+def check_lists(found, X, metric="euclidean", min_recall=0.97):
+    """Check ids, order, distances and recall against brute force on 300 rows; return the recall."""
     rows = np.linspace(0, len(X) - 1, 300).astype(int)
     exact = true_distances(X, rows, metric)
     indices, distances = found.indices[rows], found.distances[rows]
@@ -61,10 +61,10 @@ def check_lists(found, X, metric="euclidean", wanted=0.97):
     assert not (found.indices == np.arange(len(X))[:, None]).any()
     assert (np.diff(np.sort(found.indices, axis=1), axis=1) > 0).all()
     assert (np.diff(found.distances, axis=1) >= 0).all()
-    scale = np.median(exact)  # sklearn sees a distance between equal rows
+    scale = np.median(exact)  # scikit-learn gives equal rows a distance slightly above 0
     np.testing.assert_allclose(distances, np.take_along_axis(exact, indices, 1), rtol=1e-4, atol=1e-6 * scale)
     radii = np.sort(exact, axis=1)[:, k - 1 : k]
-    share = np.mean(distances <= radii * (1 + 1e-5) + 1e-6 * scale)
-    assert share >= wanted
-    assert abs(share - found.recall) < 0.03
-    return share
+    recall = np.mean(distances <= radii * (1 + 1e-5) + 1e-6 * scale)
+    assert recall >= min_recall
+    assert abs(recall - found.recall) < 0.03
+    return recall

@@ -1,4 +1,4 @@
-"""embed_many: the maps of embed, with what recipes share computed once."""
+"""embed_many: the same maps as embed, with the stages that recipes share computed once."""
 
 from collections import Counter
 
@@ -24,8 +24,8 @@ def X():
 
 
 @pytest.fixture
-def counted(monkeypatch):
-    """How often each stage of the CPU backend runs."""
+def stage_counts(monkeypatch):
+    """Count how often each stage of the CPU backend runs."""
     counts = Counter()
 
     def counting(name, stage):
@@ -40,7 +40,7 @@ def counted(monkeypatch):
     return counts
 
 
-def test_maps_are_those_of_embed(X):
+def test_maps_equal_those_of_embed(X):
     recipes = [UMAP, TSNE, UMAP.but(n_neighbors=10), TSNE.but(initialization="spectral"), "gdr_tsne"]
     maps = embed_many(X, recipes, seed=3)
     for recipe, found in zip(recipes, maps.results.values(), strict=True):
@@ -51,10 +51,10 @@ def test_maps_are_those_of_embed(X):
         assert (found.recipe, found.init_used) == (alone.recipe, alone.init_used)
 
 
-def test_what_is_shared_is_computed_once(X, counted):
+def test_shared_stages_are_computed_once(X, stage_counts):
     uniform = UMAP.but(affinity="uniform")
     embed_many(X, [UMAP, *SPECTRUM, UMAP.but(repulsion_rate=1), uniform, uniform.but(spread=2)])
-    assert counted == {
+    assert stage_counts == {
         "nearest_neighbors": 1,
         "affinity_graph": 3,
         "spectral_coordinates": 2,
@@ -62,7 +62,7 @@ def test_what_is_shared_is_computed_once(X, counted):
     }
 
 
-def test_aligned_maps_have_the_distances_of_the_maps_and_agree(X):
+def test_alignment_keeps_distances_and_is_optimal(X):
     maps = embed_many(X, SPECTRUM)
     assert list(maps.aligned) == list(maps.results)
     first = next(iter(maps.aligned.values()))
@@ -76,7 +76,7 @@ def test_aligned_maps_have_the_distances_of_the_maps_and_agree(X):
         )
         np.testing.assert_allclose(aligned.mean(axis=0), 0, atol=1e-6)
         left, _, right = np.linalg.svd(aligned.T @ first)
-        np.testing.assert_allclose(left @ right, np.eye(2), atol=1e-6)  # no turn would bring it closer
+        np.testing.assert_allclose(left @ right, np.eye(2), atol=1e-6)  # no rotation would bring it closer
 
 
 @pytest.mark.parametrize("value", [0.3, 0.02])
@@ -86,16 +86,16 @@ def test_a_larger_partition_gives_a_more_compact_map(X, value):
         found.embedding.std()
         for found in embed_many(X, [recipe, recipe.but(partition=value)], seed=1).results.values()
     ]
-    own = found_partition(embed(X, recipe, seed=1).embedding)
-    assert (sizes[1] < sizes[0]) == (value > own)
+    own_partition = partition_of(embed(X, recipe, seed=1).embedding)
+    assert (sizes[1] < sizes[0]) == (value > own_partition)
 
 
-def found_partition(Y):
+def partition_of(Y):
     d2 = ((Y[:, None] - Y) ** 2).sum(axis=2)
     return ((1 / (1 + d2)).sum() - len(Y)) / len(Y) ** 2
 
 
-def test_names(X):
+def test_default_and_given_names(X):
     assert list(embed_many(X, ["tsne", "gdr_umap"]).results) == ["tsne", "gdr_umap"]
     spectrum = ["late_exaggeration=1.0", "late_exaggeration=2.0", "late_exaggeration=4.0"]
     assert list(embed_many(X, SPECTRUM).results) == spectrum
@@ -118,34 +118,34 @@ def test_names(X):
         ([TSNE], {"backend": "abacus"}, "backend='abacus'"),
     ],
 )
-def test_wrong_arguments_are_refused_by_name(X, recipes, settings, message):
+def test_invalid_arguments_are_rejected_by_name(X, recipes, settings, message):
     with pytest.raises(ValueError, match=message):
         embed_many(X, recipes, **settings)
 
 
-def test_a_stopped_run_ends_with_the_map_that_was_stopped(X):
+def test_stopping_keeps_the_maps_up_to_the_stopped_one(X):
     layouts = []
 
-    def stop_in_the_second(stage, fraction, embedding):
+    def stop_in_second_layout(stage, fraction, embedding):
         if stage == "layout" and fraction == 0:
             layouts.append(stage)
         return len(layouts) == 2 and stage == "layout"
 
-    maps = embed_many(X, SPECTRUM, names=["a", "b", "c"], progress=Progress(callback=stop_in_the_second))
+    maps = embed_many(X, SPECTRUM, names=["a", "b", "c"], progress=Progress(callback=stop_in_second_layout))
     assert [found.interrupted for found in maps.results.values()] == [False, True]
     assert list(maps.aligned) == ["a", "b"]
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
 @pytest.mark.filterwarnings("ignore:n_neighbors=15")
-def test_few_points(n):
+def test_few_points_give_finite_aligned_maps(n):
     X = np.random.default_rng(n).normal(size=(n, 3))
     maps = embed_many(X, [UMAP, UMAP.but(spread=2)])
     assert all(aligned.shape == (n, 2) for aligned in maps.aligned.values())
     assert all(np.isfinite(aligned).all() for aligned in maps.aligned.values())
 
 
-def test_too_many_neighbors_are_cut_with_a_warning():
+def test_too_large_n_neighbors_is_lowered_with_a_warning():
     X = np.random.default_rng(0).normal(size=(10, 3))
     with pytest.warns(UserWarning, match="n_neighbors=15 is larger"):
         maps = embed_many(X, [UMAP])

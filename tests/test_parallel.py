@@ -1,4 +1,4 @@
-"""The thread pool as Python meets it: forks, threads, nested use, exceptions. tests/native has the rest."""
+"""The thread pool seen from Python: forks, threads, nested use, exceptions. tests/native tests the rest."""
 
 import multiprocessing
 import os
@@ -18,13 +18,13 @@ from actup.graph._records import Neighbors
 
 cpu = load_backend("cpu")
 
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-forking = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
+ignore_fork_warning = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
 @pytest.fixture(scope="module")
 def X():
-    """Enough points that every stage has several chunks."""
+    """Enough points for several chunks in every stage."""
     return np.float32(np.random.default_rng(0).standard_normal((2000, 8)))
 
 
@@ -33,7 +33,7 @@ def make_map(X, seed=0, threads=2, name="umap"):
 
 
 def in_child(work, seconds=60):
-    """Run ``work`` in a forked child that ends at once afterwards; whether it came to its end."""
+    """Run ``work`` in a forked child; whether it returned a true value in time."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -54,13 +54,13 @@ def in_child(work, seconds=60):
 
 @pytest.mark.parametrize("threads", [2, 3, 16])
 @pytest.mark.parametrize("name", ["umap", "sampled_umap", "gdr_umap", "gdr_tsne"])
-def test_more_threads_than_cores_change_nothing(X, name, threads):
+def test_more_threads_than_cores_change_no_bit(X, name, threads):
     np.testing.assert_array_equal(make_map(X, threads=threads, name=name), make_map(X, threads=1, name=name))
 
 
 @needs_fork
-@forking
-def test_a_child_and_its_child_have_pools_of_their_own(X):
+@ignore_fork_warning
+def test_forked_child_and_grandchild_have_their_own_pools(X):
     expected = make_map(X)  # the parent has a pool before it forks
 
     def same():
@@ -71,8 +71,8 @@ def test_a_child_and_its_child_have_pools_of_their_own(X):
 
 
 @needs_fork
-@forking
-def test_fork_while_the_pool_is_at_work(X):
+@ignore_fork_warning
+def test_fork_while_the_pool_is_busy(X):
     expected = make_map(X)
     done = threading.Event()
 
@@ -91,8 +91,8 @@ def test_fork_while_the_pool_is_at_work(X):
 
 
 @needs_fork
-@forking
-def test_a_layout_goes_on_in_a_child(X):
+@ignore_fork_warning
+def test_layout_resumes_in_a_forked_child(X):
     graph = embed(X, preset("gdr_umap").but(epochs=0)).graph
     recipe = preset("gdr_umap").but(epochs=10)
     start = np.float32(np.random.default_rng(1).uniform(0, 10, (len(X), 2)))
@@ -109,24 +109,24 @@ def test_a_layout_goes_on_in_a_child(X):
     assert finish()
 
 
-@forking
+@ignore_fork_warning
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
-def test_pools_of_processes(X, method):
+def test_multiprocessing_pools(X, method):
     expected = [make_map(X, seed) for seed in range(2)]
     with multiprocessing.get_context(method).Pool(2) as pool:
         found = pool.starmap_async(make_map, [(X, seed) for seed in range(2)]).get(timeout=120)
     np.testing.assert_array_equal(found, expected)
 
 
-def test_threads_side_by_side(X):
+def test_concurrent_python_threads_get_the_same_maps(X):
     expected = [make_map(X, seed) for seed in range(8)]
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda seed: make_map(X, seed), range(8)))
     np.testing.assert_array_equal(found, expected)
 
 
-def test_other_threads_of_python_go_on(X):
-    """The interpreter lock is free while the engine works."""
+def test_engine_releases_the_interpreter_lock(X):
+    """Other Python threads run while the engine works."""
     points = np.float32(np.random.default_rng(1).standard_normal((12_000, 30)))
     ticks = []
     done = threading.Event()
@@ -147,7 +147,7 @@ def test_other_threads_of_python_go_on(X):
     assert np.diff([begin, *during, end]).max() < 0.5 * (end - begin)
 
 
-def test_nested_parallelism_of_joblib(X):
+def test_nested_joblib_threads(X):
     def outer(seed):
         inner = joblib.Parallel(n_jobs=2, backend="threading")(
             joblib.delayed(make_map)(X, seed, 2) for _ in range(2)
@@ -159,7 +159,7 @@ def test_nested_parallelism_of_joblib(X):
     np.testing.assert_array_equal(found, [make_map(X, seed) for seed in range(2)])
 
 
-def test_an_exception_of_a_chunk_reaches_python_and_the_pool_works_on(X):
+def test_exception_in_a_chunk_reaches_python_and_the_pool_still_works(X):
     found = nearest_neighbors(X, 5)
     broken = found.distances.copy()
     broken[[3, 700, 1999], 0] = broken[:, -1].max() + 1  # not ascending, in several chunks
@@ -169,10 +169,10 @@ def test_an_exception_of_a_chunk_reaches_python_and_the_pool_works_on(X):
     np.testing.assert_array_equal(make_map(X, threads=2), make_map(X, threads=1))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of other systems differ")
-@forking
-def test_a_system_that_grants_no_threads(X):
-    """A thread's stack is 1 GiB here, and there is no room for one."""
+@pytest.mark.skipif(sys.platform != "linux", reason="resource limits differ on other systems")
+@ignore_fork_warning
+def test_maps_are_computed_where_no_thread_can_be_started(X):
+    """A thread's stack is 1 GiB here, and the memory limit leaves no room for one."""
     import resource
 
     code = """if True:
@@ -181,7 +181,7 @@ def test_a_system_that_grants_no_threads(X):
         from actup import embed, preset
 
         X = np.random.default_rng(0).standard_normal((2000, 8))
-        embed(X, "umap", threads=1)  # everything is imported
+        embed(X, "umap", threads=1)  # imports everything
         with open("/proc/self/statm") as file:
             used = int(file.read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + 2**29, used + 2**29))

@@ -1,4 +1,4 @@
-"""The pipeline: the flow, what it takes, what it refuses, and how it is stopped."""
+"""The pipeline: the flow, accepted and rejected input, interruption."""
 
 import _thread
 import signal
@@ -24,20 +24,20 @@ METHODS = ["umap", "tsne", "gdr_umap", "gdr_tsne", "sampled_umap"]
 
 @pytest.fixture(scope="module")
 def X():
-    """Three clusters of small whole numbers, which every type of number can hold."""
+    """Three clusters of small integers, which every numeric dtype can hold."""
     rng = np.random.default_rng(0)
     centers = rng.integers(20, 100, (3, 6))
     return (np.repeat(centers, 50, axis=0) + rng.integers(-9, 10, (150, 6))).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
-def plain(X):
+def baseline(X):
     return embed(X, GDR, seed=1)
 
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
-def test_whole_flow(X, name, backend):
+def test_embed_returns_the_results_of_all_stages(X, name, backend):
     recipe = preset(name).but(epochs=12)
     result = embed(X, recipe, seed=3, backend=backend)
     assert result.embedding.shape == (150, 2)
@@ -58,48 +58,50 @@ def test_threads_and_repeats_change_no_bit(X, name):
     assert not np.array_equal(one, embed(X, recipe, seed=6).embedding)
 
 
-def test_recipe_may_be_a_name(X):
+def test_recipe_may_be_a_preset_name(X):
     by_name, by_value = (embed(X, recipe, seed=2) for recipe in ("gdr_umap", preset("gdr_umap")))
     np.testing.assert_array_equal(by_name.embedding, by_value.embedding)
 
 
-def test_clusters_come_out_apart(X):
+def test_clusters_are_separated_on_the_map(X):
     Y = embed(X, preset("gdr_umap"), seed=0).embedding.reshape(3, 50, 2)
     centers = Y.mean(axis=1)
     radius = np.linalg.norm(Y - centers[:, None], axis=2).max()
-    apart = min(np.linalg.norm(centers[i] - centers[j]) for i in range(3) for j in range(i))
-    assert apart > 2 * radius
+    distance = min(np.linalg.norm(centers[i] - centers[j]) for i in range(3) for j in range(i))
+    assert distance > 2 * radius
 
 
-# what is given
+# Given neighbours, graphs and starts
 
 
-def test_given_neighbors_and_graph_are_used(X, plain):
-    from_neighbors = embed(X, GDR, neighbors=plain.neighbors, seed=1)
-    from_graph = embed(X, GDR, graph=plain.graph, seed=1)
-    from_matrix = embed(X, GDR, graph=plain.graph.to_scipy(), seed=1)
+def test_given_neighbors_and_graph_are_used(X, baseline):
+    from_neighbors = embed(X, GDR, neighbors=baseline.neighbors, seed=1)
+    from_graph = embed(X, GDR, graph=baseline.graph, seed=1)
+    from_matrix = embed(X, GDR, graph=baseline.graph.to_scipy(), seed=1)
     for result in (from_neighbors, from_graph, from_matrix):
-        np.testing.assert_array_equal(result.embedding, plain.embedding)
+        np.testing.assert_array_equal(result.embedding, baseline.embedding)
     assert from_graph.neighbors is None
     assert "neighbors" not in from_graph.seconds and "graph" not in from_graph.seconds
 
 
-def test_data_are_not_needed_beside_neighbors_or_a_graph(X, plain):
+def test_data_may_be_none_with_neighbors_or_a_graph(X, baseline):
     recipe = GDR.but(initialization="random")
-    wanted = embed(X, recipe, seed=1).embedding
-    np.testing.assert_array_equal(embed(None, recipe, neighbors=plain.neighbors, seed=1).embedding, wanted)
-    np.testing.assert_array_equal(embed(None, recipe, graph=plain.graph, seed=1).embedding, wanted)
+    expected = embed(X, recipe, seed=1).embedding
+    np.testing.assert_array_equal(
+        embed(None, recipe, neighbors=baseline.neighbors, seed=1).embedding, expected
+    )
+    np.testing.assert_array_equal(embed(None, recipe, graph=baseline.graph, seed=1).embedding, expected)
     with pytest.raises(ValueError, match="X=None needs neighbors or graph"):
         embed(None, recipe)
 
 
-def test_points_too_far_apart_are_refused():
+def test_distances_that_overflow_float32_are_rejected():
     far = np.float32([[3e38, 0], [-3e38, 0], [0, 3e38]])
     with pytest.raises(ValueError, match="too large for float32"):
         embed(far, GDR.but(n_neighbors=3))
 
 
-def test_more_neighbors_than_needed_are_cut(X):
+def test_surplus_given_neighbors_are_dropped(X):
     many = embed(X, GDR.but(n_neighbors=40), seed=1).neighbors
     cut = replace(many, indices=many.indices[:, :14], distances=many.distances[:, :14])
     from_many, from_cut = (embed(X, GDR, neighbors=given, seed=1) for given in (many, cut))
@@ -118,9 +120,9 @@ def test_more_neighbors_than_needed_are_cut(X):
         (lambda nb: Neighbors(np.tile(np.arange(150)[:, None], 14), nb.distances), "its own neighbour"),
     ],
 )
-def test_wrong_neighbors_are_refused(X, plain, change, message):
+def test_invalid_neighbors_are_rejected(X, baseline, change, message):
     with pytest.raises(ValueError, match=message):
-        embed(X, GDR, neighbors=change(plain.neighbors))
+        embed(X, GDR, neighbors=change(baseline.neighbors))
 
 
 @pytest.mark.parametrize(
@@ -134,34 +136,34 @@ def test_wrong_neighbors_are_refused(X, plain, change, message):
         (lambda g: csr_matrix((150, 150)), "no edges"),
     ],
 )
-def test_wrong_graphs_are_refused(X, plain, change, message):
+def test_invalid_graphs_are_rejected(X, baseline, change, message):
     with pytest.raises(ValueError, match=message):
-        embed(X, GDR, graph=change(plain.graph))
+        embed(X, GDR, graph=change(baseline.graph))
 
 
 def test_given_start_is_used(X):
     start = np.random.default_rng(1).normal(size=(150, 2))
-    kept = start.copy()
-    still = embed(X, GDR.but(epochs=0), init=start)
-    assert still.n_epochs == 0 and not still.interrupted
-    spread_before, spread_after = np.ptp(start, axis=0), np.ptp(still.embedding, axis=0)
+    before = start.copy()
+    result = embed(X, GDR.but(epochs=0), init=start)
+    assert result.n_epochs == 0 and not result.interrupted
+    spread_before, spread_after = np.ptp(start, axis=0), np.ptp(result.embedding, axis=0)
     shape = (start - start.min(0)) / spread_before
-    np.testing.assert_allclose((still.embedding - still.embedding.min(0)) / spread_after, shape, atol=1e-2)
-    np.testing.assert_array_equal(start, kept)
+    np.testing.assert_allclose((result.embedding - result.embedding.min(0)) / spread_after, shape, atol=1e-2)
+    np.testing.assert_array_equal(start, before)
 
 
 @pytest.mark.parametrize("init", [np.zeros((149, 2)), np.zeros((150, 3)), np.full((150, 2), np.nan)])
-def test_wrong_starts_are_refused(X, init):
+def test_invalid_starts_are_rejected(X, init):
     with pytest.raises(ValueError, match=r"init|NaN"):
         embed(X, GDR, init=init)
 
 
-# what X may be
+# Types and containers of X
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float64, np.uint8, np.int64, object])
-def test_any_type_of_number(X, plain, dtype):
-    np.testing.assert_array_equal(embed(X.astype(dtype), GDR, seed=1).embedding, plain.embedding)
+def test_every_dtype_gives_the_same_map(X, baseline, dtype):
+    np.testing.assert_array_equal(embed(X.astype(dtype), GDR, seed=1).embedding, baseline.embedding)
 
 
 def _read_only(X):
@@ -182,10 +184,10 @@ def _read_only(X):
     ],
     ids=["fortran", "read-only", "list", "strided", "pandas", "memoryview"],
 )
-def test_any_container_and_none_is_changed(X, plain, make):
+def test_every_container_gives_the_same_map_and_is_not_modified(X, baseline, make):
     given = make(X)
     before = np.array(given)
-    np.testing.assert_array_equal(embed(given, GDR, seed=1).embedding, plain.embedding)
+    np.testing.assert_array_equal(embed(given, GDR, seed=1).embedding, baseline.embedding)
     np.testing.assert_array_equal(np.array(given), before)
 
 
@@ -203,15 +205,15 @@ def test_any_container_and_none_is_changed(X, plain, make):
         (np.zeros((5, 2), complex), ValueError, "[Cc]omplex"),
     ],
 )
-def test_what_cannot_be_embedded_is_refused(bad, error, message):
+def test_invalid_data_are_rejected(bad, error, message):
     with pytest.raises(error, match=message):
         embed(bad, GDR.but(n_neighbors=2))
 
 
-# few points
+# Few points
 
 
-def test_one_point_is_the_origin():
+def test_one_point_is_placed_at_the_origin():
     for name in METHODS:
         result = embed(np.ones((1, 3)), preset(name).but(n_components=3))
         np.testing.assert_array_equal(result.embedding, np.zeros((1, 3)))
@@ -222,7 +224,7 @@ def test_one_point_is_the_origin():
 @pytest.mark.parametrize("start", ["spectral", "pca", "random"])
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
 @pytest.mark.filterwarnings("ignore:n_neighbors=15")
-def test_few_points(n, start, backend):
+def test_few_points_get_distinct_finite_places(n, start, backend):
     X = np.random.default_rng(n).normal(size=(n, 4))
     for name in METHODS:
         recipe = preset(name).but(epochs=20, perplexity=1.5, initialization=start)
@@ -232,7 +234,7 @@ def test_few_points(n, start, backend):
         assert len(np.unique(result.embedding, axis=0)) == n
 
 
-def test_too_many_neighbors_are_cut_with_a_warning(X):
+def test_too_large_n_neighbors_is_lowered_with_a_warning(X):
     with pytest.warns(UserWarning, match="n_neighbors=15 is larger .* using 10"):
         result = embed(X[:10], GDR)
     assert result.recipe.n_neighbors == 10
@@ -241,13 +243,13 @@ def test_too_many_neighbors_are_cut_with_a_warning(X):
 
 
 @pytest.mark.parametrize("name", ["tsne", "gdr_umap"])
-def test_too_large_perplexity_is_refused(X, name):
+def test_too_large_perplexity_is_rejected(X, name):
     recipe = preset(name).but(affinity="gaussian", distance="plain", perplexity=10)
     with pytest.raises(ValueError, match=r"perplexity=10.0 must be less than .* 10"):
         embed(X[:10], recipe)
 
 
-# stopping
+# Interruption and callbacks
 
 
 class InterruptedLayout:
@@ -267,7 +269,7 @@ class InterruptedLayout:
         self._layout.run(until)
 
 
-def test_keyboard_interrupt_keeps_the_points(X, monkeypatch):
+def test_keyboard_interrupt_returns_the_map_so_far(X, monkeypatch):
     make_layout = cpu.make_layout
     monkeypatch.setattr(cpu, "make_layout", lambda *settings: InterruptedLayout(make_layout(*settings)))
     with pytest.warns(UserWarning, match="interrupted at epoch 1 of 30"):
@@ -278,7 +280,7 @@ def test_keyboard_interrupt_keeps_the_points(X, monkeypatch):
 
 
 def embed_epochs(X, recipe, epochs, **settings):
-    """The points of a run after its first few epochs."""
+    """The map of a run after its first ``epochs`` epochs."""
     progress = Progress(callback=lambda stage, fraction, embedding: stage == "layout")
     layout = embed(X, recipe, progress=progress, **settings).layout
     layout.run(epochs)
@@ -287,25 +289,25 @@ def embed_epochs(X, recipe, epochs, **settings):
 
 @pytest.fixture
 def python_handles_interrupts():
-    """A process that was started in the background ignores them, and then nothing would be tested."""
+    """Install Python's handler: a background process ignores SIGINT, and then nothing would be tested."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("python_handles_interrupts")
-def test_real_control_c_returns_at_once(X):
-    begun = []
+def test_control_c_stops_a_long_layout_promptly(X):
+    started = []
 
     def interrupt_soon(stage, fraction, embedding):
-        if stage == "layout" and not begun:
-            begun.append(time.perf_counter())
+        if stage == "layout" and not started:
+            started.append(time.perf_counter())
             threading.Timer(0.3, _thread.interrupt_main).start()
 
     progress = Progress(callback=interrupt_soon)
     with pytest.warns(UserWarning, match="interrupted at epoch .* of 1000000"):
         result = embed(X, GDR.but(epochs=1_000_000, prune=False), progress=progress)
-    assert time.perf_counter() - begun[0] < 10
+    assert time.perf_counter() - started[0] < 10
     assert result.interrupted and np.isfinite(result.embedding).all()
 
 
@@ -330,15 +332,15 @@ def test_callback_sees_every_stage(X):
     np.testing.assert_array_equal(seen[-1][2], result.embedding)
 
 
-def test_callback_stops_and_the_layout_goes_on_from_there(X, plain):
+def test_layout_resumes_after_the_callback_stopped_it(X, baseline):
     progress = Progress(callback=lambda stage, fraction, embedding: stage == "layout" and fraction > 0)
     stopped = embed(X, GDR, seed=1, progress=progress)
     assert stopped.interrupted and 0 < stopped.n_epochs < 30
     stopped.layout.run(30)
-    np.testing.assert_array_equal(stopped.layout.embedding(), plain.embedding)
+    np.testing.assert_array_equal(stopped.layout.embedding(), baseline.embedding)
 
 
-def test_callback_stops_before_the_layout(X):
+def test_callback_can_stop_before_the_layout(X):
     stopped = embed(X, GDR, seed=1, progress=Progress(callback=lambda stage, *_: stage == "neighbors"))
     assert stopped.interrupted and stopped.n_epochs == 0
     np.testing.assert_array_equal(stopped.embedding, embed(X, GDR.but(epochs=0), seed=1).embedding)
@@ -352,20 +354,20 @@ def test_exception_in_the_callback_propagates(X):
         embed(X, GDR, progress=Progress(callback=fail))
 
 
-# threads
+# Other invalid arguments
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64])
-def test_seed_out_of_range_is_refused(X, seed):
+def test_seed_out_of_range_is_rejected(X, seed):
     with pytest.raises(ValueError, match=f"seed={seed}"):
         embed(X, GDR, seed=seed)
 
 
-def test_threads_are_refused_by_their_name(X):
+def test_invalid_threads_are_rejected(X):
     with pytest.raises(ValueError, match="threads=0"):
         embed(X, GDR, threads=0)
 
 
-def test_unknown_backend_is_refused(X):
+def test_unknown_backend_is_rejected(X):
     with pytest.raises(ValueError, match="backend='abacus'"):
         embed(X, GDR, backend="abacus")

@@ -1,4 +1,4 @@
-"""Recipes, graphs and starts for the contract tests: every value of every switch, with no list to keep."""
+"""Recipes, graphs and starts for the contract tests. They cover new values of a switch automatically."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from actup.recipe._switches import Loss, Repulsion
 
 TYPES = get_type_hints(Recipe)
 ENUMS = {name: kind for name, kind in TYPES.items() if isinstance(kind, type) and issubclass(kind, StrEnum)}
-FAST = [name for name in backends() if name != "reference"]
+FAST_BACKENDS = [name for name in backends() if name != "reference"]
 
 
 def choices(name: str, value) -> list:
-    """Other values of a switch: all of them for a choice, one for a number."""
+    """Other values of a switch: all of them for an enum, one for a number."""
     if name in ENUMS:
         return [member for member in ENUMS[name] if member is not value]
     if TYPES[name] is bool:
         return [not value]
     if TYPES[name] is int:
         return [value + 1]
-    return [] if value is None else [type(value)(0.7 * value + 0.2)]  # within every range
+    return [] if value is None else [type(value)(0.7 * value + 0.2)]  # stays within every parameter's range
 
 
 def but(recipe: Recipe, **changes) -> Recipe | None:
-    """The changed recipe, or None where Recipe refuses the combination."""
+    """The changed recipe, or None where Recipe rejects the combination."""
     try:
         return recipe.but(**changes)
     except ValueError:
@@ -41,32 +41,32 @@ def but(recipe: Recipe, **changes) -> Recipe | None:
 
 
 def short_presets() -> dict[str, Recipe]:
-    """Every preset with 12 epochs, in which its schedules pass."""
+    """Every preset with its schedule shortened to 12 epochs."""
     return _unique({name: preset(name).but(epochs=12) for name in presets()})
 
 
-# What is settled before the layout begins; the tests of these stages vary it.
-_EARLIER = {"metric", "metric_kwds", "affinity", "distance", "symmetrization", "perplexity", "n_neighbors"}
-_EARLIER |= {"perplexities", "sigma"}
-_EARLIER |= {"initialization", "start_extent", "start_size"}
-# What is not one number: its preset covers it.
-_EARLIER |= {"phases"}
+# Switches of the stages before the layout; the tests of those stages vary them.
+_NOT_VARIED = {"metric", "metric_kwds", "affinity", "distance", "symmetrization", "perplexity", "n_neighbors"}
+_NOT_VARIED |= {"perplexities", "sigma"}
+_NOT_VARIED |= {"initialization", "start_extent", "start_size"}
+# A switch with a compound value; the presets that set it cover it.
+_NOT_VARIED |= {"phases"}
 
 
 def single_switch_variations() -> dict[str, Recipe]:
-    """Every preset, and every preset with one switch of the layout changed; equal recipes once."""
+    """Every preset, and every preset with one switch of the layout changed, without repetitions."""
     named = {}
     for name, recipe in short_presets().items():
         named[name] = recipe
         for field in fields(Recipe):
-            if field.name not in _EARLIER:
+            if field.name not in _NOT_VARIED:
                 for value in choices(field.name, getattr(recipe, field.name)):
                     named[f"{name}-{field.name}={value}"] = but(recipe, **{field.name: value})
     return _unique(named)
 
 
 def force_combinations() -> dict[str, Recipe]:
-    """All combinations of the switches that decide which terms of the forces there are."""
+    """All combinations of the switches that decide which terms the forces have."""
     names = ("normalized", "loss", "sampling", "repulsion", "repulsion_mass", "update")
     base = Recipe(a=1.2, b=0.9, negatives=20, momentum=0, epochs=12)
     values = [[False, True] if TYPES[name] is bool else list(TYPES[name]) for name in names]
@@ -90,21 +90,21 @@ def tails_and_partitions() -> dict[str, Recipe]:
     )
 
 
-def tamed(recipe: Recipe, n: int, travel: float = 0.3) -> Recipe:
-    """The recipe with a learning rate at which no point goes further than about ``travel`` in the whole run.
+def limit_travel(recipe: Recipe, n: int, travel: float = 0.3) -> Recipe:
+    """The recipe with a learning rate at which no point moves farther than about ``travel`` in the whole run.
 
-    So rounding errors do not grow: presets take steps beyond the limit of stability, on purpose, and the
-    paths of two correct programs would part after a few epochs. The cap is lowered with the steps, so that
-    some are still capped.
+    Presets deliberately take steps beyond the stability limit, so the trajectories of two correct programs
+    diverge after a few epochs. With small steps, rounding errors do not grow. The step cap is lowered too, so
+    that some steps are still capped.
     """
     recipe = recipe.but(learning_rate=recipe.learning_rate / 100)
     if recipe.repulsion is Repulsion.MESH:
-        recipe = recipe.but(mesh_spacing=0.04)  # so fine that it equals the sum over all pairs
+        recipe = recipe.but(mesh_spacing=0.04)  # fine enough to equal the sum over all pairs
     start = start_of(n, recipe.n_components)
     layout = load_backend("reference").make_layout(graph_of(n, recipe), start, recipe, seed=0)
     layout.run(layout.n_epochs)
-    furthest = np.abs(layout.embedding() - start).max()
-    factor = travel / max(float(furthest), 1e-6)
+    farthest = np.abs(layout.embedding() - start).max()
+    factor = travel / max(float(farthest), 1e-6)
     return recipe.but(learning_rate=recipe.learning_rate * factor, step_cap=recipe.step_cap * travel / 20)
 
 
@@ -139,12 +139,13 @@ def _graph_of(n: int, k: int, metric: str, *switches) -> Graph:
 
 
 def start_of(n: int, dimensions: int) -> np.ndarray:
-    """A start in which graph neighbours are near each other, in a box of side 10: (n, dimensions) float32."""
+    """A start that keeps graph neighbours close, in a box of side 10: (n, dimensions) float32."""
     X = clustered_points(n)[:, :dimensions]
     return np.float32(10 * (X - X.min(axis=0)) / max(np.ptp(X), 1e-9))
 
 
 def _unique(named: dict[str, Recipe | None]) -> dict[str, Recipe]:
+    """Without rejected combinations (None) and repeated recipes."""
     seen = set()
     return {
         name: recipe

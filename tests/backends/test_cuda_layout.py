@@ -9,7 +9,7 @@ from actup.backends import cuda_is_available, load_backend
 from actup.graph._records import Graph
 from actup.recipe._presets import preset
 from actup.recipe._switches import Repulsion
-from variations import graph_of, start_of, tamed
+from variations import graph_of, limit_travel, start_of
 
 pytestmark = [
     pytest.mark.cuda,
@@ -52,7 +52,7 @@ def test_equals_the_cpu_on_many_points(name, repulsion):
 def test_two_potentials_equal_all_pairs(unit):
     """The normalised Frobenius loss on the mesh, with both units of the learning rate."""
     recipe = preset("sampled_gdr_tsne").but(epochs=12, loss="frobenius", learning_rate_unit=unit)
-    recipe, n = tamed(recipe, 300), 300
+    recipe, n = limit_travel(recipe, 300), 300
     graph, start = graph_of(n, recipe), start_of(n, 2)
     exact = run("cuda", graph, start, recipe.but(repulsion="exact"), 10)
     found = run("cuda", graph, start, recipe.but(repulsion="mesh", mesh_spacing=0.04), 10)
@@ -102,7 +102,7 @@ def test_same_bits_on_every_run(name):
 def test_reordering_the_points_changes_no_result(name, monkeypatch):
     from actup.backends._cuda import batch
 
-    recipe, n = tamed(preset(name).but(epochs=12), 300), 300
+    recipe, n = limit_travel(preset(name).but(epochs=12), 300), 300
     graph, start = graph_of(n, recipe), start_of(n, 2)
     once = run("cuda", graph, start, recipe, 10)
     monkeypatch.setattr(batch, "_MIN_REORDERED_POINTS", 1)
@@ -161,7 +161,7 @@ def test_too_little_memory_raises_before_the_work(monkeypatch):
 
 
 def test_barnes_hut_is_replaced_by_the_exact_sum():
-    recipe = tamed(preset("gdr_tsne").but(epochs=12, repulsion="barnes_hut", n_components=3), 160)
+    recipe = limit_travel(preset("gdr_tsne").but(epochs=12, repulsion="barnes_hut", n_components=3), 160)
     graph, start = graph_of(160, recipe), start_of(160, 3)
     exact = run("cuda", graph, start, recipe.but(repulsion="exact"), 10)
     np.testing.assert_array_equal(run("cuda", graph, start, recipe, 10), exact)

@@ -1,4 +1,4 @@
-"""Tests of the affinity graph: all backends against plain NumPy in float64, the compiled one in detail."""
+"""The affinity graph: all backends against dense NumPy in float64, and the CPU backend in detail."""
 
 import numpy as np
 import pytest
@@ -115,13 +115,13 @@ def assert_valid(graph, n):
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: f"{r.affinity}-{r.distance}-{r.symmetrization}")
 @pytest.mark.parametrize("backend", backends())
-def test_equals_a_dense_computation(digits, recipe, backend):
+def test_equals_dense_numpy(digits, recipe, backend):
     graph = load_backend(backend).affinity_graph(digits, recipe, 2)
     assert_valid(graph, len(digits))
     p = dense(digits.indices, expected_rows(digits.distances, recipe))
-    wanted = p + p.T - p * p.T if recipe.symmetrization == "umap" else (p + p.T) / 2
-    np.testing.assert_allclose(graph.to_scipy().toarray(), wanted, rtol=2e-4, atol=1e-7)
-    np.testing.assert_array_equal(graph.to_scipy().toarray() > 0, wanted > 1e-38)
+    expected = p + p.T - p * p.T if recipe.symmetrization == "umap" else (p + p.T) / 2
+    np.testing.assert_allclose(graph.to_scipy().toarray(), expected, rtol=2e-4, atol=1e-7)
+    np.testing.assert_array_equal(graph.to_scipy().toarray() > 0, expected > 1e-38)
 
 
 def test_umap_rows_sum_to_the_target(digits):
@@ -141,19 +141,19 @@ def test_gaussian_rows_have_the_perplexity(digits):
 
 
 @pytest.mark.parametrize("perplexity", [30.0, 100.0])
-def test_perplexity_out_of_reach_ends_uniform(digits, perplexity):
+def test_unreachable_perplexity_gives_uniform_weights(digits, perplexity):
     few = Neighbors(digits.indices[:5], digits.distances[:5])
     rows = directed(few, GAUSSIAN.but(perplexity=perplexity))
     np.testing.assert_allclose(rows, 1 / 30, rtol=1e-6)
 
 
-def test_equal_distances_end_uniform():
+def test_equal_distances_give_uniform_weights():
     for distance in (0.0, 2.5):
         few = Neighbors(np.tile(np.arange(1, 31), (3, 1)), np.full((3, 30), distance))
         np.testing.assert_allclose(directed(few, GAUSSIAN), 1 / 30, rtol=1e-6)
 
 
-def test_more_nearest_ties_than_the_perplexity_share_all_weight():
+def test_nearest_ties_beyond_the_perplexity_share_all_weight():
     distances = np.r_[np.full(20, 1.0), np.full(10, 2.0)][None]
     rows = directed(Neighbors(np.arange(1, 31)[None], distances), GAUSSIAN)
     np.testing.assert_allclose(rows, np.r_[np.full(20, 1 / 20), np.zeros(10)][None], rtol=1e-6)
@@ -168,8 +168,8 @@ def test_threads_change_no_bit(digits, recipe):
         np.testing.assert_array_equal(one.weights, other.weights)
 
 
-def test_many_rows_are_transposed_in_parts():
-    """Enough rows that the counting sort works in several parts; a dense check would be too large."""
+def test_many_rows_are_transposed_in_chunks():
+    """Enough rows that the counting sort works in several chunks; a dense check would be too large."""
     rng = np.random.default_rng(0)
     n, k = 40_000, 5
     steps = np.sort(np.argsort(rng.random((n, 12)), axis=1)[:, :k] + 1, axis=1)
@@ -189,7 +189,7 @@ def test_many_rows_are_transposed_in_parts():
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: f"{r.affinity}-{r.distance}-{r.symmetrization}")
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_tiny(n, recipe):
+def test_two_to_five_points(n, recipe):
     X = np.random.default_rng(n).normal(size=(n, 3))
     neighbors = nearest_neighbors(X, n - 1)
     graph = cpu.affinity_graph(neighbors, recipe, 2)
@@ -198,7 +198,7 @@ def test_tiny(n, recipe):
 
 
 @pytest.mark.parametrize("n", [0, 1, 4])
-def test_no_neighbours_no_edges(n):
+def test_no_neighbors_give_no_edges(n):
     graph = cpu.affinity_graph(Neighbors(np.empty((n, 0)), np.empty((n, 0))), UMAP, 2)
     np.testing.assert_array_equal(graph.offsets, np.zeros(n + 1))
     assert len(graph.indices) == len(graph.weights) == 0
@@ -217,7 +217,7 @@ def test_duplicates_and_constant_data(recipe):
         )
 
 
-def test_a_narrow_sigma_keeps_the_nearest_neighbour(digits):
+def test_narrow_sigma_keeps_only_the_nearest_neighbor_and_wide_sigma_is_uniform(digits):
     few = Neighbors(digits.indices[:5], digits.distances[:5])
     rows = directed(few, FIXED_SIGMA.but(sigma=1e-6))
     np.testing.assert_allclose(rows, np.eye(1, 30).repeat(5, axis=0), atol=1e-6)
@@ -225,7 +225,7 @@ def test_a_narrow_sigma_keeps_the_nearest_neighbour(digits):
     np.testing.assert_allclose(wide, 1 / 30, rtol=1e-6)
 
 
-def test_several_equal_perplexities_are_one(digits):
+def test_equal_perplexities_equal_a_single_one(digits):
     one = cpu.affinity_graph(digits, GAUSSIAN.but(perplexity=8), 2)
     several = cpu.affinity_graph(digits, MULTISCALE.but(perplexities=(8, 8)), 2)
     np.testing.assert_allclose(several.weights, one.weights, rtol=1e-6)
@@ -237,7 +237,7 @@ def test_uniform_weights_are_one_or_the_mean_of_both_directions(digits):
     assert set(mean.weights) == {0.5, 1}
 
 
-def test_zero_distances_are_skipped_by_rho():
+def test_rho_ignores_zero_distances():
     distances = np.array([[0, *range(10)]])  # zero twice
     rows = directed(Neighbors(np.arange(1, 12)[None], distances), UMAP)
     np.testing.assert_array_equal(rows[0, :3], 1)
@@ -253,7 +253,7 @@ def test_scale_of_the_distances_does_not_matter(digits, recipe, scale):
     np.testing.assert_allclose(first.weights, second.weights, rtol=1e-3)
 
 
-def test_given_neighbours_are_left_unchanged(digits):
+def test_given_neighbors_are_not_modified(digits):
     indices, distances = digits.indices.copy(), digits.distances.copy()
     indices.setflags(write=False)
     distances.setflags(write=False)
@@ -274,7 +274,7 @@ def test_given_neighbours_are_left_unchanged(digits):
         ([1, 2], [-0.1, 0.2], "at least 0"),
     ],
 )
-def test_impossible_neighbours_are_refused(row, distances, message):
+def test_invalid_neighbors_are_rejected(row, distances, message):
     neighbors = Neighbors(np.array([row, [0, 2], [0, 1]]), np.array([distances, [0.1, 0.2], [0.1, 0.2]]))
     for threads in (1, 2):
         with pytest.raises(ValueError, match=message):

@@ -1,4 +1,4 @@
-"""One epoch of every backend against the gradient of the loss, and against what each switch promises."""
+"""The force of one epoch on every backend, against the gradient of the loss and the effect of each switch."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ ONE_EPOCH = Recipe(
 
 
 def force(backend: str, graph: Graph, start: np.ndarray, recipe: Recipe, seed: int = 0) -> np.ndarray:
-    """The displacement of one epoch over the learning rate: (n, n_components)."""
+    """The displacement of one epoch, divided by the learning rate: (n, n_components)."""
     layout = load_backend(backend).make_layout(graph, start, recipe, seed, 1)
     layout.run(1)
     return (layout.embedding().astype(np.float64) - start) / recipe.learning_rate
 
 
 def ring(n: int) -> Graph:
-    """Each point with its three next on both sides, in which all points have one degree and strength."""
+    """Each point has edges to its next three on both sides: all points have the same degree and strength."""
     weights = {1: 1.0, 2: 0.625, 3: 0.25}
     W = np.zeros((n, n))
     for i in range(n):
@@ -49,7 +49,7 @@ def ring(n: int) -> Graph:
 
 
 def spread_out(n: int, dimensions: int) -> np.ndarray:
-    """Points at distances where the 1e-9 of epsilon is nothing, on a lattice of 2^-10: steps are exact."""
+    """Points so far apart that an epsilon of 1e-9 is negligible, on a lattice of 2^-10: steps are exact."""
     random = np.random.default_rng(dimensions)
     side = int(np.ceil(n ** (1 / dimensions)))
     cells = np.stack(np.unravel_index(np.arange(n), (side,) * dimensions), axis=1)
@@ -66,8 +66,8 @@ def descent(recipe: Recipe) -> np.ndarray:
         Y = start.copy()
         Y[i, c] += change
         value = load_backend("reference").make_layout(graph, Y, recipe, 0).loss()
-        drawn = not recipe.normalized and recipe.loss is Loss.KL
-        return value - left_out(graph, Y, recipe.a, recipe.b) if drawn else value
+        uses_negatives = not recipe.normalized and recipe.loss is Loss.KL
+        return value - edge_repulsion(graph, Y, recipe.a, recipe.b) if uses_negatives else value
 
     gradient = np.empty(start.shape)
     for i, c in np.ndindex(*start.shape):
@@ -77,8 +77,8 @@ def descent(recipe: Recipe) -> np.ndarray:
     return -gradient
 
 
-def left_out(graph: Graph, Y: np.ndarray, a: float, b: float) -> float:
-    """sum r log(1 - q) along the edges: negatives repel with weight 1, the loss with 1 - r."""
+def edge_repulsion(graph: Graph, Y: np.ndarray, a: float, b: float) -> float:
+    """sum r log(1 - q) over the edges: negatives repel with weight 1, the loss has weight 1 - r."""
     edges = graph.to_scipy().tocoo()
     power = a * ((np.float64(Y)[edges.row] - Y[edges.col]) ** 2).sum(axis=1) ** b
     return float((edges.data * np.log(power / (1 + power))).sum())
@@ -93,7 +93,7 @@ def test_force_is_minus_the_gradient_of_the_loss(backend, loss, normalized, a, b
     recipe = ONE_EPOCH.but(loss=loss, normalized=normalized, a=a, b=b, n_components=dimensions)
     expected = descent(recipe)
     n = len(expected)
-    if not normalized:  # the row form is half of it, at a repulsion of weight 1 = repulsion_rate * degree/n
+    if not normalized:  # half the gradient, with repulsion of weight repulsion_rate * degree / n = 1
         expected = expected / 2
         recipe = recipe.but(repulsion_mass=RepulsionMass.DEGREE, repulsion_rate=n / 6)
     assert_force(backend, recipe, expected)
@@ -103,7 +103,7 @@ def test_force_is_minus_the_gradient_of_the_loss(backend, loss, normalized, a, b
 @pytest.mark.parametrize("loss", Loss)
 @pytest.mark.parametrize("dof", [0.4, 2.0, 7.5])
 @pytest.mark.parametrize(("a", "b"), KERNELS[:2])
-def test_force_of_other_tails_is_minus_the_gradient(backend, loss, dof, a, b):
+def test_force_with_other_dof_is_minus_the_gradient(backend, loss, dof, a, b):
     recipe = ONE_EPOCH.but(loss=loss, normalized=True, a=a, b=b, dof=dof)
     assert_force(backend, recipe, descent(recipe))
 
@@ -116,35 +116,35 @@ def test_force_at_a_fixed_partition_is_minus_the_gradient(backend, partition, do
 
 
 def assert_force(backend: str, recipe: Recipe, expected: np.ndarray):
-    """One epoch on the ring moves the points as expected, up to a common factor."""
+    """The force of one epoch on the ring is the expected one."""
     n, recipe = len(expected), recipe.but(learning_rate=1 / np.abs(expected).max())
     found = force(backend, ring(n), spread_out(n, recipe.n_components), recipe)
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("backend", backends())
-def test_a_partition_that_is_the_maps_own_changes_nothing(backend):
-    """And twice as much of it halves the repulsion."""
+def test_fixed_partition_scales_the_repulsion(backend):
+    """The map's own partition changes nothing, and twice that value halves the repulsion."""
     n, recipe = 60, ONE_EPOCH.but(normalized=True, learning_rate=100)
     graph, start = graph_of(n, recipe), start_of(n, 2)
     a, b = recipe.kernel()
     q = 1 / (1 + a * ((np.float64(start)[:, None] - start) ** 2).sum(axis=2) ** b)
-    own = (q.sum() - n) / n**2
-    moves = {
+    own_partition = (q.sum() - n) / n**2
+    forces = {
         partition: force(backend, graph, start, recipe.but(partition=partition))
-        for partition in (None, own, 2 * own, 1e9)
+        for partition in (None, own_partition, 2 * own_partition, 1e9)
     }
-    assert_alike(moves[own], moves[None])
-    assert_alike(moves[2 * own], (moves[None] + moves[1e9]) / 2)
-    plain, fixed = (
+    assert_close(forces[own_partition], forces[None])
+    assert_close(forces[2 * own_partition], (forces[None] + forces[1e9]) / 2)
+    computed, fixed = (
         load_backend(backend).make_layout(graph, start, recipe.but(partition=value), 0, 1).loss()
-        for value in (None, own)
+        for value in (None, own_partition)
     )
-    assert fixed == pytest.approx(plain, rel=1e-5)
+    assert fixed == pytest.approx(computed, rel=1e-5)
 
 
 @pytest.mark.parametrize("backend", backends())
-def test_samples_at_a_fixed_partition_have_the_mean_of_all_points(backend):
+def test_sampled_repulsion_at_a_fixed_partition_is_unbiased(backend):
     exact = ONE_EPOCH.but(normalized=True, partition=0.05, learning_rate=100)
     sampled = exact.but(repulsion="sampled", negatives=8)
     n, seeds = 40, 300
@@ -159,7 +159,7 @@ def test_samples_at_a_fixed_partition_have_the_mean_of_all_points(backend):
     ("loss", "normalized", "dof"),
     [(*each, 1.0) for each in LOSSES] + [(loss, True, dof) for loss in Loss for dof in (0.5, 3.0)],
 )
-def test_loss_is_the_divergence(backend, loss, normalized, dof):
+def test_loss_equals_its_definition(backend, loss, normalized, dof):
     n, recipe = 60, ONE_EPOCH.but(loss=loss, normalized=normalized, dof=dof)
     graph, start = graph_of(n, recipe), start_of(n, 2)
     a, b = recipe.kernel()
@@ -176,48 +176,49 @@ def test_loss_is_the_divergence(backend, loss, normalized, dof):
     assert layout.loss() == pytest.approx(expected, rel=2e-5)
 
 
-def pull_and_push(backend: str, recipe: Recipe, n: int = 60) -> tuple[np.ndarray, np.ndarray]:
-    """Attraction and repulsion of the unnormalised setting, told apart by repulsion_rate."""
+def attraction_repulsion(backend: str, recipe: Recipe, n: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    """Attraction and repulsion of the unnormalised setting, separated by setting repulsion_rate to 0."""
     graph, start = graph_of(n, recipe), start_of(n, recipe.n_components)
-    pull = force(backend, graph, start, recipe.but(repulsion_rate=0))
-    return pull, force(backend, graph, start, recipe) - pull
+    attraction = force(backend, graph, start, recipe.but(repulsion_rate=0))
+    return attraction, force(backend, graph, start, recipe) - attraction
 
 
-def assert_alike(found, expected, tolerance=1e-4):
+def assert_close(found, expected, tolerance=1e-4):
     assert np.abs(expected).max() > 1e-3
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("backend", backends())
 @pytest.mark.parametrize("loss", Loss)
-class TestSwitchesOfTheForces:
+class TestForceSwitches:
     def test_exaggeration_and_symmetry_multiply_the_attraction(self, backend, loss):
-        pull, push = pull_and_push(backend, ONE_EPOCH.but(loss=loss))
+        attraction, repulsion = attraction_repulsion(backend, ONE_EPOCH.but(loss=loss))
         changes = {"exaggeration": 3, "exaggeration_share": 1, "symmetric_attraction": True}
-        more_pull, same_push = pull_and_push(backend, ONE_EPOCH.but(loss=loss, **changes))
-        assert_alike(more_pull, 6 * pull)
-        assert_alike(same_push, push)
+        more_attraction, same_repulsion = attraction_repulsion(backend, ONE_EPOCH.but(loss=loss, **changes))
+        assert_close(more_attraction, 6 * attraction)
+        assert_close(same_repulsion, repulsion)
 
     def test_repulsion_follows_degree_or_strength(self, backend, loss):
         W = graph_of(60, ONE_EPOCH).to_scipy()
         mass = {"degree": np.diff(W.indptr), "strength": W.sum(axis=1).A1 / W.max()}
-        pushes = {
-            name: pull_and_push(backend, ONE_EPOCH.but(loss=loss, repulsion_mass=name))[1] for name in mass
+        repulsions = {
+            name: attraction_repulsion(backend, ONE_EPOCH.but(loss=loss, repulsion_mass=name))[1]
+            for name in mass
         }
         assert np.ptp(mass["strength"] / mass["degree"]) > 0.05
-        assert_alike(
-            pushes["degree"] * mass["strength"][:, None], pushes["strength"] * mass["degree"][:, None]
+        assert_close(
+            repulsions["degree"] * mass["strength"][:, None], repulsions["strength"] * mass["degree"][:, None]
         )
 
     def test_mean_non_edge_weight_lowers_the_repulsion(self, backend, loss):
         weights = graph_of(60, ONE_EPOCH).weights
-        pull, push = pull_and_push(backend, ONE_EPOCH.but(loss=loss))
+        attraction, repulsion = attraction_repulsion(backend, ONE_EPOCH.but(loss=loss))
         changed = ONE_EPOCH.but(loss=loss, non_edge_weight=NonEdgeWeight.MEAN)
-        same_pull, less_push = pull_and_push(backend, changed)
-        assert_alike(same_pull, pull)
-        assert_alike(less_push, push * (1 - (weights / weights.max()).mean()))
+        same_attraction, less_repulsion = attraction_repulsion(backend, changed)
+        assert_close(same_attraction, attraction)
+        assert_close(less_repulsion, repulsion * (1 - (weights / weights.max()).mean()))
 
-    def test_samples_have_the_mean_of_all_points(self, backend, loss):
+    def test_sampled_repulsion_is_unbiased(self, backend, loss):
         exact = ONE_EPOCH.but(loss=loss, repulsion_epsilon=1.0)
         sampled = exact.but(repulsion="sampled", negatives=8)
         n, seeds = 40, 300
@@ -229,24 +230,24 @@ class TestSwitchesOfTheForces:
 
 
 @pytest.mark.parametrize("backend", backends())
-def test_epsilon_softens_the_repulsion(backend):
+def test_epsilon_weakens_the_repulsion(backend):
     graph = Graph.from_scipy(np.array([[0, 1], [1, 0]]))
     start = np.array([[0, 0], [0.5, 0]], np.float32)
-    pushes = []
+    repulsions = []
     for epsilon in (1e-9, 0.3):
         recipe = ONE_EPOCH.but(repulsion_epsilon=epsilon)
         without = force(backend, graph, start, recipe.but(repulsion_rate=0))
-        pushes.append(force(backend, graph, start, recipe) - without)
-    assert pushes[0][0, 0] < 0 < pushes[0][1, 0]
-    assert_alike(pushes[1], pushes[0] * 0.25 / (0.3 + 0.25))
+        repulsions.append(force(backend, graph, start, recipe) - without)
+    assert repulsions[0][0, 0] < 0 < repulsions[0][1, 0]
+    assert_close(repulsions[1], repulsions[0] * 0.25 / (0.3 + 0.25))
 
 
-# Strong attraction in small steps: two near points approach in exactly the epochs in which their edge acts.
-STRONG_PULL = ONE_EPOCH.but(
+# Strong attraction in small steps: two close points approach in exactly the epochs in which their edge acts.
+STRONG_ATTRACTION = ONE_EPOCH.but(
     repulsion="sampled", negatives=1, epochs=20, exaggeration=1e3, exaggeration_share=1, learning_rate=1e-5
 )
 SAMPLINGS = [
-    but(STRONG_PULL, sampling=sampling, normalized=normalized, update=update)
+    but(STRONG_ATTRACTION, sampling=sampling, normalized=normalized, update=update)
     for sampling in Sampling
     for normalized in (False, True)
     for update in Update
@@ -255,7 +256,7 @@ SAMPLINGS = [
 
 @pytest.mark.parametrize("backend", backends())
 @pytest.mark.parametrize("recipe", [recipe for recipe in SAMPLINGS if recipe is not None])
-def test_an_edge_acts_in_its_share_of_the_epochs(backend, recipe):
+def test_edge_acts_in_its_share_of_the_epochs(backend, recipe):
     weight = 0.35
     W = np.zeros((4, 4))
     W[0, 1] = W[1, 0] = 1

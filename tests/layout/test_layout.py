@@ -1,4 +1,4 @@
-"""The layout's contract over backends and switches: equal to the oracle, resumable, blind to threads."""
+"""The contract of layouts over backends and switches: equal to the oracle, resumable, thread-independent."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from actup.graph._records import Graph
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Optimizer, Repulsion
 from variations import (
-    FAST,
+    FAST_BACKENDS,
     clustered_points,
     force_combinations,
     graph_of,
+    limit_travel,
     short_presets,
     single_switch_variations,
     start_of,
     tails_and_partitions,
-    tamed,
 )
 
 N = 101  # not a multiple of the 16 points of a block
@@ -42,68 +42,70 @@ def run(backend: str, graph: Graph, start: np.ndarray, recipe: Recipe, epochs, s
     return maps
 
 
-def assert_equals_oracle(backend, graph, start, recipe, oracle=None, epochs=(1, 10), share=2e-5):
-    """After some epochs, up to a share of the size of the map."""
+def assert_equals_oracle(backend, graph, start, recipe, oracle=None, epochs=(1, 10), tolerance=2e-5):
+    """The maps equal the oracle's after the given epochs, up to ``tolerance`` times the size of the map."""
     if recipe.optimizer is Optimizer.GAINS:
-        share = 1e-4  # gains jump where a force changes sign
+        tolerance = 1e-4  # gains jump where a force changes sign
     if recipe.repulsion_for(len(graph)) in (Repulsion.MESH, Repulsion.BARNES_HUT):
-        share = 1e-3  # they approximate the oracle's sums over all pairs; the maps travel 3e-2 of their size
+        tolerance = 1e-3  # approximations of the oracle's sums; points travel 3e-2 of the map
     expected = oracle or run("reference", graph, start, recipe, epochs)
     for found, wanted in zip(run(backend, graph, start, recipe, epochs), expected, strict=True):
         assert found.dtype == np.float32
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=share * np.ptp(wanted, axis=0).max())
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance * np.ptp(wanted, axis=0).max())
 
 
 @cache
 def oracle_of(name: str):
-    recipe = tamed(VARIATIONS[name], N)
+    recipe = limit_travel(VARIATIONS[name], N)
     return recipe, run("reference", graph_of(N, recipe), start_of(N, recipe.n_components), recipe, [1, 10])
 
 
-@pytest.mark.parametrize("backend", FAST)
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
 @pytest.mark.parametrize("name", VARIATIONS)
 def test_equals_the_oracle(backend, name):
     recipe, oracle = oracle_of(name)
     start = start_of(N, recipe.n_components)
-    assert np.abs(oracle[1] - start).max() > 0.02  # something to compare
+    assert np.abs(oracle[1] - start).max() > 0.02  # the points move, so there is something to compare
     assert_equals_oracle(backend, graph_of(N, recipe), start, recipe, oracle)
 
 
-@pytest.mark.parametrize("backend", FAST)
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
 @pytest.mark.parametrize("dimensions", [1, 2, 3, 5])
 @pytest.mark.parametrize("n", [16, 33, 160])
 @pytest.mark.parametrize("name", PRESETS)
 def test_equals_the_oracle_in_any_dimension(backend, name, n, dimensions):
-    recipe = tamed(PRESETS[name].but(n_components=dimensions), n)
+    recipe = limit_travel(PRESETS[name].but(n_components=dimensions), n)
     assert_equals_oracle(backend, graph_of(n, recipe), start_of(n, dimensions), recipe)
 
 
-@pytest.mark.parametrize("backend", FAST)
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
 @pytest.mark.parametrize("name", PRESETS)
 def test_equals_the_oracle_on_a_star(backend, name):
-    """A hub of 200 edges: more than there are colours for its matchings."""
-    graph, recipe = star(201), tamed(PRESETS[name], 201)
+    """A hub of 200 edges, which is more than there are colours for its matchings."""
+    graph, recipe = star(201), limit_travel(PRESETS[name], 201)
     assert_equals_oracle(
         backend, graph, start_of(201, 2), recipe.but(learning_rate=recipe.learning_rate / 10)
     )
 
 
-@pytest.mark.parametrize("backend", FAST)
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
 @pytest.mark.parametrize("dimensions", [1, 2, 3, 5])
-def test_a_near_horizon_equals_the_oracle(backend, dimensions):
-    free = tamed(PRESETS["sampled_umap"].but(n_components=dimensions, horizon=None), N)
-    graph, start = graph_of(N, free), start_of(N, dimensions)
-    held = free.but(horizon=1.0)
-    assert_equals_oracle(backend, graph, start, held)
-    (free_map,), (held_map,) = (run(backend, graph, start, recipe, [10]) for recipe in (free, held))
-    assert np.abs(free_map - held_map).max() > 1e-3
+def test_near_horizon_equals_the_oracle_and_matters(backend, dimensions):
+    without_horizon = limit_travel(PRESETS["sampled_umap"].but(n_components=dimensions, horizon=None), N)
+    graph, start = graph_of(N, without_horizon), start_of(N, dimensions)
+    with_horizon = without_horizon.but(horizon=1.0)
+    assert_equals_oracle(backend, graph, start, with_horizon)
+    (map_without,), (map_with,) = (
+        run(backend, graph, start, recipe, [10]) for recipe in (without_horizon, with_horizon)
+    )
+    assert np.abs(map_without - map_with).max() > 1e-3
 
 
 @pytest.mark.parametrize("backend", backends())
-def test_repulsion_leads_no_point_beyond_the_horizon_farther_out(backend):
+def test_repulsion_moves_no_point_beyond_the_horizon_farther_out(backend):
     heads = np.arange(N - 1)
     matrix = coo_matrix((np.ones(N - 1), (heads, heads + 1)), (N, N)).tolil()
-    matrix[1, 2] = 0  # points 0 and 1 are tied to each other alone
+    matrix[1, 2] = 0  # points 0 and 1 have an edge to each other only
     graph = Graph.from_scipy((matrix + matrix.T).tocsr())
     start = np.random.default_rng(0).normal(size=(N, 2)).astype(np.float32)
     start[:2] = [[30, 40], [30.5, 40]]
@@ -115,9 +117,9 @@ def test_repulsion_leads_no_point_beyond_the_horizon_farther_out(backend):
     assert moved_outward(2.0) < 1e-4 < 1e-2 < moved_outward(None)
 
 
-@pytest.mark.parametrize("backend", FAST)
-def test_the_horizon_of_a_map_far_from_the_origin(backend):
-    recipe = tamed(PRESETS["sampled_umap"].but(horizon=1.0), N)
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
+def test_horizon_does_not_depend_on_the_distance_from_the_origin(backend):
+    recipe = limit_travel(PRESETS["sampled_umap"].but(horizon=1.0), N)
     graph, start = graph_of(N, recipe), start_of(N, 2)
     (near,), (far,) = (run(backend, graph, start + offset, recipe, [5]) for offset in (0, np.float32(4096)))
     np.testing.assert_allclose(far - 4096, near, atol=0.02)
@@ -136,7 +138,7 @@ def test_run_in_steps_equals_one_run(backend, name):
     np.testing.assert_array_equal(again, at_once)
 
 
-@pytest.mark.parametrize("backend", FAST)
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
 @pytest.mark.parametrize("name", MAIN_RECIPES)
 def test_threads_change_no_bit(backend, name):
     recipe = MAIN_RECIPES[name]
@@ -154,12 +156,12 @@ def test_threads_change_no_bit(backend, name):
 
 @pytest.mark.parametrize("backend", backends())
 @pytest.mark.parametrize("name", PRESETS)
-def test_another_seed_gives_another_map(backend, name):
+def test_seed_changes_the_map_only_with_sampled_repulsion(backend, name):
     recipe = PRESETS[name].but(negatives=5)
     graph, start = graph_of(N, recipe), start_of(N, 2)
     first, second = (run(backend, graph, start, recipe, [10], seed)[-1] for seed in (1, 2))
-    drawn = recipe.repulsion_for(N) is Repulsion.SAMPLED
-    assert (np.abs(first - second).max() > 1e-3) == drawn  # nothing is drawn at random from all points
+    is_sampled = recipe.repulsion_for(N) is Repulsion.SAMPLED
+    assert (np.abs(first - second).max() > 1e-3) == is_sampled  # other repulsions draw nothing at random
 
 
 @pytest.mark.parametrize("backend", backends())
@@ -170,13 +172,13 @@ def test_loss_equals_the_oracle_after_some_epochs(backend, name):
     layout = load_backend(backend).make_layout(graph, start, recipe, 7, 1)
     layout.run(4)
     # the oracle at the same points: a layout that starts there
-    there = load_backend("reference").make_layout(graph, layout.embedding(), recipe, 7)
-    assert layout.loss() == pytest.approx(there.loss(), rel=1e-4)
+    oracle = load_backend("reference").make_layout(graph, layout.embedding(), recipe, 7)
+    assert layout.loss() == pytest.approx(oracle.loss(), rel=1e-4)
 
 
 @pytest.mark.parametrize("backend", backends())
 @pytest.mark.parametrize("name", PRESETS)
-def test_layout_keeps_count_and_its_inputs(backend, name):
+def test_layout_counts_epochs_and_does_not_modify_its_inputs(backend, name):
     recipe = PRESETS[name]
     graph, start = graph_of(N, recipe), start_of(N, 2)
     for array in (graph.offsets, graph.indices, graph.weights, start):
@@ -197,7 +199,7 @@ def test_layout_keeps_count_and_its_inputs(backend, name):
 
 @pytest.mark.parametrize("backend", backends())
 @pytest.mark.parametrize("name", MAIN_RECIPES)
-def test_few_points(backend, name):
+def test_one_to_five_points_stay_finite(backend, name):
     recipe = MAIN_RECIPES[name]
     for n in range(1, 6):
         assert_finite(backend, graph_of(n, recipe), start_of(n, recipe.n_components), recipe)
@@ -205,7 +207,7 @@ def test_few_points(backend, name):
 
 @pytest.mark.parametrize("backend", backends())
 @pytest.mark.parametrize("name", MAIN_RECIPES)
-def test_odd_graphs_and_starts_stay_finite(backend, name):
+def test_unusual_graphs_and_starts_stay_finite(backend, name):
     recipe, n = MAIN_RECIPES[name], 40
     start = start_of(n, recipe.n_components)
     duplicates = start.copy()
@@ -218,17 +220,18 @@ def test_odd_graphs_and_starts_stay_finite(backend, name):
     assert_finite(backend, star(n), start, recipe)
 
 
-@pytest.mark.parametrize("backend", FAST)
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
 @pytest.mark.parametrize("name", MAIN_RECIPES)
 def test_isolated_and_equal_points_equal_the_oracle(backend, name):
-    recipe = tamed(MAIN_RECIPES[name], N)
+    recipe = limit_travel(MAIN_RECIPES[name], N)
     start = start_of(N, 2)
-    if recipe.repulsion is not Repulsion.MESH:  # which cannot resolve what happens within a cell of its grid
+    if recipe.repulsion is not Repulsion.MESH:  # the mesh cannot resolve distances within one of its cells
         start[::4] = start[1]
     W = graph_of(N, recipe).to_scipy().toarray()
     W[:5] = W[:, :5] = 0
-    # Equal points part in steps that magnify a rounding by up to 1/epsilon: fewer epochs, and a wider margin.
-    assert_equals_oracle(backend, Graph.from_scipy(W), start, recipe, epochs=(1, 3), share=1e-4)
+    # Equal points separate in steps that magnify rounding errors by up to 1/epsilon:
+    # compare after fewer epochs, with a wider tolerance.
+    assert_equals_oracle(backend, Graph.from_scipy(W), start, recipe, epochs=(1, 3), tolerance=1e-4)
 
 
 def assert_finite(backend, graph, start, recipe):
@@ -241,11 +244,11 @@ def assert_finite(backend, graph, start, recipe):
 
 
 def star(n: int) -> Graph:
-    """Point 0 with an edge to every other."""
+    """Point 0 has an edge to every other point."""
     W = np.zeros((n, n))
     W[0, 1:] = W[1:, 0] = np.linspace(0.3, 1, n - 1)
     return Graph.from_scipy(W)
 
 
-def test_clusters_of_the_tests_are_not_degenerate():
+def test_clustered_points_of_the_tests_are_distinct():
     assert len(np.unique(clustered_points(N), axis=0)) == N

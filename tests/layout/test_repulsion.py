@@ -1,4 +1,4 @@
-"""The mesh and the tree give the repulsion of all pairs: against sums in double precision, by properties."""
+"""The repulsion field by mesh and by tree, against sums over all pairs in float64 and by its properties."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def disc(n, span, seed=0):
 
 
 def all_pairs(Y, kind=KERNEL, a=1.0, b=1.0, dof=1.0):
-    """Force and potential of every point by definition; UMAP's potential has no closed form and is 0."""
+    """Force and potential of every point by definition; UMAP's potential has no closed form, so it is 0."""
     Y = Y.astype(np.float64)
     difference = Y[:, None] - Y[None]
     d2 = (difference**2).sum(axis=2) + 1e-12
@@ -46,8 +46,8 @@ def all_pairs(Y, kind=KERNEL, a=1.0, b=1.0, dof=1.0):
     return (force[:, :, None] * difference).sum(axis=1), potential.sum(axis=1)
 
 
-def mesh(spacing=0.5, kind=KERNEL, a=1.0, b=1.0, largest=1024, dof=1.0):
-    return engine.Mesh(kind, engine.Curve(a, b, dof), EPSILON, spacing, largest)
+def mesh(spacing=0.5, kind=KERNEL, a=1.0, b=1.0, max_side=1024, dof=1.0):
+    return engine.Mesh(kind, engine.Curve(a, b, dof), EPSILON, spacing, max_side)
 
 
 def tree(Y, theta, kind=KERNEL, a=1.0, b=1.0, threads=2, dof=1.0):
@@ -58,7 +58,7 @@ def relative_error(found, true):
     return np.sqrt(((found - true) ** 2).sum() / (true**2).sum())
 
 
-# --- convolution ---
+# Convolution
 
 
 @pytest.mark.parametrize("shape", [(64, 64), (72, 100), (128, 60), (300, 64), (64, 324)])
@@ -88,13 +88,13 @@ def test_smooth_sizes_are_smooth_and_close():
         assert rest == 1
 
 
-# --- mesh ---
+# Mesh
 
 
 @pytest.mark.parametrize(
     "Y",
     [blobs(2500, 30), blobs(2500, 100), blobs(2000, 60, seed=2), disc(2500, 50)],
-    ids=["30", "100", "60", "disc"],
+    ids=["blobs_30", "blobs_100", "blobs_60", "disc_50"],
 )
 def test_mesh_is_close_to_all_pairs(Y):
     force, potential, total = mesh().repel(Y, 2)
@@ -117,7 +117,7 @@ def test_mesh_is_close_to_all_pairs(Y):
         (UMAP, UMAP_A, UMAP_B, 0.1, 0.03),
     ],
 )
-def test_mesh_serves_every_potential(kind, a, b, spacing, tolerance):
+def test_mesh_is_close_to_all_pairs_for_every_potential(kind, a, b, spacing, tolerance):
     Y = blobs(2500, 20)
     force, potential, total = mesh(spacing, kind, a, b).repel(Y, 2)
     true_force, true_potential = all_pairs(Y, kind, a, b)
@@ -128,7 +128,7 @@ def test_mesh_serves_every_potential(kind, a, b, spacing, tolerance):
 
 
 @pytest.mark.parametrize("dof", [0.3, 0.5, 2.0, 10.0])
-def test_mesh_and_tree_serve_every_tail(dof):
+def test_mesh_and_tree_are_close_to_all_pairs_for_every_dof(dof):
     Y = blobs(2500, 60)
     true_force, true_potential = all_pairs(Y, dof=dof)
     for (force, potential, total), tolerance in (
@@ -149,7 +149,7 @@ def test_mesh_force_is_the_gradient_of_its_potential(kind, a, b, factor):
     field = mesh(0.5, kind, a, b)
     force = field.repel(Y, 1)[0]
     step = 0.02
-    inner = np.argsort(((Y - Y.mean(axis=0)) ** 2).sum(axis=1))[:20]  # moving these moves no edge of the grid
+    inner = np.argsort(((Y - Y.mean(axis=0)) ** 2).sum(axis=1))[:20]  # moving these does not move the grid
     for c in range(2):
         slopes = []
         for i in inner:
@@ -182,7 +182,7 @@ def test_threads_change_no_bit(threads):
     assert all(np.array_equal(first, second) for first, second in zip(one, many, strict=True))
 
 
-def test_mesh_moves_with_the_points():
+def test_mesh_force_is_translation_invariant():
     Y = np.round(blobs(2000, 50) * 256) / 256  # so that the shift below is exact
     here = mesh().repel(Y, 1)
     there = mesh().repel(Y + np.float32([1024, -512]), 1)
@@ -191,10 +191,10 @@ def test_mesh_moves_with_the_points():
 
 
 @pytest.mark.parametrize("far", [1e3, 1e6, 1e30])
-def test_an_outlier_widens_the_spacing_not_the_grid(far):
+def test_outlier_widens_the_spacing_not_the_grid(far):
     Y = blobs(2000, 50)
     Y[0] = far
-    field = mesh(largest=1024)
+    field = mesh(max_side=1024)
     force, potential, total = field.repel(Y, 2)
     assert max(field.shape) <= 1024
     assert field.spacing >= far / 1024
@@ -203,7 +203,7 @@ def test_an_outlier_widens_the_spacing_not_the_grid(far):
     assert np.isfinite(total)
 
 
-def test_the_spacing_recovers_after_an_outlier():
+def test_spacing_recovers_after_an_outlier():
     Y = blobs(2000, 50)
     field = mesh()
     field.repel(np.vstack([Y, [[1e6, 0]]]).astype(np.float32), 1)
@@ -213,7 +213,7 @@ def test_the_spacing_recovers_after_an_outlier():
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_positions_that_are_not_finite_are_refused(value):
+def test_positions_that_are_not_finite_are_rejected(value):
     Y = blobs(100, 50)
     Y[50, 1] = value
     with pytest.raises(ValueError, match="finite"):
@@ -223,7 +223,7 @@ def test_positions_that_are_not_finite_are_refused(value):
 
 
 @pytest.mark.parametrize("span", [0.01, 0.3, 3.0])
-def test_clumps_feel_no_force_of_the_grid(span):
+def test_mesh_adds_no_spurious_force_to_compact_maps(span):
     Y = blobs(1000, span)
     force, _, total = mesh().repel(Y, 1)
     true_force, true_potential = all_pairs(Y)
@@ -233,16 +233,16 @@ def test_clumps_feel_no_force_of_the_grid(span):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 15, 16, 17])
 @pytest.mark.parametrize("dimensions", [1, 2])
-def test_few_points(n, dimensions):
+def test_few_points_equal_all_pairs(n, dimensions):
     Y = 4 * np.random.default_rng(n).normal(size=(n, dimensions)).astype(np.float32)
     true_force, true_potential = all_pairs(Y)
-    for theta_or_mesh in ("mesh", 0.0):
-        found = mesh().repel(Y, 2) if theta_or_mesh == "mesh" else tree(Y, theta_or_mesh)
+    for method in ("mesh", 0.0):
+        found = mesh().repel(Y, 2) if method == "mesh" else tree(Y, method)
         np.testing.assert_allclose(found[0], true_force, atol=0.01)
         np.testing.assert_allclose(found[1], true_potential, atol=0.01)
 
 
-def test_points_all_in_one_place():
+def test_equal_points_have_no_force():
     Y = np.full((300, 2), 7.5, dtype=np.float32)
     for force, _, total in (mesh().repel(Y, 1), tree(Y, 0.5), tree(Y, 0.0)):
         assert np.abs(force).max() < 0.02
@@ -255,17 +255,17 @@ def test_no_points():
     assert tree(empty, 0.5)[2] == 0
 
 
-def test_the_grid_follows_a_growing_map():
-    field, sides = mesh(), set()
+def test_grid_of_a_growing_map_changes_rarely():
+    field, grids = mesh(), set()
     for scale in np.geomspace(0.1, 3, 120):
         Y = disc(1500, 60) * np.float32(scale)
         force, _, _ = field.repel(Y, 1)
         assert np.isfinite(force).all()
-        sides.add((field.spacing, field.shape))
-    assert len(sides) < 40  # not a new kernel every epoch
+        grids.add((field.spacing, field.shape))
+    assert len(grids) < 40  # the kernel is not recomputed every epoch
 
 
-# --- tree ---
+# Tree
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
@@ -275,7 +275,7 @@ def test_the_grid_follows_a_growing_map():
 )
 def test_tree_with_theta_zero_is_exact(dimensions, kind, a, b):
     Y = blobs(1200, 20, dimensions=dimensions)
-    Y[100:150] = Y[0]  # copies of one point
+    Y[100:150] = Y[0]  # duplicates of one point
     force, potential, total = tree(Y, 0.0, kind, a, b)
     true_force, true_potential = all_pairs(Y, kind, a, b)
     assert relative_error(force, true_force) < 1e-5
@@ -292,6 +292,6 @@ def test_tree_with_theta_half_is_close(dimensions):
     assert total == pytest.approx(true_potential.sum(), rel=1e-2)
 
 
-def test_tree_refuses_other_dimensions():
+def test_tree_rejects_more_than_three_dimensions():
     with pytest.raises(ValueError, match="three dimensions"):
         tree(np.zeros((10, 4), dtype=np.float32), 0.5)

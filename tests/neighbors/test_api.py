@@ -1,4 +1,4 @@
-"""Tests of nearest_neighbors() and of the exact search in the CPU backend, against brute force in float64."""
+"""nearest_neighbors() and the CPU backend's exact search against brute force in float64."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from actup.neighbors import NeighborIndex, nearest_neighbors
 
 cpu = load_backend("cpu")
 
-COMPILED = ["euclidean", "manhattan", "chebyshev", "cosine", "correlation"]
+METRICS = ["euclidean", "manhattan", "chebyshev", "cosine", "correlation"]
 SCIPY_NAME = {"manhattan": "cityblock"}
 
 
@@ -21,7 +21,7 @@ def all_distances(queries, X, metric):
 
 
 def assert_nearest(indices, distances, exact, rtol=1e-5, atol=1e-6):
-    """Each row: different ids, their true distances, ascending, and none left out that is truly nearer."""
+    """Each list has distinct ids with their true distances, ascending, and misses no nearer point."""
     k = indices.shape[1]
     true = np.take_along_axis(exact, indices, axis=1)
     np.testing.assert_allclose(distances, true, rtol=rtol, atol=atol)
@@ -30,7 +30,8 @@ def assert_nearest(indices, distances, exact, rtol=1e-5, atol=1e-6):
     np.testing.assert_allclose(distances, np.sort(exact, axis=1)[:, :k], rtol=rtol, atol=atol)
 
 
-def others_only(exact):
+def exclude_self(exact):
+    """The distances of rows to each other, with an infinite distance of each row to itself."""
     exact = exact.copy()
     np.fill_diagonal(exact, np.inf)
     return exact
@@ -44,52 +45,52 @@ def blobs():
     return (centres[rng.integers(7, size=517)] + rng.normal(size=(517, 83))).astype(np.float32)
 
 
-@pytest.mark.parametrize("metric", COMPILED)
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("k", [1, 15, 516])
 def test_equals_brute_force(blobs, metric, k):
     found = nearest_neighbors(blobs, k, metric=metric)
     assert found.indices.dtype == np.int32 and found.distances.dtype == np.float32
     assert found.method == "exact" and found.recall == 1
-    assert_nearest(found.indices, found.distances, others_only(all_distances(blobs, blobs, metric)))
+    assert_nearest(found.indices, found.distances, exclude_self(all_distances(blobs, blobs, metric)))
 
 
 @pytest.mark.parametrize("backend", backends())
-@pytest.mark.parametrize("metric", COMPILED)
+@pytest.mark.parametrize("metric", METRICS)
 def test_every_backend_equals_brute_force(blobs, metric, backend):
     found = load_backend(backend).nearest_neighbors(blobs, 15, metric, 2)
-    assert_nearest(found.indices, found.distances, others_only(all_distances(blobs, blobs, metric)))
+    assert_nearest(found.indices, found.distances, exclude_self(all_distances(blobs, blobs, metric)))
 
 
-@pytest.mark.parametrize("metric", COMPILED)
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("columns", [2, 3, 16, 64, 65, 200])
 def test_any_number_of_columns(metric, columns):
     X = np.random.default_rng(columns).normal(size=(97, columns)).astype(np.float32)
     found = nearest_neighbors(X, 10, metric=metric)
-    assert_nearest(found.indices, found.distances, others_only(all_distances(X, X, metric)))
+    assert_nearest(found.indices, found.distances, exclude_self(all_distances(X, X, metric)))
 
 
 def test_one_column():
     X = np.random.default_rng(0).normal(size=(50, 1))
     found = nearest_neighbors(X, 5)
-    assert_nearest(found.indices, found.distances, others_only(all_distances(X, X, "euclidean")))
+    assert_nearest(found.indices, found.distances, exclude_self(all_distances(X, X, "euclidean")))
 
 
-@pytest.mark.parametrize("metric", COMPILED)
-def test_query_finds_rows_of_the_other_set(blobs, metric):
+@pytest.mark.parametrize("metric", METRICS)
+def test_queries_equal_brute_force(blobs, metric):
     points, queries = blobs[:400], np.concatenate([blobs[380:], 1000 * blobs[:3]])
     found = NeighborIndex(points, metric=metric, n_jobs=2).query(queries, 12)
     assert_nearest(found.indices, found.distances, all_distances(queries, points, metric))
-    if metric != "correlation":  # rows that are points find themselves, at distance zero
+    if metric != "correlation":  # queries that are points find themselves, at distance zero
         np.testing.assert_array_equal(found.indices[:20, 0], np.arange(380, 400))
         assert (found.distances[:20, 0] == 0).all()
 
 
-def test_query_may_ask_for_all_points(blobs):
+def test_query_can_return_all_points(blobs):
     found = NeighborIndex(blobs[:5]).query(blobs[:2], 5)
     assert sorted(found.indices[0].tolist()) == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("metric", COMPILED)
+@pytest.mark.parametrize("metric", METRICS)
 def test_threads_change_no_bit(blobs, metric):
     one, two, three = (cpu.nearest_neighbors(blobs, 15, metric, threads) for threads in (1, 2, 3))
     for other in (two, three):
@@ -98,19 +99,19 @@ def test_threads_change_no_bit(blobs, metric):
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-@pytest.mark.parametrize("metric", COMPILED)
-def test_tiny(n, metric):
+@pytest.mark.parametrize("metric", METRICS)
+def test_two_to_five_rows(n, metric):
     X = np.random.default_rng(n).normal(size=(n, 4)).astype(np.float32)
     found = nearest_neighbors(X, n - 1, metric=metric)
-    assert_nearest(found.indices, found.distances, others_only(all_distances(X, X, metric)))
+    assert_nearest(found.indices, found.distances, exclude_self(all_distances(X, X, metric)))
 
 
-def test_backend_accepts_one_point_and_no_neighbours():
+def test_backend_accepts_one_point_and_no_neighbors():
     assert cpu.nearest_neighbors(np.zeros((1, 3), np.float32), 0, "euclidean", 2).indices.shape == (1, 0)
 
 
-@pytest.mark.parametrize("metric", COMPILED)
-def test_duplicates_are_neighbours_but_never_the_point_itself(metric):
+@pytest.mark.parametrize("metric", METRICS)
+def test_duplicates_are_neighbors_but_never_the_point_itself(metric):
     rng = np.random.default_rng(1)
     X = np.repeat(rng.normal(size=(3, 20)), [300, 200, 5], axis=0).astype(np.float32)
     found = nearest_neighbors(X, 10, metric=metric)
@@ -124,7 +125,7 @@ def test_duplicates_are_neighbours_but_never_the_point_itself(metric):
     np.testing.assert_array_equal(found.indices[400], np.arange(300, 310))
 
 
-@pytest.mark.parametrize("metric", COMPILED)
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("value", [0.0, 3.7])
 def test_constant_data(metric, value):
     found = nearest_neighbors(np.full((40, 6), value), 5, metric=metric)
@@ -133,17 +134,17 @@ def test_constant_data(metric, value):
 
 
 @pytest.mark.parametrize("metric", ["cosine", "correlation"])
-def test_rows_without_direction(metric):
+def test_rows_without_direction_are_at_distance_one_from_others(metric):
     X = np.random.default_rng(2).normal(size=(30, 8)).astype(np.float32)
     X[[4, 9, 20]] = 0 if metric == "cosine" else [[5], [0], [-2]]
     found = nearest_neighbors(X, 29, metric=metric)
     for row in (4, 9, 20):
-        twins = np.isin(found.indices[row], (4, 9, 20))
-        np.testing.assert_allclose(found.distances[row], np.where(twins, 0, 1), rtol=1e-6)
-        assert twins[:2].all()
-    exact = others_only(np.nan_to_num(all_distances(X, X, metric), nan=1.0))
+        without_direction = np.isin(found.indices[row], (4, 9, 20))
+        np.testing.assert_allclose(found.distances[row], np.where(without_direction, 0, 1), rtol=1e-6)
+        assert without_direction[:2].all()
+    exact = exclude_self(np.nan_to_num(all_distances(X, X, metric), nan=1.0))
     exact[np.ix_((4, 9, 20), (4, 9, 20))] = 0
-    assert_nearest(found.indices, found.distances, others_only(exact))
+    assert_nearest(found.indices, found.distances, exclude_self(exact))
 
 
 def test_cosine_of_nearly_parallel_rows_does_not_cancel():
@@ -154,33 +155,33 @@ def test_cosine_of_nearly_parallel_rows_does_not_cancel():
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e30])
-@pytest.mark.parametrize("metric", COMPILED)
-def test_squares_neither_overflow_nor_vanish(blobs, scale, metric):
+@pytest.mark.parametrize("metric", METRICS)
+def test_squares_neither_overflow_nor_underflow(blobs, scale, metric):
     X = blobs[:100] * np.float32(scale)
     found = nearest_neighbors(X, 15, metric=metric)
     unit = 1 if metric in ("cosine", "correlation") else scale
-    assert_nearest(found.indices, found.distances / unit, others_only(all_distances(X, X, metric)) / unit)
+    assert_nearest(found.indices, found.distances / unit, exclude_self(all_distances(X, X, metric)) / unit)
 
 
-def test_large_offset_does_not_cancel():
+def test_large_offset_does_not_cancel_differences():
     rng = np.random.default_rng(3)
     X = (4096 + rng.integers(0, 64, size=(200, 10)) / 64).astype(np.float32)  # differences are exact
     found = nearest_neighbors(X, 10)
-    assert_nearest(found.indices, found.distances, others_only(all_distances(X, X, "euclidean")))
+    assert_nearest(found.indices, found.distances, exclude_self(all_distances(X, X, "euclidean")))
 
 
-def test_same_in_every_input_form():
-    X = load_digits().data[:150]  # small integers: the same in every type
-    wanted = nearest_neighbors(X, 8)
-    frozen = X.astype(np.float32)
-    frozen.setflags(write=False)
+def test_every_input_form_gives_the_same_neighbors():
+    X = load_digits().data[:150]  # small integers: exact in every dtype
+    expected = nearest_neighbors(X, 8)
+    read_only = X.astype(np.float32)
+    read_only.setflags(write=False)
     forms = [X.astype(dtype) for dtype in (np.float16, np.float32, np.uint8, np.int64)]
-    forms += [np.asfortranarray(X), pd.DataFrame(X), frozen, np.repeat(X, 2, axis=0)[::2], X.tolist()]
+    forms += [np.asfortranarray(X), pd.DataFrame(X), read_only, np.repeat(X, 2, axis=0)[::2], X.tolist()]
     for form in forms:
         before = np.array(form)
         found = nearest_neighbors(form, 8)
-        np.testing.assert_array_equal(found.indices, wanted.indices)
-        np.testing.assert_array_equal(found.distances, wanted.distances)
+        np.testing.assert_array_equal(found.indices, expected.indices)
+        np.testing.assert_array_equal(found.distances, expected.distances)
         np.testing.assert_array_equal(np.array(form), before)
 
 
@@ -190,7 +191,7 @@ def test_metrics_that_scikit_learn_computes(metric):
     parameters = {"p": 7} if metric == "minkowski" else {}
     if metric == "nan_euclidean":
         X[::3, 2] = np.nan
-    exact = others_only(pairwise_distances(X, metric=metric, **parameters))
+    exact = exclude_self(pairwise_distances(X, metric=metric, **parameters))
     found = nearest_neighbors(X, 7, metric=metric, metric_kwds=parameters, n_jobs=2)
     assert_nearest(found.indices, found.distances, exact)
     index = NeighborIndex(X, metric=metric, metric_kwds=parameters, n_jobs=3)
@@ -210,36 +211,36 @@ def test_metrics_that_scikit_learn_computes(metric):
         ("mahalanobis", {"VI": np.eye(2)}, ValueError, r"VI must be .* got shape \(2, 2\)"),
     ],
 )
-def test_wrong_parameters_are_refused_alike(metric, parameters, error, message):
+def test_invalid_metric_parameters_are_rejected_by_search_and_index(metric, parameters, error, message):
     X = np.random.default_rng(0).random((40, 3)) / 4
     for make in (nearest_neighbors, NeighborIndex):
         with pytest.raises(error, match=message):
             make(X, metric=metric, metric_kwds=parameters)
 
 
-def test_boolean_metric_and_ties():
+def test_jaccard_ties_go_to_the_smallest_ids():
     X = np.random.default_rng(5).integers(0, 2, size=(60, 6))
-    exact = others_only(cdist(X.astype(bool), X.astype(bool), "jaccard"))
+    exact = exclude_self(cdist(X.astype(bool), X.astype(bool), "jaccard"))
     found = nearest_neighbors(X, 9, metric="jaccard")
     np.testing.assert_array_equal(found.indices, np.argsort(exact, axis=1, kind="stable")[:, :9])
 
 
-def test_callable_metric(blobs):
+def test_callable_metric_equals_manhattan(blobs):
     found = nearest_neighbors(blobs[:40], 5, metric=lambda x, y: np.abs(x - y).sum())
     np.testing.assert_array_equal(found.indices, nearest_neighbors(blobs[:40], 5, metric="l1").indices)
 
 
-def test_a_function_has_the_last_word_on_equal_rows(blobs):
+def test_callable_metric_decides_the_distance_of_equal_rows(blobs):
     def distance(x, y):
         return 5 + np.abs(x - y).sum()
 
-    asked = NeighborIndex(blobs[:40], metric=distance).query(blobs[:3], 2)
-    np.testing.assert_array_equal(asked.distances[:, 0], 5)
+    queried = NeighborIndex(blobs[:40], metric=distance).query(blobs[:3], 2)
+    np.testing.assert_array_equal(queried.distances[:, 0], 5)
 
 
-def test_infinite_distances_are_neighbours_of_nobody(blobs):
+def test_infinite_precomputed_distances_are_never_neighbors(blobs):
     exact = all_distances(blobs, blobs, "euclidean")
-    found = nearest_neighbors(others_only(exact), 15, metric="precomputed")
+    found = nearest_neighbors(exclude_self(exact), 15, metric="precomputed")
     np.testing.assert_array_equal(found.indices, nearest_neighbors(exact, 15, metric="precomputed").indices)
     exact[0, 10:] = np.inf
     with pytest.raises(ValueError, match="too large for float32"):
@@ -249,22 +250,22 @@ def test_infinite_distances_are_neighbours_of_nobody(blobs):
         nearest_neighbors(exact, 15, metric="precomputed")
 
 
-def test_precomputed(blobs):
+def test_precomputed_distances_equal_brute_force_and_stay_unchanged(blobs):
     exact = all_distances(blobs, blobs, "euclidean")
     before = exact.copy()
     found = nearest_neighbors(exact, 15, metric="precomputed")
-    assert_nearest(found.indices, found.distances, others_only(exact))
+    assert_nearest(found.indices, found.distances, exclude_self(exact))
     np.testing.assert_array_equal(exact, before)
 
 
 @pytest.mark.parametrize(("synonym", "name"), [("l2", "euclidean"), ("cityblock", "manhattan")])
-def test_synonyms(blobs, synonym, name):
+def test_metric_synonyms(blobs, synonym, name):
     first, second = (nearest_neighbors(blobs, 5, metric=metric) for metric in (synonym, name))
     np.testing.assert_array_equal(first.indices, second.indices)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "canberra", "precomputed"])
-def test_too_many_neighbours_are_refused(metric):
+def test_too_many_neighbors_are_rejected(metric):
     X = np.ones((20, 20))
     with pytest.raises(ValueError, match="n_neighbors=20 needs at least 21 samples, got 20"):
         nearest_neighbors(X, 20, metric=metric)
@@ -273,21 +274,21 @@ def test_too_many_neighbours_are_refused(metric):
 
 
 @pytest.mark.parametrize(("n_neighbors", "error"), [(0, ValueError), (2.5, TypeError), (True, TypeError)])
-def test_bad_number_of_neighbours(blobs, n_neighbors, error):
+def test_invalid_n_neighbors_is_rejected(blobs, n_neighbors, error):
     with pytest.raises(error, match="n_neighbors="):
         nearest_neighbors(blobs, n_neighbors)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "canberra", "jaccard", "hamming", "sqeuclidean"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_not_finite_is_refused(metric, bad):
+def test_nan_and_infinity_are_rejected(metric, bad):
     X = np.ones((5, 5))
     X[3, 2] = bad
     with pytest.raises(ValueError, match="X contains"):
         nearest_neighbors(X, 2, metric=metric)
 
 
-def test_refusals_name_the_trouble():
+def test_errors_name_the_problem():
     with pytest.raises(ValueError, match="too large for dtype"):
         nearest_neighbors(np.array([[1e300], [0.0], [1.0]]), 1)
     with pytest.raises(ValueError, match="too large for float32"):
@@ -314,25 +315,25 @@ def test_refusals_name_the_trouble():
         (-np.ones((9, 9)), {"metric": "precomputed"}, ValueError, "at least 0, one is -1"),
     ],
 )
-def test_what_cannot_be_searched(X, options, error, message):
+def test_unsearchable_data_and_options_are_rejected(X, options, error, message):
     with pytest.raises(error, match=message):
         nearest_neighbors(X, 3, **options)
 
 
-def test_products_too_large_for_floats_are_refused_by_every_search():
+def test_overflowing_inner_products_are_rejected_by_every_search():
     X = (np.random.default_rng(0).random((600, 24)) * 1e25).astype(np.float32)
     for algorithm in ("exact", "approximate"):
         with pytest.raises(ValueError, match="too large for float32: divide X"):
             nearest_neighbors(X, 5, metric="inner_product", algorithm=algorithm)
 
 
-def test_the_diagonal_of_distances_plays_no_part():
+def test_diagonal_of_precomputed_distances_is_ignored():
     D = np.ones((5, 5))
     np.fill_diagonal(D, -1)
     np.testing.assert_array_equal(nearest_neighbors(D, 2, metric="precomputed").indices[0], [1, 2])
 
 
-def test_more_neighbours_than_points():
+def test_query_for_more_neighbors_than_points_is_rejected():
     X = np.random.default_rng(0).random((30, 4))
     assert NeighborIndex(X).query(X[:2], 30).indices.shape == (2, 30)
     with pytest.raises(ValueError, match="n_neighbors=31 is too many: X has 30 rows"):

@@ -1,4 +1,4 @@
-"""Tests of the approximate search: recall against brute force, determinism, odd data, errors."""
+"""The cluster search: recall against brute force, determinism, unusual data, errors."""
 
 import importlib.util
 import os
@@ -34,7 +34,7 @@ DATA = {
 
 
 @pytest.mark.parametrize("name", DATA)
-def test_reaches_the_wanted_recall(name):
+def test_default_recall_is_reached(name):
     X = DATA[name]()
     found = approximate(X)
     assert (
@@ -43,14 +43,14 @@ def test_reaches_the_wanted_recall(name):
     check_lists(found, X)
 
 
-@pytest.mark.parametrize("wanted", [0.8, 0.99])
-def test_recall_is_a_choice(wanted, monkeypatch):
+@pytest.mark.parametrize("recall", [0.8, 0.99])
+def test_requested_recall_is_reached(recall, monkeypatch):
     monkeypatch.setattr(_cluster_search, "_ALL_CLUSTERS_MAX_ROWS", 0)
     X = clustered(20_000, 64)
-    assert check_lists(approximate(X, recall=wanted), X, wanted=wanted) >= wanted
+    assert check_lists(approximate(X, recall=recall), X, min_recall=recall) >= recall
 
 
-def test_few_wide_rows_with_many_neighbors_are_searched_whatever_it_costs(monkeypatch):
+def test_lists_are_returned_where_every_effort_exceeds_the_time_limit(monkeypatch):
     monkeypatch.setattr(_cluster_search, "_MAX_ROW_NS", 0)
     X = clustered(3000, 60)
     found = _cluster_search.ClusterSearch(X, Comparison("euclidean"), 0, 2).neighbors(K, 0.97)
@@ -58,7 +58,7 @@ def test_few_wide_rows_with_many_neighbors_are_searched_whatever_it_costs(monkey
     assert found.recall > 0.3
 
 
-def test_probing_some_clusters_is_enough_where_there_is_structure(monkeypatch):
+def test_clustered_rows_need_few_probes(monkeypatch):
     monkeypatch.setattr(_cluster_search, "_ALL_CLUSTERS_MAX_ROWS", 0)
     X = clustered(12_000, 100)
     search = _cluster_search.ClusterSearch(X, Comparison("euclidean"), 0, 2)
@@ -69,13 +69,13 @@ def test_probing_some_clusters_is_enough_where_there_is_structure(monkeypatch):
 
 
 @pytest.mark.parametrize("metric", ["cosine", "correlation"])
-def test_directions(metric):
+def test_cosine_and_correlation_with_rows_without_direction(metric):
     X = clustered(5000, 50) + 1
     X[::100] = 0
     found = approximate(X, metric=metric)
-    exact_like = X.copy()
+    points = X.copy()
     rows = np.flatnonzero(~(X == 0).all(axis=1))[:300]
-    exact = true_distances(exact_like, rows, metric)
+    exact = true_distances(points, rows, metric)
     exact[:, ::100] = 1  # rows without a direction
     exact[np.arange(len(rows)), rows] = np.inf
     radii = np.sort(exact, axis=1)[:, K - 1 : K]
@@ -87,7 +87,7 @@ def test_directions(metric):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.uint8, np.int8])
-def test_small_types_are_read_as_they_are(dtype):
+def test_small_dtypes_give_the_bits_of_float32(dtype):
     X = low_rank(5000, 123)
     X = (X * 60 + (128 if dtype is np.uint8 else 0)).astype(dtype)
     found = approximate(X)
@@ -97,14 +97,14 @@ def test_small_types_are_read_as_they_are(dtype):
     np.testing.assert_array_equal(found.distances, as_floats.distances)
 
 
-def test_memory_mapped(tmp_path):
+def test_memory_mapped_rows(tmp_path):
     X = clustered(5000, 40)
     np.save(tmp_path / "X.npy", X)
     mapped = nearest_neighbors(np.load(tmp_path / "X.npy", mmap_mode="r"), K, algorithm="approximate")
     np.testing.assert_array_equal(mapped.indices, approximate(X).indices)
 
 
-def test_same_bits_at_any_number_of_threads_and_again():
+def test_same_bits_at_any_number_of_threads_and_when_repeated():
     X = clustered(6000, 150)
     first = approximate(X, n_jobs=1)
     for threads in (1, 2, 3):
@@ -114,8 +114,8 @@ def test_same_bits_at_any_number_of_threads_and_again():
         assert first.recall == again.recall
 
 
-def test_many_rows_look_at_the_clusters_around_their_own():
-    X = clustered(280_000, 24)  # enough for centres in groups
+def test_many_rows_probe_only_nearby_clusters():
+    X = clustered(280_000, 24)  # enough rows for grouped centres
     found = approximate(X, n_jobs=1)
     assert check_lists(found, X) < 1
     again = approximate(X, n_jobs=3)
@@ -123,32 +123,31 @@ def test_many_rows_look_at_the_clusters_around_their_own():
     np.testing.assert_array_equal(found.distances, again.distances)
 
 
-def test_tight_groups_far_apart():
+def test_refinement_finds_neighbors_in_tight_groups_far_apart():
     rng = np.random.default_rng(6)
     groups = 10 * rng.normal(size=(5, 10))
     X = (groups[rng.integers(5, size=30_000)] + 1e-3 * rng.normal(size=(30_000, 10))).astype(np.float32)
     exact = nearest_neighbors(X, K, algorithm="exact")
-    found = _cluster_search.ClusterSearch(X, Comparison("euclidean"), 0, 2).neighbors(
-        K, 0.97
-    )  # codes are the same for a whole group
+    # All rows of a group have the same code.
+    found = _cluster_search.ClusterSearch(X, Comparison("euclidean"), 0, 2).neighbors(K, 0.97)
     assert found is None or found.recall >= 0.97
     index, calibration = _cluster_search.ClusterSearch(X, Comparison("euclidean"), 0, 2)._plan(K, 0.97)
     assert calibration.lower_bound.max() < 0.9
     lists = index.neighbors(K, 4, 64, 2)
-    before = np.mean(lists[1] <= exact.distances[:, -1:] * (1 + 1e-5))
+    recall_before = np.mean(lists[1] <= exact.distances[:, -1:] * (1 + 1e-5))
     for _ in range(_cluster_search._MAX_REFINEMENT_ROUNDS):
         lists = index.refine(lists[0], 2)
-    assert before < 0.5
+    assert recall_before < 0.5
     assert np.mean(lists[1] <= exact.distances[:, -1:] * (1 + 1e-5)) >= 0.97
     alone = index.neighbors(K, 4, 64, 1)
     for _ in range(_cluster_search._MAX_REFINEMENT_ROUNDS):
         alone = index.refine(alone[0], 3)
     np.testing.assert_array_equal(lists[0], alone[0])
-    asked = NeighborIndex(X, algorithm="approximate").query(X[:50], K)
-    assert np.mean(asked.distances[:, 1:] <= exact.distances[:50, -1:] * (1 + 1e-5)) > 0.99
+    queried = NeighborIndex(X, algorithm="approximate").query(X[:50], K)
+    assert np.mean(queried.distances[:, 1:] <= exact.distances[:50, -1:] * (1 + 1e-5)) > 0.99
 
 
-def test_seed_matters_and_quality_does_not_depend_on_it(monkeypatch):
+def test_seed_changes_the_lists_but_not_the_recall(monkeypatch):
     monkeypatch.setattr(_cluster_search, "_ALL_CLUSTERS_MAX_ROWS", 0)
     X = clustered(12_000, 150)
     found = [approximate(X, random_state=seed) for seed in (1, 2**64 - 1)]
@@ -175,10 +174,10 @@ np.savez(sys.argv[2], indices=found.indices, distances=found.distances, recall=f
 
 @pytest.mark.parametrize("level", ["plain", "v2", "v3", "v4"])
 def test_every_processor_level_reaches_the_recall(level, tmp_path):
-    from actup import _engine as native
+    from actup import _engine
     from actup.graph._records import Neighbors
 
-    if native._processor.level() < level or native._processor.level() == "generic":
+    if _engine._processor.level() < level or _engine._processor.level() == "generic":
         pytest.skip(f"this processor has no level {level}")
     if importlib.util.find_spec(f"actup._engine_{'v2' if level == 'plain' else level}") is None:
         pytest.skip(f"level {level} was not built")
@@ -194,7 +193,7 @@ def test_every_processor_level_reaches_the_recall(level, tmp_path):
     check_lists(found, X)
 
 
-# ---- odd data ----
+# Unusual data
 
 
 def test_all_rows_equal():
@@ -220,7 +219,7 @@ def test_equal_directions_are_at_distance_zero(metric):
 
 
 @pytest.mark.parametrize("n", [2, 3, 17, 300])
-def test_few_rows_and_as_many_neighbours_as_there_are(n):
+def test_few_rows_with_all_others_as_neighbors(n):
     X = np.random.default_rng(n).normal(size=(n, 5)).astype(np.float32)
     found = approximate(X, n - 1)
     exact = nearest_neighbors(X, n - 1, algorithm="exact")
@@ -228,13 +227,13 @@ def test_few_rows_and_as_many_neighbours_as_there_are(n):
     np.testing.assert_allclose(found.distances, exact.distances, rtol=1e-5)
 
 
-def test_more_neighbours_than_the_candidates_usually_kept():
+def test_more_neighbors_than_the_usual_number_of_candidates():
     X = uniform(4000, 6)
     check_lists(approximate(X, 900), X)
 
 
 @pytest.mark.parametrize("factor", [1e-25, 1e25])
-def test_values_of_any_size(factor):
+def test_very_small_and_very_large_values(factor):
     X = clustered(5000, 30).astype(np.float64) * factor
     found = approximate(X)
     exact = true_distances(X, np.arange(0, 5000, 25))
@@ -242,30 +241,30 @@ def test_values_of_any_size(factor):
     assert np.mean(found.distances[::25] <= radii * (1 + 1e-5)) >= 0.97
 
 
-def test_outliers_far_away():
+def test_recall_with_outliers():
     X = clustered(5000, 100)
     X[::1000] *= 1e6
     check_lists(approximate(X), X)
 
 
-def test_low_recall_is_told(monkeypatch):
+def test_low_recall_falls_back_to_exact_or_warns(monkeypatch):
     X = noise(5000, 60)
     monkeypatch.setattr(_cluster_search, "_MAX_ROW_NS", 0)
     monkeypatch.setattr(_cluster_search, "_ALL_CLUSTERS_MAX_ROWS", 0)
-    assert approximate(X).method == "exact"  # it costs less than a search that misses so many
+    assert approximate(X).method == "exact"  # cheaper than an approximate search of such low recall
     monkeypatch.setattr(_cluster_search, "_EXACT_PAIR_NS", 1e9)
     with pytest.warns(UserWarning, match="of the nearest neighbours were found"):
-        mended = approximate(X)
+        refined = approximate(X)
     monkeypatch.setattr(_cluster_search, "_MAX_REFINEMENT_ROUNDS", 0)
     with pytest.warns(UserWarning, match="of the nearest neighbours were found"):
         found = approximate(X)
-    assert found.recall < mended.recall < 0.9
+    assert found.recall < refined.recall < 0.9
 
 
-# ---- which search ----
+# Choice of the search
 
 
-def test_auto_is_exact_where_that_is_cheap():
+def test_auto_is_exact_where_exact_is_cheap():
     assert nearest_neighbors(uniform(4000, 10)).method == "exact"
     assert nearest_neighbors(uniform(6000, 3)).method == "exact"
     assert nearest_neighbors(clustered(6000, 1000)).method == "cluster"
@@ -290,19 +289,19 @@ def test_errors_name_the_parameter(options, message):
         nearest_neighbors(uniform(50, 50), **options)
 
 
-def test_nan_is_refused():
+def test_nan_is_rejected():
     X = uniform(100, 4)
     X[3, 2] = np.nan
     with pytest.raises(ValueError, match="X contains NaN"):
         approximate(X)
 
 
-def test_very_many_neighbors():
+def test_recall_with_900_neighbors():
     X = clustered(6000, 40, seed=7)
     check_lists(approximate(X, 900), X)
 
 
-def test_shares_of_true_neighbours():
+def test_shares_found_counts_true_neighbors():
     true = np.array([[1, 2, 3, 3], [1, 1, 1, 1], [0, 0, 0, 0]], np.float32)
     found = np.array([[1, 3, 3, 3], [1, 1, 1, 2], [0, 0, 0, 5]], np.float32)
     np.testing.assert_allclose(shares_found(found, true), [0.75, 0.75, 0.75])
@@ -310,15 +309,15 @@ def test_shares_of_true_neighbours():
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
-def test_points_far_from_all_others_find_their_neighbours(metric):
+def test_outliers_find_their_neighbors(metric):
     X = clustered(20_000, 60)
-    far = np.random.default_rng(0).permutation(len(X))[:30]
-    X[far] *= 30
+    outliers = np.random.default_rng(0).permutation(len(X))[:30]
+    X[outliers] *= 30
     exact = nearest_neighbors(X, K, metric=metric, algorithm="exact")
     found = approximate(X, metric=metric)
-    assert shares_found(found.distances, exact.distances)[far].mean() > 0.97
+    assert shares_found(found.distances, exact.distances)[outliers].mean() > 0.97
 
 
-def test_auto_minds_the_number_of_neighbors():
+def test_choice_of_search_depends_on_n_neighbors():
     assert _cluster_search.exact_is_cheaper(20_000, 30, 15)
     assert not _cluster_search.exact_is_cheaper(20_000, 30, 1000)

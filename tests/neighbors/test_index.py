@@ -1,4 +1,4 @@
-"""Tests of NeighborIndex: recall, rows answered alike in any batch, threads, pickling, errors."""
+"""NeighborIndex: recall, answers independent of batch and threads, pickling, errors."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +24,7 @@ def test_query_reaches_the_recall(metric):
     )
 
 
-def test_a_row_is_answered_alike_in_any_batch_order_and_number_of_threads():
+def test_answer_does_not_depend_on_batch_order_or_threads():
     X = clustered(6000, 100)
     X[100:160] = X[0]  # ties
     queries = np.vstack([X[:200], clustered(300, 100, seed=9)])
@@ -40,7 +40,7 @@ def test_a_row_is_answered_alike_in_any_batch_order_and_number_of_threads():
         np.testing.assert_array_equal(alone.distances[0], together.distances[row])
 
 
-def test_answers_do_not_depend_on_what_was_asked_before():
+def test_answer_does_not_depend_on_earlier_queries():
     X, queries = noise(5000, 300), noise(20, 300)
     index = NeighborIndex(X, algorithm="approximate")
     first = index.query(queries, 5)
@@ -57,7 +57,7 @@ def test_a_point_finds_itself():
 
 
 @pytest.mark.parametrize("algorithm", ["exact", "approximate"])
-def test_index_errors(algorithm):
+def test_invalid_queries_and_metrics_are_rejected(algorithm):
     index = NeighborIndex(uniform(40, 3), algorithm=algorithm)
     with pytest.raises(ValueError, match="X_new has 4 columns, but X has 3"):
         index.query(uniform(5, 4))
@@ -72,7 +72,7 @@ def test_index_errors(algorithm):
 
 
 @pytest.mark.parametrize("metric", ["sqeuclidean", lambda x, y: float(np.abs(x - y).max())])
-def test_an_index_in_any_metric(metric):
+def test_index_with_scikit_learn_and_callable_metrics(metric):
     X, rows = uniform(300, 5), uniform(310, 5)[300:]
     found = NeighborIndex(X, metric=metric).query(rows, 7)
     exact = pairwise_distances(rows, X, metric=metric)
@@ -80,17 +80,17 @@ def test_an_index_in_any_metric(metric):
     np.testing.assert_allclose(found.distances, np.sort(exact, axis=1)[:, :7], rtol=1e-5)
 
 
-def test_one_index_may_be_asked_by_several_threads():
+def test_concurrent_queries_of_one_index():
     X = clustered(6000, 40, seed=8)
     index = NeighborIndex(X, algorithm="approximate")
-    wanted = {k: NeighborIndex(X, algorithm="approximate").query(X[:50], k).indices for k in (5, 30, 90)}
+    expected = {k: NeighborIndex(X, algorithm="approximate").query(X[:50], k).indices for k in (5, 30, 90)}
     with ThreadPoolExecutor(6) as pool:
-        asked = [5, 30, 90] * 6
-        found = pool.map(lambda k: index.query(X[:50], k).indices, asked)
-        assert all(np.array_equal(ids, wanted[k]) for k, ids in zip(asked, found, strict=True))
+        requested = [5, 30, 90] * 6
+        found = pool.map(lambda k: index.query(X[:50], k).indices, requested)
+        assert all(np.array_equal(ids, expected[k]) for k, ids in zip(requested, found, strict=True))
 
 
-def test_an_index_survives_pickling():
+def test_index_survives_pickling():
     X = np.random.default_rng(0).normal(size=(9000, 24)).astype(np.float32)
     for metric in ("euclidean", "manhattan"):
         index = NeighborIndex(X, metric=metric, algorithm="approximate")
@@ -103,7 +103,7 @@ def test_an_index_survives_pickling():
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
-def test_rows_unlike_all_points_find_theirs(metric):
+def test_queries_unlike_all_points_find_their_neighbors(metric):
     rng = np.random.default_rng(0)
     centres = 5 * rng.normal(size=(60, 40))
     X = (centres[rng.integers(60, size=12_000)] + rng.normal(size=(12_000, 40))).astype(np.float32)
@@ -111,7 +111,7 @@ def test_rows_unlike_all_points_find_theirs(metric):
     kinds = {
         "far": 50 * rng.normal(size=(60, 40)),
         "between": (X[:60] + X[60:120]) / 2,
-        "none": np.zeros((1, 40)),
+        "zero": np.zeros((1, 40)),
     }
     for rows in kinds.values():
         rows = rows.astype(np.float32)
@@ -123,7 +123,7 @@ def test_rows_unlike_all_points_find_theirs(metric):
         np.testing.assert_array_equal(alone.distances[0], found.distances[0])
 
 
-def test_few_points_are_all_looked_at():
+def test_approximate_search_among_few_points_is_exact():
     for seed in range(9):
         X = np.random.default_rng(seed).normal(size=(12, 40)).astype(np.float32)
         found = NeighborIndex(X, metric="manhattan", algorithm="approximate").query(X, 11)

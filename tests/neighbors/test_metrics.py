@@ -1,4 +1,4 @@
-"""Every compiled metric against brute force in float64: dense, sparse, of queries; and identities."""
+"""Every compiled metric against brute force in float64: dense rows, sparse rows, queries; and identities."""
 
 import numpy as np
 import pytest
@@ -9,15 +9,15 @@ from scipy.special import gammaln
 from actup.neighbors import NeighborIndex, nearest_neighbors
 from metric_oracle import (
     COMPILED,
-    NOT_METRIC,
-    NOT_SPARSE,
+    DENSE_ONLY,
+    EQUAL_ROWS_NOT_NEAREST,
     PARAMETERS,
     PRESENCE,
     SPARSE,
     K,
     assert_nearest,
     brute_force,
-    others,
+    exclude_self,
     points,
 )
 
@@ -27,14 +27,14 @@ def test_dense_equals_brute_force(metric):
     X, parameters = points(metric), PARAMETERS.get(metric, {})
     found = nearest_neighbors(X, K, metric=metric, metric_kwds=parameters)
     assert found.method == "exact" and found.recall == 1
-    assert_nearest(found, others(brute_force(metric, X, X, **parameters)), metric)
+    assert_nearest(found, exclude_self(brute_force(metric, X, X, **parameters)), metric)
 
 
 @pytest.mark.parametrize("metric", SPARSE)
 def test_sparse_equals_brute_force_and_dense(metric):
     X, parameters = points(metric), PARAMETERS.get(metric, {})
     found = nearest_neighbors(sparse.csr_matrix(X), K, metric=metric, metric_kwds=parameters)
-    assert_nearest(found, others(brute_force(metric, X, X, **parameters)), metric)
+    assert_nearest(found, exclude_self(brute_force(metric, X, X, **parameters)), metric)
     dense = nearest_neighbors(X, K, metric=metric, metric_kwds=parameters)
     np.testing.assert_allclose(found.distances, dense.distances, rtol=2e-5, atol=1e-3)
 
@@ -42,7 +42,7 @@ def test_sparse_equals_brute_force_and_dense(metric):
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 @pytest.mark.parametrize("metric", COMPILED)
 def test_queries_equal_brute_force_alone_and_together(metric, form):
-    if form == "sparse" and metric in NOT_SPARSE:
+    if form == "sparse" and metric in DENSE_ONLY:
         pytest.skip("no sparse form")
     X, parameters = points(metric), PARAMETERS.get(metric, {})
     new = np.concatenate([points(metric, 20, seed=1), X[:3]])
@@ -52,10 +52,10 @@ def test_queries_equal_brute_force_alone_and_together(metric, form):
     index = NeighborIndex(as_form(X), metric=metric, metric_kwds=parameters)
     found = index.query(as_form(new), K)
     exact = brute_force(metric, new, X, **parameters)
-    if metric == "inner_product":  # longer than every row of X: M is then the mean of both squares
-        beyond = np.maximum((new**2).sum(1) - (X**2).sum(1).max(), 0)
-        assert beyond[:2].all()
-        exact = exact + beyond[:, None] / 2
+    if metric == "inner_product":  # for longer queries, M is the mean of both squared lengths
+        excess = np.maximum((new**2).sum(1) - (X**2).sum(1).max(), 0)
+        assert excess[:2].all()
+        exact = exact + excess[:, None] / 2
     if metric == "seuclidean":
         exact = cdist(new.astype(float), X.astype(float), metric, V=X.astype(float).var(axis=0, ddof=1))
     assert_nearest(found, exact, metric)
@@ -68,7 +68,7 @@ def test_queries_equal_brute_force_alone_and_together(metric, form):
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 @pytest.mark.parametrize("metric", COMPILED)
 def test_threads_change_no_bit(metric, form):
-    if form == "sparse" and metric in NOT_SPARSE:
+    if form == "sparse" and metric in DENSE_ONLY:
         pytest.skip("no sparse form")
     X = points(metric) if form == "dense" else sparse.csr_matrix(points(metric))
     one, three = (nearest_neighbors(X, K, metric=metric, n_jobs=threads) for threads in (1, 3))
@@ -76,13 +76,13 @@ def test_threads_change_no_bit(metric, form):
     np.testing.assert_array_equal(one.distances, three.distances)
 
 
-# ---- identities ----
+# Identities
 
 
 @pytest.mark.parametrize("form", ["dense", "sparse"])
-@pytest.mark.parametrize("metric", [name for name in COMPILED if name not in NOT_METRIC])
+@pytest.mark.parametrize("metric", [name for name in COMPILED if name not in EQUAL_ROWS_NOT_NEAREST])
 def test_equal_rows_are_at_distance_zero_and_distances_are_symmetric(metric, form):
-    if form == "sparse" and metric in NOT_SPARSE:
+    if form == "sparse" and metric in DENSE_ONLY:
         pytest.skip("no sparse form")
     X = points(metric, 60)
     X[20:24] = X[3]
@@ -90,8 +90,8 @@ def test_equal_rows_are_at_distance_zero_and_distances_are_symmetric(metric, for
     distances = np.zeros((60, 60))
     np.put_along_axis(distances, found.indices, found.distances, axis=1)
     np.testing.assert_allclose(distances, distances.T, rtol=2e-6, atol=1e-7)
-    copies = [3, 20, 21, 22, 23]
-    assert (distances[np.ix_(copies, copies)] == 0).all()
+    duplicates = [3, 20, 21, 22, 23]
+    assert (distances[np.ix_(duplicates, duplicates)] == 0).all()
     np.testing.assert_array_equal(found.indices[21, :4], [3, 20, 22, 23])  # ties go to the smaller id
 
 
@@ -99,7 +99,7 @@ def test_equal_rows_are_at_distance_zero_and_distances_are_symmetric(metric, for
 @pytest.mark.parametrize(
     "metric", ["cosine", "correlation", "hellinger", "canberra", "braycurtis", *PRESENCE]
 )
-def test_the_unit_does_not_matter(metric, form):
+def test_scale_invariant_metrics_ignore_the_unit(metric, form):
     X = np.abs(points(metric))
     factors = np.ones(len(X)) if metric in ("canberra", "braycurtis") else np.arange(1, len(X) + 1)
     first = nearest_neighbors(form(X), K, metric=metric)
@@ -107,7 +107,7 @@ def test_the_unit_does_not_matter(metric, form):
     np.testing.assert_allclose(first.distances, second.distances, rtol=1e-4, atol=1e-3)
 
 
-def test_minkowski_joins_its_neighbours():
+def test_minkowski_special_powers_and_weights():
     X = points("minkowski")
     for p, name in ((1, "manhattan"), (2, "euclidean"), (np.inf, "chebyshev")):
         found = nearest_neighbors(X, K, metric="minkowski", metric_kwds={"p": p})
@@ -116,22 +116,22 @@ def test_minkowski_joins_its_neighbours():
     for form in (np.asarray, sparse.csr_matrix):
         found = nearest_neighbors(form(X), K, metric="wminkowski", metric_kwds={"p": 1.5, "w": w})
         assert_nearest(
-            found, others(cdist(X.astype(float), X.astype(float), "minkowski", p=1.5, w=w)), "minkowski"
+            found, exclude_self(cdist(X.astype(float), X.astype(float), "minkowski", p=1.5, w=w)), "minkowski"
         )
 
 
-def test_parameters_of_the_scaled_metrics():
+def test_parameters_of_seuclidean_and_mahalanobis():
     X = points("mahalanobis")
     V = np.linspace(1, 5, 6)
     found = nearest_neighbors(X, K, metric="seuclidean", metric_kwds={"V": V})
-    assert_nearest(found, others(cdist(X, X, "seuclidean", V=V)), "seuclidean")
+    assert_nearest(found, exclude_self(cdist(X, X, "seuclidean", V=V)), "seuclidean")
     VI = np.diag(V)
     for parameters in ({"VI": VI}, {"V": np.linalg.inv(VI)}):
         found = nearest_neighbors(X, K, metric="mahalanobis", metric_kwds=parameters)
-        assert_nearest(found, others(cdist(X, X, "mahalanobis", VI=VI)), "mahalanobis")
+        assert_nearest(found, exclude_self(cdist(X, X, "mahalanobis", VI=VI)), "mahalanobis")
 
 
-def test_dot_is_inner_product_and_of_unit_rows_one_minus_cosine():
+def test_dot_of_unit_rows_equals_cosine():
     X = points("cosine")[10:]
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     found = nearest_neighbors(X, K, metric="dot")
@@ -140,37 +140,37 @@ def test_dot_is_inner_product_and_of_unit_rows_one_minus_cosine():
     )
 
 
-def test_short_arcs_keep_their_digits():
+def test_haversine_keeps_its_precision_for_short_arcs():
     X = np.array([[0.7, 1.0]]) + np.arange(20)[:, None] * [[1e-8, 0]]
     found = nearest_neighbors(X, 3, metric="haversine")
-    exact = others(brute_force("haversine", X, X))
+    exact = exclude_self(brute_force("haversine", X, X))
     np.testing.assert_allclose(found.distances, np.take_along_axis(exact, found.indices, 1), rtol=1e-5)
 
 
 @pytest.mark.parametrize("spread", [1.0, 1e-4, 1e-8])
-def test_places_of_one_town_are_told_apart(spread):
+def test_haversine_distinguishes_places_of_one_town(spread):
     X = np.radians([48.1, 11.5]) + spread * np.random.default_rng(0).normal(size=(6000, 2))
-    exact = others(brute_force("haversine", X, X))
+    exact = exclude_self(brute_force("haversine", X, X))
     nearest = np.sort(exact, axis=1)[:, :K]
-    for algorithm, wanted in (("exact", 1.0), ("approximate", 0.97)):
+    for algorithm, min_recall in (("exact", 1.0), ("approximate", 0.97)):
         found = nearest_neighbors(X, K, metric="haversine", algorithm=algorithm)
-        share = np.mean(np.take_along_axis(exact, found.indices, 1) <= nearest[:, -1:] * (1 + 1e-5))
-        assert share >= wanted
-    asked = NeighborIndex(X, metric="haversine").query(X[:100], K + 1)
-    np.testing.assert_allclose(asked.distances[:, 1:], nearest[:100], rtol=1e-5)
+        recall = np.mean(np.take_along_axis(exact, found.indices, 1) <= nearest[:, -1:] * (1 + 1e-5))
+        assert recall >= min_recall
+    queried = NeighborIndex(X, metric="haversine").query(X[:100], K + 1)
+    np.testing.assert_allclose(queried.distances[:, 1:], nearest[:100], rtol=1e-5)
 
 
-def test_metrics_of_distributions_counts_and_the_disk():
+def test_symmetric_kl_poincare_and_ll_dirichlet_equal_their_formulas():
     rng = np.random.default_rng(0)
     counts = rng.poisson(3, (60, 20)) + np.eye(60, 20)
     p = (counts + 1e-11) / (counts + 1e-11).sum(1, keepdims=True)
     exact = ((p[:, None] - p) * (np.log(p)[:, None] - np.log(p))).sum(2) / 2
-    assert_nearest(nearest_neighbors(counts, K, metric="symmetric_kl"), others(exact), "symmetric_kl")
+    assert_nearest(nearest_neighbors(counts, K, metric="symmetric_kl"), exclude_self(exact), "symmetric_kl")
 
     disk = rng.uniform(-0.6, 0.6, (60, 2))
     inside = 1 - (disk**2).sum(1)
     exact = np.arccosh(1 + 2 * cdist(disk, disk, "sqeuclidean") / np.outer(inside, inside))
-    assert_nearest(nearest_neighbors(disk, K, metric="poincare"), others(exact), "poincare")
+    assert_nearest(nearest_neighbors(disk, K, metric="poincare"), exclude_self(exact), "poincare")
     with pytest.raises(ValueError, match="'poincare' needs rows of length below 1"):
         nearest_neighbors(disk + 1, K, metric="poincare")
 
@@ -184,12 +184,12 @@ def test_metrics_of_distributions_counts_and_the_disk():
         return np.sqrt(max(0, (log_b - own[1]) / y.sum() + (log_b - own[0]) / x.sum()))
 
     exact = np.array([[ll_dirichlet(x, y) for y in counts] for x in counts])
-    assert_nearest(nearest_neighbors(counts, K, metric="ll_dirichlet"), others(exact), "ll_dirichlet")
+    assert_nearest(nearest_neighbors(counts, K, metric="ll_dirichlet"), exclude_self(exact), "ll_dirichlet")
     with pytest.raises(ValueError, match="'ll_dirichlet' needs rows of values of at least 0"):
         nearest_neighbors(-counts, K, metric="ll_dirichlet")
 
 
-def test_a_callable_has_parameters():
+def test_callable_metric_receives_metric_kwds():
     X = points("euclidean", 40)
     found = nearest_neighbors(
         X, 5, metric=lambda x, y, power: np.abs(x - y).max() ** power, metric_kwds={"power": 1}

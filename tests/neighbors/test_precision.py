@@ -1,4 +1,4 @@
-"""Distances keep their digits: high powers, far from 0, at every scale, beside large values."""
+"""Distances keep their precision: high powers, far from 0, at every scale, beside large values."""
 
 import re
 
@@ -17,20 +17,20 @@ FORMS = [np.asarray, sparse.csr_matrix]
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0])
 def test_minkowski_of_any_power_and_scale(p, scale):
     X = (np.random.default_rng(0).random((300, 5)) * scale).astype(np.float32)
-    wide = X.astype(np.float64) / scale  # or SciPy's powers would be 0
+    wide = X.astype(np.float64) / scale  # otherwise SciPy's powers underflow
     expected = cdist(wide, wide, "minkowski", p=p) * scale
     np.fill_diagonal(expected, np.inf)
     for rows in (X, sparse.csr_matrix(X)) if p <= 4 else (X,):
         found = nearest_neighbors(rows, 4, metric="minkowski", metric_kwds={"p": p})
         np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :4], rtol=1e-5)
-        asked = NeighborIndex(rows, metric="minkowski", metric_kwds={"p": p}).query(rows[:9], 5)
-        np.testing.assert_allclose(asked.distances[:, 1:], found.distances[:9], rtol=1e-5)
+        queried = NeighborIndex(rows, metric="minkowski", metric_kwds={"p": p}).query(rows[:9], 5)
+        np.testing.assert_allclose(queried.distances[:, 1:], found.distances[:9], rtol=1e-5)
 
 
 @pytest.mark.parametrize("p", [3, 4, 6, 30])
 @pytest.mark.parametrize("form", FORMS)
-def test_minkowski_beside_a_large_column(p, form):
-    """Which adds nothing to a distance, and must not make others vanish."""
+def test_minkowski_keeps_its_precision_beside_a_large_constant_column(p, form):
+    """A large constant column adds nothing to a distance and must not drown the other columns."""
     X = np.random.default_rng(0).random((500, 6)).astype(np.float32)
     X[:, 0] = 9_021
     if p > 4 and form is sparse.csr_matrix:
@@ -44,21 +44,21 @@ def test_minkowski_beside_a_large_column(p, form):
     np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :3], rtol=1e-5)
 
 
-def test_high_powers_of_short_types():
+def test_high_minkowski_powers_of_small_dtypes():
     X = np.full((20, 3), -128, np.int8)
     options = {"metric": "minkowski", "metric_kwds": {"p": 10}}
     found = NeighborIndex(X, **options).query(np.zeros((1, 3), np.int8), 2)
     np.testing.assert_allclose(found.distances, 128 * 3**0.1, rtol=1e-6)
     H = (1000 + np.random.default_rng(0).integers(0, 8, size=(200, 3)) * 0.5).astype(np.float16)
-    short = nearest_neighbors(H, 4, **options)
+    small = nearest_neighbors(H, 4, **options)
     np.testing.assert_array_equal(
-        short.indices, nearest_neighbors(H.astype(np.float64), 4, **options).indices
+        small.indices, nearest_neighbors(H.astype(np.float64), 4, **options).indices
     )
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("algorithm", ["exact", "approximate"])
-def test_products_with_rows_longer_than_all_points(form, algorithm):
+def test_inner_products_of_queries_longer_than_all_points(form, algorithm):
     X = np.random.default_rng(0).random((600, 6)).astype(np.float32)
     rows = 5 * X[:20]
     products = rows.astype(np.float64) @ X.T.astype(np.float64)
@@ -71,7 +71,7 @@ def test_products_with_rows_longer_than_all_points(form, algorithm):
     assert np.mean(found.distances <= expected[:, -1:] * (1 + 1e-4)) > 0.95
 
 
-def test_minkowski_of_small_rows_by_candidates():
+def test_minkowski_of_small_values_by_proxy_search():
     X = (np.random.default_rng(0).random((5000, 8)) * 1e-4).astype(np.float32)
     options = {"metric": "minkowski", "metric_kwds": {"p": 4}}
     found = nearest_neighbors(X, 5, algorithm="approximate", **options)
@@ -93,7 +93,7 @@ def test_minkowski_of_small_rows_by_candidates():
         ("p=3", TypeError, "metric_kwds='p=3' must be a dict"),
     ],
 )
-def test_wrong_powers(parameters, error, message):
+def test_invalid_minkowski_parameters_are_rejected(parameters, error, message):
     X = np.random.default_rng(0).random((30, 5))
     with pytest.raises(error, match=re.escape(message)):
         nearest_neighbors(X, 4, metric="minkowski", metric_kwds=parameters)
@@ -101,8 +101,8 @@ def test_wrong_powers(parameters, error, message):
 
 @pytest.mark.parametrize("metric", ["cosine", "correlation", "hellinger", "seuclidean", "euclidean"])
 @pytest.mark.parametrize(("offset", "scale"), [(3000, 1.0), (0, 1e-25), (0, 1e15)])
-def test_sparse_rows_lose_no_digits(metric, offset, scale):
-    """Far from 0, where squares drown differences, and at scales whose squares no float has."""
+def test_sparse_rows_keep_the_precision_of_dense_rows(metric, offset, scale):
+    """Far from 0, where squares drown differences, and at scales whose squares overflow or underflow."""
     X = ((np.random.default_rng(0).random((600, 24)) + offset) * scale).astype(np.float32)
     options = {"metric": metric, "algorithm": "exact"}
     dense, rows = nearest_neighbors(X, 10, **options), nearest_neighbors(sparse.csr_matrix(X), 10, **options)
@@ -110,7 +110,7 @@ def test_sparse_rows_lose_no_digits(metric, offset, scale):
     assert np.mean(same) > 9.95
 
 
-def test_hyperbolic_distances_of_near_points():
+def test_poincare_distances_of_close_points():
     X = 0.5 + np.random.default_rng(0).normal(size=(200, 2)) * 1e-7
     inside = 1 - (X**2).sum(axis=1)
     expected = 2 * cdist(X, X) / np.sqrt(np.outer(inside, inside))  # to second order
@@ -124,8 +124,8 @@ def test_hyperbolic_distances_of_near_points():
 @pytest.mark.parametrize(
     ("metric", "parameters"), [("euclidean", {}), ("cityblock", {}), ("minkowski", {"p": 3})]
 )
-def test_queries_beside_a_far_larger_one(metric, parameters, algorithm, form):
-    """Their answers are the same, and its own is right."""
+def test_queries_are_unaffected_by_a_huge_query(metric, parameters, algorithm, form):
+    """The answers of the other queries do not change, and that of the huge query is right."""
     X = np.random.default_rng(0).normal(size=(500, 8)).astype(np.float32)
     rows = X[:3] + np.float32(0.1)
     rows[1] = 1e25
@@ -140,7 +140,7 @@ def test_queries_beside_a_far_larger_one(metric, parameters, algorithm, form):
     np.testing.assert_allclose(found.distances[1], expected, rtol=1e-5)
 
 
-def test_sparse_queries_that_share_the_values_of_X():
+def test_sparse_queries_may_share_the_data_array_of_the_points():
     X = sparse.random(60, 50, 0.2, format="csr", random_state=1, dtype=np.float32)
     X = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(60, 60))
     rows = sparse.csr_matrix((X.data, X.indices + 10, X.indptr), shape=(60, 60))
@@ -152,7 +152,7 @@ def test_sparse_queries_that_share_the_values_of_X():
 
 
 @pytest.mark.parametrize(("p", "largest"), [(4, 1e10), (4, 1e5), (3, 1e12), (3, 1e6), (1.9, 1e18)])
-def test_minkowski_beside_a_large_row(p, largest):
+def test_minkowski_keeps_its_precision_beside_a_huge_row(p, largest):
     X = np.random.default_rng(0).normal(size=(300, 6)).astype(np.float32)
     X[100] = largest
     wide = X.astype(np.float64)
@@ -161,26 +161,26 @@ def test_minkowski_beside_a_large_row(p, largest):
     options = {"metric": "minkowski", "metric_kwds": {"p": p}}
     found = nearest_neighbors(X, 2, **options)
     np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :2], rtol=2e-5)
-    asked = NeighborIndex(X, **options).query(X[:9], 3)
-    np.testing.assert_allclose(asked.distances[:, 1:], found.distances[:9], rtol=2e-5)
+    queried = NeighborIndex(X, **options).query(X[:9], 3)
+    np.testing.assert_allclose(queried.distances[:, 1:], found.distances[:9], rtol=2e-5)
 
 
 @pytest.mark.parametrize(
     ("metric", "parameters"),
     [("euclidean", {}), ("seuclidean", {"V": np.ones(12)}), ("mahalanobis", {"VI": np.eye(12)})],
 )
-def test_approximate_beside_a_large_row(metric, parameters):
+def test_approximate_search_beside_a_huge_row(metric, parameters):
     X = np.random.default_rng(0).normal(size=(5000, 12)).astype(np.float32)
     X[1001] = 1e20
     options = {"metric": metric, "metric_kwds": parameters}
     found = nearest_neighbors(X, 3, algorithm="approximate", **options)
     np.testing.assert_allclose(found.distances[1001], 1e20 * np.sqrt(12), rtol=1e-5)
     assert 1001 not in found.indices[1001]
-    asked = NeighborIndex(X, algorithm="approximate", **options).query(X[1000:1003], 1)
-    np.testing.assert_array_equal(asked.distances, 0)
+    queried = NeighborIndex(X, algorithm="approximate", **options).query(X[1000:1003], 1)
+    np.testing.assert_array_equal(queried.distances, 0)
 
 
-def test_columns_that_are_constant_but_for_rounding():
+def test_seuclidean_ignores_columns_constant_up_to_rounding():
     X = np.random.default_rng(0).normal(size=(3000, 6))
     X[:, 2] = 1 / 3
     varied = np.delete(X, 2, axis=1)
@@ -191,7 +191,7 @@ def test_columns_that_are_constant_but_for_rounding():
         np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :3], rtol=1e-5)
 
 
-def test_factors_beyond_the_range_of_floats():
+def test_seuclidean_factors_outside_the_range_of_float32():
     X = (np.random.default_rng(0).normal(size=(400, 4)) * 1e30).astype(np.float32)
     wide = X.astype(np.float64)
     expected = cdist(wide, wide) / 1e45
@@ -202,7 +202,7 @@ def test_factors_beyond_the_range_of_floats():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_mahalanobis_far_from_zero(dtype):
+def test_mahalanobis_keeps_its_precision_far_from_zero(dtype):
     X = np.random.default_rng(0).normal(size=(1500, 4))
     X[:, 1] = X[:, 0] + 0.01 * X[:, 1]
     X = (X + 1e4).astype(np.float32).astype(dtype)
@@ -218,19 +218,19 @@ def test_mahalanobis_far_from_zero(dtype):
     np.testing.assert_allclose(found.distances, true, rtol=1e-4)
 
 
-def test_full_precision_of_dense_queries_to_sparse_rows():
+def test_dense_queries_of_a_sparse_index_keep_full_precision():
     X = np.random.default_rng(0).normal(size=(300, 4)) + 1e7
     index = NeighborIndex(sparse.csr_matrix(X), metric="seuclidean")
     np.testing.assert_array_equal(index.query(X[:3], 1).distances, 0)
 
 
-def test_columns_without_weight_under_the_highest_power():
+def test_zero_weights_at_infinite_minkowski_power():
     X = np.array([[0, 0], [100, 1], [1, 2], [50, 3]], np.float32)
     found = nearest_neighbors(X, 3, metric="minkowski", metric_kwds={"p": np.inf, "w": [0, 1]})
     np.testing.assert_array_equal(found.distances[0], [1, 2, 3])
 
 
-def test_products_keep_the_digits_of_small_differences():
+def test_inner_products_keep_the_precision_of_small_differences():
     X = (100 + np.random.default_rng(0).normal(size=(6000, 20))).astype(np.float32)
     exact = nearest_neighbors(X, 5, metric="inner_product", algorithm="exact")
     found = nearest_neighbors(X, 5, metric="inner_product", algorithm="approximate")
@@ -242,13 +242,13 @@ def test_products_keep_the_digits_of_small_differences():
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])
-def test_hamming_tells_all_values_apart(dtype, form):
+def test_hamming_distinguishes_values_that_are_equal_in_float32(dtype, form):
     X = np.random.default_rng(0).integers(0, 4, (300, 6)) + 2**24
     X = X.astype(dtype)
     X[:, 2] -= 2**24
     expected = cdist(X, X, "hamming")
-    asked = NeighborIndex(form(X), metric="hamming").query(form(X), 9)
-    np.testing.assert_allclose(asked.distances, np.sort(expected, axis=1)[:, :9], rtol=1e-6)
+    queried = NeighborIndex(form(X), metric="hamming").query(form(X), 9)
+    np.testing.assert_allclose(queried.distances, np.sort(expected, axis=1)[:, :9], rtol=1e-6)
     np.fill_diagonal(expected, np.inf)
     found = nearest_neighbors(form(X), 8, metric="hamming")
     np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :8], rtol=1e-6)
@@ -256,7 +256,7 @@ def test_hamming_tells_all_values_apart(dtype, form):
         NeighborIndex(form(X - 2**24), metric="hamming").query(form(X), 8)
 
 
-def test_unknown_values_equal_none_under_hamming():
+def test_hamming_queries_with_unknown_values_equal_no_point():
     X = np.array([[0.1, 0], [0.1 + 1e-12, 1], [0.3, 2]])
     index = NeighborIndex(X, metric="hamming")
     np.testing.assert_array_equal(index.query(X, 1).distances, 0)
@@ -265,18 +265,18 @@ def test_unknown_values_equal_none_under_hamming():
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_presence_of_very_small_values(form):
+def test_presence_metrics_count_values_that_underflow_float32(form):
     present = np.random.default_rng(0).random((400, 9)) < 0.5
     tiny = np.where(present, 1e-60, 0)
     expected = nearest_neighbors(present, 5, metric="jaccard")
     found = nearest_neighbors(form(tiny), 5, metric="jaccard")
     np.testing.assert_array_equal(found.indices, expected.indices)
-    asked = NeighborIndex(form(tiny), metric="jaccard").query(form(tiny[:9]), 1)
-    np.testing.assert_array_equal(asked.distances, 0)
+    queried = NeighborIndex(form(tiny), metric="jaccard").query(form(tiny[:9]), 1)
+    np.testing.assert_array_equal(queried.distances, 0)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_new_rows_that_float32_cannot_hold_are_judged_one_by_one(form):
+def test_queries_that_underflow_float32_are_handled_row_by_row(form):
     X = np.random.default_rng(0).normal(size=(400, 9))
     new = np.concatenate([X[:1], 1e-50 * X[1:2]])
     euclidean = NeighborIndex(form(X))
@@ -291,33 +291,33 @@ def test_new_rows_that_float32_cannot_hold_are_judged_one_by_one(form):
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "seuclidean"])
-def test_sparse_rows_that_share_a_large_value(metric):
+def test_sparse_rows_keep_their_precision_beside_a_large_constant_column(metric):
     rng = np.random.default_rng(0)
     X = (rng.poisson(0.5, (800, 30)) * rng.random((800, 30))).astype(np.float32)
     for large in (1e4, 1e8, 1.6e9):
         X[:, 0] = large
         dense, found = (nearest_neighbors(form(X), 10, metric=metric) for form in FORMS)
         np.testing.assert_allclose(found.distances, dense.distances, rtol=1e-4)
-        share = np.mean([np.isin(*rows).mean() for rows in zip(found.indices, dense.indices, strict=True)])
-        assert share > 0.99
+        recall = np.mean([np.isin(*rows).mean() for rows in zip(found.indices, dense.indices, strict=True)])
+        assert recall > 0.99
 
 
 @pytest.mark.parametrize(
     "metric", ["euclidean", "manhattan", "chebyshev", "minkowski", "seuclidean", "mahalanobis"]
 )
 @pytest.mark.parametrize("offset", [1e5, 1.6e9])
-def test_doubles_far_from_zero_keep_their_differences(metric, offset):
+def test_float64_rows_keep_their_precision_far_from_zero(metric, offset):
     X = np.random.default_rng(0).normal(size=(400, 5))
     options = {"metric": metric, "metric_kwds": {"p": 3} if metric == "minkowski" else None}
     near, far = (nearest_neighbors(rows, 9, **options) for rows in (X, X + offset))
     np.testing.assert_allclose(far.distances, near.distances, rtol=1e-4)
-    asked = NeighborIndex(X + offset, **options).query(X[:50] + offset, 1)
-    np.testing.assert_array_equal(asked.indices[:, 0], np.arange(50))
+    queried = NeighborIndex(X + offset, **options).query(X[:50] + offset, 1)
+    np.testing.assert_array_equal(queried.indices[:, 0], np.arange(50))
     graph = UMAP(n_neighbors=10, n_epochs=1, **options).fit(X + offset).graph_
     assert all(np.isin(near.indices[row], graph[row].indices).mean() > 0.9 for row in range(0, 400, 7))
 
 
-def test_integers_are_compared_as_they_are():
+def test_integers_are_compared_exactly():
     X = np.random.default_rng(0).integers(0, 256, (500, 20))
     small = nearest_neighbors(X.astype(np.uint8), 5)
     for form in (X, X.astype(np.float64), X + 10**9):
@@ -327,7 +327,7 @@ def test_integers_are_compared_as_they_are():
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_hamming_of_fractions_is_compiled(form):
+def test_hamming_of_fractions_in_exact_and_approximate_search(form):
     X = np.random.default_rng(0).choice([0, 0.1, 0.2, 0.3], size=(300, 20))
     expected = cdist(X, X, "hamming")
     np.fill_diagonal(expected, np.inf)
@@ -338,14 +338,14 @@ def test_hamming_of_fractions_is_compiled(form):
     assert nearest_neighbors(form(np.vstack([X, almost])), 1, metric="hamming").distances[3, 0] > 0
 
 
-def test_missing_values_keep_the_digits_of_float32():
+def test_nan_euclidean_keeps_the_precision_of_float32():
     X = (1e4 + np.random.default_rng(0).normal(size=(200, 6))).astype(np.float32)
     X[::7, 0] = np.nan
     found, wide = (nearest_neighbors(rows, 5, metric="nan_euclidean") for rows in (X, X.astype(np.float64)))
     np.testing.assert_array_equal(found.indices, wide.indices)
 
 
-def test_dates_keep_their_differences_beside_missing_ones():
+def test_timestamps_keep_their_precision_beside_a_zero():
     X = np.array([[1.7e9], [1.7e9 + 5], [1.7e9 + 10], [1.7e9 + 20], [0.0]])
     np.testing.assert_allclose(nearest_neighbors(X, 1).distances.ravel(), [5, 5, 5, 10, 1.7e9], rtol=1e-6)
     whole = NeighborIndex(X.astype(np.int64)).query(X[:2] + 0.5, 2)
@@ -357,7 +357,7 @@ def test_dates_keep_their_differences_beside_missing_ones():
     )
 
 
-def test_values_beyond_float32_are_refused_by_name():
+def test_values_that_overflow_float32_are_rejected():
     X = np.random.default_rng(0).normal(size=(60, 4)) * 1e300
     for search in (nearest_neighbors, UMAP().fit):
         with pytest.raises(ValueError, match="X contains infinity or a value too large for dtype"):

@@ -1,4 +1,4 @@
-"""Candidates from a neighbouring space: recall against brute force, determinism, copies, queries."""
+"""The proxy search: recall against brute force, determinism, duplicates, queries."""
 
 from functools import cache
 
@@ -23,7 +23,7 @@ def clustered(n=6000, columns=60):
 
 @cache
 def documents(n=5000, columns=3000, words=40, topics=50):
-    """Rows of word counts from topics, most of the columns zero."""
+    """Sparse rows of word counts, drawn from topics."""
     rng = np.random.default_rng(1)
     popularity = rng.dirichlet(np.full(columns, 0.02), size=topics)
     topic = rng.integers(topics, size=n)
@@ -32,11 +32,12 @@ def documents(n=5000, columns=3000, words=40, topics=50):
     return sparse.csr_matrix((np.ones(n * words, np.float32), (rows, ids.ravel())), (n, columns))
 
 
-def check_recall(found, exact, wanted=0.97):
+def check_recall(found, exact, min_recall=0.97):
+    """The recall is reached and reported, no row is its own neighbour, and no list repeats an id."""
     radii = exact.distances[:, -1:]
-    share = np.mean(found.distances <= radii * (1 + 1e-5) + 1e-6)
-    assert share >= wanted
-    assert found.recall == pytest.approx(share, abs=0.03)
+    recall = np.mean(found.distances <= radii * (1 + 1e-5) + 1e-6)
+    assert recall >= min_recall
+    assert found.recall == pytest.approx(recall, abs=0.03)
     assert (found.indices != np.arange(len(found))[:, None]).all()
     assert (np.diff(np.sort(found.indices, axis=1), axis=1) > 0).all()
 
@@ -44,7 +45,7 @@ def check_recall(found, exact, wanted=0.97):
 @pytest.mark.parametrize(
     "metric", ["manhattan", "chebyshev", "canberra", "braycurtis", "inner_product", "minkowski"]
 )
-def test_candidates_reach_the_recall_in_dense_rows(metric):
+def test_recall_and_determinism_on_dense_rows(metric):
     X, parameters = clustered(), {"p": 3.0} if metric == "minkowski" else None
     options = {"metric": metric, "metric_kwds": parameters}
     found = nearest_neighbors(X, K, algorithm="approximate", **options)
@@ -54,7 +55,7 @@ def test_candidates_reach_the_recall_in_dense_rows(metric):
     np.testing.assert_array_equal(found.distances, again.distances)
 
 
-def test_a_neighbouring_space_is_used_for_manhattan():
+def test_manhattan_uses_the_proxy_search():
     assert nearest_neighbors(clustered(), K, metric="manhattan", algorithm="approximate").method == "proxy"
 
 
@@ -62,20 +63,20 @@ def test_a_neighbouring_space_is_used_for_manhattan():
     "metric",
     ["euclidean", "cosine", "correlation", "inner_product", "manhattan", "jaccard", "hamming", "hellinger"],
 )
-def test_candidates_reach_the_recall_in_sparse_rows(metric):
+def test_recall_on_sparse_rows(metric):
     X = documents()
     found = nearest_neighbors(X, K, metric=metric, algorithm="approximate")
     check_recall(found, nearest_neighbors(X, K, metric=metric, algorithm="exact"))
 
 
-def test_out_of_reach_all_pairs_are_compared(monkeypatch):
+def test_search_is_exact_where_candidates_do_not_reach_the_recall(monkeypatch):
     monkeypatch.setattr(_proxy_search, "_MAX_CANDIDATES", K + 1)
     X = np.random.default_rng(0).integers(0, 50, (5000, 40)).astype(np.float32)
     found = nearest_neighbors(X, K, metric="hamming", algorithm="approximate")
     assert found.method == "exact" and found.recall == 1
 
 
-def test_queries_by_candidates_are_alike_in_any_batch():
+def test_proxy_queries_do_not_depend_on_the_batch():
     X, new = clustered(), clustered(6100)[6000:]
     index = NeighborIndex(X, metric="manhattan", algorithm="approximate")
     together = index.query(new, K)
@@ -89,7 +90,7 @@ def test_queries_by_candidates_are_alike_in_any_batch():
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.uint8, np.int8, bool])
-def test_small_types(dtype):
+def test_recall_on_small_dtypes(dtype):
     X = (clustered(5000, 40) * 4).clip(0, 100).astype(np.uint8)
     X = X > 8 if dtype is bool else X.astype(dtype)
     for metric in ("manhattan", "jaccard", "hellinger"):
@@ -99,28 +100,28 @@ def test_small_types(dtype):
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("metric", ["manhattan", "jaccard", "canberra", "hamming", "inner_product"])
-def test_thousands_of_copies(metric, form):
+def test_thousands_of_duplicates(metric, form):
     rng = np.random.default_rng(0)
     X = rng.gamma(1, size=(6000, 30)).astype(np.float32)
     X[X < 0.4] = 0
-    copies = np.sort(rng.permutation(6000)[:4000])
-    X[copies] = X[copies[0]]
+    duplicates = np.sort(rng.permutation(6000)[:4000])
+    X[duplicates] = X[duplicates[0]]
     for algorithm in ("exact", "approximate"):
         found = nearest_neighbors(form(X), K, metric=metric, algorithm=algorithm)
         assert (found.indices != np.arange(6000)[:, None]).all() and found.recall >= 0.97
         if metric != "inner_product":
-            assert (found.distances[copies] == 0).all()
+            assert (found.distances[duplicates] == 0).all()
 
 
 @pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "russellrao"])
-def test_ties_do_not_stand_for_nearer_points(metric):
-    """Few distances are possible: the measured recall must not count far points as if they were near."""
+def test_measured_recall_does_not_count_far_points_as_near(metric):
+    """Few distances are possible: the measured recall must not count far points as near ones."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2 if metric == "russellrao" else 4, (6000, 14)).astype(np.uint8)
     found = nearest_neighbors(X, 15, metric=metric, algorithm="approximate")
     exact = nearest_neighbors(X, 15, metric=metric, algorithm="exact")
     nearer = exact.distances < exact.distances[:, -1:]
-    sums = np.sort(found.distances, axis=1) - exact.distances  # 0 where as many as near were found
-    share = np.mean(sums <= 1e-5)
+    excess = np.sort(found.distances, axis=1) - exact.distances  # 0 where a point as near was found
+    share = np.mean(excess <= 1e-5)
     assert nearer.any() and share >= 0.95
     assert found.recall == pytest.approx(shares_found(found.distances, exact.distances).mean(), abs=0.02)

@@ -1,4 +1,4 @@
-"""Rows as callers give them: sparse forms, distances, refusals, odd data, kinds of queries."""
+"""Input rows: sparse formats, precomputed distances, rejected input, unusual data, forms of queries."""
 
 import numpy as np
 import pytest
@@ -7,13 +7,13 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import nan_euclidean_distances
 
 from actup.neighbors import NeighborIndex, nearest_neighbors
-from metric_oracle import COMPILED, NOT_SPARSE, SPARSE, K, points
+from metric_oracle import COMPILED, DENSE_ONLY, SPARSE, K, points
 
-# ---- sparse input as it comes ----
+# Sparse input
 
 
 @pytest.mark.parametrize("form", [sparse.csc_matrix, sparse.coo_matrix, sparse.csr_array, sparse.lil_matrix])
-def test_every_sparse_form(form):
+def test_every_sparse_format(form):
     X = points("cosine")
     given = form(X)
     before = given.copy()
@@ -24,32 +24,32 @@ def test_every_sparse_form(form):
     assert (given != before).nnz == 0
 
 
-def test_entries_in_any_order_repeated_or_zero():
+def test_sparse_entries_may_be_unsorted_and_repeated():
     X = sparse.csr_matrix(points("manhattan"))
-    messy = sparse.csr_matrix(X.shape, dtype=np.float32)
-    messy.indptr = X.indptr * 2
-    messy.indices = np.concatenate([np.r_[X[i].indices, X[i].indices[::-1]] for i in range(X.shape[0])])
-    messy.data = np.concatenate([np.r_[X[i].data - 1, np.ones_like(X[i].data)] for i in range(X.shape[0])])
-    assert not messy.has_canonical_format and (messy.toarray() == X.toarray()).mean() > 0.9
-    kept = messy.data.copy()
-    found = nearest_neighbors(messy, K, metric="manhattan")
+    unsorted = sparse.csr_matrix(X.shape, dtype=np.float32)
+    unsorted.indptr = X.indptr * 2
+    unsorted.indices = np.concatenate([np.r_[X[i].indices, X[i].indices[::-1]] for i in range(X.shape[0])])
+    unsorted.data = np.concatenate([np.r_[X[i].data - 1, np.ones_like(X[i].data)] for i in range(X.shape[0])])
+    assert not unsorted.has_canonical_format and (unsorted.toarray() == X.toarray()).mean() > 0.9
+    before = unsorted.data.copy()
+    found = nearest_neighbors(unsorted, K, metric="manhattan")
     np.testing.assert_allclose(
         found.distances, nearest_neighbors(X, K, metric="manhattan").distances, rtol=1e-5
     )
-    np.testing.assert_array_equal(messy.data, kept)
+    np.testing.assert_array_equal(unsorted.data, before)
 
 
-# ---- precomputed sparse distances ----
+# Precomputed sparse distances
 
 
-def test_sparse_distances():
+def test_precomputed_sparse_distances():
     from sklearn.neighbors import kneighbors_graph
 
     X = points("euclidean")
     graph = kneighbors_graph(X, K + 3, mode="distance")
     found = nearest_neighbors(graph, K, metric="precomputed")
     np.testing.assert_allclose(found.distances, nearest_neighbors(X, K).distances, rtol=1e-5, atol=1e-5)
-    whole = nearest_neighbors(sparse.csr_matrix(cdist(X, X) + 1), K, metric="precomputed")  # the diagonal too
+    whole = nearest_neighbors(sparse.csr_matrix(cdist(X, X) + 1), K, metric="precomputed")  # with a diagonal
     np.testing.assert_array_equal(
         whole.indices, nearest_neighbors(cdist(X, X) + 1, K, metric="precomputed").indices
     )
@@ -59,7 +59,7 @@ def test_sparse_distances():
         nearest_neighbors(graph, 16, metric="precomputed")
 
 
-# ---- refusals ----
+# Rejected input
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,12 @@ def test_sparse_distances():
         ({"metric": 3}, "metric=3 must be a name or a function"),
     ],
 )
-def test_refusals(options, message):
+def test_invalid_metrics_and_parameters_are_rejected(options, message):
     with pytest.raises((ValueError, TypeError), match=message):
         nearest_neighbors(points("euclidean"), K, **options)
 
 
-@pytest.mark.parametrize("metric", [*NOT_SPARSE, "sqeuclidean", "poincare", "symmetric_kl"])
+@pytest.mark.parametrize("metric", [*DENSE_ONLY, "sqeuclidean", "poincare", "symmetric_kl"])
 @pytest.mark.parametrize("make", [nearest_neighbors, NeighborIndex])
 def test_metrics_without_a_sparse_form_name_the_remedy(metric, make):
     with pytest.raises(ValueError, match=f"metric='{metric}' has no form for sparse X: use X.toarray"):
@@ -105,13 +105,13 @@ def test_sparse_values_must_be_finite():
         nearest_neighbors(X, K)
 
 
-# ---- odd data ----
+# Unusual data
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("value", [0.0, 2.5])
 @pytest.mark.parametrize("metric", [name for name in SPARSE if name != "seuclidean"])
-def test_constant_rows(metric, value, form):
+def test_equal_rows_of_one_value_are_at_distance_zero(metric, value, form):
     found = nearest_neighbors(form(np.full((50, 6), value)), K, metric=metric)
     np.testing.assert_allclose(found.distances, 0, atol=1e-6)
     np.testing.assert_array_equal(found.indices[40], np.arange(K))
@@ -119,9 +119,9 @@ def test_constant_rows(metric, value, form):
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("metric", COMPILED)
-def test_as_many_neighbours_as_there_are_others_and_no_more(metric, form):
+def test_n_neighbors_may_be_all_other_rows_but_not_more(metric, form):
     X = points(metric, 20)
-    if form is sparse.csr_matrix and metric in NOT_SPARSE:
+    if form is sparse.csr_matrix and metric in DENSE_ONLY:
         pytest.skip("no sparse form")
     found = nearest_neighbors(form(X), 19, metric=metric)
     assert all(sorted([i, *row]) == list(range(20)) for i, row in enumerate(found.indices.tolist()))
@@ -129,31 +129,31 @@ def test_as_many_neighbours_as_there_are_others_and_no_more(metric, form):
         nearest_neighbors(form(X), 20, metric=metric)
 
 
-def test_functions_see_floats_and_both_orders():
+def test_callable_metrics_receive_floats_and_may_be_asymmetric():
     X = np.array([[200, 10], [10, 200], [201, 11], [0, 0]], np.uint8)
     found = nearest_neighbors(X, 1, metric=lambda x, y: float(abs(x - y).sum()))
     np.testing.assert_array_equal(found.indices, nearest_neighbors(X, 1, metric="manhattan").indices)
 
-    def uphill(x, y):
+    def asymmetric(x, y):
         return max(0, x[0] - y[0]) + 0.01 * abs(x - y).sum()
 
     X = np.random.default_rng(0).random((30, 4))
-    distances = np.array([[uphill(x, y) for y in X] for x in X])
+    distances = np.array([[asymmetric(x, y) for y in X] for x in X])
     np.fill_diagonal(distances, np.inf)
     for n_jobs in (1, 2, 3):
-        found = nearest_neighbors(X, 5, metric=uphill, n_jobs=n_jobs)
+        found = nearest_neighbors(X, 5, metric=asymmetric, n_jobs=n_jobs)
         np.testing.assert_array_equal(found.indices, np.argsort(distances, axis=1)[:, :5])
 
 
-def test_missing_values():
+def test_nan_euclidean_accepts_missing_values():
     X = np.random.default_rng(0).random((40, 5))
     X[3, 1] = np.nan
     distances = nan_euclidean_distances(X)
     np.fill_diagonal(distances, np.inf)
     found = nearest_neighbors(X, 4, metric="nan_euclidean")
     np.testing.assert_array_equal(found.indices, np.argsort(distances, axis=1)[:, :4])
-    asked = NeighborIndex(X, metric="nan_euclidean").query(X[:6], 1)
-    np.testing.assert_array_equal(asked.indices.ravel(), np.arange(6))
+    queried = NeighborIndex(X, metric="nan_euclidean").query(X[:6], 1)
+    np.testing.assert_array_equal(queried.indices.ravel(), np.arange(6))
     with pytest.raises(ValueError, match="NaN"):
         nearest_neighbors(X, 4)
 
@@ -165,7 +165,7 @@ def test_missing_values():
         ("braycurtis", sparse.csr_matrix(-np.ones((2, 4))), "X_new has -1"),
     ],
 )
-def test_queries_are_checked_like_rows(metric, rows, message):
+def test_queries_are_validated_like_rows(metric, rows, message):
     X = np.random.default_rng(0).random((30, 4))
     index = NeighborIndex(sparse.csr_matrix(X) if sparse.issparse(rows) else X, metric=metric)
     with pytest.raises(ValueError, match=message):

@@ -1,4 +1,4 @@
-"""The start: eigenvectors and components against NumPy and scikit-learn; pieces, scales, errors, bits."""
+"""Starts: spectral coordinates and PCA against NumPy and scikit-learn; graph components, scales, errors."""
 
 from itertools import pairwise
 from time import perf_counter
@@ -15,7 +15,7 @@ import actup
 from actup import preset
 from actup._engine import engine
 from actup.backends import load_backend
-from actup.backends._reference import spectral as reference
+from actup.backends._reference import spectral
 from actup.graph._records import Graph
 from actup.quality import knn_accuracy
 from actup.recipe._recipe import Recipe
@@ -70,7 +70,7 @@ def oracle(graph):
     return values[::-1], vectors[:, ::-1]
 
 
-# spectral coordinates
+# Spectral coordinates
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3, 10])
@@ -133,7 +133,7 @@ def test_signs_are_fixed():
     assert (vectors.max(axis=0) >= -vectors.min(axis=0)).all()
 
 
-def test_isolated_points_inside_the_solver():
+def test_isolated_points_get_zero_spectral_coordinates():
     graph = side_by_side(neighbor_graph(clouds(500, centers=1)), no_edges(20))
     vectors, values = solve(graph, 2)
     assert np.isfinite(vectors).all() and np.isfinite(values).all()
@@ -144,18 +144,18 @@ def test_isolated_points_inside_the_solver():
 @pytest.mark.parametrize(("n", "dimensions"), [(1, 2), (3, 4), (60, 2), (300, 3)])
 def test_cpu_agrees_with_the_reference(n, dimensions):
     graph = neighbor_graph(clouds(n, columns=3, centers=1)) if n > 1 else no_edges(1)
-    ours = cpu.spectral_coordinates(graph, dimensions, 0, 2)
-    expected = reference.spectral_coordinates(graph, dimensions)
-    np.testing.assert_allclose(np.abs(ours), np.abs(expected), atol=0.01)
+    found = cpu.spectral_coordinates(graph, dimensions, 0, 2)
+    expected = spectral.spectral_coordinates(graph, dimensions)
+    np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=0.01)
 
 
-# whole starts
+# Whole starts
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3, 10])
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("make", [chain, star, no_edges])
-def test_tiny_graphs(make, n, dimensions):
+def test_graphs_of_one_to_five_points(make, n, dimensions):
     graph = make(n) if n > 1 else no_edges(1)
     Y, used = make_start(None, graph, Recipe(n_components=dimensions), None, 0, 2, cpu)
     assert Y.shape == (n, dimensions) and Y.dtype == np.float32
@@ -164,19 +164,19 @@ def test_tiny_graphs(make, n, dimensions):
     assert used == ("spectral" if len(graph.indices) else "random (the graph has no edges)")
 
 
-def spread_apart(Y, labels):
-    """Whether the pieces' enclosing balls (around their middles) are disjoint."""
-    pieces = [Y[labels == piece] for piece in np.unique(labels)]
-    middles = np.array([(piece.min(axis=0) + piece.max(axis=0)) / 2 for piece in pieces])
-    radii = np.array([np.linalg.norm(p - m, axis=1).max() for p, m in zip(pieces, middles, strict=True)])
-    distances = np.linalg.norm(middles[:, None] - middles, axis=2)
+def components_are_disjoint(Y, labels):
+    """Whether the enclosing balls of the graph components, around their midpoints, are disjoint."""
+    parts = [Y[labels == component] for component in np.unique(labels)]
+    midpoints = np.array([(part.min(axis=0) + part.max(axis=0)) / 2 for part in parts])
+    radii = np.array([np.linalg.norm(p - m, axis=1).max() for p, m in zip(parts, midpoints, strict=True)])
+    distances = np.linalg.norm(midpoints[:, None] - midpoints, axis=2)
     np.fill_diagonal(distances, np.inf)
     return (distances >= (radii[:, None] + radii) * (1 - 1e-4)).all()
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
 @pytest.mark.parametrize("with_data", [True, False])
-def test_pieces_do_not_overlap(with_data, dimensions):
+def test_graph_components_do_not_overlap(with_data, dimensions):
     sizes = [400, 150, 60, 30, 12, 12, 9]
     parts = [clouds(size, centers=1, seed=size) + 40 * i for i, size in enumerate(sizes)]
     graph = side_by_side(*[neighbor_graph(part, k=8) for part in parts])
@@ -184,10 +184,10 @@ def test_pieces_do_not_overlap(with_data, dimensions):
     labels = sparse.csgraph.connected_components(graph.to_scipy())[1]
     Y = spectral_start(graph, dimensions, 0, 2, cpu.spectral_coordinates, X)
     assert Y.shape == (sum(sizes), dimensions)
-    assert spread_apart(Y, labels)
+    assert components_are_disjoint(Y, labels)
 
 
-def test_pieces_are_where_their_data_is():
+def test_graph_components_are_ordered_like_their_data():
     sizes = np.repeat(100, 6)
     parts = [clouds(size, centers=1, seed=i) * 0.1 + 10 * i for i, size in enumerate(sizes)]
     graph = side_by_side(*[neighbor_graph(part) for part in parts])
@@ -197,15 +197,15 @@ def test_pieces_are_where_their_data_is():
     assert min(steps) > 0 or max(steps) < 0
 
 
-def test_a_piece_keeps_its_own_spectral_shape():
-    pieces = [chain(200), chain(50)]
-    Y = spectral_start(side_by_side(*pieces), 1, 0, 2, cpu.spectral_coordinates)
+def test_graph_component_keeps_its_spectral_shape():
+    components = [chain(200), chain(50)]
+    Y = spectral_start(side_by_side(*components), 1, 0, 2, cpu.spectral_coordinates)
     assert len(set(np.sign(np.diff(Y[:200, 0])))) == 1
     assert len(set(np.sign(np.diff(Y[200:, 0])))) == 1
 
 
 @pytest.mark.parametrize("with_data", [True, False])
-def test_many_pieces_and_dust(with_data):
+def test_many_small_components_and_isolated_points(with_data):
     small = sparse.block_diag([np.ones((4, 4)) - np.eye(4)] * 3000)
     giant = neighbor_graph(clouds(3000, centers=1)).to_scipy()
     graph = Graph.from_scipy(sparse.block_diag([giant, small, sparse.csr_matrix((2000, 2000))]))
@@ -214,13 +214,13 @@ def test_many_pieces_and_dust(with_data):
     Y = spectral_start(graph, 2, 0, 2, cpu.spectral_coordinates, X)
     assert perf_counter() - begin < 10
     assert np.isfinite(Y).all()
-    middle = (Y[:3000].min(axis=0) + Y[:3000].max(axis=0)) / 2
-    radius = np.linalg.norm(Y[:3000] - middle, axis=1).max()
-    assert np.linalg.norm(Y[15000:] - middle, axis=1).min() > radius
+    midpoint = (Y[:3000].min(axis=0) + Y[:3000].max(axis=0)) / 2
+    radius = np.linalg.norm(Y[:3000] - midpoint, axis=1).max()
+    assert np.linalg.norm(Y[15000:] - midpoint, axis=1).min() > radius
     np.testing.assert_array_equal(Y, spectral_start(graph, 2, 0, 3, cpu.spectral_coordinates, X))
 
 
-def test_a_handful_of_outliers_does_not_flatten_the_rest():
+def test_few_outliers_do_not_flatten_the_rest():
     graph = neighbor_graph(clouds(3000, centers=1)).to_scipy().tolil()
     clique = sparse.lil_matrix(np.ones((8, 8)))
     A = sparse.block_diag([graph, clique]).tolil()
@@ -229,7 +229,7 @@ def test_a_handful_of_outliers_does_not_flatten_the_rest():
     assert Y[:3000].std(axis=0).min() > 0.02 * np.ptp(Y, axis=0).max()
 
 
-# principal components
+# Principal components
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
@@ -274,7 +274,7 @@ def test_pca_of_equal_rows_is_zero():
     np.testing.assert_array_equal(pca_start(np.ones((10, 100), np.float32), 2, 0, 2), 0)
 
 
-def test_inputs_stay_as_they_are():
+def test_inputs_are_not_modified():
     X, graph = clouds(200), neighbor_graph(clouds(200))
     before, weights = X.copy(), graph.weights.copy()
     make_start(X, graph, Recipe(), None, 0, 2, cpu)
@@ -283,12 +283,12 @@ def test_inputs_stay_as_they_are():
     np.testing.assert_array_equal(graph.weights, weights)
 
 
-# scales, choices, errors
+# Scales, choice of the start, errors
 
 
 @pytest.mark.parametrize("size", [1e-4, 10.0])
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
-def test_scale(dimensions, size):
+def test_scale_start_gives_the_requested_extent(dimensions, size):
     raw = random_start(500, dimensions, 3) * 7 + 5
     box = scale_start(raw, Extent.BOX, size)
     np.testing.assert_allclose(box.min(axis=0), 0, atol=1e-12)
@@ -300,7 +300,7 @@ def test_scale(dimensions, size):
 
 
 @pytest.mark.parametrize("extent", list(Extent))
-def test_scale_separates_copies(extent):
+def test_scale_start_separates_duplicates(extent):
     raw = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 20, axis=0)
     Y = scale_start(raw, extent, 10.0)
     assert len(np.unique(Y, axis=0)) == 60
@@ -310,7 +310,7 @@ def test_scale_separates_copies(extent):
     assert np.isfinite(scale_start(np.zeros((1, 2)), extent, 10.0)).all()
 
 
-def test_copies_of_rows_start_apart():
+def test_duplicate_rows_start_apart():
     X = np.repeat(clouds(40), 5, axis=0)
     for kind in Initialization:
         recipe = Recipe(initialization=kind)
@@ -320,7 +320,7 @@ def test_copies_of_rows_start_apart():
 
 
 @pytest.mark.parametrize("kind", list(Initialization))
-def test_seed_decides_and_threads_do_not(kind):
+def test_start_depends_on_the_seed_but_not_on_threads(kind):
     X = clouds(400)
     graph, recipe = neighbor_graph(X), Recipe(initialization=kind)
     first, _ = make_start(X, graph, recipe, None, 1, 1, cpu)
@@ -328,7 +328,7 @@ def test_seed_decides_and_threads_do_not(kind):
     assert not np.array_equal(first, make_start(X, graph, recipe, None, 2, 1, cpu)[0])
 
 
-def test_fallbacks_say_why():
+def test_fallbacks_give_their_reason():
     X = clouds(30)
     assert make_start(X, no_edges(30), Recipe(), None, 0, 1, cpu)[1] == "pca (the graph has no edges)"
     recipe = Recipe(initialization="pca")
@@ -350,25 +350,25 @@ def test_given_places_are_used_as_given():
 
 
 @pytest.mark.parametrize(("name", "size"), [("umap", 10.0), ("tsne", 0.1), ("gdr_umap", 10.0)])
-def test_given_places_too_wide_to_move_from_are_scaled_down(name, size):
+def test_too_wide_given_places_are_scaled_down(name, size):
     recipe = preset(name)
     given = np.random.default_rng(0).normal(size=(30, 2)) * [1000, 400] + 5000
     Y, used = make_start(None, chain(30), recipe, given, 0, 1, cpu)
     assert used.startswith("array (scaled down: its radius of ")
-    measure = np.ptp if recipe.start_extent == "box" else np.std
-    assert measure(Y, axis=0).max() == pytest.approx(size, rel=1e-4)
+    width = np.ptp if recipe.start_extent == "box" else np.std
+    assert width(Y, axis=0).max() == pytest.approx(size, rel=1e-4)
     correlations = [np.corrcoef(Y[:, axis], given[:, axis])[0, 1] for axis in (0, 1)]
     assert min(correlations) > 0.9999
-    assert measure(Y, axis=0)[1] / measure(Y, axis=0)[0] == pytest.approx(
-        measure(given, axis=0)[1] / measure(given, axis=0)[0], rel=1e-3
+    assert width(Y, axis=0)[1] / width(Y, axis=0)[0] == pytest.approx(
+        width(given, axis=0)[1] / width(given, axis=0)[0], rel=1e-3
     )
 
 
 @pytest.mark.parametrize("kind", [actup.UMAP, actup.TSNE, actup.GDR])
-def test_raw_components_are_a_start_and_maps_go_on_in_their_scale(kind):
+def test_raw_principal_components_are_scaled_down_and_finished_maps_are_not(kind):
     X, y = load_digits(return_X_y=True)
-    components = 30 * PCA(2, random_state=0).fit_transform(X)
-    model = kind(init=components, random_state=0).fit(X)
+    principal_components = 30 * PCA(2, random_state=0).fit_transform(X)
+    model = kind(init=principal_components, random_state=0).fit(X)
     assert knn_accuracy(model.embedding_, y) > 0.93
     assert "scaled down" in model.init_used_
     assert kind(init=model.embedding_, random_state=0).fit(X).init_used_ == "array"
@@ -390,23 +390,23 @@ def test_errors_name_init(init, error, message):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.uint8, np.int8])
-def test_components_of_small_types_are_read_as_they_are(dtype):
-    whole = np.random.default_rng(0).integers(0, 100, (1003, 37)).astype(dtype)
-    wanted = pca_start(whole.astype(np.float32), 2, 0, 2)
-    np.testing.assert_array_equal(pca_start(whole, 2, 0, 1), wanted)
+def test_pca_of_small_dtypes_gives_the_bits_of_float32(dtype):
+    X = np.random.default_rng(0).integers(0, 100, (1003, 37)).astype(dtype)
+    expected = pca_start(X.astype(np.float32), 2, 0, 2)
+    np.testing.assert_array_equal(pca_start(X, 2, 0, 1), expected)
 
 
 @pytest.mark.parametrize("extent", Extent)
 @pytest.mark.parametrize("dimensions", [1, 2])
-def test_scaling_leaves_its_argument_as_it_was(extent, dimensions):
+def test_scale_start_does_not_modify_its_argument(extent, dimensions):
     Y = np.asfortranarray(np.random.default_rng(0).normal(size=(50, dimensions)))
     before = Y.copy()
     scale_start(Y, extent, 10.0)
     np.testing.assert_array_equal(Y, before)
 
 
-def test_a_point_that_is_only_named_by_another():
-    """An edge stored from one side only: the last row is empty, and yet reached from the first."""
+def test_edge_stored_from_one_side_only_gives_a_finite_start():
+    """The last row of the graph is empty, but the first row has an edge to it."""
     W = np.zeros((40, 40), np.float32)
     W[np.arange(38), np.arange(1, 39)] = W[np.arange(1, 39), np.arange(38)] = 1
     W[0, 39] = 1e-8

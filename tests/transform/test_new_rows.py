@@ -1,4 +1,4 @@
-"""New rows on a finished map: equal to the oracle, each row alone, exact for known rows, as good as peers."""
+"""New rows on a finished map: equal to the oracle, placed independently, exact for training rows."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from actup.estimators._gdr import GDR
 from actup.estimators._tsne import TSNE
 from actup.estimators._umap import UMAP
 from actup.neighbors import NeighborIndex
-from actup.neighbors._metrics import METRICS as ALL_METRICS
+from actup.neighbors._metrics import METRICS
 from actup.recipe._presets import preset
 from actup.recipe._recipe import Recipe
 from actup.transform._placement import make_placement, neighbors_needed, row_recipe
 from variations import (
-    FAST,
+    FAST_BACKENDS,
     clustered_points,
     force_combinations,
     short_presets,
@@ -36,7 +36,7 @@ from variations import (
     tails_and_partitions,
 )
 
-# --- the contract of the backends
+# The contract of the backends
 
 N, NEW = 150, 40
 RECIPES = short_presets() | force_combinations() | tails_and_partitions()
@@ -48,9 +48,9 @@ def new_neighbors(n: int, k: int):
     return NeighborIndex(points[:n]).query(points[n:], k)
 
 
-def places(backend: str, recipe: Recipe, n: int, threads: int = 1, **changes) -> np.ndarray:
+def place(backend: str, recipe: Recipe, n: int, threads: int = 1, **changes) -> np.ndarray:
     rows = row_recipe(recipe)
-    # steps shorter than those of transform, so that rounding errors do not grow
+    # shorter steps than those of transform, so that rounding errors do not grow
     placement = replace(make_placement(recipe, n, 7), samples=70, learning_rate=0.05)
     placement = replace(placement, **changes)
     neighbors = new_neighbors(n, neighbors_needed(rows, n))
@@ -60,22 +60,22 @@ def places(backend: str, recipe: Recipe, n: int, threads: int = 1, **changes) ->
 
 def assert_equals_oracle(backend: str, recipe: Recipe, n: int, **changes) -> None:
     for epochs in (1, 10):
-        wanted = places("reference", recipe, n, epochs=epochs, **changes)
-        found = places(backend, recipe, n, epochs=epochs, **changes)
+        expected = place("reference", recipe, n, epochs=epochs, **changes)
+        found = place(backend, recipe, n, epochs=epochs, **changes)
         assert found.dtype == np.float32 and found.shape == (NEW, recipe.n_components)
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-4)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=2e-4)
 
 
-@pytest.mark.parametrize("backend", FAST)
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
 @pytest.mark.parametrize("name", RECIPES)
 def test_equals_the_oracle(backend, name):
     recipe = RECIPES[name]
-    moved = places("reference", recipe, N, epochs=10) - places("reference", recipe, N, epochs=0)
-    assert np.abs(moved).max() > 0.02  # something to compare
+    moved = place("reference", recipe, N, epochs=10) - place("reference", recipe, N, epochs=0)
+    assert np.abs(moved).max() > 0.02  # the rows move, so there is something to compare
     assert_equals_oracle(backend, recipe, N)
 
 
-@pytest.mark.parametrize("backend", FAST)
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
 @pytest.mark.parametrize("dimensions", [1, 3, 5])
 @pytest.mark.parametrize("name", ["umap", "tsne", "gdr_umap", "gdr_tsne", "sampled_umap"])
 def test_equals_the_oracle_in_any_dimension(backend, name, dimensions):
@@ -84,14 +84,14 @@ def test_equals_the_oracle_in_any_dimension(backend, name, dimensions):
     assert_equals_oracle(backend, recipe.but(loss="frobenius"), N)
 
 
-@pytest.mark.parametrize("backend", FAST)
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
 @pytest.mark.parametrize("n", [2, 5, 40])
 @pytest.mark.parametrize("name", ["umap", "tsne", "gdr_tsne"])
 def test_equals_the_oracle_on_few_points(backend, name, n):
     assert_equals_oracle(backend, preset(name), n)
 
 
-@pytest.mark.parametrize("backend", FAST)
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
 @pytest.mark.parametrize(
     "changes",
     [
@@ -108,23 +108,23 @@ def test_every_affinity_and_mass_equals_the_oracle(backend, changes):
     assert_equals_oracle(backend, preset("sampled_gdr_umap").but(**changes), N)
 
 
-@pytest.mark.parametrize("backend", FAST)
-def test_one_neighbour_is_a_place_to_stay(backend):
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
+def test_row_with_one_neighbor_lands_on_it_without_repulsion(backend):
     recipe = preset("gdr_umap").but(n_neighbors=2)
     map_, nearest = start_of(N, 2), new_neighbors(N, 1).indices[:, 0]
-    np.testing.assert_allclose(places(backend, recipe, N, repulsion=0.0), map_[nearest], atol=1e-5)
+    np.testing.assert_allclose(place(backend, recipe, N, repulsion=0.0), map_[nearest], atol=1e-5)
 
 
 @pytest.mark.parametrize("backend", backends())
-def test_the_seed_draws_the_samples(backend):
-    one, same, other = (places(backend, preset("umap"), N, seed=seed) for seed in (1, 1, 2))
+def test_placement_depends_on_the_seed(backend):
+    one, same, other = (place(backend, preset("umap"), N, seed=seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
 
 
-# --- the estimators
+# The estimators
 
-KINDS = {
+ESTIMATORS = {
     "umap": lambda **more: UMAP(random_state=0, **more),
     "tsne": lambda **more: TSNE(random_state=0, **more),
     "gdr_umap": lambda **more: GDR(random_state=0, **more),
@@ -140,11 +140,11 @@ def digits():
 
 @cache
 def fitted(kind: str):
-    return KINDS[kind]().fit(load_digits().data[::2])
+    return ESTIMATORS[kind]().fit(load_digits().data[::2])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_place_depends_on_its_row_alone(kind, digits):
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_place_depends_on_its_own_row_only(kind, digits):
     _, X, _, _ = digits
     model = fitted(kind)
     whole = model.transform(X)
@@ -155,23 +155,24 @@ def test_a_place_depends_on_its_row_alone(kind, digits):
     for row in (0, 1, 500):
         np.testing.assert_array_equal(model.transform(X[row : row + 1])[0], whole[row])
     for jobs in (1, 2, 3):
-        np.testing.assert_array_equal(clone_fitted(model, n_jobs=jobs).transform(X), whole)
+        np.testing.assert_array_equal(copy_fitted(model, n_jobs=jobs).transform(X), whole)
 
 
-def clone_fitted(model, **parameters):
+def copy_fitted(model, **parameters):
+    """A copy of a fitted model with changed parameters."""
     return pickle.loads(pickle.dumps(model)).set_params(**parameters)
 
 
 @pytest.mark.parametrize("kind", ["umap", "tsne"])
-def test_a_place_depends_on_its_row_alone_after_an_approximate_search(kind):
+def test_place_depends_on_its_own_row_only_after_an_approximate_search(kind):
     random = np.random.default_rng(0)
     centres = 5 * random.standard_normal((30, 40))
     X = (centres[random.integers(30, size=25_000)] + random.standard_normal((25_000, 40))).astype(np.float32)
     short = {"n_epochs": 5} if kind == "umap" else {"max_iter": 5}
-    model = KINDS[kind](**short).fit(X[:24_000])
+    model = ESTIMATORS[kind](**short).fit(X[:24_000])
     whole = model.transform(X[24_000:])
     searched = model._training._search.query(X[:1], 3)
-    assert searched.method == "cluster"  # what this test is about
+    assert searched.method == "cluster"  # the search that this test is about
     for jobs in (1, 3):
         model.set_params(n_jobs=jobs)
         np.testing.assert_array_equal(model.transform(X[24_000:24_300]), whole[:300])
@@ -179,8 +180,8 @@ def test_a_place_depends_on_its_row_alone_after_an_approximate_search(kind):
     np.testing.assert_array_equal(model.transform(X[:2000]), model.embedding_[:2000])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_known_rows_get_their_places_and_the_map_stays(kind, digits):
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_training_rows_get_their_places_and_the_map_is_not_modified(kind, digits):
     X, new, _, _ = digits
     model = fitted(kind)
     before = model.embedding_.copy()
@@ -189,34 +190,34 @@ def test_known_rows_get_their_places_and_the_map_stays(kind, digits):
     np.testing.assert_array_equal(mixed[5:10], before[:5])
     np.testing.assert_array_equal(model.embedding_, before)
     moved = model.transform(X[:3])
-    moved[:] = 7  # a copy
+    moved[:] = 7  # must not write into the map
     np.testing.assert_array_equal(model.embedding_, before)
 
 
-def test_copies_in_the_training_data_share_the_place_of_the_first(digits):
+def test_duplicates_in_the_training_data_get_the_place_of_the_first(digits):
     X, _, _, _ = digits
-    model = KINDS["umap"](n_epochs=20).fit(np.concatenate([X[:200], X[:10]]))
+    model = ESTIMATORS["umap"](n_epochs=20).fit(np.concatenate([X[:200], X[:10]]))
     assert not np.array_equal(model.embedding_[200:], model.embedding_[:10])
     np.testing.assert_array_equal(model.transform(X[:10]), model.embedding_[:10])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_new_rows_land_among_their_like(kind, digits):
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_new_rows_land_among_points_of_their_class(kind, digits):
     _, new, y, new_y = digits
     model = fitted(kind)
     near = KNeighborsClassifier(10).fit(model.embedding_, y)
-    others = near.kneighbors(return_distance=False)  # without the point itself
+    others = near.kneighbors(return_distance=False)  # excludes the point itself
     trained = np.mean([np.bincount(y[row]).argmax() for row in others] == y)
     placed = model.transform(new)
     assert near.score(placed, new_y) > trained - 0.015
-    # about as far from the nearest training point as these are from each other
+    # about as far from the nearest training point as training points are from each other
     assert near.kneighbors(placed, 1)[0].mean() < 2 * near.kneighbors()[0][:, 0].mean()
 
 
-def test_places_are_those_that_training_gives(digits):
-    """A row left out of its own neighbours lands near where the training has put it."""
+def test_places_are_near_those_of_the_training(digits):
+    """A training row that is not among its own neighbours lands near its place on the map."""
     X, _, _, _ = digits
-    for kind in KINDS:
+    for kind in ESTIMATORS:
         model = fitted(kind)
         rows = row_recipe(model.recipe_)
         k = neighbors_needed(rows, len(X))
@@ -225,26 +226,26 @@ def test_places_are_those_that_training_gives(digits):
         placed = load_backend("cpu").place_rows(
             lists, model.embedding_, rows, make_placement(model.recipe_, len(X), 42), 1
         )
-        away = np.sqrt(((placed - model.embedding_) ** 2).sum(axis=1))
-        assert np.median(away) < 0.05 * np.ptp(model.embedding_, axis=0).max()
+        distances = np.sqrt(((placed - model.embedding_) ** 2).sum(axis=1))
+        assert np.median(distances) < 0.05 * np.ptp(model.embedding_, axis=0).max()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_rows_unlike_all_others_land_on_the_map(kind):
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_outliers_land_on_the_map(kind):
     model = fitted(kind)
     low, high = model.embedding_.min(axis=0), model.embedding_.max(axis=0)
-    room = 0.1 * (high - low)
-    for strange in (1e6 * np.ones((1, 64)), -1e6 * np.ones((1, 64)), 50 * np.eye(64)):
-        placed = model.transform(strange)
+    margin = 0.1 * (high - low)
+    for outliers in (1e6 * np.ones((1, 64)), -1e6 * np.ones((1, 64)), 50 * np.eye(64)):
+        placed = model.transform(outliers)
         assert np.isfinite(placed).all()
-        assert (placed >= low - room).all() and (placed <= high + room).all()
+        assert (placed >= low - margin).all() and (placed <= high + margin).all()
 
 
-# --- metrics and kinds of input
+# Metrics and input types
 
-SKLEARN = ("sqeuclidean",)
-METRICS = [*ALL_METRICS, *SKLEARN]
-NUMPY_METRICS = [name for name in ALL_METRICS if not ALL_METRICS[name].is_compiled]
+SKLEARN_METRICS = ("sqeuclidean",)
+METRIC_NAMES = [*METRICS, *SKLEARN_METRICS]
+NUMPY_METRICS = [name for name in METRICS if not METRICS[name].is_compiled]
 
 
 def minkowski_1_5(x, y):
@@ -261,34 +262,34 @@ def rows_for(metric: str) -> np.ndarray:
         return rows / 40
     if metric in ("hamming", "ll_dirichlet"):
         return np.rint(2 * rows)
-    if metric in ALL_METRICS and ALL_METRICS[metric].presence:
+    if metric in METRICS and METRICS[metric].presence:
         return rows * (random.random(rows.shape) < 0.6)
     return rows
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_every_metric(metric):
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+def test_every_metric_places_new_and_training_rows(metric):
     X = rows_for(metric)
     model = UMAP(6, metric=metric, n_epochs=20, random_state=0).fit(X[:70])
     placed = model.transform(X[70:])
     assert np.isfinite(placed).all()
     np.testing.assert_array_equal(model.transform(X[75:76])[0], placed[5])
-    if metric != "inner_product":  # where the nearest row need not be the same one
+    if metric != "inner_product":  # under which the nearest row need not be the row itself
         _, first = np.unique(X[:70], axis=0, return_index=True)
         found = model.transform(X[:70])
-        at_zero = KNeighborsClassifier(1).fit(model.embedding_, np.zeros(70)).kneighbors(found, 1)[0]
-        assert (at_zero == 0).all()  # rows at distance 0 need not be equal ones
-        if metric in ("euclidean", "manhattan", "mahalanobis", *NUMPY_METRICS, *SKLEARN):
+        distance_to_map = KNeighborsClassifier(1).fit(model.embedding_, np.zeros(70)).kneighbors(found, 1)[0]
+        assert (distance_to_map == 0).all()  # the place of a row at distance 0, equal or not
+        if metric in ("euclidean", "manhattan", "mahalanobis", *NUMPY_METRICS, *SKLEARN_METRICS):
             np.testing.assert_array_equal(found[first], model.embedding_[first])
 
 
-def test_inner_products_of_long_rows():
+def test_inner_product_with_new_rows_longer_than_all_training_rows():
     X = rows_for("inner_product")
     model = UMAP(6, metric="inner_product", n_epochs=20, random_state=0).fit(X[:70])
     assert np.isfinite(model.transform(100 * X[70:])).all()
 
 
-def test_functions_and_parameters():
+def test_callable_metric_equals_named_metric_with_parameters():
     X = rows_for("euclidean")
     given = UMAP(6, metric=minkowski_1_5, n_epochs=20, random_state=0).fit(X[:70])
     named = UMAP(6, metric="minkowski", metric_kwds={"p": 1.5}, n_epochs=20, random_state=0).fit(X[:70])
@@ -298,15 +299,15 @@ def test_functions_and_parameters():
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.uint8])
-def test_types_of_rows(dtype):
+def test_every_dtype_of_rows(dtype):
     X = np.rint(9 * rows_for("euclidean")).astype(dtype)
-    model = KINDS["gdr_umap"](n_neighbors=6, epochs=20).fit(X[:70])
+    model = ESTIMATORS["gdr_umap"](n_neighbors=6, epochs=20).fit(X[:70])
     placed = model.transform(X[70:])
     np.testing.assert_array_equal(model.transform(X[70:].astype(np.float32)), placed)
     np.testing.assert_array_equal(model.transform(X[:70]), model.embedding_)
 
 
-def test_sparse_rows():
+def test_sparse_new_rows():
     X = sparse.csr_matrix(rows_for("jaccard")).astype(np.float32)
     for metric in ("euclidean", "cosine", "jaccard"):
         model = UMAP(6, metric=metric, n_epochs=20, random_state=0).fit(X[:70])
@@ -316,7 +317,7 @@ def test_sparse_rows():
         model.transform(X[70:].toarray())
 
 
-def test_distances_from_new_rows_to_the_training_data():
+def test_precomputed_distances_from_new_rows_to_training_rows():
     X = rows_for("euclidean")
     D = pairwise_distances(X)
     model = UMAP(6, metric="precomputed", init="random", n_epochs=20, random_state=0).fit(D[:70, :70])
@@ -333,7 +334,7 @@ def test_distances_from_new_rows_to_the_training_data():
         model.transform(-D[70:, :70])
 
 
-def test_with_known_neighbours_the_rows_of_fit_are_searched():
+def test_transform_searches_the_training_rows_after_precomputed_knn():
     X = rows_for("euclidean")
     found = NeighborIndex(X[:70]).query(X[:70], 6)
     given = UMAP(6, precomputed_knn=(found.indices, found.distances), n_epochs=20, random_state=0).fit(X[:70])
@@ -342,22 +343,22 @@ def test_with_known_neighbours_the_rows_of_fit_are_searched():
 
 
 @pytest.mark.parametrize("backend", ["reference", "cpu"])
-def test_backends(backend):
+def test_placement_on_the_reference_and_cpu_backends(backend):
     X = rows_for("euclidean")
-    model = KINDS["gdr_umap"](n_neighbors=6, epochs=10, backend=backend).fit(X[:70])
+    model = ESTIMATORS["gdr_umap"](n_neighbors=6, epochs=10, backend=backend).fit(X[:70])
     placed = model.transform(X[70:])
     np.testing.assert_array_equal(model.transform(X[74:75])[0], placed[4])
     np.testing.assert_array_equal(model.transform(X[:70]), model.embedding_)
 
 
-# --- what is refused, what scikit-learn asks for
+# Errors and scikit-learn conventions
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_errors(kind, digits):
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_unfitted_models_and_invalid_rows_are_rejected(kind, digits):
     _, new, _, _ = digits
     with pytest.raises(NotFittedError):
-        KINDS[kind]().transform(new)
+        ESTIMATORS[kind]().transform(new)
     model = fitted(kind)
     with pytest.raises(ValueError, match=r"X has 63 features, but .* is expecting 64"):
         model.transform(new[:, 1:])
@@ -368,23 +369,23 @@ def test_errors(kind, digits):
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, None, True, "42"])
-def test_transform_seed_is_checked(seed, digits):
-    model = clone_fitted(fitted("umap"), transform_seed=seed)
+def test_invalid_transform_seed_is_rejected(seed, digits):
+    model = copy_fitted(fitted("umap"), transform_seed=seed)
     with pytest.raises(ValueError, match=r"^transform_seed="):
         model.transform(digits[1])
 
 
-def test_transform_seed_is_umap_learns(digits):
+def test_transform_seed_has_the_default_of_umap_learn_and_matters(digits):
     assert inspect.signature(UMAP).parameters["transform_seed"].default == 42
     model, new = fitted("umap"), digits[1]
-    other = clone_fitted(model, transform_seed=1).transform(new)
+    other = copy_fitted(model, transform_seed=1).transform(new)
     assert np.abs(other - model.transform(new)).max() > 0
 
 
-def test_pickles_pipelines_frames_and_clones(digits):
+def test_pickling_pipelines_data_frames_and_clones(digits):
     pandas = pytest.importorskip("pandas")
     X, new, _, _ = digits
-    model = make_pipeline(StandardScaler(), KINDS["tsne"](max_iter=20)).fit(X)
+    model = make_pipeline(StandardScaler(), ESTIMATORS["tsne"](max_iter=20)).fit(X)
     placed = model.transform(new)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).transform(new), placed)
     assert pickle.loads(pickle.dumps(model[-1]))._training._search is None
@@ -396,16 +397,16 @@ def test_pickles_pipelines_frames_and_clones(digits):
         clone(model).transform(new)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_map_of_one_point(kind):
-    model = KINDS[kind]().fit(np.ones((1, 3)))
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_new_rows_on_a_map_of_one_point(kind):
+    model = ESTIMATORS[kind]().fit(np.ones((1, 3)))
     placed = model.transform(np.arange(6.0).reshape(2, 3))
     np.testing.assert_allclose(placed, np.zeros((2, 2)), atol=1e-5)
 
 
-def test_fit_keeps_the_rows_and_builds_no_index(digits):
+def test_fit_neither_copies_the_rows_nor_builds_an_index(digits):
     X = np.ascontiguousarray(digits[0], np.float32)
-    model = KINDS["gdr_umap"](epochs=2).fit(X)
+    model = ESTIMATORS["gdr_umap"](epochs=2).fit(X)
     assert np.shares_memory(model._training.rows, X) and model._training._search is None
     model.fit(X[:100])
     assert len(model._training) == 100
