@@ -1,3 +1,4 @@
 """Written by `make stubs`."""
 
-def level() -> str: ...
+def level() -> str:
+    """The x86-64 level of this processor, or "generic" on others."""
