@@ -249,6 +249,13 @@ class Optimizer(enum.Enum):
 
     stiffness = 2
 
+class Shape(enum.Enum):
+    unit = 0
+
+    powered = 1
+
+    tailed = 2
+
 class Schedule:
     def __init__(self) -> None: ...
     @property
@@ -286,6 +293,8 @@ class Schedule:
 
 class Curve:
     def __init__(self, a: float, b: float, dof: float = 1.0) -> None: ...
+    @property
+    def shape(self) -> Shape: ...
 
 class Settings:
     def __init__(self) -> None: ...
@@ -407,6 +416,8 @@ class PotentialKind(enum.Enum):
     kernel_squared = 1
 
     umap = 2
+
+def potential_kinds(loss: Loss, normalized: bool) -> list[PotentialKind]: ...
 
 class Mesh:
     def __init__(
