@@ -8,6 +8,7 @@ from actup.backends import backends, load_backend
 from actup.graph._records import Neighbors
 from actup.neighbors import nearest_neighbors
 from actup.recipe._recipe import Recipe
+from actup.recipe._switches import Affinity
 
 cpu = load_backend("cpu")
 
@@ -122,6 +123,15 @@ def test_equals_dense_numpy(digits, recipe, backend):
     expected = p + p.T - p * p.T if recipe.symmetrization == "umap" else (p + p.T) / 2
     np.testing.assert_allclose(graph.to_scipy().toarray(), expected, rtol=2e-4, atol=1e-7)
     np.testing.assert_array_equal(graph.to_scipy().toarray() > 0, expected > 1e-38)
+
+
+@pytest.mark.parametrize("backend", [name for name in backends() if name != "reference"])
+@pytest.mark.parametrize("affinity", list(Affinity))
+def test_every_affinity_equals_the_oracle(digits, affinity, backend):
+    recipe = UMAP.but(affinity=affinity, distance="plain", perplexity=10.0, perplexities=(4, 10), sigma=11.0)
+    found, oracle = (load_backend(name).affinity_graph(digits, recipe, 2) for name in (backend, "reference"))
+    np.testing.assert_array_equal(found.indices, oracle.indices)
+    np.testing.assert_allclose(found.weights, oracle.weights, rtol=1e-4, atol=1e-7)
 
 
 def test_umap_rows_sum_to_the_target(digits):

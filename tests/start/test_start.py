@@ -206,7 +206,7 @@ def test_graph_component_keeps_its_spectral_shape():
 
 @pytest.mark.parametrize("with_data", [True, False])
 def test_many_small_components_and_isolated_points(with_data):
-    small = sparse.block_diag([np.ones((4, 4)) - np.eye(4)] * 3000)
+    small = sparse.block_diag([sparse.csr_matrix(np.ones((4, 4)) - np.eye(4))] * 3000)
     giant = neighbor_graph(clouds(3000, centers=1)).to_scipy()
     graph = Graph.from_scipy(sparse.block_diag([giant, small, sparse.csr_matrix((2000, 2000))]))
     X = clouds(len(graph)) if with_data else None
