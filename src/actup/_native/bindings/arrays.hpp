@@ -48,7 +48,7 @@ inline GraphView view(const Vector<int64_t>& offsets, const Vector<int32_t>& ind
   return {static_cast<int64_t>(offsets.size()) - 1, offsets.data(), indices.data(), weights.data()};
 }
 
-// One part per file bindings_*.cpp.
+// One part per .cpp file of this folder.
 void bind_graph(nb::module_& module);
 void bind_neighbors(nb::module_& module);
 void bind_cluster_search(nb::module_& module);

@@ -29,8 +29,9 @@ struct DenseTable {
   }
 
   // For rows [begin, end): score = row · q - offset; sums += row ⊗ score; returns the sum of the scores.
-  Lanes accumulate(int64_t begin, int64_t end, const Lanes* q, Lanes offset, Lanes* sums) const {
-    Lanes total = {};
+  ColumnLanes accumulate(int64_t begin, int64_t end, const ColumnLanes* q, ColumnLanes offset,
+                         ColumnLanes* sums) const {
+    ColumnLanes total = {};
     std::vector<float> buffer;
     int64_t i = begin;
     for (; i + 4 <= end; i += 4) total += accumulate_rows<4>(table.floats(i, 4, buffer), q, offset, sums);
@@ -40,9 +41,10 @@ struct DenseTable {
 
  private:
   template <int count>
-  Lanes accumulate_rows(const float* first, const Lanes* q, Lanes offset, Lanes* sums) const {
+  ColumnLanes accumulate_rows(const float* first, const ColumnLanes* q, ColumnLanes offset,
+                              ColumnLanes* sums) const {
     const float* x[count];
-    Lanes score[count], total = {};
+    ColumnLanes score[count], total = {};
     for (int r = 0; r < count; ++r) x[r] = first + r * columns, score[r] = -offset;
     for (int64_t c = 0; c < columns; ++c)
       for (int r = 0; r < count; ++r) score[r] += (x[r][c] - shift[c]) * q[c];
@@ -65,10 +67,11 @@ struct SparseTable {
     for (int64_t e = offsets[row]; e < offsets[row + 1]; ++e) body(indices[e], values[e]);
   }
 
-  Lanes accumulate(int64_t begin, int64_t end, const Lanes* q, Lanes offset, Lanes* sums) const {
-    Lanes total = {};
+  ColumnLanes accumulate(int64_t begin, int64_t end, const ColumnLanes* q, ColumnLanes offset,
+                         ColumnLanes* sums) const {
+    ColumnLanes total = {};
     for (int64_t i = begin; i < end; ++i) {
-      Lanes score = -offset;
+      ColumnLanes score = -offset;
       for_each(i, [&](int64_t c, float value) { score += value * q[c]; });
       for_each(i, [&](int64_t c, float value) { sums[c] += value * score; });
       total += score;
@@ -110,9 +113,9 @@ class Scatter {
              int threads) const {
     for (int p = 0; p < q.panels(); ++p) {
       const std::vector<double> image = apply_panel(q.panel(p), threads);
-      const Lanes* before = previous.panel(p);
-      const Lanes* here = q.panel(p);
-      Lanes* result = out.panel(p);
+      const ColumnLanes* before = previous.panel(p);
+      const ColumnLanes* here = q.panel(p);
+      ColumnLanes* result = out.panel(p);
       for (int64_t c = 0; c < rows(); ++c)
         for (int l = 0; l < kPanelColumns; ++l)
           result[c][l] = static_cast<float>(alpha * image[c * kPanelColumns + l] + beta * here[c][l] +
@@ -138,20 +141,20 @@ class Scatter {
   }
 
  private:
-  std::vector<double> apply_panel(const Lanes* q, int threads) const {
+  std::vector<double> apply_panel(const ColumnLanes* q, int threads) const {
     // The division is split between q and the image, so that no float sum overflows or underflows.
     const double scale = std::sqrt(double(x_.rows) / trace_);
-    std::vector<Lanes> scaled(q, q + rows());
+    std::vector<ColumnLanes> scaled(q, q + rows());
     double mean_score[kPanelColumns] = {};
     for (int64_t c = 0; c < rows(); ++c) {
       scaled[c] *= static_cast<float>(scale);
       for (int l = 0; l < kPanelColumns; ++l) mean_score[l] += mean_[c] * scaled[c][l];
     }
-    Lanes offset;
+    ColumnLanes offset;
     for (int l = 0; l < kPanelColumns; ++l) offset[l] = static_cast<float>(mean_score[l]);
     const int64_t chunks = (x_.rows + chunk_ - 1) / chunk_;
-    std::vector<std::vector<Lanes>> partial(chunks);
-    std::vector<Lanes> totals(chunks);
+    std::vector<std::vector<ColumnLanes>> partial(chunks);
+    std::vector<ColumnLanes> totals(chunks);
     parallel_chunks(chunks, threads, [&](int64_t chunk) {
       partial[chunk].resize(rows());
       const int64_t begin = chunk * chunk_, end = std::min(x_.rows, begin + chunk_);

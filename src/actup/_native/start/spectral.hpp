@@ -46,10 +46,10 @@ class NormalizedGraph {
   }
 
  private:
-  void apply_rows(const Lanes* x, const Lanes* previous, Lanes* out, int64_t begin, int64_t end, float alpha,
-                  float beta, float gamma) const {
+  void apply_rows(const ColumnLanes* x, const ColumnLanes* previous, ColumnLanes* out, int64_t begin,
+                  int64_t end, float alpha, float beta, float gamma) const {
     for (int64_t i = begin; i < end; ++i) {
-      Lanes even = {}, odd = {};
+      ColumnLanes even = {}, odd = {};
       int64_t e = graph_.offsets[i];
       const int64_t stop = graph_.offsets[i + 1];
       for (; e + 1 < stop; e += 2) {
@@ -57,7 +57,7 @@ class NormalizedGraph {
         odd += weights_[e + 1] * x[graph_.indices[e + 1]];
       }
       if (e < stop) even += weights_[e] * x[graph_.indices[e]];
-      Lanes result = alpha * (even + odd) + beta * x[i];
+      ColumnLanes result = alpha * (even + odd) + beta * x[i];
       if (gamma != 0) result += gamma * previous[i];
       out[i] = result;
     }

@@ -14,7 +14,7 @@
 
 namespace actup {
 
-using Lanes = float8;  // eight columns of one row
+using ColumnLanes = float8;  // eight columns of one row
 constexpr int kPanelColumns = 8;
 
 // A tall matrix in panels of eight columns: one panel after the other, row-major within a panel.
@@ -24,8 +24,8 @@ class Block {
   int64_t rows() const { return rows_; }
   int panels() const { return panels_; }
   int columns() const { return panels_ * kPanelColumns; }
-  Lanes* panel(int p) { return data_.data() + p * rows_; }
-  const Lanes* panel(int p) const { return data_.data() + p * rows_; }
+  ColumnLanes* panel(int p) { return data_.data() + p * rows_; }
+  const ColumnLanes* panel(int p) const { return data_.data() + p * rows_; }
   float get(int64_t row, int column) const {
     return panel(column / kPanelColumns)[row][column % kPanelColumns];
   }
@@ -37,7 +37,7 @@ class Block {
  private:
   int64_t rows_;
   int panels_;
-  std::vector<Lanes> data_;
+  std::vector<ColumnLanes> data_;
 };
 
 // A small square matrix, row-major.
@@ -53,10 +53,10 @@ constexpr int64_t kRowsPerProductTask = 4096;
 constexpr int64_t kRowsPerFloatSum = 64;  // longer sums are kept in double
 
 // The products of two panels over rows [begin, end), added to `sums` at (row, column).
-inline void add_products(const Lanes* x, const Lanes* y, int64_t begin, int64_t end, int row, int column,
-                         Square& sums) {
+inline void add_products(const ColumnLanes* x, const ColumnLanes* y, int64_t begin, int64_t end, int row,
+                         int column, Square& sums) {
   for (int64_t first = begin; first < end; first += kRowsPerFloatSum) {
-    Lanes products[kPanelColumns] = {};
+    ColumnLanes products[kPanelColumns] = {};
     for (int64_t i = first; i < std::min(end, first + kRowsPerFloatSum); ++i)
       for (int k = 0; k < kPanelColumns; ++k) products[k] += x[i][k] * y[i];
     for (int k = 0; k < kPanelColumns; ++k)
@@ -85,14 +85,14 @@ inline Square symmetric_product(const Block& x, const Block& y, int threads) {
 
 // X ← X M; `spare` is a buffer of the same shape.
 inline void multiply(Block& x, const Square& m, Block& spare, int threads) {
-  std::vector<Lanes> rows(static_cast<size_t>(m.size) * x.panels());  // M in float, a row as panels
+  std::vector<ColumnLanes> rows(static_cast<size_t>(m.size) * x.panels());  // M in float, a row as panels
   for (int k = 0; k < m.size; ++k)
     for (int l = 0; l < m.size; ++l)
       rows[k * x.panels() + l / kPanelColumns][l % kPanelColumns] = static_cast<float>(m(k, l));
   parallel_ranges(x.rows(), kRowsPerProductTask, threads, [&](int64_t begin, int64_t end) {
     for (int q = 0; q < x.panels(); ++q)
       for (int64_t i = begin; i < end; ++i) {
-        Lanes sum = {};
+        ColumnLanes sum = {};
         for (int p = 0; p < x.panels(); ++p)
           for (int k = 0; k < kPanelColumns; ++k)
             sum += x.panel(p)[i][k] * rows[(p * kPanelColumns + k) * x.panels() + q];
