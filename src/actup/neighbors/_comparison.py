@@ -180,15 +180,16 @@ def resolve(metric: str, parameters: Parameters | None, X: Rows) -> Comparison:
     """How the engine compares the rows of X in a compiled metric."""
     given = dict(parameters or {})
     _reject_unknown(metric, given)
-    if sparse.issparse(X) and not METRICS[metric].sparse:
+    record = METRICS[metric]
+    if sparse.issparse(X) and not record.sparse:
         raise ValueError(no_sparse_form(metric))
     match metric:
         case "minkowski":
             return _minkowski(X, **given)
         case "seuclidean":
-            return Comparison("euclidean", factors=_inverse_deviations(X, **given))
+            return Comparison(record.reduced_to, factors=_inverse_deviations(X, **given))
         case "mahalanobis":
-            return Comparison("euclidean", root=_inverse_covariance_root(X, **given))
+            return Comparison(record.reduced_to, root=_inverse_covariance_root(X, **given))
         case "hamming":
             numbered = None if fits_float32(X) else partial(number_values, values=distinct_values(X))
             return Comparison(metric, transform=numbered)
@@ -198,7 +199,7 @@ def resolve(metric: str, parameters: Parameters | None, X: Rows) -> Comparison:
                     f"metric='haversine' needs 2 columns, latitude and longitude in radians, not {X.shape[1]}"
                 )
             transform = partial(centered_sphere, center=mean_row(X, unit_sphere))
-            return Comparison("euclidean", transform=transform, distances=great_circle_distances)
+            return Comparison(record.reduced_to, transform=transform, distances=great_circle_distances)
     return Comparison(metric)
 
 
