@@ -31,10 +31,9 @@ def backends() -> list[str]:
     >>> "cpu" in backends()
     True
     """
-    return [name for name in _BACKENDS if name != "cuda" or cuda_is_available()]
+    return [name for name in _BACKENDS if load_backend(name).is_available()]
 
 
-@cache
 def cuda_is_available() -> bool:
     """Whether backend "cuda" can run: CuPy is installed and finds a GPU.
 
@@ -44,13 +43,7 @@ def cuda_is_available() -> bool:
     >>> cuda_is_available() == ("cuda" in backends())
     True
     """
-    from actup.backends._cuda.compile import cupy
-
-    try:
-        cupy()
-    except (ImportError, RuntimeError):
-        return False
-    return True
+    return load_backend("cuda").is_available()
 
 
 def choose_backend(name: str, X: Any, n_samples: int) -> str:

@@ -78,6 +78,10 @@ class Backend(ABC):
 
     name: str
 
+    def is_available(self) -> bool:
+        """Whether the backend can run on this machine."""
+        return True
+
     # --- rows and arrays ---
 
     def read_rows(

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from actup._device import on_gpu
+from actup._device import to_host
 from actup._pipeline import Embedding
 from actup._threads import count_threads
 from actup.estimators._base import Embedder, Lists, RandomState, Start, change, start_name
@@ -222,11 +222,7 @@ class TSNE(Embedder):
         if len(self.embedding_) == 1:
             return 0.0, "exact"
         graph = Graph(self.graph_.indptr, self.graph_.indices, self.graph_.data)
-        points, threads = self.embedding_, count_threads(self.n_jobs)
-        if on_gpu(points):
-            from actup.backends._cuda.arrays import to_host
-
-            points = to_host(points)
+        points, threads = to_host(self.embedding_), count_threads(self.n_jobs)
         a, b = self.recipe_.kernel()
         losses = PairLosses(graph, points, a, b, threads, self.recipe_.dof, method="auto")
         return losses.kl_divergence(), losses.kernel_sum[1]

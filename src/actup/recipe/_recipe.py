@@ -392,10 +392,10 @@ class Recipe:
         """
         if self.mesh_spacing is not None:
             return self.mesh_spacing
-        if not self.normalized and self.loss is Loss.KL:
-            return 0.15  # UMAP's repulsion is nearly singular
-        if self.loss is Loss.FROBENIUS:
+        if self.loss is not Loss.KL:
             return 0.35  # the square of the kernel is narrower
+        if not self.normalized:
+            return 0.15  # UMAP's repulsion is nearly singular
         return 0.7 if n_samples >= _WIDE_MESH_MIN_N else 0.5
 
     def kernel(self) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from actup._device import on_gpu
 from actup._typing import Array, Rows
 from actup.backends._base import Backend, Layout
 from actup.backends._cuda import ahead, arrays, graph, landmarks, layout, neighbors, start, transform
+from actup.backends._cuda.compile import gpu_is_available
 from actup.graph._records import Graph, Neighbors
 from actup.neighbors._comparison import Parameters
 from actup.neighbors._rows import ENGINE_TYPES, Check, read_rows
@@ -28,6 +29,10 @@ class CudaBackend(Backend):
     """Every stage on one GPU; what it cannot search, the CPU does."""
 
     name = "cuda"
+
+    def is_available(self) -> bool:
+        """Whether CuPy is installed and finds a GPU."""
+        return gpu_is_available()
 
     def read_rows(
         self,

@@ -13,9 +13,9 @@ from actup.backends._cuda.constants import BATCH_SUMS, POINT_LANES, THREADS
 from actup.backends._cuda.launch import WARP, Replay, blocks_for, launch, multiprocessors
 from actup.backends._cuda.mesh import Mesh, OutgrownMesh
 from actup.backends._cuda.relabelled import RelabelledGraph
-from actup.backends._cuda.state import LayoutState, force_macros
+from actup.backends._cuda.state import LayoutState, force_macros, potential_kinds
 from actup.recipe._recipe import Recipe
-from actup.recipe._switches import Loss, Optimizer, Repulsion, RepulsionMass
+from actup.recipe._switches import Optimizer, Repulsion, RepulsionMass
 
 _BLOCKS_PER_MULTIPROCESSOR = 4  # thread blocks that a multiprocessor works on at a time
 _REORDER_EPOCHS = (
@@ -52,7 +52,7 @@ class BatchEpochs:
         self.points = graph.points
         repulsion = recipe.repulsion_for(n)
         self._attraction, self._repulsion = cp.empty_like(self.points), cp.empty_like(self.points)
-        two_potentials = recipe.normalized and recipe.loss is Loss.FROBENIUS
+        two_potentials = len(potential_kinds(recipe)) == 2
         unused = cp.empty(1, np.float32)  # an argument that the kernel does not read
         self._second_repulsion = cp.empty_like(self.points) if two_potentials else unused
         self._stiffness = cp.empty(n, np.float32) if recipe.optimizer is Optimizer.STIFFNESS else unused

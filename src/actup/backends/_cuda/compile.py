@@ -44,6 +44,16 @@ def cupy() -> Any:
     return cupy
 
 
+@cache
+def gpu_is_available() -> bool:
+    """Whether CuPy is installed and finds a GPU."""
+    try:
+        cupy()
+    except (ImportError, RuntimeError):
+        return False
+    return True
+
+
 def load_kernels(name: str, *, fast_math: bool = False, **macros: int | str) -> Any:
     """Compile ``kernels/<name>.cu``, or return it if it is compiled already.
 

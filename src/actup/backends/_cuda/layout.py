@@ -9,10 +9,10 @@ from actup.backends._cuda.arrays import device_graph, host_graph, require_bytes,
 from actup.backends._cuda.batch import BatchEpochs
 from actup.backends._cuda.in_place import InPlaceEpochs
 from actup.backends._cuda.relabelled import RelabelledGraph
-from actup.backends._cuda.state import LayoutState
+from actup.backends._cuda.state import LayoutState, potential_kinds
 from actup.graph._records import Graph
 from actup.recipe._recipe import Recipe
-from actup.recipe._switches import Loss, Repulsion, Update
+from actup.recipe._switches import Repulsion, Update
 
 # Conservative estimates of the mesh's memory, up to and above this many points.
 _SMALL_MESH_POINTS = 60_000
@@ -72,8 +72,8 @@ def _needed_bytes(graph: Graph, recipe: Recipe) -> float:
         copies += 1
     large = recipe.repulsion_for(len(graph)) is Repulsion.MESH and len(graph) > _SMALL_MESH_POINTS
     mesh = _MESH_BYTES if large else _SMALL_MESH_BYTES
-    if recipe.normalized and recipe.loss is Loss.FROBENIUS:
-        mesh *= 1.5  # two potentials
+    if len(potential_kinds(recipe)) == 2:
+        mesh *= 1.5
     return copies * edges + len(graph) * (100 + 32 * recipe.n_components) + mesh
 
 

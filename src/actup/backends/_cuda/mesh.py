@@ -19,9 +19,16 @@ from actup._typing import Array
 from actup.backends._cuda.compile import cupy, request_kernels
 from actup.backends._cuda.constants import POTENTIAL_KNOTS, SPREAD_POINTS, THREADS
 from actup.backends._cuda.launch import blocks_for, launch
-from actup.backends._cuda.state import STATE, LayoutState, force_macros, from_ordered, kernel_shape
+from actup.backends._cuda.state import (
+    STATE,
+    LayoutState,
+    force_macros,
+    from_ordered,
+    kernel_shape,
+    potential_kinds,
+)
 from actup.recipe._recipe import Recipe
-from actup.recipe._switches import Loss, Optimizer
+from actup.recipe._switches import Optimizer
 
 _MARGIN_LINES = 6  # grid lines beyond the points, so that splines stay inside
 _SIDES = (256, 512, 1024, 2048, 4096, 8192, 16384)  # powers of two, which are fast to transform
@@ -46,7 +53,7 @@ class Mesh:
         self._one_axis = dimensions == 1
         self._default_spacing = recipe.spacing(n)
         self._max_side = 16384 if self._one_axis else 1024 if n <= 20_000 else 2048
-        self._potentials = [_Potential(kind, state, recipe) for kind in _kinds(recipe)]
+        self._potentials = [_Potential(kind, state, recipe) for kind in potential_kinds(recipe)]
         self._kernels = self._potentials[0].kernels
         caps = None if recipe.optimizer is Optimizer.GAINS else recipe.schedule(n).step_cap
         self._boxes = _Boxes(state, dimensions, caps)
@@ -150,19 +157,12 @@ class Mesh:
 
 def request_mesh(recipe: Recipe) -> list[Future[Any]]:
     """Start to compile the kernels of a recipe's potentials."""
-    return [_request(kind, recipe) for kind in _kinds(recipe)]
+    return [_request(kind, recipe) for kind in potential_kinds(recipe)]
 
 
 def _request(kind: str, recipe: Recipe) -> Future[Any]:
     macros = {"POTENTIAL": f"PotentialKind::{kind}", **force_macros(recipe)}
     return request_kernels("layout_mesh", **macros)
-
-
-def _kinds(recipe: Recipe) -> tuple[str, ...]:
-    """The potentials of a recipe's repulsion: names of PotentialKind in ``_native/layout/mesh.h``."""
-    if recipe.loss is Loss.KL:
-        return ("kernel",) if recipe.normalized else ("umap",)
-    return ("kernel_squared", "kernel") if recipe.normalized else ("kernel_squared",)
 
 
 class _Potential:

@@ -114,6 +114,12 @@ def kernel_shape(recipe: Recipe) -> str:
     return "powered" if recipe.kernel() != (1.0, 1.0) else "unit"
 
 
+def potential_kinds(recipe: Recipe) -> tuple[str, ...]:
+    """The potentials whose gradients repel, as names of PotentialKind; some losses have two if normalised."""
+    kinds = engine.potential_kinds(engine.Loss[recipe.loss.value], recipe.normalized)
+    return tuple(kind.name for kind in kinds)
+
+
 def force_macros(recipe: Recipe) -> dict[str, Any]:
     """The macros of kernels/layout.h."""
     return {
