@@ -100,6 +100,7 @@ sanitize-cuda: $(VENV)/installed  ## run the GPU's tests under memcheck and race
 	  --kernel-name-exclude kernel_substring=cupy_ --error-exitcode 1 $(BIN)/python -m pytest -m cuda -k "$(KERNELS)" || exit 1; done
 
 dist: $(VENV)/tools  ## build the source distribution and a wheel, into dist/
+	$(BIN)/pip install --quiet build
 	$(BIN)/python -m build --no-isolation
 
 # ---- what is installed in .venv ----

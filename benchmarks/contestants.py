@@ -209,6 +209,8 @@ def peak_megabytes() -> float:
         with open("/proc/self/status") as status:
             line = next(line for line in status if line.startswith("VmHWM:"))
         return int(line.split()[1]) * 1024 / 1e6
+    if sys.platform == "win32":
+        return float("nan")
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # bytes on macOS

@@ -97,15 +97,7 @@ def neighbor_runs() -> Iterator[Run]:
                 return lists(actup.nearest_neighbors(mixed, 15, metric=metric, metric_kwds=parameters))
 
             yield f"neighbors {metric} sparse", search_sparse
-    for metric in (
-        "euclidean",
-        "cosine",
-        "correlation",
-        "inner_product",
-        "manhattan",
-        "chebyshev",
-        "jaccard",
-    ):
+    for metric in APPROXIMATE_METRICS:
 
         def approximate(metric=metric) -> list[np.ndarray]:
             X = many if metric != "jaccard" else (many > 0).astype(np.uint8)

@@ -34,11 +34,13 @@ def make_stub(module: ModuleType) -> str:
 
 
 def _ruff(*arguments: str, text: str) -> str:
-    command = [sys.executable, "-m", "ruff", *arguments, "--stdin-filename", str(PACKAGE / "_stub.pyi"), "-"]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+    config = ["--config", str(Path(__file__).parents[1] / "pyproject.toml")]
+    command = [sys.executable, "-m", "ruff", *arguments, *config, "--stdin-filename", "_stub.pyi", "-"]
+    done = subprocess.run(command, input=text, capture_output=True, encoding="utf-8", check=True)
+    return done.stdout
 
 
 if __name__ == "__main__":
     for path, module in MODULES.items():
-        path.write_text(make_stub(module))
+        path.write_text(make_stub(module), encoding="utf-8")
         print(path)

@@ -99,7 +99,7 @@ def test_the_way_from_fit_to_the_compiled_search_is_short(search, n, monkeypatch
     X = make_blobs(n, 60, centers=20, random_state=0)[0].astype("float32")
     actup.UMAP(n_epochs=0, random_state=0).fit(X)
     assert stacks
-    drawing = (ROOT.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    drawing = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
     for stack in stacks:
         assert len(stack) <= 10
         for name in stack:

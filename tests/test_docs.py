@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/**/*.md")]
-PAGES = sorted(str(page.relative_to(ROOT)) for page in PAGES if page.exists())
+PAGES = sorted(page.relative_to(ROOT).as_posix() for page in PAGES if page.exists())
 GUIDE = [page for page in PAGES if page.startswith("docs/guide/")]
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")

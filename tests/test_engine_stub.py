@@ -7,4 +7,4 @@ from engine_stub import MODULES, make_stub
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
 def test_stub_is_up_to_date(path):
-    assert path.read_text() == make_stub(MODULES[path]), "run `make stubs`"
+    assert path.read_text(encoding="utf-8") == make_stub(MODULES[path]), "run `make stubs`"

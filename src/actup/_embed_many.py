@@ -106,6 +106,8 @@ def embed_many(
     chosen = [preset(recipe) if isinstance(recipe, str) else recipe for recipe in given]
     names = _check_names(_own_names(given, chosen) if names is None else list(names), len(given))
     _check_agreement(chosen)
+    if X is None:
+        raise ValueError("X=None: embed_many needs rows to search")
     like, computing = X, load_backend(choose_backend(backend, X, count_rows(X)))
     X = computing.load_rows(computing.read_rows(X, chosen[0].metric))
     progress = Progress() if progress is None else progress

@@ -221,3 +221,23 @@ def test_infinite_distances_beyond_the_neighbours_are_allowed(X):
     distances = cdist(X, X)
     distances[distances > np.sort(distances, axis=1)[:, 20:21]] = np.inf
     assert np.isfinite(short(UMAP, metric="precomputed").fit_transform(distances)).all()
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_missing_values_are_rejected_in_maps_whatever_the_metric(X, backend):
+    X = X.copy()
+    X[3, 2] = np.nan
+    for metric in ("euclidean", "nan_euclidean"):
+        with pytest.raises(ValueError, match="NaN"):
+            TSNE(metric=metric, backend=backend).fit(X)
+        with pytest.raises(ValueError, match="NaN"):
+            embed(X, preset("tsne").but(metric=metric), backend=backend)
+
+
+def test_tiny_values_are_only_rejected_where_they_are_searched(X):
+    """Values that underflow float32 do not matter if neighbours are given."""
+    given = nearest_neighbors(X, 20)
+    tiny = X.astype(np.float64) * 1e-60
+    assert np.isfinite(embed(tiny, preset("gdr_umap").but(epochs=3), neighbors=given).embedding).all()
+    with pytest.raises(ValueError, match="too small for float32"):
+        embed(tiny, preset("gdr_umap").but(epochs=3))

@@ -6,7 +6,9 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from scipy.special import gammaln
 
+from actup._engine import engine
 from actup.neighbors import NeighborIndex, nearest_neighbors
+from actup.neighbors._metrics import METRICS
 from metric_oracle import (
     COMPILED,
     DENSE_ONLY,
@@ -196,3 +198,9 @@ def test_callable_metric_receives_metric_kwds():
     )
     chebyshev = nearest_neighbors(X, 5, metric="chebyshev")
     np.testing.assert_allclose(found.distances, chebyshev.distances, rtol=1e-6)
+
+
+def test_the_table_has_the_metrics_of_the_engine():
+    engine_metrics = {metric.name for metric in engine.Metric}
+    compared = {METRICS[name].reduced_to or name for name in COMPILED}
+    assert compared == engine_metrics

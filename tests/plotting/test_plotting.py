@@ -113,8 +113,10 @@ def test_any_size_and_up_to_three_dimensions(dimensions, n, tmp_path):
 
 
 def test_identical_points_and_no_labels():
-    plot_embedding(np.zeros((10, 2))).figure.canvas.draw()
-    plot_embedding(np.zeros((10, 2)), np.ones(10) * 0.5).figure.canvas.draw()
+    for labels in (None, np.ones(10) * 0.5):
+        ax = plot_embedding(np.zeros((10, 2)), labels)
+        ax.figure.canvas.draw()
+        assert len(ax.collections[0].get_offsets()) == 10
 
 
 @pytest.mark.parametrize(

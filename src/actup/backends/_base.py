@@ -89,11 +89,10 @@ class Backend(ABC):
         X: Any,
         metric: str | Callable[..., float],
         *,
-        is_query: bool = False,
         check: Check | None = None,
     ) -> Rows:
         """Check X as ``actup.neighbors._rows.read_rows`` does, where the caller has it."""
-        return read_rows(to_host(X), metric, is_query=is_query, check=check)
+        return read_rows(to_host(X), metric, check=check)
 
     def load_rows(self, rows: Rows) -> Rows:
         """Checked rows where the backend computes."""

@@ -167,7 +167,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def _read_rows(self, X: Any, recipe: Recipe, backend: Backend, *, reset: bool) -> Rows:
         """Check X; record its columns for scikit-learn (``reset``), or compare them with the record."""
         check = partial(validate_data, self, reset=reset)
-        rows = backend.read_rows(X, recipe.metric, is_query=not reset, check=check)
+        rows = backend.read_rows(X, recipe.metric, check=check)
         if on_gpu(X):  # scikit-learn has not seen it
             self._record_columns(rows, reset)
         return rows

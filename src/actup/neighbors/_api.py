@@ -117,7 +117,7 @@ def nearest_neighbors(
     threads = count_threads(n_jobs)
     name = canonical_metric(metric)
     options = _check_options(algorithm, recall, random_state)
-    rows = read_rows(X, name)
+    rows = read_rows(X, name, allow_missing=name == "nan_euclidean")
     k = check_k(n_neighbors, rows.shape[0])
     return make_search(rows, name, metric_kwds, options, threads).neighbors(k)
 
@@ -175,9 +175,14 @@ class NeighborIndex:
                 "metric='precomputed' leaves no rows to compare new ones with: give X and a metric"
             )
         options = _check_options(algorithm, recall, random_state)
-        rows = read_rows(X, self._metric)
-        self._search = make_search(rows, self._metric, metric_kwds, options, count_threads(n_jobs))
+        threads = count_threads(n_jobs)
+        rows = read_rows(X, self._metric, allow_missing=self._allows_missing)
+        self._search = make_search(rows, self._metric, metric_kwds, options, threads)
         self._shape, self._is_sparse = rows.shape, sparse.issparse(rows)
+
+    @property
+    def _allows_missing(self) -> bool:
+        return self._metric == "nan_euclidean"
 
     def query(self, X_new: Any, n_neighbors: int = 15) -> Neighbors:
         """Find the rows of ``X`` nearest to every row of ``X_new``, nearest first; ties go to the smaller id.
@@ -195,7 +200,7 @@ class NeighborIndex:
             ``indices`` of rows of ``X`` and ``distances``, of shape (m, n_neighbors). ``recall`` is that of
             rows like those of ``X``; outliers among the new rows are searched exactly.
         """
-        rows = read_rows(X_new, self._metric, name="X_new", is_query=True)
+        rows = read_rows(X_new, self._metric, name="X_new", allow_missing=self._allows_missing)
         if rows.shape[1] != self._shape[1]:
             raise ValueError(f"X_new has {rows.shape[1]} columns, but X has {self._shape[1]}")
         if self._is_sparse != sparse.issparse(rows):

@@ -1,6 +1,8 @@
 """How approximate searches are tuned and judged: recall on a sample, effort ladders, widening and stop rules.
 
-The cluster search, the proxy search and the cell search of backend "cuda" share these rules.
+The cluster search and the proxy search share all of them but the efforts: those of the cluster search are
+tabulated by the engine (``_native/neighbors/calibration.hpp``). The cell search of backend "cuda" has a
+sample of its own on the device, and shares the stop rule and the threshold of the warning.
 """
 
 from __future__ import annotations

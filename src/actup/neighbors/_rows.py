@@ -34,7 +34,7 @@ def read_rows(
     metric: str | Callable[..., float],
     *,
     name: str = "X",
-    is_query: bool = False,
+    allow_missing: bool = False,
     check: Check | None = None,
     dtype: Any = "numeric",
     finite: bool = True,
@@ -45,11 +45,11 @@ def read_rows(
     ----------
     X : array-like or sparse matrix of shape (n, columns)
     metric : str or callable
-        A canonical metric: "nan_euclidean" allows missing values, "precomputed" infinite distances.
+        A canonical metric: "precomputed" allows infinite distances.
     name : str, default="X"
         What errors call it.
-    is_query : bool, default=False
-        Whether these are new rows, which other rows set the scale for.
+    allow_missing : bool, default=False
+        Whether values may be missing (NaN), as metric "nan_euclidean" allows in a search.
     check : callable, default=None
         Called as ``check(X, **options)`` with the options of ``sklearn.utils.check_array``; None: that
         function.
@@ -66,17 +66,16 @@ def read_rows(
     """
     reject_unsuitable_types(X, name)
     check = partial(check_array, input_name=name) if check is None else check
-    allow_nan, allow_infinity = metric == "nan_euclidean", metric == "precomputed"
-    checked_finite: bool | str = finite and not allow_infinity
+    checked_finite: bool | str = finite and metric != "precomputed"
     half = getattr(X, "dtype", None) == np.float16  # scikit-learn would make an array of booleans for it
     options: dict[str, Any] = {"dtype": dtype, "order": "C", "accept_sparse": "csr"}
-    if checked_finite and allow_nan:
+    if checked_finite and allow_missing:
         checked_finite = "allow-nan"
     with np.errstate(over="ignore"):  # too large for the type becomes infinite, which is rejected by name
         rows = check(X, ensure_all_finite=False if half else checked_finite, **options)
     if half and checked_finite:
         for chunk in row_chunks(rows, _CHUNK_VALUES):
-            assert_all_finite(rows[chunk], allow_nan=allow_nan, input_name=name)
+            assert_all_finite(rows[chunk], allow_nan=allow_missing, input_name=name)
     if max(rows.shape if sparse.issparse(rows) else rows.shape[:1]) > _MAX_ROWS:
         raise ValueError(
             f"{name} has shape {rows.shape}, but rows and columns are numbered up to {_MAX_ROWS}"
@@ -84,8 +83,6 @@ def read_rows(
     rows = _canonical(rows, owned=rows is not X)
     if rows.dtype == bool and not sparse.issparse(rows):
         rows = rows.view(np.uint8)
-    if finite:
-        reject_underflow(rows, metric, name, is_query)
     return rows
 
 

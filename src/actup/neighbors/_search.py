@@ -31,7 +31,7 @@ from actup.neighbors._duplicates import Deduplicated, deduplicate
 from actup.neighbors._metrics import METRICS, compiled_metrics
 from actup.neighbors._pairwise_search import PairwiseSearch, reject_parameters
 from actup.neighbors._points import DensePoints, Points, SparsePoints
-from actup.neighbors._rows import is_engine_type, nonzero_mask
+from actup.neighbors._rows import is_engine_type, nonzero_mask, reject_underflow
 
 _FINISHED_ROWS = 4096  # rows whose distances are recomputed at a time
 # A row whose k-th neighbour is farther than this multiple of the sample's typical radius is an outlier: the
@@ -163,6 +163,8 @@ class EngineSearch:
         self, rows: Rows, metric: str, parameters: Parameters | None, options: SearchOptions, threads: int
     ):
         reject_negative(metric, rows)
+        reject_underflow(rows, metric, "X")
+        self._metric = metric
         self._presence = METRICS[metric].presence
         rows = nonzero_mask(rows) if self._presence else rows
         comparison = resolve(metric, parameters, rows)
@@ -188,6 +190,7 @@ class EngineSearch:
 
     def query(self, rows: Rows, k: int) -> Neighbors:
         """The k nearest points of every row, dense or sparse as the points are; k from 1 to n."""
+        reject_underflow(rows, self._metric, "X_new", is_query=True)
         rows = nonzero_mask(rows) if self._presence else rows
         deduplicated, search = self._search_for(k)
         found = search.query(self._transformed(rows, "X_new"), k)

@@ -39,7 +39,6 @@ class CudaBackend(Backend):
         X: Any,
         metric: str | Callable[..., float],
         *,
-        is_query: bool = False,
         check: Check | None = None,
     ) -> Rows:
         """Check X. Data on the GPU stays there; values are checked for being finite when they are loaded."""
@@ -50,7 +49,7 @@ class CudaBackend(Backend):
         ahead.compile_common()
         if not on_gpu(X):
             types = list(ENGINE_TYPES)
-            return read_rows(X, metric, is_query=is_query, check=check, dtype=types, finite=False)
+            return read_rows(X, metric, check=check, dtype=types, finite=False)
         rows = arrays.to_device(X)
         if rows.ndim != 2 or 0 in rows.shape:
             raise ValueError(f"X has shape {rows.shape}; give at least one row and one column")

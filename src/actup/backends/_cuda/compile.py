@@ -121,7 +121,7 @@ def _inlined(path: Path, seen: set[Path]) -> str:
 
     Such an #include must not depend on a condition: the header would be missing where a later file needs it.
     """
-    text = path.read_text().replace("#pragma once\n", "")
+    text = path.read_text(encoding="utf-8").replace("#pragma once\n", "")
 
     def replace(match: re.Match[str]) -> str:
         conditions = _CONDITION.findall(text, 0, match.start())

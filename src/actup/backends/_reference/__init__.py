@@ -11,6 +11,7 @@ from actup.backends._base import Backend, Layout
 from actup.backends._reference import affinities, layout, neighbors, spectral, transform
 from actup.graph._records import Graph, Neighbors
 from actup.neighbors._comparison import Parameters
+from actup.neighbors._rows import is_engine_type
 from actup.recipe._recipe import Recipe
 from actup.transform._placement import Placement
 
@@ -30,6 +31,7 @@ class ReferenceBackend(Backend):
     ) -> Neighbors:
         """The k nearest other rows of every row: every distance, then a sort."""
         if metric in neighbors.METRICS and not parameters and isinstance(rows, np.ndarray):
+            rows = rows if is_engine_type(rows) else rows.astype(np.float32)  # what the CPU backend reads
             return neighbors.nearest_neighbors(rows, k, str(metric))
         return super().nearest_neighbors(rows, k, metric, threads, parameters)
 
