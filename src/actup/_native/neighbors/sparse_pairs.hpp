@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "common/parallel.hpp"
@@ -189,7 +190,10 @@ void with_shared_term(Metric metric, float p, const Function& function) {
         function([sum](double x, double y) {
           return sum.add(0.0, x, y) - sum.add(0.0, x, 0.0) - sum.add(0.0, 0.0, y);
         });
-      } else {  // braycurtis of nonnegative values
+      } else {
+        static_assert(std::is_same_v<decltype(sum), DifferencesOverTotals>,
+                      "write the sparse form of this sum");
+        // nonnegative values
         function([](double x, double y) { return magnitude(x - y) - x - y; });
       }
     });
