@@ -29,7 +29,7 @@ class ReferenceBackend(Backend):
         parameters: Parameters | None = None,
     ) -> Neighbors:
         """The k nearest other rows of every row: every distance, then a sort."""
-        if metric in neighbors.METRICS and not parameters and isinstance(rows, np.ndarray):
+        if metric in neighbors.REFERENCE_METRICS and not parameters and isinstance(rows, np.ndarray):
             return neighbors.nearest_neighbors(rows, k, str(metric))
         return super().nearest_neighbors(rows, k, metric, threads, parameters)
 
