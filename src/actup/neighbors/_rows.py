@@ -49,7 +49,7 @@ def read_rows(
     name : str, default="X"
         What errors call it.
     is_query : bool, default=False
-        Whether these are new rows, which other rows set the scale for.
+        Whether these are queries; the indexed rows decide the scale.
     check : callable, default=None
         Called as ``check(X, **options)`` with the options of ``sklearn.utils.check_array``; None: that
         function.
@@ -109,7 +109,10 @@ def reject_unsuitable_types(X: Any, name: str) -> None:
     types = [getattr(X, "dtype", None), *getattr(X, "dtypes", ())]  # a data frame has several
     times = [kind for kind in types if getattr(kind, "kind", None) in ("m", "M")]
     if times:
-        raise TypeError(f"{name} holds times ({times[0]}), which have no scale: turn them into numbers")
+        raise TypeError(
+            f"{name} holds dates or durations ({times[0]}), which have no scale: convert them to numbers, "
+            "e.g. seconds"
+        )
 
 
 def reject_underflow(
