@@ -115,8 +115,11 @@ def neighbor_runs() -> Iterator[Run]:
     yield "neighbors of float64 far from 0", lambda: lists(actup.nearest_neighbors(far, 15))
     towns = np.random.default_rng(0).uniform(-1, 1, (2000, 2))
     yield "neighbors haversine", lambda: lists(actup.nearest_neighbors(towns, 15, metric="haversine"))
-    copies = np.repeat(many[:3000], 10, axis=0)
-    yield "neighbors of copies", lambda: lists(actup.nearest_neighbors(copies, 15, algorithm="approximate"))
+    duplicates = np.repeat(many[:3000], 10, axis=0)
+    yield (
+        "neighbors of copies",
+        lambda: lists(actup.nearest_neighbors(duplicates, 15, algorithm="approximate")),
+    )
 
 
 def map_runs() -> Iterator[Run]:

@@ -140,7 +140,7 @@ largest distance between the place that `transform` gives a training row and its
 rows; both relative to the size of the map."""
 
 HEAD = (
-    "| | first call s | all rows s | thereof search s | held-out accuracy | training accuracy "
+    "| | first call s | all rows s | search alone s | held-out accuracy | training accuracy "
     "| moves if alone | known rows move |\n|---|---|---|---|---|---|---|---|"
 )
 

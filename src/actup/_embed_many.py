@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from actup._maps import align_maps
-from actup._pipeline import Embedding, Given, count_rows, descend, fit_to_size, prepare
+from actup._pipeline import Embedding, Given, adapt_to_size, count_rows, descend, prepare
 from actup._threads import count_threads
 from actup.backends import choose_backend, load_backend
 from actup.graph._records import Graph, Neighbors
@@ -112,15 +112,15 @@ def embed_many(
     X = computing.load_rows(computing.read_rows(X, chosen[0].metric))
     progress = Progress() if progress is None else progress
     n_samples = X.shape[0]
-    fitted = [fit_to_size(recipe, n_samples) if n_samples > 1 else recipe for recipe in chosen]
+    adapted = [adapt_to_size(recipe, n_samples) if n_samples > 1 else recipe for recipe in chosen]
     shared = _Shared()
     results: dict[str, Embedding] = {}
     # The one with most neighbours goes first, so that all others can take theirs from it.
-    for i in sorted(range(len(fitted)), key=lambda i: -fitted[i].neighbors_searched(n_samples)):
+    for i in sorted(range(len(adapted)), key=lambda i: -adapted[i].neighbors_searched(n_samples)):
         prepared = prepare(
             X,
-            fitted[i],
-            shared.given(fitted[i], n_samples),
+            adapted[i],
+            shared.given(adapted[i], n_samples),
             seed=seed,
             threads=count_threads(threads, "threads"),
             backend=computing,

@@ -26,7 +26,9 @@ from actup.start._start import make_start
 
 # During the layout control returns to Python this often, for Ctrl-C, the callback and the progress bar.
 _SLICE_SECONDS = 0.1
-_MAX_SLICE_GROWTH = 4.0  # from one slice to the next: the first epoch may be slow for once
+# A slice has at most this many times the epochs of the one before it, because the first epoch may be
+# unusually slow.
+_MAX_SLICE_GROWTH = 4.0
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def embed(
     X : array-like or sparse matrix of shape (n, features), or None
         Finite numbers; it is never changed. (n, n) distances, dense or sparse, if the recipe's metric is
         "precomputed". None if ``neighbors`` or ``graph`` is all that is known. An array on a GPU (CuPy,
-        torch) is used where it lies by backend "cuda", and the map is one of its kind.
+        torch) is used where it lies by backend "cuda", and the map is returned as the same kind of array.
     recipe : Recipe or str
         What to do, e.g. ``preset("umap").but(epochs=100)``, or the name of a preset.
     init : array-like of shape (n, n_components), default=None
@@ -100,7 +102,7 @@ def embed(
         How many threads work; None and -1: one per core that this process may use.
     backend : str, default="cpu"
         Compute backend; ``actup.backends.backends()`` lists the names. "auto": "cuda" where there is a GPU
-        and at least 5,000 points, else "cpu"; maps of the two differ as two seeds' do.
+        and at least 5,000 points, else "cpu"; their maps differ as much as maps of two seeds.
     progress : Progress, default=None
         Shows how far the run is, and can stop it.
 
@@ -188,10 +190,10 @@ def prepare(
         raise ValueError(f"seed={seed} must be 0 to 2**64 - 1")
     n_samples = count_rows(X, given)
     if n_samples == 1:
-        return backend.deliver(_single_point(recipe), like)
+        return backend.results_as_callers_kind(_single_point(recipe), like)
     seconds: dict[str, float] = {}
     if given.graph is None:
-        recipe = fit_to_size(recipe, n_samples)
+        recipe = adapt_to_size(recipe, n_samples)
     searched = X is not None and given.graph is None and given.neighbors is None
     backend.compile_ahead(recipe, n_samples, X.shape[1] if X is not None and searched else 0)
     neighbors: Neighbors | None
@@ -215,7 +217,7 @@ def prepare(
     layout = backend.make_layout(graph, start, recipe, seed, threads)
     seconds["layout"] = time.perf_counter() - begin
     prepared = Embedding(start, recipe, graph, neighbors, init_used, seconds=seconds, layout=layout)
-    return backend.deliver(prepared, like)
+    return backend.results_as_callers_kind(prepared, like)
 
 
 def descend(prepared: Embedding, progress: Progress) -> Embedding:
@@ -232,7 +234,7 @@ def descend(prepared: Embedding, progress: Progress) -> Embedding:
     return _record(prepared, time.perf_counter() - begin)
 
 
-def steps(prepared: Embedding, every: int, progress: Progress) -> Iterator[Embedding]:
+def iterate_maps(prepared: Embedding, every: int, progress: Progress) -> Iterator[Embedding]:
     """The map at the start and after every further ``every`` epochs, up to the last one."""
     if prepared.layout is None:
         yield prepared
@@ -302,7 +304,7 @@ def _single_point(recipe: Recipe) -> Embedding:
     return Embedding(np.zeros((1, recipe.n_components), np.float32), recipe, empty, None, "origin")
 
 
-def fit_to_size(recipe: Recipe, n_samples: int) -> Recipe:
+def adapt_to_size(recipe: Recipe, n_samples: int) -> Recipe:
     """The recipe for this many points: cut ``n_neighbors`` with a warning, reject a large perplexity."""
     if recipe.scales():
         if max(recipe.scales()) >= n_samples:

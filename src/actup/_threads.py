@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numbers import Integral
 
-# More threads than this would only wait for each other. Whatever the machine, 64 are allowed.
+# More threads than this would only wait for each other. 64 threads are always allowed.
 _MAX_THREADS_PER_CORE = 4
 _ALWAYS_ALLOWED_THREADS = 64
 

@@ -84,7 +84,7 @@ def test_precomputed_distances(X, kind):
 
 def test_distances_have_no_principal_components(X):
     model = short(TSNE, metric="precomputed").fit(cdist(X, X))
-    assert model.init_used_ == "spectral (there are no rows to take components of)"
+    assert model.init_used_ == "spectral (there are no rows to take principal components of)"
 
 
 def test_too_few_entries_are_rejected(X):
@@ -211,7 +211,7 @@ def test_any_byte_order(kind, X):
 def test_times_and_masked_arrays_are_rejected(X):
     times = np.zeros((40, 2), "datetime64[s]")
     for make in (short(UMAP).fit, lambda rows: embed(rows, preset("umap"))):
-        with pytest.raises(TypeError, match="X holds times"):
+        with pytest.raises(TypeError, match="X holds dates or durations"):
             make(times)
         with pytest.raises(TypeError, match="X is a masked array"):
             make(np.ma.masked_array(X))

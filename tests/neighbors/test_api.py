@@ -9,6 +9,7 @@ from sklearn.metrics import pairwise_distances
 
 from actup.backends import backends, load_backend
 from actup.neighbors import NeighborIndex, nearest_neighbors
+from metric_oracle import exclude_self
 
 cpu = load_backend("cpu")
 
@@ -28,13 +29,6 @@ def assert_nearest(indices, distances, exact, rtol=1e-5, atol=1e-6):
     assert (np.diff(distances, axis=1) >= 0).all()
     assert all(len(set(row)) == k for row in indices.tolist())
     np.testing.assert_allclose(distances, np.sort(exact, axis=1)[:, :k], rtol=rtol, atol=atol)
-
-
-def exclude_self(exact):
-    """The distances of rows to each other, with an infinite distance of each row to itself."""
-    exact = exact.copy()
-    np.fill_diagonal(exact, np.inf)
-    return exact
 
 
 @pytest.fixture(scope="module")
@@ -309,7 +303,7 @@ def test_errors_name_the_problem():
     ("X", "options", "error", "message"),
     [
         (np.ones((9, 2)) * 1e-100, {}, ValueError, "X is too small for float32, its largest value is 1e-100"),
-        (np.zeros((9, 2), "datetime64[s]"), {}, TypeError, "X holds times"),
+        (np.zeros((9, 2), "datetime64[s]"), {}, TypeError, "X holds dates or durations"),
         (np.ma.masked_array(np.ones((9, 2))), {}, TypeError, "X is a masked array"),
         (np.ones((9, 2)), {"recall": True}, ValueError, "recall=True must be a share"),
         (-np.ones((9, 9)), {"metric": "precomputed"}, ValueError, "at least 0, one is -1"),

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from actup import quality
 from actup._engine import engine
-from actup.quality._points import Points
+from actup.quality._points import MeasuredPoints
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
@@ -68,7 +68,7 @@ def test_every_kind_of_X_gives_the_distances_of_the_same_numbers(rng, tmp_path, 
     expected = cdist(plain[rows], plain, "cosine" if metric == "cosine" else "sqeuclidean")
     if metric == "cosine":
         expected[1] = expected[:, 3] = 1
-    points = Points(X, metric)
+    points = MeasuredPoints(X, metric)
     keys = points.sort_keys(rows, 2)
     own = keys == np.inf
     np.testing.assert_array_equal(np.argwhere(own), [[0, 0], [1, 3], [2, 17]])
@@ -103,7 +103,7 @@ def make_kind(kind, plain, tmp_path):
 def test_distances_over_several_chunks(rng, metric):
     X = rng.normal(size=(5000, 20)).astype(np.float32)
     rows = rng.choice(5000, 40, replace=False)
-    one, three = (Points(X, metric).sort_keys(rows, threads) for threads in (1, 3))
+    one, three = (MeasuredPoints(X, metric).sort_keys(rows, threads) for threads in (1, 3))
     np.testing.assert_array_equal(one, three)
     expected = cdist(X[rows], X, metric)
     expected[np.arange(40), rows] = np.inf

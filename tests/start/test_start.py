@@ -333,7 +333,7 @@ def test_fallbacks_give_their_reason():
     assert make_start(X, no_edges(30), Recipe(), None, 0, 1, cpu)[1] == "pca (the graph has no edges)"
     recipe = Recipe(initialization="pca")
     used = make_start(None, chain(30), recipe, None, 0, 1, cpu)[1]
-    assert used == "spectral (there are no rows to take components of)"
+    assert used == "spectral (there are no rows to take principal components of)"
     used = make_start(None, no_edges(30), recipe, None, 0, 1, cpu)[1]
     assert used == "random (the graph has no edges)"
 

@@ -91,7 +91,10 @@ class Backend(ABC):
         *,
         check: Check | None = None,
     ) -> Rows:
-        """Check X as ``actup.neighbors._rows.read_rows`` does, where the caller has it."""
+        """Check X as ``actup.neighbors._rows.read_rows`` does.
+
+        X stays on the host or GPU, wherever the caller has it.
+        """
         return read_rows(to_host(X), metric, check=check)
 
     def load_rows(self, rows: Rows) -> Rows:
@@ -102,12 +105,12 @@ class Backend(ABC):
         """An array where the backend computes."""
         return to_host(array)
 
-    def like(self, array: Array, template: Any) -> Array:
-        """A result as the caller's kind of array."""
+    def as_callers_kind(self, array: Array, template: Any) -> Array:
+        """Convert a result to the kind of array that the caller gave as ``template``."""
         return array
 
-    def deliver(self, prepared: Embedding, template: Any) -> Embedding:
-        """What was prepared, as the caller's kind of arrays."""
+    def results_as_callers_kind(self, prepared: Embedding, template: Any) -> Embedding:
+        """Convert all arrays of a prepared run to the kind of ``template``."""
         return prepared
 
     def has_valid_distances(self, distances: Array) -> bool:
@@ -115,7 +118,7 @@ class Backend(ABC):
         return bool(np.isfinite(distances).all()) and not distances.min() < 0
 
     def compile_ahead(self, recipe: Recipe, n: int, columns: int) -> None:
-        """Begin to compile what a run needs; 0 columns where neighbours are known."""
+        """Begin to compile what a run needs; ``columns=0`` if neighbours are given."""
         return
 
     def synchronize(self) -> None:

@@ -174,5 +174,5 @@ def _engine_schedule(schedule: Schedule) -> engine.Schedule:
     for name in ("learning_rate", "momentum", "exaggeration", "step_cap", "stiffness_floor"):
         setattr(converted, name, getattr(schedule, name).tolist())
     converted.expansion_begin, converted.expansion_end = schedule.expansion
-    converted.rested_momentum = schedule.rested_momentum
+    converted.momentum_after_stop = schedule.momentum_after_stop
     return converted

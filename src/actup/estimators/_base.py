@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from actup._device import on_gpu
-from actup._pipeline import Embedding, Given, count_rows, descend, prepare, steps
+from actup._pipeline import Embedding, Given, count_rows, descend, iterate_maps, prepare
 from actup._threads import count_threads
 from actup._typing import Array, CsrMatrix, Rows
 from actup.backends import Backend, choose_backend, load_backend
@@ -95,7 +95,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         y : None
             Not used; here because ``fit`` has it.
         every : int, default=10
-            Epochs between two steps.
+            Epochs between two maps.
 
         Yields
         ------
@@ -106,7 +106,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             raise ValueError(f"every={every!r} must be an integer of at least 1")
         self._warn_if_labels(y)
         with Progress(self.verbose, self.callback) as progress:
-            for reached in steps(self._prepare(X, progress), int(every), progress):
+            for reached in iterate_maps(self._prepare(X, progress), int(every), progress):
                 self._keep(reached)
                 yield self.embedding_
 
@@ -139,7 +139,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         places = place_new_rows(
             self._training, rows, self.embedding_, self.recipe_, seed, count_threads(self.n_jobs), backend
         )
-        return backend.like(places, X)
+        return backend.as_callers_kind(places, X)
 
     def _transform_seed(self) -> int:
         return self.seed_

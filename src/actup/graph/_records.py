@@ -79,7 +79,7 @@ class Neighbors:
         -------
         Neighbors
             As given if no row names itself. If any does, each loses its own id, or its last entry where it
-            does not name itself (copies of a point may have taken its place), and k - 1 columns are left.
+            does not name itself (duplicates of a point may have taken its place), and k - 1 columns are left.
         """
         indices, distances = np.asarray(indices), np.asarray(distances)
         if indices.ndim != 2 or indices.shape != distances.shape or indices.dtype.kind not in "iu":

@@ -97,8 +97,8 @@ def nearest_neighbors(
     presence metrics, the candidates come from a proxy: the Euclidean distance or a random projection. Where
     no affordable number of candidates reaches the recall, all pairs are compared.
 
-    Besides ``X`` and the result, a search takes at most 0.3 times the memory of ``X``, twice that of the
-    result and some ten megabytes; for sparse ``X`` also a few numbers per column, and with "mahalanobis" a
+    Besides ``X`` and the result, a search takes at most 0.3 times the memory of ``X`` plus twice that of the
+    result, plus about ten megabytes; for sparse ``X`` also a few numbers per column, and with "mahalanobis" a
     few matrices of columns x columns. Fewer than ten neighbours of short rows may take more, because codes
     have up to 128 bytes per row. ``X`` is copied only if its type is not one of those above or its rows are
     not contiguous. Metrics that SciPy, scikit-learn or a function computes take as much memory as those do.

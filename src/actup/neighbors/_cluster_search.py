@@ -30,8 +30,9 @@ _ROW_NS, _ROW_COLUMN_NS = 7_500, 15  # cluster search: per row, and per row and 
 _BASE_K = 15  # the number of neighbours that the costs above are for
 _EXTRA_NEIGHBOR_NS = 160  # cluster search: per row and neighbour beyond the base
 _INSERT_NS, _SHIFT_NS = 50, 0.09  # exact search: per insertion into a list, and per entry moved by it
-_COMPONENT_NS, _CODE_NS = 2.0, 0.03  # wider index: per column and pair of components; per column and code
-_SAMPLE_PAIR_NS = 0.35  # wider index: per column and sampled pair
+# Building a wider index: per column of X and pair of principal components; per column of X, row and code
+# column; per column of X and sampled pair.
+_COMPONENT_NS, _CODE_NS, _SAMPLE_PAIR_NS = 2.0, 0.03, 0.35
 _CANDIDATE_NS, _CANDIDATE_BYTE_NS = 20, 0.05  # comparing a candidate in the true metric
 _SCANNED_POINT_NS, _SCANNED_COLUMN_NS = 0.4, 0.01  # comparing a point by its code
 
@@ -40,7 +41,8 @@ _MAX_ROW_NS = 4e5  # a search that needs more per row takes the best recall with
 _MAX_EXACT_SLOWDOWN = 5.0  # an exact search may take this many times as long, where recall would stay low
 _ALL_CLUSTERS_MAX_ROWS = 20_000  # up to here all clusters are probed: it costs little and finds more
 
-_MEMORY_SHARE = 0.3  # of the memory of X that a search may take, besides three lists of neighbours
+# Besides X and the result, a search may take this share of the memory of X plus twice that of the result.
+_MEMORY_SHARE = 0.3
 _MAX_CODE_COLUMNS = 4096  # data that need more columns have no structure that codes could show
 _FIXED_OVERHEAD_BYTES = 2**23  # taken by any search
 _ROW_OVERHEAD_BYTES = 40.0
@@ -261,7 +263,7 @@ class ClusterSearch:
 
     def _plan(self, k: int, recall: float) -> tuple[Any, Calibration]:
         """An index with enough columns to reach the recall, and its calibration."""
-        columns = 0  # the engine's rule
+        columns = 0  # the engine chooses the number
         while True:
             calibration = self._calibrate(columns, k)
             if calibration.lower_bound.max() >= recall or calibration.columns >= calibration.max_columns:
@@ -283,7 +285,7 @@ class ClusterSearch:
         return self._calibrations[columns, k]
 
     def _indexed(self, columns: int, k: int) -> Any:
-        """The index with so many code columns; its bits depend on no earlier request and not on k."""
+        """The index with ``columns`` code columns; it depends neither on k nor on earlier requests."""
         if self._index is None or self._columns != columns:
             self._index = None  # free its memory first
             metric = self._comparison.for_engine()

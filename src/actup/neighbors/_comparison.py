@@ -18,7 +18,7 @@ from scipy import sparse
 
 from actup._typing import Rows
 from actup.neighbors._chunks import row_magnitudes
-from actup.neighbors._metrics import METRICS, Sign, record_of
+from actup.neighbors._metrics import METRICS, NegativeValues, record_of
 from actup.neighbors._row_transforms import (
     centered_sphere,
     column_moments,
@@ -131,7 +131,7 @@ class Comparison:
     transform: Callable[[Rows], Rows] | None = None
     distances: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
 
-    def transforming(self, X: Rows) -> Comparison:
+    def with_transform_for(self, X: Rows) -> Comparison:
         """The same comparison for rows that become float32 anyway: ``transform`` applies factors and root.
 
         It does so in full precision. Where only differences count, columns far from 0 are moved near it.
@@ -214,9 +214,9 @@ def no_sparse_form(metric: str, detail: str = "") -> str:
 def reject_negative(metric: str | Callable[..., float], X: Rows, name: str = "X") -> None:
     """Reject negative values where a compiled metric is not defined for them."""
     record = record_of(metric)
-    if record is None or not record.is_compiled or record.negative is Sign.ANY:
+    if record is None or not record.is_compiled or record.negative is NegativeValues.ALLOWED:
         return
-    if record.negative is Sign.DENSE_ONLY and not sparse.issparse(X):
+    if record.negative is NegativeValues.DENSE_ONLY and not sparse.issparse(X):
         return
     values = X.data if sparse.issparse(X) else X
     if values.size and values.min() < 0:

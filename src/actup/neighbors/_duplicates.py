@@ -1,6 +1,6 @@
 """Deduplicate rows before an approximate search: duplicates share the neighbours of their representative.
 
-An approximate search spends its clusters on whatever most rows are. Where nearly all rows are duplicates of a
+An approximate search puts most clusters where most rows are. Where nearly all rows are duplicates of a
 few, hardly any clusters would be left to tell the others apart.
 """
 

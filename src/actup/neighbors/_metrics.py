@@ -16,12 +16,12 @@ import numpy as np
 from actup.neighbors import _numpy_metrics
 
 
-class Sign(Enum):
-    """Which rows may hold negative values."""
+class NegativeValues(Enum):
+    """Whether rows may hold negative values."""
 
-    ANY = auto()
+    ALLOWED = auto()
     DENSE_ONLY = auto()
-    NONE = auto()
+    REJECTED = auto()
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Metric:
     landmarks : bool
         Whether more than 200,000 points may start at landmarks, which are found by Euclidean distances or
         angles.
-    negative : Sign
-        Which rows may hold negative values.
+    negative : NegativeValues
+        Whether rows may hold negative values.
     cost : float
         Time to compare two columns, relative to a squared difference.
     """
@@ -77,7 +77,7 @@ class Metric:
     own_proxy: bool = False
     gpu: bool = False
     landmarks: bool = False
-    negative: Sign = Sign.ANY
+    negative: NegativeValues = NegativeValues.ALLOWED
     cost: float = 1.0
 
     @property
@@ -106,7 +106,7 @@ _TABLE = (
     ),
     Metric("cosine", angular=True, cluster_search=True, gpu=True, landmarks=True),
     Metric("correlation", angular=True, cluster_search=True, gpu=True, landmarks=True),
-    Metric("hellinger", angular=True, cluster_search=True, negative=Sign.NONE),
+    Metric("hellinger", angular=True, cluster_search=True, negative=NegativeValues.REJECTED),
     Metric("softmax_hellinger", sparse=False, cluster_search=True),
     Metric("inner_product", ("dot",), own_proxy=True, gpu=True, landmarks=True),
     Metric(
@@ -114,7 +114,7 @@ _TABLE = (
     ),
     Metric("canberra", cost=4.0),
     Metric("hamming"),
-    Metric("braycurtis", negative=Sign.DENSE_ONLY, cost=2.0),
+    Metric("braycurtis", negative=NegativeValues.DENSE_ONLY, cost=2.0),
     _presence("jaccard"),
     _presence("dice"),
     _presence("matching"),
@@ -128,8 +128,8 @@ _TABLE = (
     Metric("mahalanobis", (), ("V", "VI"), reduced_to="euclidean", sparse=False),
     Metric("haversine", reduced_to="euclidean", sparse=False),
     Metric("poincare", numpy=_numpy_metrics.poincare, sparse=False),
-    Metric("symmetric_kl", numpy=_numpy_metrics.symmetric_kl, sparse=False, negative=Sign.NONE),
-    Metric("ll_dirichlet", numpy=_numpy_metrics.ll_dirichlet, sparse=False, negative=Sign.NONE),
+    Metric("symmetric_kl", numpy=_numpy_metrics.symmetric_kl, sparse=False, negative=NegativeValues.REJECTED),
+    Metric("ll_dirichlet", numpy=_numpy_metrics.ll_dirichlet, sparse=False, negative=NegativeValues.REJECTED),
 )  # fmt: skip
 
 METRICS = {metric.name: metric for metric in _TABLE}

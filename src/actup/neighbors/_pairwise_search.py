@@ -14,7 +14,7 @@ from actup._typing import Rows
 from actup.graph._records import Neighbors
 from actup.neighbors._comparison import Parameters, check_weights, no_sparse_form
 from actup.neighbors._distance_lists import nearest_columns, nearest_others, reject_overflow
-from actup.neighbors._metrics import Metric, Sign, record_of
+from actup.neighbors._metrics import Metric, NegativeValues, record_of
 
 _QUERIES_PER_TASK = 32
 _CHUNK_DISTANCES = 2**20
@@ -58,7 +58,7 @@ class PairwiseSearch:
             X = _float_rows(self._X)
             rows = max(1, _CHUNK_DISTANCES // n)
             compare = self._distance_function(n_jobs=self._threads)
-            # Of X with itself scikit-learn would compute one half only, as if every function were symmetric.
+            # pairwise_distances(X) would compute only one triangle, because it assumes a symmetric function.
             blocks = (compare(X[begin : begin + rows], X) for begin in range(0, n, rows))
             return reject_overflow(nearest_others(blocks, n, k))
         from sklearn.metrics import pairwise_distances_chunked
@@ -71,7 +71,7 @@ class PairwiseSearch:
             working_memory=_WORKING_MEMORY_MIB,
             **self._parameters,
         )
-        return reject_overflow(_in_unit(nearest_others(blocks, n, k), unit))
+        return reject_overflow(_scale_distances(nearest_others(blocks, n, k), unit))
 
     def query(self, rows: Rows, k: int) -> Neighbors:
         """The k nearest points of every row.
@@ -96,7 +96,7 @@ class PairwiseSearch:
         )
         if not callable(self._metric):
             found.distances[(X[found.indices[:, 0]] == queries).all(axis=1), 0] = 0
-        return reject_overflow(_in_unit(found, unit))
+        return reject_overflow(_scale_distances(found, unit))
 
     def _query_inputs(self, rows: Rows) -> tuple[Rows, Rows, float, Distances]:
         """Points, queries, their unit, and the function that compares them."""
@@ -145,7 +145,7 @@ def reject_parameters(metric: str, parameters: Parameters | None) -> None:
 def check_values(X: np.ndarray, metric: Metric) -> np.ndarray:
     """The rows in float64, if their values suit a metric that NumPy computes."""
     X = X.astype(np.float64)
-    if metric.negative is Sign.NONE and (X.min() < 0 or X.sum(axis=1).min() <= 0):
+    if metric.negative is NegativeValues.REJECTED and (X.min() < 0 or X.sum(axis=1).min() <= 0):
         raise ValueError(
             f"metric={metric.name!r} needs rows of values of at least 0 that are not all 0; the least value "
             f"is {X.min():g}, the least sum of a row {X.sum(axis=1).min():g}"
@@ -176,7 +176,7 @@ def _scaled_near_one(X: np.ndarray, metric: str) -> tuple[np.ndarray, float]:
     return X / unit, unit
 
 
-def _in_unit(found: Neighbors, unit: float) -> Neighbors:
+def _scale_distances(found: Neighbors, unit: float) -> Neighbors:
     if unit == 1:
         return found
     return Neighbors(found.indices, found.distances * unit, found.method, found.recall)

@@ -23,12 +23,12 @@ _CHUNK_VALUES = 2**18
 # Costs of an exact search in squared differences of two columns.
 _SPARSE_ENTRY_COST = 40.0  # a point that shares a column with the query
 _SPARSE_POINT_COST = 80.0  # any point
-_PRESENCE_ROW_COST = 4  # two rows of bits, besides an eighth per column
+_PRESENCE_ROW_COST = 4  # per pair of rows; each column adds 1/8
 
 Found = tuple[np.ndarray, np.ndarray]  # ids and distances, (rows, k)
 
 
-class Points(ABC):
+class SearchablePoints(ABC):
     """Points that can be searched in one metric.
 
     Parameters
@@ -82,14 +82,14 @@ class Points(ABC):
 
     @abstractmethod
     def proxy_index(self, columns: int, save_memory: bool, seed: int) -> Any:
-        """An index of the points in the proxy; 0 columns: as many as the engine's rule says."""
+        """An index of the points in the proxy; ``columns=0``: the engine chooses the number."""
 
     @abstractmethod
     def candidates(self, index: Any, rows: Rows, count: int, probes: int) -> np.ndarray:
         """About ``count`` nearest points in the proxy: ids of shape (rows, ...), -1 for none."""
 
 
-class DensePoints(Points):
+class DensePoints(SearchablePoints):
     """Dense points; ``X`` is C-contiguous float32, float16, uint8 or int8."""
 
     @property
@@ -144,7 +144,7 @@ class DensePoints(Points):
         return self._comparison.for_engine(metric, self._largest_squared_norm)
 
 
-class SparsePoints(Points):
+class SparsePoints(SearchablePoints):
     """Sparse points; ``X`` is a canonical CSR matrix of float32."""
 
     @property
@@ -171,18 +171,20 @@ class SparsePoints(Points):
         self, rows: Rows | None, self_ids: np.ndarray | None, candidates: np.ndarray | None, k: int
     ) -> Found:
         queries = None if rows is None else _csr_arrays(rows)
-        found: Found = self._points.neighbors(queries, self_ids, candidates, k, self._threads)
+        found: Found = self._engine_points.neighbors(queries, self_ids, candidates, k, self._threads)
         return found
 
     def proxy_index(self, columns: int, save_memory: bool, seed: int) -> Any:
-        return self._points.index(columns, save_memory, seed, self._threads)
+        return self._engine_points.index(columns, save_memory, seed, self._threads)
 
     def candidates(self, index: Any, rows: Rows, count: int, probes: int) -> np.ndarray:
-        ids: np.ndarray = self._points.candidates(index, _csr_arrays(rows), count, probes, self._threads)
+        ids: np.ndarray = self._engine_points.candidates(
+            index, _csr_arrays(rows), count, probes, self._threads
+        )
         return ids
 
     @property
-    def _points(self) -> Any:
+    def _engine_points(self) -> Any:
         if self._prepared is None:
             metric = self._comparison.for_engine(largest_squared_norm=self._largest_squared_norm)
             self._prepared = engine.SparsePoints(_csr_arrays(self.X), self.X.shape[1], metric, self._threads)

@@ -26,7 +26,7 @@ from actup.neighbors._calibration import (
     widened,
 )
 from actup.neighbors._cluster_search import max_code_columns, must_save_memory
-from actup.neighbors._points import Points
+from actup.neighbors._points import SearchablePoints
 
 # Below one of these an exact search takes no longer than preparing the approximate one.
 _EXACT_MAX_COST = 2e11  # squared differences of two columns
@@ -36,7 +36,7 @@ _MAX_CANDIDATES = 2048
 _CHUNK_CANDIDATES, _MAX_CHUNK_ROWS, _MIN_CHUNK_ROWS = 2**18, 2048, 64
 
 
-def exact_is_cheaper(points: Points) -> bool:
+def exact_is_cheaper(points: SearchablePoints) -> bool:
     """Whether an exact search takes no longer than preparing the approximate one."""
     return len(points) <= _EXACT_MAX_ROWS or points.exact_cost <= _EXACT_MAX_COST
 
@@ -55,7 +55,7 @@ class _Plan:
 class _Sample:
     """Sampled points with the distances of their true neighbours, by which every effort is judged."""
 
-    def __init__(self, points: Points, k: int, seed: int):
+    def __init__(self, points: SearchablePoints, k: int, seed: int):
         count = min(SAMPLE_ROWS, len(points))
         chosen = np.random.default_rng(seed).choice(len(points), count, replace=False)
         self.ids = np.sort(chosen).astype(np.int32)
@@ -80,12 +80,12 @@ class ProxySearch:
 
     Parameters
     ----------
-    points : Points
+    points : SearchablePoints
         At least 2.
     seed : int
     """
 
-    def __init__(self, points: Points, seed: int):
+    def __init__(self, points: SearchablePoints, seed: int):
         self._points = points
         self._seed = seed
         # Only the last index is kept: two would take too much memory.
@@ -151,7 +151,7 @@ class ProxySearch:
         """The first plan that almost certainly reaches the recall, trying wider and wider indexes."""
         sample = _Sample(self._points, k, self._seed)
         most = max_code_columns(len(self._points), self._points.code_columns, self._points.nbytes, k)
-        columns = 0  # the engine's rule
+        columns = 0  # the engine chooses the number
         while (plan := self._cheapest_plan(columns, sample, recall)) is None:
             last = self._indexed(columns, k).columns
             if last >= most:
@@ -184,7 +184,7 @@ class ProxySearch:
         return _Plan(columns, probes, count, float(shares(probes, count).mean()), sample)
 
     def _indexed(self, columns: int, k: int) -> Any:
-        """The proxy's index with so many code columns; its bits do not depend on k."""
+        """The proxy's index with ``columns`` code columns; it is the same whatever k is."""
         if self._index is None or self._columns != columns:
             self._index = None  # free its memory first
             points = self._points

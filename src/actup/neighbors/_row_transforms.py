@@ -86,7 +86,10 @@ def _fits_int64(X: np.ndarray) -> bool:
 
 
 def center_far_columns(X: np.ndarray) -> np.ndarray:
-    """Dense rows in float32 for what depends on their differences alone: far columns are moved near 0."""
+    """Dense rows as float32, with columns far from 0 shifted to it.
+
+    Only for uses that depend on differences of rows.
+    """
     centered: np.ndarray = scale_columns(X, None, far_column_center(X))
     return centered
 

@@ -106,7 +106,10 @@ def reject_unsuitable_types(X: Any, name: str) -> None:
     types = [getattr(X, "dtype", None), *getattr(X, "dtypes", ())]  # a data frame has several
     times = [kind for kind in types if getattr(kind, "kind", None) in ("m", "M")]
     if times:
-        raise TypeError(f"{name} holds times ({times[0]}), which have no scale: turn them into numbers")
+        raise TypeError(
+            f"{name} holds dates or durations ({times[0]}), which have no scale: convert them to numbers, "
+            "e.g. seconds"
+        )
 
 
 def reject_underflow(

@@ -30,10 +30,10 @@ from actup.neighbors._distance_lists import neighbors_from_distances, query_dist
 from actup.neighbors._duplicates import Deduplicated, deduplicate
 from actup.neighbors._metrics import METRICS, compiled_metrics
 from actup.neighbors._pairwise_search import PairwiseSearch, reject_parameters
-from actup.neighbors._points import DensePoints, Points, SparsePoints
+from actup.neighbors._points import DensePoints, SearchablePoints, SparsePoints
 from actup.neighbors._rows import is_engine_type, nonzero_mask, reject_underflow
 
-_FINISHED_ROWS = 4096  # rows whose distances are recomputed at a time
+_CHUNK_ROWS = 4096  # rows whose distances are recomputed at a time
 # A row whose k-th neighbour is farther than this multiple of the sample's typical radius is an outlier: the
 # calibration says nothing about it, and it is searched exactly.
 _OUTLIER_POINT_FACTOR, _OUTLIER_QUERY_FACTOR = 2.0, 1.5
@@ -138,15 +138,18 @@ class DistanceSearch:
         return neighbors_from_distances(self._distances, k)
 
     def query(self, rows: Rows, k: int) -> Neighbors:
-        """The nearest columns of rows, which are distances to the points; the own distances play no part."""
+        """The nearest columns of rows, which are distances to the points.
+
+        The distances given at construction are not used.
+        """
         return query_distances(rows, k)
 
 
 class EngineSearch:
     """Search points in a compiled metric.
 
-    Duplicates are searched once, outliers are searched exactly, and the distances of metrics that are
-    reduced to another one are recomputed at the end.
+    If most rows are duplicates, only k + 1 of each are searched. Outliers are searched exactly, and the
+    distances of metrics that are reduced to another one are recomputed at the end.
 
     Parameters
     ----------
@@ -169,14 +172,14 @@ class EngineSearch:
         rows = nonzero_mask(rows) if self._presence else rows
         comparison = resolve(metric, parameters, rows)
         # Rows of other types become float32 anyway, so the transform costs no memory.
-        self._comparison = comparison if is_engine_type(rows) else comparison.transforming(rows)
+        self._comparison = comparison if is_engine_type(rows) else comparison.with_transform_for(rows)
         self._given = None if self._comparison.distances is None else rows
-        self._points = self._transformed(rows, "X")
+        self._rows = self._transformed(rows, "X")
         self._options = options
         self._threads = threads
-        self._all_points = _PointSearch(self._points, self._comparison, options, threads)
+        self._search_of_all = _PointSearch(self._rows, self._comparison, options, threads)
         # The last k, its deduplicated rows (None: all rows are searched), and the search of those.
-        self._last: tuple[int | None, Deduplicated | None, _PointSearch] = (None, None, self._all_points)
+        self._last: tuple[int | None, Deduplicated | None, _PointSearch] = (None, None, self._search_of_all)
 
     def neighbors(self, k: int) -> Neighbors:
         """The k nearest other points of every point; k from 0 to n - 1."""
@@ -201,14 +204,14 @@ class EngineSearch:
 
     def _search_for(self, k: int) -> tuple[Deduplicated | None, _PointSearch]:
         """The search for k neighbours, and the deduplicated rows that it holds (None: all rows)."""
-        if not self._all_points.is_approximate(k):
-            return None, self._all_points
+        if not self._search_of_all.is_approximate(k):
+            return None, self._search_of_all
         last, deduplicated, search = self._last
         if last != k:
-            deduplicated, search = deduplicate(self._points, k), self._all_points
+            deduplicated, search = deduplicate(self._rows, k), self._search_of_all
             if deduplicated is not None:
-                points = self._points[deduplicated.kept]
-                search = _PointSearch(points, self._comparison, self._options, self._threads)
+                kept = self._rows[deduplicated.kept]
+                search = _PointSearch(kept, self._comparison, self._options, self._threads)
             self._last = k, deduplicated, search
         return deduplicated, search
 
@@ -227,8 +230,8 @@ class EngineSearch:
         if self._comparison.distances is None:
             return found
         assert self._given is not None
-        for begin in range(0, len(rows), _FINISHED_ROWS):
-            chunk = slice(begin, begin + _FINISHED_ROWS)
+        for begin in range(0, len(rows), _CHUNK_ROWS):
+            chunk = slice(begin, begin + _CHUNK_ROWS)
             distances = self._comparison.distances(rows[chunk], self._given[found.indices[chunk]])
             order = np.argsort(distances, axis=1, kind="stable")
             found.distances[chunk] = np.take_along_axis(distances, order, 1)
@@ -241,7 +244,7 @@ class _PointSearch:
 
     def __init__(self, X: Rows, comparison: Comparison, options: SearchOptions, threads: int):
         self._options = options
-        self._points: Points
+        self._points: SearchablePoints
         self._approximate: _cluster_search.ClusterSearch | _proxy_search.ProxySearch
         self._by_clusters = not sparse.issparse(X) and METRICS[comparison.metric].cluster_search
         self._points = (SparsePoints if sparse.issparse(X) else DensePoints)(X, comparison, threads)

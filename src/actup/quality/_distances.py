@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from actup._threads import count_threads
 from actup._typing import Rows
 from actup.quality._inputs import NotMeasurable, check_pair, check_sample
-from actup.quality._points import Points
+from actup.quality._points import MeasuredPoints
 
 
 def triplet_accuracy(
@@ -80,7 +80,7 @@ def triplet_accuracy(
     return float(np.mean(in_X == in_map))
 
 
-def _all_triplets(points: Points, Y: np.ndarray, threads: int) -> float:
+def _all_triplets(points: MeasuredPoints, Y: np.ndarray, threads: int) -> float:
     n, agreeing = len(Y), 0
     for anchor in range(n):
         anchors, others = np.full(n - 1, anchor), np.delete(np.arange(n), anchor)

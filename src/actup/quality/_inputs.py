@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from actup._typing import Rows
-from actup.quality._points import Points
+from actup.quality._points import MeasuredPoints
 
 
 class NotMeasurable(ValueError):
@@ -39,10 +39,10 @@ def check_map(Y: ArrayLike) -> np.ndarray:
     return array
 
 
-def check_pair(X: Rows | Points, Y: ArrayLike, metric: str) -> tuple[Points, np.ndarray]:
-    """Return X as Points and Y as a map, which must have the same number of rows."""
+def check_pair(X: Rows | MeasuredPoints, Y: ArrayLike, metric: str) -> tuple[MeasuredPoints, np.ndarray]:
+    """Return X as MeasuredPoints and Y as a map, which must have the same number of rows."""
     Y = check_map(Y)
-    points = X if isinstance(X, Points) else Points(X, metric)
+    points = X if isinstance(X, MeasuredPoints) else MeasuredPoints(X, metric)
     if len(points) != len(Y):
         raise ValueError(f"X has {len(points)} rows and Y has {len(Y)}: a map has one row per row of X")
     return points, Y

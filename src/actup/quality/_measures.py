@@ -16,7 +16,7 @@ from actup.quality._inputs import NotMeasurable
 from actup.quality._labels import knn_accuracy, v_measure, voters
 from actup.quality._losses import PairLosses, measurable_losses
 from actup.quality._neighborhoods import Neighborhoods
-from actup.quality._points import Points
+from actup.quality._points import MeasuredPoints
 from actup.quality._stability import SeedStability, seed_stability
 
 _PAIRS_PER_POINT = 50  # random pairs or triplets per sampled point
@@ -28,7 +28,7 @@ class _PairMeasure(Protocol):
     """A measure over random pairs or triplets of points."""
 
     def __call__(
-        self, X: Points, Y: np.ndarray, *, sample: int | None, random_state: int, n_jobs: int
+        self, X: MeasuredPoints, Y: np.ndarray, *, sample: int | None, random_state: int, n_jobs: int
     ) -> float: ...
 
 
@@ -39,7 +39,7 @@ class MeasureInputs:
     A property whose optional input is missing raises NotMeasurable, which names the argument to give.
     """
 
-    points: Points
+    points: MeasuredPoints
     Y: np.ndarray
     y: np.ndarray | None
     optional_graph: Graph | None

@@ -15,7 +15,7 @@ from actup._engine import engine
 from actup._threads import count_threads
 from actup._typing import Rows
 from actup.quality._inputs import check_k, check_pair, draw_rows
-from actup.quality._points import Points
+from actup.quality._points import MeasuredPoints
 
 _CHUNK_DISTANCES = 1 << 24  # distances held at a time
 _MAP_ROWS_PER_TASK = 16  # rows of map distances that one thread computes at a time
@@ -27,7 +27,7 @@ class Neighborhoods:
 
     Attributes
     ----------
-    points : Points
+    points : MeasuredPoints
         The n rows of X.
     Y : ndarray of shape (n, n_components), float64
     k : int
@@ -38,7 +38,7 @@ class Neighborhoods:
     threads : int
     """
 
-    points: Points
+    points: MeasuredPoints
     Y: np.ndarray
     k: int
     sample: int | None
@@ -191,7 +191,7 @@ def trustworthiness(
 ) -> float:
     """Measure whether neighbours in the map are near in X.
 
-    A point that is among the k nearest in the map only costs its rank in X, less k.
+    A point that is among the k nearest in the map but not in X costs its rank in X minus k.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def continuity(
 ) -> float:
     """Measure whether neighbours in X are near in the map.
 
-    A point that is among the k nearest in X only costs its rank in the map, less k.
+    A point that is among the k nearest in X but not in the map costs its rank in the map minus k.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Points: distances between rows of X (dense or sparse, any dtype, memory-mapped) without copying X."""
+"""MeasuredPoints: distances between rows of X (dense, sparse, any dtype, memory-mapped) without copying X."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from threadpoolctl import threadpool_limits
 
 from actup._typing import Rows
 
-METRICS = ("euclidean", "cosine")
+REPORT_METRICS = ("euclidean", "cosine")
 _CHUNK_ROWS = 2048  # rows that are converted to floats at a time
 _CHUNK_PAIRS = 1024  # pairs whose two rows are gathered at a time
 
 
-class Points:
+class MeasuredPoints:
     """The rows of X as points under a metric, converted to floats chunk by chunk.
 
     Parameters
@@ -29,8 +29,8 @@ class Points:
     """
 
     def __init__(self, X: Rows, metric: str = "euclidean") -> None:
-        if metric not in METRICS:
-            raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))}")
+        if metric not in REPORT_METRICS:
+            raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, REPORT_METRICS))}")
         self._sparse = scipy.sparse.issparse(X)
         self._X: Rows = X.tocsr() if self._sparse else np.asarray(X)
         if self._X.ndim != 2:

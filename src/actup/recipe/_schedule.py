@@ -82,7 +82,7 @@ class Schedule:
     expansion : tuple of (int, int), default=(0, 0)
         The first epoch of the expansion and the one after its last. In the normalised setting, points are
         stopped in the first of these epochs in which attraction outweighs repulsion.
-    rested_momentum : float, default=0.95
+    momentum_after_stop : float, default=0.95
         The momentum after that stop, until the expansion ends.
     """
 
@@ -92,7 +92,7 @@ class Schedule:
     step_cap: np.ndarray
     stiffness_floor: np.ndarray
     expansion: tuple[int, int] = (0, 0)
-    rested_momentum: float = 0.95
+    momentum_after_stop: float = 0.95
 
     def __len__(self) -> int:
         return len(self.learning_rate)
@@ -102,7 +102,8 @@ _ANNEALED_FACTOR = 1.2  # annealing ends at this multiple of the late exaggerati
 _LONGER_EXPANSION_ABOVE_N = 60_000  # the size that a map grows to takes more epochs to reach
 _MAX_EXPANSION_FACTOR = 4  # bounds the time that a map of millions of points takes
 _DOUBLE_GATHERING_FROM_N = 500_000  # from here on, clusters take twice the epochs to gather
-_SLOW_ANNEALING_MAX_N = 4_000  # annealing twice as long lowers the loss, and costs little on few points
+_SLOW_ANNEALING_MAX_N = 4_000  # annealing longer lowers the loss, and costs little on few points
+_SLOW_ANNEALING_FACTOR = 2
 _LONG_SETTLING_MAX_N = 2_000  # settling longer lowers the loss, and costs little on few points
 _LONG_SETTLING_EPOCHS = 200
 _RANDOM_START_SETTLING_FACTOR = 4  # at high momentum, points that started far from their place still move
@@ -170,7 +171,7 @@ def _adapted_length(phase: Phase, recipe: Recipe, n_samples: int) -> int:
         case Role.ANNEAL if _gathers_slowly(recipe, n_samples):
             return 2 * epochs
         case Role.ANNEAL if recipe.normalized and n_samples <= _SLOW_ANNEALING_MAX_N:
-            return 2 * epochs
+            return _SLOW_ANNEALING_FACTOR * epochs
         case Role.EXPAND if n_samples > _LONGER_EXPANSION_ABOVE_N:
             growth: float = (n_samples / _LONGER_EXPANSION_ABOVE_N) ** 0.5
             return min(_MAX_EXPANSION_FACTOR * epochs, round(epochs * growth))

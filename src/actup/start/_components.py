@@ -11,7 +11,7 @@ from actup.graph._records import Graph
 SMALL_COMPONENT = 8  # components with fewer points are random balls instead of spectral coordinates
 _MAX_PACKED = 400  # components that are packed as balls; the others are scattered between them
 FILLED_SHARE = 0.9  # of the radius of a component's ball, which its points may use
-_CHUNK_RAYS = 4096  # components that are scattered at a time
+_CHUNK_COMPONENTS = 4096  # components that are scattered at a time
 
 
 def place_components(
@@ -165,9 +165,9 @@ def _scatter_small(
     extent = (np.linalg.norm(places[packed], axis=1) + radii[packed]).max(initial=0.0)
     shell = (extent**dimensions + 2 * (radii[small] ** dimensions).sum()) ** (1 / dimensions) - extent
     margin = radii[small] + shell * random.uniform(size=len(small))
-    for begin in range(0, len(small), _CHUNK_RAYS):
-        rays = small[begin : begin + _CHUNK_RAYS]
-        clear = radii[packed][None, :] + margin[begin : begin + _CHUNK_RAYS, None]
+    for begin in range(0, len(small), _CHUNK_COMPONENTS):
+        rays = small[begin : begin + _CHUNK_COMPONENTS]
+        clear = radii[packed][None, :] + margin[begin : begin + _CHUNK_COMPONENTS, None]
         reach = _first_free(directions[rays], wanted[rays], places[packed], clear)
         places[rays] = reach[:, None] * directions[rays]
     nearest = (

@@ -164,7 +164,7 @@ def given_start(init: Any, n: int, recipe: Recipe, seed: int) -> tuple[np.ndarra
     """
     dimensions = recipe.n_components
     try:
-        with np.errstate(over="ignore"):  # refused below, by name
+        with np.errstate(over="ignore"):  # rejected below, by name
             Y = np.array(init, dtype=np.float32, order="C")
     except (TypeError, ValueError):
         raise TypeError(
@@ -178,11 +178,11 @@ def given_start(init: Any, n: int, recipe: Recipe, seed: int) -> tuple[np.ndarra
     if not np.isfinite(Y).all():
         raise ValueError("init contains NaN or values too large for float32: give finite coordinates")
     order = np.lexsort(Y.T)
-    copies = order[1:][(Y[order[1:]] == Y[order[:-1]]).all(axis=1)]
-    if len(copies):
+    duplicates = order[1:][(Y[order[1:]] == Y[order[:-1]]).all(axis=1)]
+    if len(duplicates):
         width = np.ptp(Y, axis=0).max() or 1.0
-        moves = np.random.default_rng([seed, 3]).uniform(-1, 1, (len(copies), dimensions))
-        Y[np.sort(copies)] += (JITTER * width * moves).astype(np.float32)
+        moves = np.random.default_rng([seed, 3]).uniform(-1, 1, (len(duplicates), dimensions))
+        Y[np.sort(duplicates)] += (JITTER * width * moves).astype(np.float32)
     radius = math.sqrt(Y.var(axis=0, dtype=np.float64).sum())
     if radius > _max_radius(recipe, n):
         used = f"array (scaled down: its radius of {radius:.3g} is too wide to move from)"

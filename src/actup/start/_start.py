@@ -46,7 +46,7 @@ def make_start(
     kind, reason = recipe.initialization, ""
     Y = None
     if kind is Initialization.PCA and X is None:
-        kind, reason = Initialization.SPECTRAL, "there are no rows to take components of"
+        kind, reason = Initialization.SPECTRAL, "there are no rows to take principal components of"
     if kind is Initialization.SPECTRAL:
         if X is not None and not issparse(X) and _landmarks.uses_landmarks(recipe, len(X)):
             Y, count = _landmark_start(X, recipe, seed, threads, backend)

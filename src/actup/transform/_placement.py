@@ -31,13 +31,13 @@ class Placement:
         a, b and dof of the map's kernel.
     epochs : int
     samples : int
-        Points of the map that are drawn in an epoch; all of them if there are no more.
+        Points of the map that are drawn in an epoch; all of them if the map has fewer.
     attraction : float
         What attraction is multiplied by.
     repulsion, epsilon : float
         Rate and smallest squared distance of the unnormalised repulsion.
     partition : float
-        Z of a row in the normalised setting; 0: what the map says.
+        Z of a row in the normalised setting; 0: summed over the map.
     learning_rate, step_cap : float
         Of the first epoch; both fall to zero in a straight line.
     stiffness_floor : float

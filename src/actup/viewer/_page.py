@@ -30,7 +30,7 @@ from actup.viewer._images import pack_images
 
 # The scripts are concatenated in this order: each uses only those before it.
 _SCRIPTS = ("data.js", "draw.js", "camera.js", "selection.js", "page.js")
-_LARGEST_STEP = 65535  # of coordinates packed into 16 bits
+_LARGEST_STEP = 65535  # largest coordinate in 16 bits
 _MAX_CLASSES = 65536  # class numbers are packed into 16 bits, too
 
 

@@ -23,7 +23,7 @@ void bind_layout(nb::module_& module) {
       .def_rw("stiffness_floor", &Schedule::stiffness_floor)
       .def_rw("expansion_begin", &Schedule::expansion_begin)
       .def_rw("expansion_end", &Schedule::expansion_end)
-      .def_rw("rested_momentum", &Schedule::rested_momentum);
+      .def_rw("momentum_after_stop", &Schedule::momentum_after_stop);
   nb::class_<Curve>(module, "Curve")
       .def(nb::init<float, float, float>(), nb::arg("a"), nb::arg("b"), nb::arg("dof") = 1.0f)
       .def_prop_ro("shape", &shape_of);

@@ -8,6 +8,6 @@ NB_MODULE(ACTUP_MODULE, module) {
   actup::bind_start(module);
   actup::bind_layout(module);
   actup::bind_repulsion(module);
-  actup::bind_metrics(module);
+  actup::bind_quality(module);
   actup::bind_transform(module);
 }

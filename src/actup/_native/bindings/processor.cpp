@@ -1,4 +1,4 @@
-// Tells which level this processor has, so that _engine.py can import the matching engine.
+// Reports which level this processor has, so that _engine.py can import the matching engine.
 #include "common/processor.hpp"
 
 #include <nanobind/nanobind.h>

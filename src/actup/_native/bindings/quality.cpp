@@ -66,7 +66,7 @@ void bind_sums(nb::module_& module) {
 
 }  // namespace
 
-void bind_metrics(nb::module_& module) {
+void bind_quality(nb::module_& module) {
   bind_ranks<float>(module);
   bind_ranks<double>(module);
   bind_sums(module);

@@ -169,7 +169,7 @@ void parallel_chunks(int64_t count, int threads, const Body& body) {
   ThreadPool::instance().run(count, threads, body);
 }
 
-// body(begin, end) over [0, size) in pieces of `grain`.
+// body(begin, end) over [0, size) in chunks of `grain`.
 template <class Body>
 void parallel_ranges(int64_t size, int64_t grain, int threads, const Body& body) {
   parallel_chunks((size + grain - 1) / grain, threads,

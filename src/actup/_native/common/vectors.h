@@ -97,7 +97,7 @@ inline float sum(float8 v) {
 
 inline float8 low_half(float16 v) { return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7); }
 inline float8 high_half(float16 v) { return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15); }
-inline float16 joined(float8 low, float8 high) {
+inline float16 concatenated(float8 low, float8 high) {
   return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 

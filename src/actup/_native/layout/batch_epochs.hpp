@@ -107,7 +107,7 @@ class BatchEpochs final : public Epochs {
       expansion_ended_ = true;
       optimizer_->stop();
     }
-    if (expanding && expansion_ended_) momentum = schedule.rested_momentum;
+    if (expanding && expansion_ended_) momentum = schedule.momentum_after_stop;
     const float scale = -factors.attraction;
     return {state.scheduled(schedule.learning_rate),
             momentum,
@@ -119,8 +119,7 @@ class BatchEpochs final : public Epochs {
                 (state.scheduled(schedule.exaggeration) * static_cast<float>(s.attraction_repeats()))};
   }
 
-  // What multiplies the repulsion of each point of a block, besides the factors of all points: g_i without
-  // repulsion_rate, or 1/m_i.
+  // Each point's own factor of its repulsion, for the points of a block: g_i/repulsion_rate, or 1/m_i.
   float16 repulsion_scale(const EpochState& state, int64_t block) const {
     const bool per_edge = !counts_.empty();
     if (!state.settings.normalized && !per_edge)

@@ -10,7 +10,7 @@ struct EpochState {
   const Settings& settings;
   Points& points;
   const float* mass;  // strength or degree of each point, padded to whole blocks
-  float p_max;        // the weight of an edge of relative weight 1, if the weights of all edges sum to 1
+  float p_max;        // the largest edge weight after all weights are scaled to sum to 1
   float non_edge_weight;
   int64_t run_length;  // negatives of a point, at most
   int epoch;

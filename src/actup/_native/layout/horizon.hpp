@@ -62,7 +62,7 @@ class Horizon {
     limit_ = static_cast<float>(radii_ * radii_ * std::max(0.0, squares));
   }
 
-  // Removes the outward component of the moves of a block (dimensions x 16) for points beyond the horizon.
+  // Removes the outward part of the moves of a block (dimensions x 16) for points beyond the horizon.
   void remove_outward(const Points& points, int64_t block, float16* moves) const {
     float16 squared = {}, outward = {};
     for (int c = 0; c < points.dimensions; ++c) {

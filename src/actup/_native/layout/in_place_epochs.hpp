@@ -15,7 +15,7 @@ namespace actup {
 
 inline Pairs<float16> gather_ends(const float* rows, const int32_t* ids) {
   const Pairs<float8> low = gather_pairs<2>(rows, ids), high = gather_pairs<2>(rows, ids + 16);
-  return {joined(low.x, high.x), joined(low.y, high.y)};
+  return {concatenated(low.x, high.x), concatenated(low.y, high.y)};
 }
 
 inline void scatter_ends(float* rows, const int32_t* ids, int count, const Pairs<float16>& p) {

@@ -1,4 +1,5 @@
-// The kernel: the similarity q of two points of the map, and its slope. Nowhere else in C++ or CUDA.
+// The kernel: the similarity q of two points of the map, and its slope. No other C++ or CUDA file
+// computes it.
 //
 // Real is a float, or a vector of floats from vectors.h. d2 is the squared distance plus kTiny.
 #pragma once

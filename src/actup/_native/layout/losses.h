@@ -1,4 +1,4 @@
-// Losses: what tells them apart in the forces of the layout. One policy each, for CPU and GPU.
+// How the losses differ in the forces of the layout. One policy each, for CPU and GPU.
 //
 // To add a loss, add its policy here and its line to ACTUP_LOSSES of settings.h. A policy has
 //   attraction(kernel)       of a pair along (yi - yj), up to the leading factor
@@ -12,7 +12,9 @@
 //   second_factor()          the factor of the second term on a new row; only if kHasSecondForce
 //   kDividesByNegatives      whether a point's repulsion is divided by its number of negatives
 //   kWatchesExpansion        whether optimizer "stiffness" watches when the map stops growing
-// docs/layout.md, "Forces", is the specification.
+// A loss fits if its attraction is the edge weight times a function of q, and its repulsion a function of q
+// or d² alone; a Huber loss, which depends on p - q, does not. docs/layout.md, "Forces", is the
+// specification.
 #pragma once
 
 #include "layout/potentials.h"
@@ -24,7 +26,8 @@ struct LeadingFactors {
   float repulsion;
 };
 
-// Sums over all points in one epoch; a point and itself are no pair. The letters are those of docs/layout.md.
+// Sums over all points in one epoch, excluding pairs of a point with itself. The letters are those of
+// docs/layout.md.
 struct ForceSums {
   double q = 0;           // Z: over the repelling pairs
   double q_squared = 0;   // Q
@@ -52,7 +55,7 @@ struct ForceSettings {
   double n;           // points
   double run_length;  // negatives of a point
   double partition;   // Z is this times n^2 if it is not 0
-  float p_max;        // the weight of an edge of relative weight 1; 1 if the weights are not normalised
+  float p_max;  // the largest edge weight after all weights are scaled to sum to 1; 1 if they are not scaled
   float exaggeration;
   float attraction_repeats;  // 2 if both ends of an edge are pulled, else 1
   float non_edge_weight;

@@ -212,7 +212,7 @@ class Mesh {
 
   // Band after band of rows: first the even bands, each of which clears the rows up to the next even band,
   // then the odd ones. Two even bands, or two odd ones, touch no common row, so that threads may take them at
-  // a time.
+  // the same time.
   void spread(int threads) {
     const int bands = (rows() + kBandRows - 1) / kBandRows, stride = convolution_->stride();
     for (int odd = 0; odd < 2; ++odd)

@@ -51,7 +51,7 @@ struct Schedule {  // one value per epoch
   std::vector<float> stiffness_floor;
   int expansion_begin = 0;
   int expansion_end = 0;
-  float rested_momentum = 0;  // for the rest of the expansion, once the map has stopped growing
+  float momentum_after_stop = 0;  // for the rest of the expansion, once the map has stopped growing
 };
 
 struct Settings {

@@ -48,24 +48,24 @@ class Calibrator {
     const int64_t points = index_.points().rows().rows;
     Calibration result{
         sample_positions(std::min(sample_size, points), seed), probes_, candidates_, {}, {}, {}};
-    const auto count = static_cast<int64_t>(result.rows.size()), cells = table_size();
-    std::vector<float> recalls(count * cells);
+    const auto count = static_cast<int64_t>(result.rows.size()), entries = table_size();
+    std::vector<float> recalls(count * entries);
     result.true_distances.resize(count * k_);
     parallel_ranges(count, kQueriesPerChunk, threads, [&](int64_t begin, int64_t end) {
-      measure(result.rows.data() + begin, end - begin, recalls.data() + begin * cells,
+      measure(result.rows.data() + begin, end - begin, recalls.data() + begin * entries,
               result.true_distances.data() + begin * k_);
     });
-    result.mean.resize(cells);
-    result.standard_error.resize(cells);
-    for (int64_t cell = 0; cell < cells; ++cell) {
+    result.mean.resize(entries);
+    result.standard_error.resize(entries);
+    for (int64_t entry = 0; entry < entries; ++entry) {
       double sum = 0, squares = 0;
       for (int64_t row = 0; row < count; ++row) {
-        sum += recalls[row * cells + cell];
-        squares += static_cast<double>(recalls[row * cells + cell]) * recalls[row * cells + cell];
+        sum += recalls[row * entries + entry];
+        squares += static_cast<double>(recalls[row * entries + entry]) * recalls[row * entries + entry];
       }
       const double mean = sum / count;
-      result.mean[cell] = static_cast<float>(mean);
-      result.standard_error[cell] =
+      result.mean[entry] = static_cast<float>(mean);
+      result.standard_error[entry] =
           static_cast<float>(std::sqrt(std::max(0.0, squares / count - mean * mean) / count));
     }
     for (int64_t& row : result.rows) row = index_.id_at(row);
@@ -111,13 +111,13 @@ class Calibrator {
                 const Visit& visit) const {
     const PackedCodes& packed = index_.packed();
     const auto count = static_cast<int64_t>(queries.size());
-    const int64_t chunk = std::max<int64_t>(1, kChunkBytes / (kBlock * index_.encoder().stride()));
+    const int64_t chunk = std::max<int64_t>(1, kChunkBytes / (kCodeBlock * index_.encoder().stride()));
     with_instructions([&](auto set) {
       for (int64_t first = 0; first < packed.blocks(); first += chunk) {
         const CodeBlocks blocks = packed.view(first, std::min(first + chunk, packed.blocks()));
         scan<decltype(set)>(blocks, queries.data(), thresholds, count,
                             [&](int64_t query, int64_t at, uint32_t mask, const int32_t* scores) {
-                              visit(query, first * kBlock + at, mask, scores);
+                              visit(query, first * kCodeBlock + at, mask, scores);
                             });
       }
     });
@@ -153,7 +153,7 @@ class Calibrator {
       const std::vector<Nearness> nearness = find_nearest(
           contenders[query], rows.data() + query * row_stride(), bounds[query], true_squares + query * k_);
       fill_table(contenders[query], nearness,
-                 probe_ranks(center_scores.data() + query * centers.blocks() * kBlock),
+                 probe_ranks(center_scores.data() + query * centers.blocks() * kCodeBlock),
                  recalls + query * table_size());
     }
   }
@@ -278,9 +278,10 @@ class Calibrator {
     const std::vector<int32_t> found_closer = count_found(points, closer, ranks_of_clusters);
     const std::vector<int32_t> found_tied = count_found(points, tied, ranks_of_clusters);
     const int64_t max_tied = k_ - static_cast<int64_t>(closer.size());
-    for (int64_t cell = 0; cell < table_size(); ++cell) {
-      recalls[cell] = static_cast<float>(found_closer[cell] + std::min<int64_t>(found_tied[cell], max_tied)) /
-                      static_cast<float>(k_);
+    for (int64_t entry = 0; entry < table_size(); ++entry) {
+      recalls[entry] =
+          static_cast<float>(found_closer[entry] + std::min<int64_t>(found_tied[entry], max_tied)) /
+          static_cast<float>(k_);
     }
   }
 
@@ -298,11 +299,11 @@ class Calibrator {
           std::upper_bound(candidates_.begin(), candidates_.end(), rank) - candidates_.begin();
       if (row < static_cast<int64_t>(probes_.size()) && column < columns) ++counts[row * columns + column];
     }
-    for (int64_t cell = 0; cell < table_size();
-         ++cell) {  // cumulative sums over candidates, then over probes
-      if (cell % columns) counts[cell] += counts[cell - 1];
+    for (int64_t entry = 0; entry < table_size();
+         ++entry) {  // cumulative sums over candidates, then over probes
+      if (entry % columns) counts[entry] += counts[entry - 1];
     }
-    for (int64_t cell = columns; cell < table_size(); ++cell) counts[cell] += counts[cell - columns];
+    for (int64_t entry = columns; entry < table_size(); ++entry) counts[entry] += counts[entry - columns];
     return counts;
   }
 

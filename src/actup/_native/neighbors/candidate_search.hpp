@@ -115,7 +115,7 @@ class CandidateSearch {
   CandidateLists lists_;
 };
 
-// Idle searches for threads to reuse: as many as were used at the same time.
+// Search objects that threads return after use, so that others can reuse their memory.
 template <class Search, class Index>
 class SearchPool {
  public:

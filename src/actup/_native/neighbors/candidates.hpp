@@ -12,9 +12,9 @@
 
 namespace actup {
 
-// A value that at least `wanted` and at most wanted + slack of `count` values reach, 1 <= wanted <= count; if
-// equal values leave none, the largest value that at least `wanted` of them reach.
-inline int32_t nth_largest(const int32_t* values, int64_t count, int64_t wanted, int64_t slack) {
+// Returns a threshold that between `wanted` and wanted + slack of `count` values reach, 1 <= wanted <= count;
+// if ties prevent that, the largest threshold that at least `wanted` reach.
+inline int32_t selection_threshold(const int32_t* values, int64_t count, int64_t wanted, int64_t slack) {
   int32_t lowest = values[0], highest = values[0];
   for (int64_t at = 0; at < count; ++at) {
     lowest = std::min(lowest, values[at]);
@@ -39,7 +39,7 @@ inline int32_t nth_largest(const int32_t* values, int64_t count, int64_t wanted,
 // order. Returns their number and sets `bound` to a score that all of them reach.
 inline int64_t keep_best(int32_t* scores, int32_t* positions, int64_t count, int64_t wanted, int64_t slack,
                          int32_t& bound) {
-  bound = nth_largest(scores, count, wanted, slack);
+  bound = selection_threshold(scores, count, wanted, slack);
   int64_t better = 0, equal = 0;
   for (int64_t at = 0; at < count; ++at) {
     better += scores[at] > bound;

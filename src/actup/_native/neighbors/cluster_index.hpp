@@ -49,11 +49,11 @@ class CodeIndex {
   // last ones may be padding, with id -1.
   int32_t id_at(int64_t position) const { return ids_[position]; }
   int64_t positions() const { return static_cast<int64_t>(ids_.size()); }
-  int64_t cluster_at(int64_t position) const { return cluster_of_block_[position / kBlock]; }
+  int64_t cluster_at(int64_t position) const { return cluster_of_block_[position / kCodeBlock]; }
   int64_t cluster_size(int64_t cluster) const {
     return clusters_->starts()[cluster + 1] - clusters_->starts()[cluster];
   }
-  int64_t first_position(int64_t cluster) const { return first_block_[cluster] * kBlock; }
+  int64_t first_position(int64_t cluster) const { return first_block_[cluster] * kCodeBlock; }
   CodeBlocks cluster_codes(int64_t cluster) const {
     return packed_.view(first_block_[cluster], first_block_[cluster + 1]);
   }
@@ -66,10 +66,11 @@ class CodeIndex {
     const int64_t clusters = clusters_->count();
     first_block_.assign(clusters + 1, 0);
     for (int64_t cluster = 0; cluster < clusters; ++cluster) {
-      first_block_[cluster + 1] = first_block_[cluster] + (cluster_size(cluster) + kBlock - 1) / kBlock;
+      first_block_[cluster + 1] =
+          first_block_[cluster] + (cluster_size(cluster) + kCodeBlock - 1) / kCodeBlock;
     }
     packed_ = PackedCodes(first_block_[clusters], encoder_.groups(), encoder_.offset());
-    ids_.assign(first_block_[clusters] * kBlock, -1);
+    ids_.assign(first_block_[clusters] * kCodeBlock, -1);
     cluster_of_block_.resize(first_block_[clusters]);
     parallel_ranges(clusters, 8, threads, [&](int64_t begin, int64_t end) {
       for (int64_t cluster = begin; cluster < end; ++cluster) pack_cluster(codes_of, cluster);
@@ -78,13 +79,14 @@ class CodeIndex {
 
   template <class CodesOf>
   void pack_cluster(const CodesOf& codes_of, int64_t cluster) {
-    std::vector<int8_t> codes(kBlock * encoder_.stride());
+    std::vector<int8_t> codes(kCodeBlock * encoder_.stride());
     const int64_t end = clusters_->starts()[cluster + 1];
     int64_t begin = clusters_->starts()[cluster];
-    for (int64_t block = first_block_[cluster]; block < first_block_[cluster + 1]; ++block, begin += kBlock) {
-      const int64_t count = std::min(kBlock, end - begin);
+    for (int64_t block = first_block_[cluster]; block < first_block_[cluster + 1];
+         ++block, begin += kCodeBlock) {
+      const int64_t count = std::min(kCodeBlock, end - begin);
       const int32_t* const members = clusters_->order().data() + begin;
-      std::copy_n(members, count, ids_.data() + block * kBlock);
+      std::copy_n(members, count, ids_.data() + block * kCodeBlock);
       codes_of(members, count, codes.data());
       packed_.pack(block, count, [&](int64_t point) { return codes.data() + point * encoder_.stride(); });
       cluster_of_block_[block] = static_cast<int32_t>(cluster);

@@ -34,7 +34,7 @@ class Clusters {
     find_centers(codes_of, points, wanted, seed, threads);
     std::vector<int32_t> labels(points);
     assign(codes, points, threads, labels.data());
-    sort_points(labels, 4 * (points / wanted + kBlock));
+    sort_points(labels, 4 * (points / wanted + kCodeBlock));
     nearest_ = NearestCenter(center_rows());
   }
 
@@ -58,7 +58,7 @@ class Clusters {
       codes_of(rows, codes.data());
       assign(codes.data(), static_cast<int64_t>(rows.size()), threads, labels.data() + first);
     }
-    sort_points(labels, 4 * (points.count() / wanted + kBlock));
+    sort_points(labels, 4 * (points.count() / wanted + kCodeBlock));
     nearest_ = NearestCenter(center_rows());
   }
 

@@ -1,6 +1,6 @@
 // Scores of queries against packed points: tiles of integer dot products, for each instruction set.
 //
-// Points are packed in blocks of kBlock; a block holds, group after group, kGroup codes of each of its
+// Points are packed in blocks of kCodeBlock; a block holds, group after group, kGroup codes of each of its
 // points. A query is a row of signed codes. The points' codes are stored with an offset that makes them
 // positive, because the instructions multiply unsigned by signed bytes; this raises all scores of a query by
 // the same amount: score = offset * (sum of the query's codes) + query . point + bias of the point.
@@ -20,7 +20,7 @@
 
 namespace actup {
 
-constexpr int64_t kBlock = 16;
+constexpr int64_t kCodeBlock = 16;
 constexpr int kGroup = 4;
 
 // An instruction set has: Vector, kLanes int32 sums; kMaxCode, the largest code that does not overflow;
@@ -191,7 +191,7 @@ inline int max_code() {
 struct CodeBlocks {
   const uint8_t* codes;
   const int32_t* biases;
-  int64_t points;  // a multiple of kBlock
+  int64_t points;  // a multiple of kCodeBlock
   int64_t groups;
 };
 
@@ -200,14 +200,14 @@ template <class Set, int Queries, int Vectors, class Visit>
 inline void scan_tile(const CodeBlocks& blocks, int64_t first, const int8_t* const* queries,
                       const int32_t* thresholds, const Visit& visit) {
   using Vector = typename Set::Vector;
-  constexpr int64_t group_bytes = kBlock * kGroup;
+  constexpr int64_t group_bytes = kCodeBlock * kGroup;
   // A tile lies within one block, or each of its vectors is a whole block.
-  static_assert(Set::kLanes == kBlock || (Set::kVectors * Set::kLanes <= kBlock));
+  static_assert(Set::kLanes == kCodeBlock || (Set::kVectors * Set::kLanes <= kCodeBlock));
   const auto start = static_cast<uint64_t>(first);
   const uint8_t* const codes = blocks.codes +
-                               start / kBlock * static_cast<uint64_t>(blocks.groups) * group_bytes +
-                               start % kBlock * kGroup;
-  const int64_t stride = Set::kLanes == kBlock ? blocks.groups * group_bytes : Set::kLanes * kGroup;
+                               start / kCodeBlock * static_cast<uint64_t>(blocks.groups) * group_bytes +
+                               start % kCodeBlock * kGroup;
+  const int64_t stride = Set::kLanes == kCodeBlock ? blocks.groups * group_bytes : Set::kLanes * kGroup;
   Vector sums[Queries][Vectors];
   const int8_t* rows[Queries];
 #pragma GCC unroll 8

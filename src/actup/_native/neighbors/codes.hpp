@@ -90,8 +90,8 @@ inline int32_t squared_norm(const int8_t* codes, int64_t count) {
   return squares;
 }
 
-// Codes of points in blocks of kBlock. Padding scores below kLowestScore, which all points reach, but above
-// kAnyScore.
+// Codes of points in blocks of kCodeBlock. Padding scores below kLowestScore, which all points reach, but
+// above kAnyScore.
 class PackedCodes {
  public:
   static constexpr int32_t kLowestScore = -(1 << 29);
@@ -102,44 +102,45 @@ class PackedCodes {
       : groups_(groups),
         blocks_(blocks),
         offset_(offset),
-        codes_(blocks * kBlock * groups * kGroup),
-        biases_(blocks * kBlock) {}
+        codes_(blocks * kCodeBlock * groups * kGroup),
+        biases_(blocks * kCodeBlock) {}
 
   int64_t blocks() const { return blocks_; }
   CodeBlocks view(int64_t begin, int64_t end) const {
-    return {codes_.data() + begin * block_bytes(), biases_.data() + begin * kBlock, (end - begin) * kBlock,
-            groups_};
+    return {codes_.data() + begin * block_bytes(), biases_.data() + begin * kCodeBlock,
+            (end - begin) * kCodeBlock, groups_};
   }
   CodeBlocks view() const { return view(0, blocks_); }
 
-  // Fills one block with the codes row(0), row(1), ... row(count - 1), count <= kBlock.
+  // Fills one block with the codes row(0), row(1), ... row(count - 1), count <= kCodeBlock.
   template <class Row>
   void pack(int64_t block, int64_t count, const Row& row) {
     uint8_t* const out = codes_.data() + block * block_bytes();
     std::memset(out, offset_, block_bytes());
-    for (int64_t point = 0; point < kBlock; ++point) {
-      biases_[block * kBlock + point] = 2 * kLowestScore;
+    for (int64_t point = 0; point < kCodeBlock; ++point) {
+      biases_[block * kCodeBlock + point] = 2 * kLowestScore;
       if (point >= count) continue;
       const int8_t* const codes = row(point);
       for (int64_t at = 0; at < groups_ * kGroup; ++at) {
-        out[(at / kGroup * kBlock + point) * kGroup + at % kGroup] =
+        out[(at / kGroup * kCodeBlock + point) * kGroup + at % kGroup] =
             static_cast<uint8_t>(codes[at] + offset_);
       }
-      biases_[block * kBlock + point] = -(squared_norm(codes, groups_ * kGroup) / 2);
+      biases_[block * kCodeBlock + point] = -(squared_norm(codes, groups_ * kGroup) / 2);
     }
   }
 
   // Restores the codes of one point.
   void unpack(int64_t position, int8_t* codes) const {
-    const uint8_t* const block = codes_.data() + position / kBlock * block_bytes();
-    const int64_t point = position % kBlock;
+    const uint8_t* const block = codes_.data() + position / kCodeBlock * block_bytes();
+    const int64_t point = position % kCodeBlock;
     for (int64_t at = 0; at < groups_ * kGroup; ++at) {
-      codes[at] = static_cast<int8_t>(block[(at / kGroup * kBlock + point) * kGroup + at % kGroup] - offset_);
+      codes[at] =
+          static_cast<int8_t>(block[(at / kGroup * kCodeBlock + point) * kGroup + at % kGroup] - offset_);
     }
   }
 
  private:
-  int64_t block_bytes() const { return kBlock * groups_ * kGroup; }
+  int64_t block_bytes() const { return kCodeBlock * groups_ * kGroup; }
 
   int64_t groups_ = 0, blocks_ = 0;
   int offset_ = 0;

@@ -1,7 +1,14 @@
 // How the columns of two rows add up: one Sum per formula. metrics.hpp says which metric uses which Sum.
 //
-// A Sum has: add(state, x, y), the state after one more column; join(a, b), the state of the columns of both;
-// value(state), the number that is compared. T is a number or a vector of numbers.
+// A Sum has, where T is a number or a vector of numbers:
+//   State<T>            what is accumulated over the columns
+//   add(state, x, y)    the state after one more column
+//   combine(a, b)       the state of the columns of both
+//   value(state)        the number that is compared
+//   kMonotonic          more columns never lower the value, so a pair whose value has passed a bound can be
+//                       abandoned
+//   kOnlyDifferences    columns add f(x - y), so factors of the columns can multiply the differences
+//   kCheap              a column costs so little that rows are not converted to float32 first
 #pragma once
 
 #include <algorithm>
@@ -28,16 +35,13 @@ inline double power(double x, float b) { return std::pow(x, static_cast<double>(
 
 // What most Sums share: the state is the sum itself.
 struct PlainSum {
-  // More columns never lower the value, so a pair whose value has passed a bound can be abandoned.
   static constexpr bool kMonotonic = true;
-  // Columns add f(x - y), so factors of the columns can multiply the differences.
   static constexpr bool kOnlyDifferences = true;
-  // A column costs so little that rows are not converted to float32 first.
   static constexpr bool kCheap = false;
   template <class T>
   using State = T;
   template <class T>
-  T join(T a, T b) const {
+  T combine(T a, T b) const {
     return a + b;
   }
   template <class T>
@@ -69,7 +73,7 @@ struct LargestDifference : PlainSum {
     return larger(sum, magnitude(x - y));
   }
   template <class T>
-  T join(T a, T b) const {
+  T combine(T a, T b) const {
     return larger(a, b);
   }
 };
@@ -118,7 +122,7 @@ struct DifferencesOverTotals {
     return {sums.differences + magnitude(x - y), sums.totals + magnitude(x + y)};
   }
   template <class T>
-  State<T> join(State<T> a, State<T> b) const {
+  State<T> combine(State<T> a, State<T> b) const {
     return {a.differences + b.differences, a.totals + b.totals};
   }
   template <class T>

@@ -69,7 +69,7 @@ inline void add_slab(const Sum& sum, const float* points, const float* queries, 
     }
   }
   for (int q = 0; q < kTileQueries; ++q) {
-    for (int v = 0; v < kTileVectors; ++v) total[q][v] = sum.join(total[q][v], slab[q][v]);
+    for (int v = 0; v < kTileVectors; ++v) total[q][v] = sum.combine(total[q][v], slab[q][v]);
   }
 }
 

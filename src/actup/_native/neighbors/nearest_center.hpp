@@ -26,10 +26,10 @@ struct CodeRows {
   // Packs the rows id(0), id(1), ... id(wanted - 1).
   template <class Id>
   PackedCodes packed(int64_t wanted, const Id& id) const {
-    PackedCodes result((wanted + kBlock - 1) / kBlock, groups, offset);
+    PackedCodes result((wanted + kCodeBlock - 1) / kCodeBlock, groups, offset);
     for (int64_t block = 0; block < result.blocks(); ++block) {
-      result.pack(block, std::min(kBlock, wanted - block * kBlock),
-                  [&](int64_t point) { return row(id(block * kBlock + point)); });
+      result.pack(block, std::min(kCodeBlock, wanted - block * kCodeBlock),
+                  [&](int64_t point) { return row(id(block * kCodeBlock + point)); });
     }
     return result;
   }

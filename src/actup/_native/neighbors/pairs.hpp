@@ -109,7 +109,7 @@ class PairDistances {
     }
     for_each_wide(row + column, points_.columns - column,
                   [&](int64_t at, float16 values) { parts[0] = add(parts[0], column + at, values); });
-    return reduced(sum, sum.join(sum.join(parts[0], parts[1]), sum.join(parts[2], parts[3])));
+    return reduced(sum, sum.combine(sum.combine(parts[0], parts[1]), sum.combine(parts[2], parts[3])));
   }
 
   template <class Sum>
@@ -117,7 +117,7 @@ class PairDistances {
     float lanes[kWideLanes];
     std::memcpy(lanes, &wide, sizeof lanes);
     for (int half = kWideLanes / 2; half > 0; half /= 2) {
-      for (int lane = 0; lane < half; ++lane) lanes[lane] = sum.join(lanes[lane], lanes[lane + half]);
+      for (int lane = 0; lane < half; ++lane) lanes[lane] = sum.combine(lanes[lane], lanes[lane + half]);
     }
     return lanes[0];
   }

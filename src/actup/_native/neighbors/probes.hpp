@@ -38,7 +38,7 @@ class ProbeSelector {
   // The best clusters of a query: `probes` or a few more; twice as many, and so on, while they hold fewer
   // than k points besides the query.
   void choose(int64_t query, int64_t probes, int64_t k, std::vector<int32_t>& out) {
-    const int32_t* const scores = scores_.data() + query * centers().blocks() * kBlock;
+    const int32_t* const scores = scores_.data() + query * centers().blocks() * kCodeBlock;
     best_.select(scores, count(), std::min(probes, count()), out);
     for (int64_t more = 2 * probes; too_few(out, k); more *= 2) {
       best_.select(scores, count(), std::min(more, count()), out);

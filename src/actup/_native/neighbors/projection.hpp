@@ -151,8 +151,8 @@ class Projection {
     }
   }
 
-  // Drops the last components if the first ones hold kKeptVariance of the variance: subspace iteration sorts
-  // them by decreasing variance.
+  // Drops the last principal components if the first ones hold kKeptVariance of the variance: subspace
+  // iteration sorts them by decreasing variance.
   void drop_components(const RowSample& sample) {
     transpose_vectors();
     const std::vector<double> variances = statistics(sample).variances;

@@ -24,8 +24,8 @@ class Reranker {
     });
   }
 
-  // Squared differences between a query, as ComparedRows::write_query writes it, and each candidate, of which
-  // prefetch() has prefetched the first.
+  // Squared differences between a query, as ComparedRows::write_query writes it, and each candidate;
+  // prefetch() must have been called.
   void squares(const float* query, const int32_t* ids, int64_t count, float* out) const {
     points_.rows().typed([&](auto* values) {
       const int64_t columns = points_.rows().columns;

@@ -24,8 +24,8 @@ struct Spectrum {
   double low;        // no eigenvalue is below
   double top;        // no eigenvalue is above
   double cut;        // a guess of where the unwanted part ends
-  int first_degree;  // of the first filter; the degree of each further one is larger by half ...
-  int last_degree;   // ... up to this
+  int first_degree;  // degree of the first filter
+  int last_degree;   // largest degree; each filter's is 1.5 times the previous
   int budget;        // largest number of operator applications
   double tolerance;  // of the residual, relative to the distance between the wanted and the unwanted part
   const float* known = nullptr;  // the eigenvector of the largest eigenvalue, if it is known and not wanted

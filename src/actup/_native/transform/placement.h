@@ -14,7 +14,7 @@ struct Placement {  // transform/_placement.py computes the values; the GPU read
   uint64_t seed = 0;
   Curve curve;
   int32_t epochs = 0;
-  int32_t samples = 0;      // drawn per epoch; all points of the map if it has no more
+  int32_t samples = 0;      // points drawn per epoch, or all points if the map has fewer
   float attraction = 1;     // exaggeration, times 2 if both ends of an edge were pulled
   float repulsion = 1;      // unnormalised: repulsion_rate
   float epsilon = 0.001f;   // unnormalised KL

@@ -68,13 +68,13 @@ class CudaBackend(Backend):
         """An array on the device."""
         return arrays.to_device(array, None)
 
-    def like(self, array: Array, template: Any) -> Array:
-        """A result as the caller's kind of array."""
-        return arrays.like(array, template)
+    def as_callers_kind(self, array: Array, template: Any) -> Array:
+        """Convert a result to the kind of array that the caller gave as ``template``."""
+        return arrays.as_kind_of(array, template)
 
-    def deliver(self, prepared: Embedding, template: Any) -> Embedding:
-        """What was prepared, as the caller's kind of arrays."""
-        return arrays.delivered(prepared, template)
+    def results_as_callers_kind(self, prepared: Embedding, template: Any) -> Embedding:
+        """Convert all arrays of a prepared run to the kind of ``template``."""
+        return arrays.results_as_kind_of(prepared, template)
 
     def has_valid_distances(self, distances: Array) -> bool:
         """Whether all distances are finite and at least 0."""
@@ -99,7 +99,7 @@ class CudaBackend(Backend):
         parameters: Parameters | None = None,
     ) -> Neighbors:
         """The k nearest other rows of every row; the CPU searches metrics that the GPU does not know."""
-        if isinstance(metric, str) and metric in neighbors.METRICS and not parameters:
+        if isinstance(metric, str) and metric in neighbors.GPU_METRICS and not parameters:
             return neighbors.nearest_neighbors(rows, k, metric, threads)
         return super().nearest_neighbors(rows, k, metric, threads, parameters)
 

@@ -14,8 +14,8 @@ from actup.backends._cuda.batch import request_batch
 from actup.backends._cuda.compile import compilers, cupy, request_kernels
 from actup.backends._cuda.graph import request_affinities, request_merge
 from actup.backends._cuda.in_place import request_in_place
-from actup.backends._cuda.mesh import make_transforms, request_mesh
-from actup.backends._cuda.neighbors import METRICS, make_plan, uses_candidates
+from actup.backends._cuda.mesh import new_fourier_plans, request_mesh
+from actup.backends._cuda.neighbors import GPU_METRICS, make_plan, uses_candidates
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Repulsion, Update
 from actup.start._landmarks import LANDMARKS, landmark_recipe, uses_landmarks
@@ -41,7 +41,7 @@ def compile_ahead(recipe: Recipe, n: int, columns: int) -> None:
     """
     if columns:
         k = recipe.neighbors_searched(n)
-        if recipe.metric in METRICS and uses_candidates(n, k, recipe.metric):
+        if recipe.metric in GPU_METRICS and uses_candidates(n, k, recipe.metric):
             make_plan(columns, k).request(columns)
         request_affinities(recipe, k)
         request_merge(recipe.symmetrization)
@@ -90,7 +90,7 @@ def _warm_up_transforms(device: int) -> None:
 
     def make_plans() -> None:
         for side in _FIRST_GRID_SIDES:
-            make_transforms(side, side)
+            new_fourier_plans(side, side)
 
     compilers().submit(_on_device, device, make_plans)
 

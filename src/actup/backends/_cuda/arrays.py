@@ -102,7 +102,7 @@ def to_host(array: Array) -> np.ndarray:
     return np.asarray(_device.to_host(array))
 
 
-def like(array: Array, template: Array) -> Array:
+def as_kind_of(array: Array, template: Array) -> Array:
     """Convert a cupy.ndarray to the template's kind: torch or CuPy if that is on a GPU, else NumPy."""
     if not on_gpu(template):
         return to_host(array)
@@ -130,16 +130,16 @@ class ConvertedLayout:
         synchronize()  # callers that time or stop a run need to know how far it is
 
     def embedding(self) -> Array:
-        return like(self._layout.embedding(), self._template)
+        return as_kind_of(self._layout.embedding(), self._template)
 
     def loss(self) -> float:
         return self._layout.loss()
 
 
-def delivered(prepared: Embedding, template: Array) -> Embedding:
+def results_as_kind_of(prepared: Embedding, template: Array) -> Embedding:
     """Convert a prepared run to the caller's kind of array: NumPy unless ``template`` is on a GPU."""
     layout = None if prepared.layout is None else ConvertedLayout(prepared.layout, template)
-    prepared = replace(prepared, embedding=like(prepared.embedding, template), layout=layout)
+    prepared = replace(prepared, embedding=as_kind_of(prepared.embedding, template), layout=layout)
     if on_gpu(template):
         return prepared
     graph, neighbors = host_graph(prepared.graph), prepared.neighbors

@@ -172,7 +172,7 @@ def nearest_center(X: Array, centers: Array) -> Array:
 
 
 def _tiled_order(labels: Array, cells: int) -> tuple[Array, Array]:
-    """The row at every place, cell after cell in whole tiles, and the first tile of each cell (cells + 1)."""
+    """The row at every position, cell by cell in whole tiles, and the first tile of each cell (cells + 1)."""
     cp = cupy()
     sizes = cp.bincount(labels, minlength=cells)
     first_tiles = offsets_of((sizes + TILE - 1) // TILE)

@@ -10,7 +10,7 @@ PARTIAL_SUMS = 1024  # parts in which all distances are added up
 DISTANCE_FAULT, ID_FAULT, DUPLICATE_FAULT = 1, 2, 4  # bits that report what is wrong with given neighbours
 
 # candidates.cu
-TILE = 128  # rows, and columns, that a thread block compares at a time
+TILE = 128  # queries, and keys, that a thread block compares at a time
 SLAB = 64  # coordinates of a row that are stored side by side
 NARROW_STAGES, WIDE_STAGES = 4, 3  # tiles in shared memory: one is compared while the others are copied
 NARROW_BLOCKS, WIDE_BLOCKS = 3, 2  # thread blocks that a multiprocessor works on at a time
@@ -24,7 +24,7 @@ MEAN_COLUMNS, MEAN_RUNS = 32, 16
 POINT_LANES = 8  # threads that work on one point
 BATCH_SUMS = 15  # sums over all points in an epoch of layout_batch.cu
 IN_PLACE_THREADS = 1024  # per thread block that applies small groups of edges or measures the map
-SPREAD_POINTS = 512  # that a thread block of layout_mesh.cu adds to the grid
+SPREAD_POINTS = 512  # points that a thread block of layout_mesh.cu adds to the grid
 POTENTIAL_KNOTS = 100 << 7  # of the tabulated potential
 
 # matchings.cu

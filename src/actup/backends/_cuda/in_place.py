@@ -171,11 +171,11 @@ class _SmallGroups:
         self.marks = cp.zeros(len(points), np.int32)
         launch(kernels.get_function("mark_points"), count, self.ends, size, self.marks)
         number = cp.cumsum(self.marks, dtype=np.int32)
-        places = cp.empty_like(self.ends)
-        self.points, self.count = cp.empty(places.size, np.int32), number[-1:]
-        launch(kernels.get_function("place_points"), count, self.ends, size, number, places, self.points)
-        self.ends = places
-        self.shared_bytes = min(places.size, len(points)) * row_bytes
+        positions = cp.empty_like(self.ends)
+        self.points, self.count = cp.empty(positions.size, np.int32), number[-1:]
+        launch(kernels.get_function("place_points"), count, self.ends, size, number, positions, self.points)
+        self.ends = positions
+        self.shared_bytes = min(positions.size, len(points)) * row_bytes
 
 
 def _chunks(sizes: np.ndarray) -> tuple[Array, int]:

@@ -62,7 +62,7 @@ class Mesh:
     def view(self) -> tuple[Any, ...]:
         """The arguments from which a kernel reads two potentials: MeshView of kernels/mesh_view.h."""
         first, second = self._potentials[0], self._potentials[-1]
-        return (first.cells, first.of_self, second.cells, second.of_self, *self._grid_arguments())
+        return (first.on_grid, first.of_self, second.on_grid, second.of_self, *self._grid_arguments())
 
     def prepare(self, epoch: int) -> bool:
         """Choose a grid for the points in this epoch; returns whether it has changed.
@@ -101,7 +101,7 @@ class Mesh:
         size = self._spectrum.size
         for potential in self._potentials:
             launch(multiply, size, potential.influence, np.int64(size), self._spectrum, potential.spectrum)
-            self._inverse.fft(potential.spectrum, potential.cells, _CUFFT_INVERSE)
+            self._inverse.fft(potential.spectrum, potential.on_grid, _CUFFT_INVERSE)
 
     def _grid_arguments(self) -> tuple[np.float32, np.int32, np.int32]:
         return np.float32(self._spacing), np.int32(self._rows), np.int32(self._columns)
@@ -174,8 +174,8 @@ class _Potential:
         The buffer of its spectrum, set by the mesh.
     influence : cupy.ndarray of the same shape, float32
         The factors of the points' spectrum.
-    cells : cupy.ndarray of shape (2 rows, 2 columns), float32
-        The potential on the grid.
+    on_grid : cupy.ndarray of shape (2 rows, 2 columns), float32
+        The potential at the grid points.
     of_self : cupy.ndarray of shape (9,), float32
         A point's contribution to the potential around itself.
     """
@@ -203,7 +203,7 @@ class _Potential:
     ) -> None:
         """Make the arrays and the influence function of a grid, from ``Mesh._frequencies`` of both sides."""
         cp = cupy()
-        self.cells = cp.empty((2 * rows, 2 * columns), np.float32)
+        self.on_grid = cp.empty((2 * rows, 2 * columns), np.float32)
         self.influence = cp.empty(self.spectrum.shape, np.float32)
         self.of_self = cp.empty(9, np.float32)
         oversampling = 1 if self._smooth or rows * columns > _MAX_OVERSAMPLED_CELLS else 2
@@ -230,9 +230,9 @@ class _Potential:
             (THREADS,),
             (spectrum, *tables, *size, self.influence, self.spectrum),
         )
-        inverse.fft(self.spectrum, self.cells, _CUFFT_INVERSE)  # the potential of a point in cell 0
+        inverse.fft(self.spectrum, self.on_grid, _CUFFT_INVERSE)  # the potential of a point at grid point 0
         self.kernels.get_function("self_potential")(
-            (1,), (9,), (self.cells, np.int32(2 * columns), self.of_self)
+            (1,), (9,), (self.on_grid, np.int32(2 * columns), self.of_self)
         )
 
 
@@ -304,15 +304,15 @@ def _next_change(epoch: int) -> int:
 def _plans(rows: int, columns: int) -> tuple[Any, Any]:
     """Plans of the transform of a real grid and of its inverse; not shared, because they own work memory."""
     cuda = cupy().cuda
-    return _made_plans(rows, columns, cuda.runtime.getDevice(), cuda.get_current_stream().ptr, get_ident())
+    return _cached_plans(rows, columns, cuda.runtime.getDevice(), cuda.get_current_stream().ptr, get_ident())
 
 
 @lru_cache(maxsize=12)  # making a plan takes longer than using it
-def _made_plans(rows: int, columns: int, *used_by: int) -> tuple[Any, Any]:
-    return make_transforms(rows, columns)
+def _cached_plans(rows: int, columns: int, *used_by: int) -> tuple[Any, Any]:
+    return new_fourier_plans(rows, columns)
 
 
-def make_transforms(rows: int, columns: int) -> tuple[Any, Any]:
+def new_fourier_plans(rows: int, columns: int) -> tuple[Any, Any]:
     """New plans of the transform of a real grid and of its inverse."""
     from cupyx.scipy.fft import get_fft_plan
 

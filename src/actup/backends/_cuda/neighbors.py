@@ -1,7 +1,7 @@
 """Exact nearest neighbours on the GPU: tensor cores propose candidates, float32 distances decide.
 
 The distance matrix is never stored. ``kernels/candidates.cu`` compares all rows with a growing range of
-columns, of which ``kernels/ranking.cu`` keeps the best; ``kernels/scan.cu`` compares the rows whose result is
+points; ``kernels/ranking.cu`` keeps the best of them. ``kernels/scan.cu`` compares the rows whose result is
 not proven exact with every point.
 """
 
@@ -55,7 +55,7 @@ SCAN_METRICS = {
     "manhattan": "MAGNITUDES",
     "chebyshev": "LARGEST_MAGNITUDE",
 }
-METRICS = tuple(metrics_where(gpu=True))
+GPU_METRICS = tuple(metrics_where(gpu=True))
 ANGULAR = tuple(metrics_where(gpu=True, angular=True))
 _WITHOUT_CANDIDATES = ("manhattan", "chebyshev")  # not scalar products, which is all tensor cores compute
 
@@ -65,13 +65,13 @@ _MAX_CANDIDATE_K = 512  # neighbours; for more, every pair is compared in float3
 MAX_SCAN_K = 2500  # neighbours; the lists of more do not fit into a thread block's shared memory
 
 _EXTRA_CANDIDATES = 9  # kept beyond k, the row itself included: rounding to 16 bits changes the order
-_GROWTH = 3  # a launch looks at this multiple of the columns already seen
+_GROWTH = 3  # a launch looks at this multiple of the points already seen
 _LOWEST_THRESHOLD = -25000.0  # below every score, above kPaddingScore of candidate.h
 _MAX_SEARCH_SHARE = 0.6  # of the free memory, for the candidates of the rows searched at a time
 _MEAN_SAMPLE = 1000  # rows from which the mean is estimated
 _MIN_PART_POINTS = 2048  # few rows: their points are divided among thread blocks, at least this many each
 _GOLDEN_RATIO = 0.6180339887498949
-_MAX_LONGEST_ROW_WARPS = 1 << 15  # that look for the longest row
+_MAX_LONGEST_ROW_WARPS = 1 << 15  # warps that look for the longest row
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Plan:
 
     @property
     def first_tiles(self) -> int:
-        """Tiles whose columns cannot overflow the lists even if every pair is a candidate."""
+        """Tiles whose points cannot overflow the lists even if every pair is a candidate."""
         return self.lists * self.length // TILE
 
     def chunks(self, tiles: int) -> list[int]:
@@ -153,7 +153,7 @@ def nearest_neighbors(X: Array, k: int, metric: str, threads: int = 0) -> Neighb
     k : int
         From 0 to n - 1.
     metric : str
-        One of ``METRICS``.
+        One of ``GPU_METRICS``.
     threads : int
         Threads of the CPU, where it searches.
 
@@ -164,8 +164,10 @@ def nearest_neighbors(X: Array, k: int, metric: str, threads: int = 0) -> Neighb
     if not on_gpu(X):
         return host_neighbors(nearest_neighbors(copy_or_map(X), k, metric, threads))
     cp = cupy()
-    if metric not in METRICS:
-        raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))} of backend='cuda'")
+    if metric not in GPU_METRICS:
+        raise ValueError(
+            f"metric={metric!r} is not one of {', '.join(map(repr, GPU_METRICS))} of backend='cuda'"
+        )
     if k > MAX_SCAN_K:
         return _search_on_cpu(X, k, metric, threads)
     n = len(X)
@@ -345,8 +347,8 @@ class CandidateSearch:
     Parameters
     ----------
     X : cupy.ndarray of shape (n, columns), float32
-    order : cupy.ndarray of shape (places,), int32
-        The row of X at every place, -1 for padding; ``places`` is a multiple of ``TILE``.
+    order : cupy.ndarray of shape (positions,), int32
+        The row of X at every position, -1 for padding; ``positions`` is a multiple of ``TILE``.
     plan : Plan
     deficits : cupy.ndarray of shape (n,), float32, optional
         The largest squared length minus that of each row, for inner products; None: distances.
@@ -358,38 +360,38 @@ class CandidateSearch:
         self._deficits = np.uintp(0) if deficits is None else deficits
         self._columns = np.int32(X.shape[1])
         self._finding, self._ranking = (part.result() for part in plan.request(X.shape[1]))
-        places = len(order)
+        positions = len(order)
         center = sampled_mean(X)
         # As the bits of a float: the squared length of the longest row, the largest rounding error of a row.
         self._extremes = cp.zeros(2, cp.uint32)
-        self._queries = cp.empty(places * plan.slabs * SLAB, cp.uint16)
+        self._queries = cp.empty(positions * plan.slabs * SLAB, cp.uint16)
         self._keys = cp.empty_like(self._queries)
-        self._squares = cp.empty(places, cp.float32)
-        self._rounding = cp.empty(places, cp.float32)
+        self._squares = cp.empty(positions, cp.float32)
+        self._rounding = cp.empty(positions, cp.float32)
         self._unproven = cp.empty(len(X), cp.int32)
         self._unproven_count = cp.zeros(1, cp.int32)
         longest, worst = self._extremes[:1], self._extremes[1:]
-        n, self._places = np.int32(len(X)), places
+        n, self._positions = np.int32(len(X)), positions
         size = (n, self._columns)
         self._launch(
             "longest_row", min(len(X), _MAX_LONGEST_ROW_WARPS), X, center, self._deficits, *size, longest
         )
         self._launch(
-            "prepare_rows", places, X, center, self._deficits, order, longest,
-            np.int32(places), self._columns, np.int32(plan.slabs), self._queries, self._keys, self._squares,
-            self._rounding, worst,
+            "prepare_rows", positions, X, center, self._deficits, order, longest,
+            np.int32(positions), self._columns, np.int32(plan.slabs), self._queries, self._keys,
+            self._squares, self._rounding, worst,
         )  # fmt: skip
         fitting = int(_MAX_SEARCH_SHARE * free_bytes()) // plan.row_bytes
-        rows = max(TILE, min(places, fitting // TILE * TILE))
-        self._rows = TILE * math.ceil(math.ceil(places / math.ceil(places / rows)) / TILE)
+        rows = max(TILE, min(positions, fitting // TILE * TILE))
+        self._rows = TILE * math.ceil(math.ceil(positions / math.ceil(positions / rows)) / TILE)
         self._candidates = cp.empty((self._rows, plan.keep + plan.lists * plan.length), cp.uint64)
         self._counts = cp.empty((self._rows, plan.lists), cp.int32)
         self._overflowed = cp.empty(self._rows, cp.uint8)
         self._thresholds = cp.empty(self._rows, cp.float32)
 
     def row_ranges(self) -> list[tuple[int, int]]:
-        """Ranges of places that are searched at once, as large as memory allows."""
-        return [(at, min(at + self._rows, self._places)) for at in range(0, self._places, self._rows)]
+        """Ranges of positions that are searched at once, as large as memory allows."""
+        return [(at, min(at + self._rows, self._positions)) for at in range(0, self._positions, self._rows)]
 
     def find(
         self,
@@ -398,7 +400,7 @@ class CandidateSearch:
         chunks: list[int],
         tile_lists: tuple[Array, Array, Array] | None = None,
     ) -> None:
-        """Collect the candidates of a range of places.
+        """Collect the candidates of a range of positions.
 
         Parameters
         ----------
@@ -436,7 +438,7 @@ class CandidateSearch:
         for at, (begin, end) in enumerate(pairwise(chunks)):
             arguments = (
                 queries, self._keys, self._thresholds, self._counts, self._candidates, np.int32(row_tiles),
-                np.int64(self._places), np.int32(plan.slabs), lists, counts, list_of,
+                np.int64(self._positions), np.int32(plan.slabs), lists, counts, list_of,
                 np.int32(stride), np.int32(begin), np.int32(end),
             )  # fmt: skip
             kernel((grid,), (CANDIDATE_THREADS,), arguments, shared_mem=plan.shared_bytes)
@@ -447,7 +449,7 @@ class CandidateSearch:
             )  # fmt: skip
 
     def rank(self, first: int, last: int, k: int, ids: Array, sums: Array, *, exact: bool) -> None:
-        """Write the neighbours of a range of places: the candidates that are nearest in float32.
+        """Write the neighbours of a range of positions: the candidates that are nearest in float32.
 
         Unless ``exact``, a row counts as proven as soon as it has k candidates.
         """

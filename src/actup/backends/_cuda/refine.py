@@ -18,17 +18,17 @@ def refine(X: Array, order: Array, ids: Array, sums: Array) -> None:
     Parameters
     ----------
     X : cupy.ndarray of shape (n, columns), float32
-    order : cupy.ndarray of shape (places,), int32
-        The rows in an order that keeps neighbours close together, -1 for a place without a row.
+    order : cupy.ndarray of shape (positions,), int32
+        The rows in an order that keeps neighbours close together, -1 for a position without a row.
     ids, sums : cupy.ndarray of shape (n, k)
         Written; ``sums`` are squared distances, ascending.
     """
     columns, k = X.shape[1], ids.shape[1]
     offer = max(1, min(k, _MAX_OFFERED // k))
     kernels = load_kernels("refine", K=k, OFFER=offer, LANES=lanes_per_distance(columns))
-    places = len(order)
-    arguments = (X, np.int32(columns), order, np.int32(places), ids.copy(), sums.copy(), ids, sums)
-    blocks = blocks_for(places, REFINE_WARPS)
+    positions = len(order)
+    arguments = (X, np.int32(columns), order, np.int32(positions), ids.copy(), sums.copy(), ids, sums)
+    blocks = blocks_for(positions, REFINE_WARPS)
     kernels.get_function("refine_rows")((blocks,), (WARP * REFINE_WARPS,), arguments)
 
 

@@ -23,14 +23,14 @@ _CONSTANTS = np.dtype(
         *((name, np.int32) for name in ("sampling", "rate_in_points")),
         ("curve", np.float32, 3),
         *((name, np.float32) for name in ("repulsion_rate", "repulsion_epsilon", "force_scale")),
-        *((name, np.float32) for name in ("gradient_clip", "rested_momentum", "repeats", "horizon")),
+        *((name, np.float32) for name in ("gradient_clip", "momentum_after_stop", "repeats", "horizon")),
         *((name, np.float32) for name in ("p_max", "non_edge_weight", "mean_strength")),
     ]
 )
 STATE = np.dtype(
     [
         ("epoch", np.int32),
-        ("rested", np.int32),
+        ("expansion_ended", np.int32),
         ("rule", np.float32, 11),
         ("stop", np.int32),
         ("box", np.int32, (3, 4)),
@@ -65,7 +65,7 @@ class LayoutState:
         for name in ("repulsion_rate", "repulsion_epsilon", "force_scale"):
             constants[name] = getattr(recipe, name)
         constants["gradient_clip"] = math.inf if recipe.gradient_clip is None else recipe.gradient_clip
-        constants["rested_momentum"] = schedule.rested_momentum
+        constants["momentum_after_stop"] = schedule.momentum_after_stop
         constants["repeats"] = 2 if recipe.symmetric_attraction else 1
         constants["rate_in_points"] = recipe.learning_rate_unit is LearningRateUnit.POINTS
         constants["horizon"] = recipe.horizon or 0.0

@@ -140,7 +140,7 @@ class SubspaceIteration:
 
     @property
     def found(self) -> int:
-        """The number of vectors, of which those beyond the wanted ones are less exact."""
+        """The number of vectors, including less exact ones beyond those wanted."""
         return int(self._x.shape[1]) - self._skip
 
     def vectors(self, count: int) -> Array:

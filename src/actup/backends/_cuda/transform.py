@@ -12,7 +12,7 @@ from actup.backends._cuda.arrays import free_bytes, to_device, to_host
 from actup.backends._cuda.compile import cupy, load_kernels
 from actup.backends._cuda.graph import directed_weights
 from actup.backends._cuda.launch import WARP, launch
-from actup.backends._cuda.neighbors import ANGULAR, MAX_SCAN_K, METRICS, comparable_rows, scan
+from actup.backends._cuda.neighbors import ANGULAR, GPU_METRICS, MAX_SCAN_K, comparable_rows, scan
 from actup.backends._cuda.state import force_macros, upload
 from actup.graph._records import Neighbors
 from actup.recipe._recipe import Recipe
@@ -51,7 +51,7 @@ def query_neighbors(X: Array, X_new: Array, k: int, metric: str) -> Neighbors | 
     """
     cp = cupy()
     n, columns = X.shape
-    if metric not in METRICS or metric == "inner_product" or k > MAX_SCAN_K:
+    if metric not in GPU_METRICS or metric == "inner_product" or k > MAX_SCAN_K:
         return None
     if 8 * n * (columns + 1) > _MAX_MEMORY_SHARE * free_bytes():
         return None

@@ -30,7 +30,7 @@ class ReferenceBackend(Backend):
         parameters: Parameters | None = None,
     ) -> Neighbors:
         """The k nearest other rows of every row: every distance, then a sort."""
-        if metric in neighbors.METRICS and not parameters and isinstance(rows, np.ndarray):
+        if metric in neighbors.REFERENCE_METRICS and not parameters and isinstance(rows, np.ndarray):
             rows = rows if is_engine_type(rows) else rows.astype(np.float32)  # what the CPU backend reads
             return neighbors.nearest_neighbors(rows, k, str(metric))
         return super().nearest_neighbors(rows, k, metric, threads, parameters)

@@ -40,7 +40,7 @@ class Layout:
         self._loss = LOSSES[recipe.loss]
         self._factor = 0.0  # of all attractions in the last epoch
         self._schedule = recipe.schedule(n)
-        self._rested = False
+        self._expansion_ended = False
         self._a, self._b = recipe.kernel()
         # "Before the first epoch", 3: order[new id] = id in the caller's order
         keys = [random_bits(seed, _RELABELLING_EPOCH, i, 0) for i in range(n)]
@@ -99,8 +99,9 @@ class Layout:
 
     def _momentum(self) -> float:
         begin, end = self._schedule.expansion
-        rested = self._rested and begin <= self.epoch < end
-        return self._schedule.rested_momentum if rested else float(self._schedule.momentum[self.epoch])
+        if self._expansion_ended and begin <= self.epoch < end:
+            return self._schedule.momentum_after_stop
+        return float(self._schedule.momentum[self.epoch])
 
     def _repeats(self) -> int:
         return 2 if self._recipe.symmetric_attraction else 1  # f
@@ -210,7 +211,7 @@ class Layout:
                     gradient = np.clip(gradient, -recipe.gradient_clip, recipe.gradient_clip)
                 self._update = rate * gradient + self._momentum() * self._update
             case Optimizer.STIFFNESS:
-                self._rest_if_balanced(attraction, repulsion)
+                self._end_expansion_if_balanced(attraction, repulsion)
                 used = np.maximum(stiffness, self._least_stiffness())[:, None] + _TINY**2
                 self._update = self._cap(self._momentum() * self._update + rate * force / used)
                 middle = self._y.mean(axis=0) * (np.arange(self._y.shape[1]) < 3)
@@ -225,13 +226,13 @@ class Layout:
             full = np.full(len(self._y), self._factor * p * self._total / len(self._y))
         return np.asarray(self._schedule.stiffness_floor[self.epoch] * full)
 
-    def _rest_if_balanced(self, attraction: np.ndarray, repulsion: np.ndarray) -> None:
+    def _end_expansion_if_balanced(self, attraction: np.ndarray, repulsion: np.ndarray) -> None:
         """Stop the points once the forces start to contract the map, i.e. their virial is negative."""
         begin, end = self._schedule.expansion
         watched = self._recipe.normalized and self._loss.watches_expansion and begin <= self.epoch < end
         place = (self._y - self._y.mean(axis=0))[:, :3]
-        if watched and not self._rested and (place * (attraction + repulsion)[:, :3]).sum() < 0:
-            self._rested = True
+        if watched and not self._expansion_ended and (place * (attraction + repulsion)[:, :3]).sum() < 0:
+            self._expansion_ended = True
             self._update = np.zeros_like(self._update)
 
     def _cap(self, step: np.ndarray) -> np.ndarray:
@@ -253,9 +254,9 @@ class Layout:
             repels, length = self._runs(half, v)
             R = sum_forces(repels * self._unnormalized_repulsion(d2, q, s), difference)
             g = self._repulsion_factors(length)[:, None]
-            self._y = self._y + self._hold(self._cap(self._learning_rate() * g / 2 * R))
+            self._y = self._y + self._remove_outward_part(self._cap(self._learning_rate() * g / 2 * R))
 
-    def _hold(self, moves: np.ndarray) -> np.ndarray:
+    def _remove_outward_part(self, moves: np.ndarray) -> np.ndarray:
         """The moves, without their outward part for points beyond the horizon."""
         if self._recipe.horizon is None:
             return moves

@@ -27,7 +27,7 @@ class EpochPairs:
 
 
 class ReferenceLoss(ABC):
-    """What tells one loss from another."""
+    """How the losses differ in their forces."""
 
     has_second_force = False  # in the normalised setting
     watches_expansion = False  # optimizer "stiffness" stops the expansion of the map

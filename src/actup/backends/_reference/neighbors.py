@@ -6,7 +6,7 @@ import numpy as np
 
 from actup.graph._records import Neighbors
 
-METRICS = ("euclidean", "manhattan", "chebyshev", "cosine", "correlation")
+REFERENCE_METRICS = ("euclidean", "manhattan", "chebyshev", "cosine", "correlation")
 
 
 def nearest_neighbors(X: np.ndarray, k: int, metric: str, threads: int = 1) -> Neighbors:
@@ -48,7 +48,7 @@ def distances_from(X: np.ndarray, i: int, metric: str) -> np.ndarray:
             return _angular_distances(X, i)
         case "correlation":
             return _angular_distances(X - X.mean(axis=1, keepdims=True), i)
-    raise ValueError(f"metric={metric!r} is not one of {', '.join(METRICS)}")
+    raise ValueError(f"metric={metric!r} is not one of {', '.join(REFERENCE_METRICS)}")
 
 
 def _angular_distances(X: np.ndarray, i: int) -> np.ndarray:

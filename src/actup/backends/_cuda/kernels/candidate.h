@@ -20,8 +20,8 @@ typedef unsigned int Word;
 
 struct alignas(8) Candidate {
   float score;
-  int column;
+  int column;  // position of the key; -1: none
 };
 
 constexpr int kRowCandidates = KEEP + LISTS * LENGTH;  // capacity of a row
-constexpr float kPaddingScore = -60000.0f;             // of columns that only fill up a tile
+constexpr float kPaddingScore = -60000.0f;             // of keys that only fill up a tile

@@ -1,13 +1,12 @@
 // Candidates for the nearest neighbours of every row, from 16-bit products on tensor cores.
 //
 // The score of a pair is x·y - |y|²/2: the larger, the nearer. Rows are centred, scaled and rounded to 16
-// bits (ranking.cu); one launch compares all rows with a range of columns. An accumulator starts at minus its
+// bits (ranking.cu); one launch compares all rows with a range of keys. An accumulator starts at minus its
 // row's threshold, so a pair is a candidate if the sign bit of the finished sum is 0. Each list of candidates
 // belongs to one thread: no atomics, and the same lists in every run. Between launches, ranking.cu keeps the
 // best KEEP of a row and raises its threshold.
 //
-// A row, or query, is compared with columns, or keys: both are rows of X. Their coordinates are stored in
-// slabs of 64.
+// Queries are compared with keys: both are rows of X. Their coordinates are stored in slabs of 64.
 //
 // NARROW   one slab is enough
 // STEPS    products of 16 coordinates in the last slab; candidate.h and constants.py have the other sizes
@@ -29,8 +28,8 @@ struct RowPair {
   Candidate* list;  // of row i; that of row i + 8 is 8 rows further
 };
 
-// Appends the candidates among 16 sums, 4 fragments of 2 rows x 2 columns; `column` is the first one.
-__device__ inline void append(const float (&sums)[16], int column, RowPair& rows) {
+// Appends the candidates among 16 sums, 4 fragments of 2 rows x 2 keys; `first_key` is the first key.
+__device__ inline void append(const float (&sums)[16], int first_key, RowPair& rows) {
   Word passed = 0;
 #pragma unroll
   for (int e = 0; e < 16; ++e) passed = __funnelshift_l(__float_as_uint(sums[e]), passed, 1);
@@ -49,14 +48,14 @@ __device__ inline void append(const float (&sums)[16], int column, RowPair& rows
     const float score = sum + (second ? rows.threshold1 : rows.threshold0);
     const int at = second ? rows.count1 : rows.count0;
     if (at < LENGTH)
-      rows.list[at + (second ? 8 * kRowCandidates : 0)] = {score, column + 2 * (e & ~3) + (e & 1)};
+      rows.list[at + (second ? 8 * kRowCandidates : 0)] = {score, first_key + 2 * (e & ~3) + (e & 1)};
     rows.count0 += !second;
     rows.count1 += second;
   }
 }
 
-// Appends the candidates among 32 sums, 8 fragments. Nearly always there is none: one sign tells.
-__device__ inline void collect(const float (&sums)[32], int column, RowPair& rows) {
+// Appends the candidates among 32 sums, 8 fragments. Usually there is none; one sign bit shows it.
+__device__ inline void collect(const float (&sums)[32], int first_key, RowPair& rows) {
   int sign[2] = {-1, -1};
 #pragma unroll
   for (int e = 0; e < 32; ++e) sign[e >> 4] &= __float_as_int(sums[e]);
@@ -67,7 +66,7 @@ __device__ inline void collect(const float (&sums)[32], int column, RowPair& row
     float some[16];
 #pragma unroll
     for (int e = 0; e < 16; ++e) some[e] = sums[16 * part + e];
-    append(some, column + 32 * part, rows);
+    append(some, first_key + 32 * part, rows);
   }
 }
 
@@ -78,7 +77,7 @@ constexpr int kStages = NARROW_STAGES;
 extern "C" __global__ void __launch_bounds__(CANDIDATE_THREADS, NARROW_BLOCKS)
     find_candidates(const char* __restrict__ queries, const char* __restrict__ keys,
                     const float* __restrict__ thresholds, int* __restrict__ counts,
-                    Candidate* __restrict__ candidates, int row_tiles, long long places, int slabs,
+                    Candidate* __restrict__ candidates, int row_tiles, long long positions, int slabs,
                     const int* tile_list, const int* tile_counts, const int* list_of, int stride, int first,
                     int last) {
   extern __shared__ __align__(1024) char memory[];
@@ -109,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(CANDIDATE_THREADS, NARROW_BLOCKS)
 #pragma unroll
       for (int k = 0; k < STEPS; ++k)
 #pragma unroll
-        for (int part = 0; part < 4; ++part)  // rows i and i + 8 of columns 0-7, then of columns 8-15
+        for (int part = 0; part < 4; ++part)  // rows i and i + 8 at coordinates 0-7, then at 8-15
           query[i][k][part] =
               *(const Word*)(from + (part & 1) * 1024 + (((2 * k + (part >> 1)) ^ group) << 4));
     }
@@ -150,9 +149,9 @@ extern "C" __global__ void __launch_bounds__(CANDIDATE_THREADS, NARROW_BLOCKS)
             }
           }
         }
-        const int column = walk.tile(t) * kTile + side * 64 + 2 * quad;
+        const int first_key = walk.tile(t) * kTile + side * 64 + 2 * quad;
 #pragma unroll
-        for (int i = 0; i < 2; ++i) collect(sums[i], column, rows[i]);
+        for (int i = 0; i < 2; ++i) collect(sums[i], first_key, rows[i]);
       }
     }
 #pragma unroll
@@ -164,21 +163,21 @@ extern "C" __global__ void __launch_bounds__(CANDIDATE_THREADS, NARROW_BLOCKS)
 }
 
 #else
-// Any number of coordinates: 4 warps of 64 rows x 64 columns; slabs of queries and keys pass through shared
+// Any number of coordinates: 4 warps of 64 rows x 64 keys; slabs of queries and keys pass through shared
 // memory; LISTS is 8.
 constexpr int kStages = WIDE_STAGES;
 
 extern "C" __global__ void __launch_bounds__(CANDIDATE_THREADS, WIDE_BLOCKS)
     find_candidates(const char* __restrict__ queries, const char* __restrict__ keys,
                     const float* __restrict__ thresholds, int* __restrict__ counts,
-                    Candidate* __restrict__ candidates, int row_tiles, long long places, int slabs,
+                    Candidate* __restrict__ candidates, int row_tiles, long long positions, int slabs,
                     const int* tile_list, const int* tile_counts, const int* list_of, int stride, int first,
                     int last) {
   extern __shared__ __align__(1024) char memory[];
   const Word base = shared_address(memory);
   const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
   const int group = lane >> 2, quad = lane & 3, down = warp >> 1, across = warp & 1;
-  const size_t slab_bytes = (size_t)places * kSlabBytes;
+  const size_t slab_bytes = (size_t)positions * kSlabBytes;
   Walk walk(tile_list, tile_counts, list_of, stride, first, last, row_tiles);
   Prefetch ahead(walk);
   int ahead_slab = 0;
@@ -244,13 +243,13 @@ extern "C" __global__ void __launch_bounds__(CANDIDATE_THREADS, WIDE_BLOCKS)
           }
         }
       }
-      const int column = walk.tile(t) * kTile + across * 64 + 2 * quad;
+      const int first_key = walk.tile(t) * kTile + across * 64 + 2 * quad;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const size_t at = row + 16 * i;
         RowPair rows{__ldg(thresholds + at), __ldg(thresholds + at + 8), found[2 * i], found[2 * i + 1],
                      candidates + at * kRowCandidates + KEEP + list * LENGTH};
-        collect(sums[i], column, rows);
+        collect(sums[i], first_key, rows);
         found[2 * i] = rows.count0;
         found[2 * i + 1] = rows.count1;
       }

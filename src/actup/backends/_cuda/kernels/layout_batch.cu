@@ -303,7 +303,7 @@ extern "C" __global__ void __launch_bounds__(32 * kSums)
   rule.stop =
       kWatched && expanding && !state->expansion_ended && attraction_wins(sums, rule.factors, constants.n);
   if (rule.stop) state->expansion_ended = 1;
-  if (expanding && state->expansion_ended) rule.momentum = constants.rested_momentum;
+  if (expanding && state->expansion_ended) rule.momentum = constants.momentum_after_stop;
   for (int c = 0; c < 3; ++c)
     rule.middle[c] = kCentred && c < kAxes ? static_cast<float>(sums[kPlace + c] / constants.n) : 0.0f;
   state->rule = rule;
@@ -313,8 +313,7 @@ extern "C" __global__ void __launch_bounds__(32 * kSums)
 
 namespace {
 
-// What multiplies the repulsion of a point, besides the factors of all points: g_i without repulsion_rate, or
-// 1/m_i.
+// The point's own factor of its repulsion: g_i/repulsion_rate, or 1/m_i.
 __device__ inline float repulsion_scale(const Constants& constants, const float* mass, const int32_t* counts,
                                         int64_t i) {
   if (!kNormalized) return COUNTED ? 1.0f : mass[i] / static_cast<float>(constants.run_length);

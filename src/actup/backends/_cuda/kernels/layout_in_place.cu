@@ -97,7 +97,7 @@ __device__ inline PullRule pull_rule(const Constants& constants, const float* sc
           static_cast<int>(constants.repeats), static_cast<Sampling>(constants.sampling), constants.curve};
 }
 
-// Moves both ends of an edge. Ends are places in y, which is all points or a copy of some of them.
+// Moves both ends of an edge. Ends are positions in y, which is all points or a copy of some of them.
 __device__ inline void pull(int2 ends, float r, const PullRule& rule, Row* y) {
   const float step = rule.rate * acting_weight(rule.sampling, r);
   Row head = y[ends.x], tail = y[ends.y];
@@ -156,9 +156,9 @@ struct Chunks {
 }  // namespace
 
 // Small groups of edges, one after the other in a single thread block. A group is cut into chunks of at most
-// as many edges as there are threads. The block keeps the listed points in shared memory, and ends are places
-// in the list; without a list it works on the points themselves. With a horizon, further blocks measure the
-// other points, those that are not marked, at the same time.
+// as many edges as there are threads. The block keeps the listed points in shared memory, and ends are
+// positions in the list; without a list it works on the points themselves. With a horizon, further blocks
+// measure the other points, those that are not marked, at the same time.
 extern "C" __global__ void __launch_bounds__(IN_PLACE_THREADS)
     pull_small_colours(const Constants* constants, const State* state, const float* schedule,
                        const int2* ends, const float* weights, const int32_t* stops, int chunk_count,

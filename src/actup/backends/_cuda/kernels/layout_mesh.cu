@@ -15,15 +15,15 @@ namespace {
 using Potential = PolicyOfPotential<static_cast<PotentialKind>(POTENTIAL)>::Policy;
 constexpr float kOne =
     8388608.0f;  // the weight 1 as an integer: sums of integers do not depend on their order
-constexpr int kSpreadPoints = SPREAD_POINTS;  // per thread block: their sum in a cell is below 2^32
+constexpr int kSpreadPoints = SPREAD_POINTS;  // per thread block: their sum at a grid point is below 2^32
 constexpr int kPointsPerThread = kSpreadPoints / kThreads;
-constexpr int kSharedCells = 6144;
+constexpr int kSharedGridPoints = 6144;
 
 __device__ inline int64_t thread_number() {
   return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
 }
 
-// Calls add(row, column, weight as an integer) for the 16 cells of a point.
+// Calls add(row, column, weight as an integer) for the 16 grid points around a point.
 template <class Add>
 __device__ inline void spread_point(const MeshPlace& at, const Add& add) {
 #pragma unroll
@@ -35,16 +35,16 @@ __device__ inline void spread_point(const MeshPlace& at, const Add& add) {
   }
 }
 
-struct CellBox {
+struct GridBox {
   int low_row, low_column, high_row, high_column;
 };
 
-// The cells that the points of this thread block touch.
-__device__ inline CellBox touched_cells(const MeshPlace* at, const bool* valid) {
-  __shared__ CellBox box;
+// The grid points that the points of this thread block touch.
+__device__ inline GridBox touched_box(const MeshPlace* at, const bool* valid) {
+  __shared__ GridBox box;
   if (threadIdx.x == 0) box = {1 << 30, 1 << 30, -1, -1};
   __syncthreads();
-  CellBox own = {1 << 30, 1 << 30, -1, -1};
+  GridBox own = {1 << 30, 1 << 30, -1, -1};
 #pragma unroll
   for (int k = 0; k < kPointsPerThread; ++k)
     if (valid[k])
@@ -67,33 +67,34 @@ __device__ inline CellBox touched_cells(const MeshPlace* at, const bool* valid) 
 
 }  // namespace
 
-// Spreads every point over 16 cells (rows x columns), which are 0 before. Consecutive points are near each
-// other, so a thread block first adds up its points in shared memory, if they lie close enough together.
+// Spreads every point over 16 grid points of `sums` (rows x columns), which is 0 before. Consecutive points
+// are near each other, so a thread block first adds up its points in shared memory, if they lie close enough
+// together.
 extern "C" __global__ void __launch_bounds__(kThreads)
     spread(const State* state, const Row* y, int64_t n, float spacing, int rows, int columns,
-           unsigned long long* cells) {
-  __shared__ unsigned kept[kSharedCells];
+           unsigned long long* sums) {
+  __shared__ unsigned kept[kSharedGridPoints];
   MeshPlace at[kPointsPerThread];
   bool valid[kPointsPerThread];
 #pragma unroll
   for (int k = 0; k < kPointsPerThread; ++k) {  // the threads of a warp take points that are not consecutive
-    const int place = threadIdx.x % 32 * (kSpreadPoints / 32) + threadIdx.x / 32 * kPointsPerThread + k;
-    const int64_t i = blockIdx.x * static_cast<int64_t>(kSpreadPoints) + place;
+    const int number = threadIdx.x % 32 * (kSpreadPoints / 32) + threadIdx.x / 32 * kPointsPerThread + k;
+    const int64_t i = blockIdx.x * static_cast<int64_t>(kSpreadPoints) + number;
     valid[k] = i < n;
     at[k] = mesh_place(y[valid[k] ? i : n - 1], {nullptr, nullptr, spacing, rows, columns}, *state);
   }
-  const CellBox box = touched_cells(at, valid);
+  const GridBox box = touched_box(at, valid);
   const int width = box.high_column - box.low_column + 1, size = width * (box.high_row - box.low_row + 1);
   const auto add_to_all = [&](int row, int column, unsigned weight) {
-    atomicAdd(cells + static_cast<int64_t>(row) * columns + column, static_cast<unsigned long long>(weight));
+    atomicAdd(sums + static_cast<int64_t>(row) * columns + column, static_cast<unsigned long long>(weight));
   };
-  if (size > kSharedCells) {
+  if (size > kSharedGridPoints) {
 #pragma unroll
     for (int k = 0; k < kPointsPerThread; ++k)
       if (valid[k]) spread_point(at[k], add_to_all);
     return;
   }
-  for (int cell = threadIdx.x; cell < size; cell += kThreads) kept[cell] = 0;
+  for (int index = threadIdx.x; index < size; index += kThreads) kept[index] = 0;
   __syncthreads();
 #pragma unroll
   for (int k = 0; k < kPointsPerThread; ++k)
@@ -102,17 +103,18 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         atomicAdd(&kept[(row - box.low_row) * width + column - box.low_column], weight);
       });
   __syncthreads();
-  for (int cell = threadIdx.x; cell < size; cell += kThreads)
-    if (kept[cell]) add_to_all(box.low_row + cell / width, box.low_column + cell % width, kept[cell]);
+  for (int index = threadIdx.x; index < size; index += kThreads)
+    if (kept[index]) add_to_all(box.low_row + index / width, box.low_column + index % width, kept[index]);
 }
 
-// Copies the cells as floats to the first quarter of a grid of twice the size, and clears them.
-extern "C" __global__ void take_cells(unsigned long long* cells, int rows, int columns, float* grid) {
+// Copies the sums at the grid points as floats to the first quarter of a grid of twice the size, and clears
+// them.
+extern "C" __global__ void take_cells(unsigned long long* sums, int rows, int columns, float* grid) {
   const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
   if (column >= columns) return;
-  const int64_t cell = static_cast<int64_t>(row) * columns + column;
-  grid[2 * static_cast<int64_t>(row) * columns + column] = static_cast<float>(cells[cell]) * (1 / kOne);
-  cells[cell] = 0;
+  const int64_t at = static_cast<int64_t>(row) * columns + column;
+  grid[2 * static_cast<int64_t>(row) * columns + column] = static_cast<float>(sums[at]) * (1 / kOne);
+  sums[at] = 0;
 }
 
 // The product may overwrite the spectrum.
@@ -170,12 +172,12 @@ __device__ inline float potential_at(float d2, Curve curve, const float* table) 
 
 static_assert(PotentialTable::kKnots == POTENTIAL_KNOTS);
 
-// Only for potentials that are no function of the kernel.
+// Only for potentials that are not a function of the kernel.
 extern "C" __global__ void __launch_bounds__(1024) tabulate(const Constants* constants, float* table) {
   if constexpr (!Potential::kOfKernel) tabulate_umap(constants, table);
 }
 
-// The potential around cell 0 of a periodic grid.
+// The potential around grid point 0 of a periodic grid.
 extern "C" __global__ void sample_potential(const Constants* constants, const float* table, float spacing,
                                             int line, int rows, int columns, float* grid) {
   const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
@@ -211,8 +213,8 @@ extern "C" __global__ void tabulate_frequencies(int size, float* table) {
 }
 
 // The best influence function at all frequencies (2 rows x columns + 1), from the potential's spectrum on a
-// grid `finer` times as fine; divided by the number of cells, as the transforms do not. Also as a complex
-// spectrum.
+// grid `finer` times as fine; divided by the number of grid points, as the transforms do not. Also as a
+// complex spectrum.
 extern "C" __global__ void influence(const float2* spectrum, const float* of_rows, const float* of_columns,
                                      int finer, int rows, int columns, float* influence, float2* as_complex) {
   const int l = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
@@ -238,8 +240,8 @@ extern "C" __global__ void influence(const float2* spectrum, const float* of_row
   as_complex[at] = {best, 0.0f};
 }
 
-// A point's potential at the point itself, from the mesh's potential around cell 0 of a grid with rows of
-// `stride`: see subtract_self() of mesh_formulas.h.
+// A point's potential at the point itself, from the mesh's potential around grid point 0 of a grid with rows
+// of `stride`: see subtract_self() of mesh_formulas.h.
 extern "C" __global__ void self_potential(const float* around, int stride, float* self) {
   const int p = threadIdx.x / 3, q = threadIdx.x % 3;
   double sum = 0;

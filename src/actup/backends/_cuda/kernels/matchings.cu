@@ -19,13 +19,13 @@ __device__ inline int64_t thread_number() {
 }
 
 // A thread that acquire()s a value sees everything that was written before its release().
-__device__ inline int32_t acquire(const int32_t* place) {
+__device__ inline int32_t acquire(const int32_t* address) {
   int32_t value;
-  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(place) : "memory");
+  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
   return value;
 }
-__device__ inline void release(int32_t* place, int32_t value) {
-  asm volatile("st.release.gpu.global.s32 [%0], %1;" : : "l"(place), "r"(value) : "memory");
+__device__ inline void release(int32_t* address, int32_t value) {
+  asm volatile("st.release.gpu.global.s32 [%0], %1;" : : "l"(address), "r"(value) : "memory");
 }
 
 }  // namespace
@@ -60,10 +60,10 @@ extern "C" __global__ void walk(const int64_t* offsets, const int2* edges, const
 // says where the edges of each tail begin.
 extern "C" __global__ void rank_edges(const int64_t* by_tail, const int32_t* tails,
                                       const int64_t* backward_firsts, int64_t edges, int32_t* ranks) {
-  const int64_t place = thread_number();
-  if (place >= edges) return;
-  const int64_t e = by_tail[place];
-  ranks[e] = static_cast<int32_t>(place - backward_firsts[tails[e]]);
+  const int64_t position = thread_number();
+  if (position >= edges) return;
+  const int64_t e = by_tail[position];
+  ranks[e] = static_cast<int32_t>(position - backward_firsts[tails[e]]);
 }
 
 // groups[e] numbers the groups of edges in the order in which they act: the even colours from 0 on, the odd
@@ -135,25 +135,25 @@ extern "C" __global__ void mark_points(const int32_t* ends, int64_t count, int32
   if (e < count) marks[ends[e]] = 1;
 }
 
-// Replaces the ends by places in the list of marked points, and writes that list. number: how many points up
-// to each point are marked.
+// Replaces the ends by positions in the list of marked points, and writes that list. number: how many points
+// up to each point are marked.
 extern "C" __global__ void place_points(const int32_t* ends, int64_t count, const int32_t* number,
-                                        int32_t* places, int32_t* points) {
+                                        int32_t* positions, int32_t* points) {
   const int64_t e = thread_number();
   if (e >= count) return;
-  const int32_t place = number[ends[e]] - 1;
-  places[e] = place;
-  points[place] = ends[e];
+  const int32_t position = number[ends[e]] - 1;
+  positions[e] = position;
+  points[position] = ends[e];
 }
 
 // The edges in the order of their groups: by_group sorts the walk.
 extern "C" __global__ void group_edges(const int64_t* by_group, const int32_t* heads, const int32_t* tails,
                                        const float* weights, int64_t edges, int2* ends,
                                        float* grouped_weights) {
-  const int64_t place = thread_number();
-  if (place >= edges) return;
-  const int64_t e = by_group[place];
+  const int64_t position = thread_number();
+  if (position >= edges) return;
+  const int64_t e = by_group[position];
   const int2 both = {heads[e], tails[e]};
-  ends[place] = both;
-  grouped_weights[place] = weights[e];
+  ends[position] = both;
+  grouped_weights[position] = weights[e];
 }

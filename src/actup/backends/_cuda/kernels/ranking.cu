@@ -27,7 +27,7 @@ __device__ inline float warp_sum(float x) {
 
 // Where coordinate c of a row is stored: in slabs of 64 coordinates, whose 16-byte chunks are permuted to
 // avoid bank conflicts of ldmatrix.
-__device__ inline size_t place(long long rows, int row, int c) {
+__device__ inline size_t offset_of(long long rows, int row, int c) {
   return ((size_t)(c >> 6) * rows + row) * 64 + ((((c & 63) >> 3) ^ (row & 7)) << 3) + (c & 7);
 }
 
@@ -63,16 +63,16 @@ __device__ inline float scale_of(Word longest) {
 }
 
 // Rounds rows to 16 bits, as queries (with 1 in two more coordinates) and as keys (with -|y|²/2 in these two,
-// as a rounded value and its error). `order` is the row of X at every place, -1 for padding. A warp per
-// place.
+// as a rounded value and its error). `order` is the row of X at every position, -1 for padding. A warp per
+// position.
 extern "C" __global__ void prepare_rows(const float* __restrict__ points, const float* __restrict__ center,
                                         const float* __restrict__ deficits, const int* __restrict__ order,
-                                        const Word* __restrict__ longest, int places, int columns, int slabs,
-                                        Half* __restrict__ queries, Half* __restrict__ keys,
+                                        const Word* __restrict__ longest, int positions, int columns,
+                                        int slabs, Half* __restrict__ queries, Half* __restrict__ keys,
                                         float* __restrict__ squares, float* __restrict__ rounding,
                                         Word* __restrict__ worst) {
   const int at = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
-  if (at >= places) return;
+  if (at >= positions) return;
   const int row = order[at];
   const float scale = scale_of(*longest);
   float square = 0, error = 0;
@@ -85,7 +85,7 @@ extern "C" __global__ void prepare_rows(const float* __restrict__ points, const 
       square += rounded * rounded;
       error += (x - rounded) * (x - rounded);
     }
-    const size_t to = place(places, at, c);
+    const size_t to = offset_of(positions, at, c);
     const bool extra = c == columns || c == columns + 1;
     queries[to] = extra && row >= 0 ? to_half(1.0f) : h;
     if (!extra) keys[to] = h;
@@ -98,8 +98,8 @@ extern "C" __global__ void prepare_rows(const float* __restrict__ points, const 
     atomicMax(worst, __float_as_uint(error));
     const float value = row >= 0 ? -0.5f * square : kPaddingScore;
     const Half high = to_half(value);
-    keys[place(places, at, columns)] = high;
-    keys[place(places, at, columns + 1)] = row >= 0 ? to_half(value - from_half(high)) : to_half(0.0f);
+    keys[offset_of(positions, at, columns)] = high;
+    keys[offset_of(positions, at, columns + 1)] = row >= 0 ? to_half(value - from_half(high)) : to_half(0.0f);
   }
 }
 
@@ -129,17 +129,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   count = min(count, LENGTH);
   if (!fresh && __all_sync(~0u, count == 0)) return;
   Word score[kKept + kNew];
-  int column[kKept + kNew];
+  int key[kKept + kNew];
 #pragma unroll
   for (int e = 0; e < kKept + kNew; ++e) {
     score[e] = 0;
-    column[e] = -1;
+    key[e] = -1;
     const int kept = e * 32 + lane, found = (e - kKept) * (32 / LISTS) + offset;
     const bool present = e < kKept ? !fresh && kept < KEEP : found < count;
     if (present) {
       const Candidate candidate = mine[e < kKept ? kept : KEEP + list * LENGTH + found];
       score[e] = candidate.column < 0 ? 0 : ordered(candidate.score);
-      column[e] = candidate.column;
+      key[e] = candidate.column;
     }
   }
   Word bound = 0;  // the KEEP-th largest, bit by bit
@@ -156,10 +156,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   for (int equal = 0; equal < 2; ++equal) {
 #pragma unroll
     for (int e = 0; e < kKept + kNew; ++e) {
-      const bool keep = column[e] >= 0 && (equal ? score[e] == bound : score[e] > bound);
+      const bool keep = key[e] >= 0 && (equal ? score[e] == bound : score[e] > bound);
       const Word mask = __ballot_sync(~0u, keep);
       const int to = kept + __popc(mask & before);
-      if (keep && to < KEEP) mine[to] = {unordered(score[e]), column[e]};
+      if (keep && to < KEEP) mine[to] = {unordered(score[e]), key[e]};
       kept += __popc(mask);
     }
   }
@@ -218,9 +218,9 @@ __device__ inline float kept_score(const Candidate* kept, int rank) {
 }
 
 // Compares the kept candidates in float32, except those that are certainly too far, and writes the best k of
-// every row by (distance, id). A row is unproven unless all columns that are no candidates are certainly
+// every row by (distance, id). A row is unproven unless all points that are not candidates are certainly
 // farther: these scored less than the threshold, up to the rounding of rows and sums. A warp per row. `exact`
-// is 0 if not all columns were compared; then only rows with too few candidates are unproven.
+// is 0 if not all points were compared; then only rows with too few candidates are unproven.
 extern "C" __global__ void __launch_bounds__(THREADS)
     rank_candidates(const float* __restrict__ points, const float* __restrict__ deficits, int columns,
                     const int* __restrict__ order, const Candidate* __restrict__ candidates,
@@ -285,7 +285,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   }
   for (int apart = 16; apart; apart >>= 1) last = fmaxf(last, __shfl_xor_sync(~0u, last, apart));
   if (lane != 0) return;
-  const float nearest = errors.least(thresholds[row]);  // a lower bound for columns that are no candidates
+  const float nearest = errors.least(thresholds[row]);  // a lower bound for points that are not candidates
   const bool proven =
       last >= 0 && (!exact || (!overflowed[row] && sqrtf(last) * scale_of(*longest) < nearest));
   if (!proven) unproven[atomicAdd(unproven_count, 1)] = self;

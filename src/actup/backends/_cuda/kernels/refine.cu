@@ -40,17 +40,17 @@ __device__ inline bool enter(int* table, int id) {
   }
 }
 
-// order (places): the rows in an order that keeps neighbours close together, -1 for padding; old_* and the
+// order (positions): the rows in an order that keeps neighbours close together, -1 for padding; old_* and the
 // outputs are (n, K). Rows without an improvement are not written.
 extern "C" __global__ void __launch_bounds__(32 * kWarps)
-    refine_rows(const float* __restrict__ points, int columns, const int* __restrict__ order, int places,
+    refine_rows(const float* __restrict__ points, int columns, const int* __restrict__ order, int positions,
                 const int* __restrict__ old_ids, const float* __restrict__ old_sums, int* __restrict__ ids,
                 float* __restrict__ sums) {
   __shared__ int tables[kWarps][kSlots];
   __shared__ Key lists[kWarps][K + kOffered];
-  const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, place = blockIdx.x * kWarps + warp;
-  if (place >= places) return;
-  const int self = order[place];
+  const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, position = blockIdx.x * kWarps + warp;
+  if (position >= positions) return;
+  const int self = order[position];
   if (self < 0) return;
   int* table = tables[warp];
   Key* list = lists[warp];

@@ -78,18 +78,19 @@ extern "C" __global__ void centered_rows(const float* __restrict__ points, const
   out[at] = c < columns ? points[row * columns + c] - center[c] : c == columns ? 1.0f : 0.0f;
 }
 
-// An order in which any run of places is spread over all rows: multiples of `stride`, which is coprime to n.
-extern "C" __global__ void spread_order(int n, int places, long long stride, int* __restrict__ out) {
+// An order in which any run of positions is spread over all rows: multiples of `stride`, which is coprime to
+// n.
+extern "C" __global__ void spread_order(int n, int positions, long long stride, int* __restrict__ out) {
   const int at = blockIdx.x * blockDim.x + threadIdx.x;
-  if (at < places) out[at] = at < n ? (int)(at * stride % n) : -1;
+  if (at < positions) out[at] = at < n ? (int)(at * stride % n) : -1;
 }
 
-// First thresholds: `lowest`, which is below every score; infinity for places without a row.
-extern "C" __global__ void first_thresholds(const int* __restrict__ order, int places, float lowest,
+// First thresholds: `lowest`, which is below every score; infinity for positions without a row.
+extern "C" __global__ void first_thresholds(const int* __restrict__ order, int positions, float lowest,
                                             float* __restrict__ thresholds,
                                             unsigned char* __restrict__ overflowed) {
   const int at = blockIdx.x * blockDim.x + threadIdx.x;
-  if (at >= places) return;
+  if (at >= positions) return;
   thresholds[at] = order[at] >= 0 ? lowest : __int_as_float(0x7f800000);
   overflowed[at] = 0;
 }

@@ -1,8 +1,8 @@
 // The nearest neighbours of some rows by comparing them with every point in float32: for rows that
-// candidates.cu leaves unproven, for few points, and for metrics that are no scalar product.
+// candidates.cu leaves unproven, for few points, and for metrics that are not scalar products.
 //
-// A thread block of 8 warps takes 8 rows. A warp compares them with 4 points at a time: 32 sums, of which a
-// transposing reduction leaves one in each lane. A point that is nearer than the row's bound is appended to
+// A thread block of 8 warps takes 8 rows. A warp compares them with 4 points at a time: 32 sums; a
+// transposing reduction puts one into each lane. A point that is nearer than the row's bound is appended to
 // the row's list; a list that fills up is cut to its best k, which lowers the bound.
 //
 // METRIC    SQUARES: sum of squared differences, MAGNITUDES: sum of magnitudes, LARGEST_MAGNITUDE, or
@@ -95,8 +95,8 @@ __device__ inline int compact(Key* keys, int count, Key bound) {
   return kept;
 }
 
-// rows: the ids of the rows to search for. sums (n, K): if `bounded`, the sums of known neighbours, of which
-// the last is an upper bound. found (parts, count, K): the best of every part of the points, in any order,
+// rows: the ids of the rows to search for. sums (n, K): if `bounded`, the sums of known neighbours; the last
+// one is an upper bound. found (parts, count, K): the best of every part of the points, in any order,
 // filled up with the largest key.
 extern "C" __global__ void __launch_bounds__(32 * SCAN_ROWS)
     scan_rows(const float* __restrict__ points, int n, int columns, const int* __restrict__ rows, int count,

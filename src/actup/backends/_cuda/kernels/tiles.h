@@ -40,11 +40,11 @@ __device__ inline void await_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 }
 
-// The tiles of rows (`block`) that one thread block works on, and the tiles of columns each is compared with.
-// All thread blocks pass through the tiles of columns at the same time, so that a tile is read from memory
+// The tiles of rows (`block`) that one thread block works on, and the tiles of keys each is compared with.
+// All thread blocks pass through the tiles of keys at the same time, so that a tile is read from memory
 // once and then from the cache.
 struct Walk {
-  const int* lists;    // tiles of columns (lists, stride), or null: all tiles
+  const int* lists;    // tiles of keys (lists, stride), or null: all tiles
   const int* counts;   // lengths of the lists
   const int* list_of;  // the list of each tile of rows
   int stride, first, last, blocks;
@@ -65,7 +65,9 @@ struct Walk {
   }
 
   __device__ bool done() const { return block >= blocks; }
-  __device__ int tile(int place) const { return lists ? lists[(size_t)list * stride + place] : place; }
+  __device__ int tile(int position) const {
+    return lists ? lists[(size_t)list * stride + position] : position;
+  }
 
   __device__ void next() {
     block += gridDim.x;
@@ -79,12 +81,12 @@ struct Walk {
 // The tiles of a walk one by one, to copy them before they are needed.
 struct Prefetch {
   Walk walk;
-  int place;
+  int position;
 
   __device__ explicit Prefetch(const Walk& start) : walk(start) { enter(); }
-  __device__ int tile() const { return walk.tile(place); }
+  __device__ int tile() const { return walk.tile(position); }
   __device__ void next() {
-    if (++place < walk.end) return;
+    if (++position < walk.end) return;
     walk.next();
     enter();
   }
@@ -92,6 +94,6 @@ struct Prefetch {
  private:
   __device__ void enter() {
     while (!walk.done() && walk.begin >= walk.end) walk.next();
-    place = walk.begin;
+    position = walk.begin;
   }
 };
