@@ -371,3 +371,12 @@ def test_invalid_threads_are_rejected(X):
 def test_unknown_backend_is_rejected(X):
     with pytest.raises(ValueError, match="backend='abacus'"):
         embed(X, GDR, backend="abacus")
+
+
+def test_recipes_and_neighbors_of_wrong_types_are_rejected():
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    with pytest.raises(TypeError, match="recipe=5 must be a Recipe or the name of a preset"):
+        embed(X, 5)
+    lists = np.zeros((50, 14), int), np.zeros((50, 14))
+    with pytest.raises(TypeError, match=r"neighbors is a tuple: .*Neighbors\.from_lists"):
+        embed(None, "umap", neighbors=lists)

@@ -132,6 +132,13 @@ def embed(
     ((300, 2), 'spectral', 20)
     """
     recipe = preset(recipe) if isinstance(recipe, str) else recipe
+    if not isinstance(recipe, Recipe):
+        raise TypeError(f"recipe={recipe!r} must be a Recipe or the name of a preset")
+    if neighbors is not None and not isinstance(neighbors, Neighbors):
+        raise TypeError(
+            f"neighbors is a {type(neighbors).__name__}: make Neighbors of it, e.g. with "
+            "Neighbors.from_lists(indices, distances)"
+        )
     graph = graph if graph is None or isinstance(graph, Graph) else Graph.from_scipy(graph)
     given = Given(init, neighbors, graph)
     progress = Progress() if progress is None else progress

@@ -171,3 +171,9 @@ def test_losses_reject_what_does_not_fit(Y, graph):
         quality.frobenius_loss(Graph(np.zeros(N + 1), [], []), Y)
     with pytest.raises(TypeError, match=r"k=1.5 must be an integer"):
         quality.neighbor_recall(Y, Y, 1.5)
+
+
+def test_the_graph_of_an_estimator_is_accepted(X, Y, graph):
+    from_record = quality.quality_report(X, Y, graph=graph, verbose=False)
+    from_matrix = quality.quality_report(X, Y, graph=graph.to_scipy(), verbose=False)
+    assert from_matrix["kl_divergence"] == from_record["kl_divergence"]

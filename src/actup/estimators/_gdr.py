@@ -144,8 +144,9 @@ class GDR(Embedder):
     verbose : bool, default=False
         Show one progress bar over all stages (tqdm's if it is installed).
     callback : callable, default=None
-        ``callback(stage, fraction, embedding)``, called about ten times per second during the layout. If it
-        returns True, the run stops and keeps the points where they are. See ``actup.progress.Progress``.
+        ``callback(stage, fraction, embedding)``, called at the beginning and end of every stage and about ten
+        times per second during the layout; before the layout, ``embedding`` is None. If it returns True, the
+        run stops and keeps the points where they are. See ``actup.progress.Progress``.
     backend : {"cpu", "cuda", "auto", "reference"}, default="cpu"
         Where to compute; "auto": on the GPU if there is one and X has enough rows, else on the CPU. Each
         backend gives the same bits in every run; maps of different backends differ in detail.

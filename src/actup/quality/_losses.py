@@ -13,6 +13,7 @@ from scipy.special import xlogy
 
 from actup._engine import engine
 from actup._threads import count_threads
+from actup._typing import CsrMatrix
 from actup.graph._records import Graph
 from actup.quality._inputs import NotMeasurable, check_map
 from actup.recipe._switches import Loss, Repulsion
@@ -165,9 +166,16 @@ def _check_method(method: str, dimensions: int) -> None:
 
 
 def measurable_losses(
-    graph: Graph, Y: ArrayLike, a: float, b: float, n_jobs: int, dof: float = 1.0, method: str = "exact"
+    graph: Graph | CsrMatrix,
+    Y: ArrayLike,
+    a: float,
+    b: float,
+    n_jobs: int,
+    dof: float = 1.0,
+    method: str = "exact",
 ) -> PairLosses:
     """Return the losses of a map; raise NotMeasurable if the graph has no edges."""
+    graph = graph if isinstance(graph, Graph) else Graph.from_scipy(graph)
     if not len(graph.weights):
         raise NotMeasurable("the graph has no edges")
     return PairLosses(graph, check_map(Y), a, b, count_threads(n_jobs), dof, method)

@@ -10,7 +10,7 @@ from html import escape
 from numpy.typing import ArrayLike
 
 from actup._threads import count_threads
-from actup._typing import Rows
+from actup._typing import CsrMatrix, Rows
 from actup.graph._records import Graph
 from actup.quality._inputs import NotMeasurable, check_labels, check_pair, check_sample
 from actup.quality._measures import MEASURES, MeasureInputs
@@ -142,7 +142,7 @@ def quality_report(
     Y: ArrayLike,
     y: ArrayLike | None = None,
     *,
-    graph: Graph | None = None,
+    graph: Graph | CsrMatrix | None = None,
     others: Sequence[ArrayLike] | None = None,
     a: float = 1.0,
     b: float = 1.0,
@@ -165,8 +165,9 @@ def quality_report(
         The map.
     y : array-like of shape (n,), default=None
         Labels.
-    graph : Graph, default=None
-        The similarities that the losses compare the map with, such as ``embed(...).graph``.
+    graph : Graph or sparse matrix, default=None
+        The similarities that the losses compare the map with: ``embed(...).graph``, or a sparse matrix such
+        as an estimator's ``graph_``.
     others : sequence of array-like of shape (n, n_components), default=None
         Maps of the same points from other seeds.
     a, b : float, default=1.0
