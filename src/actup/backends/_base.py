@@ -91,10 +91,7 @@ class Backend(ABC):
         *,
         check: Check | None = None,
     ) -> Rows:
-        """Check X as ``actup.neighbors._rows.read_rows`` does.
-
-        X stays on the host or GPU, wherever the caller has it.
-        """
+        """Check X as ``actup.neighbors._rows.read_rows`` does; data on a GPU is copied to the host first."""
         return read_rows(to_host(X), metric, check=check)
 
     def load_rows(self, rows: Rows) -> Rows:
