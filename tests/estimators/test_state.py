@@ -1,4 +1,4 @@
-"""What an estimator holds after fits that fail, are stopped, overlap or are stepped through: one whole model."""
+"""An estimator holds one whole model, also after fits that fail, are stopped, overlap or go in steps."""
 
 import pickle
 import sys
@@ -334,9 +334,7 @@ def test_embedding_assigned_by_the_caller_is_the_map_that_rows_are_placed_on(kin
     np.testing.assert_array_equal(found, flipped)
     assert np.isfinite(model.transform(SMALL + 0.1)).all()
     model.embedding_ = flipped[:-1]
-    with pytest.raises(
-        ValueError, match=r"embedding_ has shape \(39, 2\), but the model was fitted to 40 rows"
-    ):
+    with pytest.raises(ValueError, match=r"embedding_ has shape \(39, 2\), but .* fitted to 40 rows"):
         model.transform(SMALL)
     assert_fitted_to(model.fit(SMALL), SMALL, short(kind).fit(SMALL))
 

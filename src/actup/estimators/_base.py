@@ -18,7 +18,7 @@ from actup._pipeline import Embedding, Given, count_rows, descend, iterate_maps,
 from actup._threads import count_threads
 from actup._typing import Array, CsrMatrix, Rows
 from actup.backends import Backend, choose_backend, load_backend
-from actup.estimators._state import FittedState, snapshot
+from actup.estimators._state import Derived, FittedState, snapshot
 from actup.graph._records import Neighbors
 from actup.progress import Progress
 from actup.recipe._recipe import Recipe
@@ -34,9 +34,13 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     A run changes no attribute before it has succeeded; then it sets all of them at once (``FittedState``).
 
-    An estimator also has the parameters ``metric``, ``precomputed_knn``, ``init``, ``random_state``, ``n_jobs``,
-    ``verbose``, ``callback`` and ``backend``.
+    An estimator also has the parameters ``metric``, ``precomputed_knn``, ``init``, ``random_state``,
+    ``n_jobs``, ``verbose``, ``callback`` and ``backend``.
     """
+
+    embedding_: np.ndarray
+    n_epochs_: int
+    _derived: Derived
 
     def _recipe(self) -> Recipe:
         raise NotImplementedError
@@ -125,8 +129,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         comes twice. Rows unlike all training data land among those that are least unlike them. What is drawn
         at random depends on ``seed_`` (of ``UMAP``: on ``transform_seed``) alone.
 
-        The data of ``fit`` are searched, which the estimator has kept: do not change them in place. Parameters
-        that were set after ``fit`` have no effect here, except ``n_jobs``, ``backend`` and UMAP's
+        The data of ``fit`` are searched, which the estimator has kept: do not change them in place.
+        Parameters that were set after ``fit`` have no effect here, except ``n_jobs``, ``backend`` and UMAP's
         ``transform_seed``. An array assigned to ``embedding_`` is the map that rows are placed on.
 
         Parameters
@@ -180,7 +184,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             progress=progress,
             like=X,
         )
-        state = FittedState.of_run(prepared, training, seed, vars(checked))
+        state = FittedState.of_run(prepared, training, seed, checked)
         return replace(prepared, neighbors=None), state  # as large as the graph: free them now
 
     def _read_rows(self, X: Any, recipe: Recipe, backend: Backend, *, reset: bool) -> Rows:

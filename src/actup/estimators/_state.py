@@ -54,9 +54,7 @@ class FittedState:
     _derived: Derived
 
     @classmethod
-    def of_run(
-        cls, prepared: Embedding, training: TrainingRows, seed: int, columns: dict[str, Any]
-    ) -> FittedState:
+    def of_run(cls, prepared: Embedding, training: TrainingRows, seed: int, checked: Any) -> FittedState:
         """The state of a run that is prepared up to the layout.
 
         Parameters
@@ -64,8 +62,8 @@ class FittedState:
         prepared : Embedding
         training : TrainingRows
         seed : int
-        columns : dict
-            ``n_features_in_`` and, if X had names, ``feature_names_in_``.
+        checked : estimator
+            What scikit-learn has set ``n_features_in_`` and, if X had names, ``feature_names_in_`` on.
         """
         return cls(
             embedding_=prepared.embedding,
@@ -75,8 +73,8 @@ class FittedState:
             recipe_=prepared.recipe,
             seed_=seed,
             stage_seconds_=prepared.seconds,
-            n_features_in_=columns["n_features_in_"],
-            feature_names_in_=columns.get("feature_names_in_"),
+            n_features_in_=checked.n_features_in_,
+            feature_names_in_=getattr(checked, "feature_names_in_", None),
             _training=training,
             _derived=Derived(prepared.graph),
         )
