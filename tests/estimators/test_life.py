@@ -276,8 +276,8 @@ class Life(RuleBasedStateMachine):
 
 
 SETTINGS = settings(
-    max_examples=25,
-    stateful_step_count=16,
+    max_examples=40,
+    stateful_step_count=20,
     derandomize=True,  # the same sequences in every run
     database=None,
     deadline=None,

@@ -1,9 +1,11 @@
 """An estimator holds one whole model, also after fits that fail, are stopped, overlap or go in steps."""
 
+import contextlib
 import pickle
 import sys
 import threading
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +13,13 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+import actup
 from actup.backends import load_backend
 from actup.estimators._gdr import GDR
 from actup.estimators._tsne import TSNE
 from actup.estimators._umap import UMAP
 
+PACKAGE = str(Path(actup.__file__).parent)
 cpu = load_backend("cpu")
 
 KINDS = [UMAP, TSNE, GDR]
@@ -151,6 +155,52 @@ def test_failed_first_fit_leaves_an_unfitted_model(kind, failure):
     with pytest.raises(error):
         fail(model)
     assert_unfitted(model)
+
+
+class Stop(BaseException):
+    """What a signal handler may raise between any two lines."""
+
+
+def traced(fit, reached):
+    """Run ``fit`` and call ``reached`` before every line of the package that it executes."""
+
+    def on_call(frame, event, argument):
+        return on_line if PACKAGE in frame.f_code.co_filename else None
+
+    def on_line(frame, event, argument):
+        if event == "line":
+            reached(frame)
+        return on_line
+
+    before = sys.gettrace()
+    sys.settrace(on_call)
+    try:
+        fit()
+    finally:
+        sys.settrace(before)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_exception_at_any_line_leaves_the_old_or_the_new_model(kind):
+    """Every line of the estimators, and every fifteenth line of the other modules."""
+    model, lines = short(kind).fit(SMALL), []
+    traced(lambda: model.fit(LARGE), lambda frame: lines.append(frame.f_code.co_filename))
+    for stop_at in [i for i, name in enumerate(lines) if "estimators" in name or i % 15 == 0]:
+        model.fit(SMALL)
+        old, countdown = dict(vars(model)), iter(range(stop_at))
+
+        def stop(frame, countdown=countdown):
+            if next(countdown, None) is None:
+                raise Stop
+
+        with contextlib.suppress(Stop):
+            traced(lambda: model.fit(LARGE), stop)
+        same = [old.get(name) is value for name, value in vars(model).items() if name.endswith("_")]
+        if all(same):
+            assert model._training is old["_training"]
+        else:
+            shapes = model.embedding_.shape, model.graph_.shape, len(model._training), model.n_features_in_
+            assert shapes == ((70, 2), (70, 70), 70, 6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
