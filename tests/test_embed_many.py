@@ -150,3 +150,19 @@ def test_too_large_n_neighbors_is_lowered_with_a_warning():
     with pytest.warns(UserWarning, match="n_neighbors=15 is larger"):
         maps = embed_many(X, [UMAP])
     assert maps.results["map 1"].recipe.n_neighbors == 10
+
+
+@pytest.mark.parametrize("recipe", ["umap", preset("umap")])
+def test_a_single_recipe_makes_one_map(X, recipe):
+    maps = embed_many(X[:100], recipe, names="mine")
+    np.testing.assert_array_equal(maps.results["mine"].embedding, embed(X[:100], "umap").embedding)
+    assert list(embed_many(X[:100], "umap").results) == ["umap"]
+
+
+@pytest.mark.parametrize(
+    ("recipes", "message"),
+    [(5, r"^recipes=5 must be"), (["umap", 5], r"^recipes\[1\]=5 must be a Recipe or the name of a preset")],
+)
+def test_what_is_no_recipe_is_rejected(X, recipes, message):
+    with pytest.raises(TypeError, match=message):
+        embed_many(X, recipes)

@@ -1,6 +1,8 @@
 """The pipeline: the flow, accepted and rejected input, interruption."""
 
 import _thread
+import copy
+import pickle
 import signal
 import threading
 import time
@@ -156,6 +158,27 @@ def test_given_start_is_used(X):
 def test_invalid_starts_are_rejected(X, init):
     with pytest.raises(ValueError, match=r"init|NaN"):
         embed(X, GDR, init=init)
+
+
+# Pickles and copies
+
+
+@pytest.mark.parametrize("copied", [lambda made: pickle.loads(pickle.dumps(made)), copy.deepcopy])
+def test_pickles_and_deep_copies_leave_the_layout_out(X, copied):
+    made = embed(X, GDR, seed=1)
+    again = copied(made)
+    assert made.layout is not None and again.layout is None
+    np.testing.assert_array_equal(again.embedding, made.embedding)
+    np.testing.assert_array_equal(again.graph.weights, made.graph.weights)
+    np.testing.assert_array_equal(again.neighbors.indices, made.neighbors.indices)
+    for name in ("recipe", "init_used", "n_epochs", "interrupted", "seconds"):
+        assert getattr(again, name) == getattr(made, name)
+    assert not np.shares_memory(again.embedding, made.embedding)
+
+
+def test_shallow_copies_share_the_layout(X):
+    made = embed(X, GDR, seed=1)
+    assert copy.copy(made).layout is made.layout
 
 
 # Types and containers of X
@@ -341,7 +364,9 @@ def test_layout_resumes_after_the_callback_stopped_it(X, baseline):
 
 
 def test_callback_can_stop_before_the_layout(X):
-    stopped = embed(X, GDR, seed=1, progress=Progress(callback=lambda stage, *_: stage == "neighbors"))
+    progress = Progress(callback=lambda stage, *_: stage == "neighbors")
+    with pytest.warns(UserWarning, match="the callback stopped the run in stage 'neighbors': no epoch"):
+        stopped = embed(X, GDR, seed=1, progress=progress)
     assert stopped.interrupted and stopped.n_epochs == 0
     np.testing.assert_array_equal(stopped.embedding, embed(X, GDR.but(epochs=0), seed=1).embedding)
 
@@ -360,6 +385,12 @@ def test_exception_in_the_callback_propagates(X):
 @pytest.mark.parametrize("seed", [-1, 2**64])
 def test_seed_out_of_range_is_rejected(X, seed):
     with pytest.raises(ValueError, match=f"seed={seed}"):
+        embed(X, GDR, seed=seed)
+
+
+@pytest.mark.parametrize("seed", ["a", 1.5, None])
+def test_seed_of_a_wrong_type_is_rejected(X, seed):
+    with pytest.raises(TypeError, match=f"seed={seed!r} must be an integer"):
         embed(X, GDR, seed=seed)
 
 

@@ -51,9 +51,9 @@ class Embeddings:
 
 def embed_many(
     X: Any,
-    recipes: Iterable[Recipe | str],
+    recipes: Iterable[Recipe | str] | Recipe | str,
     *,
-    names: Sequence[str] | None = None,
+    names: Sequence[str] | str | None = None,
     seed: int = 0,
     threads: int | None = None,
     backend: str = "cpu",
@@ -69,7 +69,7 @@ def embed_many(
     X : array-like of shape (n, features)
         Finite numbers; it is never changed.
     recipes : iterable of Recipe or str
-        Recipes or names of presets, with one ``metric`` and one ``n_components``.
+        Recipes or names of presets, with one ``metric`` and one ``n_components``. A single one makes one map.
     names : sequence of str, default=None
         What the maps are called, all different; None: by their presets' names, or by the switches in which
         the recipes differ.
@@ -102,8 +102,9 @@ def embed_many(
     >>> list(maps.aligned)
     ['late_exaggeration=1.0', 'late_exaggeration=4.0']
     """
-    given = list(recipes)
+    given = _recipe_list(recipes)
     chosen = [preset(recipe) if isinstance(recipe, str) else recipe for recipe in given]
+    names = [names] if isinstance(names, str) else names
     names = _check_names(_own_names(given, chosen) if names is None else list(names), len(given))
     _check_agreement(chosen)
     if X is None:
@@ -172,6 +173,19 @@ def _start_key(recipe: Recipe, n_samples: int) -> tuple[object, ...]:
 
 def _align(results: dict[str, Embedding]) -> dict[str, np.ndarray]:
     return align_maps({name: result.embedding for name, result in results.items()})
+
+
+def _recipe_list(recipes: Any) -> list[Recipe | str]:
+    """The caller's recipes or names of presets; a single one is a list of one."""
+    if isinstance(recipes, str | Recipe):
+        return [recipes]
+    if not isinstance(recipes, Iterable):
+        raise TypeError(f"recipes={recipes!r} must be a sequence of Recipe or names of presets")
+    given = list(recipes)
+    for i, recipe in enumerate(given):
+        if not isinstance(recipe, str | Recipe):
+            raise TypeError(f"recipes[{i}]={recipe!r} must be a Recipe or the name of a preset")
+    return given
 
 
 def _own_names(given: list[Recipe | str], recipes: list[Recipe]) -> list[str]:

@@ -9,11 +9,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from actup._device import array_module
+from actup._device import array_module, to_host
 from actup._threads import count_threads
 from actup._typing import Rows
 from actup._warnings import warn_user
@@ -22,6 +23,7 @@ from actup.graph._records import Graph, Neighbors
 from actup.progress import Progress
 from actup.recipe._presets import preset
 from actup.recipe._recipe import Recipe
+from actup.start._coordinates import read_places
 from actup.start._start import make_start
 
 # During the layout control returns to Python this often, for Ctrl-C, the callback and the progress bar.
@@ -53,7 +55,7 @@ class Embedding:
         Wall time of every stage that ran.
     layout : Layout or None
         The descent itself, which can be run further: ``layout.run(until=...)``, ``layout.embedding()``.
-        None for a single point.
+        None for a single point, and in pickles and deep copies: a descent cannot leave its process.
     """
 
     embedding: np.ndarray
@@ -65,6 +67,12 @@ class Embedding:
     interrupted: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
     layout: Layout | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "layout": None}
+
+    def __copy__(self) -> Embedding:
+        return replace(self)
 
 
 def embed(
@@ -91,7 +99,7 @@ def embed(
         What to do, e.g. ``preset("umap").but(epochs=100)``, or the name of a preset.
     init : array-like of shape (n, n_components), default=None
         Where the points start, instead of ``recipe.initialization``; scaled down if it is far wider than maps
-        are, else used as it is.
+        are, moved to 0 if it is far from it, else used as it is. Equal rows are moved apart at random.
     neighbors : Neighbors, default=None
         The nearest neighbours, if they are known already; columns beyond those the recipe needs are left out.
     graph : Graph or sparse matrix of shape (n, n), default=None
@@ -114,8 +122,9 @@ def embed(
     Warns
     -----
     UserWarning
-        If ``n_neighbors`` is larger than n, or if Ctrl-C stopped the layout: the points are then returned as
-        far as they have come. Ctrl-C before the layout raises KeyboardInterrupt.
+        If ``n_neighbors`` is larger than n, if the callback stopped the run before the layout, or if Ctrl-C
+        stopped the layout: the points are then returned as far as they have come. Ctrl-C before the layout
+        raises KeyboardInterrupt.
 
     See Also
     --------
@@ -166,6 +175,7 @@ class Given:
     init: Any = None
     neighbors: Neighbors | None = None
     graph: Graph | None = None
+    neighbors_name: str = "neighbors"  # what the caller knows the neighbours as, for errors
 
 
 def prepare(
@@ -193,11 +203,15 @@ def prepare(
     like : object, default=None
         What the caller gave as X: results are of its kind.
     """
+    if not isinstance(seed, Integral):
+        raise TypeError(f"seed={seed!r} must be an integer from 0 to 2**64 - 1")
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed={seed} must be 0 to 2**64 - 1")
     n_samples = count_rows(X, given)
     if n_samples == 1:
         return backend.results_as_callers_kind(_single_point(recipe), like)
+    if given.init is not None:
+        read_places(given.init, n_samples, recipe.n_components)  # rejects wrong ones before any work is done
     seconds: dict[str, float] = {}
     if given.graph is None:
         recipe = adapt_to_size(recipe, n_samples)
@@ -210,9 +224,13 @@ def prepare(
             if given.neighbors is None:
                 parameters = dict(recipe.metric_kwds)
                 neighbors = backend.nearest_neighbors(X, k, recipe.metric, threads, parameters)
-                _check_distances(neighbors, backend)
+                if not backend.has_valid_distances(neighbors.distances):
+                    raise ValueError(
+                        "X has rows whose distance is negative, NaN or too large for float32: divide X by "
+                        "its largest value"
+                    )
             else:
-                neighbors = _check_neighbors(given.neighbors, n_samples, k, backend)
+                neighbors = _check_neighbors(given.neighbors, n_samples, k, backend, given.neighbors_name)
         with _stage("graph", backend, progress, seconds):
             graph = backend.affinity_graph(neighbors, recipe, threads)
     else:
@@ -220,6 +238,11 @@ def prepare(
     with _stage("start", backend, progress, seconds):
         rows = None if recipe.metric == "precomputed" else X  # distances are no rows to start from
         start, init_used = make_start(rows, graph, recipe, given.init, seed, threads, backend)
+    if progress.stopped:
+        warn_user(
+            f"the callback stopped the run in stage {progress.stopped_in!r}: no epoch of the layout is run, "
+            "and the points stay where they start"
+        )
     begin = time.perf_counter()
     layout = backend.make_layout(graph, start, recipe, seed, threads)
     seconds["layout"] = time.perf_counter() - begin
@@ -316,7 +339,8 @@ def adapt_to_size(recipe: Recipe, n_samples: int) -> Recipe:
     if recipe.scales():
         if max(recipe.scales()) >= n_samples:
             raise ValueError(
-                f"perplexity={max(recipe.scales())} must be less than the number of samples, {n_samples}"
+                f"perplexity={max(recipe.scales())} must be less than the number of samples, {n_samples}: "
+                f"give more samples, or perplexity={n_samples - 1} at most"
             )
         return recipe
     if recipe.n_neighbors <= n_samples:
@@ -325,33 +349,35 @@ def adapt_to_size(recipe: Recipe, n_samples: int) -> Recipe:
     return recipe.but(n_neighbors=n_samples)
 
 
-def _check_neighbors(neighbors: Neighbors, n_samples: int, k: int, backend: Backend) -> Neighbors:
+def _check_neighbors(neighbors: Neighbors, n_samples: int, k: int, backend: Backend, name: str) -> Neighbors:
     """Neighbours given by the caller, cut to k columns; wrong ids would reach compiled code."""
     n, columns = neighbors.indices.shape
-    if n != n_samples or columns < k:
+    if n != n_samples:
         raise ValueError(
-            f"neighbors of shape {(n, columns)} do not fit: {n_samples} samples and at least {k} "
-            "neighbours of each (not counting itself) are needed"
+            f"{name} has {n} rows, but there are {n_samples} samples: give the neighbours of every sample"
         )
     indices, distances = neighbors.indices[:, :k], neighbors.distances[:, :k]
-    if indices.min() < 0 or indices.max() >= n_samples:
+    if indices.size and not 0 <= indices.min() <= indices.max() < n_samples:
         raise ValueError(
-            f"neighbors has indices {indices.min()} to {indices.max()}; they must be 0 to {n_samples - 1}"
+            f"{name} has ids {indices.min()} to {indices.max()}, but samples are numbered 0 to "
+            f"{n_samples - 1}: give ids of neighbours in the same data, not in other data, and no -1 for "
+            "neighbours that were not found"
+        )
+    if columns < k:
+        raise ValueError(
+            f"{name} has {columns} neighbours of each sample, not counting itself, but at least {k} are "
+            "needed: give more, or lower n_neighbors or perplexity"
         )
     if (indices == array_module(indices).arange(n_samples)[:, None]).any():
-        raise ValueError("neighbors names a point as its own neighbour: leave out the first column")
-    cut = replace(neighbors, indices=indices, distances=distances)
-    _check_distances(cut, backend)
-    return cut
-
-
-def _check_distances(neighbors: Neighbors, backend: Backend) -> None:
-    """Reject negative, NaN or infinite distances, given or found."""
-    if not backend.has_valid_distances(neighbors.distances):
+        raise ValueError(f"{name} names a point as its own neighbour: leave out the first column")
+    if not backend.has_valid_distances(distances):
+        values = to_host(distances)
+        row, column = np.argwhere(~(values >= 0) | np.isinf(values))[0]
         raise ValueError(
-            "neighbors has distances that are negative, NaN or too large for float32: if they come from X, "
-            "divide it by its largest value"
+            f"{name} has a distance of {values[row, column]} (row {row}): distances must be at least 0, and "
+            "neither NaN nor too large for float32"
         )
+    return replace(neighbors, indices=indices, distances=distances)
 
 
 def _check_graph(graph: Graph, n_samples: int) -> Graph:

@@ -40,6 +40,8 @@ class Progress:
     ----------
     stopped : bool
         Whether the callback has asked to stop.
+    stopped_in : str or None
+        The stage in which it first did.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Progress:
         self._verbose = bool(verbose)
         self._bar: _TqdmBar | _PrintedBar | None = None  # made with the first report
         self.stopped = False
+        self.stopped_in: str | None = None
 
     def report(self, stage: str, fraction: float, embedding: Callable[[], np.ndarray] | None = None) -> None:
         """Report that a share of a stage is done: update the bar and call the callback.
@@ -95,7 +98,8 @@ class Progress:
             self._bar.show(stage, _percent(stage, fraction))
         if self._callback is not None:
             points = None if embedding is None else embedding()
-            self.stopped = bool(self._callback(stage, fraction, points)) or self.stopped
+            if self._callback(stage, fraction, points) and not self.stopped:
+                self.stopped, self.stopped_in = True, stage
 
     def __enter__(self) -> Progress:
         return self

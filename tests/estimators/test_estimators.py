@@ -186,8 +186,16 @@ def test_switch_without_effect_is_reported(X, parameters):
         (GDR(n_jobs=0), ValueError, "^n_jobs=0"),
         (GDR(backend="abacus"), ValueError, "^backend='abacus'"),
         (GDR(callback=3), TypeError, "^callback=3"),
-        (GDR(random_state=-1), ValueError, "eed"),
-        (GDR(random_state="one"), ValueError, "one"),
+        (GDR(random_state=-1), ValueError, r"^random_state=-1 must be .* 0 to 2\*\*32 - 1"),
+        (UMAP(random_state=2**32), ValueError, "^random_state=4294967296 must be"),
+        (TSNE(random_state="one"), ValueError, "^random_state='one' must be"),
+        (UMAP(random_state=1.5), ValueError, "^random_state=1.5 must be"),
+        (GDR(init="spectra"), ValueError, "^init='spectra' is not one of"),
+        (GDR(initialization="spectra"), ValueError, "^initialization='spectra' is not one of"),
+        (UMAP(transform_seed="a"), ValueError, "^transform_seed='a' must be"),
+        (UMAP(init=np.zeros((3, 2))), ValueError, r"^init has shape \(3, 2\)"),
+        (TSNE(init=np.ma.masked_array(np.zeros((120, 2)))), TypeError, "^init is a masked array"),
+        (GDR(init=np.zeros((120, 2)) + 1j), TypeError, "^init holds complex numbers"),
     ],
 )
 def test_wrong_parameters_are_rejected_by_fit_before_any_work(X, model, error, message, monkeypatch):
@@ -326,6 +334,24 @@ def test_pipelines_and_pickles(X, kind):
     assert again[-1].recipe_ == model[-1].recipe_
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_series_are_rejected_with_a_remedy(X, kind):
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series(X[:, 0])
+    with pytest.raises(ValueError, match=r"X is a Series.* use X\.to_frame\(\)"):
+        short(kind).fit(series)
+    with pytest.raises(ValueError, match=r"X is a Series.* use X\.to_frame\(\)"):
+        short(kind).fit(X[:, :1]).transform(series)
+    assert short(kind).fit_transform(pandas.DataFrame(X)[[0]]).shape == (120, 2)
+
+
+def test_few_samples_for_a_perplexity():
+    X = np.arange(6.0).reshape(3, 2)
+    with pytest.raises(ValueError, match=r"^perplexity=30.0 must be less than .* 2: .* perplexity=1 at most"):
+        TSNE().fit(X[:2])
+    assert np.isfinite(TSNE(perplexity=1).fit_transform(X[:2])).all()
+
+
 def test_array_as_start(X):
     start = np.random.default_rng(0).normal(size=(120, 2))
     for kind in KINDS:
@@ -362,6 +388,19 @@ def test_keyboard_interrupt_before_the_layout_propagates(X):
 
     with pytest.raises(KeyboardInterrupt):
         short(UMAP, callback=press_control_c).fit(X)
+
+
+@pytest.mark.parametrize("stage", ["neighbors", "graph", "start"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_stop_before_the_layout_warns(X, kind, stage):
+    model = short(kind, callback=lambda now, fraction, embedding: now == stage)
+    for run in (model.fit, lambda X: list(model.iter_fit(X))):
+        with pytest.warns(UserWarning, match=f"the callback stopped the run in stage '{stage}': no epoch"):
+            run(X)
+        assert model.n_epochs_ == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert short(kind, callback=lambda now, *_: now == "layout").fit(X).n_epochs_ == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,6 +8,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from actup._embed_many import embed_many
 from actup._pipeline import embed
+from actup.backends import load_backend
 from actup.estimators._gdr import GDR
 from actup.estimators._tsne import TSNE
 from actup.estimators._umap import UMAP
@@ -127,19 +128,81 @@ def test_lists_where_a_point_is_missing_from_its_own():
     np.testing.assert_array_equal(found.distances, [[1, 2], [3, 4], [7, 8], [9, 11]])
 
 
-@pytest.mark.parametrize(
-    ("lists", "error", "message"),
-    [
-        (3, TypeError, "precomputed_knn=3 must be"),
-        ((np.zeros((3, 2), int), np.zeros((3, 3))), ValueError, r"shape \(3, 2\)"),
-        ((np.zeros((3, 2)), np.zeros((3, 2))), ValueError, "whole numbers"),
-        ((np.full((120, 20), -1), np.zeros((120, 20))), ValueError, "indices -1"),
-        ((np.zeros((120, 3), int) - 1, np.zeros((120, 3))), ValueError, "do not fit"),
-    ],
-)
-def test_wrong_lists_are_rejected(X, lists, error, message):
-    with pytest.raises(error, match=message):
+def changed(array, place, value):
+    array = array.copy()
+    array[place] = value
+    return array
+
+
+# What is wrong with lists of neighbours: (indices, distances) -> wrong lists, the error and its message
+WRONG_LISTS = {
+    "shapes": (lambda i, d: (i, d[:, 1:]), ValueError, r"shape \(120, 20\).* shape \(120, 19\)"),
+    "one dimension": (lambda i, d: (i[0], d[0]), ValueError, r"shape \(20,\)"),
+    "float ids": (lambda i, d: (i.astype(float), d), TypeError, "float64.* whole numbers"),
+    "boolean ids": (lambda i, d: (i > 50, d), TypeError, "bool.* whole numbers"),
+    "masked ids": (lambda i, d: (np.ma.masked_array(i, i > 50), d), TypeError, "masked array"),
+    "masked distances": (lambda i, d: (i, np.ma.masked_array(d, d > 1)), TypeError, "masked array"),
+    "complex distances": (lambda i, d: (i, d + 1j), TypeError, "complex64.* real numbers"),
+    "words": (lambda i, d: (i, d.astype(str)), TypeError, "<U.* real numbers"),
+    "objects": (lambda i, d: (i, d.astype(object)), TypeError, "object.* real numbers"),
+    "missing": (lambda i, d: (changed(i, (7, 3), -1), d), ValueError, "ids -1 to 119.*0 to 119.*not found"),
+    "other data": (lambda i, d: (i + 30, d), ValueError, "ids 30 to 149.* 0 to 119.*other data"),
+    "64 bits": (lambda i, d: (i + np.int64(2**32), d), ValueError, "ids 4294967296 to 42949674"),
+    "few and missing": (lambda i, d: (i[:, :3] * 0 - 1, d[:, :3]), ValueError, "ids -1 to -1"),
+    "few": (lambda i, d: (i[:, :3], d[:, :3]), ValueError, "3 neighbours .* at least 1[45]"),
+    "rows": (lambda i, d: (i[:60], d[:60]), ValueError, "60 rows.* 120 samples"),
+    "negative": (lambda i, d: (i, changed(d, (9, 2), -1)), ValueError, r"distance of -1.0 \(row 9\)"),
+    "nan": (lambda i, d: (i, changed(d, (9, 2), np.nan)), ValueError, r"distance of nan \(row 9\)"),
+    "infinite": (lambda i, d: (i, changed(d, (9, 2), np.inf)), ValueError, r"distance of inf \(row 9\)"),
+    "too large": (
+        lambda i, d: (i, changed(d.astype(float), (9, 2), 1e300)),
+        ValueError,
+        r"distance of inf \(row 9\).* float32",
+    ),
+}
+
+
+@pytest.fixture
+def no_search(monkeypatch):
+    def no_work(*settings):
+        raise AssertionError("work has begun")
+
+    for stage in ("nearest_neighbors", "affinity_graph", "make_layout"):
+        monkeypatch.setattr(load_backend("cpu"), stage, no_work)
+
+
+@pytest.mark.parametrize("wrong", WRONG_LISTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_wrong_lists_are_rejected_by_the_name_of_the_parameter(X, kind, wrong, no_search):
+    change, error, message = WRONG_LISTS[wrong]
+    found = nearest_neighbors(X, 20)
+    lists = change(found.indices, found.distances)
+    with pytest.raises(error, match=rf"^precomputed_knn.*{message}"):
+        short(kind, precomputed_knn=lists).fit(X)
+    with pytest.raises(error, match=rf"^(neighbors|indices|distances).*{message}"):
+        embed(X, "umap", neighbors=Neighbors.from_lists(*lists))
+    with pytest.raises(error, match=rf"^(neighbors|indices|distances).*{message}"):
+        embed(X, "umap", neighbors=Neighbors(*lists))
+
+
+@pytest.mark.parametrize("lists", [3, (1, 2, 3, 4), "knn"])
+def test_wrong_types_of_lists_are_rejected(X, lists):
+    with pytest.raises(TypeError, match=r"^precomputed_knn=.* must be"):
         short(UMAP, precomputed_knn=lists).fit(X)
+
+
+def test_own_ids_in_neighbors_are_rejected_by_the_name_of_the_parameter(X):
+    lists = Neighbors(np.tile(np.arange(120)[:, None], 20), np.zeros((120, 20)))
+    with pytest.raises(ValueError, match="precomputed_knn names a point as its own neighbour"):
+        short(UMAP, precomputed_knn=lists).fit(X)
+
+
+def test_missing_neighbors_beyond_those_needed_are_allowed(X):
+    """Some libraries fill long lists with -1."""
+    found = nearest_neighbors(X, 20)
+    padded = changed(found.indices, (slice(None), slice(14, None)), -1)
+    model = short(UMAP, precomputed_knn=(padded, found.distances)).fit(X)
+    np.testing.assert_array_equal(model.embedding_, short(UMAP).fit_transform(X))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -195,12 +258,6 @@ def test_maps_distinguish_large_integers(X):
     assert all(np.isin(expected[row], model.graph_[row].indices).all() for row in range(0, 300, 11))
     with pytest.raises(ValueError, match="row 0 of X is too small for float32"):
         short(UMAP).fit(1e-50 * X.astype(np.float64))
-
-
-def test_ids_beyond_32_bits_are_rejected(X):
-    lists = nearest_neighbors(X, 20)
-    with pytest.raises(ValueError, match="must be rows of X; they reach from"):
-        short(UMAP, precomputed_knn=(lists.indices + np.int64(2**32), lists.distances)).fit(X)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -349,6 +349,36 @@ def test_given_places_are_used_as_given():
     np.testing.assert_allclose(Y, given, atol=0.05)
 
 
+@pytest.mark.parametrize("center", [1.0, -1e6, [1e6, -3e30], [0, 1e9]])
+def test_equal_places_start_the_same_wherever_they_are(center):
+    """Float32 could not tell points apart that are moved by a ten-thousandth far from 0."""
+    at_zero, used = make_start(None, chain(30), Recipe(), np.zeros((30, 2)), 0, 1, cpu)
+    assert used == "array" and len(np.unique(at_zero, axis=0)) == 30
+    far, used = make_start(None, chain(30), Recipe(), np.tile(center, (30, 1))[:, -2:] + [0, 0], 0, 1, cpu)
+    assert used.startswith("array (moved to 0: ")
+    np.testing.assert_array_equal(far, at_zero)
+
+
+def test_places_far_from_zero_keep_their_shape():
+    given = np.random.default_rng(0).normal(size=(30, 2))
+    far, used = make_start(None, chain(30), Recipe(), given + np.array([1e7, -2e7]), 0, 1, cpu)
+    assert used.startswith("array (moved to 0: its centre was 2.24e+07 away")
+    np.testing.assert_allclose(far - far.mean(axis=0), given - given.mean(axis=0), atol=1e-6)
+    near, used = make_start(None, chain(30), Recipe(), given + 100, 0, 1, cpu)
+    assert used == "array"
+    np.testing.assert_array_equal(near, (given + 100).astype(np.float32))
+    wide, used = make_start(None, chain(30), Recipe(), 1e4 * given + 1e9, 0, 1, cpu)
+    assert "moved to 0" in used and "scaled down" in used
+    assert np.corrcoef(wide[:, 0], given[:, 0])[0, 1] > 0.9999
+
+
+@pytest.mark.parametrize("kind", [actup.UMAP, actup.TSNE, actup.GDR])
+def test_equal_places_far_from_zero_give_a_map(kind):
+    X, y = load_digits(return_X_y=True)
+    model = kind(init=np.full((600, 2), 1e6), random_state=0).fit(X[:600])
+    assert knn_accuracy(model.embedding_, y[:600]) > 0.85
+
+
 @pytest.mark.parametrize(("name", "size"), [("umap", 10.0), ("tsne", 0.1), ("gdr_umap", 10.0)])
 def test_too_wide_given_places_are_scaled_down(name, size):
     recipe = preset(name)
@@ -382,6 +412,9 @@ def test_raw_principal_components_are_scaled_down_and_finished_maps_are_not(kind
         (np.full((30, 2), np.nan), ValueError, "init contains NaN"),
         (np.full((30, 2), 1e300), ValueError, "init contains NaN or values too large"),
         ("circle", TypeError, "init='circle' must be an array"),
+        (np.ma.masked_array(np.zeros((30, 2)), np.eye(30, 2)), TypeError, "init is a masked array.* fill it"),
+        (np.zeros((30, 2)) + 1j, TypeError, "init holds complex numbers.* real"),
+        ([[1j, 2]] * 30, TypeError, "init holds complex numbers"),
     ],
 )
 def test_errors_name_init(init, error, message):

@@ -19,7 +19,7 @@ from actup._threads import count_threads
 from actup._typing import Array, CsrMatrix, Rows
 from actup.backends import Backend, choose_backend, load_backend
 from actup.estimators._state import Derived, FittedState, snapshot
-from actup.graph._records import Neighbors
+from actup.graph._records import Neighbors, read_lists
 from actup.progress import Progress
 from actup.recipe._recipe import Recipe
 from actup.transform._new_rows import TrainingRows, place_new_rows
@@ -177,7 +177,11 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         prepared = prepare(
             backend.load_rows(rows),
             recipe,
-            Given(init=None if isinstance(self.init, str) else self.init, neighbors=known),
+            Given(
+                init=None if isinstance(self.init, str) else self.init,
+                neighbors=known,
+                neighbors_name="precomputed_knn",
+            ),
             seed=seed,
             threads=count_threads(self.n_jobs),
             backend=backend,
@@ -249,14 +253,20 @@ def _given_neighbors(lists: Lists) -> Neighbors | None:
         raise TypeError(
             f"precomputed_knn={lists!r} must be (indices, distances) or (indices, distances, index)"
         )
-    return Neighbors.from_lists(*lists[:2])
+    return read_lists(lists[0], lists[1], ("precomputed_knn[0]", "precomputed_knn[1]"))
 
 
 def _draw_seed(random_state: RandomState) -> int:
     """The seed of a fit; an integer is the seed itself, so that it means the same in ``actup.embed``."""
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**32))
-    source = check_random_state(random_state)  # rejects what is not a random state, and numbers out of range
+    try:
+        source = check_random_state(random_state)
+    except ValueError:
+        raise ValueError(
+            f"random_state={random_state!r} must be None, an integer from 0 to 2**32 - 1, or NumPy's "
+            "RandomState or Generator"
+        ) from None
     if isinstance(random_state, Integral):
         return int(random_state)
     return int(source.randint(2**31 - 1))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from actup._warnings import warn_user
-from actup.estimators._base import Embedder, Lists, RandomState, Start
+from actup.estimators._base import Embedder, Lists, RandomState, Start, change
 from actup.progress import Callback
 from actup.recipe._presets import preset as preset_named
 from actup.recipe._presets import preset_for
@@ -136,7 +136,8 @@ class GDR(Embedder):
         The phases of optimizer "stiffness", in their order.
     init : str or array of shape (n_samples, n_components), default=None
         Where the points start: a name as in ``initialization``, or coordinates. Coordinates keep their scale
-        unless they are far wider than maps are; ``init_used_`` says so.
+        unless they are far wider than maps are, and are moved to 0 if they are far from it; ``init_used_``
+        says so. Equal rows are moved apart at random, so that an array of equal rows is a random start.
     random_state : int, RandomState, Generator or None, default=None
         Where the seed comes from: an int is the seed itself; None: a fresh seed in every fit, see ``seed_``.
     n_jobs : int, default=-1
@@ -268,10 +269,11 @@ class GDR(Embedder):
         base = self._automatic_preset(changes) if self.preset == "auto" else preset_named(self.preset)
         if self.init is not None and self.initialization is not None:
             raise ValueError(f"initialization={self.initialization!r} and init are both given: leave one out")
+        names = {}
         if isinstance(self.init, str):
-            changes["initialization"] = self.init
+            changes["initialization"], names["initialization"] = self.init, "init"
         fitted = self.a is None and self.b is None and not (self.min_dist is None and self.spread is None)
-        recipe = (base.but(a=None, b=None) if fitted else base).but(**changes)
+        recipe = change(base.but(a=None, b=None) if fitted else base, names, **changes)
         _warn_of_unused_switches(changes, recipe)
         return recipe
 

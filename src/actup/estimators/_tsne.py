@@ -57,7 +57,8 @@ class TSNE(Embedder):
         ``transform``.
     init : {"pca", "spectral", "random"} or array of shape (n_samples, n_components), default="pca"
         Where the points start; "spectral" as in ``UMAP``. An array keeps its scale, unless it is far wider
-        than maps are: then it is scaled like "pca", to a standard deviation of 0.1.
+        than maps are: then it is scaled like "pca", to a standard deviation of 0.1. An array far from 0 is
+        moved there. Equal rows are moved apart at random, so that an array of equal rows is a random start.
     exaggeration : float, default=1.0
         Factor of the attraction after the early phase: 1 is t-SNE, about 4 looks like UMAP.
     dof : float, default=1.0

@@ -50,7 +50,8 @@ class UMAP(Embedder):
         Where the points start. Above 200,000 samples, "spectral" maps some thousand cluster centres first and
         starts each point near its own centre; ``init_used_`` says so. An array keeps its scale, unless it is
         far wider than maps are, as raw principal components can be: then it is scaled to a width of 10, as
-        umap-learn does with every start.
+        umap-learn does with every start. An array far from 0 is moved there. Equal rows are moved apart at
+        random, so that an array of equal rows is a random start.
     min_dist : float, default=0.1
         How close points may lie in the map; at most ``spread``.
     spread : float, default=1.0

@@ -10,10 +10,13 @@ import numpy as np
 from actup._device import on_gpu, to_host
 from actup._typing import Array, CsrMatrix
 
+_MIN_ID, _MAX_ID = np.iinfo(np.int32).min, np.iinfo(np.int32).max
+
 
 def _contiguous(array: Array, dtype: type[np.generic]) -> Array:
     """The array in C order and of a type; an array on a GPU is returned as it is, its backend makes it so."""
-    return array if on_gpu(array) else np.ascontiguousarray(array, dtype)
+    with np.errstate(over="ignore"):  # too large for the type becomes infinite, which is rejected by name
+        return array if on_gpu(array) else np.ascontiguousarray(array, dtype)
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,7 @@ class Neighbors:
     recall: float = float("nan")
 
     def __post_init__(self) -> None:
-        if self.indices.shape != self.distances.shape or self.indices.ndim != 2:
-            raise ValueError(
-                f"neighbour indices of shape {self.indices.shape} and distances of shape "
-                f"{self.distances.shape} must be two arrays of one shape (n, k)"
-            )
+        _check_lists(self.indices, self.distances, ("indices", "distances"))
         object.__setattr__(self, "indices", _contiguous(self.indices, np.int32))
         object.__setattr__(self, "distances", _contiguous(self.distances, np.float32))
 
@@ -80,21 +79,66 @@ class Neighbors:
         Neighbors
             As given if no row names itself. If any does, each loses its own id, or its last entry where it
             does not name itself (duplicates of a point may have taken its place), and k - 1 columns are left.
+
+        Raises
+        ------
+        TypeError
+            If an array is masked, ids are not whole numbers, or distances are not real numbers.
+        ValueError
+            If the arrays have different shapes, or ids need more than 32 bits.
         """
-        indices, distances = np.asarray(indices), np.asarray(distances)
-        if indices.ndim != 2 or indices.shape != distances.shape or indices.dtype.kind not in "iu":
-            raise ValueError(
-                f"neighbour indices of shape {indices.shape} ({indices.dtype}) and distances of shape "
-                f"{distances.shape} must be whole numbers and numbers of one shape (n, k)"
+        return read_lists(indices, distances, ("indices", "distances"))
+
+
+def read_lists(indices: Any, distances: Any, names: tuple[str, str]) -> Neighbors:
+    """As ``Neighbors.from_lists``, with errors that call the two arrays by these names."""
+    indices, distances = _as_array(indices, names[0]), _as_array(distances, names[1])
+    _check_lists(indices, distances, names)
+    ids = np.arange(len(indices))
+    if (indices == ids[:, None]).any():
+        indices, distances = without_self(indices, distances, ids)
+    return Neighbors(indices, distances)
+
+
+def _as_array(part: Any, name: str) -> np.ndarray:
+    try:
+        return np.asanyarray(part)  # a masked array stays one, and is rejected
+    except ValueError:  # rows of several lengths
+        raise ValueError(f"{name} must be an array of shape (n, k), with k entries in every row") from None
+
+
+def _check_lists(indices: Array, distances: Array, names: tuple[str, str]) -> None:
+    """Reject arrays that cannot be lists of neighbours; of arrays on a GPU, only the shape is checked."""
+    ids_name, distances_name = names
+    for part, name in zip((indices, distances), names, strict=True):
+        if np.ma.isMaskedArray(part):
+            raise TypeError(
+                f"{name} is a masked array, whose mask would be lost: fill it, or leave neighbours out"
             )
-        if indices.size and not -(2**31) <= indices.min() <= indices.max() < 2**31:
-            raise ValueError(
-                f"neighbour indices must be rows of X; they reach from {indices.min()} to {indices.max()}"
-            )
-        ids = np.arange(len(indices))
-        if (indices == ids[:, None]).any():
-            indices, distances = without_self(indices, distances, ids)
-        return cls(indices, distances)
+    if indices.ndim != 2 or indices.shape != distances.shape:
+        raise ValueError(
+            f"{ids_name} of shape {tuple(indices.shape)} and {distances_name} of shape "
+            f"{tuple(distances.shape)} must be two arrays of one shape (n, k)"
+        )
+    if on_gpu(indices) or on_gpu(distances):
+        return
+    if indices.dtype.kind not in "iu":
+        raise TypeError(
+            f"{ids_name} holds {indices.dtype}, but ids must be whole numbers: convert them with .astype(int)"
+        )
+    if distances.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{distances_name} holds {distances.dtype}, but distances must be real numbers: give them as "
+            "float32 or float64"
+        )
+    if indices.dtype == np.int32 or not indices.size:
+        return
+    low, high = indices.min(), indices.max()
+    if low < _MIN_ID or high > _MAX_ID:
+        raise ValueError(
+            f"{ids_name} has ids {low} to {high}, which need more than 32 bits: ids are rows of X, numbered "
+            "from 0"
+        )
 
 
 def without_self(

@@ -100,7 +100,12 @@ def _canonical(rows: Rows, owned: bool) -> Rows:
 
 
 def reject_unsuitable_types(X: Any, name: str) -> None:
-    """Reject what would lose its meaning as an array of numbers: masked arrays, dates and durations."""
+    """Reject what is no matrix of numbers: masked arrays, series of one dimension, dates and durations."""
+    if len(getattr(X, "shape", (0, 0))) == 1 and hasattr(X, "to_frame"):  # of pandas or polars
+        raise ValueError(
+            f"{name} is a {type(X).__name__}, which has one dimension: use {name}.to_frame() for one column, "
+            f"or {name}.to_frame().T for one row"
+        )
     if np.ma.isMaskedArray(X):
         raise TypeError(f"{name} is a masked array, whose mask would be lost: fill it, or leave rows out")
     types = [getattr(X, "dtype", None), *getattr(X, "dtypes", ())]  # a data frame has several

@@ -12,17 +12,19 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
+from actup._device import to_host
 from actup._engine import engine
 from actup._typing import Rows
 from actup.graph._records import Graph
 from actup.neighbors._row_transforms import center_far_columns
-from actup.neighbors._rows import ENGINE_TYPES
+from actup.neighbors._rows import ENGINE_TYPES, reject_unsuitable_types
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Extent
 from actup.start._components import place_components
 
 # Of the start's size. Duplicates of one point must not share a place: no force could separate them.
 JITTER = 1e-4
+_FAR_FACTOR = 100  # given places are far from 0 if their centre exceeds this multiple of their width
 _FILL_NOISE = 1e-2  # of the widest axis, for axes that the data cannot fill
 
 # A vector tells points apart if its central 99 % spread over at least this share of its range.
@@ -152,31 +154,26 @@ def scale_start(Y: np.ndarray, extent: Extent, size: float, seed: int = 0) -> np
 def given_start(init: Any, n: int, recipe: Recipe, seed: int) -> tuple[np.ndarray, str]:
     """The caller's places, checked, and what became of them.
 
-    They are used as given, in their own scale, with two exceptions. Rows that equal an earlier one are moved
-    a little, because no force could separate them. A start several times as wide as the recipe's maps are is
-    scaled like the recipe's own starts, because forces over such distances are too weak to move the points.
+    They are used as given, in their own scale, with three exceptions. Places far from 0 are moved there,
+    because float32 could not tell near places apart. Rows that equal an earlier one are moved by a
+    ten-thousandth of the width, because no force could separate them. A start several times as wide as the
+    recipe's maps are is scaled like the recipe's own starts, because forces over such distances are too weak
+    to move the points.
 
     Returns
     -------
     Y : ndarray of shape (n, dimensions), float32
     used : str
-        "array", with the former size if it was scaled.
+        "array", with what was changed.
     """
     dimensions = recipe.n_components
-    try:
-        with np.errstate(over="ignore"):  # rejected below, by name
-            Y = np.array(init, dtype=np.float32, order="C")
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"init={init!r} must be an array of numbers of shape (n_samples, n_components)"
-        ) from None
-    if Y.shape != (n, dimensions):
-        raise ValueError(
-            f"init has shape {Y.shape} but {n} samples in {dimensions} dimensions need {(n, dimensions)}: "
-            "give one row per sample and n_components columns"
-        )
-    if not np.isfinite(Y).all():
-        raise ValueError("init contains NaN or values too large for float32: give finite coordinates")
+    places, changes = read_places(init, n, dimensions), []
+    low, high = places.min(axis=0), places.max(axis=0)
+    center = (low + high) / 2
+    if np.abs(center).max() > _FAR_FACTOR * (high - low).max():
+        places = places - center
+        changes.append(f"moved to 0: its centre was {np.linalg.norm(center):.3g} away")
+    Y = np.array(places, np.float32, order="C")
     order = np.lexsort(Y.T)
     duplicates = order[1:][(Y[order[1:]] == Y[order[:-1]]).all(axis=1)]
     if len(duplicates):
@@ -185,9 +182,31 @@ def given_start(init: Any, n: int, recipe: Recipe, seed: int) -> tuple[np.ndarra
         Y[np.sort(duplicates)] += (JITTER * width * moves).astype(np.float32)
     radius = math.sqrt(Y.var(axis=0, dtype=np.float64).sum())
     if radius > _max_radius(recipe, n):
-        used = f"array (scaled down: its radius of {radius:.3g} is too wide to move from)"
-        return scale_start(Y, recipe.start_extent, recipe.start_size, seed), used
-    return Y, "array"
+        changes.append(f"scaled down: its radius of {radius:.3g} is too wide to move from")
+        Y = scale_start(Y, recipe.start_extent, recipe.start_size, seed)
+    return Y, f"array ({'; '.join(changes)})" if changes else "array"
+
+
+def read_places(init: Any, n: int, dimensions: int) -> np.ndarray:
+    """The caller's places as (n, dimensions) float64, checked: real numbers that fit float32."""
+    reject_unsuitable_types(init, "init")
+    try:
+        given = np.asarray(to_host(init))
+        places = None if np.iscomplexobj(given) else given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"init={init!r} must be an array of numbers of shape (n_samples, n_components)"
+        ) from None
+    if places is None:
+        raise TypeError("init holds complex numbers: give real coordinates, e.g. init.real")
+    if places.shape != (n, dimensions):
+        raise ValueError(
+            f"init has shape {places.shape} but {n} samples in {dimensions} dimensions need "
+            f"{(n, dimensions)}: give one row per sample and n_components columns"
+        )
+    if not (np.abs(places) <= np.finfo(np.float32).max).all():
+        raise ValueError("init contains NaN or values too large for float32: give finite coordinates")
+    return places
 
 
 def _max_radius(recipe: Recipe, n: int) -> float:
