@@ -89,6 +89,9 @@ $(SANITIZE)/thread/%: tests/native/%.cpp $(NATIVE) $(wildcard tests/native/*.hpp
 $(SANITIZE)/address/%: tests/native/%.cpp $(NATIVE) $(wildcard tests/native/*.hpp)
 	$(COMPILE) -fsanitize=address,undefined
 
+interrupts: $(VENV)/installed  ## send Ctrl-C and SIGTERM at 200 random moments of all kinds of work
+	$(BIN)/python tests/interrupts.py
+
 # Kernels of every stage on a GPU, under CUDA's own checkers. CuPy's are left out: racecheck warns of its nonzero().
 # A whole descent on the mesh takes it too long, because of cuFFT: three epochs stand for it.
 KERNELS := (few_points and cuda_neighbors) or test_metrics or refinement or pairs_of_blocks or graph_equals or pca_start or connected_components or \

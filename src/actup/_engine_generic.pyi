@@ -7,6 +7,8 @@ from typing import Any, overload
 import numpy
 from numpy.typing import NDArray
 
+def set_progress_hook(hook: object) -> None: ...
+
 class Affinity(enum.Enum):
     umap = 0
 

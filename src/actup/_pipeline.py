@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from actup._device import array_module
+from actup._reporting import reporting_to
 from actup._threads import count_threads
 from actup._typing import Rows
 from actup._warnings import warn_user
@@ -29,6 +30,7 @@ _SLICE_SECONDS = 0.1
 # A slice has at most this many times the epochs of the one before it, because the first epoch may be
 # unusually slow.
 _MAX_SLICE_GROWTH = 4.0
+_REPORT_SECONDS = 0.1  # between two reports of a stage before the layout
 
 
 @dataclass(frozen=True)
@@ -286,11 +288,21 @@ def _fraction(layout: Layout) -> float:
 
 @contextmanager
 def _stage(name: str, backend: Backend, progress: Progress, seconds: dict[str, float]) -> Iterator[None]:
-    """Time a stage and report its beginning and its end."""
+    """Time a stage and report its beginning, how far it has come, and its end."""
     progress.report(name, 0.0)
-    begin = time.perf_counter()
-    yield
-    backend.synchronize()
+    begin = last = time.perf_counter()
+    reached = 0.0
+
+    def show(fraction: float) -> None:
+        nonlocal last, reached
+        reached = max(reached, fraction)
+        if time.perf_counter() - last >= _REPORT_SECONDS:
+            progress.report(name, reached)
+            last = time.perf_counter()
+
+    with reporting_to(show):
+        yield
+        backend.synchronize()
     seconds[name] = time.perf_counter() - begin
     progress.report(name, 1.0)
 

@@ -9,9 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "bindings/interruptible.hpp"
 #include "layout/relabelled_graph.hpp"
-
-namespace nb = nanobind;
 
 namespace actup {
 

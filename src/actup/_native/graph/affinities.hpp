@@ -128,6 +128,7 @@ inline void affinities(const NeighborRows& neighbors, const AffinitySettings& se
   });
   double mean_of_all = 0;
   for (double row_sum : sums) mean_of_all += row_sum / static_cast<double>(neighbors.rows * (k + 1));
+  set_progress_range(0, 0.6);
   parallel_ranges(neighbors.rows, kRowsPerTask, threads, [&](int64_t begin, int64_t end) {
     ExponentRow exponents(k);
     for (int64_t row = begin; row < end; ++row)
@@ -140,6 +141,7 @@ inline SparseRows affinity_graph(const NeighborRows& neighbors, const AffinitySe
                                  int threads) {
   const auto weights = std::make_unique_for_overwrite<float[]>(neighbors.rows * neighbors.k);
   affinities(neighbors, settings, threads, weights.get());
+  set_progress_range(0.6, 1);
   return symmetric_graph(neighbors, weights.get(), settings.symmetrization, threads);
 }
 

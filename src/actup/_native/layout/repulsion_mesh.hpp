@@ -138,12 +138,15 @@ class Mesh {
     const int rows = choose_size(height / spacing, this->rows());
     const int columns = choose_size(width / spacing, this->columns());
     if (spacing != spacing_ || rows != this->rows() || columns != this->columns()) {
-      spacing_ = spacing;
-      convolution_ = std::make_unique<Convolution>(rows, columns);
+      // The old grid stays whole if this is interrupted.
+      auto convolution = std::make_unique<Convolution>(rows, columns);
       const Influence influence(potential_, spacing, rows, columns, line_, threads);
-      convolution_->set_kernel(influence, threads);
-      self_ = influence.self_potential(threads);
-      grid_.resize(static_cast<size_t>(rows) * convolution_->stride());
+      convolution->set_kernel(influence, threads);
+      const SelfPotential self = influence.self_potential(threads);
+      grid_.resize(static_cast<size_t>(rows) * convolution->stride());
+      self_ = self;
+      convolution_ = std::move(convolution);
+      spacing_ = spacing;
     }
     const auto origin = [&](float span, int size) {
       return 0.5f * (static_cast<float>(size - 1) - span / spacing);

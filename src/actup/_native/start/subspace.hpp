@@ -59,6 +59,7 @@ class SubspaceIteration {
     double top = spectrum_.top, cut = spectrum_.cut, last_wanted = top;
     for (int used = 0; used + spectrum_.first_degree <= spectrum_.budget;) {
       const int now = std::min(bounded_degree(degree, top, cut, last_wanted), spectrum_.budget - used);
+      set_progress_range(double(used) / spectrum_.budget, double(used + now) / spectrum_.budget);
       filter(now, top, cut);
       used += now + 1;
       rayleigh_ritz();
