@@ -354,6 +354,18 @@ def test_placement_on_the_reference_and_cpu_backends(backend):
 # Errors and scikit-learn conventions
 
 
+@pytest.mark.parametrize("backend", ["reference", *FAST_BACKENDS])
+@pytest.mark.parametrize("wrong", [-1, 30, 2**31 - 1])
+def test_ids_beyond_the_map_are_rejected(backend, wrong):
+    neighbors, recipe = new_neighbors(30, 5), preset("umap")
+    indices = neighbors.indices.copy()
+    indices[3, 2] = wrong
+    with pytest.raises(ValueError, match=r"neighbors has ids .* but the map has points 0 to 29"):
+        load_backend(backend).place_rows(
+            replace(neighbors, indices=indices), start_of(30, 2), recipe, make_placement(recipe, 30, 0), 1
+        )
+
+
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_unfitted_models_and_invalid_rows_are_rejected(kind, digits):
     _, new, _, _ = digits

@@ -194,5 +194,6 @@ class Backend(ABC):
     ) -> Array:
         """The places of new rows on a finished map, from their neighbours among its points.
 
-        No neighbour is at distance 0. Each row's place depends on that row alone.
+        No neighbour is at distance 0. Each row's place depends on that row alone. A backend checks the ids
+        (``actup.transform._placement.check_ids``) before it reads the places of these points.
         """

@@ -13,7 +13,7 @@ from actup.graph._records import Graph, Neighbors
 from actup.recipe._recipe import Recipe
 from actup.recipe._schedule import Schedule
 from actup.recipe._switches import Affinity, LearningRateUnit, NonEdgeWeight, Update
-from actup.transform._placement import Placement
+from actup.transform._placement import Placement, check_ids
 
 
 class CpuBackend(Backend):
@@ -57,6 +57,7 @@ class CpuBackend(Backend):
         threads: int,
     ) -> np.ndarray:
         """The places of new rows on a finished map."""
+        check_ids(neighbors, len(embedding))
         settings = engine.Placement()
         for field in fields(Placement):
             value = getattr(placement, field.name)

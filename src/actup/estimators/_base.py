@@ -18,7 +18,8 @@ from actup._pipeline import Embedding, Given, count_rows, descend, iterate_maps,
 from actup._threads import count_threads
 from actup._typing import Array, CsrMatrix, Rows
 from actup.backends import Backend, choose_backend, load_backend
-from actup.graph._records import Graph, Neighbors
+from actup.estimators._state import Derived, FittedState, snapshot
+from actup.graph._records import Neighbors
 from actup.progress import Progress
 from actup.recipe._recipe import Recipe
 from actup.transform._new_rows import TrainingRows, place_new_rows
@@ -31,9 +32,15 @@ Lists = tuple[Any, ...] | None  # (indices, distances), or umap-learn's (indices
 class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Fits a recipe to data. An estimator says with ``_recipe`` what to run.
 
-    It also has the parameters ``metric``, ``precomputed_knn``, ``init``, ``random_state``, ``n_jobs``,
-    ``verbose``, ``callback`` and ``backend``.
+    A run changes no attribute before it has succeeded; then it sets all of them at once (``FittedState``).
+
+    An estimator also has the parameters ``metric``, ``precomputed_knn``, ``init``, ``random_state``,
+    ``n_jobs``, ``verbose``, ``callback`` and ``backend``.
     """
+
+    embedding_: np.ndarray
+    n_epochs_: int
+    _derived: Derived
 
     def _recipe(self) -> Recipe:
         raise NotImplementedError
@@ -44,7 +51,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def fit(self, X: Any, y: Any = None) -> Self:
         """Make a map of X.
 
-        Ctrl-C during the layout keeps the points where they are: ``fit`` then warns and returns as usual.
+        Ctrl-C during the layout keeps the points where they are: ``fit`` then warns and returns as usual. If
+        ``fit`` raises an exception, the model stays as it was before: fitted to former data, or not fitted.
 
         Parameters
         ----------
@@ -60,7 +68,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """
         self._warn_if_labels(y)
         with Progress(self.verbose, self.callback) as progress:
-            self._keep(descend(self._prepare(X, progress), progress))
+            prepared, state = self._prepare(X, progress)
+            state.advanced_to(descend(prepared, progress)).replace_state_of(self)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
@@ -106,9 +115,10 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             raise ValueError(f"every={every!r} must be an integer of at least 1")
         self._warn_if_labels(y)
         with Progress(self.verbose, self.callback) as progress:
-            for reached in iterate_maps(self._prepare(X, progress), int(every), progress):
-                self._keep(reached)
-                yield self.embedding_
+            prepared, state = self._prepare(X, progress)
+            for reached in iterate_maps(prepared, int(every), progress):
+                state.advanced_to(reached).replace_state_of(self)
+                yield reached.embedding
 
     def transform(self, X: Any) -> Array:
         """Where new rows lie on the map.
@@ -120,49 +130,62 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         at random depends on ``seed_`` (of ``UMAP``: on ``transform_seed``) alone.
 
         The data of ``fit`` are searched, which the estimator has kept: do not change them in place.
+        Parameters that were set after ``fit`` have no effect here, except ``n_jobs``, ``backend`` and UMAP's
+        ``transform_seed``. An array assigned to ``embedding_`` is the map that rows are placed on.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
             Finite numbers, never changed; (n_rows, n_samples) distances to the training data, dense or
-            sparse, if ``metric`` is "precomputed".
+            sparse, if ``metric`` was "precomputed".
 
         Returns
         -------
         ndarray of shape (n_rows, n_components), float32
             Their places; an array of the same kind as X if that lies on a GPU and ``backend`` is "cuda".
         """
-        check_is_fitted(self, "embedding_")
-        seed = self._transform_seed()
-        backend = load_backend(choose_backend(self.backend, X, len(self._training)))
-        rows = backend.load_rows(self._read_rows(X, self.recipe_, backend, reset=False))
+        check_is_fitted(self, ["embedding_", "_training"])
+        model = snapshot(self)
+        seed = model._transform_seed()
+        backend = load_backend(choose_backend(model.backend, X, len(model._training)))
+        rows = backend.load_rows(model._read_rows(X, model.recipe_, backend, reset=False))
         places = place_new_rows(
-            self._training, rows, self.embedding_, self.recipe_, seed, count_threads(self.n_jobs), backend
+            model._training,
+            rows,
+            model.embedding_,
+            model.recipe_,
+            model.seed_ if seed is None else seed,
+            count_threads(model.n_jobs),
+            backend,
         )
         return backend.as_callers_kind(places, X)
 
-    def _transform_seed(self) -> int:
-        return self.seed_
+    def _transform_seed(self) -> int | None:
+        """The seed of ``transform`` if an estimator has a parameter for it; None: the seed of the fit."""
+        return None
 
-    def _prepare(self, X: Any, progress: Progress) -> Embedding:
+    def _prepare(self, X: Any, progress: Progress) -> tuple[Embedding, FittedState]:
+        """Run all stages up to the layout; the estimator itself stays as it is."""
         recipe = self._recipe()  # first: rejects what cannot be run before any work is done
+        self._transform_seed()  # rejects a wrong one
         known = _given_neighbors(self.precomputed_knn)
         backend = load_backend(choose_backend(self.backend, X, count_rows(X)))
-        rows = self._read_rows(X, recipe, backend, reset=True)
-        self._training = TrainingRows(rows, recipe)
-        self.seed_ = _draw_seed(self.random_state)
+        checked = snapshot(self)  # scikit-learn's check sets attributes
+        rows = checked._read_rows(X, recipe, backend, reset=True)
+        training = TrainingRows(rows, recipe)
+        seed = _draw_seed(self.random_state)
         prepared = prepare(
             backend.load_rows(rows),
             recipe,
             Given(init=None if isinstance(self.init, str) else self.init, neighbors=known),
-            seed=self.seed_,
+            seed=seed,
             threads=count_threads(self.n_jobs),
             backend=backend,
             progress=progress,
             like=X,
         )
-        self.recall_ = float("nan") if prepared.neighbors is None else prepared.neighbors.recall
-        return replace(prepared, neighbors=None)  # not kept, and as large as the graph: free it now
+        state = FittedState.of_run(prepared, training, seed, checked)
+        return replace(prepared, neighbors=None), state  # as large as the graph: free them now
 
     def _read_rows(self, X: Any, recipe: Recipe, backend: Backend, *, reset: bool) -> Rows:
         """Check X; record its columns for scikit-learn (``reset``), or compare them with the record."""
@@ -182,14 +205,6 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
                 f"{self.n_features_in_} features as input."
             )
 
-    def _keep(self, result: Embedding) -> None:
-        self.embedding_ = result.embedding
-        self._graph = result.graph
-        self.init_used_ = result.init_used
-        self.n_epochs_ = result.n_epochs
-        self.recipe_ = result.recipe
-        self.stage_seconds_ = result.seconds
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -199,10 +214,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     @property
     def graph_(self) -> CsrMatrix:
-        check_is_fitted(self, "embedding_")
-        if isinstance(self._graph, Graph):  # converted when first read: a GPU's graph stays there until then
-            self._graph = self._graph.to_scipy()
-        return self._graph
+        check_is_fitted(self, "_derived")
+        return self._derived.scipy_graph()
 
     @property
     def _n_features_out(self) -> int:

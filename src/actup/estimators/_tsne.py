@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from actup._device import to_host
-from actup._pipeline import Embedding
 from actup._threads import count_threads
 from actup.estimators._base import Embedder, Lists, RandomState, Start, change, start_name
 from actup.estimators._learning_rate import is_automatic
+from actup.estimators._state import snapshot
 from actup.graph._records import Graph
 from actup.progress import Callback
 from actup.recipe._presets import preset, preset_for
@@ -194,10 +194,6 @@ class TSNE(Embedder):
             initialization=start_name(self.init, base.initialization),
         )
 
-    def _keep(self, result: Embedding) -> None:
-        super()._keep(result)
-        self._divergence: tuple[float, str] | None = None
-
     @property
     def n_iter_(self) -> int:
         return self.n_epochs_
@@ -212,10 +208,11 @@ class TSNE(Embedder):
 
     def _measured_divergence(self) -> tuple[float, str]:
         """The loss of the map and the method that summed it, computed when first needed."""
-        check_is_fitted(self, "embedding_")
-        if self._divergence is None:
-            self._divergence = self._measure_divergence()
-        return self._divergence
+        check_is_fitted(self, ["embedding_", "_derived"])
+        model = snapshot(self)
+        if model._derived.divergence is None:
+            model._derived.divergence = model._measure_divergence()
+        return model._derived.divergence
 
     def _measure_divergence(self) -> tuple[float, str]:
         from actup.quality._losses import PairLosses

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from scipy.sparse import issparse
 
-from actup._device import array_module, to_host
+from actup._device import array_module, on_gpu, to_host
 from actup._typing import Array, Rows
 from actup.graph._records import Neighbors
 from actup.neighbors._comparison import reject_negative
@@ -36,7 +37,7 @@ def place_new_rows(
     rows : array or CSR matrix of shape (m, features)
         Checked, where the backend computes.
     embedding : array of shape (n, n_components)
-        The map of the training data.
+        The map of the training data; the caller may have assigned it.
     recipe : Recipe
         The recipe of the map.
     seed, threads : int
@@ -47,8 +48,8 @@ def place_new_rows(
     array of shape (m, n_components), float32
         Where the backend computes.
     """
-    embedding = backend.load(embedding)
     for_rows, n = row_recipe(recipe), len(training)
+    embedding = backend.load(_check_map(embedding, n))
     found = backend.query_neighbors(training, rows, neighbors_needed(for_rows, n), threads)
     found = replace(found, indices=backend.load(found.indices), distances=backend.load(found.distances))
     places = embedding[found.indices[:, 0]]
@@ -58,6 +59,17 @@ def place_new_rows(
         placement = make_placement(recipe, n, seed)
         places[new] = backend.place_rows(lists, embedding, for_rows, placement, threads)
     return places
+
+
+def _check_map(embedding: Any, n: int) -> Array:
+    """The map in float32; neighbours are ids of its rows, so that it needs one row per training row."""
+    points = embedding if on_gpu(embedding) else np.asarray(embedding, np.float32)
+    if points.ndim != 2 or len(points) != n:
+        raise ValueError(
+            f"embedding_ has shape {tuple(points.shape)}, but the model was fitted to {n} rows: assign one "
+            "place for each of them, or fit again"
+        )
+    return points
 
 
 def _not_negative(distances: Array) -> Array:

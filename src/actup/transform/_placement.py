@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from actup.graph._records import Neighbors
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Affinity, Distance, NonEdgeWeight, RepulsionMass, Sampling
 
@@ -93,3 +94,13 @@ def row_recipe(recipe: Recipe) -> Recipe:
 def neighbors_needed(recipe: Recipe, n_samples: int) -> int:
     """The number of neighbours that a new row needs on a map of ``n_samples`` points, by a ``row_recipe``."""
     return max(1, min(n_samples, recipe.neighbors_per_row()))
+
+
+def check_ids(neighbors: Neighbors, n: int) -> None:
+    """Reject ids that are no points of a map of n points, before compiled code reads their places."""
+    ids = neighbors.indices
+    if ids.size and not 0 <= ids.min() <= ids.max() < n:
+        raise ValueError(
+            f"neighbors has ids {ids.min()} to {ids.max()}, but the map has points 0 to {n - 1}: search the "
+            "rows that the map was made of"
+        )

@@ -16,7 +16,7 @@ from actup.backends._cuda.neighbors import ANGULAR, GPU_METRICS, MAX_SCAN_K, com
 from actup.backends._cuda.state import force_macros, upload
 from actup.graph._records import Neighbors
 from actup.recipe._recipe import Recipe
-from actup.transform._placement import Placement
+from actup.transform._placement import Placement, check_ids
 
 _CHUNK_ROWS = 16_384  # new rows that are searched at a time
 _MAX_MEMORY_SHARE = 0.6  # of the free memory, for two copies of X
@@ -75,6 +75,7 @@ def place_rows(
 ) -> Array:
     """Place new rows on a map; see ``actup.backends``. The result is on the device if the neighbours are."""
     cp = cupy()
+    check_ids(neighbors, len(embedding))
     ids, weights = directed_weights(neighbors, recipe, of_new_rows=True)
     points = to_device(embedding)
     places = cp.empty((len(ids), points.shape[1]), np.float32)

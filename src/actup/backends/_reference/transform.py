@@ -9,7 +9,7 @@ from actup.backends._reference.losses import LOSSES, sum_forces
 from actup.backends._reference.random import random_below, random_bits
 from actup.graph._records import Neighbors
 from actup.recipe._recipe import Recipe
-from actup.transform._placement import Placement
+from actup.transform._placement import Placement, check_ids
 
 _TINY = 1e-12  # added to every squared distance
 
@@ -35,6 +35,7 @@ def place_rows(
     -------
     ndarray of shape (len(neighbors), n_components), float32
     """
+    check_ids(neighbors, len(embedding))
     return _Rows(neighbors, embedding.astype(np.float64), recipe, placement).placed().astype(np.float32)
 
 
