@@ -370,16 +370,9 @@ def _check_graph(graph: Graph, n_samples: int) -> Graph:
     """A graph given by the caller; wrong offsets or ids would reach compiled code."""
     if len(graph) != n_samples:
         raise ValueError(f"graph has {len(graph)} points, X has {n_samples}")
-    edges = len(graph.indices)
-    if edges == 0:
+    graph.check_structure()
+    if not len(graph.indices):
         raise ValueError("graph has no edges, so there is nothing to lay out")
-    consistent = (
-        graph.offsets[0] == 0
-        and graph.offsets[-1] == edges == len(graph.weights)
-        and (np.diff(graph.offsets) >= 0).all()
-    )
-    if not consistent or graph.indices.min() < 0 or graph.indices.max() >= n_samples:
-        raise ValueError("graph is not a valid compressed-row matrix: build it with Graph.from_scipy")
-    if not np.isfinite(graph.weights).all():
-        raise ValueError("graph has weights that are infinite or NaN")
+    if not bool(array_module(graph.weights).isfinite(graph.weights).all()) or graph.weights.min() < 0:
+        raise ValueError("graph has weights that are negative, infinite or NaN: leave such edges out")
     return graph
