@@ -77,7 +77,7 @@ SANITIZE := build/sanitize
 PROGRAMS := $(patsubst tests/native/%.cpp,%,$(wildcard tests/native/*.cpp))
 ARCHITECTURE := $(if $(filter x86_64,$(shell uname -m)),-march=x86-64-v3)
 
-COMPILE = mkdir -p $(@D) && $(CXX) -std=gnu++20 -O1 -g $(ARCHITECTURE) -ffp-contract=fast -Wall -Wextra -Wno-psabi \
+COMPILE = mkdir -p $(@D) && $(CXX) -std=gnu++20 -O1 -g $(ARCHITECTURE) -ffp-contract=off -Wall -Wextra -Wno-psabi \
   -pthread -Isrc/actup/_native -fno-sanitize-recover=all $< -o $@
 
 sanitize: $(PROGRAMS:%=$(SANITIZE)/thread/%) $(PROGRAMS:%=$(SANITIZE)/address/%)  ## run the compiled code under the thread, address and undefined-behaviour sanitizers

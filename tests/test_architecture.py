@@ -23,6 +23,7 @@ LAYERS = [
         "_threads",
         "_processor",
         "_engine",
+        "_elementary",
         "_reporting",
         "_device",
         "_csr",

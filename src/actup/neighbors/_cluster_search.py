@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from actup._elementary import log
 from actup._engine import engine
 from actup._reporting import part_of_work
 from actup._warnings import warn_user
@@ -64,7 +65,7 @@ def exact_is_cheaper(n_points: int, columns: int, k: int) -> bool:
 
 def _list_ns(n_points: int, k: int) -> float:
     """The time to keep the k nearest points of a row in order while all points pass in any order."""
-    return float(k * (1 + np.log(n_points / k)) * (_INSERT_NS + _SHIFT_NS * k))
+    return float(k * (1 + log(n_points / k)) * (_INSERT_NS + _SHIFT_NS * k))
 
 
 def _exact_ns(n_points: int, columns: int) -> float:

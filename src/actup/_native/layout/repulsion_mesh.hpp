@@ -159,16 +159,19 @@ class Mesh {
 
   // A power of kSpacingStep times the usual spacing. The current spacing is kept while it is suitable.
   float choose_spacing(float span) const {
-    const auto power_of = [&](float exponent) { return usual_spacing_ * std::pow(kSpacingStep, exponent); };
+    constexpr float kSlack = 1.0002f;  // for rounding errors
+    float chosen = usual_spacing_;
     const float needed = span / static_cast<float>(largest_ - kMarginLines);
     if (needed > usual_spacing_) {
       if (spacing_ >= needed && spacing_ <= kSpacingStep * kSpacingStep * needed) return spacing_;
-      return power_of(std::ceil(std::log(needed / usual_spacing_) / std::log(kSpacingStep) + 1e-3f));
+      while (chosen < kSlack * needed) chosen *= kSpacingStep;
+      return chosen;
     }
     const float wanted = std::clamp(span / kMinSpanLines, kMinSpacing * usual_spacing_, usual_spacing_);
     if (spacing_ <= kSpacingStep * wanted && kSpacingStep * spacing_ > wanted && spacing_ <= usual_spacing_)
       return spacing_;
-    return power_of(std::floor(std::log(wanted / usual_spacing_) / std::log(kSpacingStep) + 1e-3f));
+    while (chosen > kSlack * wanted) chosen /= kSpacingStep;
+    return chosen;
   }
 
   // The lines of a side, with some room for the points to spread. The current number is kept until the points
