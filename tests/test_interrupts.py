@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent
     not Path("/proc/self/statm").exists(), reason="reads the memory of the process from /proc"
 )
 def test_signals_at_random_moments():
-    command = [sys.executable, str(ROOT / "interrupts.py"), "--moments", "40", "--scale", "0.3"]
+    command = [sys.executable, str(ROOT / "interrupts.py"), "--moments", "20", "--scale", "0.2"]
     # The tests beside this one may keep all cores busy.
     result = subprocess.run(
         [*command, "--limit", "1.5"], capture_output=True, text=True, timeout=300, env=os.environ, check=False
