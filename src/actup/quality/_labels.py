@@ -25,7 +25,7 @@ def knn_accuracy(
     Y : array-like of shape (n, n_components)
         The map.
     labels : array-like of shape (n,)
-        Class of every point.
+        Class of every point; none may be missing.
     k : int, default=100
         Number of neighbours that vote, never the point itself; 100 in the ActUp paper. A tie goes to the
         smallest label.
@@ -83,7 +83,7 @@ def voters(labels: ArrayLike, k: int = 100) -> int:
     Parameters
     ----------
     labels : array-like of shape (n,)
-        Class of every point.
+        Class of every point; none may be missing.
     k : int, default=100
         Largest number of neighbours that vote.
 
@@ -105,9 +105,10 @@ def voters(labels: ArrayLike, k: int = 100) -> int:
     >>> voters(np.repeat(range(100), 72))  # a hundred classes of 72 points
     71
     """
-    labels = np.asarray(labels)
-    others = len(labels) // len(np.unique(labels)) - 1
-    return min(check_k(k, k, len(labels)), max(1, others))
+    n = len(np.asarray(labels))
+    classes = check_labels(labels, n)
+    others = n // (int(classes.max(initial=0)) + 1) - 1
+    return min(check_k(k, k, n), max(1, others))
 
 
 def v_measure(
@@ -120,7 +121,7 @@ def v_measure(
     Y : array-like of shape (n, n_components)
         The map.
     labels : array-like of shape (n,)
-        Class of every point.
+        Class of every point; none may be missing.
     n_init : int, default=4
         Number of random starts of k-means; the clustering with the lowest inertia is kept.
     random_state : int, default=0

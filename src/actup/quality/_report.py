@@ -164,7 +164,7 @@ def quality_report(
     Y : array-like of shape (n, n_components)
         The map.
     y : array-like of shape (n,), default=None
-        Labels.
+        Labels; none may be missing.
     graph : Graph or sparse matrix, default=None
         The similarities that the losses compare the map with: ``embed(...).graph``, or a sparse matrix such
         as an estimator's ``graph_``.
@@ -204,7 +204,7 @@ def quality_report(
     'needs the neighbour graph: give graph'
     """
     points, Y = check_pair(X, Y, metric)
-    labels = None if y is None else check_labels(y, len(Y))
+    labels = None if y is None else check_labels(y, len(Y), "y")
     given = MeasureInputs(
         points, Y, labels, graph, others, a, b, check_sample(sample), random_state, count_threads(n_jobs)
     )
