@@ -171,7 +171,9 @@ def quality_report(
     others : sequence of array-like of shape (n, n_components), default=None
         Maps of the same points from other seeds.
     a, b : float, default=1.0
-        Parameters of the kernel 1/(1 + a d^2b) in the losses.
+        Parameters of the kernel 1/(1 + a d^2b) in the losses. The default 1, 1 is t-SNE's kernel, whatever
+        made the map: for the loss that a map of UMAP or GDR minimised, give the kernel of its recipe,
+        ``a, b = model.recipe_.kernel()``.
     metric : {"euclidean", "cosine"}, default="euclidean"
         Distance between rows of X. Distances in the map are always Euclidean.
     sample : int or None, default=2000
