@@ -28,6 +28,7 @@ LAYERS = [
         "_device",
         "_csr",
         "_maps",
+        "_labels",
     },
     {"graph"},
     {"neighbors"},
