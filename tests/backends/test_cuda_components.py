@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -139,16 +140,18 @@ def compile_for_host(source: str, folder: Path) -> Callable[[Graph, int], tuple[
     return find
 
 
-needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+needs_compiler = pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("g++") is None, reason="needs Linux's coroutines and g++"
+)
 
 
 @needs_compiler
 def test_kernels_find_the_components_in_any_interleaving(tmp_path):
     find = compile_for_host(source_of("spectrum"), tmp_path)
-    for seed in range(15):
+    for seed in range(12):
         random = np.random.default_rng(seed)
         for name, shape in SHAPES.items():
-            graph = shape(int(random.integers(2, 160)), random)
+            graph = shape(int(random.integers(2, 100)), random)
             count, labels = components_of(graph)
             found, roots = find(graph, seed)
             assert found == count, (name, seed)
@@ -164,11 +167,8 @@ def test_interleaving_shows_a_path_that_overwrites_a_root(tmp_path):
     plain = source.replace(atomic, "if (next != above) Launch::give_up_control(), parent[i] = next;")
     plain = plain.replace("atomicMin(parent + i, root);", "parent[i] = root;")
     find = compile_for_host(plain, tmp_path)
-    wrong = 0
-    for seed in range(20):
-        graph = shuffled_chain(150, np.random.default_rng(seed))
-        wrong += bool(find(graph, seed)[1].any())
-    assert wrong
+    graph = shuffled_chain(120, np.random.default_rng(0))
+    assert any(find(graph, seed)[1].any() for seed in range(20))  # all points are of component 0
 
 
 # ---- on the GPU ----
