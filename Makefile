@@ -77,7 +77,7 @@ SANITIZE := build/sanitize
 PROGRAMS := $(patsubst tests/native/%.cpp,%,$(wildcard tests/native/*.cpp))
 ARCHITECTURE := $(if $(filter x86_64,$(shell uname -m)),-march=x86-64-v3)
 
-COMPILE = mkdir -p $(@D) && $(CXX) -std=gnu++20 -O1 -g $(ARCHITECTURE) -ffp-contract=fast -Wall -Wextra -Wno-psabi \
+COMPILE = mkdir -p $(@D) && $(CXX) -std=gnu++20 -O1 -g $(ARCHITECTURE) -ffp-contract=off -Wall -Wextra -Wno-psabi \
   -pthread -Isrc/actup/_native -fno-sanitize-recover=all $< -o $@
 
 sanitize: $(PROGRAMS:%=$(SANITIZE)/thread/%) $(PROGRAMS:%=$(SANITIZE)/address/%)  ## run the compiled code under the thread, address and undefined-behaviour sanitizers
@@ -89,9 +89,13 @@ $(SANITIZE)/thread/%: tests/native/%.cpp $(NATIVE) $(wildcard tests/native/*.hpp
 $(SANITIZE)/address/%: tests/native/%.cpp $(NATIVE) $(wildcard tests/native/*.hpp)
 	$(COMPILE) -fsanitize=address,undefined
 
+interrupts: $(VENV)/installed  ## send Ctrl-C and SIGTERM at 200 random moments of all kinds of work
+	$(BIN)/python tests/interrupts.py
+
 # Kernels of every stage on a GPU, under CUDA's own checkers. CuPy's are left out: racecheck warns of its nonzero().
 # A whole descent on the mesh takes it too long, because of cuFFT: three epochs stand for it.
 KERNELS := (few_points and cuda_neighbors) or test_metrics or refinement or pairs_of_blocks or graph_equals or pca_start or connected_components or \
+  components_are_numbered or start_of_many_components or \
   horizon_equals or two_potentials or hubs_colour or one_point or spectral_start_of_components or test_placement or \
   (equals_the_cpu_on_many_points and umap and mesh and not gdr and not sampled)
 

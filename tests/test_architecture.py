@@ -16,7 +16,20 @@ ROOT = Path(actup.__file__).parent
 
 # From the lowest layer to the highest: a module imports from its own layer and from those before it.
 LAYERS = [
-    {"_typing", "_lazy", "_warnings", "_threads", "_processor", "_engine", "_device", "_maps"},
+    {
+        "_typing",
+        "_lazy",
+        "_warnings",
+        "_threads",
+        "_processor",
+        "_engine",
+        "_elementary",
+        "_reporting",
+        "_device",
+        "_csr",
+        "_maps",
+        "_labels",
+    },
     {"graph"},
     {"neighbors"},
     {"recipe"},

@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import actup
@@ -32,6 +34,29 @@ def test_lists(capsys):
     assert "needs an idle machine" in capsys.readouterr().out
     assert main(["datasets"]) == 0
     assert "swiss_roll" in capsys.readouterr().out
+
+
+def test_datasets_are_downloaded_on_request(tmp_path, monkeypatch, capsys):
+    fetched = []
+
+    def fetch_openml(data_id, as_frame):
+        fetched.append(data_id)
+        return SimpleNamespace(data=np.float64([[0, 255], [3, 4]]), target=np.array(["1", "2"], object))
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
+    monkeypatch.delenv("ACTUP_DATA", raising=False)
+    assert main(["datasets", "cifar10", "--data", str(tmp_path)]) == 0
+    assert "missing" in capsys.readouterr().out and not fetched
+    assert main(["datasets", "cifar10", "coil100", "digits", "--download", "--data", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3 and lines[0].endswith("cifar10.npz")
+    assert "missing; put coil100.npz" in lines[1] and lines[2].endswith("generated")
+    assert main(["datasets", "cifar10", "--download", "--data", str(tmp_path)]) == 0
+    assert fetched == [40927]
+    assert main(["datasets", "--download"]) == 2
+    assert "--download needs a folder" in capsys.readouterr().err
+    assert main(["datasets", "imagenet"]) == 2
+    assert "'imagenet' is not one of" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

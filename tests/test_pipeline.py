@@ -131,9 +131,15 @@ def test_invalid_neighbors_are_rejected(X, baseline, change, message):
     ("change", "message"),
     [
         (lambda g: Graph(g.offsets[:-1], g.indices, g.weights), "149 points"),
-        (lambda g: Graph(g.offsets, g.indices + 150, g.weights), "not a valid"),
-        (lambda g: Graph(g.offsets, g.indices[:-1], g.weights), "not a valid"),
-        (lambda g: Graph(g.offsets[::-1], g.indices, g.weights), "not a valid"),
+        (lambda g: Graph(g.offsets, g.indices + 150, g.weights), "graph: point 0 has an entry in neighbour"),
+        (lambda g: Graph(g.offsets, g.indices[:-1], g.weights), r"graph: the last point ends at entry"),
+        (lambda g: Graph(g.offsets[::-1], g.indices, g.weights), "graph: point 0 begins at entry"),
+        (lambda g: Graph(g.offsets, g.indices - 5, g.weights), "graph: point 2 has an entry in neighbour -1"),
+        (
+            lambda g: Graph(g.offsets, g.indices + np.int64(2**32), g.weights),
+            r"graph has indices \(int64\)",
+        ),
+        (lambda g: replace(g, weights=-g.weights), "negative"),
         (lambda g: replace(g, weights=g.weights * np.nan), "NaN"),
         (lambda g: csr_matrix((150, 150)), "no edges"),
     ],

@@ -118,16 +118,24 @@ def _scale(options: argparse.Namespace) -> Scale:
 
 
 def _add_datasets(commands: Commands) -> None:
-    about = "List the data sets that can be loaded by name."
+    about = "List the data sets that can be loaded by name, and where they are."
     command = commands.add_parser("datasets", help=about, description=about)
+    command.add_argument("names", nargs="*", metavar="NAME", help="data sets; default: all")
     command.add_argument("--data", type=Path, help=_DATA_HELP)
+    command.add_argument(
+        "--download", action="store_true", help="download missing data sets from OpenML into the folder"
+    )
     command.set_defaults(command=_datasets)
 
 
 def _datasets(options: argparse.Namespace) -> int:
     from actup import datasets
 
-    for name in datasets.names():
+    if options.download and not (options.data or os.environ.get(datasets.FOLDER_VARIABLE)):
+        raise ValueError(f"--download needs a folder: name one in {datasets.FOLDER_VARIABLE} or with --data")
+    for name in options.names or datasets.names():
+        if options.download and datasets.is_missing_but_on_openml(name, options.data):
+            datasets.load(name, folder=options.data, download=True)
         where = datasets.locate(name, options.data)
-        print(f"{name:<15} {datasets.describe(name)}: {where}")
+        print(f"{name:<15} {datasets.describe(name)}: {where}", flush=True)
     return 0

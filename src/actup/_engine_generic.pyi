@@ -7,6 +7,27 @@ from typing import Any, overload
 import numpy
 from numpy.typing import NDArray
 
+def set_progress_hook(hook: object) -> None: ...
+def exponential(x: NDArray[numpy.float64]) -> NDArray[numpy.float64]: ...
+def natural_logarithm(x: NDArray[numpy.float64]) -> NDArray[numpy.float64]: ...
+def cosine(x: NDArray[numpy.float64]) -> NDArray[numpy.float64]: ...
+def sine(x: NDArray[numpy.float64]) -> NDArray[numpy.float64]: ...
+def arcsine(x: NDArray[numpy.float64]) -> NDArray[numpy.float64]: ...
+def power(x: NDArray[numpy.float64], y: float) -> NDArray[numpy.float64]: ...
+def column_products(rows: NDArray[numpy.float64], threads: int) -> NDArray[numpy.float64]:
+    """The sums over rows of the products of two columns."""
+
+def cholesky_factor(matrix: NDArray[numpy.float64]) -> NDArray[numpy.float64] | None:
+    """None if the symmetric matrix is not positive definite."""
+
+def inverse_of_symmetric(matrix: NDArray[numpy.float64], threads: int) -> NDArray[numpy.float64] | None:
+    """None if the symmetric matrix is not positive definite."""
+
+def project_rows(
+    rows: NDArray[numpy.float64], root: NDArray[numpy.float64], center: NDArray[numpy.float64], threads: int
+) -> NDArray[numpy.float32]:
+    """(rows - center) @ root in float32, root lower triangular."""
+
 class Affinity(enum.Enum):
     umap = 0
 

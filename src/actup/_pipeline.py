@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from actup._device import array_module, to_host
+from actup._reporting import reporting_to
 from actup._threads import count_threads
 from actup._typing import Rows
 from actup._warnings import warn_user
@@ -31,6 +32,7 @@ _SLICE_SECONDS = 0.1
 # A slice has at most this many times the epochs of the one before it, because the first epoch may be
 # unusually slow.
 _MAX_SLICE_GROWTH = 4.0
+_REPORT_SECONDS = 0.1  # between two reports of a stage before the layout
 
 
 @dataclass(frozen=True)
@@ -309,11 +311,21 @@ def _fraction(layout: Layout) -> float:
 
 @contextmanager
 def _stage(name: str, backend: Backend, progress: Progress, seconds: dict[str, float]) -> Iterator[None]:
-    """Time a stage and report its beginning and its end."""
+    """Time a stage and report its beginning, how far it has come, and its end."""
     progress.report(name, 0.0)
-    begin = time.perf_counter()
-    yield
-    backend.synchronize()
+    begin = last = time.perf_counter()
+    reached = 0.0
+
+    def show(fraction: float) -> None:
+        nonlocal last, reached
+        reached = max(reached, fraction)
+        if time.perf_counter() - last >= _REPORT_SECONDS:
+            progress.report(name, reached)
+            last = time.perf_counter()
+
+    with reporting_to(show):
+        yield
+        backend.synchronize()
     seconds[name] = time.perf_counter() - begin
     progress.report(name, 1.0)
 
@@ -384,16 +396,9 @@ def _check_graph(graph: Graph, n_samples: int) -> Graph:
     """A graph given by the caller; wrong offsets or ids would reach compiled code."""
     if len(graph) != n_samples:
         raise ValueError(f"graph has {len(graph)} points, X has {n_samples}")
-    edges = len(graph.indices)
-    if edges == 0:
+    graph.check_structure()
+    if not len(graph.indices):
         raise ValueError("graph has no edges, so there is nothing to lay out")
-    consistent = (
-        graph.offsets[0] == 0
-        and graph.offsets[-1] == edges == len(graph.weights)
-        and (np.diff(graph.offsets) >= 0).all()
-    )
-    if not consistent or graph.indices.min() < 0 or graph.indices.max() >= n_samples:
-        raise ValueError("graph is not a valid compressed-row matrix: build it with Graph.from_scipy")
-    if not np.isfinite(graph.weights).all():
-        raise ValueError("graph has weights that are infinite or NaN")
+    if not bool(array_module(graph.weights).isfinite(graph.weights).all()) or graph.weights.min() < 0:
+        raise ValueError("graph has weights that are negative, infinite or NaN: leave such edges out")
     return graph

@@ -243,6 +243,12 @@ def locate(name: str, folder: str | os.PathLike[str] | None = None) -> str:
     return str(path) if path is not None else f"missing; {_remedy(entry, data_folder)}"
 
 
+def is_missing_but_on_openml(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
+    """Whether a data set is not in the folder and :func:`load` can download it."""
+    _, entry = _find_entry(name)
+    return entry.openml is not None and _find_file(entry, _resolve_folder(folder)) is None
+
+
 def checksum(dataset: Dataset) -> str:
     """Return the SHA-256 of the bytes of X and y, with y as 64-bit integers.
 

@@ -30,7 +30,7 @@ class Progress:
         Show a bar on standard error: tqdm's if tqdm is installed, lines of text otherwise.
     callback : callable, default=None
         Called as ``callback(stage, fraction, embedding)`` at the beginning and end of every stage, and
-        about ten times per second during the layout. ``stage`` is one of ``"neighbors"``, ``"graph"``,
+        about ten times per second in between. ``stage`` is one of ``"neighbors"``, ``"graph"``,
         ``"start"`` and ``"layout"``, ``fraction`` is the share of that stage that is done, and
         ``embedding`` is a copy of the points during the layout, None before it. If it returns True, the run
         stops and keeps the points where they are; before the layout, that is where they start. An exception

@@ -75,6 +75,72 @@ void an_exception_reaches_the_caller(int threads) {
   }
 }
 
+// A call that is interrupted at one of its checkpoints.
+class InterruptedCall : public actup::LongCall {
+ public:
+  explicit InterruptedCall(int at) : LongCall(std::chrono::milliseconds(0)), left_(at) {}
+
+  double reached = 0;
+
+ protected:
+  void look_up(double fraction) override {
+    CHECK(fraction >= reached && fraction <= 1);
+    reached = fraction;
+    if (--left_ == 0) throw std::runtime_error("interrupted");
+  }
+
+ private:
+  int left_;
+};
+
+void a_checkpoint_ends_the_loop(int threads) {
+  for (const int64_t count : {2, 7, 100'000}) {
+    std::atomic<int64_t> begun{0};
+    bool interrupted = false;
+    try {
+      InterruptedCall call(1);
+      parallel_chunks(count, threads, [&](int64_t) { ++begun; });
+    } catch (const std::runtime_error&) {
+      interrupted = true;
+    }
+    CHECK(interrupted || count < 100);  // workers may take the few chunks of a short loop
+    CHECK(count < 100 || begun < count);
+    every_chunk_runs_once(20, threads);
+  }
+}
+
+// Chunks that would take for ever, but for the checkpoints inside.
+void a_checkpoint_ends_long_chunks() {
+  bool interrupted = false;
+  try {
+    InterruptedCall call(5);
+    parallel_chunks(8, 4, [](int64_t) {
+      for (;;) actup::checkpoint();
+    });
+  } catch (const std::runtime_error&) {
+    interrupted = true;
+  }
+  CHECK(interrupted);
+  CHECK(actup::LongCall::current() == nullptr);
+}
+
+void loops_say_how_far_they_are(int threads) {
+  InterruptedCall call(-1);
+  parallel_chunks(100, threads, [](int64_t) {});  // no range: does not count
+  CHECK(call.reached == 0);
+  actup::set_progress_range(0, 0.5);
+  parallel_chunks(100, threads, [&](int64_t) { parallel_chunks(3, 2, [](int64_t) {}); });
+  CHECK(call.reached > 0 && call.reached <= 0.5);
+  actup::set_progress_range(0.5, 1);
+  parallel_chunks(100, threads, [](int64_t) {});
+  CHECK(call.reached > 0.5);
+  {
+    const actup::Uninterrupted silent;
+    CHECK(actup::LongCall::current() == nullptr);
+  }
+  CHECK(actup::LongCall::current() == &call);
+}
+
 // Children of a process with a pool, one of them forked while the pool is at work.
 void forked_children_have_a_pool_of_their_own() {
 #if !defined(__SANITIZE_THREAD__)  // which cannot follow threads into a child
@@ -108,6 +174,9 @@ int main() {
   short_tasks_in_a_row(30000);
   nested_use_runs_alone();
   callers_side_by_side();
+  for (const int threads : {1, 2, 4}) a_checkpoint_ends_the_loop(threads);
+  for (int repeat = 0; repeat < 20; ++repeat) a_checkpoint_ends_long_chunks();
+  for (const int threads : {1, 3}) loops_say_how_far_they_are(threads);
   an_exception_reaches_the_caller(1);
   an_exception_reaches_the_caller(4);
   forked_children_have_a_pool_of_their_own();

@@ -102,6 +102,35 @@ def test_legend_replaces_names():
     assert ax.get_legend() is None and not ax.texts
 
 
+def test_legend_of_many_classes_names_the_largest():
+    Y = np.random.default_rng(0).normal(size=(600, 2))
+    labels = np.arange(600) % 100
+    labels[:50] = 99
+    ax = plot_embedding(Y, labels, names="legend")
+    entries = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert len(entries) == 72 and entries[-2:] == ["99", "and 29 more"]
+    gallery = plot_gallery({"map": Y, "line": Y[:, 0]}, labels)
+    assert len(gallery.legends[0].get_texts()) == 24
+    gallery.canvas.draw()
+    assert gallery.legends[0].get_window_extent().x1 <= gallery.bbox.x1
+
+
+def test_sixty_thousand_classes():
+    Y = np.random.default_rng(0).normal(size=(60_000, 2))
+    unique = np.array([f"id {i}" for i in range(60_000)])
+    start = time.process_time()
+    with pytest.warns(UserWarning, match="60,000 classes of one point each"):
+        ax = plot_embedding(Y, unique)
+    assert not ax.texts and ax.get_legend() is None
+    few = np.where(np.arange(60_000) < 30_000, "known", unique)
+    with pytest.warns(UserWarning, match="the 1 largest"):
+        ax = plot_embedding(Y, few, names="legend")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["known", "30,000 other classes"]
+    with pytest.warns(UserWarning, match="the 1 largest"):
+        assert [text.get_text() for text in plot_embedding(Y, few).texts] == ["known"]
+    assert time.process_time() - start < 6
+
+
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
 @pytest.mark.parametrize("n", [1, 2, 200])
 def test_any_size_and_up_to_three_dimensions(dimensions, n, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -10,6 +12,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from actup import quality
+from actup.quality._labels import _elect_by_counting, _elect_by_sorting
 from plain_measures import N
 
 
@@ -57,3 +60,22 @@ def test_v_measure_equals_sklearns(Y, labels):
 
 def test_v_measure_with_fewer_places_than_classes():
     assert quality.v_measure(np.zeros((6, 2)), np.arange(6)) == 0
+
+
+@pytest.mark.parametrize("classes", [1, 3, 400])
+@pytest.mark.parametrize("k", [1, 3, 20])
+def test_votes_are_the_same_however_they_are_counted(rng, classes, k):
+    """With many classes nearly all votes are ties."""
+    votes = rng.integers(0, classes, (2000, k))
+    expected = _elect_by_counting(votes, classes)
+    np.testing.assert_array_equal(_elect_by_sorting(votes, classes), expected)
+
+
+def test_a_class_for_every_point(rng):
+    Y, labels = rng.normal(size=(60_000, 2)), np.arange(60_000)
+    start = time.process_time()
+    assert quality.knn_accuracy(Y, labels) == 0
+    assert quality.knn_accuracy(Y, labels, 20, shrink=False) == 0
+    with pytest.raises(quality.NotMeasurable, match="60000 clusters would take"):
+        quality.v_measure(Y, labels)
+    assert time.process_time() - start < 5

@@ -277,3 +277,48 @@ def test_program_is_valid(tmp_path):
     program = tmp_path / "program.js"
     program.write_text(page.parts["script", None], encoding="utf-8")
     subprocess.run(["node", "--check", str(program)], check=True, capture_output=True, timeout=60)
+
+
+def many_labels(n, classes):
+    """Labels of which the first half names this number of classes; all others are unique."""
+    return np.array([f"class {i % classes}" if i < n // 2 else f"id {i}" for i in range(n)])
+
+
+def test_many_classes_become_one_that_tooltips_name(tmp_path):
+    Y = np.random.default_rng(0).normal(size=(60_000, 2))
+    labels = many_labels(60_000, 50)
+    start = time.process_time()
+    with pytest.warns(UserWarning, match="30,050 classes: the 50 largest .* '30,000 other classes'"):
+        data = page_of(tmp_path, {"map": Y}, labels, hover=["text"] * 60_000).data
+    assert time.process_time() - start < 2
+    classes = data["classes"]
+    assert len(classes["names"]) == 51 and classes["names"][-1] == "30,000 other classes"
+    codes = np.frombuffer(base64.b64decode(classes["codes"]), "<u2")
+    assert [classes["names"][code] for code in codes[:30_000]] == labels[:30_000].tolist()
+    assert (codes[30_000:] == 50).all()
+    assert data["hover"][0] == "text" and data["hover"][-1] == "id 59999\ntext"
+    assert len(data["maps"][0]["anchors"]) == 50
+
+
+def test_at_most_a_thousand_classes_have_names(tmp_path):
+    Y = np.random.default_rng(0).normal(size=(9000, 2))
+    labels = np.array([f"class {i % 3000:04d}" for i in range(9000)], object)
+    labels[:20] = "class 2999"
+    labels[20] = None
+    with pytest.warns(UserWarning, match="3,000 classes: the 1,000 largest"):
+        data = page_of(tmp_path, {"map": Y}, labels).data
+    assert len(data["classes"]["names"]) == 1002
+    assert data["classes"]["names"][-3:] == ["class 2999", "2,000 other classes", "missing"]
+    assert data["hover"][20] == "" and "class 1999" in data["hover"]
+    exactly = page_of(tmp_path, {"map": Y}, np.arange(9000) % 1000, label_kind="classes").data
+    assert len(exactly["classes"]["names"]) == 1000 and exactly["hover"] is None
+
+
+def test_labels_that_all_differ_are_texts(tmp_path):
+    Y = np.random.default_rng(0).normal(size=(60_000, 2))
+    labels = [f"id {i}" for i in range(60_000)]
+    start = time.process_time()
+    with pytest.warns(UserWarning, match="60,000 classes of one point each"):
+        data = page_of(tmp_path, {"a": Y, "b": -Y}, labels).data
+    assert time.process_time() - start < 2
+    assert data["classes"] is None and data["hover"] == labels

@@ -118,7 +118,8 @@ class TSNE(Embedder):
     -----
     The similarities and the loss are those of scikit-learn. What differs:
 
-    - ``learning_rate="auto"`` is another optimizer, which reaches the same loss in fewer iterations.
+    - ``learning_rate="auto"`` is another optimizer, which nearly always reaches a lower loss, in fewer
+      iterations.
     - In one and two dimensions repulsion is interpolated on a mesh, in three computed by a Barnes-Hut tree,
       and for few points summed over all pairs. There is no ``method`` or ``angle`` to choose.
     - The number of iterations is fixed by ``max_iter``; there is no early stopping.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from actup._csr import check_compressed, read_sparse
 from actup._device import on_gpu, to_host
 from actup._typing import Array, CsrMatrix
 
@@ -17,6 +18,16 @@ def _contiguous(array: Array, dtype: type[np.generic]) -> Array:
     """The array in C order and of a type; an array on a GPU is returned as it is, its backend makes it so."""
     with np.errstate(over="ignore"):  # too large for the type becomes infinite, which is rejected by name
         return array if on_gpu(array) else np.ascontiguousarray(array, dtype)
+
+
+def _whole_numbers(array: Array, dtype: type[np.signedinteger[Any]], name: str) -> Array:
+    """Offsets or ids as ``_contiguous`` gives them; numbers that the type would change are rejected."""
+    array = array if on_gpu(array) else np.asarray(array)
+    with np.errstate(invalid="ignore"):
+        whole = _contiguous(array, dtype)
+    if array.dtype != whole.dtype and not bool((array == whole).all()):
+        raise ValueError(f"graph has {name} ({array.dtype}) that are not whole numbers of {np.dtype(dtype)}")
+    return whole
 
 
 @dataclass(frozen=True)
@@ -182,8 +193,8 @@ class Graph:
     weights: np.ndarray
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "offsets", _contiguous(self.offsets, np.int64))
-        object.__setattr__(self, "indices", _contiguous(self.indices, np.int32))
+        object.__setattr__(self, "offsets", _whole_numbers(self.offsets, np.int64, "offsets"))
+        object.__setattr__(self, "indices", _whole_numbers(self.indices, np.int32, "indices"))
         object.__setattr__(self, "weights", _contiguous(self.weights, np.float32))
 
     def __len__(self) -> int:
@@ -193,6 +204,11 @@ class Graph:
     def nbytes(self) -> int:
         """The memory of the three arrays."""
         return int(self.offsets.nbytes + self.indices.nbytes + self.weights.nbytes)
+
+    def check_structure(self) -> None:
+        """Reject offsets and ids that compiled code would read out of bounds with."""
+        n, weights = len(self), self.weights
+        check_compressed(self.offsets, self.indices, len(weights), (n, n), "graph", "point neighbour")
 
     def pruned(self, weakest: float) -> Graph:
         """The graph without the edges weaker than ``weakest`` times the largest weight."""
@@ -210,14 +226,17 @@ class Graph:
     @classmethod
     def from_scipy(cls, matrix: Any) -> Graph:
         """A graph from any symmetric sparse matrix; the diagonal is dropped."""
-        from scipy.sparse import csr_matrix
+        from scipy.sparse import csr_matrix, issparse
 
+        matrix = read_sparse(matrix, "graph") if issparse(matrix) else matrix
         matrix = csr_matrix(matrix, dtype=np.float32, copy=True)
         if matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"a graph needs a square matrix, got shape {matrix.shape}")
         matrix.setdiag(0)
         matrix.eliminate_zeros()
         matrix.sort_indices()
+        if not np.isfinite(matrix.data).all():
+            raise ValueError("graph has weights that are infinite or NaN: leave such edges out")
         if abs(matrix - matrix.T).nnz and abs(matrix - matrix.T).max() > 1e-6 * matrix.max():
             raise ValueError("a graph needs a symmetric matrix; use (A + A.T) / 2 or A.maximum(A.T)")
         if matrix.nnz and matrix.data.min() < 0:

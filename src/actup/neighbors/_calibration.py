@@ -15,6 +15,8 @@ import numpy as np
 DEFAULT_RECALL = 0.97
 LOW_RECALL = 0.9  # below this a search warns
 SAMPLE_ROWS = 512  # rows whose true neighbours the recall is measured with
+# The progress of a search after its calibration, and after the search itself; refinement and outliers follow.
+PLANNING_SHARE, SEARCH_SHARE = 0.4, 0.9
 _RELATIVE_ROUNDING = 1e-5  # distances of one pair that were summed in another order
 _RADIUS_QUANTILE = 0.99  # of the sample's k-th distances; the rows beyond it may be outliers
 _LADDER_FACTOR = 1.4142135  # between two steps of effort

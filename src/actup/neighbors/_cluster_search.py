@@ -9,12 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from actup._elementary import log
 from actup._engine import engine
+from actup._reporting import part_of_work
 from actup._warnings import warn_user
 from actup.graph._records import Neighbors
 from actup.neighbors._calibration import (
     LOW_RECALL,
+    PLANNING_SHARE,
     SAMPLE_ROWS,
+    SEARCH_SHARE,
     recall_lower_bound,
     refine_until,
     shares_found,
@@ -61,7 +65,7 @@ def exact_is_cheaper(n_points: int, columns: int, k: int) -> bool:
 
 def _list_ns(n_points: int, k: int) -> float:
     """The time to keep the k nearest points of a row in order while all points pass in any order."""
-    return float(k * (1 + np.log(n_points / k)) * (_INSERT_NS + _SHIFT_NS * k))
+    return float(k * (1 + log(n_points / k)) * (_INSERT_NS + _SHIFT_NS * k))
 
 
 def _exact_ns(n_points: int, columns: int) -> float:
@@ -191,7 +195,7 @@ class ClusterSearch:
 
         Warns if the recall stays low.
         """
-        with self._lock:
+        with self._lock, part_of_work(0, PLANNING_SHARE):
             index, calibration = self._plan(k, recall)
         effort = _cheapest_effort(index, calibration, recall, self._X)
         if effort.recall < recall and self._exact_is_better(effort, calibration):
@@ -199,11 +203,13 @@ class ClusterSearch:
             with self._lock:
                 self._index = None  # the exact search needs the memory
             return None
-        indices, distances = index.neighbors(k, effort.probes, effort.candidates, self._threads)
+        with part_of_work(PLANNING_SHARE, SEARCH_SHARE):
+            indices, distances = index.neighbors(k, effort.probes, effort.candidates, self._threads)
 
         def refine() -> float:
             nonlocal indices, distances
-            indices, distances = index.refine(indices, self._threads)
+            with part_of_work(SEARCH_SHARE, 1):
+                indices, distances = index.refine(indices, self._threads)
             return calibration.recall_of(distances)
 
         found = refine_until(
@@ -231,7 +237,8 @@ class ClusterSearch:
         if effort.recall < min(LOW_RECALL, recall):
             return None
         candidates = max(effort.candidates, k)
-        indices, distances = index.query(rows, k, effort.probes, candidates, self._threads)
+        with part_of_work(0, SEARCH_SHARE):
+            indices, distances = index.query(rows, k, effort.probes, candidates, self._threads)
         return Neighbors(indices, distances, method="cluster", recall=effort.recall)
 
     def typical_radius(self, k: int, recall: float) -> float:

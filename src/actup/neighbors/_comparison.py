@@ -11,11 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from actup import _elementary as elementary
+from actup._engine import engine
+from actup._threads import count_threads
 from actup._typing import Rows
 from actup.neighbors._chunks import row_magnitudes
 from actup.neighbors._metrics import METRICS, NegativeValues, record_of
@@ -33,9 +36,6 @@ from actup.neighbors._row_transforms import (
     scale_columns,
     unit_sphere,
 )
-
-if TYPE_CHECKING:
-    from actup._engine import engine
 
 Parameters = Mapping[str, Any]
 
@@ -168,8 +168,6 @@ class Comparison:
         largest_squared_norm : float, default=0.0
             Of all points; "inner_product" needs it.
         """
-        from actup._engine import engine
-
         factors = np.asarray([] if self.factors is None else self.factors, np.float64)
         root = np.asarray([] if self.root is None else self.root.ravel(), np.float64)
         kind = engine.Metric[metric or self.metric]
@@ -227,7 +225,8 @@ def _minkowski(X: Rows, p: object = 2.0, w: object = None) -> Comparison:
     power = _power(p)
     factors, weights = None, check_weights({"w": w}, X.shape[1])
     if weights is not None:
-        factors = (weights > 0).astype(np.float64) if math.isinf(power) else weights ** (1 / power)
+        present = (weights > 0).astype(np.float64)
+        factors = present if math.isinf(power) else elementary.power(weights, 1 / power)
     if math.isinf(power) and sparse.issparse(X):
         return resolve("chebyshev", None, X)
     named = {1.0: "manhattan", 2.0: "euclidean", math.inf: "chebyshev"}
@@ -277,7 +276,7 @@ def _inverse_deviations(X: Rows, V: object = None) -> np.ndarray:
 
 def _covariance(X: np.ndarray) -> np.ndarray:
     means = mean_row(X)
-    products = sum((chunk - means).T @ (chunk - means) for chunk in double_chunks(X))
+    products = sum(engine.column_products(chunk - means, count_threads(None)) for chunk in double_chunks(X))
     return np.asarray(products / max(1, len(X) - 1))
 
 
@@ -288,11 +287,13 @@ def _inverse_covariance_root(X: np.ndarray, V: object = None, VI: object = None)
         raise ValueError("metric_kwds has both V and VI, the covariance and its inverse: give one of them")
     if VI is None:
         covariance = _covariance(X) if V is None else _square("V", V, columns)
-        if np.linalg.matrix_rank(covariance, hermitian=True) < columns:
+        # The rank only decides about the error; NumPy's inverse would differ from processor to processor.
+        if np.linalg.matrix_rank(covariance, hermitian=True) == columns:
+            VI = engine.inverse_of_symmetric((covariance + covariance.T) / 2, count_threads(None))
+        if VI is None:
             raise ValueError("metric='mahalanobis': the covariance has no inverse; give metric_kwds VI")
-        VI = np.linalg.inv(covariance)
     inverse = _square("VI", VI, columns)
-    try:
-        return np.linalg.cholesky((inverse + inverse.T) / 2)
-    except np.linalg.LinAlgError:
-        raise ValueError("metric='mahalanobis': VI is not positive definite") from None
+    root = engine.cholesky_factor((inverse + inverse.T) / 2)
+    if root is None:
+        raise ValueError("metric='mahalanobis': VI is not positive definite")
+    return root

@@ -129,7 +129,10 @@ _TABLE = (
     Metric("haversine", reduced_to="euclidean", sparse=False),
     Metric("poincare", numpy=_numpy_metrics.poincare, sparse=False),
     Metric("symmetric_kl", numpy=_numpy_metrics.symmetric_kl, sparse=False, negative=NegativeValues.REJECTED),
-    Metric("ll_dirichlet", numpy=_numpy_metrics.ll_dirichlet, sparse=False, negative=NegativeValues.REJECTED),
+    Metric(
+        "ll_dirichlet", numpy=_numpy_metrics.ll_dirichlet, sparse=False, negative=NegativeValues.REJECTED,
+        cost=8.0,
+    ),
 )  # fmt: skip
 
 METRICS = {metric.name: metric for metric in _TABLE}

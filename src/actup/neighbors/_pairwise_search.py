@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from actup._reporting import announced_if_long, report
 from actup._typing import Rows
 from actup.graph._records import Neighbors
 from actup.neighbors._comparison import Parameters, check_weights, no_sparse_form
 from actup.neighbors._distance_lists import nearest_columns, nearest_others, reject_overflow
 from actup.neighbors._metrics import Metric, NegativeValues, record_of
 
-_QUERIES_PER_TASK = 32
-_CHUNK_DISTANCES = 2**20
-_NUMPY_CHUNK_DISTANCES = 2**22
-_WORKING_MEMORY_MIB = 128
+# Distances are computed in tiles, each in one thread. A tile takes less than about 0.1 s, so that Ctrl-C and
+# the progress bar do not wait longer. Its size never depends on the clock where that could change a bit.
+_TILE_VALUES = 2**21  # pairs of rows times columns
+_BLOCK_DISTANCES = 2**22  # of one row of tiles, which are in memory at once
+_FUNCTION_TILE_SECONDS = 0.05  # tiles of a Python function, whose distances do not depend on the tile
+_MAX_FUNCTION_TILE_PAIRS = 2**16
 
 Distances = Callable[..., np.ndarray]
 
@@ -50,28 +54,11 @@ class PairwiseSearch:
 
     def neighbors(self, k: int) -> Neighbors:
         """The k nearest other points of every point."""
-        n = self._X.shape[0]
-        if self._record is not None:
-            X = check_values(self._X, self._record)
-            return reject_overflow(nearest_others(_numpy_blocks(X, self._record), n, k))
-        if callable(self._metric):
-            X = _float_rows(self._X)
-            rows = max(1, _CHUNK_DISTANCES // n)
-            compare = self._distance_function(n_jobs=self._threads)
-            # pairwise_distances(X) would compute only one triangle, because it assumes a symmetric function.
-            blocks = (compare(X[begin : begin + rows], X) for begin in range(0, n, rows))
-            return reject_overflow(nearest_others(blocks, n, k))
-        from sklearn.metrics import pairwise_distances_chunked
-
-        X, unit = _scaled_near_one(self._X, self._metric)
-        blocks = pairwise_distances_chunked(
-            X,
-            metric=self._metric,
-            n_jobs=self._threads,
-            working_memory=_WORKING_MEMORY_MIB,
-            **self._parameters,
-        )
-        return reject_overflow(_scale_distances(nearest_others(blocks, n, k), unit))
+        X, _, unit, compare = self._inputs(self._X)
+        n = X.shape[0]
+        with announced_if_long(comparing_all(n, n, self._metric)):
+            found = nearest_others(self._blocks(compare, X, X), n, k)
+        return reject_overflow(_scale_distances(found, unit))
 
     def query(self, rows: Rows, k: int) -> Neighbors:
         """The k nearest points of every row.
@@ -80,43 +67,58 @@ class PairwiseSearch:
         differently. A row that equals its nearest point is at distance 0 from it, whatever the rounding,
         unless a function says otherwise.
         """
-        X, queries, unit, distances = self._query_inputs(rows)
+        X, queries, unit, compare = self._inputs(rows)
 
-        def search(begin: int) -> Neighbors:
-            part = range(begin, min(begin + _QUERIES_PER_TASK, queries.shape[0]))
-            return nearest_columns((distances(queries[row : row + 1], X) for row in part), k)
+        def compare_singly(rows: Rows, points: Rows) -> np.ndarray:
+            return np.concatenate([compare(rows[row : row + 1], points) for row in range(rows.shape[0])])
 
-        with ThreadPoolExecutor(self._threads) as pool:
-            parts = list(pool.map(search, range(0, queries.shape[0], _QUERIES_PER_TASK)))
-        found = Neighbors(
-            np.concatenate([part.indices for part in parts]),
-            np.concatenate([part.distances for part in parts]),
-            method="exact",
-            recall=1.0,
-        )
+        with announced_if_long(comparing_all(queries.shape[0], X.shape[0], self._metric)):
+            found = nearest_columns(self._blocks(compare_singly, queries, X), k)
         if not callable(self._metric):
             found.distances[(X[found.indices[:, 0]] == queries).all(axis=1), 0] = 0
         return reject_overflow(_scale_distances(found, unit))
 
-    def _query_inputs(self, rows: Rows) -> tuple[Rows, Rows, float, Distances]:
-        """Points, queries, their unit, and the function that compares them."""
+    def _inputs(self, rows: Rows) -> tuple[Rows, Rows, float, Distances]:
+        """Points, the rows to compare with them, their unit, and the function that compares them."""
         if self._record is not None:
             assert self._record.numpy is not None
-            return (
-                check_values(self._X, self._record),
-                check_values(rows, self._record),
-                1.0,
-                self._record.numpy,
-            )
+            X = check_values(self._X, self._record)
+            return X, X if rows is self._X else check_values(rows, self._record), 1.0, self._record.numpy
         if callable(self._metric):
             return _float_rows(self._X), _float_rows(rows), 1.0, self._distance_function()
         X, unit = _scaled_near_one(self._X, self._metric)
-        return X, rows.astype(np.float64) / unit, unit, self._distance_function()
+        return X, X if rows is self._X else rows.astype(np.float64) / unit, unit, self._distance_function()
 
-    def _distance_function(self, **options: Any) -> Distances:
+    def _blocks(self, compare: Distances, rows: Rows, X: Rows) -> Iterator[np.ndarray]:
+        """All distances of consecutive rows to X, in blocks of rows; the tiles of a block run in threads."""
+        if callable(self._metric):
+            tile_rows, tile_points = _function_tile(compare, rows, X)
+        else:
+            cost = 1.0 if self._record is None else self._record.cost
+            tile_rows, tile_points = _tile(X.shape[0], X.shape[1], cost)
+        total = rows.shape[0] * X.shape[0]
+        done = 0
+        pool = ThreadPoolExecutor(self._threads)
+        try:
+            for begin in range(0, rows.shape[0], tile_rows):
+                part = rows[begin : begin + tile_rows]
+                block = np.empty((part.shape[0], X.shape[0]))
+                tiles = [slice(first, first + tile_points) for first in range(0, X.shape[0], tile_points)]
+                for tile, distances in zip(
+                    tiles, pool.map(lambda tile, part=part: compare(part, X[tile]), tiles), strict=True
+                ):
+                    block[:, tile] = distances
+                    done += distances.size
+                    report(done / total)
+                yield block
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _distance_function(self) -> Distances:
+        """scikit-learn's function; it compares both ways, as a function need not be symmetric."""
         from sklearn.metrics import pairwise_distances
 
-        return partial(pairwise_distances, metric=self._metric, **options, **self._parameters)
+        return partial(pairwise_distances, metric=self._metric, **self._parameters)
 
     def _check(self, X: Rows) -> None:
         """Reject rows and parameters that the metric cannot take."""
@@ -153,11 +155,27 @@ def check_values(X: np.ndarray, metric: Metric) -> np.ndarray:
     return X
 
 
-def _numpy_blocks(X: np.ndarray, metric: Metric) -> Iterator[np.ndarray]:
-    """All distances within X in a metric that NumPy computes, block by block of rows."""
-    assert metric.numpy is not None
-    rows = max(1, _NUMPY_CHUNK_DISTANCES // len(X))
-    return (metric.numpy(X[begin : begin + rows], X) for begin in range(0, len(X), rows))
+def comparing_all(rows: int, points: int, metric: str | Callable[..., float]) -> str:
+    """The search of all pairs, as the subject of a sentence."""
+    name = getattr(metric, "__name__", metric) if callable(metric) else metric
+    return f"comparing {rows:,} rows with {points:,} rows, one by one, with metric={name!r}"
+
+
+def _tile(n_points: int, columns: int, cost: float) -> tuple[int, int]:
+    """Rows and points of a tile; about as many of each, because some metrics prepare both."""
+    pairs = max(1, int(_TILE_VALUES / (cost * max(1, columns))))
+    rows = max(1, min(math.isqrt(pairs), _BLOCK_DISTANCES // n_points))
+    return rows, max(1, pairs // rows)
+
+
+def _function_tile(compare: Distances, rows: Rows, X: Rows) -> tuple[int, int]:
+    """Rows and points of a tile for a Python function, by the time that it takes for a few pairs."""
+    begin = time.perf_counter()
+    pairs = compare(rows[:1], X[:8]).size
+    affordable = int(pairs * _FUNCTION_TILE_SECONDS / max(time.perf_counter() - begin, 1e-9))
+    affordable = min(max(affordable, 1), _MAX_FUNCTION_TILE_PAIRS)
+    points = min(affordable, X.shape[0])
+    return max(1, affordable // points), points
 
 
 def _float_rows(X: Rows) -> Rows:

@@ -156,7 +156,9 @@ class SparsePoints(SearchablePoints):
         lengths = np.zeros(self.X.shape[1])
         for begin in range(0, self.X.nnz, _CHUNK_VALUES):
             lengths += np.bincount(self.X.indices[begin : begin + _CHUNK_VALUES], minlength=len(lengths))
-        return _SPARSE_ENTRY_COST * float(lengths @ lengths) + _SPARSE_POINT_COST * float(len(self)) ** 2
+        return (
+            _SPARSE_ENTRY_COST * float((lengths * lengths).sum()) + _SPARSE_POINT_COST * float(len(self)) ** 2
+        )
 
     @property
     def code_columns(self) -> int:
@@ -199,7 +201,7 @@ def _squared_norms(rows: Rows) -> np.ndarray:
     if sparse.issparse(rows):
         return np.asarray(rows.astype(np.float64).power(2).sum(axis=1)).ravel()
     doubles = rows.astype(np.float64)
-    norms: np.ndarray = np.einsum("ij,ij->i", doubles, doubles)
+    norms: np.ndarray = (doubles * doubles).sum(axis=1)  # einsum fuses product and sum on some processors
     return norms
 
 

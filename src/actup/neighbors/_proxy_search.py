@@ -14,10 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from actup._reporting import part_of_work, report
 from actup._typing import Rows
 from actup.graph._records import Neighbors
 from actup.neighbors._calibration import (
+    PLANNING_SHARE,
     SAMPLE_ROWS,
+    SEARCH_SHARE,
     effort_ladder,
     first_sufficient,
     recall_lower_bound,
@@ -103,7 +106,8 @@ class ProxySearch:
 
     def neighbors(self, k: int, recall: float) -> Neighbors | None:
         """The k nearest other points of every point; None if the recall is out of reach."""
-        plan, index = self._planned(k, recall)
+        with part_of_work(0, PLANNING_SHARE):
+            plan, index = self._planned(k, recall)
         if plan is None:
             return None
         n = len(self._points)
@@ -113,8 +117,10 @@ class ProxySearch:
         for begin in range(0, n, step):
             ids = order[begin : begin + step]
             rows = self._points.X[ids]
-            found = self._points.candidates(index, rows, plan.candidates + 1, plan.probes)
-            indices[ids], distances[ids] = self._points.nearest(rows, ids, found, k)
+            with part_of_work(*_shares_of_chunk(begin, step, n)):
+                found = self._points.candidates(index, rows, plan.candidates + 1, plan.probes)
+                indices[ids], distances[ids] = self._points.nearest(rows, ids, found, k)
+                report(1.0)
         share = shares_found(distances[plan.sample.ids], plan.sample.true).mean()
         return Neighbors(indices, distances, method="proxy", recall=float(share))
 
@@ -128,8 +134,10 @@ class ProxySearch:
         step = _chunk_rows(count)
         for begin in range(0, rows.shape[0], step):
             chunk = rows[begin : begin + step]
-            found = self._points.candidates(index, chunk, count, plan.probes)
-            lists.append(self._points.nearest(chunk, None, found, k))
+            with part_of_work(*_shares_of_chunk(begin, step, rows.shape[0])):
+                found = self._points.candidates(index, chunk, count, plan.probes)
+                lists.append(self._points.nearest(chunk, None, found, k))
+                report(1.0)
         indices, distances = (np.concatenate(arrays) for arrays in zip(*lists, strict=True))
         return Neighbors(indices, distances, method="proxy", recall=plan.recall)
 
@@ -196,6 +204,13 @@ class ProxySearch:
 
 def _lower_bound(shares: np.ndarray) -> float:
     return float(recall_lower_bound(shares.mean(), shares.std() / np.sqrt(len(shares))))
+
+
+def _shares_of_chunk(begin: int, step: int, count: int) -> tuple[float, float]:
+    """The progress of a search of ``count`` rows before and after the chunk that begins at ``begin``."""
+    first, last = (min(row, count) / count for row in (begin, begin + step))
+    span = SEARCH_SHARE - PLANNING_SHARE
+    return PLANNING_SHARE + span * first, PLANNING_SHARE + span * last
 
 
 def _chunk_rows(candidates: int) -> int:

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy import sparse
 
+from actup._elementary import arcsin, cos, sin
+from actup._engine import engine
+from actup._threads import count_threads
 from actup._typing import Rows
 from actup.neighbors._chunks import row_chunks
 
-_PROJECTED_ROWS = 256  # rows that are projected at a time
 _CHUNK_VALUES = 2**18  # values that are held in full precision at a time
 _FAR_FACTOR = 64  # a column is far from 0 if its median exceeds this multiple of its interquartile range
 _SAMPLE_ROWS = 256  # rows that medians are taken of
@@ -133,24 +135,19 @@ def number_values(X: Rows, values: np.ndarray) -> Rows:
 
 
 def project(X: np.ndarray, root: np.ndarray, center: np.ndarray) -> np.ndarray:
-    """(X - center) @ root in float32.
-
-    The blocks have a fixed number of rows, because the rounding of a matrix product may depend on it.
-    """
-    result = np.empty((len(X), root.shape[1]), np.float32)
-    block = np.zeros((_PROJECTED_ROWS, len(root)))
-    for begin in range(0, len(X), _PROJECTED_ROWS):
-        rows = X[begin : begin + _PROJECTED_ROWS]
-        block[: len(rows)] = rows - center
-        result[begin : begin + _PROJECTED_ROWS] = (block @ root)[: len(rows)]
+    """(X - center) @ root in float32, for a lower triangular root."""
+    result = np.empty(X.shape, np.float32)
+    for chunk in row_chunks(X, _CHUNK_VALUES):
+        rows = np.ascontiguousarray(X[chunk], np.float64)
+        result[chunk] = engine.project_rows(rows, root, center, count_threads(None))
     return result
 
 
 def unit_sphere(X: np.ndarray) -> np.ndarray:
     """Points in space from latitudes and longitudes in radians: (n, 3)."""
     latitude, longitude = X.T
-    x, y = np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude)
-    return np.column_stack([x, y, np.sin(latitude)])
+    x, y = cos(latitude) * cos(longitude), cos(latitude) * sin(longitude)
+    return np.column_stack([x, y, sin(latitude)])
 
 
 def centered_sphere(X: np.ndarray, center: np.ndarray) -> np.ndarray:
@@ -162,8 +159,5 @@ def great_circle_distances(rows: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Arcs from rows, (m, 2), to their neighbours, (m, k, 2), in float64: float32 chords lose short ones."""
     here, there = np.asarray(rows, np.float64)[:, None, :], np.asarray(points, np.float64)
     half = (there - here) / 2
-    chord = (
-        np.sin(half[..., 0]) ** 2 + np.cos(here[..., 0]) * np.cos(there[..., 0]) * np.sin(half[..., 1]) ** 2
-    )
-    arcs: np.ndarray = 2 * np.arcsin(np.sqrt(np.clip(chord, 0, 1)))
-    return arcs
+    chord = sin(half[..., 0]) ** 2 + cos(here[..., 0]) * cos(there[..., 0]) * sin(half[..., 1]) ** 2
+    return 2 * arcsin(np.sqrt(np.clip(chord, 0, 1)))

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import assert_all_finite, check_array
 
+from actup._csr import read_sparse
 from actup._typing import Rows
 from actup.neighbors._chunks import row_chunks, row_magnitudes
 from actup.neighbors._metrics import record_of
@@ -65,6 +66,7 @@ def read_rows(
         become uint8; every other type stays. A copy only where one is needed.
     """
     reject_unsuitable_types(X, name)
+    X = read_sparse(X, name) if sparse.issparse(X) else X
     check = partial(check_array, input_name=name) if check is None else check
     checked_finite: bool | str = finite and metric != "precomputed"
     half = getattr(X, "dtype", None) == np.float16  # scikit-learn would make an array of booleans for it
@@ -80,23 +82,11 @@ def read_rows(
         raise ValueError(
             f"{name} has shape {rows.shape}, but rows and columns are numbered up to {_MAX_ROWS}"
         )
-    rows = _canonical(rows, owned=rows is not X)
+    if not rows.dtype.isnative:
+        rows = rows.astype(rows.dtype.newbyteorder("="))
     if rows.dtype == bool and not sparse.issparse(rows):
         rows = rows.view(np.uint8)
     return rows
-
-
-def _canonical(rows: Rows, owned: bool) -> Rows:
-    """Rows in the machine's byte order; sparse ids ascending, without duplicates.
-
-    The array itself if it is that already; changed in place only if it is ``owned``.
-    """
-    native = rows if rows.dtype.isnative else rows.astype(rows.dtype.newbyteorder("="))
-    if not sparse.issparse(native) or native.has_canonical_format:
-        return native
-    canonical = native if owned or native is not rows else native.copy()
-    canonical.sum_duplicates()
-    return canonical
 
 
 def reject_unsuitable_types(X: Any, name: str) -> None:

@@ -14,10 +14,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import assert_all_finite
 
+from actup._reporting import announced_if_long, part_of_work
 from actup._typing import Rows
 from actup.graph._records import Neighbors, without_self
 from actup.neighbors import _cluster_search, _proxy_search
-from actup.neighbors._calibration import DEFAULT_RECALL
+from actup.neighbors._calibration import DEFAULT_RECALL, SEARCH_SHARE
 from actup.neighbors._comparison import (
     Comparison,
     Parameters,
@@ -29,7 +30,7 @@ from actup.neighbors._comparison import (
 from actup.neighbors._distance_lists import neighbors_from_distances, query_distances, reject_overflow
 from actup.neighbors._duplicates import Deduplicated, deduplicate
 from actup.neighbors._metrics import METRICS, compiled_metrics
-from actup.neighbors._pairwise_search import PairwiseSearch, reject_parameters
+from actup.neighbors._pairwise_search import PairwiseSearch, comparing_all, reject_parameters
 from actup.neighbors._points import DensePoints, SearchablePoints, SparsePoints
 from actup.neighbors._rows import is_engine_type, nonzero_mask, reject_underflow
 
@@ -268,10 +269,11 @@ class _PointSearch:
     def neighbors(self, k: int) -> Neighbors:
         found = self._approximate.neighbors(k, self._options.recall) if self.is_approximate(k) else None
         if found is None:
-            return self._points.exact(None, k)
+            return self._exact(None, k)
         outliers = self._outliers(found, k, _OUTLIER_POINT_FACTOR)
         if len(outliers):
-            exact = self._points.exact(self._points.X[outliers], k + 1)
+            with part_of_work(SEARCH_SHARE, 1):
+                exact = self._exact(self._points.X[outliers], k + 1)
             lists = without_self(exact.indices, exact.distances, outliers)
             found.indices[outliers], found.distances[outliers] = lists
         return found
@@ -279,12 +281,20 @@ class _PointSearch:
     def query(self, rows: Rows, k: int) -> Neighbors:
         found = self._approximate.query(rows, k, self._options.recall) if self.is_approximate(k) else None
         if found is None:
-            return self._points.exact(rows, k)
+            return self._exact(rows, k)
         outliers = self._outliers(found, k, _OUTLIER_QUERY_FACTOR)
         if len(outliers):
-            exact = self._points.exact(rows[outliers], k)
+            with part_of_work(SEARCH_SHARE, 1):
+                exact = self._exact(rows[outliers], k)
             found.indices[outliers], found.distances[outliers] = exact.indices, exact.distances
         return found
+
+    def _exact(self, rows: Rows | None, k: int) -> Neighbors:
+        """The exact neighbours of other rows, or of all points (None)."""
+        points = len(self._points)
+        queries = points if rows is None else rows.shape[0]
+        with announced_if_long(comparing_all(queries, points, self._points.record.name)):
+            return self._points.exact(rows, k)
 
     def _outliers(self, found: Neighbors, k: int, factor: float) -> np.ndarray:
         """Ids of the rows whose k-th neighbour is too far for the calibration to apply.

@@ -36,6 +36,7 @@ SEQUENTIAL = (
     "#e5e419",
 )
 MISSING = "#9a9a9a"
+OTHER = "#6f7680"  # of all classes that have no colour of their own
 _MAX_DISTINCT_COLORS = 256  # a palette with more classes repeats its colours
 
 _LINEAR_TO_LMS = np.array(

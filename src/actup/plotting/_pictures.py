@@ -12,9 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from actup._maps import read_map, read_maps
-from actup.plotting._colors import MISSING, SEQUENTIAL
+from actup.plotting._colors import SEQUENTIAL
 from actup.plotting._grid import HEADING_INCHES, PANEL_INCHES, Grid
-from actup.plotting._scene import Classes, Values, dense_spots, read_captions, read_labels, spread_line
+from actup.plotting._scene import (
+    Classes,
+    Values,
+    dense_spots,
+    name_largest,
+    read_captions,
+    read_labels,
+    spread_line,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +35,7 @@ INK = "#22252b"
 QUIET_INK = "#6b7280"
 _PLAIN_COLOR = (0, 114, 178)  # of points without labels
 _MAX_LEGEND_ROWS = 24
+_MAX_LEGEND_COLUMNS = 3  # a wider legend would push the map aside
 _MAX_NAME_LENGTH = 28
 _NAME_SPOTS = 60  # places tried for each class name
 
@@ -50,7 +59,8 @@ def plot_embedding(
         The map. A one-dimensional map is drawn as a line of points that spread out where they are dense, a
         three-dimensional one on three-dimensional axes.
     labels : array-like of shape (n,), default=None
-        Classes or values of the points.
+        Classes or values of the points. Points without a label (None, NaN, NaT, pandas' NA, masked) are grey.
+        Of more than 1,000 classes, the largest keep their names and colours.
     title : str, default=None
         Line above the map.
     caption : str, default=None
@@ -70,6 +80,11 @@ def plot_embedding(
     -------
     matplotlib.axes.Axes
         The axes with the map.
+
+    Warns
+    -----
+    UserWarning
+        If there are more than 1,000 classes.
 
     See Also
     --------
@@ -92,7 +107,7 @@ def plot_embedding(
     if names not in ("auto", "map", "legend", "none"):
         raise ValueError(f"names={names!r} must be 'auto', 'map', 'legend' or 'none'")
     Y = read_map(Y)
-    scene = read_labels(labels, len(Y), label_kind)
+    scene = _read_scene(labels, len(Y), label_kind)
     ax = _axes_for(Y, ax)
     if names == "auto":
         names = "map" if Y.shape[1] == 2 else "legend"
@@ -123,7 +138,7 @@ def plot_gallery(
     maps : mapping of str to array-like of shape (n,) or (n, n_components)
         Maps by name, of at most three dimensions; the name becomes the panel's title.
     labels : array-like of shape (n,), default=None
-        Classes or values of the points, the same for every map.
+        Classes or values of the points, the same for every map; see :func:`plot_embedding`.
     captions : mapping of str to str, default=None
         Line under a panel, by map name.
     path : str or path-like, default=None
@@ -140,6 +155,11 @@ def plot_gallery(
     -------
     matplotlib.figure.Figure
         The figure. It is not registered with pyplot, so it need not be closed.
+
+    Warns
+    -----
+    UserWarning
+        If there are more than 1,000 classes.
 
     See Also
     --------
@@ -167,7 +187,7 @@ def plot_gallery(
     arrays = read_maps(maps)
     captions = read_captions(captions, arrays)
     n = len(next(iter(arrays.values())))
-    scene = read_labels(labels, n, label_kind)
+    scene = _read_scene(labels, n, label_kind)
     if columns is None:
         columns = len(arrays) if len(arrays) <= 3 else math.ceil(math.sqrt(len(arrays)))
     columns = min(columns, len(arrays))
@@ -179,7 +199,7 @@ def plot_gallery(
         ax = figure.add_axes(grid.cell(panel), projection="3d" if Y.shape[1] == 3 else None)
         _draw_map(_axes_for(Y, ax), Y, scene, name, captions[name], Y.shape[1] == 2)
     if legend is not None:
-        _write_legend(figure, legend, figure.transFigure, grid.aside_anchor())
+        _write_legend(figure, legend, figure.transFigure, grid.aside_anchor(), columns=1)
     elif isinstance(scene, Values):
         _draw_colorbar(figure, scene, cax=figure.add_axes(grid.aside_bar()))
     if path is not None:
@@ -187,6 +207,11 @@ def plot_gallery(
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=160)
     return figure
+
+
+def _read_scene(labels: ArrayLike | None, n: int, label_kind: str) -> Classes | Values | None:
+    scene = read_labels(labels, n, label_kind)
+    return name_largest(scene) if isinstance(scene, Classes) else scene
 
 
 def _require_matplotlib() -> None:
@@ -303,7 +328,7 @@ def _write_names(ax: Axes, Y: np.ndarray, classes: Classes) -> None:
     from matplotlib.patheffects import withStroke
 
     ax.apply_aspect()
-    count = len(classes.names)
+    count = len(classes.names) - classes.has_rest
     style: dict[str, Any] = {
         "fontsize": float(np.clip(14 - 1.6 * math.log2(max(count, 1)) * 0.55, 6.0, 12.0)),
         "fontweight": "bold",
@@ -314,7 +339,7 @@ def _write_names(ax: Axes, Y: np.ndarray, classes: Classes) -> None:
         "parse_math": False,
         "zorder": 5,
     }
-    sizes = np.bincount(classes.codes[classes.codes >= 0], minlength=count)
+    sizes = np.bincount(classes.codes[classes.codes >= 0], minlength=count)[:count]
     spots = dense_spots(Y, classes.codes, count, most=_NAME_SPOTS)
     frame = ax.get_window_extent()
     taken: list[Box] = []
@@ -346,14 +371,27 @@ def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
+def _legend_entries(classes: Classes, most: int) -> list[tuple[str, str]]:
+    """Names and colours of all classes, or of the largest ones and a line that counts the others."""
+    entries = classes.entries()
+    if len(entries) <= most:
+        return entries
+    sizes = np.bincount(classes.codes % len(entries), minlength=len(entries))  # missing ones are the last
+    kept = np.sort(np.argsort(-sizes, kind="stable")[: most - 1])
+    left_out = len(entries) - len(kept)
+    return [*(entries[code] for code in kept), (f"and {left_out:,} more", "none")]
+
+
 def _write_legend(
-    owner: Axes | Figure, classes: Classes, transform: Transform, anchor: tuple[float, float]
+    owner: Axes | Figure,
+    classes: Classes,
+    transform: Transform,
+    anchor: tuple[float, float],
+    columns: int = _MAX_LEGEND_COLUMNS,
 ) -> None:
     from matplotlib.lines import Line2D
 
-    entries = list(zip(classes.names, classes.colors, strict=True))
-    if (classes.codes < 0).any():
-        entries.append(("missing", MISSING))
+    entries = _legend_entries(classes, columns * _MAX_LEGEND_ROWS)
     handles = [Line2D([], [], marker="o", linestyle="", markersize=6, color=color) for _, color in entries]
     legend = owner.legend(
         handles,

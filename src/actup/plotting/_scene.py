@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from actup.plotting._colors import MISSING, categorical_palette, ramp
+from actup._labels import label_array, missing_labels
+from actup._warnings import warn_user
+from actup.plotting._colors import MISSING, OTHER, categorical_palette, ramp
 
 # Integer labels with more distinct values than this are read as values, not as classes.
 _MAX_INTEGER_CLASSES = 128
+_MAX_NAMED_CLASSES = 1000  # more cannot be told apart, and a legend of more is useless
 _LINE_BINS = 128  # bins of the histogram that gives one-dimensional maps their height
 _SPOT_CELLS = 64  # cells per side of the grid on which class names find a dense spot
 
@@ -23,15 +26,23 @@ class Classes:
     Attributes
     ----------
     codes : ndarray of shape (n,), int32
-        Class of every point, -1 where its label is missing (None or NaN).
+        Class of every point, -1 where its label is missing (None, NaN, NaT, pandas' NA or masked).
     names : list of str
     colors : list of str
         One ``"#rrggbb"`` per class.
+    has_rest : bool
+        Whether the last class stands for all small classes together; its name is not written on a map.
     """
 
     codes: np.ndarray
     names: list[str]
     colors: list[str]
+    has_rest: bool = False
+
+    def entries(self) -> list[tuple[str, str]]:
+        """Names and colours for a legend, with one for missing labels at the end if there are any."""
+        missing = [("missing", MISSING)] if (self.codes < 0).any() else []
+        return [*zip(self.names, self.colors, strict=True), *missing]
 
     def point_colors(self) -> np.ndarray:
         """Colours of the points, shape (n, 3), uint8."""
@@ -92,7 +103,7 @@ def read_labels(labels: ArrayLike | None, n: int, kind: str = "auto") -> Classes
         raise ValueError(f"label_kind={kind!r} must be 'auto', 'classes' or 'values'")
     if labels is None:
         return None
-    array = np.asarray(labels)
+    array = label_array(labels)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or len(array) != n:
@@ -111,27 +122,69 @@ def _names_classes(array: np.ndarray) -> bool:
 
 
 def _read_classes(array: np.ndarray) -> Classes:
-    if array.dtype.kind in "iub":
-        distinct, codes = np.unique(array, return_inverse=True)
-        names = [str(value) for value in distinct.tolist()]
-    elif array.dtype.kind == "f":
-        known = np.isfinite(array)
-        distinct, inverse = np.unique(array[known], return_inverse=True)
-        codes = np.full(len(array), -1)
-        codes[known] = inverse
-        names = [f"{value:g}" for value in distinct.tolist()]
-    else:
-        # Objects may mix types and hold None or NaN, so they are compared as text.
-        text = [None if value is None or value != value else str(value) for value in array.tolist()]
-        names = sorted({value for value in text if value is not None})
+    missing = ~np.isfinite(array) if array.dtype.kind == "f" else missing_labels(array)
+    known = array[~missing]
+    codes = np.full(len(array), -1, np.int32)
+    if array.dtype.kind in "iubf":
+        distinct, codes[~missing] = np.unique(known, return_inverse=True)
+        names = [_number_as_text(value) for value in distinct.tolist()]
+    else:  # objects may mix types, so they are compared as text
+        text = _as_text(known)
+        names = sorted(set(text))
         code_of = {name: code for code, name in enumerate(names)}
-        codes = np.array([-1 if value is None else code_of[value] for value in text])
-    return Classes(codes.astype(np.int32), names, categorical_palette(len(names)))
+        codes[~missing] = [code_of[name] for name in text]
+    return Classes(codes, names, categorical_palette(len(names)))
+
+
+def _as_text(labels: np.ndarray) -> list[str]:
+    if labels.dtype.kind == "M":  # tolist() would make integers of nanoseconds
+        labels = np.datetime_as_string(labels, unit="auto")
+    return [str(value) for value in labels.tolist()]
+
+
+def _number_as_text(value: float | int | bool) -> str:
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if whole else f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def name_largest(classes: Classes, remedy: str = "") -> Classes | None:
+    """Return classes of which at most 1,000 have a name and a colour; warns if small ones lose theirs.
+
+    The small classes become one class, which stands last. Classes of one point each are no classes but names
+    of the points: if there are no others, the result is None.
+
+    Parameters
+    ----------
+    classes : Classes
+    remedy : str
+        What the warning says about the names that are not shown.
+    """
+    count = len(classes.names)
+    if count <= _MAX_NAMED_CLASSES:
+        return classes
+    sizes = np.bincount(classes.codes[classes.codes >= 0], minlength=count)
+    largest = np.argsort(-sizes, kind="stable")[:_MAX_NAMED_CLASSES]
+    named = np.sort(largest[sizes[largest] > 1])
+    rest = f"{count - len(named):,} other classes"
+    if not len(named):
+        warn_user(f"labels has {count:,} classes of one point each: points are shown without classes{remedy}")
+        return None
+    warn_user(
+        f"labels has {count:,} classes: the {len(named):,} largest keep their names and colours, all others "
+        f"are shown as {rest!r}{remedy}"
+    )
+    code_of = np.full(count + 1, len(named), np.int32)
+    code_of[named] = np.arange(len(named))
+    code_of[-1] = -1  # of missing labels
+    names = [*(classes.names[code] for code in named), rest]
+    return Classes(code_of[classes.codes], names, [*categorical_palette(len(named)), OTHER], has_rest=True)
 
 
 def _read_values(array: np.ndarray) -> Values:
+    missing = missing_labels(array)
+    values = np.full(len(array), np.nan)
     try:
-        values = array.astype(np.float64)
+        values[~missing] = array[~missing].astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"labels of type {array.dtype} are not numbers; use label_kind='classes'") from error
     values[~np.isfinite(values)] = np.nan
@@ -163,15 +216,15 @@ def spread_line(Y: np.ndarray) -> np.ndarray:
 
 
 def dense_spots(Y: np.ndarray, codes: np.ndarray, count: int, most: int = 1) -> list[np.ndarray]:
-    """Find places for the name of each class where its points are densest, best first.
+    """Find places for the name of each of the first ``count`` classes where it is densest, best first.
 
     Parameters
     ----------
     Y : ndarray of shape (n, 2)
     codes : ndarray of shape (n,)
-        Class of every point; points with a negative class are ignored.
+        Class of every point; points of other classes are ignored.
     count : int
-        Number of classes.
+        Number of classes that need a place.
     most : int
         Number of places wanted per class.
 
@@ -190,6 +243,9 @@ def dense_spots(Y: np.ndarray, codes: np.ndarray, count: int, most: int = 1) -> 
     spots = []
     for code in range(count):
         members = order[bounds[code] : bounds[code + 1]]
+        if len(members) == 1:
+            spots.append(Y[members])
+            continue
         histogram = np.zeros((_SPOT_CELLS, _SPOT_CELLS))
         np.add.at(histogram, tuple(grid[members].T), 1.0)
         density = gaussian_filter(histogram, 2.5, mode="constant")

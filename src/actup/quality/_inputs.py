@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from actup._labels import label_array, missing_labels
 from actup._typing import Rows
 from actup.quality._points import MeasuredPoints
 
@@ -48,14 +49,26 @@ def check_pair(X: Rows | MeasuredPoints, Y: ArrayLike, metric: str) -> tuple[Mea
     return points, Y
 
 
-def check_labels(labels: ArrayLike, n: int) -> np.ndarray:
-    """Return the labels of n points as class numbers 0, 1, ... in the order of the labels: (n,) int64."""
-    labels = np.asarray(labels)
-    if labels.shape != (n,):
-        raise ValueError(f"labels must have the shape ({n},), one per point, got {labels.shape}")
-    if labels.dtype.kind == "f" and not np.array_equal(labels, np.round(labels)):
-        raise ValueError("labels must be classes, got NaN or fractional numbers: bin them first")
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+def check_labels(labels: ArrayLike, n: int, name: str = "labels") -> np.ndarray:
+    """Return the labels of n points as class numbers 0, 1, ... in the order of the labels: (n,) int64.
+
+    ``name`` is what error messages call the labels.
+    """
+    array = label_array(labels)
+    if array.shape != (n,):
+        raise ValueError(f"{name} must have the shape ({n},), one per point, got {array.shape}")
+    missing = int(np.count_nonzero(missing_labels(array)))
+    if missing:
+        raise ValueError(
+            f"{name} is missing (None, NaN, NaT or NA) for {missing} of {n} points: measure only the points "
+            "that have a label, such as those in which pandas.notna() is True"
+        )
+    if array.dtype.kind == "f" and not np.array_equal(array, np.round(array)):
+        raise ValueError(f"{name} must be classes, got fractional numbers: bin them first")
+    try:
+        return np.unique(array, return_inverse=True)[1].astype(np.int64)
+    except TypeError as error:
+        raise TypeError(f"{name} mixes types that have no order ({error}): convert all to text") from None
 
 
 def check_k(k: int, largest: int, n: int) -> int:

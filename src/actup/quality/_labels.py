@@ -13,6 +13,7 @@ from actup.quality._inputs import NotMeasurable, check_k, check_labels, check_ma
 from actup.quality._neighborhoods import nearest_in_map
 
 _CHUNK_VOTES = 1 << 22  # votes counted at a time
+_MAX_KMEANS_DISTANCES = 500_000_000  # points times clusters: beyond it, k-means takes many minutes
 
 
 def knn_accuracy(
@@ -25,7 +26,7 @@ def knn_accuracy(
     Y : array-like of shape (n, n_components)
         The map.
     labels : array-like of shape (n,)
-        Class of every point.
+        Class of every point; none may be missing.
     k : int, default=100
         Number of neighbours that vote, never the point itself; 100 in the ActUp paper. A tie goes to the
         smallest label.
@@ -64,14 +65,32 @@ def knn_accuracy(
         raise NotMeasurable(f"{n} point has no neighbours: at least 2 are needed")
     k = voters(classes, k) if shrink else check_k(k, n - 1, n)
     tree, correct = cKDTree(Y), 0
-    step = max(1, _CHUNK_VOTES // max(k, count))
+    elect = _elect_by_counting if count <= k else _elect_by_sorting
+    step = max(1, _CHUNK_VOTES // k)
     for begin in range(0, n, step):
         rows = np.arange(begin, min(n, begin + step))
-        votes = classes[nearest_in_map(tree, rows, k, threads)]
-        votes += count * np.arange(len(rows))[:, None]
-        votes = np.bincount(votes.ravel(), minlength=count * len(rows)).reshape(len(rows), count)
-        correct += int(np.count_nonzero(votes.argmax(axis=1) == classes[rows]))
+        elected = elect(classes[nearest_in_map(tree, rows, k, threads)], count)
+        correct += int(np.count_nonzero(elected == classes[rows]))
     return correct / n
+
+
+def _elect_by_counting(votes: np.ndarray, count: int) -> np.ndarray:
+    """The most frequent of ``count`` classes in every row of votes, the smallest one of a tie."""
+    rows = len(votes)
+    votes = votes + count * np.arange(rows)[:, None]
+    counts = np.bincount(votes.ravel(), minlength=count * rows).reshape(rows, count)
+    return np.asarray(counts.argmax(axis=1))
+
+
+def _elect_by_sorting(votes: np.ndarray, count: int) -> np.ndarray:
+    """As ``_elect_by_counting``, in a time that does not depend on the number of classes."""
+    votes = np.sort(votes, axis=1)
+    places = np.arange(votes.shape[1])
+    is_first = np.ones(votes.shape, bool)
+    is_first[:, 1:] = votes[:, 1:] != votes[:, :-1]
+    run_length = places - np.maximum.accumulate(np.where(is_first, places, 0), axis=1)
+    winner = run_length.argmax(axis=1)  # where the first of the longest runs of equal votes ends
+    return np.asarray(votes[np.arange(len(votes)), winner])
 
 
 def voters(labels: ArrayLike, k: int = 100) -> int:
@@ -83,7 +102,7 @@ def voters(labels: ArrayLike, k: int = 100) -> int:
     Parameters
     ----------
     labels : array-like of shape (n,)
-        Class of every point.
+        Class of every point; none may be missing.
     k : int, default=100
         Largest number of neighbours that vote.
 
@@ -105,9 +124,10 @@ def voters(labels: ArrayLike, k: int = 100) -> int:
     >>> voters(np.repeat(range(100), 72))  # a hundred classes of 72 points
     71
     """
-    labels = np.asarray(labels)
-    others = len(labels) // len(np.unique(labels)) - 1
-    return min(check_k(k, k, len(labels)), max(1, others))
+    n = len(np.asarray(labels))
+    classes = check_labels(labels, n)
+    others = n // (int(classes.max(initial=0)) + 1) - 1
+    return min(check_k(k, k, n), max(1, others))
 
 
 def v_measure(
@@ -120,7 +140,7 @@ def v_measure(
     Y : array-like of shape (n, n_components)
         The map.
     labels : array-like of shape (n,)
-        Class of every point.
+        Class of every point; none may be missing.
     n_init : int, default=4
         Number of random starts of k-means; the clustering with the lowest inertia is kept.
     random_state : int, default=0
@@ -132,6 +152,11 @@ def v_measure(
     -------
     float
         The harmonic mean of homogeneity and completeness, between 0 and 1; higher is better.
+
+    Raises
+    ------
+    NotMeasurable
+        If there are so many points and classes that k-means would take many minutes.
 
     See Also
     --------
@@ -153,6 +178,8 @@ def v_measure(
     Y = check_map(Y)
     classes = check_labels(labels, len(Y))
     clusters = min(int(classes.max()) + 1, len(np.unique(Y, axis=0)))
+    if len(Y) * clusters > _MAX_KMEANS_DISTANCES:
+        raise NotMeasurable(f"k-means of {len(Y)} points with {clusters} clusters would take many minutes")
     seeds = np.random.SeedSequence(random_state).generate_state(n_init)
 
     # The sums of k-means depend on the number of OpenMP threads, so each worker uses one.

@@ -50,6 +50,7 @@ class PairLosses:
             if not (value > 0 and math.isfinite(value)):
                 raise ValueError(f"{name}={value!r} must be a finite number greater than 0")
         _check_method(self.method, self.Y.shape[1])
+        self.graph.check_structure()
         if len(self.graph) != len(self.Y):
             raise ValueError(f"the graph has {len(self.graph)} points and Y has {len(self.Y)} rows")
 

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 from threadpoolctl import threadpool_limits
 
+from actup._csr import read_sparse
 from actup._typing import Rows
 
 REPORT_METRICS = ("euclidean", "cosine")
@@ -32,7 +33,7 @@ class MeasuredPoints:
         if metric not in REPORT_METRICS:
             raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, REPORT_METRICS))}")
         self._sparse = scipy.sparse.issparse(X)
-        self._X: Rows = X.tocsr() if self._sparse else np.asarray(X)
+        self._X: Rows = read_sparse(X, "X") if self._sparse else np.asarray(X)
         if self._X.ndim != 2:
             raise ValueError(f"X must have two dimensions (n, n_features), got shape {self._X.shape}")
         if self._X.dtype.kind not in "biuf":

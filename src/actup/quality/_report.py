@@ -164,14 +164,16 @@ def quality_report(
     Y : array-like of shape (n, n_components)
         The map.
     y : array-like of shape (n,), default=None
-        Labels.
+        Labels; none may be missing.
     graph : Graph or sparse matrix, default=None
         The similarities that the losses compare the map with: ``embed(...).graph``, or a sparse matrix such
         as an estimator's ``graph_``.
     others : sequence of array-like of shape (n, n_components), default=None
         Maps of the same points from other seeds.
     a, b : float, default=1.0
-        Parameters of the kernel 1/(1 + a d^2b) in the losses.
+        Parameters of the kernel 1/(1 + a d^2b) in the losses. The default 1, 1 is t-SNE's kernel, whatever
+        made the map: for the loss that a map of UMAP or GDR minimised, give the kernel of its recipe,
+        ``a, b = model.recipe_.kernel()``.
     metric : {"euclidean", "cosine"}, default="euclidean"
         Distance between rows of X. Distances in the map are always Euclidean.
     sample : int or None, default=2000
@@ -204,7 +206,7 @@ def quality_report(
     'needs the neighbour graph: give graph'
     """
     points, Y = check_pair(X, Y, metric)
-    labels = None if y is None else check_labels(y, len(Y))
+    labels = None if y is None else check_labels(y, len(Y), "y")
     given = MeasureInputs(
         points, Y, labels, graph, others, a, b, check_sample(sample), random_state, count_threads(n_jobs)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -111,12 +112,14 @@ _RANDOM_START_SETTLING_FACTOR = 4  # at high momentum, points that started far f
 
 def falling_schedule(recipe: Recipe, n_samples: int) -> Schedule:
     """The schedule of optimizers "step" and "gains": a falling learning rate, exaggeration at first."""
+    from actup._elementary import power
+
     epochs = recipe.n_epochs(n_samples)
     progress = np.arange(epochs) / max(epochs, 1)
     fall = np.ones(epochs)
     if recipe.decay_start < 1:
         falling = np.clip((progress - recipe.decay_start) / (1 - recipe.decay_start), 0, 1)
-        fall = (1 - falling) ** recipe.decay_power
+        fall = power(1 - falling, recipe.decay_power)
     early = np.arange(epochs) < recipe.exaggeration_share * epochs
     return Schedule(
         learning_rate=(recipe.first_learning_rate(n_samples) * fall).astype(np.float32),
@@ -133,7 +136,7 @@ def phased_schedule(recipe: Recipe, n_samples: int) -> Schedule:
     late = recipe.late_exaggeration
     exaggeration: dict[Role, Callable[[int], np.ndarray]] = {
         Role.EXAGGERATE: lambda n: np.full(n, recipe.exaggeration),
-        Role.ANNEAL: lambda n: np.geomspace(recipe.exaggeration, _ANNEALED_FACTOR * late, n),
+        Role.ANNEAL: lambda n: _geometric(recipe.exaggeration, _ANNEALED_FACTOR * late, n),
         Role.EXPAND: lambda n: np.full(n, late),
         Role.SETTLE: lambda n: np.full(n, late),
     }
@@ -151,6 +154,17 @@ def phased_schedule(recipe: Recipe, n_samples: int) -> Schedule:
         stiffness_floor=per_epoch(lambda phase, n: phase.floor),
         expansion=(int(expanding[0]), int(expanding[-1]) + 1) if expanding.size else (0, 0),
     )
+
+
+def _geometric(first: float, last: float, n: int) -> np.ndarray:
+    """``n`` values from ``first`` to ``last``, each the same multiple of the one before."""
+    from actup._elementary import exp, log
+
+    values = exp(np.linspace(log(first), log(last), n))
+    values[:1] = first
+    if n > 1:
+        values[-1] = last
+    return values
 
 
 def phase_lengths(recipe: Recipe, n_samples: int) -> list[int]:
@@ -173,7 +187,7 @@ def _adapted_length(phase: Phase, recipe: Recipe, n_samples: int) -> int:
         case Role.ANNEAL if recipe.normalized and n_samples <= _SLOW_ANNEALING_MAX_N:
             return _SLOW_ANNEALING_FACTOR * epochs
         case Role.EXPAND if n_samples > _LONGER_EXPANSION_ABOVE_N:
-            growth: float = (n_samples / _LONGER_EXPANSION_ABOVE_N) ** 0.5
+            growth = math.sqrt(n_samples / _LONGER_EXPANSION_ABOVE_N)
             return min(_MAX_EXPANSION_FACTOR * epochs, round(epochs * growth))
         case Role.SETTLE if recipe.normalized and n_samples <= _LONG_SETTLING_MAX_N:
             return max(_LONG_SETTLING_EPOCHS, epochs)

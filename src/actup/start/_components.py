@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from actup._elementary import cos, log, power
 from actup.graph._records import Graph
 
 SMALL_COMPONENT = 8  # components with fewer points are random balls instead of spectral coordinates
@@ -80,11 +81,14 @@ def _sorted_by_component(
 def random_in_ball(random: np.random.Generator, n: int, dimensions: int) -> np.ndarray:
     """Uniform points in the unit ball: (n, dimensions)."""
     directions = _directions(random, n, dimensions)
-    return directions * random.uniform(size=(n, 1)) ** (1 / dimensions)
+    places: np.ndarray = directions * power(random.uniform(size=(n, 1)), 1 / dimensions)
+    return places
 
 
 def _directions(random: np.random.Generator, n: int, dimensions: int) -> np.ndarray:
-    directions = random.normal(size=(n, dimensions))
+    # Normal draws by the Box-Muller transform: those of NumPy depend on the mathematical library.
+    lengths, angles = random.uniform(size=(2, n, dimensions))
+    directions = np.sqrt(-2 * log(1 - lengths)) * cos(2 * np.pi * angles)
     unit: np.ndarray = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     return unit
 
@@ -105,13 +109,13 @@ def pack_balls(
     wanted centre, at the wanted distance or beyond.
     """
     count = len(sizes)
-    radii = sizes ** (1 / dimensions)
-    whole = sizes.sum() ** (1 / dimensions)
+    radii = power(sizes, 1 / dimensions)
+    whole = float(power(sizes.sum(), 1 / dimensions))
     by_size = np.argsort(-sizes, kind="stable")
     packed = by_size[: min(_MAX_PACKED, np.count_nonzero(sizes >= SMALL_COMPONENT))]
     directions = _directions(random, count, dimensions)
     if centers is None:
-        wanted = whole * random.uniform(size=count) ** (1 / dimensions)
+        wanted = whole * power(random.uniform(size=count), 1 / dimensions)
         wanted[packed] = 0  # all as close to the middle as they fit
     else:
         centers = centers - np.average(centers, axis=0, weights=sizes)
@@ -138,7 +142,8 @@ def _first_free(
 
     directions (rays, dimensions), wanted (rays,), centers (balls, dimensions), clear (rays, balls) -> (rays,)
     """
-    along = np.einsum("rd,bd->rb", directions, centers)  # not @: a threaded BLAS may change its bits
+    # Neither @ nor einsum, which fuse products and sums on some processors.
+    along = sum(np.multiply.outer(ray, center) for ray, center in zip(directions.T, centers.T, strict=True))
     half = np.sqrt(np.maximum(0, along**2 - (centers**2).sum(axis=1) + clear**2))
     reach = wanted.copy()
     for _ in range(centers.shape[0]):  # each turn passes at least one ball for good
@@ -163,14 +168,15 @@ def _scatter_small(
 
     dimensions = places.shape[1]
     extent = (np.linalg.norm(places[packed], axis=1) + radii[packed]).max(initial=0.0)
-    shell = (extent**dimensions + 2 * (radii[small] ** dimensions).sum()) ** (1 / dimensions) - extent
+    volume = power(extent, dimensions) + 2 * power(radii[small], dimensions).sum()
+    shell = float(power(volume, 1 / dimensions)) - extent
     margin = radii[small] + shell * random.uniform(size=len(small))
     for begin in range(0, len(small), _CHUNK_COMPONENTS):
         rays = small[begin : begin + _CHUNK_COMPONENTS]
         clear = radii[packed][None, :] + margin[begin : begin + _CHUNK_COMPONENTS, None]
         reach = _first_free(directions[rays], wanted[rays], places[packed], clear)
         places[rays] = reach[:, None] * directions[rays]
-    nearest = (
-        cKDTree(places[small]).query(places[small], k=min(2, len(small)))[0].reshape(len(small), -1)[:, -1]
-    )
-    radii[small] = np.minimum(radii[small], nearest / 2) if len(small) > 1 else radii[small]
+    if len(small) > 1:
+        nearest = small[cKDTree(places[small]).query(places[small], k=2)[1][:, 1]]
+        gaps = np.linalg.norm(places[small] - places[nearest], axis=1)
+        radii[small] = np.minimum(radii[small], gaps / 2)

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from actup._device import to_host
+from actup._elementary import power
 from actup._engine import engine
 from actup._typing import Rows
 from actup.graph._records import Graph
@@ -212,7 +213,7 @@ def read_places(init: Any, n: int, dimensions: int) -> np.ndarray:
 def _max_radius(recipe: Recipe, n: int) -> float:
     """The root-mean-square radius up to which a start keeps its scale; maps are hardly ever wider."""
     a, b = recipe.kernel()
-    unit = max(1.0, a ** (-1 / (2 * b)))  # the distance at which the kernel has fallen to one half
+    unit = max(1.0, float(power(a, -1 / (2 * b))))  # the distance at which the kernel has fallen to one half
     return float(unit * (100 + 1.5 * math.sqrt(n) if recipe.normalized else 40))
 
 
@@ -257,5 +258,9 @@ def _mean_rows(X: Rows, labels: np.ndarray, count: int) -> Rows:
     sizes = np.bincount(labels, minlength=count)
     members = np.argsort(labels, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    shares = np.repeat(1.0 / sizes, sizes)
-    return csr_matrix((shares, members, offsets), shape=(count, len(labels))) @ X
+    ones = np.ones(len(labels))  # a product with 1 is exact, so that no processor can fuse it with the sum
+    sums = csr_matrix((ones, members, offsets), shape=(count, len(labels))) @ X
+    if not issparse(sums):
+        return sums / sizes[:, None]
+    sums.data /= np.repeat(sizes, np.diff(sums.indptr))
+    return sums

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.sparse import issparse
 
+from actup._elementary import power
 from actup._typing import Array, Rows
 from actup.graph._records import Graph
 from actup.recipe._recipe import Recipe
@@ -79,5 +80,5 @@ def _landmark_start(X: Rows, recipe: Recipe, seed: int, threads: int, backend: B
     layout.run(layout.n_epochs)
     places = layout.embedding()
     width = float((places.max(axis=0) - places.min(axis=0)).max())
-    reach = width / len(landmarks) ** (1 / recipe.n_components)
+    reach = width / float(power(len(landmarks), 1 / recipe.n_components))
     return backend.scatter_around(places, labels, reach, seed, threads), len(landmarks)

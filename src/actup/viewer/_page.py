@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from actup._maps import align_maps, read_maps
-from actup.plotting._colors import MISSING, SEQUENTIAL
+from actup.plotting._colors import SEQUENTIAL
 from actup.plotting._scene import (
     Classes,
     Values,
     dense_spots,
+    name_largest,
     read_captions,
     read_labels,
     spread_line,
@@ -31,7 +32,6 @@ from actup.viewer._images import pack_images
 # The scripts are concatenated in this order: each uses only those before it.
 _SCRIPTS = ("data.js", "draw.js", "camera.js", "selection.js", "page.js")
 _LARGEST_STEP = 65535  # largest coordinate in 16 bits
-_MAX_CLASSES = 65536  # class numbers are packed into 16 bits, too
 
 
 def write_page(
@@ -58,7 +58,10 @@ def write_page(
         Maps by name. They are rotated and mirrored by :func:`align_maps`. A one-dimensional map is drawn as a
         line of points that spread out where they are dense.
     labels : array-like of shape (n,), default=None
-        Classes or values of the points.
+        Classes or values of the points. Points without a label (None, NaN, NaT, pandas' NA, masked) are grey,
+        and the legend lists them last, as "missing". Of more than 1,000 classes, the largest keep their names
+        and colours; the names of the others are added to the texts of their points. If all labels differ,
+        they are such texts only.
     captions : mapping of str to str, default=None
         Line under a map, by map name.
     hover : sequence of length n, default=None
@@ -75,6 +78,11 @@ def write_page(
     -------
     pathlib.Path
         The file written.
+
+    Warns
+    -----
+    UserWarning
+        If there are more than 1,000 classes.
 
     See Also
     --------
@@ -95,14 +103,14 @@ def write_page(
     """
     arrays = _flat_maps(maps)
     n = len(next(iter(arrays.values())))
-    scene = read_labels(labels, n, label_kind)
+    scene, texts = _read_scene(labels, n, label_kind, None if hover is None else _read_hover(hover, n))
     captions = read_captions(captions, arrays)
     data = {
         "count": n,
         "maps": [_pack_map(name, Y, captions[name], scene) for name, Y in arrays.items()],
         "classes": _pack_classes(scene) if isinstance(scene, Classes) else None,
         "values": _pack_values(scene) if isinstance(scene, Values) else None,
-        "hover": None if hover is None else _read_hover(hover, n),
+        "hover": texts,
         "images": None if images is None else pack_images(images, n),
     }
     path = Path(path)
@@ -133,21 +141,35 @@ def _pack_map(name: str, Y: np.ndarray, caption: str, scene: Classes | Values | 
     packed: dict[str, Any] = {"name": name, "caption": caption, "low": low.tolist(), "size": size.tolist()}
     packed["packed"] = _base64(steps, "<u2")
     if isinstance(scene, Classes):
-        spots = dense_spots(Y, scene.codes, len(scene.names))
+        spots = dense_spots(Y, scene.codes, len(scene.names) - scene.has_rest)
         packed["anchors"] = [spot[0].tolist() if len(spot) else None for spot in spots]
     return packed
 
 
+def _read_scene(
+    labels: ArrayLike | None, n: int, label_kind: str, texts: list[str] | None
+) -> tuple[Classes | Values | None, list[str] | None]:
+    """Read the labels, and add the names of classes that the legend leaves out to the points' texts."""
+    scene = read_labels(labels, n, label_kind)
+    if not isinstance(scene, Classes):
+        return scene, texts
+    shown = name_largest(scene, "; tooltips and the search still name them")
+    if shown is scene:
+        return scene, texts
+    unnamed = scene.codes >= 0
+    if shown is not None:
+        unnamed &= shown.codes == len(shown.names) - 1
+    texts = [""] * n if texts is None else texts
+    for point in np.flatnonzero(unnamed):
+        name = scene.names[scene.codes[point]]
+        texts[point] = f"{name}\n{texts[point]}" if texts[point] else name
+    return shown, texts
+
+
 def _pack_classes(classes: Classes) -> dict[str, Any]:
-    names, colors, codes = list(classes.names), list(classes.colors), classes.codes
-    if (codes < 0).any():
-        codes = np.where(codes < 0, len(names), codes)
-        names.append("missing")
-        colors.append(MISSING)
-    if len(names) > _MAX_CLASSES:
-        raise ValueError(
-            f"labels has {len(names)} classes, the page shows at most {_MAX_CLASSES}; use hover for the names"
-        )
+    names, colors = zip(*classes.entries(), strict=True)
+    # Missing labels are the last entry. At most 1,000 classes have names, so that 16 bits are enough.
+    codes = np.where(classes.codes < 0, len(names) - 1, classes.codes)
     return {"names": names, "colors": colors, "codes": _base64(codes, "<u2")}
 
 

@@ -23,7 +23,7 @@ struct IndexHandle {
 auto calibrate(const IndexHandle& handle, int64_t k, int64_t sample_size, uint64_t seed, int threads) {
   Calibration result;
   {
-    nb::gil_scoped_release release;
+    const Interruptible call;
     result = Calibrator(*handle.index, k).run(sample_size, seed, threads);
   }
   const size_t probes = result.probes.size(), candidates = result.candidates.size();
@@ -46,7 +46,7 @@ void bind_cluster_search(nb::module_& module) {
             const TypedRows rows = typed_rows(points);
             std::unique_ptr<ClusterIndex> index;
             {
-              nb::gil_scoped_release release;
+              const Interruptible call;
               index = std::make_unique<ClusterIndex>(rows, row_metric, columns, save_memory, seed, threads);
             }
             new (self) IndexHandle{std::move(points), std::move(index)};

@@ -19,7 +19,7 @@ auto affinity_arrays(const Matrix<int32_t>& ids, const Matrix<float>& distances,
                                static_cast<int64_t>(ids.shape(1))};
   SparseRows graph;
   {
-    nb::gil_scoped_release release;
+    const Interruptible call;
     graph = actup::affinity_graph(
         neighbors, {affinity, distance, symmetrization, std::move(perplexities), sigma}, threads);
   }

@@ -7,6 +7,12 @@
 
 namespace actup {
 
+namespace {
+
+constexpr int64_t kManyPoints = 500'000;  // an epoch of fewer takes less than about 0.05 s
+
+}  // namespace
+
 void bind_layout(nb::module_& module) {
   ACTUP_BIND_ENUM(module, Loss, ACTUP_LOSSES);
   ACTUP_BIND_ENUM(module, Sampling, ACTUP_SAMPLINGS);
@@ -58,14 +64,24 @@ void bind_layout(nb::module_& module) {
           "__init__",
           [](Layout* self, Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights,
              Matrix<float> start, const Settings& settings, int threads) {
-            nb::gil_scoped_release release;
+            const Interruptible call;
             new (self) Layout(view(offsets, indices, weights), start.data(), static_cast<int>(start.shape(1)),
                               settings, threads);
           },
           nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"), nb::arg("start"), nb::arg("settings"),
           nb::arg("threads"))
       .def_prop_ro("epoch", &Layout::epoch)
-      .def("run", &Layout::run, nb::arg("until"), nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "run",
+          [](Layout& layout, int until) {
+            if (layout.size() >= kManyPoints) {
+              const Interruptible call;
+              return layout.run(until);
+            }
+            const nb::gil_scoped_release release;
+            layout.run(until);
+          },
+          nb::arg("until"))
       .def("embedding", [](const Layout& layout) {
         auto result = new_matrix(layout.size(), layout.dimensions());
         layout.copy_embedding(result.data());

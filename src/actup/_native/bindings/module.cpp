@@ -2,6 +2,8 @@
 #include "bindings/arrays.hpp"
 
 NB_MODULE(ACTUP_MODULE, module) {
+  actup::bind_progress_hook(module);
+  actup::bind_arithmetic(module);
   actup::bind_graph(module);
   actup::bind_neighbors(module);
   actup::bind_cluster_search(module);

@@ -80,7 +80,7 @@ struct SparseHandle {
   std::unique_ptr<SparsePoints> points;
 
   SparseHandle(CsrArrays rows, int64_t columns, RowMetric row_metric, int threads) : arrays(std::move(rows)) {
-    nb::gil_scoped_release release;
+    const Interruptible call;
     points = std::make_unique<SparsePoints>(csr_rows(arrays, columns), std::move(row_metric), threads);
   }
 };
@@ -104,7 +104,7 @@ auto sparse_neighbors(const SparseHandle& handle, const std::optional<CsrArrays>
 
 std::unique_ptr<CodeIndex> index_codes(const SparseHandle& handle, int64_t columns, bool save_memory,
                                        uint64_t seed, int threads) {
-  nb::gil_scoped_release release;
+  const Interruptible call;
   const SparseSketch sketch(handle.points->rows(), handle.points->row_metric(), false);
   return std::make_unique<CodeIndex>(sketch, columns, save_memory, seed, threads);
 }
@@ -114,7 +114,7 @@ auto sparse_candidates(const SparseHandle& handle, const CodeIndex& index, const
   const CsrRows queries = csr_rows(rows, handle.points->rows().columns);
   auto ids = std::make_unique_for_overwrite<int32_t[]>(queries.rows * count);
   {
-    nb::gil_scoped_release release;
+    const Interruptible call;
     const SparseSketch sketch(queries, handle.points->row_metric(), true);
     code_candidates(index, sketch, probes, count, threads, ids.get());
   }

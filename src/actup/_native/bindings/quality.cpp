@@ -16,7 +16,7 @@ void bind_ranks(nb::module_& module) {
       [](Matrix<Real> distances, int64_t k, int threads) {
         auto ids = new_matrix<int32_t>(distances.shape(0), k);
         {
-          nb::gil_scoped_release release;
+          const Interruptible call;
           nearest_in_rows(distances.data(), distances.shape(0), distances.shape(1), k, ids.data(), threads);
         }
         return ids;
@@ -27,7 +27,7 @@ void bind_ranks(nb::module_& module) {
       [](Matrix<Real> distances, Matrix<int32_t> ids, int threads) {
         auto ranks = new_matrix<int32_t>(ids.shape(0), ids.shape(1));
         {
-          nb::gil_scoped_release release;
+          const Interruptible call;
           ranks_in_rows(distances.data(), ids.data(), ids.shape(0), distances.shape(1), ids.shape(1),
                         ranks.data(), threads);
         }
@@ -42,7 +42,7 @@ void bind_sums(nb::module_& module) {
       [](Matrix<float> Y, const Curve& curve, int threads) {
         PairSums sums;
         {
-          nb::gil_scoped_release release;
+          const Interruptible call;
           sums = pair_sums(points_of_map(Y.data(), Y.shape(0), static_cast<int>(Y.shape(1))), curve, threads);
         }
         return nb::make_tuple(sums.kernel, sums.square, sums.log_rest);
@@ -54,7 +54,7 @@ void bind_sums(nb::module_& module) {
          const Curve& curve, int threads) {
         EdgeSums sums;
         {
-          nb::gil_scoped_release release;
+          const Interruptible call;
           sums = edge_sums(points_of_map(Y.data(), Y.shape(0), static_cast<int>(Y.shape(1))),
                            view(offsets, indices, weights), curve, threads);
         }

@@ -34,7 +34,7 @@ template <class Run>
 Repulsion collect(const Points& points, const Run& run) {
   FloatMatrix force = new_matrix(points.n, points.dimensions);
   FloatVector potential = new_vector(points.n);
-  nb::gil_scoped_release release;
+  const Interruptible call;
   const double total = run([&, f = force.data(), p = potential.data()](int64_t i, const float* own, float u) {
     std::copy_n(own, points.dimensions, f + i * points.dimensions);
     p[i] = u;

@@ -23,7 +23,7 @@ nb::tuple solved(int64_t rows, int columns, const Solve& solve) {
   auto vectors = new_matrix(rows, columns);
   auto values = new_vector(columns);
   {
-    nb::gil_scoped_release release;
+    const Interruptible call;
     solve(vectors.data(), values.data());
   }
   return nb::make_tuple(vectors, values);
@@ -70,7 +70,7 @@ void bind_start(nb::module_& module) {
         const TypedRows rows = typed_rows(x);
         std::optional<Landmarks> found;
         {
-          nb::gil_scoped_release release;
+          const Interruptible call;
           found.emplace(rows, metric, wanted, seed, threads);
         }
         return nb::make_tuple(copied(found->means, found->count, found->columns),
@@ -84,7 +84,7 @@ void bind_start(nb::module_& module) {
         const auto rows = static_cast<int64_t>(labels.size()), width = static_cast<int64_t>(places.shape(1));
         auto out = new_matrix(rows, width);
         {
-          nb::gil_scoped_release release;
+          const Interruptible call;
           scatter_around(places.data(), labels.data(), rows, width, reach, seed, threads, out.data());
         }
         return out;

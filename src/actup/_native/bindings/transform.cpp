@@ -18,7 +18,7 @@ auto placed_rows(const Matrix<int32_t>& ids, const Matrix<float>& distances, con
   const AffinitySettings affinities{affinity, distance, Symmetrization::umap, std::move(perplexities), sigma};
   auto result = new_matrix(rows, dimensions);
   {
-    nb::gil_scoped_release release;
+    const Interruptible call;
     place_rows({neighbors, view, affinities, placement, result.data()}, loss, normalized, threads);
   }
   return result;

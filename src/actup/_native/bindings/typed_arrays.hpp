@@ -34,7 +34,7 @@ auto neighbor_lists(int64_t rows, int64_t k, const Search& search) {
   auto ids = std::make_unique_for_overwrite<int32_t[]>(rows * k);
   auto distances = std::make_unique_for_overwrite<float[]>(rows * k);
   {
-    nb::gil_scoped_release release;
+    const Interruptible call;
     search(ids.get(), distances.get());
   }
   return std::tuple(to_numpy(std::move(ids), rows, k), to_numpy(std::move(distances), rows, k));

@@ -4,7 +4,8 @@
 // Work is split into chunks by the caller, never by the number of threads; a chunk writes only what is its
 // own. So results are the same at any thread count. Idle workers spin briefly, then sleep. A caller that
 // finds the pool busy (another Python thread is inside) runs its chunks alone. After fork() the child starts
-// a new pool.
+// a new pool. The calling thread passes a checkpoint of its LongCall after each of its chunks; when a chunk
+// or a checkpoint throws, chunks that have not begun are skipped.
 #pragma once
 
 #if !defined(_WIN32)
@@ -19,6 +20,8 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+
+#include "common/long_call.hpp"
 
 namespace actup {
 
@@ -45,24 +48,38 @@ class ThreadPool {
   template <class Body>
   void run(int64_t count, int threads, const Body& body) {
     if (count <= 0) return;
+    LoopProgress progress;
     if (count == 1 || threads <= 1 || busy_.exchange(true, std::memory_order_acquire)) {
-      for (int64_t chunk = 0; chunk < count; ++chunk) body(chunk);
+      for (int64_t chunk = 0; chunk < count; ++chunk) {
+        body(chunk);
+        progress.pass(chunk + 1, count);
+      }
       return;
     }
-    while (count > 0) {  // a ticket holds at most kMaxCount chunks
-      const int64_t batch = std::min<int64_t>(count, kMaxCount);
-      publish(batch, threads, &body,
-              [](const void* f, int64_t chunk) { (*static_cast<const Body*>(f))(chunk); });
+    while (base_ < count && !failed()) {  // a ticket holds at most kMaxCount chunks
+      const int64_t batch = std::min<int64_t>(count - base_, kMaxCount);
+      publish(
+          batch, threads, &body, [](const void* f, int64_t chunk) { (*static_cast<const Body*>(f))(chunk); },
+          [&](int64_t finished) { progress.pass(base_ + finished, count); });
       base_ += batch;
-      count -= batch;
     }
     base_ = 0;
     const std::exception_ptr failure = std::exchange(failure_, nullptr);
+    failed_.store(false, std::memory_order_relaxed);
     busy_.store(false, std::memory_order_release);
     if (failure) std::rethrow_exception(failure);
   }
 
+  // Inside a chunk that may take long: the calling thread passes a checkpoint, a worker stops if the loop has
+  // failed elsewhere.
+  static void check() {
+    if (LongCall* const call = LongCall::current()) call->check();
+    if (works_for() && works_for()->failed()) throw LoopFailed();
+  }
+
  private:
+  struct LoopFailed {};  // follows the failure that is reported
+
   // A ticket packs the generation of the task and the chunks [first, end) that nobody has claimed yet. Half
   // of the threads claim from the front and half from the back: so in task after task a thread meets the same
   // part of the data, which its core still has in its cache.
@@ -79,7 +96,24 @@ class ThreadPool {
     return pool;
   }
 
-  void publish(int64_t count, int threads, const void* body, void (*call)(const void*, int64_t)) {
+  // The pool of a worker; null on other threads.
+  static ThreadPool*& works_for() {
+    static thread_local ThreadPool* pool = nullptr;
+    return pool;
+  }
+
+  bool failed() const { return failed_.load(std::memory_order_relaxed); }
+
+  void fail() {
+    std::lock_guard guard(failing_);
+    if (!failure_) failure_ = std::current_exception();
+    failed_.store(true, std::memory_order_relaxed);
+  }
+
+  // Runs `count` chunks; the calling thread calls checkpoint(finished chunks) after each of its own.
+  template <class Checkpoint>
+  void publish(int64_t count, int threads, const void* body, void (*call)(const void*, int64_t),
+               const Checkpoint& checkpoint) {
     hire(threads - 1);
     body_ = body;
     call_ = call;
@@ -90,6 +124,11 @@ class ThreadPool {
     signal_.fetch_add(1, std::memory_order_seq_cst);
     if (sleepers_.load(std::memory_order_seq_cst) > 0) signal_.notify_all();
     while (claim_one(true)) {
+      try {
+        checkpoint(finished_.load(std::memory_order_relaxed));
+      } catch (...) {
+        fail();
+      }
     }
     wait_for(count_);
   }
@@ -118,17 +157,19 @@ class ThreadPool {
     } while (!ticket_.compare_exchange_weak(t, rest, std::memory_order_acq_rel, std::memory_order_acquire));
     const uint64_t chunk = from_front ? first_of(t) : end_of(t) - 1;
     const uint32_t count = count_;
-    try {
-      call_(body_, base_ + static_cast<int64_t>(chunk));
-    } catch (...) {
-      std::lock_guard guard(failing_);
-      if (!failure_) failure_ = std::current_exception();
+    if (!failed()) {
+      try {
+        call_(body_, base_ + static_cast<int64_t>(chunk));
+      } catch (...) {
+        fail();
+      }
     }
     if (finished_.fetch_add(1, std::memory_order_seq_cst) + 1 == count) finished_.notify_one();
     return true;
   }
 
   void work(int id) {
+    works_for() = this;
     uint32_t seen = 0;
     for (;;) {
       for (int spins = 0; signal_.load(std::memory_order_acquire) == seen && spins < kSpins; ++spins) relax();
@@ -156,6 +197,7 @@ class ThreadPool {
   void (*call_)(const void*, int64_t) = nullptr;
   std::mutex failing_;
   std::exception_ptr failure_;
+  std::atomic<bool> failed_{false};
   alignas(64) std::atomic<uint64_t> ticket_{0};
   alignas(64) std::atomic<uint32_t> finished_{0};
   alignas(64) std::atomic<uint32_t> signal_{0};
@@ -175,5 +217,8 @@ void parallel_ranges(int64_t size, int64_t grain, int threads, const Body& body)
   parallel_chunks((size + grain - 1) / grain, threads,
                   [&](int64_t chunk) { body(chunk * grain, std::min(size, (chunk + 1) * grain)); });
 }
+
+// Call inside a chunk that may take more than some hundredths of a second.
+inline void checkpoint() { ThreadPool::check(); }
 
 }  // namespace actup

@@ -7,11 +7,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "common/elementary.h"
 #include "common/parallel.hpp"
 #include "graph/exponent_row.hpp"
 #include "graph/neighbor_rows.hpp"
@@ -45,7 +45,7 @@ struct UmapAffinity {
     const double subtracted = settings.distance == Distance::pseudo ? rho : 0;
     for (int64_t at = 0; at < k; ++at) row[at] = umap_exponent(distances[at], subtracted);
     const double mean = rho > 0 ? sum_of(distances, k) / static_cast<double>(k + 1) : mean_of_all;
-    const double sigma = umap_sigma(std::log2(static_cast<double>(k + 1)), umap_sigma_floor(mean),
+    const double sigma = umap_sigma(binary_logarithm(static_cast<double>(k + 1)), umap_sigma_floor(mean),
                                     [&](double sigma) { return row.sum_of_weights(1 / sigma); });
     row.add(1 / sigma, 1, out);
   }
@@ -74,7 +74,7 @@ struct GaussianAffinity {
     const double mean = fill_squares(distances, k, row);
     for (const double perplexity : settings.perplexities) {
       const bool reachable = static_cast<double>(k) > perplexity && mean > 0;
-      const double beta = reachable ? gaussian_beta(std::log(perplexity), 1 / mean,
+      const double beta = reachable ? gaussian_beta(natural_logarithm(perplexity), 1 / mean,
                                                     [&](double beta) { return row.sums(beta); })
                                     : 0;
       add_gaussian(beta, 1 / static_cast<double>(settings.perplexities.size()), row, out);
@@ -128,6 +128,7 @@ inline void affinities(const NeighborRows& neighbors, const AffinitySettings& se
   });
   double mean_of_all = 0;
   for (double row_sum : sums) mean_of_all += row_sum / static_cast<double>(neighbors.rows * (k + 1));
+  set_progress_range(0, 0.6);
   parallel_ranges(neighbors.rows, kRowsPerTask, threads, [&](int64_t begin, int64_t end) {
     ExponentRow exponents(k);
     for (int64_t row = begin; row < end; ++row)
@@ -140,6 +141,7 @@ inline SparseRows affinity_graph(const NeighborRows& neighbors, const AffinitySe
                                  int threads) {
   const auto weights = std::make_unique_for_overwrite<float[]>(neighbors.rows * neighbors.k);
   affinities(neighbors, settings, threads, weights.get());
+  set_progress_range(0.6, 1);
   return symmetric_graph(neighbors, weights.get(), settings.symmetrization, threads);
 }
 

@@ -6,6 +6,7 @@
 
 #include "common/choices.h"
 #include "common/device.h"
+#include "common/elementary.h"
 
 namespace actup {
 
@@ -72,14 +73,6 @@ struct GaussianSums {
   double weights;   // sum of exp(-beta x)
   double products;  // sum of x exp(-beta x)
 };
-
-ACTUP_DEVICE inline double natural_logarithm(double x) {
-#if defined(__CUDACC__)
-  return log(x);
-#else
-  return __builtin_log(x);
-#endif
-}
 
 ACTUP_DEVICE inline double gaussian_entropy(double beta, const GaussianSums& sums) {
   return natural_logarithm(sums.weights) + beta * sums.products / sums.weights;

@@ -10,14 +10,14 @@
 
 namespace actup {
 
-// The exponents of one row, padded to whole vectors with values of weight 0.
+// The exponents of one row, padded to kDoubleLanes with values of weight 0.
 class ExponentRow {
  public:
   explicit ExponentRow(int64_t size)
       : size_(size),
-        vectors_((size + kDoubles - 1) / kDoubles),
-        values_(vectors_ * kDoubles),
-        present_(vectors_ * kDoubles) {
+        padded_((size + kDoubleLanes - 1) / kDoubleLanes * kDoubleLanes),
+        values_(padded_),
+        present_(padded_) {
     std::fill_n(present_.begin(), size, 1.0);
   }
 
@@ -25,40 +25,46 @@ class ExponentRow {
 
   // Sums of exp(-factor x) and of x exp(-factor x).
   GaussianSums sums(double factor) const {
-    doubles weights = {}, products = {};
-    for (int64_t v = 0; v < vectors_; ++v) {
-      const doubles weight = exponentials(v, factor);
-      weights += weight;
-      products += weight * load_doubles(&values_[v * kDoubles]);
-    }
-    return {sum(weights), sum(products)};
+    DoubleSum weights, products;
+    for_each_vector([&](int64_t at, int part) {
+      const doubles weight = exponentials(at, factor);
+      weights.parts[part] += weight;
+      products.parts[part] += weight * load_doubles(&values_[at]);
+    });
+    return {weights.total(), products.total()};
   }
 
   double sum_of_weights(double factor) const {
-    doubles weights = {};
-    for (int64_t v = 0; v < vectors_; ++v) weights += exponentials(v, factor);
-    return sum(weights);
+    DoubleSum weights;
+    for_each_vector([&](int64_t at, int part) { weights.parts[part] += exponentials(at, factor); });
+    return weights.total();
   }
 
   // Adds scale * exp(-factor x) for the whole row.
   void add(double factor, double scale, float* out) const {
-    for (int64_t v = 0; v < vectors_; ++v) {
-      const doubles weights = exponentials(v, factor) * scale;
-      const int64_t count = std::min<int64_t>(kDoubles, size_ - v * kDoubles);
-      for (int64_t lane = 0; lane < count; ++lane) {
-        out[v * kDoubles + lane] += static_cast<float>(weights[lane]);
-      }
+    for (int64_t at = 0; at < size_; at += kDoubles) {
+      const doubles weights = exponentials(at, factor) * scale;
+      const int64_t count = std::min<int64_t>(kDoubles, size_ - at);
+      for (int64_t lane = 0; lane < count; ++lane) out[at + lane] += static_cast<float>(weights[lane]);
     }
   }
 
  private:
-  doubles exponentials(int64_t v, double factor) const {
-    return exponential(load_doubles(&values_[v * kDoubles]) * -factor) *
-           load_doubles(&present_[v * kDoubles]);
+  // Calls function(place of the vector's first exponent, its part of a DoubleSum).
+  template <class Function>
+  void for_each_vector(const Function& function) const {
+    for (int64_t at = 0; at < padded_; at += kDoubleLanes) {
+#pragma GCC unroll 4
+      for (int part = 0; part < kDoubleParts; ++part) function(at + part * kDoubles, part);
+    }
+  }
+
+  doubles exponentials(int64_t at, double factor) const {
+    return exponential(load_doubles(&values_[at]) * -factor) * load_doubles(&present_[at]);
   }
 
   int64_t size_;
-  int64_t vectors_;
+  int64_t padded_;
   std::vector<double> values_;
   std::vector<double> present_;
 };

@@ -52,6 +52,7 @@ class BatchEpochs final : public Epochs {
       all.sums.add(chunk.sums);
       all.balance.add(chunk.balance);
     }
+    const Uninterrupted moving;  // before this, nothing has changed that a second try would not overwrite
     const ForceFactors factors = factors_of(state, all.sums);
     const StepRule rule = step_rule(state, factors, all.balance);
     parallel_ranges(blocks, kBlocksPerChunk, state.threads, [&](int64_t begin, int64_t end) {

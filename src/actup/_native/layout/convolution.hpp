@@ -40,17 +40,20 @@ inline int group_count(int size) { return (size + kLanes - 1) / kLanes; }
 
 // The spectrum of a kernel on a grid of 2 * columns x 2 * rows. The kernel is even in both directions, so the
 // spectrum is real: value [group * (columns + 1) + l][lane] belongs to row frequency k = group * kLanes +
-// lane
-// <= rows and column frequency l <= columns. sample(row, column) gives the kernel at kLanes columns from
+// lane <= rows and column frequency l <= columns. sample(row, column) gives the kernel at kLanes columns from
 // `column` on.
 template <class Sample>
 std::vector<Lanes> even_spectrum(int rows, int columns, const Sample& sample, int threads) {
   const HalfTransform along_columns(rows), along_rows(columns);
-  const int row_groups = group_count(rows + 1), column_groups = group_count(columns + 1);
   // The transform of an even sequence is twice the real part of the transform of its lower half, with the
   // first element halved, plus the middle element with alternating sign. Two vectors share a transform, as
-  // its real and its imaginary part: those with the numbers `group` and `group + pairs`.
-  const int column_pairs = (column_groups + 1) / 2, row_pairs = (row_groups + 1) / 2;
+  // its real and its imaginary part: those with the numbers `group` and `group + pairs`. Rounding
+  // errors of one reach the other, so partners are equally many elements apart at every width.
+  constexpr int kMaxLanes = 16;
+  const auto pairs_of = [](int size) {
+    return (size + 2 * kMaxLanes - 1) / (2 * kMaxLanes) * (kMaxLanes / kLanes);
+  };
+  const int column_pairs = pairs_of(columns + 1), row_pairs = pairs_of(rows + 1);
   const auto even = [](const HalfTransform& transform, const Complex* spectrum, int k,
                        const Complex& middle) {
     const Complex both =

@@ -8,12 +8,12 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <numbers>
 #include <utility>
 #include <vector>
 
+#include "common/elementary.h"
 #include "common/vectors.h"
 
 namespace actup {
@@ -166,8 +166,9 @@ class HalfTransform {
     for (int p = 0; p < length / radix; ++p)
       for (int k = 1; k < radix; ++k) {
         const double angle = -2 * std::numbers::pi * p * k / length;
-        w.push_back(static_cast<float>(std::cos(angle)));
-        w.push_back(static_cast<float>(std::sin(angle)));
+        const auto [cosine, sine] = cosine_and_sine(angle);
+        w.push_back(static_cast<float>(cosine));
+        w.push_back(static_cast<float>(sine));
       }
     return w;
   }

@@ -87,6 +87,7 @@ class InPlaceEpochs final : public Epochs {
   }
 
   void run(const EpochState& state) override {
+    const Uninterrupted moving;
     Points& points = state.points;
     if (horizon_.active()) horizon_.prepare(points);
     for (int half = 0; half < 2; ++half) {

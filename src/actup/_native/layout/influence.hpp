@@ -69,7 +69,7 @@ class Influence {
     std::vector<Lanes> partial(4 * groups);
     const auto turn_of = [](int frequency, int distance, int size) {
       const double twice = frequency > 0 && frequency < size ? 2 : 1;  // for -frequency as well
-      return twice * std::cos(std::numbers::pi * frequency * distance / size) / (2 * size);
+      return twice * cosine(std::numbers::pi * frequency * distance / size) / (2 * size);
     };
     std::vector<float> turns(4 * (columns_ + 1));
     for (int l = 0; l <= columns_; ++l)

@@ -48,6 +48,8 @@ class Layout {
   int64_t size() const { return points_.n; }
   int dimensions() const { return points_.dimensions; }
 
+  // An exception from a checkpoint leaves the points as they were after the last whole epoch, from where
+  // run() goes on.
   void run(int until) {
     for (until = std::min(until, s_.n_epochs); epoch_ < until; ++epoch_)
       epochs_->run({s_, points_, mass_.data(), p_max_, non_edge_weight_, run_length_, epoch_, threads_});

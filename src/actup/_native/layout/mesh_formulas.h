@@ -31,12 +31,19 @@ ACTUP_DEVICE inline void subtract_self(const float* self, const Real* cos_x, con
                                        const Real* cos_y, const Real* sin_y, Real& potential, Real& slope_x,
                                        Real& slope_y) {
   constexpr float pi = 3.14159265f;
-  for (int p = 0; p < 3; ++p)
-    for (int q = 0; q < 3; ++q) {
-      potential -= self[3 * p + q] * cos_x[p] * cos_y[q];
-      slope_x += pi * static_cast<float>(p) * self[3 * p + q] * sin_x[p] * cos_y[q];
-      slope_y += pi * static_cast<float>(q) * self[3 * p + q] * cos_x[p] * sin_y[q];
+  for (int p = 0; p < 3; ++p) {
+    const float* const row = self + 3 * p;  // the cosine of 0 is 1, its sine 0
+    const Real value = row[0] + row[1] * cos_y[1] + row[2] * cos_y[2];
+    const Real slope = row[1] * sin_y[1] + 2.0f * row[2] * sin_y[2];
+    if (p == 0) {
+      potential -= value;
+      slope_y += pi * slope;
+    } else {
+      potential -= value * cos_x[p];
+      slope_x += pi * static_cast<float>(p) * (value * sin_x[p]);
+      slope_y += pi * (slope * cos_x[p]);
     }
+  }
 }
 
 }  // namespace actup

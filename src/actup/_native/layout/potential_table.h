@@ -3,6 +3,7 @@
 // There are 2^kBits knots per octave of d2, so that the leading bits of d2 are a knot's number.
 #pragma once
 
+#include "common/elementary.h"
 #include "layout/potentials.h"
 #if !defined(__CUDACC__)
 #include <cmath>
@@ -21,11 +22,13 @@ struct PotentialTable {
   }
 
   // The largest d2 at which power() stays in range: beyond it the potential is taken to be constant.
-  ACTUP_DEVICE static float limit(float b) { return exp2f(fminf(100.0f, 120.0f / b)); }
+  ACTUP_DEVICE static float limit(float b) {
+    return static_cast<float>(power(2.0, static_cast<double>(fminf(100.0f, 120.0f / b))));
+  }
 
   // The integral of the force from s to infinity, where the force is s^(-1-b)/a.
   ACTUP_DEVICE static double tail(double s, Curve curve) {
-    return pow(s, -static_cast<double>(curve.b)) / (static_cast<double>(curve.a) * curve.b);
+    return power(s, -static_cast<double>(curve.b)) / (static_cast<double>(curve.a) * curve.b);
   }
 
   ACTUP_DEVICE static float look_up(const float* table, float d2) {

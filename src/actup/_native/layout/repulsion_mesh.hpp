@@ -138,12 +138,15 @@ class Mesh {
     const int rows = choose_size(height / spacing, this->rows());
     const int columns = choose_size(width / spacing, this->columns());
     if (spacing != spacing_ || rows != this->rows() || columns != this->columns()) {
-      spacing_ = spacing;
-      convolution_ = std::make_unique<Convolution>(rows, columns);
+      // The old grid stays whole if this is interrupted.
+      auto convolution = std::make_unique<Convolution>(rows, columns);
       const Influence influence(potential_, spacing, rows, columns, line_, threads);
-      convolution_->set_kernel(influence, threads);
-      self_ = influence.self_potential(threads);
-      grid_.resize(static_cast<size_t>(rows) * convolution_->stride());
+      convolution->set_kernel(influence, threads);
+      const SelfPotential self = influence.self_potential(threads);
+      grid_.resize(static_cast<size_t>(rows) * convolution->stride());
+      self_ = self;
+      convolution_ = std::move(convolution);
+      spacing_ = spacing;
     }
     const auto origin = [&](float span, int size) {
       return 0.5f * (static_cast<float>(size - 1) - span / spacing);
@@ -156,16 +159,19 @@ class Mesh {
 
   // A power of kSpacingStep times the usual spacing. The current spacing is kept while it is suitable.
   float choose_spacing(float span) const {
-    const auto power_of = [&](float exponent) { return usual_spacing_ * std::pow(kSpacingStep, exponent); };
+    constexpr float kSlack = 1.0002f;  // for rounding errors
+    float chosen = usual_spacing_;
     const float needed = span / static_cast<float>(largest_ - kMarginLines);
     if (needed > usual_spacing_) {
       if (spacing_ >= needed && spacing_ <= kSpacingStep * kSpacingStep * needed) return spacing_;
-      return power_of(std::ceil(std::log(needed / usual_spacing_) / std::log(kSpacingStep) + 1e-3f));
+      while (chosen < kSlack * needed) chosen *= kSpacingStep;
+      return chosen;
     }
     const float wanted = std::clamp(span / kMinSpanLines, kMinSpacing * usual_spacing_, usual_spacing_);
     if (spacing_ <= kSpacingStep * wanted && kSpacingStep * spacing_ > wanted && spacing_ <= usual_spacing_)
       return spacing_;
-    return power_of(std::floor(std::log(wanted / usual_spacing_) / std::log(kSpacingStep) + 1e-3f));
+    while (chosen > kSlack * wanted) chosen /= kSpacingStep;
+    return chosen;
   }
 
   // The lines of a side, with some room for the points to spread. The current number is kept until the points

@@ -3,10 +3,8 @@
 #pragma once
 
 #include "common/device.h"
+#include "common/elementary.h"
 #include "common/vectors.h"
-#if !defined(__CUDACC__)
-#include <cmath>
-#endif
 
 namespace actup {
 
@@ -62,16 +60,17 @@ inline float4 spline_slopes(float t) {
 
 // The square of the spline's spectrum at an angular frequency per grid line.
 ACTUP_DEVICE inline double spline_spectrum_squared(double k) {
-  return fabs(k) < 1e-9 ? 1.0 : pow(sin(k / 2) / (k / 2), 8.0);
+  const double root = fabs(k) < 1e-9 ? 1.0 : sine(k / 2) / (k / 2), square = root * root;
+  return square * square * (square * square);
 }
 
 // Sums over all aliases k + 2 pi m: of the squared spectrum, and of (k + 2 pi m)^2 times the squared
 // spectrum.
 ACTUP_DEVICE inline double spline_alias_sum(double k) {
-  return (2416 + 2382 * cos(k) + 240 * cos(2 * k) + 2 * cos(3 * k)) / 5040;
+  return (2416 + 2382 * cosine(k) + 240 * cosine(2 * k) + 2 * cosine(3 * k)) / 5040;
 }
 ACTUP_DEVICE inline double spline_alias_slope(double k) {
-  return (2 - 2 * cos(k)) * (66 + 52 * cos(k) + 2 * cos(2 * k)) / 120;
+  return (2 - 2 * cosine(k)) * (66 + 52 * cosine(k) + 2 * cosine(2 * k)) / 120;
 }
 
 // How much two splines that are e grid lines apart overlap at a point, as a cosine series in the point's
@@ -84,7 +83,7 @@ ACTUP_DEVICE inline double spline_overlap(int e, int p) {
     const float s = static_cast<float>(i) / places;
     for (int j = 0; j + e < 4; ++j)
       series += (e ? 2.0 : 1.0) * (p ? 2.0 : 1.0) / places * spline_weight(s, j) * spline_weight(s, j + e) *
-                cos(2 * pi * p * i / places);
+                cosine(2 * pi * p * i / places);
   }
   return series;
 }

@@ -51,6 +51,7 @@ class Calibrator {
     const auto count = static_cast<int64_t>(result.rows.size()), entries = table_size();
     std::vector<float> recalls(count * entries);
     result.true_distances.resize(count * k_);
+    set_progress_range(0, 1);
     parallel_ranges(count, kQueriesPerChunk, threads, [&](int64_t begin, int64_t end) {
       measure(result.rows.data() + begin, end - begin, recalls.data() + begin * entries,
               result.true_distances.data() + begin * k_);
@@ -114,6 +115,7 @@ class Calibrator {
     const int64_t chunk = std::max<int64_t>(1, kChunkBytes / (kCodeBlock * index_.encoder().stride()));
     with_instructions([&](auto set) {
       for (int64_t first = 0; first < packed.blocks(); first += chunk) {
+        checkpoint();
         const CodeBlocks blocks = packed.view(first, std::min(first + chunk, packed.blocks()));
         scan<decltype(set)>(blocks, queries.data(), thresholds, count,
                             [&](int64_t query, int64_t at, uint32_t mask, const int32_t* scores) {

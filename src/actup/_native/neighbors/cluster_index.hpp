@@ -25,13 +25,17 @@ class CodeIndex {
       : encoder_(points, columns, kMinKeptShare, seed, threads) {
     const int64_t wanted = Clusters::balanced_count(points.count());
     if (save_memory) {
+      set_progress_range(0.3, 0.7);
       clusters_ = std::make_unique<Clusters>(points, encoder_, wanted, seed, threads);
+      set_progress_range(0.7, 1);
       pack_points(threads, [&](const int32_t* members, int64_t count, int8_t* out) {
         encoder_.encode_rows(points, count, [&](int64_t at) { return members[at]; }, out);
       });
       return;
     }
+    set_progress_range(0.3, 0.6);
     const Buffer<int8_t> codes = encoder_.encode(points, threads);
+    set_progress_range(0.6, 1);
     clusters_ = std::make_unique<Clusters>(codes.data(), points.count(), encoder_, wanted, seed, threads);
     pack_points(threads, [&](const int32_t* members, int64_t count, int8_t* out) {
       for (int64_t at = 0; at < count; ++at) {

@@ -122,6 +122,7 @@ inline void neighbors_of_points(const ClusterIndex& index, int64_t k, const Sear
     }
   }
   SearchPool<NeighborSearch, ClusterIndex> pool(index);
+  set_progress_range(0, 1);
   parallel_chunks(static_cast<int64_t>(chunks.size()), threads, [&](int64_t at) {
     pool.with([&](NeighborSearch& search) {
       const auto [cluster, begin, count] = chunks[at];
@@ -143,6 +144,7 @@ inline void neighbors_of_queries(const ClusterIndex& index, const TypedRows& row
                                  const SearchEffort& effort, int threads, int32_t* ids, float* distances) {
   const ComparedRows queries(rows, index.points(), threads);
   const int64_t chunk = queries_per_search(queries.width(), effort.candidates);
+  set_progress_range(0, 1);
   for_each_query_chunk<NeighborSearch>(index, queries, chunk, threads, [&](NeighborSearch& search) {
     search.run(queries, k, effort, ids, distances);
   });

@@ -23,16 +23,20 @@ namespace actup {
 constexpr int64_t kCodeBlock = 16;
 constexpr int kGroup = 4;
 
-// An instruction set has: Vector, kLanes int32 sums; kMaxCode, the largest code that does not overflow;
-// kQueries and kVectors, the tile's size, which should fill the registers; load() of the codes of kLanes
-// points; broadcast() of a query's kGroup codes; add() of the products of kGroups groups (1 or 2); and mask()
-// of the lanes that reach a threshold.
+// The largest code. Most instruction sets add two groups' products of a pair of codes in 16 bits, which 7-bit
+// codes do not overflow. Those that could take larger codes use the same, so that all find the same
+// neighbours.
+constexpr int kMaxCode = 63;
 
-// Any little-endian processor. The sum of four products of 7-bit codes fits in 16 bits.
+// An instruction set has: Vector, kLanes int32 sums; kQueries and kVectors, the tile's size, which should
+// fill the registers; load() of the codes of kLanes points; broadcast() of a query's kGroup codes; add() of
+// the products of kGroups groups (1 or 2); and mask() of the lanes that reach a threshold.
+
+// Any little-endian processor.
 struct PlainCodes {
   typedef int32_t Vector __attribute__((vector_size(16)));
   typedef int16_t Shorts __attribute__((vector_size(16)));
-  static constexpr int kLanes = 4, kMaxCode = 63, kQueries = 2, kVectors = 4, kGroups = 2;
+  static constexpr int kLanes = 4, kQueries = 2, kVectors = 4, kGroups = 2;
 
   // Bytes 0 and 2 of each group, and bytes 1 and 3.
   struct Halves {
@@ -70,10 +74,10 @@ struct PlainCodes {
 };
 
 #if defined(__x86_64__)
-// pmaddubsw adds neighbouring products in 16 bits: with 7-bit codes the sum over two groups fits.
+// pmaddubsw adds neighbouring products in 16 bits.
 struct Sse {
   using Vector = __m128i;
-  static constexpr int kLanes = 4, kMaxCode = 63, kQueries = 3, kVectors = 2, kGroups = 2;
+  static constexpr int kLanes = 4, kQueries = 3, kVectors = 2, kGroups = 2;
 
   static Vector load(const uint8_t* from) { return _mm_loadu_si128(reinterpret_cast<const Vector*>(from)); }
   static Vector broadcast(const int8_t* from) {
@@ -98,7 +102,7 @@ struct Sse {
 #if defined(__AVX2__)
 struct Avx2 {
   using Vector = __m256i;
-  static constexpr int kLanes = 8, kMaxCode = 63, kQueries = 3, kVectors = 2, kGroups = 2;
+  static constexpr int kLanes = 8, kQueries = 3, kVectors = 2, kGroups = 2;
 
   static Vector load(const uint8_t* from) {
     return _mm256_loadu_si256(reinterpret_cast<const Vector*>(from));
@@ -126,7 +130,7 @@ struct Avx2 {
 #if defined(__AVX512BW__)
 struct Avx512 {
   using Vector = __m512i;
-  static constexpr int kLanes = 16, kMaxCode = 63, kQueries = 4, kVectors = 4, kGroups = 2;
+  static constexpr int kLanes = 16, kQueries = 4, kVectors = 4, kGroups = 2;
 
   static Vector load(const uint8_t* from) { return _mm512_loadu_si512(from); }
   static Vector broadcast(const int8_t* from) {
@@ -149,7 +153,7 @@ struct Avx512 {
 // Adds products of bytes directly to int32 sums. Inline assembly, because some compilers copy a register for
 // each intrinsic, and because this module is also compiled for processors without the instruction.
 struct Avx512Vnni : Avx512 {
-  static constexpr int kMaxCode = 127, kQueries = 6, kGroups = 1;
+  static constexpr int kQueries = 6, kGroups = 1;
 
   static Vector add(Vector sums, const Vector* x, const Vector* y) {
     asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(*x), "v"(*y));
@@ -158,13 +162,11 @@ struct Avx512Vnni : Avx512 {
 };
 #endif
 
-// Whether the environment variable ACTUP_CPU requests PlainCodes.
-inline bool plain_codes_requested() {
-  static const bool requested = [] {
-    const char* const level = std::getenv("ACTUP_CPU");
-    return level && std::strcmp(level, "plain") == 0;
-  }();
-  return requested;
+// Whether the environment variable ACTUP_CPU requests instructions that all processors have: "plain" is level
+// v2 with PlainCodes, "v4-without-vnni" is level v4 with Avx512. For tests.
+inline bool is_requested(const char* instructions) {
+  const char* const level = std::getenv("ACTUP_CPU");
+  return level && std::strcmp(level, instructions) == 0;
 }
 
 // Calls function(instruction set) with the best one that this processor has.
@@ -173,18 +175,16 @@ inline auto with_instructions(const Function& function) {
 #if !defined(__x86_64__)
   return function(PlainCodes{});
 #elif defined(__AVX512BW__)
-  if (has_avx512_vnni()) return function(Avx512Vnni{});
+  static const bool use_vnni = has_avx512_vnni() && !is_requested("v4-without-vnni");
+  if (use_vnni) return function(Avx512Vnni{});
   return function(Avx512{});
 #elif defined(__AVX2__)
   return function(Avx2{});
 #else
-  if (plain_codes_requested()) return function(PlainCodes{});
+  static const bool use_plain_codes = is_requested("plain");
+  if (use_plain_codes) return function(PlainCodes{});
   return function(Sse{});
 #endif
-}
-
-inline int max_code() {
-  return with_instructions([](auto instructions) { return decltype(instructions)::kMaxCode; });
 }
 
 // Consecutive blocks. `groups` is even.

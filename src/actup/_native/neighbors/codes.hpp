@@ -20,9 +20,8 @@ class Encoder {
  public:
   // For the parameters see Projection.
   Encoder(const RowSource& rows, int64_t columns, double min_kept_share, uint64_t seed, int threads)
-      : projection_(rows, columns, min_kept_share, seed, threads), max_code_(max_code()) {
-    scale_ =
-        projection_.largest_value() > 0 ? static_cast<float>(max_code_) / projection_.largest_value() : 0.0f;
+      : projection_(rows, columns, min_kept_share, seed, threads) {
+    scale_ = projection_.largest_value() > 0 ? kMaxCode / projection_.largest_value() : 0.0f;
     groups_ = (projection_.columns() + 2 * kGroup - 1) / (2 * kGroup) * 2;
   }
 
@@ -31,7 +30,7 @@ class Encoder {
   int64_t stride() const { return groups_ * kGroup; }
   float scale() const { return scale_; }
   // Added to a point's codes when it is packed, to make them positive.
-  int offset() const { return max_code_ + 1; }
+  int offset() const { return kMaxCode + 1; }
 
   // Codes of all rows, stride() bytes each.
   Buffer<int8_t> encode(const RowSource& rows, int threads) const {
@@ -68,7 +67,7 @@ class Encoder {
   }
 
   void round(const float* values, int8_t* codes) const {
-    const auto limit = static_cast<float>(max_code_);
+    constexpr float limit = kMaxCode;
     const int64_t count = std::min(projection_.stride(), stride());
     for (int64_t at = 0; at < count; ++at) {
       constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
@@ -79,7 +78,6 @@ class Encoder {
   }
 
   Projection projection_;
-  int max_code_;
   float scale_;
   int64_t groups_;
 };

@@ -13,8 +13,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
+#include "common/elementary.h"
 #include "common/vectors.h"
 
 namespace actup {
@@ -31,7 +31,7 @@ inline Vector magnitude(Vector x) {
   return std::bit_cast<Vector>(std::bit_cast<typename Traits<Vector>::Ints>(x) & 0x7FFFFFFF);
 }
 inline double where(bool condition, double value) { return condition ? value : 0; }
-inline double power(double x, float b) { return std::pow(x, static_cast<double>(b)); }
+inline double power(double x, float b) { return power(x, static_cast<double>(b)); }
 
 // What most Sums share: the state is the sum itself.
 struct PlainSum {
@@ -83,7 +83,7 @@ struct PoweredDifferences : PlainSum {
   float scale;     // multiplies the differences, so that their powers do not overflow or underflow
   float smallest;  // smaller differences count as 0: their powers would be subnormal
   explicit PoweredDifferences(float p, float scale = 1)
-      : exponent(p), scale(scale), smallest(std::max(1e-30f, std::exp2(-125 / p))) {}
+      : exponent(p), scale(scale), smallest(std::max(1e-30f, static_cast<float>(power(2.0, -125.0 / p)))) {}
   template <class T>
   T add(T sum, T x, T y) const {
     const T difference = magnitude(x - y) * scale;

@@ -141,8 +141,7 @@ class ComparedRows : public RowSource {
     if (has_adjustments_) out[rows_.columns] = adjustment.extra;
   }
 
-  // Equal directions may differ by their rounding: the compiler may fuse the product that adjusts one of the
-  // rows with the subtraction, so that only the other row's product is rounded.
+  // Rows of the same direction may differ by the rounding of their factors.
   float distance(float squares) const {
     if (has_directions_ && squares <= 0x1p-48f) return 0;
     return distance_of(row_metric_.metric, squares) / scale_;
@@ -219,7 +218,7 @@ class ComparedRows : public RowSource {
     for (const float* value = row; value < end; ++value) {
       const double difference = *value - center;
       squares += conversion_ == Conversion::square_roots   ? difference
-                 : conversion_ == Conversion::exponentials ? std::exp(difference)
+                 : conversion_ == Conversion::exponentials ? exponential(difference)
                  : conversion_ == Conversion::presence     ? static_cast<double>(*value != 0)
                                                            : difference * difference;
     }

@@ -114,6 +114,7 @@ class PackedPoints {
       bounds[at] = NearestList{sums + (begin + at) * k, ids + (begin + at) * k, k}.bound();
     }
     for (int64_t block = 0; block < blocks_; ++block) {
+      checkpoint();
       for (int64_t group = 0; group < groups; ++group) {
         const int64_t first = begin + group * kTileQueries;
         scan_tile(block, queries.data() + group_offset(group), bounds.data() + group * kTileQueries,
@@ -193,7 +194,11 @@ inline void nearest_in_form(const TypedRows& points, const TypedRows& queries, c
   with_sum(row_metric.metric, row_metric.p, [&](auto sum) {
     PackedPoints<decltype(sum)> packed(form, sum, point_chunk);
     for (int64_t first = 0; first < points.rows; first += point_chunk) {
-      packed.pack(points, first, std::min(first + point_chunk, points.rows), threads);
+      const int64_t last = std::min(first + point_chunk, points.rows);
+      const double before = static_cast<double>(first) / points.rows;
+      set_progress_range(before, before);
+      packed.pack(points, first, last, threads);
+      set_progress_range(before, static_cast<double>(last) / points.rows);
       parallel_ranges(queries.rows, query_chunk, threads, [&](int64_t begin, int64_t end) {
         packed.search(queries, begin, end, queries_are_points, k, ids, distances);
       });

@@ -46,7 +46,7 @@ enum class Transform {
   ROW(hellinger,         root_direction,        false, SquaredDifferences{},         __builtin_sqrtf(sum / 2)) \
   ROW(softmax_hellinger, exponential_direction, false, SquaredDifferences{},         __builtin_sqrtf(sum / 2)) \
   ROW(inner_product,     equal_norm,            true,  SquaredDifferences{},         sum / 2)                  \
-  ROW(minkowski,         none,                  true,  PoweredDifferences(p, scale), std::pow(sum, 1 / p))     \
+  ROW(minkowski,         none,                  true,  PoweredDifferences(p, scale), minkowski_root(sum, p))   \
   ROW(canberra,          none,                  false, RelativeDifferences{},        sum)                      \
   ROW(hamming,           none,                  false, UnequalColumns{},             sum / columns)            \
   ROW(braycurtis,        none,                  false, DifferencesOverTotals{},      sum)
@@ -97,6 +97,10 @@ inline constexpr bool uses_presence(Metric metric) { return transform_of(metric)
 inline constexpr bool uses_directions(Metric metric) {
   return transform_of(metric) >= Transform::direction &&
          transform_of(metric) <= Transform::exponential_direction;
+}
+
+inline float minkowski_root(float sum, float p) {
+  return static_cast<float>(power(static_cast<double>(sum), 1 / static_cast<double>(p)));
 }
 
 // Calls function(sum) with the Sum of a metric of columns.

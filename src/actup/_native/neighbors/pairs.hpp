@@ -177,11 +177,13 @@ inline void nearest_of_candidates(const TypedRows& points, const PairQueries& qu
                                   const RowMetric& row_metric, const int32_t* candidates, int64_t width,
                                   int64_t k, int threads, int32_t* ids, float* distances) {
   const PairDistances pairs(points, row_metric);
+  set_progress_range(0, 1);
   parallel_ranges(queries.rows.rows, 32, threads, [&](int64_t begin, int64_t end) {
     std::vector<float> query, values(width);
     std::vector<int32_t> compared(width);
     std::vector<uint64_t> keys;
     for (int64_t row = begin; row < end; ++row) {
+      checkpoint();
       const int32_t self_id = queries.self_ids ? queries.self_ids[row] : -1;
       int64_t count = 0;
       for (int64_t at = 0; at < width; ++at) {
@@ -199,6 +201,7 @@ inline void nearest_of_candidates(const TypedRows& points, const PairQueries& qu
 inline void nearest_of_all(const TypedRows& points, const PairQueries& queries, const RowMetric& row_metric,
                            int64_t k, int threads, int32_t* ids, float* distances) {
   constexpr int64_t kPointsPerChunk = 64;
+  set_progress_range(0, 1);
   parallel_ranges(queries.rows.rows, 8, threads, [&](int64_t begin, int64_t end) {
     std::vector<std::vector<float>> rows(end - begin);
     for (int64_t row = begin; row < end; ++row) {
@@ -208,6 +211,7 @@ inline void nearest_of_all(const TypedRows& points, const PairQueries& queries, 
     float values[kPointsPerChunk];
     std::vector<float> buffer;
     for (int64_t first = 0; first < points.rows; first += kPointsPerChunk) {
+      checkpoint();
       const int64_t count = std::min(kPointsPerChunk, points.rows - first);
       const TypedRows block{points.floats(first, count, buffer), Scalar::float32, count, points.columns};
       const PairDistances pairs(block, row_metric);

@@ -38,9 +38,11 @@ inline void nearest_by_presence(const BitRows& points, const BitRows& queries, b
   const std::vector<float> point_counts = count_bits(points), query_counts = count_bits(queries);
   const int64_t block = std::max<int64_t>(64, (int64_t{1} << 14) / points.words);
   const auto columns = static_cast<float>(points.columns);
+  set_progress_range(0, 1);
   parallel_ranges(queries.rows, 64, threads, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) NearestList{distances + row * k, ids + row * k, k}.clear();
     for (int64_t first = 0; first < points.rows; first += block) {
+      checkpoint();
       for (int64_t row = begin; row < end; ++row) {
         const NearestList list{distances + row * k, ids + row * k, k};
         const uint64_t* const query = queries.row(row);

@@ -117,6 +117,7 @@ class Projection {
   // Gram-Schmidt in two passes; a vector that depends linearly on previous ones becomes 0.
   void orthonormalize() {
     for (int64_t vector = 0; vector < columns_; ++vector) {
+      checkpoint();
       float* const v = vectors_.data() + vector * width_;
       const double before = dot(v, v);
       for (int pass = 0; pass < 2; ++pass) {

@@ -45,6 +45,7 @@ inline void refine_neighbors(const ClusterIndex& index, int64_t k, int threads, 
   const int64_t rows = index.points().rows().rows, followed = std::min(k, kMaxFollowed);
   const ReverseLists reverse(old_ids, rows, k, followed);
   const Reranker reranker(index.points());
+  set_progress_range(0, 1);
   parallel_ranges(index.positions(), 256, threads, [&](int64_t begin, int64_t end) {
     std::vector<float> query(padded(index.points().query_width())), squares;
     std::vector<int32_t> nearby, found;

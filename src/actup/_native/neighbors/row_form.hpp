@@ -106,7 +106,7 @@ class RowForm {
   double value_of(const float* row, int64_t column, double center) const {
     const double value = static_cast<double>(row[column]) * factors_[column];
     return transform_ == Transform::root_direction          ? std::sqrt(value)
-           : transform_ == Transform::exponential_direction ? std::exp((value - center) / 2)
+           : transform_ == Transform::exponential_direction ? exponential((value - center) / 2)
                                                             : value - center;
   }
 

@@ -1,7 +1,6 @@
 // A metric with its parameters.
 #pragma once
 
-#include <cmath>
 #include <vector>
 
 #include "neighbors/metrics.hpp"
@@ -19,7 +18,9 @@ struct RowMetric {
 
   // How many times the points' largest value a query's largest value may be: no square or power of a
   // difference overflows.
-  float max_query_ratio() const { return std::exp2(100 / (metric == Metric::minkowski && p > 2 ? p : 2)); }
+  float max_query_ratio() const {
+    return static_cast<float>(power(2.0, 100.0 / (metric == Metric::minkowski && p > 2 ? p : 2)));
+  }
 };
 
 }  // namespace actup

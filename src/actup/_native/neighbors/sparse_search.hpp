@@ -209,6 +209,8 @@ class SparsePoints {
     for (int64_t first = 0; first < points.rows();) {
       const int64_t last = end_of_chunk(first);
       if (!pairs.bound_is_useless()) index.fill(first, last);
+      set_progress_range(static_cast<double>(first) / points.rows(),
+                         static_cast<double>(last) / points.rows());
       parallel_ranges(queries.rows.rows, 16, threads, [&](int64_t begin, int64_t end) {
         std::vector<double> sums(last - first);
         SparseSelection selection(pairs, k);
@@ -224,6 +226,7 @@ class SparsePoints {
           return selection.finish(query, ids + query * k, distances + query * k);
         };
         for (int64_t query = begin; query < end; ++query) {
+          checkpoint();
           if (!succeeds(query, pairs.bound_is_useless())) succeeds(query, true);
         }
       });
@@ -237,6 +240,7 @@ class SparsePoints {
                          float* distances) const {
     const SparsePairDistances pairs(points, rows, row_metric_);
     clear(queries.rows.rows * k, ids, distances);
+    set_progress_range(0, 1);
     parallel_ranges(queries.rows.rows, 256, threads, [&](int64_t begin, int64_t end) {
       std::vector<double> row(points_.columns), sums(width);
       SparseSelection selection(pairs, k);
@@ -258,6 +262,7 @@ class SparsePoints {
         return selection.finish(query, ids + query * k, distances + query * k);
       };
       for (int64_t query = begin; query < end; ++query) {
+        checkpoint();
         if (!succeeds(query, pairs.bound_is_useless())) succeeds(query, true);
       }
     });

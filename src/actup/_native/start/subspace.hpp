@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/elementary.h"
 #include "common/parallel.hpp"
 #include "common/random.h"
 #include "start/vector_blocks.hpp"
@@ -59,6 +60,7 @@ class SubspaceIteration {
     double top = spectrum_.top, cut = spectrum_.cut, last_wanted = top;
     for (int used = 0; used + spectrum_.first_degree <= spectrum_.budget;) {
       const int now = std::min(bounded_degree(degree, top, cut, last_wanted), spectrum_.budget - used);
+      set_progress_range(double(used) / spectrum_.budget, double(used + now) / spectrum_.budget);
       filter(now, top, cut);
       used += now + 1;
       rayleigh_ritz();
@@ -95,13 +97,13 @@ class SubspaceIteration {
   }
 
   static double growth(double value, double low, double cut) {
-    return std::acosh(std::max(1.0, (2 * value - cut - low) / (cut - low)));
+    return area_cosine(std::max(1.0, (2 * value - cut - low) / (cut - low)));
   }
 
   // The estimated degree of a filter that makes the residual `times` times smaller, with a safety margin; at
   // most last_degree.
   int needed_degree(double times, double cut, double last_wanted) const {
-    const double degree = 1.25 * std::log(times) / growth(last_wanted, spectrum_.low, cut) + 2;
+    const double degree = 1.25 * natural_logarithm(times) / growth(last_wanted, spectrum_.low, cut) + 2;
     return degree < spectrum_.last_degree ? static_cast<int>(degree) : spectrum_.last_degree;
   }
 

@@ -152,7 +152,8 @@ inline Eigenpairs jacobi_eigenpairs(Square a) {
     for (int p = 0; p < n; ++p)
       for (int q = p + 1; q < n; ++q) outside += a(p, q) * a(p, q);
     if (outside <= 1e-28 * scale) break;
-    for (int p = 0; p < n; ++p)
+    for (int p = 0; p < n; ++p) {
+      checkpoint();
       for (int q = p + 1; q < n; ++q) {
         if (a(p, q) == 0) continue;
         const double theta = (a(q, q) - a(p, p)) / (2 * a(p, q));
@@ -172,6 +173,7 @@ inline Eigenpairs jacobi_eigenpairs(Square a) {
           v(k, q) = s * u + c * w;
         }
       }
+    }
   }
   std::vector<int> order(n);
   std::iota(order.begin(), order.end(), 0);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _MAX_COPIED_SHARE = 0.4  # of the free memory: larger data stays in the host's memory
 _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
+_SPIN_SECONDS, _SLEEP_SECONDS = 0.02, 0.002  # waiting for the device: without a pause, then with pauses
 _CHECK_BLOCKS = 1024  # thread blocks that look for values that are not finite
 
 # CUDA's own constants.
@@ -28,8 +30,14 @@ _MEMORY_TYPE_HOST = 1
 
 
 def synchronize() -> None:
-    """Wait until the device has finished all work of the current stream."""
-    cupy().cuda.get_current_stream().synchronize()
+    """Wait until the device has finished all work of the current stream; Ctrl-C ends the wait."""
+    stream = cupy().cuda.get_current_stream()
+    begin = time.perf_counter()
+    while not stream.done and time.perf_counter() - begin < _SPIN_SECONDS:
+        time.sleep(0)  # lets other threads run
+    while not stream.done:
+        time.sleep(_SLEEP_SECONDS)
+    stream.synchronize()
 
 
 def free_bytes() -> int:

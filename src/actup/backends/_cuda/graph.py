@@ -131,7 +131,10 @@ def symmetric_graph(ids: Array, weights: Array, symmetrization: Symmetrization) 
 
 
 def connected_components(graph: Graph) -> tuple[int, Array]:
-    """The number of components of a graph on the device, and for each point the smallest id of its own."""
+    """The number of components of a graph on the device, and the component of every point.
+
+    Components are numbered by their smallest point, as SciPy does: ``labels`` (n,) from 0 to the number - 1.
+    """
     cp = cupy()
     n = len(graph)
     roots = cp.empty(n, cp.int32)
@@ -141,4 +144,5 @@ def connected_components(graph: Graph) -> tuple[int, Array]:
     join = kernels.get_function("join_components")
     launch(join, PANEL * n, graph.offsets, graph.indices, np.int32(n), roots)
     launch(kernels.get_function("flatten_components"), n, np.int32(n), roots, count)
-    return int(count.get()[0]), roots
+    found = int(count.get()[0])
+    return found, roots if found == 1 else cp.searchsorted(cp.unique(roots), roots)

@@ -22,6 +22,7 @@ from actup.backends._cuda.arrays import (
     free_bytes,
     host_neighbors,
     require_bytes,
+    synchronize,
     to_device,
     to_host,
 )
@@ -463,6 +464,7 @@ class CandidateSearch:
 
     def unproven(self) -> Array:
         """The rows whose neighbours are not proven to be exact, in any order."""
+        synchronize()  # unlike get(), it can be interrupted
         return self._unproven[: int(self._unproven_count.get()[0])]
 
     def _launch(self, name: str, rows: int, *arguments: Any) -> None:

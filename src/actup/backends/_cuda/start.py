@@ -200,10 +200,11 @@ def spectral_start(graph: Graph, dimensions: int, seed: int, threads: int, X: Ar
     cp = cupy()
     graph = device_graph(graph)
     n = len(graph)
-    count, roots = connected_components(graph)
+    if n == 1:
+        return cp.zeros((1, dimensions), cp.float32)
+    count, labels = connected_components(graph)
     if count == 1:
         return _component_start(graph, dimensions, seed, threads)
-    labels = cp.searchsorted(cp.unique(roots), roots)
     centers = None
     if X is not None:
         centers = _coordinates.pca_start(_mean_rows(X, labels, count), dimensions, seed, threads)

@@ -157,6 +157,8 @@ class SubspaceIteration:
             self._filter(now, top, cut)
             used += now + 1
             residual = self._rayleigh_ritz()
+            if not math.isfinite(residual):
+                break
             if self._known is None:
                 top = max(self._values[0], 1e-30)
             last_wanted, unwanted = self._values[self._skip + self._wanted - 1], self._values[-1]
@@ -201,11 +203,18 @@ class SubspaceIteration:
         self._restore_known()
 
     def _rayleigh_ritz(self) -> float:
-        """Rotate the block to its Ritz vectors, largest first; returns the wanted ones' largest residual."""
+        """Rotate the block to its Ritz vectors, largest first; returns the wanted ones' largest residual.
+
+        A block with NaN or infinite products becomes NaN, as on the CPU, where such a start ends as a random
+        one.
+        """
         cp, skip = cupy(), self._skip
         self._orthonormalize()
         self._apply(self._x, self._x, self._y, 1.0, 0.0, 0.0)
         product = _products(self._x, self._y)
+        if not np.isfinite(product).all():
+            self._x.fill(np.nan)
+            return math.nan
         rotation = np.eye(len(product))
         values, vectors = np.linalg.eigh(product[skip:, skip:])
         rotation[skip:, skip:] = vectors[:, ::-1]
@@ -252,7 +261,12 @@ def _products(x: Array, y: Array) -> np.ndarray:
 
 
 def _inverse_cholesky(gram: np.ndarray) -> np.ndarray:
-    """The inverse of the upper Cholesky factor; a column that depends on those before it becomes 0."""
+    """The inverse of the upper Cholesky factor; a column that depends on those before it becomes 0.
+
+    All entries are NaN if one of ``gram`` is not finite.
+    """
+    if not np.isfinite(gram).all():
+        return np.full_like(gram, np.nan)
     n = len(gram)
     upper, inverse = np.zeros((n, n)), np.zeros((n, n))
     for j in range(n):

@@ -151,6 +151,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     above = __reduce_add_sync(~0u, above);
     if (above >= KEEP) bound = raised;
   }
+  __syncwarp();  // all lanes have read their candidates before one is overwritten
   int kept = 0;
   const Word before = (1u << lane) - 1;
   for (int equal = 0; equal < 2; ++equal) {

@@ -76,20 +76,25 @@ extern "C" __global__ void rows_of_edges(const int64_t* __restrict__ offsets, in
   for (int64_t e = offsets[row] + thread % kPanel; e < offsets[row + 1]; e += kPanel) rows[e] = row;
 }
 
+// Connected components by a forest: parent[i] is a smaller point of i's component, or i itself at a root.
+// Threads change the forest at the same time, so all reads bypass the first-level cache and all writes are
+// atomic and only ever lower a parent: a stale value is still a point of the same component, and no write
+// undoes another.
+
 // The root of a point's tree; shortens the path to it.
 __device__ inline int root_of(int* parent, int i) {
-  int above = parent[i];
+  int above = __ldcg(parent + i);
   while (above != i) {
-    const int next = parent[above];
-    if (next != above) parent[i] = next;
+    const int next = __ldcg(parent + above);
+    if (next != above) atomicMin(parent + i, next);
     i = above;
     above = next;
   }
   return i;
 }
 
-// Joins the trees of both ends of every edge; a root is the smallest point of its tree. Concurrent updates
-// only shorten a path or attach a root to a smaller one, so the components do not depend on their order.
+// Joins the trees of both ends of every edge, by attaching the larger root to the smaller one. An atomicCAS
+// that fails returns what its root was attached to, from where the search for the root continues.
 extern "C" __global__ void join_components(const int64_t* __restrict__ offsets, const int* __restrict__ ids,
                                            int n, int* parent) {
   const int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -108,13 +113,16 @@ extern "C" __global__ void join_components(const int64_t* __restrict__ offsets, 
   }
 }
 
-// Every point's root, and the number of roots.
+// Every point's root, which is the smallest point of its component, and the number of roots.
 extern "C" __global__ void flatten_components(int n, int* parent, int* count) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   const int root = root_of(parent, i);
-  parent[i] = root;
-  if (root == i) atomicAdd(count, 1);
+  if (root == i) {
+    atomicAdd(count, 1);
+  } else {
+    atomicMin(parent + i, root);
+  }
 }
 
 extern "C" __global__ void number_points(int n, int* out) {

@@ -1,0 +1,173 @@
+"""Check sparse matrices once, before compiled code reads them without any check.
+
+SciPy checks a matrix when it is built, but not when its arrays are changed later, and not every id.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from actup._device import array_module
+from actup._typing import Array, CsrMatrix
+
+_CHUNK_IDS = 2**18
+_REMEDY = "rebuild the matrix, e.g. scipy.sparse.csr_matrix((values, (rows, columns)), shape)"
+
+
+def read_sparse(matrix: Any, name: str) -> CsrMatrix:
+    """Any sparse matrix as CSR, with its structure checked: ids ascend, duplicate entries are summed.
+
+    Parameters
+    ----------
+    matrix : sparse matrix or array of any format
+        Never changed.
+    name : str
+        What errors call it.
+
+    Returns
+    -------
+    CSR matrix or array
+        The matrix itself if it is that already.
+    """
+    if len(matrix.shape) != 2:
+        raise ValueError(f"{name} has shape {matrix.shape}: give a matrix of rows and columns")
+    _check_structure(matrix, name)
+    csr = matrix.tocsr()
+    if matrix.format not in ("csr", "csc", "bsr", "coo"):
+        _check_structure(csr, name)
+    if _ids_ascend(csr.indptr, csr.indices):
+        return csr
+    copied = type(csr)((csr.data, csr.indices, csr.indptr), shape=csr.shape, copy=True)  # flags may be stale
+    copied.sum_duplicates()
+    return copied
+
+
+def check_compressed(
+    offsets: Array, ids: Array, values: int, shape: tuple[int, int], name: str, axes: str = "row column"
+) -> None:
+    """Reject arrays that are no valid matrix in compressed rows.
+
+    Parameters
+    ----------
+    offsets : array of shape (rows + 1,)
+    ids : array of shape (entries,)
+        Of columns. Both arrays may lie on a GPU.
+    values : int
+        The number of values.
+    shape : tuple of int
+        Rows and columns.
+    name : str
+        What errors call the matrix.
+    axes : str, default="row column"
+        What errors call the two axes.
+    """
+    row, column = axes.split()
+    _check_whole(offsets, f"{name}: its offsets (indptr)")
+    _check_whole(ids, f"{name}: its {column} ids (indices)")
+    if len(offsets) != shape[0] + 1:
+        raise ValueError(
+            f"{name} has {len(offsets)} offsets (indptr) for {shape[0]} {row}s, which need {shape[0] + 1}: "
+            f"{_REMEDY}"
+        )
+    if int(offsets[0]) != 0:
+        raise ValueError(f"{name}: {row} 0 begins at entry {int(offsets[0])} (indptr[0]), not 0: {_REMEDY}")
+    decreases = offsets[1:] < offsets[:-1]
+    if decreases.any():
+        at = int(decreases.argmax())
+        raise ValueError(
+            f"{name}: {row} {at} ends at entry {int(offsets[at + 1])}, before its begin at "
+            f"{int(offsets[at])} (indptr): {_REMEDY}"
+        )
+    if not int(offsets[-1]) == len(ids) == values:
+        raise ValueError(
+            f"{name}: the last {row} ends at entry {int(offsets[-1])} (indptr[-1]), but there are {len(ids)} "
+            f"{column} ids (indices) and {values} values (data): {_REMEDY}"
+        )
+    at = _first_outside(ids, shape[1])
+    if at >= 0:
+        found = int(array_module(offsets).searchsorted(offsets, at, side="right")) - 1
+        raise ValueError(
+            f"{name}: {row} {found} has an entry in {column} {int(ids[at])}, but the {column}s are 0 to "
+            f"{shape[1] - 1}: {_REMEDY}"
+        )
+
+
+def _check_structure(matrix: Any, name: str) -> None:
+    """Reject a matrix that SciPy's own conversions would read or write out of bounds with."""
+    rows, columns = matrix.shape
+    match matrix.format:
+        case "csr":
+            arrays = _arrays(matrix, name, 1)
+            check_compressed(*arrays, (rows, columns), name)
+        case "csc":
+            arrays = _arrays(matrix, name, 1)
+            check_compressed(*arrays, (columns, rows), name, "column row")
+        case "bsr":
+            arrays = _arrays(matrix, name, 3)
+            height, width = matrix.data.shape[1:]
+            if not height or not width or rows % height or columns % width:
+                raise ValueError(
+                    f"{name} of shape {(rows, columns)} cannot have blocks of {(height, width)}: {_REMEDY}"
+                )
+            check_compressed(*arrays, (rows // height, columns // width), name, "block-row block-column")
+        case "coo":
+            _check_triplets(matrix, name)
+        case "dia":
+            if matrix.data.ndim != 2 or matrix.offsets.shape != matrix.data.shape[:1]:
+                raise ValueError(
+                    f"{name} has diagonals of shape {matrix.data.shape} (data) for {matrix.offsets.shape} "
+                    f"offsets: {_REMEDY}"
+                )
+        case "lil":
+            for row, (ids, values) in enumerate(zip(matrix.rows, matrix.data, strict=True)):
+                if len(ids) != len(values):
+                    raise ValueError(
+                        f"{name}: row {row} has {len(ids)} column ids and {len(values)} values: {_REMEDY}"
+                    )
+
+
+def _arrays(matrix: Any, name: str, dimensions: int) -> tuple[np.ndarray, np.ndarray, int]:
+    if matrix.data.ndim != dimensions:
+        raise ValueError(f"{name} has values (data) of {matrix.data.ndim} dimensions: {_REMEDY}")
+    return matrix.indptr, matrix.indices, len(matrix.data)
+
+
+def _check_triplets(matrix: Any, name: str) -> None:
+    for ids, count, axis in zip((matrix.row, matrix.col), matrix.shape, ("row", "column"), strict=True):
+        _check_whole(ids, f"{name}: its {axis} ids")
+        if len(ids) != len(matrix.data):
+            raise ValueError(
+                f"{name} has {len(ids)} {axis} ids for {len(matrix.data)} values (data): {_REMEDY}"
+            )
+        at = _first_outside(ids, count)
+        if at >= 0:
+            raise ValueError(
+                f"{name}: entry {at} lies in {axis} {ids[at]}, but the {axis}s are 0 to {count - 1}: "
+                f"{_REMEDY}"
+            )
+
+
+def _check_whole(ids: Array, what: str) -> None:
+    if ids.ndim != 1 or ids.dtype.kind not in "iu":
+        raise ValueError(
+            f"{what} are {ids.dtype} of shape {ids.shape}, not whole numbers in one dimension: {_REMEDY}"
+        )
+
+
+def _first_outside(ids: Array, count: int) -> int:
+    """The position of the first id that is not from 0 to ``count - 1``; -1 if there is none."""
+    if not len(ids) or (int(ids.min()) >= 0 and int(ids.max()) < count):
+        return -1
+    return int(((ids < 0) | (ids >= count)).argmax())
+
+
+def _ids_ascend(offsets: np.ndarray, ids: np.ndarray) -> bool:
+    """Whether ids ascend within every row, without duplicates."""
+    for begin in range(0, len(ids) - 1, _CHUNK_IDS):
+        end = min(begin + _CHUNK_IDS, len(ids) - 1)
+        descents = begin + 1 + np.flatnonzero(ids[begin + 1 : end + 1] <= ids[begin:end])
+        if (offsets[np.minimum(np.searchsorted(offsets, descents), len(offsets) - 1)] != descents).any():
+            return False
+    return True
