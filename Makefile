@@ -8,7 +8,7 @@ NATIVE := $(shell find src/actup/_native -type f)
 SOURCES := $(NATIVE) CMakeLists.txt pyproject.toml
 
 .PHONY: demo help develop test lint types doctest format stubs bench bench-quick figures reproduce reproduce-quick \
-  sanitize sanitize-cuda dist clean
+  golden same-bits sanitize sanitize-cuda dist clean
 
 demo: $(firstword $(wildcard $(VENV)/installed) $(VENV)/one-level)  ## embed handwritten digits four ways, into out/
 	$(BIN)/python examples/demo.py --out out
@@ -22,7 +22,7 @@ test: $(VENV)/installed lint types  ## what continuous integration runs: lint, t
 lint: $(VENV)/tools  ## check the style of Python and C++
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror src/actup/_native/*/* tests/native/*
+	$(BIN)/clang-format --dry-run --Werror src/actup/_native/*/* tests/native/*.?pp tests/native/hashes/*
 
 types: $(VENV)/tools  ## check the types
 	$(BIN)/mypy
@@ -33,7 +33,7 @@ doctest: $(firstword $(wildcard $(VENV)/installed $(VENV)/one-level) $(VENV)/ins
 format: $(VENV)/tools  ## put the style right
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i src/actup/_native/*/* tests/native/*
+	$(BIN)/clang-format -i src/actup/_native/*/* tests/native/*.?pp tests/native/hashes/*
 
 # ---- the bench, the paper ----
 
@@ -91,6 +91,45 @@ $(SANITIZE)/address/%: tests/native/%.cpp $(NATIVE) $(wildcard tests/native/*.hp
 
 interrupts: $(VENV)/installed  ## send Ctrl-C and SIGTERM at 200 random moments of all kinds of work
 	$(BIN)/python tests/interrupts.py
+# ---- the same bits on every processor ----
+
+# Only after a change that is meant to change maps.
+golden: $(VENV)/installed  ## record the hashes of ten maps, which the tests compare, anew
+	$(BIN)/python benchmarks/same_bits.py --golden > tests/golden_hashes.txt
+
+# The compiled code without Python: natively, and under emulators for an ARM64 and an old x86-64 processor.
+HASHES := build/hashes
+HASHED := searches layouts
+HASH = mkdir -p $(@D) && $(1) -std=gnu++20 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra \
+  -Wno-psabi -Wno-array-bounds -pthread -Isrc/actup/_native $< -o $@
+HASH_SOURCES := $(NATIVE) $(wildcard tests/native/*.hpp) tests/native/hashes/hash.hpp
+
+same-bits: $(HASHED:%=$(HASHES)/%.same)  ## compare hashes of compiled stages with those of an ARM64 and an old x86-64 processor, emulated
+
+$(HASHES)/%.same: $(HASHES)/native/% $(HASHES)/v2/% $(HASHES)/arm64/%
+	$(HASHES)/native/$* > $(HASHES)/$*.txt
+	ACTUP_CPU=v4-without-vnni $(HASHES)/native/$* | diff $(HASHES)/$*.txt -
+	qemu-x86_64 -cpu Nehalem $(HASHES)/v2/$* | diff $(HASHES)/$*.txt -
+	qemu-aarch64 -L /usr/aarch64-linux-gnu $(HASHES)/arm64/$* | diff $(HASHES)/$*.txt -
+	touch $@
+
+$(HASHES)/native/%: tests/native/hashes/%.cpp $(HASH_SOURCES) | $(HASHES)/tools
+	$(call HASH,$(CXX) -march=native)
+
+$(HASHES)/v2/%: tests/native/hashes/%.cpp $(HASH_SOURCES) | $(HASHES)/tools
+	$(call HASH,$(CXX) -march=x86-64-v2)
+
+$(HASHES)/arm64/%: tests/native/hashes/%.cpp $(HASH_SOURCES) | $(HASHES)/tools
+	$(call HASH,aarch64-linux-gnu-g++)
+
+.PRECIOUS: $(HASHES)/native/% $(HASHES)/v2/% $(HASHES)/arm64/%
+
+$(HASHES)/tools:
+	@for tool in aarch64-linux-gnu-g++ qemu-aarch64 qemu-x86_64; do command -v $$tool > /dev/null || \
+	  { echo "make same-bits needs $$tool, on an x86-64 Linux: apt install g++-aarch64-linux-gnu qemu-user"; exit 1; }; done
+	mkdir -p $(@D) && touch $@
+
+# ---- sanitizers ----
 
 # Kernels of every stage on a GPU, under CUDA's own checkers. CuPy's are left out: racecheck warns of its nonzero().
 # A whole descent on the mesh takes it too long, because of cuFFT: three epochs stand for it.

@@ -1,13 +1,14 @@
-"""Hash the results of a fixed list of runs, to show that a change of the code changes no bit of them.
+"""Hash the results of a fixed list of runs, to show that no bit of them depends on a change or a machine.
 
-Run it before and after a refactoring, on one machine, and compare the lines::
+Run it before and after a refactoring and compare the lines::
 
     python benchmarks/same_bits.py > before.txt
     python benchmarks/same_bits.py > after.txt
     diff before.txt after.txt
 
-Only public names are used, so that the script runs on any version. The hashes depend on the processor level
-(``ACTUP_CPU``), and on nothing else.
+Only public names are used, so that the script runs on any version. The hashes are the same on every processor
+and at every level of the engine (``ACTUP_CPU``). ``--quick`` runs smaller inputs, in seconds: tests compare
+its lines between the levels. ``--golden`` runs ten of them, whose hashes are in tests/golden_hashes.txt.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import hashlib
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import load_digits, make_blobs
+from sklearn.datasets import load_digits
 
 import actup
 
@@ -54,6 +56,7 @@ DENSE_METRICS = {
 APPROXIMATE_METRICS = (
     "euclidean", "cosine", "correlation", "inner_product", "manhattan", "chebyshev", "jaccard",
 )  # fmt: skip
+NOT_COMPILED = ("symmetric_kl", "sqeuclidean")
 NOT_SPARSE = ("chebyshev", "mahalanobis", "softmax_hellinger", "symmetric_kl", "sqeuclidean")
 
 Run = tuple[str, Callable[[], list[np.ndarray]]]
@@ -72,7 +75,17 @@ def lists(found: actup.Neighbors) -> list[np.ndarray]:
 
 
 def blobs(n: int, columns: int) -> np.ndarray:
-    return make_blobs(n, columns, centers=30, cluster_std=3.0, random_state=0)[0].astype(np.float32)
+    """Clusters of rows from uniform draws: normal ones depend on the mathematical library."""
+    random = np.random.default_rng(0)
+    centers = random.uniform(-1, 1, (30, columns))
+    spread = sum(random.uniform(-1, 1, (n, columns)) for _ in range(4))
+    return (10 * centers[np.arange(n) % 30] + 2.5 * spread).astype(np.float32)
+
+
+def sheet(n: int) -> np.ndarray:
+    """A curved surface in three dimensions."""
+    x, y = np.random.default_rng(1).uniform(-1, 1, (2, n))
+    return np.column_stack([4 * x, y, x * x - 2 * x * y * y])
 
 
 def neighbor_runs() -> Iterator[Run]:
@@ -180,33 +193,126 @@ def map_runs() -> Iterator[Run]:
     )
 
 
+# From a number of epochs, None for the usual ones, to an estimator.
+TRANSFORMED: dict[str, Callable[[int | None], Any]] = {
+    "UMAP": lambda epochs: actup.UMAP(n_epochs=epochs, random_state=0),
+    "UMAP manhattan": lambda epochs: actup.UMAP(metric="manhattan", n_epochs=epochs, random_state=0),
+    "TSNE": lambda epochs: actup.TSNE(max_iter=epochs, random_state=0),
+    "GDR": lambda epochs: actup.GDR(epochs=epochs, random_state=0),
+    "GDR normalized": lambda epochs: actup.GDR(normalized=True, epochs=epochs, random_state=0),
+    "sampled UMAP": lambda epochs: actup.UMAP(
+        learning_rate=1.0, n_components=3, n_epochs=epochs, random_state=0
+    ),
+}
+
+
 def transform_runs() -> Iterator[Run]:
     digits = load_digits().data
-    models = {
-        "UMAP": lambda: actup.UMAP(random_state=0),
-        "UMAP manhattan": lambda: actup.UMAP(metric="manhattan", random_state=0),
-        "TSNE": lambda: actup.TSNE(random_state=0),
-        "GDR": lambda: actup.GDR(random_state=0),
-        "GDR normalized": lambda: actup.GDR(normalized=True, random_state=0),
-        "sampled UMAP": lambda: actup.UMAP(learning_rate=1.0, n_components=3, random_state=0),
-    }
-    for name, make in models.items():
-        yield f"transform {name}", lambda make=make: [make().fit(digits[:1500]).transform(digits[1400:])]
+    for name, make in TRANSFORMED.items():
+        yield f"transform {name}", lambda make=make: [make(None).fit(digits[:1500]).transform(digits[1400:])]
+
+
+def quick_runs() -> Iterator[Run]:
+    """All presets, metrics, kinds of transform and a start from landmarks, on three small data sets."""
+    digits = load_digits().data[:800].astype(np.float32)
+    data = {"digits": digits, "blobs": blobs(4200, 15), "sheet": sheet(600)}
+    for name in actup.presets():
+        for kind, X in data.items():
+
+            def embed(name=name, X=X) -> list[np.ndarray]:
+                done = actup.embed(X, actup.preset(name).but(epochs=8), seed=3)
+                graph = done.graph
+                return [*lists(done.neighbors), graph.indices, graph.weights, done.embedding]
+
+            yield f"map {name} {kind}", embed
+    positive = digits[:400] + 0.01
+    irregular = positive + np.random.default_rng(0).uniform(0, 0.1, positive.shape)
+    rows = sparse.random(500, 200, density=0.05, format="csr", random_state=0, dtype=np.float64)
+    many = np.maximum(blobs(1500, 40), 0)
+    for metric, parameters in DENSE_METRICS.items():
+        if metric in NOT_COMPILED:
+            continue
+        X = irregular if metric in ("mahalanobis", "seuclidean") else positive
+
+        def search(X=X, metric=metric, parameters=parameters) -> list[np.ndarray]:
+            index = actup.NeighborIndex(X, metric=metric, metric_kwds=parameters)
+            found = actup.nearest_neighbors(X, 15, metric=metric, metric_kwds=parameters)
+            return lists(found) + lists(index.query(digits[400:450] + 0.5, 10))
+
+        yield f"neighbors {metric} dense", search
+        if metric not in NOT_SPARSE:
+
+            def search_sparse(metric=metric, parameters=parameters) -> list[np.ndarray]:
+                return lists(actup.nearest_neighbors(rows, 15, metric=metric, metric_kwds=parameters))
+
+            yield f"neighbors {metric} sparse", search_sparse
+
+        def approximate(metric=metric, parameters=parameters) -> list[np.ndarray]:
+            options = {"metric": metric, "metric_kwds": parameters, "algorithm": "approximate"}
+            return lists(actup.nearest_neighbors(many, 15, **options))
+
+        yield f"neighbors {metric} approximate", approximate
+    towns = np.random.default_rng(0).uniform(-1, 1, (800, 2))
+    yield "neighbors haversine", lambda: lists(actup.nearest_neighbors(towns, 15, metric="haversine"))
+    yield (
+        "neighbors cosine sparse approximate",
+        lambda: lists(actup.nearest_neighbors(rows, 15, metric="cosine", algorithm="approximate")),
+    )
+    apart = np.concatenate([digits[:300], digits[300:500] + 1000, digits[500:504] - 1000])
+    for dimensions in (2, 3):
+        recipe = actup.preset("gdr_umap").but(epochs=8, n_components=dimensions)
+        yield (
+            f"map of components in {dimensions} dimensions",
+            lambda recipe=recipe: [actup.embed(apart, recipe, seed=0).embedding],
+        )
+    yield "map of sparse rows", lambda: [actup.embed(rows, "umap", seed=0).embedding]
+    yield (
+        "map in one dimension",
+        lambda: [actup.GDR(n_components=1, epochs=20, random_state=0).fit_transform(digits)],
+    )
+    yield "map from landmarks", lambda: [landmark_start(blobs(6000, 12))]
+    for name, make in TRANSFORMED.items():
+        yield f"transform {name}", lambda make=make: [make(60).fit(digits[:700]).transform(digits[650:])]
+
+
+def landmark_start(X: np.ndarray) -> np.ndarray:
+    """A map whose start is made from landmarks, as those of 200,000 points are."""
+    from actup.start import _landmarks
+
+    usual = _landmarks.LANDMARK_MIN_POINTS, _landmarks.LANDMARKS
+    _landmarks.LANDMARK_MIN_POINTS, _landmarks.LANDMARKS = 5000, 300
+    try:
+        done = actup.embed(X, actup.preset("gdr_umap").but(epochs=8), seed=0)
+    finally:
+        _landmarks.LANDMARK_MIN_POINTS, _landmarks.LANDMARKS = usual
+    assert "landmarks" in done.init_used
+    return done.embedding
+
+
+GOLDEN = (
+    "map umap digits", "map tsne blobs", "map gdr_umap sheet", "map sampled_umap digits",
+    "map of components in 3 dimensions", "map from landmarks", "neighbors cosine approximate",
+    "neighbors mahalanobis dense", "neighbors minkowski sparse", "transform UMAP",
+)  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--only", default="", help="only runs whose name contains this")
+    parser.add_argument("--quick", action="store_true", help="smaller inputs")
+    parser.add_argument("--golden", action="store_true", help="the runs of tests/golden_hashes.txt")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     total = hashlib.sha256()
-    for runs in (neighbor_runs, map_runs, transform_runs):
+    quick = arguments.quick or arguments.golden
+    for runs in (quick_runs,) if quick else (neighbor_runs, map_runs, transform_runs):
         for name, run in runs():
-            if arguments.only in name:
+            if arguments.only in name and (name in GOLDEN or not arguments.golden):
                 line = f"{hash_of(run())}  {name}"
                 total.update(line.encode())
                 print(line, flush=True)
-    print(f"{total.hexdigest()[:16]}  all of them", flush=True)
+    if not arguments.golden:
+        print(f"{total.hexdigest()[:16]}  all of them", flush=True)
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ def embed(
     graph : Graph or sparse matrix of shape (n, n), default=None
         The similarities, if they are known already; neighbours and affinities are then not computed.
     seed : int, default=0
-        From 0 to 2⁶⁴ - 1. The same seed gives the same bits, at any number of threads.
+        From 0 to 2⁶⁴ - 1. The same seed gives the same bits on every processor, at any number of threads.
     threads : int, default=None
         How many threads work; None and -1: one per core that this process may use.
     backend : str, default="cpu"

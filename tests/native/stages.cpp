@@ -1,79 +1,9 @@
 // The stages before the layout, and the repulsions, under a sanitizer: few and many points, the same bits at
 // any number of threads.
 #include "stages.hpp"
-
-#include <algorithm>
-#include <array>
-
 #include "check.hpp"
-#include "graph/affinities.hpp"
-#include "layout/repulsion_mesh.hpp"
-#include "layout/repulsion_tree.hpp"
-#include "neighbors/exact_search.hpp"
-#include "quality/pair_sums.hpp"
-#include "start/principal.hpp"
-#include "start/spectral.hpp"
-
-namespace {
 
 using namespace actup;
-
-// Neighbours, graph and start of random points; everything they computed, as numbers to compare.
-std::vector<double> stages(int64_t n, int64_t columns, int64_t k, Metric metric, Affinity affinity,
-                           int threads) {
-  const std::vector<float> x = random_values(n * columns, 5);
-  const TypedRows rows{x.data(), Scalar::float32, n, columns};
-  std::vector<int32_t> ids(n * k);
-  std::vector<float> distances(n * k);
-  nearest_exact(rows, rows, true, k, {metric}, threads, ids.data(), distances.data());
-  const NeighborRows neighbors{ids.data(), distances.data(), n, k};
-  const Distance distance = affinity == Affinity::umap ? Distance::pseudo : Distance::plain;
-  const SparseRows graph =
-      affinity_graph(neighbors, {affinity, distance, Symmetrization::umap, {2.0}, 1.0}, threads);
-  std::vector<double> all(ids.begin(), ids.end());
-  all.insert(all.end(), distances.begin(), distances.end());
-  all.insert(all.end(), graph.ids.get(), graph.ids.get() + graph.edges());
-  all.insert(all.end(), graph.weights.get(), graph.weights.get() + graph.edges());
-
-  const int dimensions = static_cast<int>(std::min<int64_t>(2, std::min(n - 1, columns)));
-  if (dimensions == 0) return all;
-  std::vector<float> coordinates(n * dimensions), shift(columns, 0.0f);
-  std::vector<double> values(dimensions);
-  const GraphView view{n, graph.offsets.get(), graph.ids.get(), graph.weights.get()};
-  spectral_coordinates(view, dimensions, 0, threads, coordinates.data(), values.data());
-  all.insert(all.end(), coordinates.begin(), coordinates.end());
-  const DenseTable table{{x.data(), Scalar::float32, n, columns}, shift.data()};
-  principal_scores(table, dimensions, 0, threads, coordinates.data(), values.data());
-  all.insert(all.end(), coordinates.begin(), coordinates.end());
-  return all;
-}
-
-// Mesh and tree over random places, and the sums over all pairs.
-std::vector<double> repulsions(int64_t n, int threads) {
-  const Curve curve{1.5f, 0.9f, 1.0f};
-  Points points(n, 2, 0);
-  const std::vector<float> places = random_values(2 * n, 6, 30);
-  std::copy(places.begin(), places.end(), points.rows.begin());
-  points.copy_rows_to_planes(0, n);
-  std::vector<double> all(6 * n);
-  const auto into = [&](int64_t first) {
-    return [&all, first](int64_t i, const float* force, float potential) {
-      all[first + 3 * i] = force[0];
-      all[first + 3 * i + 1] = force[1];
-      all[first + 3 * i + 2] = potential;
-    };
-  };
-  Mesh mesh(MeshPotential(PotentialKind::kernel, curve, 0.01f), 0.3f, Mesh::usual_largest(n, 2));
-  all.push_back(mesh.repel(n, points.plane(0), points.plane(1), threads, into(0)));
-  const float* planes[2] = {points.plane(0), points.plane(1)};
-  all.push_back(
-      Tree<2>(n, planes, threads).repel(PotentialKind::kernel, curve, 0.01f, 0.5f, threads, into(3 * n)));
-  const PairSums sums = pair_sums(points, curve, threads);
-  all.insert(all.end(), {sums.kernel, sums.square, sums.log_rest});
-  return all;
-}
-
-}  // namespace
 
 int main() {
   for (const Metric metric :

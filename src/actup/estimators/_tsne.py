@@ -27,7 +27,7 @@ class TSNE(Embedder):
     """t-distributed stochastic neighbour embedding, with the parameters of scikit-learn.
 
     Makes a map in which rows that are near each other in the data are near each other. The same
-    ``random_state`` gives the same bits at any ``n_jobs``.
+    ``random_state`` gives the same bits on every processor, at any ``n_jobs``.
 
     Parameters
     ----------

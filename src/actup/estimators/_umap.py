@@ -21,7 +21,7 @@ class UMAP(Embedder):
     """Uniform manifold approximation and projection, with the parameters of umap-learn.
 
     Makes a map in which rows that are near each other in the data are near each other. The same
-    ``random_state`` gives the same bits at any ``n_jobs``.
+    ``random_state`` gives the same bits on every processor, at any ``n_jobs``.
 
     Parameters
     ----------
