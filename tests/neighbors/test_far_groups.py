@@ -8,7 +8,7 @@ from actup import TSNE, UMAP, NeighborIndex, nearest_neighbors
 from actup.neighbors import _precise_search
 
 K = 7
-NORMS = ["euclidean", "manhattan", "chebyshev", "minkowski", "seuclidean"]
+NORMS = ["euclidean", "sqeuclidean", "manhattan", "chebyshev", "minkowski", "seuclidean"]
 
 
 def two_groups(n=600, columns=8, offset=1e8, seed=0):
@@ -131,7 +131,7 @@ def test_neighbors_within_far_groups(make, metric):
     assert_true_neighbors(found, true)
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "minkowski", "seuclidean"])
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "manhattan", "minkowski", "seuclidean"])
 @pytest.mark.parametrize("make", [two_groups, one_far_column, nested_groups, two_days_in_nanoseconds])
 def test_sparse_neighbors_within_far_groups(make, metric):
     if metric == "minkowski" and make is one_far_column:

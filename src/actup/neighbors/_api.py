@@ -44,11 +44,11 @@ def nearest_neighbors(
     n_neighbors : int, default=15
         The number of neighbours. A row is never its own neighbour, though an equal row may be.
     metric : str or callable, default="euclidean"
-        Compiled metrics are "euclidean", "manhattan", "chebyshev", "minkowski", "seuclidean", "mahalanobis",
-        "cosine", "correlation", "hellinger", "inner_product" (or "dot"), "canberra", "braycurtis", "hamming",
-        "haversine" and "softmax_hellinger"; and the presence metrics, which compare which columns are
-        nonzero: "jaccard", "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener",
-        "sokalsneath" and "yule". umap-learn's "poincare", "symmetric_kl" and "ll_dirichlet", any other metric
+        Compiled metrics are "euclidean", "sqeuclidean", "manhattan", "chebyshev", "minkowski", "seuclidean",
+        "mahalanobis", "cosine", "correlation", "hellinger", "inner_product" (or "dot"), "canberra",
+        "braycurtis", "hamming", "haversine" and "softmax_hellinger"; and the presence metrics, which compare
+        which columns are nonzero: "jaccard", "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao",
+        "sokalmichener", "sokalsneath" and "yule". umap-learn's "poincare", "symmetric_kl" and "ll_dirichlet", any other metric
         of ``sklearn.metrics.pairwise_distances`` and functions of two rows are searched exactly, more slowly.
         With "nan_euclidean" rows may have missing values (NaN). "precomputed": ``X`` holds the distances from
         row to column.

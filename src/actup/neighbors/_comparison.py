@@ -125,6 +125,8 @@ class Comparison:
     distances : callable or None
         ``distances(rows, points)`` recomputes the requested distances, from rows (m, columns) to points
         (m, k, columns), both untransformed.
+    of_distance : callable or None
+        The requested distances from those in ``metric``, which have the same order.
     """
 
     metric: str
@@ -134,6 +136,7 @@ class Comparison:
     transform: Callable[[Rows], Rows] | None = None
     center: np.ndarray | None = None
     distances: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    of_distance: Callable[[np.ndarray], np.ndarray] | None = None
 
     def with_transform_for(self, X: Rows) -> Comparison:
         """The same comparison for rows that become float32 anyway: ``transform`` applies factors and root.
@@ -196,6 +199,8 @@ def resolve(metric: str, parameters: Parameters | None, X: Rows) -> Comparison:
     match metric:
         case "minkowski":
             return _minkowski(X, **given)
+        case "sqeuclidean":
+            return Comparison(record.reduced_to, of_distance=np.square)
         case "seuclidean":
             return Comparison(record.reduced_to, factors=_inverse_deviations(X, **given))
         case "mahalanobis":

@@ -242,6 +242,10 @@ class EngineSearch:
 
     def _requested_distances(self, found: Neighbors, rows: Rows) -> Neighbors:
         """Recompute distances in the requested metric and re-sort, if the engine compared in another one."""
+        if self._comparison.of_distance is not None:
+            with np.errstate(over="ignore"):  # rejected by name
+                distances = self._comparison.of_distance(found.distances)
+            return Neighbors(found.indices, distances, found.method, found.recall)
         if self._comparison.distances is None:
             return found
         assert self._given is not None
