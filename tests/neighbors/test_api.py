@@ -199,7 +199,8 @@ def test_metrics_that_scikit_learn_computes(metric):
     ("metric", "parameters", "error", "message"),
     [
         ("poincare", {"q": 1}, ValueError, "metric='poincare' has no parameters"),
-        ("sqeuclidean", {"q": 1}, TypeError, "metric_kwds={'q': 1} do not suit metric='sqeuclidean'"),
+        ("nan_euclidean", {"q": 1}, TypeError, "metric_kwds={'q': 1} do not suit metric='nan_euclidean'"),
+        ("sqeuclidean", {"q": 1}, ValueError, "the parameters of metric='sqeuclidean' are: none"),
         ("mahalanobis", {"V": np.eye(3), "VI": np.eye(3)}, ValueError, "both V and VI"),
         ("mahalanobis", {"V": np.full((3, 3), np.nan)}, ValueError, "V must be 3 x 3 finite numbers"),
         ("mahalanobis", {"VI": np.eye(2)}, ValueError, r"VI must be .* got shape \(2, 2\)"),
@@ -291,7 +292,7 @@ def test_errors_name_the_problem():
         nearest_neighbors(np.ones((3, 2)), 1, metric="precomputed")
     with pytest.raises(ValueError, match="at least 0"):
         nearest_neighbors(-np.ones((3, 3)), 1, metric="precomputed")
-    with pytest.raises(ValueError, match="metric='nonsense' is not one of"):
+    with pytest.raises(ValueError, match=r"metric='nonsense' is not one of.*'nan_euclidean', 'precomputed'"):
         nearest_neighbors(np.ones((3, 2)), 1, metric="nonsense")
     with pytest.raises(ValueError, match="n_jobs=0"):
         nearest_neighbors(np.ones((3, 2)), 1, n_jobs=0)

@@ -280,7 +280,7 @@ def test_auto_is_exact_where_exact_is_cheap():
         ({"random_state": -1}, "random_state=-1"),
         ({"random_state": 1.5}, "random_state=1.5"),
         ({"algorithm": "approximate", "metric": "precomputed"}, "metric='precomputed'"),
-        ({"algorithm": "approximate", "metric": "sqeuclidean"}, "metric='sqeuclidean'"),
+        ({"algorithm": "approximate", "metric": "nan_euclidean"}, "metric='nan_euclidean'"),
         ({"algorithm": "approximate", "n_neighbors": 50}, "n_neighbors=50 needs at least 51 samples"),
     ],
 )

@@ -67,11 +67,11 @@ def test_invalid_queries_and_metrics_are_rejected(algorithm):
     with pytest.raises(ValueError, match="metric='precomputed'"):
         NeighborIndex(uniform(40, 3), metric="precomputed")
     if algorithm == "approximate":
-        with pytest.raises(ValueError, match="does not know metric='sqeuclidean'"):
-            NeighborIndex(uniform(40, 3), metric="sqeuclidean", algorithm=algorithm)
+        with pytest.raises(ValueError, match="does not know metric='nan_euclidean'"):
+            NeighborIndex(uniform(40, 3), metric="nan_euclidean", algorithm=algorithm)
 
 
-@pytest.mark.parametrize("metric", ["sqeuclidean", lambda x, y: float(np.abs(x - y).max())])
+@pytest.mark.parametrize("metric", ["nan_euclidean", lambda x, y: float(np.abs(x - y).max())])
 def test_index_with_scikit_learn_and_callable_metrics(metric):
     X, rows = uniform(300, 5), uniform(310, 5)[300:]
     found = NeighborIndex(X, metric=metric).query(rows, 7)

@@ -6,6 +6,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import nan_euclidean_distances
 
+from actup import UMAP, embed, preset
 from actup.neighbors import NeighborIndex, nearest_neighbors
 from metric_oracle import COMPILED, DENSE_ONLY, SPARSE, K, points
 
@@ -91,7 +92,7 @@ def test_invalid_metrics_and_parameters_are_rejected(options, message):
         nearest_neighbors(points("euclidean"), K, **options)
 
 
-@pytest.mark.parametrize("metric", [*DENSE_ONLY, "sqeuclidean", "poincare", "symmetric_kl"])
+@pytest.mark.parametrize("metric", [*DENSE_ONLY, "nan_euclidean", "poincare", "symmetric_kl"])
 @pytest.mark.parametrize("make", [nearest_neighbors, NeighborIndex])
 def test_metrics_without_a_sparse_form_name_the_remedy(metric, make):
     with pytest.raises(ValueError, match=f"metric='{metric}' has no form for sparse X: use X.toarray"):
@@ -156,6 +157,38 @@ def test_nan_euclidean_accepts_missing_values():
     np.testing.assert_array_equal(queried.indices.ravel(), np.arange(6))
     with pytest.raises(ValueError, match="NaN"):
         nearest_neighbors(X, 4)
+
+
+def test_maps_reject_missing_values_and_name_the_remedy():
+    X = np.random.default_rng(0).random((40, 5))
+    assert np.isfinite(UMAP(metric="nan_euclidean", n_neighbors=5, n_epochs=2).fit_transform(X)).all()
+    X[3, 1] = np.nan
+    for fit in (
+        UMAP(metric="nan_euclidean").fit,
+        lambda X: embed(X, preset("umap").but(metric="nan_euclidean")),
+    ):
+        with pytest.raises(
+            ValueError, match=r"^X has missing values \(NaN\), .* a map cannot start from: fill"
+        ):
+            fit(X)
+    neighbors = nearest_neighbors(X, 14, metric="nan_euclidean")
+    assert np.isfinite(embed(None, preset("umap").but(epochs=2), neighbors=neighbors).embedding).all()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
+@pytest.mark.parametrize("algorithm", ["exact", "approximate"])
+def test_sqeuclidean_has_the_order_of_euclidean(algorithm, dtype, form):
+    X = form((np.random.default_rng(0).random((700, 6)) * 200).astype(dtype))
+    options = {"algorithm": algorithm}
+    plain, squared = (nearest_neighbors(X, 6, metric=m, **options) for m in ("euclidean", "sqeuclidean"))
+    np.testing.assert_array_equal(squared.indices, plain.indices)
+    np.testing.assert_array_equal(squared.distances, plain.distances**2)
+    assert (squared.method, squared.recall) == (plain.method, plain.recall)
+    queried = NeighborIndex(X, metric="sqeuclidean", **options).query(X[:9], 6)
+    np.testing.assert_array_equal(
+        queried.distances, NeighborIndex(X, **options).query(X[:9], 6).distances ** 2
+    )
 
 
 @pytest.mark.parametrize(

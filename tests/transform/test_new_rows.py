@@ -243,7 +243,7 @@ def test_outliers_land_on_the_map(kind):
 
 # Metrics and input types
 
-SKLEARN_METRICS = ("sqeuclidean",)
+SKLEARN_METRICS = ("nan_euclidean",)
 METRIC_NAMES = [*METRICS, *SKLEARN_METRICS]
 NUMPY_METRICS = [name for name in METRICS if not METRICS[name].is_compiled]
 

@@ -38,16 +38,17 @@ def nearest_neighbors(
     X : array-like or sparse matrix of shape (n, columns), or (n, n) distances if ``metric`` is "precomputed"
         Any numeric type; never changed. Rows of float32, float16, uint8, int8 and bool are searched without a
         copy, also from a memory map. Other types are converted to float32; before that, dense columns far
-        from 0 are shifted towards it where only differences matter. Sparse X is compared as CSR and never
-        made dense. Sparse distances need at least ``n_neighbors`` entries in every row.
+        from 0 are shifted towards it where only differences matter. Rows whose neighbours float32 does not
+        tell apart, as in groups that lie far from each other, are compared in float64. Sparse X is compared
+        as CSR and never made dense. Sparse distances need at least ``n_neighbors`` entries in every row.
     n_neighbors : int, default=15
         The number of neighbours. A row is never its own neighbour, though an equal row may be.
     metric : str or callable, default="euclidean"
-        Compiled metrics are "euclidean", "manhattan", "chebyshev", "minkowski", "seuclidean", "mahalanobis",
-        "cosine", "correlation", "hellinger", "inner_product" (or "dot"), "canberra", "braycurtis", "hamming",
-        "haversine" and "softmax_hellinger"; and the presence metrics, which compare which columns are
-        nonzero: "jaccard", "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener",
-        "sokalsneath" and "yule". umap-learn's "poincare", "symmetric_kl" and "ll_dirichlet", any other metric
+        Compiled metrics are "euclidean", "sqeuclidean", "manhattan", "chebyshev", "minkowski", "seuclidean",
+        "mahalanobis", "cosine", "correlation", "hellinger", "inner_product" (or "dot"), "canberra",
+        "braycurtis", "hamming", "haversine" and "softmax_hellinger"; and the presence metrics, which compare
+        which columns are nonzero: "jaccard", "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao",
+        "sokalmichener", "sokalsneath" and "yule". umap-learn's "poincare", "symmetric_kl" and "ll_dirichlet", any other metric
         of ``sklearn.metrics.pairwise_distances`` and functions of two rows are searched exactly, more slowly.
         With "nan_euclidean" rows may have missing values (NaN). "precomputed": ``X`` holds the distances from
         row to column.

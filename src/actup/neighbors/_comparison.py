@@ -30,6 +30,7 @@ from actup.neighbors._row_transforms import (
     far_column_center,
     fits_float32,
     great_circle_distances,
+    is_exact_shift,
     mean_row,
     number_values,
     project,
@@ -119,9 +120,13 @@ class Comparison:
         A lower triangular matrix that rows are multiplied by first.
     transform : callable or None
         Transforms rows to float32 rows that the engine compares in ``metric``.
+    center : ndarray of shape (columns,), or None
+        What ``transform`` shifts columns by.
     distances : callable or None
         ``distances(rows, points)`` recomputes the requested distances, from rows (m, columns) to points
         (m, k, columns), both untransformed.
+    of_distance : callable or None
+        The requested distances from those in ``metric``, which have the same order.
     """
 
     metric: str
@@ -129,7 +134,9 @@ class Comparison:
     factors: np.ndarray | None = None
     root: np.ndarray | None = None
     transform: Callable[[Rows], Rows] | None = None
+    center: np.ndarray | None = None
     distances: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    of_distance: Callable[[np.ndarray], np.ndarray] | None = None
 
     def with_transform_for(self, X: Rows) -> Comparison:
         """The same comparison for rows that become float32 anyway: ``transform`` applies factors and root.
@@ -146,7 +153,7 @@ class Comparison:
         if self.factors is None and (center is None or not center.any()):
             return self
         transform = partial(scale_columns, factors=self.factors, center=center)
-        return replace(self, factors=None, transform=transform)
+        return replace(self, factors=None, transform=transform, center=center)
 
     def to_float32(self, rows: Rows, name: str) -> Rows:
         """Transformed rows in float32; values that float32 cannot hold become infinite."""
@@ -157,6 +164,12 @@ class Comparison:
             )
         with np.errstate(over="ignore", invalid="ignore"):
             return rows.astype(np.float32) if self.transform is None else self.transform(rows)
+
+    def is_exact(self, rows: Rows) -> bool:
+        """Whether ``to_float32`` changes no value but by the shift of its column."""
+        if self.transform is None:
+            return fits_float32(rows)
+        return self.center is not None and is_exact_shift(rows, self.center, self.transform)
 
     def for_engine(self, metric: str | None = None, largest_squared_norm: float = 0.0) -> engine.RowMetric:
         """The engine's record of the comparison.
@@ -184,6 +197,8 @@ def resolve(metric: str, parameters: Parameters | None, X: Rows) -> Comparison:
     match metric:
         case "minkowski":
             return _minkowski(X, **given)
+        case "sqeuclidean":
+            return Comparison(record.reduced_to, of_distance=np.square)
         case "seuclidean":
             return Comparison(record.reduced_to, factors=_inverse_deviations(X, **given))
         case "mahalanobis":

@@ -124,6 +124,7 @@ _TABLE = (
     _presence("sokalmichener"),
     _presence("sokalsneath"),
     _presence("yule"),
+    Metric("sqeuclidean", reduced_to="euclidean"),
     Metric("seuclidean", ("standardised_euclidean",), ("V",), reduced_to="euclidean"),
     Metric("mahalanobis", (), ("V", "VI"), reduced_to="euclidean", sparse=False),
     Metric("haversine", reduced_to="euclidean", sparse=False),
@@ -176,12 +177,12 @@ def canonical_metric(metric: object) -> str | Callable[..., float]:
     if name in METRICS or name == "precomputed" or name in _scikit_learn_metrics():
         return name
     raise ValueError(
-        f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))}, nor one of "
-        "sklearn.metrics.pairwise_distances; a function of two rows is possible as well"
+        f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))}, 'nan_euclidean', 'precomputed' nor "
+        "another one of sklearn.metrics.pairwise_distances; a function of two rows is possible as well"
     )
 
 
 def _scikit_learn_metrics() -> set[str]:
     from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
 
-    return {"sqeuclidean", *PAIRWISE_DISTANCE_FUNCTIONS} - {"precomputed"}
+    return set(PAIRWISE_DISTANCE_FUNCTIONS) - {"precomputed"}

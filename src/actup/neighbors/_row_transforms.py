@@ -63,7 +63,7 @@ def scale_columns(X: Rows, factors: np.ndarray | None, center: np.ndarray | None
         assert factors is not None
         return sparse.csr_matrix(X.multiply(factors[None, :]), dtype=np.float32)
     scaled = np.empty(X.shape, np.float32)
-    integers = center is not None and _fits_int64(X) and _fits_int64(center)
+    integers = center is not None and fits_int64(X) and fits_int64(center)
     for chunk in row_chunks(X, _CHUNK_VALUES):
         values = X[chunk].astype(np.int64 if integers else np.float64)
         if center is not None:
@@ -74,7 +74,7 @@ def scale_columns(X: Rows, factors: np.ndarray | None, center: np.ndarray | None
 
 def far_column_center(X: np.ndarray) -> np.ndarray:
     """The median of each column whose values lie far from 0 relative to their spread; 0 for other columns."""
-    sample = X[:: max(1, len(X) // _SAMPLE_ROWS)].astype(np.int64 if _fits_int64(X) else np.float64)
+    sample = X[:: max(1, len(X) // _SAMPLE_ROWS)].astype(np.int64 if fits_int64(X) else np.float64)
     quartiles = [len(sample) // 4, len(sample) // 2, 3 * len(sample) // 4]
     with np.errstate(over="ignore"):
         low, median, high = np.sort(sample, axis=0)[quartiles]
@@ -82,9 +82,19 @@ def far_column_center(X: np.ndarray) -> np.ndarray:
     return np.where(far, median, 0)
 
 
-def _fits_int64(X: np.ndarray) -> bool:
+def fits_int64(X: np.ndarray) -> bool:
     """Whether values are integers that fit int64; float64 does not hold all of them exactly."""
     return X.dtype.kind == "i" or (X.dtype.kind == "u" and X.dtype.itemsize < 8)
+
+
+def is_exact_shift(X: np.ndarray, center: np.ndarray, transform: Callable[[Rows], Rows]) -> bool:
+    """Whether the transform gives the differences from the center without rounding."""
+    kind = np.int64 if fits_int64(X) and fits_int64(center) else np.float64
+    chunks = (X[chunk] for chunk in row_chunks(X, _CHUNK_VALUES))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return all(
+            np.array_equal(transform(rows).astype(kind), rows.astype(kind) - center) for rows in chunks
+        )
 
 
 def center_far_columns(X: np.ndarray) -> np.ndarray:

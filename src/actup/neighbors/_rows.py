@@ -71,13 +71,15 @@ def read_rows(
     checked_finite: bool | str = finite and metric != "precomputed"
     half = getattr(X, "dtype", None) == np.float16  # scikit-learn would make an array of booleans for it
     options: dict[str, Any] = {"dtype": dtype, "order": "C", "accept_sparse": "csr"}
-    if checked_finite and allow_missing:
+    if checked_finite and (allow_missing or metric == "nan_euclidean"):
         checked_finite = "allow-nan"
     with np.errstate(over="ignore"):  # too large for the type becomes infinite, which is rejected by name
         rows = check(X, ensure_all_finite=False if half else checked_finite, **options)
     if half and checked_finite:
         for chunk in row_chunks(rows, _CHUNK_VALUES):
             assert_all_finite(rows[chunk], allow_nan=allow_missing, input_name=name)
+    if checked_finite == "allow-nan" and not allow_missing:
+        _reject_missing(rows, name)
     if max(rows.shape if sparse.issparse(rows) else rows.shape[:1]) > _MAX_ROWS:
         raise ValueError(
             f"{name} has shape {rows.shape}, but rows and columns are numbered up to {_MAX_ROWS}"
@@ -104,6 +106,17 @@ def reject_unsuitable_types(X: Any, name: str) -> None:
         raise TypeError(
             f"{name} holds dates or durations ({times[0]}), which have no scale: convert them to numbers, "
             "e.g. seconds"
+        )
+
+
+def _reject_missing(rows: Rows, name: str) -> None:
+    """Reject missing values where only the search of neighbours could use them."""
+    values = rows.data if sparse.issparse(rows) else rows
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise ValueError(
+            f"{name} has missing values (NaN), which metric='nan_euclidean' compares but a map cannot start "
+            "from: fill them, or make the map of nearest_neighbors(X, metric='nan_euclidean') without X, with "
+            "embed(None, recipe, neighbors=...)"
         )
 
 

@@ -32,6 +32,7 @@ from actup.neighbors._duplicates import Deduplicated, deduplicate
 from actup.neighbors._metrics import METRICS, compiled_metrics
 from actup.neighbors._pairwise_search import PairwiseSearch, comparing_all, reject_parameters
 from actup.neighbors._points import DensePoints, SearchablePoints, SparsePoints
+from actup.neighbors._precise_search import PreciseSearch, make_space
 from actup.neighbors._rows import is_engine_type, nonzero_mask, reject_underflow
 
 _CHUNK_ROWS = 4096  # rows whose distances are recomputed at a time
@@ -179,6 +180,10 @@ class EngineSearch:
         self._options = options
         self._threads = threads
         self._search_of_all = _PointSearch(self._rows, self._comparison, options, threads)
+        self._precise: PreciseSearch | None = None  # rows of the engine's types are not rounded
+        space = None if is_engine_type(rows) or self._presence else make_space(metric, comparison, rows)
+        if space is not None:
+            self._precise = PreciseSearch(space, rows, self._rows, self._is_exact, self._make_point_search)
         # The last k, its deduplicated rows (None: all rows are searched), and the search of those.
         self._last: tuple[int | None, Deduplicated | None, _PointSearch] = (None, None, self._search_of_all)
 
@@ -190,6 +195,7 @@ class EngineSearch:
             kept, representative = deduplicated.kept, deduplicated.representative
             indices, distances = kept[found.indices][representative], found.distances[representative]
             found = Neighbors(indices, distances, found.method, found.recall)
+        found = found if self._precise is None else self._precise.refine(found)
         return reject_overflow(self._requested_distances(found, self._given))
 
     def query(self, rows: Rows, k: int) -> Neighbors:
@@ -197,11 +203,20 @@ class EngineSearch:
         reject_underflow(rows, self._metric, "X_new", is_query=True)
         rows = nonzero_mask(rows) if self._presence else rows
         deduplicated, search = self._search_for(k)
-        found = search.query(self._transformed(rows, "X_new"), k)
+        transformed = self._transformed(rows, "X_new")
+        found = search.query(transformed, k)
         if deduplicated is not None:
             indices = deduplicated.kept[found.indices]
             found = Neighbors(indices, found.distances, found.method, found.recall)
+        found = found if self._precise is None else self._precise.refine(found, rows, transformed)
         return reject_overflow(self._requested_distances(found, rows))
+
+    def _make_point_search(self, rows: Rows, comparison: Comparison) -> _PointSearch:
+        return _PointSearch(rows, comparison, self._options, self._threads)
+
+    def _is_exact(self, rows: Rows) -> bool:
+        """Whether rows become float32 without rounding."""
+        return self._comparison.is_exact(rows)
 
     def _search_for(self, k: int) -> tuple[Deduplicated | None, _PointSearch]:
         """The search for k neighbours, and the deduplicated rows that it holds (None: all rows)."""
@@ -228,6 +243,10 @@ class EngineSearch:
 
     def _requested_distances(self, found: Neighbors, rows: Rows) -> Neighbors:
         """Recompute distances in the requested metric and re-sort, if the engine compared in another one."""
+        if self._comparison.of_distance is not None:
+            with np.errstate(over="ignore"):  # rejected by name
+                distances = self._comparison.of_distance(found.distances)
+            return Neighbors(found.indices, distances, found.method, found.recall)
         if self._comparison.distances is None:
             return found
         assert self._given is not None

@@ -1,0 +1,527 @@
+"""Search again, in full precision, for the neighbours that float32 cannot tell apart.
+
+The engine compares rows in float32. A row whose values are large next to the distances of its neighbours
+loses those distances in rounding, for example if it belongs to one of two groups that lie far apart. Such
+rows are known after the search, because the rounding errors of a row's distances are at most a multiple of
+its norm. They are searched again group by group: every group is shifted to 0 before it is rounded, and what
+is still uncertain is compared in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+from actup._typing import Rows
+from actup.graph._records import Neighbors, without_self
+from actup.neighbors._chunks import row_chunks, row_magnitudes
+from actup.neighbors._comparison import Comparison
+from actup.neighbors._row_transforms import far_column_center, fits_int64, mean_row, unit_sphere
+
+_CHUNK_VALUES = 2**18
+_FLOAT32_ROUNDING = 2.0**-23  # of a distance, relative to the norm of one of its two rows
+_ENGINE_ROUNDING = 1e-5  # of a distance in float32, relative to itself
+_MAX_RELATIVE_ERROR = 1e-3  # of the k-th distance: beyond it a row is searched again
+_SPLIT_COLUMNS = 8  # columns by which a group is split into smaller ones are the widest of this many
+_SAMPLE_ROWS = 512  # rows by which the widest columns and the centre of a group are found
+_MIN_SHRINKAGE = 4.0  # a group is split once more if its search lowered the bounds of distances this much
+_EXTRA_NEIGHBORS = 16  # neighbours that are compared in float64, beyond twice k
+_COMPARED_ROWS = 64  # rows that are compared in float64 at a time
+_CDIST_NAMES = {"manhattan": "cityblock"}
+
+
+class _PointSearch(Protocol):
+    def neighbors(self, k: int) -> Neighbors: ...
+
+    def query(self, rows: Rows, k: int) -> Neighbors: ...
+
+
+def _identity(values: Any) -> Any:
+    return values
+
+
+@dataclass(frozen=True)
+class Space:
+    """Where a metric is a norm of differences, if there is such a space, and how far float32 rounds there.
+
+    Attributes
+    ----------
+    comparison : Comparison
+        Its ``metric``, ``p`` and ``factors`` are those of the norm.
+    is_norm : bool
+        Whether distances are a norm of differences. Otherwise uncertain rows are compared with all points.
+    to_space : callable
+        Rows as the caller gave them -> rows of the space, in full precision.
+    from_distance, to_distance : callable
+        Between distances of the metric and of the space.
+    errors : callable
+        ``errors(rows)``: how far rounding to float32 moves the distances of each row as the engine reads it,
+        beyond their own rounding.
+    """
+
+    comparison: Comparison
+    is_norm: bool = True
+    to_space: Callable[[Rows], Rows] = _identity
+    from_distance: Callable[[np.ndarray], np.ndarray] = _identity
+    to_distance: Callable[[np.ndarray], np.ndarray] = _identity
+    errors: Callable[[Rows], np.ndarray] = _identity
+
+
+def make_space(metric: str, comparison: Comparison, X: Rows) -> Space | None:
+    """The space of a compiled metric; None where float32 loses no neighbours, or nothing can be done.
+
+    Parameters
+    ----------
+    metric : str
+    comparison : Comparison
+        As resolved for X, before any transform.
+    X : ndarray or CSR matrix
+    """
+    columns = X.shape[1]
+    match metric:
+        case "canberra" | "braycurtis":
+            error = _FLOAT32_ROUNDING * (columns if metric == "canberra" else 1)
+            return Space(comparison, is_norm=False, errors=lambda rows: np.full(rows.shape[0], error))
+        case "cosine" | "correlation" | "hellinger":
+            if sparse.issparse(X):
+                return None
+            root = metric == "hellinger"
+            return Space(
+                Comparison("euclidean"),
+                to_space=partial(_directions, metric=metric),
+                from_distance=lambda d: np.sqrt(2.0) * d if root else np.sqrt(2.0 * d),
+                to_distance=lambda s: s / np.sqrt(2.0) if root else s * s / 2,
+                errors=partial(_direction_errors, metric=metric),
+            )
+        case "haversine":
+            base = Comparison("euclidean")
+            return Space(base, to_space=_on_sphere, errors=partial(rounding_errors, comparison=base))
+    if comparison.metric not in ("euclidean", "manhattan", "chebyshev", "minkowski"):
+        return None
+    to_space: Callable[[Rows], Rows] = _identity
+    if comparison.root is not None:
+        to_space = partial(_projected, root=comparison.root, center=mean_row(X))
+        comparison = Comparison(comparison.metric)
+    return Space(comparison, to_space=to_space, errors=partial(rounding_errors, comparison=comparison))
+
+
+def rounding_errors(rows: Rows, comparison: Comparison) -> np.ndarray:
+    """How far rounding to float32 can move the distances of each row, beyond their own rounding: (n,)."""
+    errors = [_norms(rows[chunk], comparison) for chunk in row_chunks(rows, _CHUNK_VALUES)]
+    return _FLOAT32_ROUNDING * np.concatenate(errors)
+
+
+def lost_differences(points: Rows, comparison: Comparison) -> float:
+    """The distance of differences whose powers underflow float32, next to the largest value of the points."""
+    if comparison.metric != "minkowski" or not points.shape[0]:
+        return 0.0
+    p = comparison.p
+    largest = float(row_magnitudes(points, _CHUNK_VALUES).max())
+    return float(max(1e-30, 2 ** (-125 / p)) * largest * 2 * points.shape[1] ** (1 / p))
+
+
+class PreciseSearch:
+    """Search points again in full precision where float32 does not tell neighbours apart.
+
+    Parameters
+    ----------
+    space : Space
+    points : ndarray or CSR matrix of shape (n, columns)
+        As the caller gave them. Kept.
+    rounded : ndarray or CSR matrix of shape (n, columns)
+        As the engine reads them.
+    is_exact : callable
+        ``is_exact(rows)``: whether the engine reads rows without rounding.
+    make_search : callable
+        ``make_search(rows, comparison)`` prepares the engine's search of float32 rows.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        points: Rows,
+        rounded: Rows,
+        is_exact: Callable[[Rows], bool],
+        make_search: Callable[[Rows, Comparison], _PointSearch],
+    ):
+        self._space = space
+        self._given = points
+        self._rounded = rounded
+        self._is_exact = is_exact
+        self._make_search = make_search
+        self._norm = Comparison(space.comparison.metric, space.comparison.p)
+        self._factors = space.comparison.factors
+        self._slack = 1.0  # for sums of distances: the triangle inequality fails for powers below 1
+        if self._norm.metric == "minkowski" and self._norm.p < 1:
+            self._slack = 4.0 ** (1 / self._norm.p)
+
+    @cached_property
+    def _points(self) -> Rows:
+        return self._space.to_space(self._given)
+
+    @cached_property
+    def _lost(self) -> float:
+        return lost_differences(self._rounded, self._norm)
+
+    @cached_property
+    def _errors(self) -> np.ndarray:
+        return self._space.errors(self._rounded)
+
+    @cached_property
+    def _points_are_exact(self) -> bool:
+        return self._is_exact(self._given)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without what is computed again when it is needed."""
+        computed = ("_points", "_lost", "_errors", "_points_are_exact")
+        return {name: value for name, value in self.__dict__.items() if name not in computed}
+
+    def refine(self, found: Neighbors, queries: Rows | None = None, rounded: Rows | None = None) -> Neighbors:
+        """Search again for the rows whose neighbours float32 does not tell apart.
+
+        Parameters
+        ----------
+        found : Neighbors
+            Of the engine's rows. Returned as it is if all of them are certain.
+        queries : ndarray or CSR matrix of shape (m, columns), default=None
+            The rows as the caller gave them; None: the points, each without itself.
+        rounded : ndarray or CSR matrix of shape (m, columns), default=None
+            The queries as the engine reads them.
+        """
+        if not found.indices.size:
+            return found
+        errors = self._lost + (self._errors if rounded is None else self._space.errors(rounded))
+        distances = self._space.from_distance(found.distances.astype(np.float64))
+        rows = np.flatnonzero(errors > _MAX_RELATIVE_ERROR * distances[:, -1])
+        if not len(rows) or (self._points_are_exact and (queries is None or self._is_exact(queries[rows]))):
+            return found
+        queries = None if queries is None else self._space.to_space(queries)
+        search = _GroupSearch(self, found, distances, queries)
+        search.run(rows, self._slack * (distances[:, -1] * (1 + _ENGINE_ROUNDING) + 2 * errors))
+        distances = found.distances.copy()
+        changed = np.flatnonzero(search.changed)
+        distances[changed] = self._space.to_distance(search.distances[changed])
+        return Neighbors(search.indices, distances, search.method, float(search.recall.mean()))
+
+    def _distances(self, rows: Rows, ids: np.ndarray) -> np.ndarray:
+        """Distances in float64 from rows, (m, columns), to points, (m, k) ids."""
+        count, k = ids.shape
+        result = np.empty(ids.shape)
+        step = max(1, _CHUNK_VALUES // max(1, k * _mean_length(self._points)))
+        for begin in range(0, count, step):
+            chunk = slice(begin, begin + step)
+            repeated = np.repeat(np.arange(count)[chunk], k)
+            others = self._points[ids[chunk].ravel()]
+            differences = self._scaled(_difference(rows[repeated], others))
+            result[chunk] = _norms(differences, self._norm).reshape(-1, k)
+        return result
+
+    def _scaled(self, rows: Rows) -> Rows:
+        """Rows of float64 times the factors of the columns, in place."""
+        if self._factors is None:
+            return rows
+        if sparse.issparse(rows):
+            rows.data *= self._factors[rows.indices]
+        else:
+            rows *= self._factors
+        return rows
+
+
+class _GroupSearch:
+    """One refinement of the lists of uncertain rows, group by group."""
+
+    def __init__(self, search: PreciseSearch, found: Neighbors, distances: np.ndarray, queries: Rows | None):
+        self._search = search
+        self._points = search._points
+        self._queries = search._points if queries is None else queries
+        self._excludes_self = queries is None
+        self._k = found.indices.shape[1]
+        self.indices, self.distances = found.indices.astype(np.int64), distances
+        self.method = found.method
+        self.recall = np.full(len(found), found.recall)
+        self.changed = np.zeros(len(found), bool)
+
+    def run(self, rows: np.ndarray, bounds: np.ndarray) -> None:
+        """Search again for rows whose k-th neighbours are within ``bounds``, which are lowered."""
+        self._bounds = bounds
+        ids = np.arange(self._points.shape[0])
+        if not self._search._space.is_norm:
+            for begin in range(0, len(rows), _COMPARED_ROWS):
+                self._compare_all(rows[begin : begin + _COMPARED_ROWS], ids)
+            return
+        same = rows[self.distances[rows, -1] == 0]
+        true = self._search._distances(self._queries[same], self.indices[same])
+        rows = np.setdiff1d(rows, same[(true == 0).all(axis=1)], assume_unique=True)
+        tasks = [(rows, ids)] if len(rows) else []
+        while tasks:
+            rows, ids = tasks.pop()
+            parts = self._split(rows, ids)
+            if len(parts) > 1 or len(parts[0][1]) < len(ids):
+                tasks.extend(parts)
+                continue
+            before = bounds[rows].max()
+            left = self._search_group(rows, ids)
+            if len(left) and bounds[left].max() * _MIN_SHRINKAGE < before:
+                tasks.append((left, ids))
+            elif len(left):
+                self._compare_in_double(left, ids)
+
+    def _split(self, rows: np.ndarray, ids: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Groups of rows with the points that can be their neighbours, by one of the widest columns.
+
+        A neighbour's values differ by no more than its distance, so only points within a row's bound count.
+        """
+        for column in self._widest_columns(rows, ids):
+            here, there = self._column(rows, ids, column)
+            order = np.argsort(here - self._bounds[rows], kind="stable")
+            low = (here - self._bounds[rows])[order]
+            reach = np.maximum.accumulate((here + self._bounds[rows])[order])
+            begins = np.flatnonzero(np.concatenate([[True], low[1:] > reach[:-1]]))
+            ends = np.append(begins[1:], len(rows))
+            of_point = np.searchsorted(low[begins], there, side="right") - 1
+            inside = (of_point >= 0) & (there <= reach[ends - 1][of_point])
+            if len(begins) == 1 and inside.all():
+                continue
+            points = np.flatnonzero(inside)
+            points = points[np.argsort(of_point[points], kind="stable")]
+            cuts = np.searchsorted(of_point[points], np.arange(1, len(begins)))
+            return [
+                (np.sort(rows[order[begin:end]]), ids[part])
+                for begin, end, part in zip(begins, ends, np.split(points, cuts), strict=True)
+            ]
+        return [(rows, ids)]
+
+    def _widest_columns(self, rows: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        """The columns in which a sample of rows and points spreads most, widest first."""
+        sampled = _every(rows), _every(ids)
+        origin = self._queries[rows[:1]]
+        spread = np.zeros(self._points.shape[1])
+        for matrix, chosen in zip((self._queries, self._points), sampled, strict=True):
+            differences = _difference(matrix[chosen], _repeat(origin, len(chosen)))
+            largest = abs(self._search._scaled(differences)).max(axis=0)
+            spread = np.maximum(spread, largest.toarray().ravel() if sparse.issparse(largest) else largest)
+        return np.argsort(-spread, kind="stable")[:_SPLIT_COLUMNS]
+
+    def _column(self, rows: np.ndarray, ids: np.ndarray, column: int) -> tuple[np.ndarray, np.ndarray]:
+        """One column of rows and of points, in float64 relative to the first row's value."""
+        factor = 1.0 if self._search._factors is None else self._search._factors[column]
+        here, there = (_dense_column(M, at, column) for M, at in ((self._queries, rows), (self._points, ids)))
+        origin = here[:1].copy()
+        return _difference(here, origin) * factor, _difference(there, origin) * factor
+
+    def _search_group(self, rows: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        """Search a group in float32 after a shift; returns the rows that are still uncertain."""
+        norm = self._search._norm
+        center = _center(self._queries[_every(rows)])
+        points = self._shifted(self._points, ids, center)
+        search = self._search._make_search(points, norm)
+        whole = self._excludes_self and len(rows) == len(ids)
+        queries = points if whole else self._shifted(self._queries, rows, center)
+        errors = rounding_errors(queries, norm) + lost_differences(points, norm)
+        k = self._k
+        found = search.neighbors(k) if whole else search.query(queries, k + self._excludes_self)
+        lists = ids[found.indices], found.distances
+        self.method = found.method if found.method != "exact" else self.method
+        if not whole and self._excludes_self:
+            lists = without_self(*lists, rows)
+        self._store(rows, *lists, found.recall)
+        certain = errors <= _MAX_RELATIVE_ERROR * lists[1][:, -1]
+        bounds = self._search._slack * (lists[1][:, -1] * (1 + _ENGINE_ROUNDING) + 2 * errors)
+        self._bounds[rows] = np.minimum(self._bounds[rows], bounds)
+        left = np.flatnonzero(~certain)
+        enough = self._rerank(rows[left], ids, search, queries[left], errors[left])
+        uncertain: np.ndarray = rows[left[~enough]]
+        return uncertain
+
+    def _rerank(
+        self, rows: np.ndarray, ids: np.ndarray, search: _PointSearch, queries: Rows, errors: np.ndarray
+    ) -> np.ndarray:
+        """Compare more neighbours of rows in float64; returns for which rows these are certainly enough."""
+        if not len(rows):
+            return np.zeros(0, bool)
+        count = min(2 * self._k + _EXTRA_NEIGHBORS, len(ids))
+        found = search.query(queries, count)
+        candidates = ids[found.indices]
+        distances = self._search._distances(self._queries[rows], candidates)
+        if self._excludes_self:
+            distances[candidates == rows[:, None]] = np.inf
+        nearest, distances = _smallest(candidates, distances, self._k)
+        self._store(rows, nearest, distances, found.recall)
+        self._bounds[rows] = np.minimum(self._bounds[rows], distances[:, -1])
+        beyond = found.distances[:, -1] * (1 - _ENGINE_ROUNDING) - errors
+        enough: np.ndarray = (distances[:, -1] <= beyond) | (count == len(ids)) | (distances[:, -1] == 0)
+        return enough
+
+    def _compare_in_double(self, rows: np.ndarray, ids: np.ndarray) -> None:
+        """Compare rows with all points that one column leaves possible, in float64."""
+        column = int(self._widest_columns(rows, ids)[0])
+        here, there = self._column(rows, ids, column)
+        by_value = np.argsort(there, kind="stable")
+        ids, there = ids[by_value], there[by_value]
+        order = np.argsort(here, kind="stable")
+        for begin in range(0, len(rows), _COMPARED_ROWS):
+            part = order[begin : begin + _COMPARED_ROWS]
+            reach = self._bounds[rows[part]]
+            first = np.searchsorted(there, (here[part] - reach).min(), side="left")
+            last = np.searchsorted(there, (here[part] + reach).max(), side="right")
+            self._compare_all(rows[part], ids[first:last])
+
+    def _compare_all(self, rows: np.ndarray, ids: np.ndarray) -> None:
+        """Compare rows with points in float64, a chunk of points at a time."""
+        origin = self._queries[rows[:1]]
+        origin = origin if self._search._space.is_norm else 0 * origin
+        queries = self._dense_differences(self._queries, rows, origin)
+        best = np.full((len(rows), self._k), -1), np.full((len(rows), self._k), np.inf)
+        step = max(1, _CHUNK_VALUES // max(1, queries.shape[1]))
+        for begin in range(0, len(ids), step):
+            part = ids[begin : begin + step]
+            points = self._dense_differences(self._points, part, origin)
+            distances = self._all_distances(queries, points)
+            if self._excludes_self:
+                distances[rows[:, None] == part[None, :]] = np.inf
+            candidates = np.hstack([best[0], np.broadcast_to(part, distances.shape)])
+            best = _smallest(candidates, np.hstack([best[1], distances]), self._k)
+        self._store(rows, *best, 1.0)
+
+    def _dense_differences(self, matrix: Rows, rows: np.ndarray, origin: Rows) -> np.ndarray:
+        differences = self._search._scaled(_difference(matrix[rows], _repeat(origin, len(rows))))
+        dense: np.ndarray = differences.toarray() if sparse.issparse(differences) else differences
+        return dense
+
+    def _all_distances(self, queries: np.ndarray, points: np.ndarray) -> np.ndarray:
+        norm = self._search._norm
+        parameters = {"p": norm.p} if norm.metric == "minkowski" else {}
+        name = _CDIST_NAMES.get(norm.metric, norm.metric)
+        with np.errstate(invalid="ignore"):
+            distances: np.ndarray = np.nan_to_num(cdist(queries, points, name, **parameters), nan=0.0)
+        return distances
+
+    def _shifted(self, matrix: Rows, rows: np.ndarray, center: Rows) -> Rows:
+        """Rows relative to a center, times the factors of the columns, in float32."""
+        if sparse.issparse(matrix):
+            shifted = self._search._scaled(_difference(matrix[rows], _repeat(center, len(rows))))
+            return sparse.csr_matrix(shifted, dtype=np.float32)
+        result = np.empty((len(rows), matrix.shape[1]), np.float32)
+        step = max(1, _CHUNK_VALUES // max(1, matrix.shape[1]))
+        for begin in range(0, len(rows), step):
+            chunk = slice(begin, begin + step)
+            result[chunk] = self._search._scaled(_difference(matrix[rows[chunk]], center))
+        return result
+
+    def _store(self, rows: np.ndarray, indices: np.ndarray, distances: np.ndarray, recall: float) -> None:
+        self.indices[rows], self.distances[rows] = indices, distances
+        self.recall[rows], self.changed[rows] = recall, True
+
+
+def _every(ids: np.ndarray) -> np.ndarray:
+    return ids[:: max(1, len(ids) // _SAMPLE_ROWS)]
+
+
+def _repeat(row: Rows, count: int) -> Rows:
+    """One row as often as needed; dense rows are broadcast instead."""
+    return row[np.zeros(count, np.int64)] if sparse.issparse(row) else row
+
+
+def _mean_length(rows: Rows) -> int:
+    """The stored values of a row."""
+    return int(rows.nnz // rows.shape[0]) if sparse.issparse(rows) else int(rows.shape[1])
+
+
+def _difference(rows: Rows, others: Rows) -> Rows:
+    """Differences in float64; of integers they are taken first, because float64 does not hold all int64."""
+    if fits_int64(rows) and fits_int64(others):
+        return (rows.astype(np.int64) - others.astype(np.int64)).astype(np.float64)
+    difference = rows.astype(np.float64) - others.astype(np.float64)
+    return difference.tocsr() if sparse.issparse(difference) else difference
+
+
+def _dense_column(matrix: Rows, rows: np.ndarray, column: int) -> np.ndarray:
+    values = matrix[:, [column]].toarray()[rows, 0] if sparse.issparse(matrix) else matrix[rows, column]
+    return np.asarray(values)
+
+
+def _center(rows: Rows) -> Rows:
+    """The median of a sample's columns, as one row; of sparse rows only where most values are far from 0."""
+    if not sparse.issparse(rows):
+        median: np.ndarray = np.sort(rows, axis=0)[len(rows) // 2]
+        return median
+    counts = np.bincount(rows.indices, minlength=rows.shape[1])
+    columns = np.flatnonzero(counts > rows.shape[0] // 2)
+    values = far_column_center(rows[:, columns].toarray())
+    at = np.flatnonzero(values)
+    return sparse.csr_matrix((values[at], columns[at], np.array([0, len(at)])), (1, rows.shape[1]))
+
+
+def _norms(rows: Rows, comparison: Comparison) -> np.ndarray:
+    """The distance of each row from 0, in float64."""
+    if not sparse.issparse(rows):
+        norms: np.ndarray
+        match comparison.metric:
+            case "euclidean":
+                doubles = rows.astype(np.float64)
+                norms = np.sqrt(np.einsum("ij,ij->i", doubles, doubles))
+            case "manhattan":
+                norms = np.abs(rows).sum(axis=1, dtype=np.float64)
+            case "chebyshev":
+                norms = np.abs(rows).max(axis=1).astype(np.float64)
+            case _:
+                powers = np.abs(rows.astype(np.float64)) ** comparison.p
+                norms = powers.sum(axis=1) ** (1 / comparison.p)
+        return norms
+    power = {"euclidean": 2.0, "manhattan": 1.0}.get(comparison.metric, comparison.p)
+    row_of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    sums = np.bincount(row_of, np.abs(rows.data.astype(np.float64)) ** power, minlength=rows.shape[0])
+    return np.asarray(sums ** (1 / power))
+
+
+def _on_sphere(rows: np.ndarray) -> np.ndarray:
+    return unit_sphere(rows.astype(np.float64))
+
+
+def _projected(rows: np.ndarray, root: np.ndarray, center: np.ndarray) -> np.ndarray:
+    projected: np.ndarray = (rows - center) @ root
+    return projected
+
+
+def _centered(rows: np.ndarray, metric: str) -> np.ndarray:
+    """Rows in float64 whose directions are compared."""
+    if metric == "correlation":
+        rows = _difference(rows, rows[:, :1])  # first, because float64 does not hold all int64
+        rows -= rows.mean(axis=1, keepdims=True)
+        return rows
+    return np.sqrt(rows) if metric == "hellinger" else rows.astype(np.float64)
+
+
+def _directions(rows: np.ndarray, metric: str) -> np.ndarray:
+    """The direction of each row, and a column that is 1 for rows without one and 0 for others."""
+    rows = _centered(rows, metric)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    missing = lengths == 0
+    return np.hstack([rows / np.where(missing, 1, lengths), missing])
+
+
+def _direction_errors(rows: np.ndarray, metric: str) -> np.ndarray:
+    """How far rounding to float32 moves the directions of rows."""
+    if metric != "correlation":
+        return np.full(len(rows), _FLOAT32_ROUNDING)
+    ratios = []
+    for chunk in row_chunks(rows, _CHUNK_VALUES):
+        part = rows[chunk].astype(np.float64)
+        spread = np.linalg.norm(part - part.mean(axis=1, keepdims=True), axis=1)
+        length = np.linalg.norm(part, axis=1)
+        ratios.append(length / np.maximum(spread, _FLOAT32_ROUNDING * length + np.finfo(np.float64).tiny))
+    return _FLOAT32_ROUNDING * np.concatenate(ratios)
+
+
+def _smallest(ids: np.ndarray, distances: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k smallest distances of each row and their ids, ascending; ties go to the smaller id."""
+    by_id = np.argsort(ids, axis=1, kind="stable")
+    ids, distances = np.take_along_axis(ids, by_id, 1), np.take_along_axis(distances, by_id, 1)
+    order = np.argsort(distances, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(ids, order, 1), np.take_along_axis(distances, order, 1)

@@ -1,0 +1,235 @@
+"""Neighbours within groups of rows that lie far apart, compared in extended precision with those found."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from actup import TSNE, UMAP, NeighborIndex, nearest_neighbors
+from actup.neighbors import _precise_search
+
+K = 7
+NORMS = ["euclidean", "sqeuclidean", "manhattan", "chebyshev", "minkowski", "seuclidean"]
+
+
+def two_groups(n=600, columns=8, offset=1e8, seed=0):
+    X = np.random.default_rng(seed).normal(size=(n, columns))
+    X[n // 2 :] += offset
+    return X
+
+
+def three_magnitudes():
+    X = np.random.default_rng(1).normal(size=(600, 5))
+    X[200:400] += 1e5
+    X[400:] += 1e11
+    return X
+
+
+def one_far_column():
+    X = np.random.default_rng(2).normal(size=(500, 6))
+    X[::3, 2] -= 3e9
+    return X
+
+
+def few_far_rows():
+    X = np.random.default_rng(3).normal(size=(700, 4))
+    X[[5, 80, 81, 200, 300, 400, 450, 451, 452, 500]] += 1e9
+    return X
+
+
+def nested_groups():
+    X = np.random.default_rng(4).normal(size=(400, 3)) * 1e-3
+    X[::2] += 1e3
+    X[:200] += 1e10
+    return X
+
+
+def nanoseconds():
+    rng = np.random.default_rng(5)
+    times = 1_600_000_000_000_000_000 + np.sort(rng.integers(0, 10**16, 500))
+    return np.column_stack([times, rng.integers(0, 100, 500)])
+
+
+def two_days_in_nanoseconds():
+    rng = np.random.default_rng(6)
+    times = 1_600_000_000_000_000_000 + rng.integers(0, 5000, 400)
+    times[200:] += 86_400 * 10**9
+    return np.column_stack([times, rng.integers(0, 1000, 400)])
+
+
+def close_pairs():
+    X = np.random.default_rng(7).normal(size=(60, 4))
+    return np.repeat(X, 10, axis=0) + 1e-8 * np.random.default_rng(8).normal(size=(600, 4))
+
+
+def dense_line():
+    return np.random.default_rng(9).permutation(800)[:, None] * 1e-9 + 1.0
+
+
+CASES = [
+    two_groups, three_magnitudes, one_far_column, few_far_rows, nested_groups, nanoseconds,
+    two_days_in_nanoseconds, close_pairs, dense_line,
+]  # fmt: skip
+
+
+def true_distances(metric, A, X):
+    """All distances in extended precision: integers are subtracted before they are rounded."""
+    differences = (A[:, None] - X[None]).astype(np.longdouble)
+    if metric == "seuclidean":
+        differences /= np.sqrt(np.arange(1, X.shape[1] + 1))
+    sizes = np.abs(differences)
+    match metric:
+        case "manhattan":
+            return sizes.sum(axis=2)
+        case "chebyshev":
+            return sizes.max(axis=2)
+        case "minkowski":
+            return (sizes**3).sum(axis=2) ** (1 / np.longdouble(3))
+        case "canberra":
+            return (sizes / (np.abs(A)[:, None] + np.abs(X)[None])).sum(axis=2)
+        case "braycurtis":
+            return sizes.sum(axis=2) / np.abs(A[:, None] + X[None]).sum(axis=2)
+        case "cosine" | "correlation":
+            A, X = (M.astype(np.longdouble) for M in (A, X))
+            if metric == "correlation":
+                A, X = (M - M.mean(axis=1, keepdims=True) for M in (A, X))
+            A, X = (M / np.sqrt((M**2).sum(axis=1, keepdims=True)) for M in (A, X))
+            return ((A[:, None] - X[None]) ** 2).sum(axis=2) / 2
+    squares = (sizes**2).sum(axis=2)
+    return squares if metric == "sqeuclidean" else np.sqrt(squares)
+
+
+def parameters(metric, columns):
+    return {
+        "minkowski": {"p": 3},
+        "seuclidean": {"V": np.arange(1, columns + 1)},
+    }.get(metric)
+
+
+def assert_true_neighbors(found, true, relative=1e-3):
+    """Distances are right, and no nearer point is missed, up to a share of the k-th distance."""
+    k = found.indices.shape[1]
+    of_found = np.take_along_axis(true, found.indices.astype(np.int64), axis=1)
+    nearest = np.sort(true, axis=1)[:, :k]
+    tolerance = 2 * relative * nearest[:, -1:]
+    assert (np.abs(found.distances - of_found) <= tolerance).all()
+    assert (np.abs(of_found - nearest) <= tolerance).all()
+    assert all(len(set(row)) == k for row in found.indices.tolist())
+
+
+@pytest.mark.parametrize("metric", NORMS)
+@pytest.mark.parametrize("make", CASES)
+def test_neighbors_within_far_groups(make, metric):
+    X = make()
+    options = {"metric": metric, "metric_kwds": parameters(metric, X.shape[1])}
+    true = true_distances(metric, X, X)
+    if metric in ("euclidean", "minkowski"):
+        queried = NeighborIndex(X, **options).query(X[::9], K)
+        assert_true_neighbors(queried, true[::9])
+    np.fill_diagonal(true, np.inf)
+    found = nearest_neighbors(X, K, **options)
+    assert found.recall == 1.0
+    assert_true_neighbors(found, true)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "manhattan", "minkowski", "seuclidean"])
+@pytest.mark.parametrize("make", [two_groups, one_far_column, nested_groups, two_days_in_nanoseconds])
+def test_sparse_neighbors_within_far_groups(make, metric):
+    if metric == "minkowski" and make is one_far_column:
+        pytest.skip("powers of p=3 overflow, and SciPy compares only dense rows")
+    X = make()
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.2, 0, X)
+    options = {"metric": metric, "metric_kwds": parameters(metric, X.shape[1])}
+    true = true_distances(metric, X, X)
+    queried = NeighborIndex(sparse.csr_matrix(X), **options).query(sparse.csr_matrix(X[::9]), K)
+    assert_true_neighbors(queried, true[::9])
+    np.fill_diagonal(true, np.inf)
+    assert_true_neighbors(nearest_neighbors(sparse.csr_matrix(X), K, **options), true)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("metric", ["canberra", "braycurtis"])
+def test_relative_distances_far_from_zero(metric, form):
+    X = np.random.default_rng(0).normal(size=(400, 5)) + 1e8
+    true = true_distances(metric, X, X)
+    np.fill_diagonal(true, np.inf)
+    assert_true_neighbors(nearest_neighbors(form(X), K, metric=metric), true)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+def test_directions_that_float32_does_not_tell_apart(metric):
+    X = np.random.default_rng(0).normal(size=(400, 5)) + 1e6 * np.arange(1, 6)
+    X[200:] *= -1
+    true = true_distances(metric, X, X)
+    np.fill_diagonal(true, np.inf)
+    assert_true_neighbors(nearest_neighbors(X, K, metric=metric), true)
+
+
+def test_mahalanobis_and_haversine_of_far_groups():
+    X = two_groups(400, 3, 1e7)
+    VI = np.diag([1.0, 4.0, 9.0])
+    true = true_distances("euclidean", X * [1, 2, 3], X * [1, 2, 3])
+    np.fill_diagonal(true, np.inf)
+    found = nearest_neighbors(X, K, metric="mahalanobis", metric_kwds={"VI": VI})
+    assert_true_neighbors(found, true)
+    places = np.random.default_rng(0).normal(size=(400, 2)) * 1e-7
+    places[200:] += [0.5, 2.5]
+    half = (places[:, None] - places[None]).astype(np.longdouble) / 2
+    cosines = np.cos(places[:, 0].astype(np.longdouble))
+    inner = np.outer(cosines, cosines) * np.sin(half[..., 1]) ** 2
+    true = 2 * np.arcsin(np.sqrt(np.sin(half[..., 0]) ** 2 + inner))
+    np.fill_diagonal(true, np.inf)
+    assert_true_neighbors(nearest_neighbors(places, K, metric="haversine"), true)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_approximate_search_of_far_groups_reports_its_true_recall(metric):
+    X = two_groups(4000, 4)
+    found = nearest_neighbors(X, K, metric=metric, algorithm="approximate")
+    sample = np.arange(0, 4000, 20)
+    true = true_distances(metric, X[sample], X)
+    true[np.arange(len(sample)), sample] = np.inf
+    shares = [np.isin(found.indices[row], np.argsort(true[at])[:K]).mean() for at, row in enumerate(sample)]
+    assert found.method != "exact" and found.recall > 0.95
+    assert abs(np.mean(shares) - found.recall) < 0.02
+
+
+def test_maps_and_new_rows_of_far_groups():
+    X = two_groups(400, 5)
+    near = np.concatenate([X[:200], X[200:] - 1e8 + 100])
+    model = UMAP(n_neighbors=8, n_epochs=5, random_state=0).fit(X)
+    assert model.recall_ == 1.0
+    expected = UMAP(n_neighbors=8, n_epochs=5, random_state=0).fit(near).graph_
+    assert (abs(model.graph_ - expected) > 1e-2).nnz < 0.01 * expected.nnz
+    np.testing.assert_array_equal(model.transform(X[::7]), model.embedding_[::7])
+    assert np.isfinite(TSNE(perplexity=5, max_iter=250).fit_transform(X)).all()
+
+
+def test_ordinary_rows_are_not_searched_again(monkeypatch):
+    def forbidden(*_):
+        raise AssertionError("searched again")
+
+    monkeypatch.setattr(_precise_search._GroupSearch, "run", forbidden)
+    rng = np.random.default_rng(0)
+    ordinary = [
+        rng.normal(size=(500, 6)),
+        rng.integers(0, 10**6, (500, 3)).astype(np.float64) * 16,
+    ]
+    wide_or_shifted = [
+        np.exp(rng.normal(size=(500, 4)) * 8),
+        rng.normal(size=(500, 6)) + 1.6e9,
+        np.repeat(rng.integers(0, 2**20, (50, 3)), 20, axis=0) + 2**40,
+    ]
+    for X in ordinary:
+        for metric in ("euclidean", "manhattan", "canberra", "cosine"):
+            nearest_neighbors(abs(X), 5, metric=metric)
+    for X in [*ordinary, *wide_or_shifted]:
+        for metric in ("euclidean", "manhattan", "chebyshev"):
+            nearest_neighbors(X, 5, metric=metric)
+
+
+def test_equal_rows_beyond_k_keep_their_lists():
+    X = np.repeat(np.random.default_rng(0).normal(size=(40, 3)), 30, axis=0)
+    X[:, 0] += 1e3
+    found = nearest_neighbors(X, 5)
+    np.testing.assert_array_equal(found.distances, 0)
+    np.testing.assert_array_equal(found.indices[29], np.arange(5))
