@@ -131,7 +131,7 @@ def _check_lists(indices: Array, distances: Array, names: tuple[str, str]) -> No
             f"{ids_name} of shape {tuple(indices.shape)} and {distances_name} of shape "
             f"{tuple(distances.shape)} must be two arrays of one shape (n, k)"
         )
-    if on_gpu(indices) or on_gpu(distances):
+    if on_gpu(indices) or on_gpu(distances) or not indices.size:
         return
     if indices.dtype.kind not in "iu":
         raise TypeError(
@@ -142,7 +142,7 @@ def _check_lists(indices: Array, distances: Array, names: tuple[str, str]) -> No
             f"{distances_name} holds {distances.dtype}, but distances must be real numbers: give them as "
             "float32 or float64"
         )
-    if indices.dtype == np.int32 or not indices.size:
+    if indices.dtype == np.int32:
         return
     low, high = indices.min(), indices.max()
     if low < _MIN_ID or high > _MAX_ID:
