@@ -225,33 +225,32 @@ def quick_runs() -> Iterator[Run]:
                 return [*lists(done.neighbors), graph.indices, graph.weights, done.embedding]
 
             yield f"map {name} {kind}", embed
-    positive = digits[:400] + 0.01
-    irregular = positive + np.random.default_rng(0).uniform(0, 0.1, positive.shape)
+    noise = np.random.default_rng(0).uniform(0, 0.1, (450, 64))
     rows = sparse.random(500, 200, density=0.05, format="csr", random_state=0, dtype=np.float64)
-    many = np.maximum(blobs(1500, 40), 0)
+    many = np.maximum(blobs(800, 30), 0)
     for metric, parameters in DENSE_METRICS.items():
         if metric in NOT_COMPILED:
             continue
-        X = irregular if metric in ("mahalanobis", "seuclidean") else positive
+        options = {"metric": metric, "metric_kwds": parameters}
+        for kind, X in data.items():
+            positive = np.abs(X[:450]) + noise[: len(X), : X.shape[1]]  # of full rank
 
-        def search(X=X, metric=metric, parameters=parameters) -> list[np.ndarray]:
-            index = actup.NeighborIndex(X, metric=metric, metric_kwds=parameters)
-            found = actup.nearest_neighbors(X, 15, metric=metric, metric_kwds=parameters)
-            return lists(found) + lists(index.query(digits[400:450] + 0.5, 10))
+            def search(X=positive[:400], new=positive[400:], options=options) -> list[np.ndarray]:
+                index = actup.NeighborIndex(X, **options)
+                return lists(actup.nearest_neighbors(X, 15, **options)) + lists(index.query(new, 10))
 
-        yield f"neighbors {metric} dense", search
+            yield f"neighbors {metric} {kind}", search
         if metric not in NOT_SPARSE:
-
-            def search_sparse(metric=metric, parameters=parameters) -> list[np.ndarray]:
-                return lists(actup.nearest_neighbors(rows, 15, metric=metric, metric_kwds=parameters))
-
-            yield f"neighbors {metric} sparse", search_sparse
-
-        def approximate(metric=metric, parameters=parameters) -> list[np.ndarray]:
-            options = {"metric": metric, "metric_kwds": parameters, "algorithm": "approximate"}
-            return lists(actup.nearest_neighbors(many, 15, **options))
-
-        yield f"neighbors {metric} approximate", approximate
+            yield (
+                f"neighbors {metric} sparse",
+                lambda options=options: lists(actup.nearest_neighbors(rows, 15, **options)),
+            )
+        yield (
+            f"neighbors {metric} approximate",
+            lambda options=options: lists(
+                actup.nearest_neighbors(many, 15, algorithm="approximate", **options)
+            ),
+        )
     towns = np.random.default_rng(0).uniform(-1, 1, (800, 2))
     yield "neighbors haversine", lambda: lists(actup.nearest_neighbors(towns, 15, metric="haversine"))
     yield (
@@ -270,9 +269,13 @@ def quick_runs() -> Iterator[Run]:
         "map in one dimension",
         lambda: [actup.GDR(n_components=1, epochs=20, random_state=0).fit_transform(digits)],
     )
-    yield "map from landmarks", lambda: [landmark_start(blobs(6000, 12))]
-    for name, make in TRANSFORMED.items():
-        yield f"transform {name}", lambda make=make: [make(60).fit(digits[:700]).transform(digits[650:])]
+    for kind, X in data.items():
+        yield f"map from landmarks {kind}", lambda X=X: [landmark_start(X)]
+        for name, make in TRANSFORMED.items():
+            yield (
+                f"transform {name} {kind}",
+                lambda X=X, make=make: [make(60).fit(X[:500]).transform(X[450:650])],
+            )
 
 
 def landmark_start(X: np.ndarray) -> np.ndarray:
@@ -280,7 +283,7 @@ def landmark_start(X: np.ndarray) -> np.ndarray:
     from actup.start import _landmarks
 
     usual = _landmarks.LANDMARK_MIN_POINTS, _landmarks.LANDMARKS
-    _landmarks.LANDMARK_MIN_POINTS, _landmarks.LANDMARKS = 5000, 300
+    _landmarks.LANDMARK_MIN_POINTS, _landmarks.LANDMARKS = 500, 100
     try:
         done = actup.embed(X, actup.preset("gdr_umap").but(epochs=8), seed=0)
     finally:
@@ -291,8 +294,8 @@ def landmark_start(X: np.ndarray) -> np.ndarray:
 
 GOLDEN = (
     "map umap digits", "map tsne blobs", "map gdr_umap sheet", "map sampled_umap digits",
-    "map of components in 3 dimensions", "map from landmarks", "neighbors cosine approximate",
-    "neighbors mahalanobis dense", "neighbors minkowski sparse", "transform UMAP",
+    "map of components in 3 dimensions", "map from landmarks blobs", "neighbors cosine approximate",
+    "neighbors mahalanobis digits", "neighbors minkowski sparse", "transform UMAP digits",
 )  # fmt: skip
 
 
