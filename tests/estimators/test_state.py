@@ -118,7 +118,7 @@ def bad_parameter(model):
 def warning_as_error(model):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model.set_params(callback=raising(KeyboardInterrupt(), "layout")).fit(LARGE)
+        model.set_params(callback=raising(KeyboardInterrupt, "layout")).fit(LARGE)
 
 
 FAILURES = {
@@ -127,10 +127,10 @@ FAILURES = {
     "memory": (out_of_memory, MemoryError),
     "parameter": (bad_parameter, ValueError),
     "warning": (warning_as_error, UserWarning),
-    **{f"callback in {s}": (failing_callback(s, RuntimeError("stop")), RuntimeError) for s in STAGES},
-    **{f"exit in {s}": (failing_callback(s, SystemExit(3)), SystemExit) for s in STAGES},
+    **{f"callback in {s}": (failing_callback(s, RuntimeError), RuntimeError) for s in STAGES},
+    **{f"exit in {s}": (failing_callback(s, SystemExit), SystemExit) for s in STAGES},
     **{
-        f"Ctrl-C in {s}": (failing_callback(s, KeyboardInterrupt()), KeyboardInterrupt)
+        f"Ctrl-C in {s}": (failing_callback(s, KeyboardInterrupt), KeyboardInterrupt)
         for s in STAGES
         if s != "layout"
     },
@@ -328,7 +328,7 @@ def test_refit_between_steps_does_not_mix_two_models(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_exception_between_steps_leaves_the_last_step(kind):
-    model = short(kind, callback=raising(RuntimeError("stop"), "layout", 0.8))
+    model = short(kind, callback=raising(RuntimeError, "layout", 0.8))
     expected = short(kind)
     with pytest.raises(RuntimeError):
         list(model.iter_fit(SMALL, every=5))
