@@ -1,10 +1,11 @@
-"""Check sparse matrices once, before compiled code reads them without any check.
+"""Check sparse matrices once, before compiled code reads them without any check; leave empty columns out.
 
 SciPy checks a matrix when it is built, but not when its arrays are changed later, and not every id.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from actup._device import array_module
 from actup._typing import Array, CsrMatrix
 
 _CHUNK_IDS = 2**18
+WIDE_COLUMNS = 2**16  # fewer columns take little memory, even if they are empty
 _REMEDY = "rebuild the matrix, e.g. scipy.sparse.csr_matrix((values, (rows, columns)), shape)"
 
 
@@ -171,3 +173,44 @@ def _ids_ascend(offsets: np.ndarray, ids: np.ndarray) -> bool:
         if (offsets[np.minimum(np.searchsorted(offsets, descents), len(offsets) - 1)] != descents).any():
             return False
     return True
+
+
+@dataclass(frozen=True)
+class NonemptyColumns:
+    """The columns of a wide sparse matrix that have entries, ascending; the others need no memory.
+
+    Attributes
+    ----------
+    kept : ndarray of shape (columns,), int64
+    """
+
+    kept: np.ndarray
+
+    def compress(self, rows: CsrMatrix) -> CsrMatrix:
+        """Rows in the kept columns, and in one last column that stands for all others.
+
+        The matrix that the columns were found in has no entry there. Other matrices may have several in one
+        row, whose sum would mean nothing.
+        """
+        ids = np.searchsorted(self.kept, rows.indices)
+        known = self.kept[np.minimum(ids, len(self.kept) - 1)] == rows.indices
+        ids = np.where(known, ids, len(self.kept)).astype(np.int32)
+        data = rows.data
+        if not known.all():  # ids ascend again
+            order = np.lexsort((ids, np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))))
+            ids, data = ids[order], data[order]
+        return type(rows)((data, ids, rows.indptr), shape=(rows.shape[0], len(self.kept) + 1))
+
+
+def nonempty_columns(rows: CsrMatrix) -> NonemptyColumns | None:
+    """The columns with entries, if most of very many columns have none; otherwise None."""
+    columns = rows.shape[1]
+    if columns <= WIDE_COLUMNS or not rows.nnz:
+        return None
+    if columns <= rows.nnz:
+        present = np.zeros(columns, bool)
+        present[rows.indices] = True
+        kept = np.flatnonzero(present)
+    else:
+        kept = np.unique(rows.indices).astype(np.int64)
+    return NonemptyColumns(kept) if len(kept) < columns / 2 else None

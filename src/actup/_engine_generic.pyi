@@ -146,6 +146,7 @@ class SparsePoints:
         self,
         rows: tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float32]],
         columns: int,
+        width: int,
         row_metric: RowMetric,
         threads: int,
     ) -> None: ...

@@ -119,7 +119,7 @@ inline std::vector<double> sparse_searches(int64_t n, int64_t k, Metric metric, 
     offsets.push_back(static_cast<int64_t>(ids.size()));
     self_ids[row] = static_cast<int32_t>(row);
   }
-  const CsrRows rows{offsets.data(), ids.data(), values.data(), n, columns};
+  const CsrRows rows{offsets.data(), ids.data(), values.data(), n, columns, columns};
   const SparsePoints points(rows, RowMetric{metric, 3.0f, 1e3}, threads);
   const CodeIndex index(SparseSketch(rows, points.row_metric(), false), 0, threads > 1, 3, threads);
   code_candidates(index, SparseSketch(rows, points.row_metric(), true), 3, 2 * k, threads, candidates.data());

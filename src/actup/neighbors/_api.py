@@ -48,10 +48,10 @@ def nearest_neighbors(
         "mahalanobis", "cosine", "correlation", "hellinger", "inner_product" (or "dot"), "canberra",
         "braycurtis", "hamming", "haversine" and "softmax_hellinger"; and the presence metrics, which compare
         which columns are nonzero: "jaccard", "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao",
-        "sokalmichener", "sokalsneath" and "yule". umap-learn's "poincare", "symmetric_kl" and "ll_dirichlet", any other metric
-        of ``sklearn.metrics.pairwise_distances`` and functions of two rows are searched exactly, more slowly.
-        With "nan_euclidean" rows may have missing values (NaN). "precomputed": ``X`` holds the distances from
-        row to column.
+        "sokalmichener", "sokalsneath" and "yule". umap-learn's "poincare", "symmetric_kl" and "ll_dirichlet",
+        any other metric of ``sklearn.metrics.pairwise_distances`` and functions of two rows are searched
+        exactly, more slowly. With "nan_euclidean" rows may have missing values (NaN). "precomputed": ``X``
+        holds the distances from row to column.
     metric_kwds : dict, default=None
         Parameters of the metric: ``p`` and weights ``w`` of "minkowski" (compiled up to p=4), ``V`` of
         "seuclidean", ``V`` or ``VI`` of "mahalanobis". Those of other metrics and of functions are passed on.

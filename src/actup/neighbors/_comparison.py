@@ -23,6 +23,7 @@ from actup._typing import Rows
 from actup.neighbors._chunks import row_magnitudes
 from actup.neighbors._metrics import METRICS, NegativeValues, record_of
 from actup.neighbors._row_transforms import (
+    as_float32,
     centered_sphere,
     column_moments,
     distinct_values,
@@ -114,6 +115,8 @@ class Comparison:
         The metric in which the engine compares rows.
     p : float
         The exponent of ``"minkowski"``.
+    columns : int or None
+        The number of columns that distances count, if empty ones have been left out.
     factors : ndarray of shape (columns,), or None
         What columns are multiplied by first.
     root : ndarray of shape (columns, columns), or None
@@ -131,6 +134,7 @@ class Comparison:
 
     metric: str
     p: float = 2.0
+    columns: int | None = None
     factors: np.ndarray | None = None
     root: np.ndarray | None = None
     transform: Callable[[Rows], Rows] | None = None
@@ -163,7 +167,7 @@ class Comparison:
                 "metric='hamming': give X as float64 with values of that kind, or round them"
             )
         with np.errstate(over="ignore", invalid="ignore"):
-            return rows.astype(np.float32) if self.transform is None else self.transform(rows)
+            return as_float32(rows) if self.transform is None else self.transform(rows)
 
     def is_exact(self, rows: Rows) -> bool:
         """Whether ``to_float32`` changes no value but by the shift of its column."""
@@ -245,7 +249,7 @@ def _minkowski(X: Rows, p: object = 2.0, w: object = None) -> Comparison:
     if math.isinf(power) and sparse.issparse(X):
         return resolve("chebyshev", None, X)
     named = {1.0: "manhattan", 2.0: "euclidean", math.inf: "chebyshev"}
-    return Comparison(named.get(power, "minkowski"), power, factors)
+    return Comparison(named.get(power, "minkowski"), power, factors=factors)
 
 
 def _vector(name: str, values: object, size: int) -> np.ndarray:

@@ -177,8 +177,8 @@ def canonical_metric(metric: object) -> str | Callable[..., float]:
     if name in METRICS or name == "precomputed" or name in _scikit_learn_metrics():
         return name
     raise ValueError(
-        f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))}, 'nan_euclidean', 'precomputed' nor "
-        "another one of sklearn.metrics.pairwise_distances; a function of two rows is possible as well"
+        f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))}, 'nan_euclidean', 'precomputed' "
+        "nor another one of sklearn.metrics.pairwise_distances; a function of two rows is possible as well"
     )
 
 

@@ -189,7 +189,9 @@ class SparsePoints(SearchablePoints):
     def _engine_points(self) -> Any:
         if self._prepared is None:
             metric = self._comparison.for_engine(largest_squared_norm=self._largest_squared_norm)
-            self._prepared = engine.SparsePoints(_csr_arrays(self.X), self.X.shape[1], metric, self._threads)
+            width = self.X.shape[1]
+            columns = width if self._comparison.columns is None else self._comparison.columns
+            self._prepared = engine.SparsePoints(_csr_arrays(self.X), columns, width, metric, self._threads)
         return self._prepared
 
 

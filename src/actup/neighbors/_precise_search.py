@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from actup._typing import Rows
+from actup._typing import CsrMatrix, Rows
 from actup.graph._records import Neighbors, without_self
 from actup.neighbors._chunks import row_chunks, row_magnitudes
 from actup.neighbors._comparison import Comparison
@@ -201,7 +201,12 @@ class PreciseSearch:
         rows = np.flatnonzero(errors > _MAX_RELATIVE_ERROR * distances[:, -1])
         if not len(rows) or (self._points_are_exact and (queries is None or self._is_exact(queries[rows]))):
             return found
-        queries = None if queries is None else self._space.to_space(queries)
+        if queries is not None:
+            if sparse.issparse(queries) and not queries.has_canonical_format:
+                if not self._space.is_norm:
+                    return found
+                queries = _without_repeated_ids(queries, self._norm)
+            queries = self._space.to_space(queries)
         search = _GroupSearch(self, found, distances, queries)
         search.run(rows, self._slack * (distances[:, -1] * (1 + _ENGINE_ROUNDING) + 2 * errors))
         distances = found.distances.copy()
@@ -517,6 +522,18 @@ def _direction_errors(rows: np.ndarray, metric: str) -> np.ndarray:
         length = np.linalg.norm(part, axis=1)
         ratios.append(length / np.maximum(spread, _FLOAT32_ROUNDING * length + np.finfo(np.float64).tiny))
     return _FLOAT32_ROUNDING * np.concatenate(ratios)
+
+
+def _without_repeated_ids(rows: CsrMatrix, norm: Comparison) -> CsrMatrix:
+    """Rows whose entries with the same id, which stand for different columns, become one of their norm."""
+    power = {"euclidean": 2.0, "manhattan": 1.0}.get(norm.metric, norm.p)
+    powers = np.abs(rows.data.astype(np.float64)) ** power
+    merged = sparse.csr_matrix((powers, rows.indices.copy(), rows.indptr.copy()), rows.shape)
+    merged.sum_duplicates()
+    signs = sparse.csr_matrix((np.sign(rows.data.astype(np.float64)), rows.indices, rows.indptr), rows.shape)
+    signs.sum_duplicates()
+    merged.data = merged.data ** (1 / power) * np.where(signs.data < 0, -1, 1)
+    return merged
 
 
 def _smallest(ids: np.ndarray, distances: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -27,6 +27,13 @@ def _identity(rows: Rows) -> Rows:
     return rows
 
 
+def as_float32(rows: Rows) -> Rows:
+    """Rows in float32; sparse rows keep entries with the same id, which SciPy's ``astype`` would sum."""
+    if not sparse.issparse(rows):
+        return rows.astype(np.float32)
+    return sparse.csr_matrix((rows.data.astype(np.float32), rows.indices, rows.indptr), rows.shape)
+
+
 def double_chunks(X: Rows) -> Iterator[Rows]:
     """Chunks of rows in float64."""
     return (X[chunk].astype(np.float64) for chunk in row_chunks(X, _CHUNK_VALUES))

@@ -115,8 +115,8 @@ def _reject_missing(rows: Rows, name: str) -> None:
     if values.dtype.kind == "f" and np.isnan(values).any():
         raise ValueError(
             f"{name} has missing values (NaN), which metric='nan_euclidean' compares but a map cannot start "
-            "from: fill them, or make the map of nearest_neighbors(X, metric='nan_euclidean') without X, with "
-            "embed(None, recipe, neighbors=...)"
+            "from: fill them, or make the map without X, with embed(None, recipe, neighbors="
+            "nearest_neighbors(X, metric='nan_euclidean'))"
         )
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import assert_all_finite
 
+from actup._csr import nonempty_columns
 from actup._reporting import announced_if_long, part_of_work
 from actup._typing import Rows
 from actup.graph._records import Neighbors, without_self
@@ -171,8 +172,14 @@ class EngineSearch:
         reject_underflow(rows, metric, "X")
         self._metric = metric
         self._presence = METRICS[metric].presence
-        rows = nonzero_mask(rows) if self._presence else rows
+        # Parameters that are arrays have a value for every column.
+        wide = sparse.issparse(rows) and all(np.ndim(value) == 0 for value in (parameters or {}).values())
+        self._nonempty = nonempty_columns(rows) if wide else None
+        columns = rows.shape[1]
+        rows = self._narrowed(rows)
         comparison = resolve(metric, parameters, rows)
+        if self._nonempty is not None:
+            comparison = replace(comparison, columns=columns)
         # Rows of other types become float32 anyway, so the transform costs no memory.
         self._comparison = comparison if is_engine_type(rows) else comparison.with_transform_for(rows)
         self._given = None if self._comparison.distances is None else rows
@@ -201,7 +208,7 @@ class EngineSearch:
     def query(self, rows: Rows, k: int) -> Neighbors:
         """The k nearest points of every row, dense or sparse as the points are; k from 1 to n."""
         reject_underflow(rows, self._metric, "X_new", is_query=True)
-        rows = nonzero_mask(rows) if self._presence else rows
+        rows = self._narrowed(rows)
         deduplicated, search = self._search_for(k)
         transformed = self._transformed(rows, "X_new")
         found = search.query(transformed, k)
@@ -230,6 +237,11 @@ class EngineSearch:
                 search = _PointSearch(kept, self._comparison, self._options, self._threads)
             self._last = k, deduplicated, search
         return deduplicated, search
+
+    def _narrowed(self, rows: Rows) -> Rows:
+        """Rows without what the metric does not compare: values of presence metrics, empty columns."""
+        rows = nonzero_mask(rows) if self._presence else rows
+        return rows if self._nonempty is None else self._nonempty.compress(rows)
 
     def _transformed(self, rows: Rows, name: str) -> Rows:
         """Rows in a type that the engine reads, transformed to where it compares them."""

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 from threadpoolctl import threadpool_limits
 
-from actup._csr import read_sparse
+from actup._csr import nonempty_columns, read_sparse
 from actup._typing import Rows
 
 REPORT_METRICS = ("euclidean", "cosine")
@@ -38,6 +38,10 @@ class MeasuredPoints:
             raise ValueError(f"X must have two dimensions (n, n_features), got shape {self._X.shape}")
         if self._X.dtype.kind not in "biuf":
             raise ValueError(f"X must hold real numbers, got dtype {self._X.dtype}")
+        self._features = int(self._X.shape[1])
+        nonempty = nonempty_columns(self._X) if self._sparse else None
+        if nonempty is not None:  # empty columns change no distance
+            self._X = nonempty.compress(self._X)
         self._cosine = metric == "cosine"
         self._dtype = np.result_type(self._X.dtype, np.float32)
         self._reject_nonfinite()
@@ -48,7 +52,7 @@ class MeasuredPoints:
 
     @property
     def features(self) -> int:
-        return int(self._X.shape[1])
+        return self._features
 
     def sort_keys(self, rows: np.ndarray, threads: int) -> np.ndarray:
         """Return keys that sort all points by their distance from each of the given rows.

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
+from actup._csr import WIDE_COLUMNS, nonempty_columns
 from actup._device import to_host
 from actup._elementary import power
 from actup._engine import engine
-from actup._typing import Rows
+from actup._typing import CsrMatrix, Rows
 from actup.graph._records import Graph
 from actup.neighbors._row_transforms import center_far_columns
 from actup.neighbors._rows import ENGINE_TYPES, reject_unsuitable_types
@@ -27,6 +28,8 @@ from actup.start._components import place_components
 JITTER = 1e-4
 _FAR_FACTOR = 100  # given places are far from 0 if their centre exceeds this multiple of their width
 _FILL_NOISE = 1e-2  # of the widest axis, for axes that the data cannot fill
+
+_MAX_GRAM_ROWS = 1024  # up to here, rows of very many columns are compared by their inner products
 
 # A vector tells points apart if its central 99 % spread over at least this share of its range.
 MIN_CENTRAL_SHARE = 0.05
@@ -66,7 +69,10 @@ def pca_start(X: Rows, dimensions: int, seed: int, threads: int) -> np.ndarray:
     """
     kept = min(dimensions, *X.shape)
     if issparse(X):
-        X = csr_matrix(X, dtype=np.float32)
+        is_wide = X.shape[1] > WIDE_COLUMNS and X.shape[0] <= _MAX_GRAM_ROWS
+        X = csr_matrix(_without_empty_columns(X), dtype=np.float32)
+        if is_wide:
+            return fill_axes(_gram_scores(X, kept, seed, threads), dimensions, seed)
         offsets, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
         scores, _ = engine.sparse_principal_scores(
             offsets, indices, X.data, columns=X.shape[1], dimensions=kept, seed=seed, threads=threads
@@ -76,6 +82,30 @@ def pca_start(X: Rows, dimensions: int, seed: int, threads: int) -> np.ndarray:
         shift = X[:: max(1, len(X) // 1000)].mean(axis=0, dtype=np.float64).astype(np.float32)
         scores, _ = engine.principal_scores(X, shift, dimensions=kept, seed=seed, threads=threads)
     return fill_axes(scores, dimensions, seed)
+
+
+def _without_empty_columns(X: CsrMatrix) -> CsrMatrix:
+    """Sparse rows without most of their empty columns, if there are very many."""
+    nonempty = nonempty_columns(X)
+    return X if nonempty is None else nonempty.compress(X)
+
+
+def _gram_scores(X: CsrMatrix, dimensions: int, seed: int, threads: int) -> np.ndarray:
+    """The scores of few rows with very many columns, from the inner products of the rows.
+
+    With X = U S Vᵀ after centring, the products are U S² Uᵀ: their scores are U S², those of X are U S.
+    """
+    doubles = X.astype(np.float64)
+    scale = float(np.abs(doubles.data).max(initial=0.0)) or 1.0
+    doubles.data /= scale
+    products = (doubles @ doubles.T).toarray()
+    products -= products.mean(axis=0)
+    products -= products.mean(axis=1, keepdims=True)
+    products = products.astype(np.float32)
+    shift = np.zeros(len(products), np.float32)
+    scores, _ = engine.principal_scores(products, shift, dimensions=dimensions, seed=seed, threads=threads)
+    lengths = np.sqrt((scores.astype(np.float64) ** 2).sum(axis=0))
+    return np.asarray(scores * (scale / np.sqrt(np.where(lengths > 0, lengths, 1.0))), np.float32)
 
 
 def spectral_start(
@@ -258,6 +288,7 @@ def _mean_rows(X: Rows, labels: np.ndarray, count: int) -> Rows:
     sizes = np.bincount(labels, minlength=count)
     members = np.argsort(labels, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(sizes)])
+    X = _without_empty_columns(X) if issparse(X) else X
     ones = np.ones(len(labels))  # a product with 1 is exact, so that no processor can fuse it with the sum
     sums = csr_matrix((ones, members, offsets), shape=(count, len(labels))) @ X
     if not issparse(sums):

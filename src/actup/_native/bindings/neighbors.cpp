@@ -31,9 +31,10 @@ BitRows bit_rows(const Matrix<uint64_t>& array, int64_t columns) {
 // Compressed sparse rows from Python: (offsets, ids, values).
 using CsrArrays = std::tuple<Vector<int64_t>, Vector<int32_t>, Vector<float>>;
 
-CsrRows csr_rows(const CsrArrays& arrays, int64_t columns) {
+CsrRows csr_rows(const CsrArrays& arrays, int64_t columns, int64_t width) {
   const auto& [offsets, ids, values] = arrays;
-  return {offsets.data(), ids.data(), values.data(), static_cast<int64_t>(offsets.size()) - 1, columns};
+  return {offsets.data(), ids.data(), values.data(), static_cast<int64_t>(offsets.size()) - 1,
+          columns,        width};
 }
 
 template <class T>
@@ -79,17 +80,18 @@ struct SparseHandle {
   CsrArrays arrays;
   std::unique_ptr<SparsePoints> points;
 
-  SparseHandle(CsrArrays rows, int64_t columns, RowMetric row_metric, int threads) : arrays(std::move(rows)) {
+  SparseHandle(CsrArrays rows, int64_t columns, int64_t width, RowMetric row_metric, int threads)
+      : arrays(std::move(rows)) {
     const Interruptible call;
-    points = std::make_unique<SparsePoints>(csr_rows(arrays, columns), std::move(row_metric), threads);
+    points = std::make_unique<SparsePoints>(csr_rows(arrays, columns, width), std::move(row_metric), threads);
   }
 };
 
 auto sparse_neighbors(const SparseHandle& handle, const std::optional<CsrArrays>& queries,
                       const std::optional<Vector<int32_t>>& self_ids,
                       const std::optional<Matrix<int32_t>>& candidates, int64_t k, int threads) {
-  const int64_t columns = handle.points->rows().columns;
-  const SparseQueries query_rows{queries ? csr_rows(*queries, columns) : handle.points->rows(),
+  const int64_t columns = handle.points->rows().columns, width = handle.points->rows().width;
+  const SparseQueries query_rows{queries ? csr_rows(*queries, columns, width) : handle.points->rows(),
                                  data_or_null(self_ids), !queries};
   return neighbor_lists(query_rows.rows.rows, k, [&](int32_t* ids, float* distances) {
     if (candidates) {
@@ -111,7 +113,7 @@ std::unique_ptr<CodeIndex> index_codes(const SparseHandle& handle, int64_t colum
 
 auto sparse_candidates(const SparseHandle& handle, const CodeIndex& index, const CsrArrays& rows,
                        int64_t count, int64_t probes, int threads) {
-  const CsrRows queries = csr_rows(rows, handle.points->rows().columns);
+  const CsrRows queries = csr_rows(rows, handle.points->rows().columns, handle.points->rows().width);
   auto ids = std::make_unique_for_overwrite<int32_t[]>(queries.rows * count);
   {
     const Interruptible call;
@@ -157,8 +159,8 @@ void bind_neighbors(nb::module_& module) {
       });
   module.attr("SKETCH_COLUMNS") = SparseSketch::kColumns;
   nb::class_<SparseHandle>(module, "SparsePoints")
-      .def(nb::init<CsrArrays, int64_t, RowMetric, int>(), nb::arg("rows"), nb::arg("columns"),
-           nb::arg("row_metric"), nb::arg("threads"))
+      .def(nb::init<CsrArrays, int64_t, int64_t, RowMetric, int>(), nb::arg("rows"), nb::arg("columns"),
+           nb::arg("width"), nb::arg("row_metric"), nb::arg("threads"))
       .def("neighbors", &sparse_neighbors, nb::arg("queries").none(), nb::arg("self_ids").none(),
            nb::arg("candidates").none(), nb::arg("k"), nb::arg("threads"))
       .def("index", &index_codes, nb::arg("columns"), nb::arg("save_memory"), nb::arg("seed"),

@@ -91,6 +91,20 @@ struct PoweredDifferences : PlainSum {
   }
 };
 
+// PoweredDifferences with an exponent of 3 or 4: products are faster than a power.
+template <int exponent>
+struct WholePowers : PlainSum {
+  static_assert(exponent == 3 || exponent == 4);
+  float scale, smallest;
+  explicit WholePowers(float scale = 1) : scale(scale), smallest(std::exp2(-125.0f / exponent)) {}
+  template <class T>
+  T add(T sum, T x, T y) const {
+    const T difference = magnitude(x - y) * scale;
+    const T square = difference * difference;
+    return sum + where(difference > smallest, square * (exponent == 3 ? difference : square));
+  }
+};
+
 struct RelativeDifferences : PlainSum {
   static constexpr bool kOnlyDifferences = false;
   template <class T>

@@ -106,6 +106,8 @@ inline float minkowski_root(float sum, float p) {
 // Calls function(sum) with the Sum of a metric of columns.
 template <class Function>
 auto with_sum(Metric metric, float p, const Function& function, [[maybe_unused]] float scale = 1) {
+  if (metric == Metric::minkowski && p == 3) return function(WholePowers<3>(scale));
+  if (metric == Metric::minkowski && p == 4) return function(WholePowers<4>(scale));
   switch (metric) {
 #define ROW(name, transform, scales_with_rows, sum, ...) \
   case Metric::name:                                     \

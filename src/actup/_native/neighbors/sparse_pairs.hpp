@@ -18,13 +18,15 @@
 
 namespace actup {
 
-// Compressed sparse rows; column ids ascend within a row.
+// Compressed sparse rows; column ids are below `width` and ascend within a row. Empty columns may have no id,
+// and ids may repeat in queries: `columns` is the number of columns that distances count.
 struct CsrRows {
   const int64_t* offsets;
   const int32_t* ids;
   const float* values;
   int64_t rows;
   int64_t columns;
+  int64_t width;
 };
 
 // The largest magnitude of a value, times its column's factor.
@@ -61,6 +63,7 @@ class SparseForm {
 
   int64_t rows() const { return rows_.rows; }
   int64_t columns() const { return rows_.columns; }
+  int64_t width() const { return rows_.width; }
   float scale() const { return scale_; }
   int64_t begin(int64_t row) const { return rows_.offsets[row]; }
   int64_t end(int64_t row) const { return rows_.offsets[row + 1]; }

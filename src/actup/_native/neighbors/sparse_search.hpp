@@ -19,13 +19,13 @@ namespace actup {
 // values.
 class InvertedIndex {
  public:
-  explicit InvertedIndex(const SparseForm& rows) : rows_(rows), starts_(rows.columns() + 1) {}
+  explicit InvertedIndex(const SparseForm& rows) : rows_(rows), starts_(rows.width() + 1) {}
 
   // Replaces the indexed points by those from `begin` to `end`.
   void fill(int64_t begin, int64_t end) {
     std::fill(starts_.begin(), starts_.end(), 0);
     for (int64_t at = rows_.begin(begin); at < rows_.begin(end); ++at) ++starts_[rows_.id(at)];
-    for (int64_t column = 0; column < rows_.columns(); ++column) starts_[column + 1] += starts_[column];
+    for (int64_t column = 0; column < rows_.width(); ++column) starts_[column + 1] += starts_[column];
     ids_.resize(rows_.begin(end) - rows_.begin(begin));
     values_.resize(ids_.size());
     for (int64_t row = end - 1; row >= begin; --row) {  // backwards: starts_ hold ends at first
@@ -109,7 +109,7 @@ struct SparseQueries {
   bool are_points = false;  // the rows are the points themselves
 
   SparseQueries one(int64_t row) const {
-    return {{rows.offsets + row, rows.ids, rows.values, 1, rows.columns},
+    return {{rows.offsets + row, rows.ids, rows.values, 1, rows.columns, rows.width},
             self_ids ? self_ids + row : nullptr};
   }
 };
@@ -242,7 +242,7 @@ class SparsePoints {
     clear(queries.rows.rows * k, ids, distances);
     set_progress_range(0, 1);
     parallel_ranges(queries.rows.rows, 256, threads, [&](int64_t begin, int64_t end) {
-      std::vector<double> row(points_.columns), sums(width);
+      std::vector<double> row(points_.width), sums(width);
       SparseSelection selection(pairs, k);
       const auto succeeds = [&](int64_t query, bool exact) {
         selection.begin(distances[(query + 1) * k - 1], exact);
