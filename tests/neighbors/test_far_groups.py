@@ -1,5 +1,7 @@
 """Neighbours within groups of rows that lie far apart, compared in extended precision with those found."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -233,3 +235,15 @@ def test_equal_rows_beyond_k_keep_their_lists():
     found = nearest_neighbors(X, 5)
     np.testing.assert_array_equal(found.distances, 0)
     np.testing.assert_array_equal(found.indices[29], np.arange(5))
+
+
+@pytest.mark.parametrize(
+    "metric", ["euclidean", "canberra", "cosine", "correlation", "hellinger", "haversine"]
+)
+def test_an_index_of_float64_rows_can_be_pickled(metric):
+    X = np.abs(two_groups(60, 2)) / 1e8
+    index = NeighborIndex(X, metric=metric)
+    before = index.query(X[:9], 3)
+    after = pickle.loads(pickle.dumps(index)).query(X[:9], 3)
+    np.testing.assert_array_equal(after.indices, before.indices)
+    np.testing.assert_array_equal(after.distances, before.distances)

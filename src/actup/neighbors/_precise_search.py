@@ -87,16 +87,16 @@ def make_space(metric: str, comparison: Comparison, X: Rows) -> Space | None:
     match metric:
         case "canberra" | "braycurtis":
             error = _FLOAT32_ROUNDING * (columns if metric == "canberra" else 1)
-            return Space(comparison, is_norm=False, errors=lambda rows: np.full(rows.shape[0], error))
+            return Space(comparison, is_norm=False, errors=partial(_equal_errors, error=error))
         case "cosine" | "correlation" | "hellinger":
             if sparse.issparse(X):
                 return None
-            root = metric == "hellinger"
+            is_root = metric == "hellinger"
             return Space(
                 Comparison("euclidean"),
                 to_space=partial(_directions, metric=metric),
-                from_distance=lambda d: np.sqrt(2.0) * d if root else np.sqrt(2.0 * d),
-                to_distance=lambda s: s / np.sqrt(2.0) if root else s * s / 2,
+                from_distance=_chord_of_root if is_root else _chord,
+                to_distance=_root_of_chord if is_root else _half_square,
                 errors=partial(_direction_errors, metric=metric),
             )
         case "haversine":
@@ -483,6 +483,27 @@ def _norms(rows: Rows, comparison: Comparison) -> np.ndarray:
     row_of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     sums = np.bincount(row_of, np.abs(rows.data.astype(np.float64)) ** power, minlength=rows.shape[0])
     return np.asarray(sums ** (1 / power))
+
+
+def _equal_errors(rows: Rows, error: float) -> np.ndarray:
+    return np.full(rows.shape[0], error)
+
+
+def _chord(distances: np.ndarray) -> np.ndarray:
+    """The distance of two directions, of which half the square is their cosine distance."""
+    return np.sqrt(2.0 * distances)
+
+
+def _half_square(chords: np.ndarray) -> np.ndarray:
+    return np.asarray(chords * chords / 2)
+
+
+def _chord_of_root(distances: np.ndarray) -> np.ndarray:
+    return np.asarray(np.sqrt(2.0) * distances)
+
+
+def _root_of_chord(chords: np.ndarray) -> np.ndarray:
+    return np.asarray(chords / np.sqrt(2.0))
 
 
 def _on_sphere(rows: np.ndarray) -> np.ndarray:
