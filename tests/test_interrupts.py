@@ -42,11 +42,11 @@ def absolute(a: np.ndarray, b: np.ndarray) -> float:
 
 
 SEARCHES = {
-    "exact": (rows(6_000, 200), "euclidean", {}),
+    "exact": (rows(9_000, 200), "euclidean", {}),
     "cluster": (rows(60_000, 60), "euclidean", {}),
     "proxy": (rows(15_000, 100), "manhattan", {}),
     "presence": (rows(15_000, 500) > 1, "jaccard", {}),
-    "minkowski": (rows(2_500, 100), "minkowski", {"p": 3}),
+    "minkowski": (rows(3_000, 100), "minkowski", {"p": 2.5}),
     "scikit-learn": (rows(2_000, 50), "minkowski", {"p": 5}),
     "numpy": (np.abs(rows(4_000, 50)) + 1, "symmetric_kl", {}),
     "function": (rows(500, 5), absolute, {}),
@@ -89,7 +89,7 @@ def test_an_exception_of_the_callback_ends_the_search(name, monkeypatch):
         metric=metric, metric_kwds=parameters, epochs=0, initialization="random"
     )
     with Progress(callback=fail) as progress, pytest.raises(RuntimeError, match="neighbors at 0"):
-        actup.embed(X, recipe, progress=progress)
+        actup.embed(X, recipe, threads=1, progress=progress)
 
 
 @pytest.mark.parametrize("name", ["minkowski", "numpy", "function"])
@@ -98,7 +98,7 @@ def test_a_long_search_is_announced(name, monkeypatch):
     monkeypatch.setattr(_reporting, "_LONG_SECONDS", 0.0)
     X, metric, parameters = SEARCHES[name]
     with pytest.warns(UserWarning, match=r"comparing .* rows with .* metric=.* will take about \d+ seconds"):
-        actup.nearest_neighbors(X, 5, metric=metric, metric_kwds=parameters)
+        actup.nearest_neighbors(X, 5, metric=metric, metric_kwds=parameters, n_jobs=1)
 
 
 def test_a_short_search_is_not_announced(recwarn):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from actup._engine import engine
 from actup._warnings import warn_user
 
-_ESTIMATE_AFTER_SECONDS = 0.3  # an estimate from less work would be too rough
+_ESTIMATE_AFTER_SECONDS = 1.0  # an estimate from less work would be too rough
 _LONG_SECONDS = 10.0  # work that is expected to take longer is announced
 
 

@@ -322,6 +322,8 @@ class _PointSearch:
 
     def _exact(self, rows: Rows | None, k: int) -> Neighbors:
         """The exact neighbours of other rows, or of all points (None)."""
+        if self._by_clusters:  # fast enough
+            return self._points.exact(rows, k)
         points = len(self._points)
         queries = points if rows is None else rows.shape[0]
         with announced_if_long(comparing_all(queries, points, self._points.record.name)):

@@ -2,7 +2,11 @@
 // matrices, for Python. NumPy's own depend on the processor.
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
+#include <cstring>
+#include <iterator>
 #include <optional>
+#include <stdexcept>
 
 #include "bindings/arrays.hpp"
 #include "common/elementary.h"
@@ -12,21 +16,27 @@ namespace actup {
 
 namespace {
 
-template <double function(double)>
-auto of_each(const Vector<double>& x) {
-  const auto size = static_cast<int64_t>(x.size());
-  auto values = std::make_unique_for_overwrite<double[]>(size);
-  {
-    nb::gil_scoped_release release;
-    for (int64_t at = 0; at < size; ++at) values[at] = function(x.data()[at]);
-  }
-  return to_numpy(std::move(values), size);
-}
+struct ElementaryFunction {
+  const char* name;
+  double (*function)(double x, double y);
+};
+constexpr ElementaryFunction kFunctions[] = {
+    {"exp", [](double x, double) { return exponential(x); }},
+    {"log", [](double x, double) { return natural_logarithm(x); }},
+    {"cos", [](double x, double) { return cosine(x); }},
+    {"sin", [](double x, double) { return sine(x); }},
+    {"arcsin", [](double x, double) { return arcsine(x); }},
+    {"power", power},
+};
 
-auto powers(const Vector<double>& x, double y) {
+// The function of that name of all values; only "power" reads y.
+auto elementary(const char* name, const Vector<double>& x, double y) {
+  const auto found = std::find_if(std::begin(kFunctions), std::end(kFunctions),
+                                  [&](const auto& known) { return std::strcmp(known.name, name) == 0; });
+  if (found == std::end(kFunctions)) throw std::invalid_argument("unknown function");
   const auto size = static_cast<int64_t>(x.size());
   auto values = std::make_unique_for_overwrite<double[]>(size);
-  for (int64_t at = 0; at < size; ++at) values[at] = power(x.data()[at], y);
+  for (int64_t at = 0; at < size; ++at) values[at] = found->function(x.data()[at], y);
   return to_numpy(std::move(values), size);
 }
 
@@ -72,12 +82,7 @@ auto projected(const Matrix<double>& rows, const Matrix<double>& root, const Vec
 }  // namespace
 
 void bind_arithmetic(nb::module_& module) {
-  module.def("exponential", &of_each<exponential>, nb::arg("x"));
-  module.def("natural_logarithm", &of_each<natural_logarithm>, nb::arg("x"));
-  module.def("cosine", &of_each<cosine>, nb::arg("x"));
-  module.def("sine", &of_each<sine>, nb::arg("x"));
-  module.def("arcsine", &of_each<arcsine>, nb::arg("x"));
-  module.def("power", &powers, nb::arg("x"), nb::arg("y"));
+  module.def("elementary", &elementary, nb::arg("name"), nb::arg("x"), nb::arg("y"));
   module.def("column_products", &column_products, nb::arg("rows"), nb::arg("threads"),
              "The sums over rows of the products of two columns.");
   module.def(

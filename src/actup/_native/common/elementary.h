@@ -73,13 +73,15 @@ inline double power_of_two(int n) { return std::bit_cast<double>(static_cast<int
 
 // e^(x + low), where |low| is small next to 1.
 inline double exponential_of_sum(double x, double low) {
-  if (x != x) return x;
-  if (x > 709.8) return std::numeric_limits<double>::infinity();
-  if (x < -745.2) return 0;
-  const double n = (x * kLog2E + kRoundingMagic) - kRoundingMagic;
+  const double shifted = x * kLog2E + kRoundingMagic, n = shifted - kRoundingMagic;
   const double high = x - n * kLn2High, rest = n * kLn2Low - low, r = high - rest;
   const double lost = (high - r) - rest;
   const double value = 1 + (r + (lost + r * r * polynomial(kExponentialSeries, r)));
+  if (std::fabs(x) < 708)
+    return value * std::bit_cast<double>((std::bit_cast<int64_t>(shifted) + 1023) << 52);
+  if (x != x) return x;
+  if (x > 709.8) return std::numeric_limits<double>::infinity();
+  if (x < -745.2) return 0;
   const int whole = static_cast<int>(n), half = whole / 2;  // 2^whole itself may be out of range
   return value * power_of_two(half) * power_of_two(whole - half);
 }
@@ -160,11 +162,13 @@ inline Parts logarithm_parts(double x) {
 }
 
 // x^y for x >= 0. The relative error grows with |y log x|, to 1e-15 where the result leaves the range.
-inline double power(double x, double y) {
+[[gnu::noinline]] inline double power(double x, double y) {
   if (y == 0 || x == 1) return 1;
-  if (y == 1) return x;
-  if (y == 2) return x * x;
   if (y == 0.5) return std::sqrt(x);
+  if (y == 1) return x;
+  if (y == 1.5) return x * std::sqrt(x);
+  if (y == 2) return x * x;
+  if (y == 3) return x * x * x;
   if (x == 0) return y > 0 ? 0 : std::numeric_limits<double>::infinity();
   const Parts logarithm = logarithm_parts(x), product = exact_product(y, logarithm.high);
   return exponential_of_sum(product.high, product.low + y * logarithm.low);
@@ -175,7 +179,7 @@ struct CosineAndSine {
   double sine;
 };
 
-inline CosineAndSine cosine_and_sine(double x) {
+[[gnu::noinline]] inline CosineAndSine cosine_and_sine(double x) {
   // Angles so large that a unit in their last place is 1e-10 and more may lose what is below that.
   if (std::fabs(x) > 1e6) x = std::remainder(x, 6.283185307179586);             // which is exact
   const double n = (x * 0.6366197723675814 + kRoundingMagic) - kRoundingMagic;  // quarters of a turn
@@ -215,7 +219,7 @@ struct ArcsineSeries {
 };
 
 // For |x| <= 1.
-inline double arcsine(double x) {
+[[gnu::noinline]] inline double arcsine(double x) {
   constexpr ArcsineSeries series;
   const double size = std::fabs(x);
   const bool small = size <= 0.5;
