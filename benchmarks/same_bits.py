@@ -57,8 +57,8 @@ DENSE_METRICS = {
 APPROXIMATE_METRICS = (
     "euclidean", "cosine", "correlation", "inner_product", "manhattan", "chebyshev", "jaccard",
 )  # fmt: skip
-NOT_COMPILED = ("symmetric_kl", "sqeuclidean")
-NOT_SPARSE = ("chebyshev", "mahalanobis", "softmax_hellinger", "symmetric_kl", "sqeuclidean")
+NOT_COMPILED = ("symmetric_kl",)
+NOT_SPARSE = ("chebyshev", "mahalanobis", "softmax_hellinger", "symmetric_kl")
 
 Run = tuple[str, Callable[[], list[np.ndarray]]]
 

@@ -7,6 +7,7 @@ from typing import Any, overload
 import numpy
 from numpy.typing import NDArray
 
+def set_progress_hook(hook: object) -> None: ...
 def elementary(name: str, x: NDArray[numpy.float64], y: float) -> NDArray[numpy.float64]: ...
 def column_products(rows: NDArray[numpy.float64], threads: int) -> NDArray[numpy.float64]:
     """The sums over rows of the products of two columns."""
@@ -140,6 +141,7 @@ class SparsePoints:
         self,
         rows: tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float32]],
         columns: int,
+        width: int,
         row_metric: RowMetric,
         threads: int,
     ) -> None: ...
