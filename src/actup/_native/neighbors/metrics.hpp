@@ -99,7 +99,7 @@ inline constexpr bool uses_directions(Metric metric) {
          transform_of(metric) <= Transform::exponential_direction;
 }
 
-inline float minkowski_root(float sum, float p) {
+[[gnu::noinline]] inline float minkowski_root(float sum, float p) {
   return static_cast<float>(power(static_cast<double>(sum), 1 / static_cast<double>(p)));
 }
 
