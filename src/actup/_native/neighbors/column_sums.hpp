@@ -30,7 +30,6 @@ template <class Vector>
 inline Vector magnitude(Vector x) {
   return std::bit_cast<Vector>(std::bit_cast<typename Traits<Vector>::Ints>(x) & 0x7FFFFFFF);
 }
-inline double square_root(double x) { return __builtin_sqrt(x); }
 inline double where(bool condition, double value) { return condition ? value : 0; }
 inline double power(double x, float b) { return power(x, static_cast<double>(b)); }
 
@@ -88,30 +87,19 @@ struct PoweredDifferences : PlainSum {
   template <class T>
   T add(T sum, T x, T y) const {
     const T difference = magnitude(x - y) * scale;
-    return sum + where(difference > smallest, powered(difference));
-  }
-
- private:
-  // A product takes less time than power(), and is exact to the last digits.
-  template <class T>
-  T powered(T difference) const {
-    if (exponent == 1.5f) return difference * square_root(difference);
-    return power(difference, exponent);
+    return sum + where(difference > smallest, power(difference, exponent));
   }
 };
 
-// PoweredDifferences with an exponent of 3 or 4: products are faster than a power.
-template <int exponent>
-struct WholePowers : PlainSum {
-  static_assert(exponent == 3 || exponent == 4);
+// PoweredDifferences with an exponent of 3: products are faster than a power.
+struct CubedDifferences : PlainSum {
   float scale, smallest;
-  explicit WholePowers(float scale = 1)
-      : scale(scale), smallest(static_cast<float>(power(2.0, -125.0 / exponent))) {}
+  explicit CubedDifferences(float scale = 1)
+      : scale(scale), smallest(static_cast<float>(power(2.0, -125.0 / 3))) {}
   template <class T>
   T add(T sum, T x, T y) const {
     const T difference = magnitude(x - y) * scale;
-    const T square = difference * difference;
-    return sum + where(difference > smallest, square * (exponent == 3 ? difference : square));
+    return sum + where(difference > smallest, difference * difference * difference);
   }
 };
 

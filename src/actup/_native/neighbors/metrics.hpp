@@ -99,15 +99,14 @@ inline constexpr bool uses_directions(Metric metric) {
          transform_of(metric) <= Transform::exponential_direction;
 }
 
-inline float minkowski_root(float sum, float p) {
+[[gnu::noinline]] inline float minkowski_root(float sum, float p) {
   return static_cast<float>(power(static_cast<double>(sum), 1 / static_cast<double>(p)));
 }
 
 // Calls function(sum) with the Sum of a metric of columns.
 template <class Function>
 auto with_sum(Metric metric, float p, const Function& function, [[maybe_unused]] float scale = 1) {
-  if (metric == Metric::minkowski && p == 3) return function(WholePowers<3>(scale));
-  if (metric == Metric::minkowski && p == 4) return function(WholePowers<4>(scale));
+  if (metric == Metric::minkowski && p == 3) return function(CubedDifferences(scale));
   switch (metric) {
 #define ROW(name, transform, scales_with_rows, sum, ...) \
   case Metric::name:                                     \
