@@ -47,27 +47,8 @@ class ThreadPool {
   // Calls body(chunk) for every chunk in [0, count), on at most `threads` threads including this one.
   template <class Body>
   void run(int64_t count, int threads, const Body& body) {
-    if (count <= 0) return;
-    LoopProgress progress;
-    if (count == 1 || threads <= 1 || busy_.exchange(true, std::memory_order_acquire)) {
-      for (int64_t chunk = 0; chunk < count; ++chunk) {
-        body(chunk);
-        progress.pass(chunk + 1, count);
-      }
-      return;
-    }
-    while (base_ < count && !failed()) {  // a ticket holds at most kMaxCount chunks
-      const int64_t batch = std::min<int64_t>(count - base_, kMaxCount);
-      publish(
-          batch, threads, &body, [](const void* f, int64_t chunk) { (*static_cast<const Body*>(f))(chunk); },
-          [&](int64_t finished) { progress.pass(base_ + finished, count); });
-      base_ += batch;
-    }
-    base_ = 0;
-    const std::exception_ptr failure = std::exchange(failure_, nullptr);
-    failed_.store(false, std::memory_order_relaxed);
-    busy_.store(false, std::memory_order_release);
-    if (failure) std::rethrow_exception(failure);
+    run_chunks(count, threads, &body,
+               [](const void* f, int64_t chunk) { (*static_cast<const Body*>(f))(chunk); });
   }
 
   // Inside a chunk that may take long: the calling thread passes a checkpoint, a worker stops if the loop has
@@ -79,6 +60,33 @@ class ThreadPool {
 
  private:
   struct LoopFailed {};  // follows the failure that is reported
+
+  using Call = void (*)(const void* body, int64_t chunk);
+
+  // Not inlined: a copy of every loop's body next to the checkpoints would be slower code, and more of it.
+  [[gnu::noinline]] void run_chunks(int64_t count, int threads, const void* body, Call call) {
+    if (count <= 0) return;
+    LoopProgress progress;
+    if (count == 1 || threads <= 1 || busy_.exchange(true, std::memory_order_acquire)) {
+      for (int64_t chunk = 0; chunk < count; ++chunk) {
+        call(body, chunk);
+        progress.pass(static_cast<double>(chunk + 1), static_cast<double>(count));
+      }
+      return;
+    }
+    while (base_ < count && !failed()) {  // a ticket holds at most kMaxCount chunks
+      const int64_t batch = std::min<int64_t>(count - base_, kMaxCount);
+      publish(batch, threads, body, call, [&](int64_t finished) {
+        progress.pass(static_cast<double>(base_ + finished), static_cast<double>(count));
+      });
+      base_ += batch;
+    }
+    base_ = 0;
+    const std::exception_ptr failure = std::exchange(failure_, nullptr);
+    failed_.store(false, std::memory_order_relaxed);
+    busy_.store(false, std::memory_order_release);
+    if (failure) std::rethrow_exception(failure);
+  }
 
   // A ticket packs the generation of the task and the chunks [first, end) that nobody has claimed yet. Half
   // of the threads claim from the front and half from the back: so in task after task a thread meets the same
@@ -112,8 +120,7 @@ class ThreadPool {
 
   // Runs `count` chunks; the calling thread calls checkpoint(finished chunks) after each of its own.
   template <class Checkpoint>
-  void publish(int64_t count, int threads, const void* body, void (*call)(const void*, int64_t),
-               const Checkpoint& checkpoint) {
+  void publish(int64_t count, int threads, const void* body, Call call, const Checkpoint& checkpoint) {
     hire(threads - 1);
     body_ = body;
     call_ = call;
@@ -194,7 +201,7 @@ class ThreadPool {
   int64_t base_ = 0;
   uint32_t count_ = 0;
   const void* body_ = nullptr;
-  void (*call_)(const void*, int64_t) = nullptr;
+  Call call_ = nullptr;
   std::mutex failing_;
   std::exception_ptr failure_;
   std::atomic<bool> failed_{false};
