@@ -36,7 +36,8 @@ class Interrupts : public LongCall {
 // A layout that is interrupted again and again, and run on, ends with the same bits.
 void check_interrupted(const OwnedGraph& graph, const Settings& settings, int threads) {
   const int64_t n = graph.view().n;
-  const std::vector<float> expected = run_layout(graph, 2, settings, threads), start = random_values(n * 2, 4);
+  const std::vector<float> expected = run_layout(graph, 2, settings, threads),
+                           start = random_values(n * 2, 4);
   Layout layout(graph.view(), start.data(), 2, settings, threads);
   Interrupts call(200);
   int interrupts = 0;
