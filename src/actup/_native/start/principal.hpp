@@ -112,6 +112,7 @@ class Scatter {
   void apply(const Block& q, const Block& previous, Block& out, float alpha, float beta, float gamma,
              int threads) const {
     for (int p = 0; p < q.panels(); ++p) {
+      checkpoint();
       const std::vector<double> image = apply_panel(q.panel(p), threads);
       const ColumnLanes* before = previous.panel(p);
       const ColumnLanes* here = q.panel(p);
