@@ -247,3 +247,10 @@ def test_an_index_of_float64_rows_can_be_pickled(metric):
     after = pickle.loads(pickle.dumps(index)).query(X[:9], 3)
     np.testing.assert_array_equal(after.indices, before.indices)
     np.testing.assert_array_equal(after.distances, before.distances)
+
+
+def test_squares_that_underflow_are_rejected():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    assert (nearest_neighbors(X * 1e-15, 5, metric="sqeuclidean").distances > 0).all()
+    with pytest.raises(ValueError, match=r"metric='sqeuclidean'.*underflows float32: multiply X"):
+        nearest_neighbors(X * 1e-30, 5, metric="sqeuclidean")

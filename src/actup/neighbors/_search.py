@@ -258,6 +258,7 @@ class EngineSearch:
         if self._comparison.of_distance is not None:
             with np.errstate(over="ignore"):  # rejected by name
                 distances = self._comparison.of_distance(found.distances)
+            self._reject_underflow_of(found.distances, distances)
             return Neighbors(found.indices, distances, found.method, found.recall)
         if self._comparison.distances is None:
             return found
@@ -269,6 +270,15 @@ class EngineSearch:
             found.distances[chunk] = np.take_along_axis(distances, order, 1)
             found.indices[chunk] = np.take_along_axis(found.indices[chunk], order, 1)
         return found
+
+    def _reject_underflow_of(self, compared: np.ndarray, distances: np.ndarray) -> None:
+        """Reject distances that became 0 although those that the engine compared are above 0."""
+        lost = compared[(distances == 0) & (compared > 0)]
+        if len(lost):
+            raise ValueError(
+                f"metric={self._metric!r}: the square of the distance {lost.min():g} underflows float32: "
+                "multiply X by a large number, or use metric='euclidean'"
+            )
 
 
 class _PointSearch:
