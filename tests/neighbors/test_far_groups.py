@@ -293,6 +293,19 @@ def test_rows_far_from_rounding_are_not_measured_one_by_one(monkeypatch):
         NeighborIndex(X, metric=metric).query(X[:9] + 1, 5)
 
 
+def test_only_rows_with_near_neighbors_are_measured(monkeypatch):
+    measured = []
+    norms = _precise_search._norms
+    monkeypatch.setattr(
+        _precise_search, "_norms", lambda rows, *rest: measured.append(rows.shape[0]) or norms(rows, *rest)
+    )
+    X = np.random.default_rng(0).normal(size=(900, 6))
+    X[:6] = X[0]  # their k-th distances are 0
+    found = nearest_neighbors(X, 5)
+    np.testing.assert_array_equal(found.distances[:6], 0)
+    assert sum(measured) <= 6 * (1 + 5)
+
+
 def test_squares_that_underflow_are_rejected():
     X = np.random.default_rng(0).normal(size=(60, 3))
     assert (nearest_neighbors(X * 1e-15, 5, metric="sqeuclidean").distances > 0).all()

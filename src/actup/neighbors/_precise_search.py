@@ -101,18 +101,20 @@ def make_space(metric: str, comparison: Comparison, X: Rows) -> Space | None:
     match metric:
         case "canberra" | "braycurtis":
             error = _FLOAT32_ROUNDING * (columns if metric == "canberra" else 1)
-            return Space(comparison, metric, is_norm=False, errors=partial(_equal_errors, error=error))
+            return Space(comparison, metric, is_norm=False, **_equal_errors(error))
         case "cosine" | "correlation" | "hellinger":
             if sparse.issparse(X):
                 return None
             is_root = metric == "hellinger"
+            errors = _equal_errors(_FLOAT32_ROUNDING)
+            errors = {"errors": _correlation_errors} if metric == "correlation" else errors
             return Space(
                 Comparison("euclidean"),
                 metric,
                 to_space=partial(_directions, metric=metric),
                 from_distance=_chord_of_root if is_root else _chord,
                 to_distance=_root_of_chord if is_root else _half_square,
-                errors=partial(_direction_errors, metric=metric),
+                **errors,
             )
         case "haversine":
             base = Comparison("euclidean")
@@ -137,7 +139,7 @@ def _error_bounds(comparison: Comparison) -> dict[str, Any]:
 def rounding_errors(rows: Rows, comparison: Comparison) -> np.ndarray:
     """How far rounding to float32 can move the distances of each row, beyond their own rounding: (n,)."""
     errors = [_norms(rows[chunk], comparison) for chunk in row_chunks(rows, _CHUNK_VALUES)]
-    return _FLOAT32_ROUNDING * np.concatenate(errors)
+    return _FLOAT32_ROUNDING * np.concatenate([np.zeros(0), *errors])
 
 
 def largest_rounding_error(rows: Rows, comparison: Comparison) -> float:
@@ -208,10 +210,6 @@ class PreciseSearch:
         return lost_differences(self._rounded, self._norm)
 
     @cached_property
-    def _errors(self) -> np.ndarray:
-        return self._space.errors(self._rounded)
-
-    @cached_property
     def _largest_error(self) -> float:
         return self._space.largest_error(self._rounded)
 
@@ -221,7 +219,7 @@ class PreciseSearch:
 
     def __getstate__(self) -> dict[str, object]:
         """Without what is computed again when it is needed."""
-        computed = ("_points", "_lost", "_errors", "_largest_error", "_points_are_exact")
+        computed = ("_points", "_lost", "_largest_error", "_points_are_exact")
         return {name: value for name, value in self.__dict__.items() if name not in computed}
 
     def refine(self, found: Neighbors, queries: Rows | None = None, rounded: Rows | None = None) -> Neighbors:
@@ -242,10 +240,13 @@ class PreciseSearch:
             found.distances[:, -1].astype(np.float64)
         )
         largest = self._largest_error if rounded is None else self._space.largest_error(rounded)
-        if self._lost + largest <= negligible.min():
-            return found
-        errors = self._lost + (self._errors if rounded is None else self._space.errors(rounded))
-        rows = np.flatnonzero(errors > negligible)
+        rows = np.flatnonzero(self._lost + largest > negligible)
+        if len(rows):
+            read = self._rounded if rounded is None else rounded
+            errors = np.zeros(len(found))
+            for chunk in row_chunks(read, _CHUNK_VALUES):
+                errors[rows[chunk]] = self._lost + self._space.errors(read[rows[chunk]])
+            rows = rows[errors[rows] > negligible[rows]]
         if not len(rows) or (self._points_are_exact and (queries is None or self._is_exact(queries[rows]))):
             return found
         if queries is not None:
@@ -634,8 +635,17 @@ def _distances_to(row: np.ndarray, points: np.ndarray, comparison: Comparison) -
     return _root(_powers(sizes, exponent).sum(axis=0), exponent)
 
 
-def _equal_errors(rows: Rows, error: float) -> np.ndarray:
+def _equal_errors(error: float) -> dict[str, Any]:
+    """The same error for all rows, for ``Space``."""
+    return {"errors": partial(_error_of_each, error=error), "largest_error": partial(_constant, error=error)}
+
+
+def _error_of_each(rows: Rows, error: float) -> np.ndarray:
     return np.full(rows.shape[0], error)
+
+
+def _constant(_: Rows, error: float) -> float:
+    return error
 
 
 def _chord(distances: np.ndarray) -> np.ndarray:
@@ -686,11 +696,9 @@ def _directions(rows: np.ndarray, metric: str) -> np.ndarray:
     return np.hstack([rows / np.where(missing, 1, lengths), missing])
 
 
-def _direction_errors(rows: np.ndarray, metric: str) -> np.ndarray:
-    """How far rounding to float32 moves the directions of rows."""
-    if metric != "correlation":
-        return np.full(len(rows), _FLOAT32_ROUNDING)
-    ratios = []
+def _correlation_errors(rows: np.ndarray) -> np.ndarray:
+    """How far rounding to float32 moves the directions of rows from their means."""
+    ratios = [np.zeros(0)]
     for chunk in row_chunks(rows, _CHUNK_VALUES):
         part = rows[chunk].astype(np.float64)
         spread = np.linalg.norm(part - part.mean(axis=1, keepdims=True), axis=1)
