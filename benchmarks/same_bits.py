@@ -255,6 +255,22 @@ def quick_runs() -> Iterator[Run]:
                 actup.nearest_neighbors(many, 15, algorithm="approximate", **options)
             ),
         )
+    far_groups = np.random.default_rng(0).uniform(-1, 1, (600, 8))
+    far_groups[300:] += 1e8
+    far_groups[:40] *= 1e-9  # compared in float64
+    of_far_groups = {
+        "euclidean": {},
+        "manhattan": {},
+        "minkowski": {"p": 3},
+        "mahalanobis": {"VI": np.eye(8) + 0.3},
+        "canberra": {},
+    }
+    for metric, parameters in of_far_groups.items():
+        options = {"metric": metric, "metric_kwds": parameters}
+        yield (
+            f"neighbors {metric} of far groups",
+            lambda options=options: lists(actup.nearest_neighbors(far_groups, 15, **options)),
+        )
     towns = np.random.default_rng(0).uniform(-1, 1, (800, 2))
     yield "neighbors haversine", lambda: lists(actup.nearest_neighbors(towns, 15, metric="haversine"))
     yield (

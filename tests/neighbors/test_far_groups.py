@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from actup import TSNE, UMAP, NeighborIndex, nearest_neighbors
+from actup._reporting import reporting_to
 from actup.neighbors import _precise_search
 
 K = 7
@@ -247,3 +248,66 @@ def test_an_index_of_float64_rows_can_be_pickled(metric):
     after = pickle.loads(pickle.dumps(index)).query(X[:9], 3)
     np.testing.assert_array_equal(after.indices, before.indices)
     np.testing.assert_array_equal(after.distances, before.distances)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("metric", ["canberra", "braycurtis"])
+def test_relative_distances_rarely_need_all_points(metric, form, monkeypatch):
+    """Neither duplicates nor rows far from 0 are compared with all points."""
+
+    def forbidden(*_):
+        raise AssertionError("compared with all points")
+
+    monkeypatch.setattr(_precise_search._GroupSearch, "_compare_all", forbidden)
+    rng = np.random.default_rng(0)
+    duplicates = np.repeat(rng.uniform(size=(40, 9)), 20, axis=0)
+    np.testing.assert_array_equal(nearest_neighbors(form(duplicates), K, metric=metric).distances, 0)
+    X = 1e8 + rng.uniform(size=(500, 9))
+    X[250:] *= 1e-3
+    true = true_distances(metric, X, X)
+    np.fill_diagonal(true, np.inf)
+    assert_true_neighbors(nearest_neighbors(form(X), K, metric=metric), true)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "minkowski", "canberra", "braycurtis"])
+def test_comparison_of_all_points_finds_true_neighbors_and_reports_progress(metric, monkeypatch):
+    monkeypatch.setattr(_precise_search._GroupSearch, "_search_group", lambda self, rows, ids: rows)
+    X = 1e8 + np.random.default_rng(0).uniform(size=(600, 6))
+    X[300:] += 1e4
+    true = true_distances(metric, X, X)
+    np.fill_diagonal(true, np.inf)
+    shares = []
+    with reporting_to(shares.append):
+        found = nearest_neighbors(X, K, metric=metric, metric_kwds=parameters(metric, 6))
+    assert_true_neighbors(found, true)
+    assert len(set(shares)) > 3 and shares == sorted(shares) and shares[-1] == 1
+
+
+def test_rows_far_from_rounding_are_not_measured_one_by_one(monkeypatch):
+    def forbidden(*_):
+        raise AssertionError("measured row by row")
+
+    monkeypatch.setattr(_precise_search, "_norms", forbidden)
+    X = np.random.default_rng(0).normal(size=(300, 6))
+    for metric in ("euclidean", "manhattan", "chebyshev", "minkowski", "mahalanobis"):
+        NeighborIndex(X, metric=metric).query(X[:9] + 1, 5)
+
+
+def test_only_rows_with_near_neighbors_are_measured(monkeypatch):
+    measured = []
+    norms = _precise_search._norms
+    monkeypatch.setattr(
+        _precise_search, "_norms", lambda rows, *rest: measured.append(rows.shape[0]) or norms(rows, *rest)
+    )
+    X = np.random.default_rng(0).normal(size=(900, 6))
+    X[:6] = X[0]  # their k-th distances are 0
+    found = nearest_neighbors(X, 5)
+    np.testing.assert_array_equal(found.distances[:6], 0)
+    assert sum(measured) <= 6 * (1 + 5)
+
+
+def test_squares_that_underflow_are_rejected():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    assert (nearest_neighbors(X * 1e-15, 5, metric="sqeuclidean").distances > 0).all()
+    with pytest.raises(ValueError, match=r"metric='sqeuclidean'.*underflows float32: multiply X"):
+        nearest_neighbors(X * 1e-30, 5, metric="sqeuclidean")

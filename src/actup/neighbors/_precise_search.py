@@ -16,13 +16,15 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
-from scipy.spatial.distance import cdist
 
+from actup._elementary import power
+from actup._reporting import announced_if_long, part_of_work, report
 from actup._typing import CsrMatrix, Rows
 from actup.graph._records import Neighbors, without_self
-from actup.neighbors._chunks import row_chunks, row_magnitudes
+from actup.neighbors._chunks import row_chunks
 from actup.neighbors._comparison import Comparison
-from actup.neighbors._row_transforms import far_column_center, fits_int64, mean_row, unit_sphere
+from actup.neighbors._pairwise_search import comparing_all
+from actup.neighbors._row_transforms import far_column_center, fits_int64, unit_sphere
 
 _CHUNK_VALUES = 2**18
 _FLOAT32_ROUNDING = 2.0**-23  # of a distance, relative to the norm of one of its two rows
@@ -33,7 +35,7 @@ _SAMPLE_ROWS = 512  # rows by which the widest columns and the centre of a group
 _MIN_SHRINKAGE = 4.0  # a group is split once more if its search lowered the bounds of distances this much
 _EXTRA_NEIGHBORS = 16  # neighbours that are compared in float64, beyond twice k
 _COMPARED_ROWS = 64  # rows that are compared in float64 at a time
-_CDIST_NAMES = {"manhattan": "cityblock"}
+_TILE_VALUES = 2**16  # values of points that are compared with one row at a time: they fit into a cache
 
 
 class _PointSearch(Protocol):
@@ -46,6 +48,10 @@ def _identity(values: Any) -> Any:
     return values
 
 
+def _unbounded(_: Rows) -> float:
+    return np.inf
+
+
 @dataclass(frozen=True)
 class Space:
     """Where a metric is a norm of differences, if there is such a space, and how far float32 rounds there.
@@ -54,8 +60,11 @@ class Space:
     ----------
     comparison : Comparison
         Its ``metric``, ``p`` and ``factors`` are those of the norm.
+    metric : str
+        As the caller named it.
     is_norm : bool
-        Whether distances are a norm of differences. Otherwise uncertain rows are compared with all points.
+        Whether distances are a norm of differences. Otherwise ("canberra", "braycurtis") a multiple of
+        "manhattan" is a lower bound of them, by which candidates are found and points are ruled out.
     to_space : callable
         Rows as the caller gave them -> rows of the space, in full precision.
     from_distance, to_distance : callable
@@ -63,14 +72,19 @@ class Space:
     errors : callable
         ``errors(rows)``: how far rounding to float32 moves the distances of each row as the engine reads it,
         beyond their own rounding.
+    largest_error : callable
+        ``largest_error(rows)``: an upper bound of ``errors(rows)`` that takes less time; infinite if there is
+        none.
     """
 
     comparison: Comparison
+    metric: str
     is_norm: bool = True
     to_space: Callable[[Rows], Rows] = _identity
     from_distance: Callable[[np.ndarray], np.ndarray] = _identity
     to_distance: Callable[[np.ndarray], np.ndarray] = _identity
     errors: Callable[[Rows], np.ndarray] = _identity
+    largest_error: Callable[[Rows], float] = _unbounded
 
 
 def make_space(metric: str, comparison: Comparison, X: Rows) -> Space | None:
@@ -87,34 +101,54 @@ def make_space(metric: str, comparison: Comparison, X: Rows) -> Space | None:
     match metric:
         case "canberra" | "braycurtis":
             error = _FLOAT32_ROUNDING * (columns if metric == "canberra" else 1)
-            return Space(comparison, is_norm=False, errors=partial(_equal_errors, error=error))
+            return Space(comparison, metric, is_norm=False, **_equal_errors(error))
         case "cosine" | "correlation" | "hellinger":
             if sparse.issparse(X):
                 return None
             is_root = metric == "hellinger"
+            errors = _equal_errors(_FLOAT32_ROUNDING)
+            errors = {"errors": _correlation_errors} if metric == "correlation" else errors
             return Space(
                 Comparison("euclidean"),
+                metric,
                 to_space=partial(_directions, metric=metric),
                 from_distance=_chord_of_root if is_root else _chord,
                 to_distance=_root_of_chord if is_root else _half_square,
-                errors=partial(_direction_errors, metric=metric),
+                **errors,
             )
         case "haversine":
             base = Comparison("euclidean")
-            return Space(base, to_space=_on_sphere, errors=partial(rounding_errors, comparison=base))
+            return Space(base, metric, to_space=_on_sphere, **_error_bounds(base))
     if comparison.metric not in ("euclidean", "manhattan", "chebyshev", "minkowski"):
         return None
     to_space: Callable[[Rows], Rows] = _identity
     if comparison.root is not None:
-        to_space = partial(_projected, root=comparison.root, center=mean_row(X))
+        to_space = partial(_projected, root=comparison.root, center=X[0].astype(np.float64))
         comparison = Comparison(comparison.metric)
-    return Space(comparison, to_space=to_space, errors=partial(rounding_errors, comparison=comparison))
+    return Space(comparison, metric, to_space=to_space, **_error_bounds(comparison))
+
+
+def _error_bounds(comparison: Comparison) -> dict[str, Any]:
+    """How far rounding moves distances in a norm, for ``Space``."""
+    return {
+        "errors": partial(rounding_errors, comparison=comparison),
+        "largest_error": partial(largest_rounding_error, comparison=comparison),
+    }
 
 
 def rounding_errors(rows: Rows, comparison: Comparison) -> np.ndarray:
     """How far rounding to float32 can move the distances of each row, beyond their own rounding: (n,)."""
     errors = [_norms(rows[chunk], comparison) for chunk in row_chunks(rows, _CHUNK_VALUES)]
-    return _FLOAT32_ROUNDING * np.concatenate(errors)
+    return _FLOAT32_ROUNDING * np.concatenate([np.zeros(0), *errors])
+
+
+def largest_rounding_error(rows: Rows, comparison: Comparison) -> float:
+    """An upper bound of ``rounding_errors`` by the largest value of all rows."""
+    columns = rows.shape[1]
+    factors = {"euclidean": np.sqrt(columns), "manhattan": columns, "chebyshev": 1.0}
+    factor = factors.get(comparison.metric)
+    factor = power(columns, 1 / comparison.p) if factor is None else factor
+    return float(_FLOAT32_ROUNDING * (1 + 1e-6) * factor * _largest_value(rows))
 
 
 def lost_differences(points: Rows, comparison: Comparison) -> float:
@@ -122,8 +156,14 @@ def lost_differences(points: Rows, comparison: Comparison) -> float:
     if comparison.metric != "minkowski" or not points.shape[0]:
         return 0.0
     p = comparison.p
-    largest = float(row_magnitudes(points, _CHUNK_VALUES).max())
-    return float(max(1e-30, 2 ** (-125 / p)) * largest * 2 * points.shape[1] ** (1 / p))
+    smallest = max(1e-30, float(power(2, -125 / p)))
+    return float(smallest * _largest_value(points) * 2 * power(points.shape[1], 1 / p))
+
+
+def _largest_value(rows: Rows) -> float:
+    """The largest absolute value."""
+    values = rows.data if sparse.issparse(rows) else rows
+    return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
 
 class PreciseSearch:
@@ -159,7 +199,7 @@ class PreciseSearch:
         self._factors = space.comparison.factors
         self._slack = 1.0  # for sums of distances: the triangle inequality fails for powers below 1
         if self._norm.metric == "minkowski" and self._norm.p < 1:
-            self._slack = 4.0 ** (1 / self._norm.p)
+            self._slack = float(power(4, 1 / self._norm.p))
 
     @cached_property
     def _points(self) -> Rows:
@@ -170,8 +210,8 @@ class PreciseSearch:
         return lost_differences(self._rounded, self._norm)
 
     @cached_property
-    def _errors(self) -> np.ndarray:
-        return self._space.errors(self._rounded)
+    def _largest_error(self) -> float:
+        return self._space.largest_error(self._rounded)
 
     @cached_property
     def _points_are_exact(self) -> bool:
@@ -179,7 +219,7 @@ class PreciseSearch:
 
     def __getstate__(self) -> dict[str, object]:
         """Without what is computed again when it is needed."""
-        computed = ("_points", "_lost", "_errors", "_points_are_exact")
+        computed = ("_points", "_lost", "_largest_error", "_points_are_exact")
         return {name: value for name, value in self.__dict__.items() if name not in computed}
 
     def refine(self, found: Neighbors, queries: Rows | None = None, rounded: Rows | None = None) -> Neighbors:
@@ -196,9 +236,17 @@ class PreciseSearch:
         """
         if not found.indices.size:
             return found
-        errors = self._lost + (self._errors if rounded is None else self._space.errors(rounded))
-        distances = self._space.from_distance(found.distances.astype(np.float64))
-        rows = np.flatnonzero(errors > _MAX_RELATIVE_ERROR * distances[:, -1])
+        negligible = _MAX_RELATIVE_ERROR * self._space.from_distance(
+            found.distances[:, -1].astype(np.float64)
+        )
+        largest = self._largest_error if rounded is None else self._space.largest_error(rounded)
+        rows = np.flatnonzero(self._lost + largest > negligible)
+        if len(rows):
+            read = self._rounded if rounded is None else rounded
+            errors = np.zeros(len(found))
+            for chunk in row_chunks(read, _CHUNK_VALUES):
+                errors[rows[chunk]] = self._lost + self._space.errors(read[rows[chunk]])
+            rows = rows[errors[rows] > negligible[rows]]
         if not len(rows) or (self._points_are_exact and (queries is None or self._is_exact(queries[rows]))):
             return found
         if queries is not None:
@@ -207,6 +255,7 @@ class PreciseSearch:
                     return found
                 queries = _without_repeated_ids(queries, self._norm)
             queries = self._space.to_space(queries)
+        distances = self._space.from_distance(found.distances.astype(np.float64))
         search = _GroupSearch(self, found, distances, queries)
         search.run(rows, self._slack * (distances[:, -1] * (1 + _ENGINE_ROUNDING) + 2 * errors))
         distances = found.distances.copy()
@@ -221,21 +270,14 @@ class PreciseSearch:
         step = max(1, _CHUNK_VALUES // max(1, k * _mean_length(self._points)))
         for begin in range(0, count, step):
             chunk = slice(begin, begin + step)
-            repeated = np.repeat(np.arange(count)[chunk], k)
+            repeated = rows[np.repeat(np.arange(count)[chunk], k)]
             others = self._points[ids[chunk].ravel()]
-            differences = self._scaled(_difference(rows[repeated], others))
-            result[chunk] = _norms(differences, self._norm).reshape(-1, k)
+            if self._space.is_norm:
+                of_pairs = _norms(_scaled(_difference(repeated, others), self._factors), self._norm)
+            else:
+                of_pairs = _relative_distances(repeated, others, self._norm.metric)
+            result[chunk] = of_pairs.reshape(-1, k)
         return result
-
-    def _scaled(self, rows: Rows) -> Rows:
-        """Rows of float64 times the factors of the columns, in place."""
-        if self._factors is None:
-            return rows
-        if sparse.issparse(rows):
-            rows.data *= self._factors[rows.indices]
-        else:
-            rows *= self._factors
-        return rows
 
 
 class _GroupSearch:
@@ -246,6 +288,8 @@ class _GroupSearch:
         self._points = search._points
         self._queries = search._points if queries is None else queries
         self._excludes_self = queries is None
+        self._norm = search._norm if search._space.is_norm else Comparison("manhattan")
+        self._factors = search._factors  # of columns in this norm
         self._k = found.indices.shape[1]
         self.indices, self.distances = found.indices.astype(np.int64), distances
         self.method = found.method
@@ -256,26 +300,43 @@ class _GroupSearch:
         """Search again for rows whose k-th neighbours are within ``bounds``, which are lowered."""
         self._bounds = bounds
         ids = np.arange(self._points.shape[0])
-        if not self._search._space.is_norm:
-            for begin in range(0, len(rows), _COMPARED_ROWS):
-                self._compare_all(rows[begin : begin + _COMPARED_ROWS], ids)
-            return
+        total = len(rows)
         same = rows[self.distances[rows, -1] == 0]
         true = self._search._distances(self._queries[same], self.indices[same])
         rows = np.setdiff1d(rows, same[(true == 0).all(axis=1)], assume_unique=True)
         tasks = [(rows, ids)] if len(rows) else []
+        waiting = len(rows)
         while tasks:
             rows, ids = tasks.pop()
+            if not self._search._space.is_norm:
+                self._factors = self._lower_bound_factors(rows, ids)
             parts = self._split(rows, ids)
             if len(parts) > 1 or len(parts[0][1]) < len(ids):
                 tasks.extend(parts)
                 continue
             before = bounds[rows].max()
-            left = self._search_group(rows, ids)
+            done = 1 - waiting / total
+            share = len(rows) / total
+            with part_of_work(done, done + share / 2):
+                left = self._search_group(rows, ids)
             if len(left) and bounds[left].max() * _MIN_SHRINKAGE < before:
                 tasks.append((left, ids))
-            elif len(left):
-                self._compare_in_double(left, ids)
+                waiting -= len(rows) - len(left)
+                continue
+            waiting -= len(rows)
+            if len(left):
+                what = comparing_all(len(left), len(ids), self._search._space.metric)
+                with part_of_work(done + share / 2, done + share), announced_if_long(what):
+                    self._compare_in_double(left, ids)
+
+    def _lower_bound_factors(self, rows: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        """Factors of columns with which "manhattan" is at most the metric, between these rows and points."""
+        chosen = (self._queries, rows), (self._points, ids)
+        if self._search._norm.metric == "canberra":
+            largest = sum(_largest_by_column(matrix, at) for matrix, at in chosen)
+            return np.asarray(np.where(largest > 0, 1 / np.where(largest > 0, largest, 1), 0))
+        sums = sum(_largest_sum(matrix, at) for matrix, at in chosen)
+        return np.full(self._points.shape[1], 1 / sums if sums > 0 else 0.0)
 
     def _split(self, rows: np.ndarray, ids: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """Groups of rows with the points that can be their neighbours, by one of the widest columns.
@@ -309,26 +370,29 @@ class _GroupSearch:
         spread = np.zeros(self._points.shape[1])
         for matrix, chosen in zip((self._queries, self._points), sampled, strict=True):
             differences = _difference(matrix[chosen], _repeat(origin, len(chosen)))
-            largest = abs(self._search._scaled(differences)).max(axis=0)
+            largest = abs(_scaled(differences, self._factors)).max(axis=0)
             spread = np.maximum(spread, largest.toarray().ravel() if sparse.issparse(largest) else largest)
         return np.argsort(-spread, kind="stable")[:_SPLIT_COLUMNS]
 
     def _column(self, rows: np.ndarray, ids: np.ndarray, column: int) -> tuple[np.ndarray, np.ndarray]:
         """One column of rows and of points, in float64 relative to the first row's value."""
-        factor = 1.0 if self._search._factors is None else self._search._factors[column]
+        factor = 1.0 if self._factors is None else self._factors[column]
         here, there = (_dense_column(M, at, column) for M, at in ((self._queries, rows), (self._points, ids)))
         origin = here[:1].copy()
         return _difference(here, origin) * factor, _difference(there, origin) * factor
 
     def _search_group(self, rows: np.ndarray, ids: np.ndarray) -> np.ndarray:
         """Search a group in float32 after a shift; returns the rows that are still uncertain."""
-        norm = self._search._norm
+        norm = self._norm
         center = _center(self._queries[_every(rows)])
         points = self._shifted(self._points, ids, center)
         search = self._search._make_search(points, norm)
         whole = self._excludes_self and len(rows) == len(ids)
         queries = points if whole else self._shifted(self._queries, rows, center)
         errors = rounding_errors(queries, norm) + lost_differences(points, norm)
+        if not self._search._space.is_norm:
+            enough = self._rerank(rows, ids, search, queries, errors)
+            return np.asarray(rows[~enough])
         k = self._k
         found = search.neighbors(k) if whole else search.query(queries, k + self._excludes_self)
         lists = ids[found.indices], found.distances
@@ -375,53 +439,80 @@ class _GroupSearch:
             reach = self._bounds[rows[part]]
             first = np.searchsorted(there, (here[part] - reach).min(), side="left")
             last = np.searchsorted(there, (here[part] + reach).max(), side="right")
-            self._compare_all(rows[part], ids[first:last])
+            with part_of_work(begin / len(rows), (begin + len(part)) / len(rows)):
+                self._compare_all(rows[part], ids[first:last])
 
     def _compare_all(self, rows: np.ndarray, ids: np.ndarray) -> None:
         """Compare rows with points in float64, a chunk of points at a time."""
-        origin = self._queries[rows[:1]]
-        origin = origin if self._search._space.is_norm else 0 * origin
-        queries = self._dense_differences(self._queries, rows, origin)
+        origin = self._queries[rows[:1]] if self._search._space.is_norm else None
+        queries = self._dense(self._queries, rows, origin)
         best = np.full((len(rows), self._k), -1), np.full((len(rows), self._k), np.inf)
-        step = max(1, _CHUNK_VALUES // max(1, queries.shape[1]))
+        step = max(1, _TILE_VALUES // max(1, queries.shape[1]))
         for begin in range(0, len(ids), step):
             part = ids[begin : begin + step]
-            points = self._dense_differences(self._points, part, origin)
-            distances = self._all_distances(queries, points)
+            points = np.ascontiguousarray(self._dense(self._points, part, origin).T)
+            distances = np.array([_distances_to(row, points, self._search._norm) for row in queries])
             if self._excludes_self:
                 distances[rows[:, None] == part[None, :]] = np.inf
             candidates = np.hstack([best[0], np.broadcast_to(part, distances.shape)])
             best = _smallest(candidates, np.hstack([best[1], distances]), self._k)
+            report((begin + len(part)) / len(ids))
         self._store(rows, *best, 1.0)
 
-    def _dense_differences(self, matrix: Rows, rows: np.ndarray, origin: Rows) -> np.ndarray:
-        differences = self._search._scaled(_difference(matrix[rows], _repeat(origin, len(rows))))
-        dense: np.ndarray = differences.toarray() if sparse.issparse(differences) else differences
+    def _dense(self, matrix: Rows, rows: np.ndarray, origin: Rows | None) -> np.ndarray:
+        """Dense rows in float64: as they are (None), or relative to an origin and times the factors."""
+        if origin is None:
+            chosen = matrix[rows].astype(np.float64)
+        else:
+            chosen = _scaled(_difference(matrix[rows], _repeat(origin, len(rows))), self._factors)
+        dense: np.ndarray = chosen.toarray() if sparse.issparse(chosen) else chosen
         return dense
-
-    def _all_distances(self, queries: np.ndarray, points: np.ndarray) -> np.ndarray:
-        norm = self._search._norm
-        parameters = {"p": norm.p} if norm.metric == "minkowski" else {}
-        name = _CDIST_NAMES.get(norm.metric, norm.metric)
-        with np.errstate(invalid="ignore"):
-            distances: np.ndarray = np.nan_to_num(cdist(queries, points, name, **parameters), nan=0.0)
-        return distances
 
     def _shifted(self, matrix: Rows, rows: np.ndarray, center: Rows) -> Rows:
         """Rows relative to a center, times the factors of the columns, in float32."""
         if sparse.issparse(matrix):
-            shifted = self._search._scaled(_difference(matrix[rows], _repeat(center, len(rows))))
+            shifted = _scaled(_difference(matrix[rows], _repeat(center, len(rows))), self._factors)
             return sparse.csr_matrix(shifted, dtype=np.float32)
         result = np.empty((len(rows), matrix.shape[1]), np.float32)
         step = max(1, _CHUNK_VALUES // max(1, matrix.shape[1]))
         for begin in range(0, len(rows), step):
             chunk = slice(begin, begin + step)
-            result[chunk] = self._search._scaled(_difference(matrix[rows[chunk]], center))
+            result[chunk] = _scaled(_difference(matrix[rows[chunk]], center), self._factors)
         return result
 
     def _store(self, rows: np.ndarray, indices: np.ndarray, distances: np.ndarray, recall: float) -> None:
         self.indices[rows], self.distances[rows] = indices, distances
         self.recall[rows], self.changed[rows] = recall, True
+
+
+def _scaled(rows: Rows, factors: np.ndarray | None) -> Rows:
+    """Rows of float64 times the factors of the columns, in place."""
+    if factors is None:
+        return rows
+    if sparse.issparse(rows):
+        rows.data *= factors[rows.indices]
+    else:
+        rows *= factors
+    return rows
+
+
+def _largest_by_column(matrix: Rows, rows: np.ndarray) -> np.ndarray:
+    """The largest absolute value of rows in each column."""
+    largest = np.zeros(matrix.shape[1])
+    for chunk in row_chunks(matrix, _CHUNK_VALUES):
+        part = abs(matrix[rows[chunk]].astype(np.float64))
+        if part.shape[0]:
+            of_part = part.max(axis=0)
+            largest = np.maximum(largest, of_part.toarray().ravel() if sparse.issparse(part) else of_part)
+    return largest
+
+
+def _largest_sum(matrix: Rows, rows: np.ndarray) -> float:
+    """The largest sum of a row's absolute values."""
+    sums = [
+        _norms(matrix[rows[chunk]], Comparison("manhattan")) for chunk in row_chunks(matrix, _CHUNK_VALUES)
+    ]
+    return float(np.concatenate(sums).max())
 
 
 def _every(ids: np.ndarray) -> np.ndarray:
@@ -470,23 +561,91 @@ def _norms(rows: Rows, comparison: Comparison) -> np.ndarray:
         match comparison.metric:
             case "euclidean":
                 doubles = rows.astype(np.float64)
-                norms = np.sqrt(np.einsum("ij,ij->i", doubles, doubles))
+                norms = np.sqrt((doubles * doubles).sum(axis=1))
             case "manhattan":
                 norms = np.abs(rows).sum(axis=1, dtype=np.float64)
             case "chebyshev":
                 norms = np.abs(rows).max(axis=1).astype(np.float64)
             case _:
-                powers = np.abs(rows.astype(np.float64)) ** comparison.p
-                norms = powers.sum(axis=1) ** (1 / comparison.p)
+                powers = power(np.abs(rows.astype(np.float64)), comparison.p)
+                norms = power(powers.sum(axis=1), 1 / comparison.p)
         return norms
-    power = {"euclidean": 2.0, "manhattan": 1.0}.get(comparison.metric, comparison.p)
+    exponent = _exponent(comparison)
     row_of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    sums = np.bincount(row_of, np.abs(rows.data.astype(np.float64)) ** power, minlength=rows.shape[0])
-    return np.asarray(sums ** (1 / power))
+    powers = _powers(np.abs(rows.data.astype(np.float64)), exponent)
+    return _root(np.bincount(row_of, powers, minlength=rows.shape[0]), exponent)
 
 
-def _equal_errors(rows: Rows, error: float) -> np.ndarray:
+def _exponent(comparison: Comparison) -> float:
+    return {"euclidean": 2.0, "manhattan": 1.0}.get(comparison.metric, comparison.p)
+
+
+def _powers(sizes: np.ndarray, exponent: float) -> np.ndarray:
+    """Values of at least 0 to the power of an exponent."""
+    if exponent == 1:
+        return sizes
+    return sizes * sizes if exponent == 2 else power(sizes, exponent)
+
+
+def _root(sums: np.ndarray, exponent: float) -> np.ndarray:
+    if exponent == 1:
+        return sums
+    return np.asarray(np.sqrt(sums)) if exponent == 2 else power(sums, 1 / exponent)
+
+
+def _relative_distances(rows: Rows, others: Rows, metric: str) -> np.ndarray:
+    """Distances in "canberra" or "braycurtis" between rows and as many others, in float64."""
+    rows, others = rows.astype(np.float64), others.astype(np.float64)
+    if not sparse.issparse(rows):
+        return _relative_sums(rows, others, metric, axis=1)
+    manhattan = Comparison("manhattan")
+    if metric == "canberra":
+        reciprocals = (abs(rows) + abs(others)).tocsr()
+        reciprocals.data = 1 / np.where(reciprocals.data > 0, reciprocals.data, 1)
+        return _norms((rows - others).multiply(reciprocals).tocsr(), manhattan)
+    sums, totals = (_norms(M.tocsr(), manhattan) for M in (rows - others, rows + others))
+    return _quotients(sums, totals)
+
+
+def _relative_sums(values: np.ndarray, others: np.ndarray, metric: str, axis: int) -> np.ndarray:
+    """Distances in "canberra" or "braycurtis" of values along an axis."""
+    sizes = np.abs(values - others)
+    scales = np.abs(values) + np.abs(others) if metric == "canberra" else np.abs(values + others)
+    if metric == "canberra":
+        np.divide(sizes, scales, out=sizes, where=scales > 0)
+        return np.asarray(sizes.sum(axis=axis))
+    return _quotients(sizes.sum(axis=axis), scales.sum(axis=axis))
+
+
+def _quotients(sums: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    """Sums over totals; 0 / 0 is 0."""
+    quotients: np.ndarray = np.divide(sums, totals, out=np.where(sums > 0, np.inf, 0.0), where=totals > 0)
+    return quotients
+
+
+def _distances_to(row: np.ndarray, points: np.ndarray, comparison: Comparison) -> np.ndarray:
+    """Distances from one row, (columns,), to points, (columns, n), in float64."""
+    if comparison.metric in ("canberra", "braycurtis"):
+        return _relative_sums(row[:, None], points, comparison.metric, axis=0)
+    sizes = points - row[:, None]
+    np.abs(sizes, out=sizes)
+    if comparison.metric == "chebyshev":
+        return np.asarray(sizes.max(axis=0))
+    exponent = _exponent(comparison)
+    return _root(_powers(sizes, exponent).sum(axis=0), exponent)
+
+
+def _equal_errors(error: float) -> dict[str, Any]:
+    """The same error for all rows, for ``Space``."""
+    return {"errors": partial(_error_of_each, error=error), "largest_error": partial(_constant, error=error)}
+
+
+def _error_of_each(rows: Rows, error: float) -> np.ndarray:
     return np.full(rows.shape[0], error)
+
+
+def _constant(_: Rows, error: float) -> float:
+    return error
 
 
 def _chord(distances: np.ndarray) -> np.ndarray:
@@ -511,7 +670,12 @@ def _on_sphere(rows: np.ndarray) -> np.ndarray:
 
 
 def _projected(rows: np.ndarray, root: np.ndarray, center: np.ndarray) -> np.ndarray:
-    projected: np.ndarray = (rows - center) @ root
+    """(rows - center) @ root in float64, summed column by column."""
+    projected = np.zeros((len(rows), root.shape[1]))
+    for chunk in row_chunks(rows, _TILE_VALUES):
+        differences = rows[chunk] - center
+        for column, factors in enumerate(root):
+            projected[chunk] += differences[:, column, None] * factors
     return projected
 
 
@@ -532,11 +696,9 @@ def _directions(rows: np.ndarray, metric: str) -> np.ndarray:
     return np.hstack([rows / np.where(missing, 1, lengths), missing])
 
 
-def _direction_errors(rows: np.ndarray, metric: str) -> np.ndarray:
-    """How far rounding to float32 moves the directions of rows."""
-    if metric != "correlation":
-        return np.full(len(rows), _FLOAT32_ROUNDING)
-    ratios = []
+def _correlation_errors(rows: np.ndarray) -> np.ndarray:
+    """How far rounding to float32 moves the directions of rows from their means."""
+    ratios = [np.zeros(0)]
     for chunk in row_chunks(rows, _CHUNK_VALUES):
         part = rows[chunk].astype(np.float64)
         spread = np.linalg.norm(part - part.mean(axis=1, keepdims=True), axis=1)
@@ -547,18 +709,23 @@ def _direction_errors(rows: np.ndarray, metric: str) -> np.ndarray:
 
 def _without_repeated_ids(rows: CsrMatrix, norm: Comparison) -> CsrMatrix:
     """Rows whose entries with the same id, which stand for different columns, become one of their norm."""
-    power = {"euclidean": 2.0, "manhattan": 1.0}.get(norm.metric, norm.p)
-    powers = np.abs(rows.data.astype(np.float64)) ** power
+    exponent = _exponent(norm)
+    powers = _powers(np.abs(rows.data.astype(np.float64)), exponent)
     merged = sparse.csr_matrix((powers, rows.indices.copy(), rows.indptr.copy()), rows.shape)
     merged.sum_duplicates()
     signs = sparse.csr_matrix((np.sign(rows.data.astype(np.float64)), rows.indices, rows.indptr), rows.shape)
     signs.sum_duplicates()
-    merged.data = merged.data ** (1 / power) * np.where(signs.data < 0, -1, 1)
+    merged.data = _root(merged.data, exponent) * np.where(signs.data < 0, -1, 1)
     return merged
 
 
 def _smallest(ids: np.ndarray, distances: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The k smallest distances of each row and their ids, ascending; ties go to the smaller id."""
+    if distances.shape[1] > 4 * k:  # sort only those that are at most the k-th distance
+        kth = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
+        count = int((distances <= kth).sum(axis=1).max())
+        chosen = np.argpartition(distances, count - 1, axis=1)[:, :count]
+        ids, distances = np.take_along_axis(ids, chosen, 1), np.take_along_axis(distances, chosen, 1)
     by_id = np.argsort(ids, axis=1, kind="stable")
     ids, distances = np.take_along_axis(ids, by_id, 1), np.take_along_axis(distances, by_id, 1)
     order = np.argsort(distances, axis=1, kind="stable")[:, :k]

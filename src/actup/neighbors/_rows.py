@@ -133,9 +133,11 @@ def reject_underflow(
         return
     if rows.dtype.kind != "f" or rows.dtype.itemsize <= 4 or (is_query and not record.angular):
         return
+    if not record.angular:  # the first chunk usually settles it
+        chunks = (rows[chunk] for chunk in row_chunks(rows, _CHUNK_VALUES))
+        if any(row_magnitudes(chunk, _CHUNK_VALUES).max() >= _SMALLEST_MAGNITUDE for chunk in chunks):
+            return
     largest = row_magnitudes(rows, _CHUNK_VALUES)
-    if not record.angular and largest.max() >= _SMALLEST_MAGNITUDE:
-        return
     small = np.flatnonzero((largest > 0) & (largest < _SMALLEST_MAGNITUDE))
     if len(small):
         raise ValueError(

@@ -37,6 +37,7 @@ from actup.neighbors._precise_search import PreciseSearch, make_space
 from actup.neighbors._rows import is_engine_type, nonzero_mask, reject_underflow
 
 _CHUNK_ROWS = 4096  # rows whose distances are recomputed at a time
+_FLOAT32_SHARE = 0.7  # of the work, if uncertain rows may have to be searched again in full precision
 # A row whose k-th neighbour is farther than this multiple of the sample's typical radius is an outlier: the
 # calibration says nothing about it, and it is searched exactly.
 _OUTLIER_POINT_FACTOR, _OUTLIER_QUERY_FACTOR = 2.0, 1.5
@@ -197,12 +198,15 @@ class EngineSearch:
     def neighbors(self, k: int) -> Neighbors:
         """The k nearest other points of every point; k from 0 to n - 1."""
         deduplicated, search = self._search_for(k)
-        found = search.neighbors(k)
+        with part_of_work(0, self._search_share):
+            found = search.neighbors(k)
         if deduplicated is not None:
             kept, representative = deduplicated.kept, deduplicated.representative
             indices, distances = kept[found.indices][representative], found.distances[representative]
             found = Neighbors(indices, distances, found.method, found.recall)
-        found = found if self._precise is None else self._precise.refine(found)
+        if self._precise is not None:
+            with part_of_work(self._search_share, 1):
+                found = self._precise.refine(found)
         return reject_overflow(self._requested_distances(found, self._given))
 
     def query(self, rows: Rows, k: int) -> Neighbors:
@@ -211,12 +215,20 @@ class EngineSearch:
         rows = self._narrowed(rows)
         deduplicated, search = self._search_for(k)
         transformed = self._transformed(rows, "X_new")
-        found = search.query(transformed, k)
+        with part_of_work(0, self._search_share):
+            found = search.query(transformed, k)
         if deduplicated is not None:
             indices = deduplicated.kept[found.indices]
             found = Neighbors(indices, found.distances, found.method, found.recall)
-        found = found if self._precise is None else self._precise.refine(found, rows, transformed)
+        if self._precise is not None:
+            with part_of_work(self._search_share, 1):
+                found = self._precise.refine(found, rows, transformed)
         return reject_overflow(self._requested_distances(found, rows))
+
+    @property
+    def _search_share(self) -> float:
+        """The share of the work at which the search in float32 ends."""
+        return 1.0 if self._precise is None else _FLOAT32_SHARE
 
     def _make_point_search(self, rows: Rows, comparison: Comparison) -> _PointSearch:
         return _PointSearch(rows, comparison, self._options, self._threads)
@@ -258,6 +270,7 @@ class EngineSearch:
         if self._comparison.of_distance is not None:
             with np.errstate(over="ignore"):  # rejected by name
                 distances = self._comparison.of_distance(found.distances)
+            self._reject_underflow_of(found.distances, distances)
             return Neighbors(found.indices, distances, found.method, found.recall)
         if self._comparison.distances is None:
             return found
@@ -269,6 +282,15 @@ class EngineSearch:
             found.distances[chunk] = np.take_along_axis(distances, order, 1)
             found.indices[chunk] = np.take_along_axis(found.indices[chunk], order, 1)
         return found
+
+    def _reject_underflow_of(self, compared: np.ndarray, distances: np.ndarray) -> None:
+        """Reject distances that became 0 although those that the engine compared are above 0."""
+        lost = compared[(distances == 0) & (compared > 0)]
+        if len(lost):
+            raise ValueError(
+                f"metric={self._metric!r}: the square of the distance {lost.min():g} underflows float32: "
+                "multiply X by a large number, or use metric='euclidean'"
+            )
 
 
 class _PointSearch:
