@@ -93,7 +93,8 @@ class FittedState:
         """Give an estimator all attributes of this state in place of those of its former run.
 
         One assignment replaces them all: no exception, signal handler or other thread can see, or leave
-        behind, some attributes of one run beside some of another.
+        behind, some attributes of one run beside some of another. What another thread sets on the estimator
+        (``set_params``, its own attributes) while this method runs may be lost.
         """
         names = {field.name for field in fields(self)}
         others = {name: value for name, value in dict(vars(estimator)).items() if name not in names}
