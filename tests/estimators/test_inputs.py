@@ -274,6 +274,49 @@ def test_times_and_masked_arrays_are_rejected(X):
             make(np.ma.masked_array(X))
 
 
+def with_value(value):
+    """Columns of numbers, but for one value in row 7 of column "b"."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.arange(120.0).reshape(40, 3), columns=list("abc")).astype(object)
+    frame.iat[7, 1] = pandas.NA if value == "NA" else value
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        ("NA", TypeError, "holds <NA>.*: .*fill .*or drop"),
+        ("word", ValueError, "holds 'word'.*: .*convert"),
+        ({"key": 1}, TypeError, "holds {'key': 1}.*: .*convert"),
+        ("long " * 1000, ValueError, "holds 'long.{,50}'.*: .*convert"),
+    ],
+)
+def test_values_that_are_no_numbers_are_rejected_by_name_column_and_row(value, error, message):
+    frame = with_value(value)
+    for read in (short(UMAP).fit, lambda X: nearest_neighbors(X, 5)):
+        with pytest.raises(error, match=rf"^X {message}") as caught:
+            read(frame)
+        assert "column 'b', row 7" in str(caught.value) and len(str(caught.value)) < 300
+        with pytest.raises(error, match=rf"^X {message}") as caught:
+            read(frame.to_numpy())
+        assert "column 1, row 7" in str(caught.value)
+    model = short(UMAP).fit(np.arange(120.0).reshape(40, 3))
+    with pytest.raises(error, match=rf"^X {message}"):
+        model.transform(frame.to_numpy())
+
+
+def test_equal_names_of_columns_do_not_hide_the_column():
+    frame = with_value("word")
+    frame.columns = ["a", "a", "a"]
+    with pytest.raises(ValueError, match=r"^X holds 'word' in column 'a', row 7"):
+        nearest_neighbors(frame, 5)
+
+
+def test_lists_of_words_are_rejected_by_name():
+    with pytest.raises(ValueError, match=r"^X holds 'b' in column 1, row 0"):
+        nearest_neighbors([["1", "b"]] * 9, 5)
+
+
 def test_infinite_distances_beyond_the_neighbours_are_allowed(X):
     distances = cdist(X, X)
     distances[distances > np.sort(distances, axis=1)[:, 20:21]] = np.inf
