@@ -79,10 +79,12 @@ def read_rows(
     try:
         with np.errstate(over="ignore"):  # too large for the type becomes infinite, which is rejected by name
             rows = check(X, ensure_all_finite=False if half else checked_finite, **options)
+            unchecked = half or rows.dtype.kind == "O"  # categories of a data frame stay objects
+            rows = rows.astype(np.float64) if rows.dtype.kind == "O" else rows
     except (TypeError, ValueError) as error:
         _name_what_is_no_number(X, name, error)
         raise
-    if half and checked_finite:
+    if unchecked and checked_finite:
         for chunk in row_chunks(rows, _CHUNK_VALUES):
             assert_all_finite(rows[chunk], allow_nan=allow_missing, input_name=name)
     if checked_finite == "allow-nan" and not allow_missing:
