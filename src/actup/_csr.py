@@ -35,6 +35,10 @@ def read_sparse(matrix: Any, name: str) -> CsrMatrix:
     """
     if len(matrix.shape) != 2:
         raise ValueError(f"{name} has shape {matrix.shape}: give a matrix of rows and columns")
+    if matrix.dtype.kind not in "biufc":
+        raise TypeError(
+            f"{name} holds {matrix.dtype}, which SciPy does not compute with: use {name}.astype(float)"
+        )
     _check_structure(matrix, name)
     csr = matrix.tocsr()
     if matrix.format not in ("csr", "csc", "bsr", "coo"):

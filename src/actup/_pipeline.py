@@ -17,10 +17,11 @@ import numpy as np
 from actup._device import array_module, to_host
 from actup._reporting import reporting_to
 from actup._threads import count_threads
-from actup._typing import Rows
+from actup._typing import Array, Rows
 from actup._warnings import warn_user
 from actup.backends import Backend, Layout, choose_backend, load_backend
 from actup.graph._records import Graph, Neighbors
+from actup.neighbors._chunks import row_chunks
 from actup.progress import Progress
 from actup.recipe._presets import preset
 from actup.recipe._recipe import Recipe
@@ -32,6 +33,7 @@ _SLICE_SECONDS = 0.1
 # A slice has at most this many times the epochs of the one before it, because the first epoch may be
 # unusually slow.
 _MAX_SLICE_GROWTH = 4.0
+_CHUNK_IDS = 2**20
 _REPORT_SECONDS = 0.1  # between two reports of a stage before the layout
 
 
@@ -389,7 +391,26 @@ def _check_neighbors(neighbors: Neighbors, n_samples: int, k: int, backend: Back
             f"{name} has a distance of {values[row, column]} (row {row}): distances must be at least 0, and "
             "neither NaN nor too large for float32"
         )
+    _check_order(indices, distances, name)
     return replace(neighbors, indices=indices, distances=distances)
+
+
+def _check_order(indices: Array, distances: Array, name: str) -> None:
+    """Reject lists of neighbours that name a point twice, or not the nearest first."""
+    for chunk in row_chunks(indices, _CHUNK_IDS):
+        ids, lengths = indices[chunk].copy(), distances[chunk]
+        ids.sort(axis=1)
+        twice = (ids[:, 1:] == ids[:, :-1]).any(axis=1)
+        if twice.any():
+            row = chunk.start + int(twice.argmax())
+            raise ValueError(f"{name} has an id twice in row {row}: give distinct neighbours")
+        decreases = (lengths[:, 1:] < lengths[:, :-1]).any(axis=1)
+        if decreases.any():
+            row = chunk.start + int(decreases.argmax())
+            raise ValueError(
+                f"{name} has distances that decrease in row {row}: give the nearest first, e.g. sort both "
+                "arrays by distance"
+            )
 
 
 def _check_graph(graph: Graph, n_samples: int) -> Graph:

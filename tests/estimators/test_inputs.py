@@ -154,6 +154,16 @@ WRONG_LISTS = {
     "negative": (lambda i, d: (i, changed(d, (9, 2), -1)), ValueError, r"distance of -1.0 \(row 9\)"),
     "nan": (lambda i, d: (i, changed(d, (9, 2), np.nan)), ValueError, r"distance of nan \(row 9\)"),
     "infinite": (lambda i, d: (i, changed(d, (9, 2), np.inf)), ValueError, r"distance of inf \(row 9\)"),
+    "duplicates": (
+        lambda i, d: (changed(i, (9, 2), i[9, 1]), d),
+        ValueError,
+        "has an id twice in row 9",
+    ),
+    "unsorted": (
+        lambda i, d: (i, changed(d, (9, 2), 0)),
+        ValueError,
+        r"distances that decrease in row 9.*nearest first",
+    ),
     "too large": (
         lambda i, d: (i, changed(d.astype(float), (9, 2), 1e300)),
         ValueError,
@@ -272,6 +282,72 @@ def test_times_and_masked_arrays_are_rejected(X):
             make(times)
         with pytest.raises(TypeError, match="X is a masked array"):
             make(np.ma.masked_array(X))
+
+
+def with_value(value):
+    """Columns of numbers, but for one value in row 7 of column "b"."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.arange(120.0).reshape(40, 3), columns=list("abc")).astype(object)
+    frame.iat[7, 1] = pandas.NA if value == "NA" else value
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        ("NA", TypeError, "holds <NA>.*: .*fill .*or drop"),
+        ("word", ValueError, "holds 'word'.*: .*convert"),
+        ({"key": 1}, TypeError, "holds {'key': 1}.*: .*convert"),
+        ("long " * 1000, ValueError, "holds 'long.{,50}'.*: .*convert"),
+    ],
+)
+def test_values_that_are_no_numbers_are_rejected_by_name_column_and_row(value, error, message):
+    frame = with_value(value)
+    for read in (short(UMAP).fit, lambda X: nearest_neighbors(X, 5)):
+        with pytest.raises(error, match=rf"^X {message}") as caught:
+            read(frame)
+        assert "column 'b', row 7" in str(caught.value) and len(str(caught.value)) < 300
+        with pytest.raises(error, match=rf"^X {message}") as caught:
+            read(frame.to_numpy())
+        assert "column 1, row 7" in str(caught.value)
+    model = short(UMAP).fit(np.arange(120.0).reshape(40, 3))
+    with pytest.raises(error, match=rf"^X {message}"):
+        model.transform(frame.to_numpy())
+
+
+def test_equal_names_of_columns_do_not_hide_the_column():
+    frame = with_value("word")
+    frame.columns = ["a", "a", "a"]
+    with pytest.raises(ValueError, match=r"^X holds 'word' in column 'a', row 7"):
+        nearest_neighbors(frame, 5)
+
+
+def test_categories_are_read_as_the_values_they_stand_for(X):
+    pandas = pytest.importorskip("pandas")
+    frame, plain = pandas.DataFrame(X), pandas.DataFrame(X)
+    plain["category"] = np.arange(len(X)) % 3
+    frame["category"] = pandas.Categorical(plain["category"])
+    frame.columns = plain.columns = [str(name) for name in plain.columns]
+    np.testing.assert_array_equal(short(UMAP).fit_transform(frame), short(UMAP).fit_transform(plain))
+    frame["category"] = pandas.Categorical(["word"] * len(X))
+    with pytest.raises(ValueError, match=r"^X holds 'word' in column 'category', row 0"):
+        short(UMAP).fit(frame)
+    frame["category"] = pandas.Categorical([1.0, None] * (len(X) // 2))
+    with pytest.raises(ValueError, match="X contains NaN"):
+        short(UMAP).fit(frame)
+
+
+def test_lists_of_words_are_rejected_by_name():
+    with pytest.raises(ValueError, match=r"^X holds 'b' in column 1, row 0"):
+        nearest_neighbors([["1", "b"]] * 9, 5)
+
+
+def test_missing_values_of_a_start_are_rejected_in_one_line(X):
+    pandas = pytest.importorskip("pandas")
+    init = pandas.DataFrame(X[:, :2]).astype(object)
+    init.iat[3, 1] = pandas.NA
+    with pytest.raises(TypeError, match=r"^init=<DataFrame of shape \(120, 2\)> must be an array of numbers"):
+        short(UMAP, init=init).fit(X)
 
 
 def test_infinite_distances_beyond_the_neighbours_are_allowed(X):

@@ -23,6 +23,8 @@ from actup.backends import load_backend
 from actup.estimators._gdr import GDR
 from actup.estimators._tsne import TSNE
 from actup.estimators._umap import UMAP
+from actup.graph._records import Graph
+from actup.quality import kl_divergence
 
 pandas = pytest.importorskip("pandas")
 cpu = load_backend("cpu")
@@ -79,15 +81,31 @@ def press_control_c(stage, fraction, embedding):
         raise KeyboardInterrupt
 
 
+def assert_derived_from_the_map(model, n):
+    """What is computed when first read belongs to the map that the model has now."""
+    assert model.graph_.shape == (n, n) and len(model.embedding_) == n
+    if isinstance(model, TSNE):
+        graph = Graph.from_scipy(model.graph_)
+        assert model.kl_divergence_ == pytest.approx(kl_divergence(graph, model.embedding_), rel=1e-6)
+
+
+def next_step(model, steps, name):
+    """The next map of ``iter_fit``; derived values are read, so that the step after it could keep them."""
+    embedding = next(steps)
+    assert model.embedding_ is embedding
+    assert_derived_from_the_map(model, TRAINING[name].shape[0])
+
+
 def do_run(model, run, name):
     """A run that succeeds: to its end, some steps of it, or until Ctrl-C after one epoch."""
     X = TRAINING[name]
     if run == "fit":
         model.fit(X)
     elif run == "steps":
-        for _ in model.iter_fit(X, every=2):
-            if model.n_epochs_ == 4:
-                break
+        steps = model.iter_fit(X, every=2)
+        for _ in range(3):
+            next_step(model, steps, name)
+        assert model.n_epochs_ == 4
     else:
         before = model.callback
         model.set_params(callback=press_control_c)
@@ -184,12 +202,12 @@ class Life(RuleBasedStateMachine):
     @rule(outer=DATA_NAMES, between=DATA_NAMES, run=RUNS)
     def refit_between_steps(self, outer, between, run):
         steps = self.model.iter_fit(TRAINING[outer], every=2)
-        next(steps)
+        next_step(self.model, steps, outer)
         do_run(self.model, run, between)
         self.succeeded(run, between)
         self.is_the_last_run_and_nothing_else()
-        next(steps)
-        next(steps)
+        next_step(self.model, steps, outer)
+        next_step(self.model, steps, outer)
         self.succeeded("steps", outer)
 
     @rule(first=DATA_NAMES, second=DATA_NAMES)
@@ -273,6 +291,7 @@ class Life(RuleBasedStateMachine):
             np.testing.assert_array_equal(model.transform(NEW_ROWS[data]), places)
             if isinstance(model, TSNE):
                 assert model.kl_divergence_ == expected.kl_divergence_
+        assert_derived_from_the_map(model, len(moved))
 
 
 SETTINGS = settings(

@@ -18,6 +18,8 @@ from actup.backends import load_backend
 from actup.estimators._gdr import GDR
 from actup.estimators._tsne import TSNE
 from actup.estimators._umap import UMAP
+from actup.graph._records import Graph
+from actup.quality import kl_divergence
 
 PACKAGE = str(Path(actup.__file__).parent)
 cpu = load_backend("cpu")
@@ -387,6 +389,55 @@ def test_embedding_assigned_by_the_caller_is_the_map_that_rows_are_placed_on(kin
     with pytest.raises(ValueError, match=r"embedding_ has shape \(39, 2\), but .* fitted to 40 rows"):
         model.transform(SMALL)
     assert_fitted_to(model.fit(SMALL), SMALL, short(kind).fit(SMALL))
+
+
+# Maps that cannot be used: the map of a fit -> a wrong map, the error and its message
+WRONG_MAPS = {
+    "nan": (lambda Y: np.where(Y[3, 1] == Y, np.nan, Y), ValueError, "NaN or values too large .*row 3"),
+    "infinite": (lambda Y: np.where(Y[3, 1] == Y, np.inf, Y), ValueError, "NaN or values too large .*row 3"),
+    "too large": (lambda Y: Y.astype(float) + 1e300, ValueError, "NaN or values too large .*row 0"),
+    "complex": (lambda Y: Y + 1j, TypeError, "complex64.* real numbers"),
+    "words": (lambda Y: Y.astype(str), TypeError, "<U.* real numbers"),
+    "objects": (lambda Y: np.where(Y[3, 1] == Y, None, Y), TypeError, "object.* real numbers"),
+    "masked": (lambda Y: np.ma.masked_array(Y, Y > 0), TypeError, "masked"),
+    "narrower": (lambda Y: Y[:, :1], ValueError, r"shape \(40, 1\).* 2 dimensions"),
+    "wider": (lambda Y: np.hstack([Y, Y]), ValueError, r"shape \(40, 4\).* 2 dimensions"),
+    "flat": (lambda Y: Y[:, 0], ValueError, r"shape \(40,\)"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_MAPS)
+def test_assigned_maps_that_cannot_be_used_are_rejected_by_name(wrong):
+    change, error, message = WRONG_MAPS[wrong]
+    model = short(TSNE).fit(SMALL)
+    model.embedding_ = change(model.embedding_)
+    with pytest.raises(error, match=f"^embedding_ .*{message}"):
+        model.transform(SMALL + 0.1)
+    with pytest.raises(error, match=f"^embedding_ .*{message}"):
+        _ = model.kl_divergence_
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_divergence_is_that_of_the_map_that_the_model_has(in_place):
+    model = short(TSNE).fit(SMALL)
+    first, wide = model.kl_divergence_, model.embedding_ * 3
+    if in_place:
+        model.embedding_ *= 3
+    else:
+        model.embedding_ = wide
+    expected = kl_divergence(Graph.from_scipy(model.graph_), wide)
+    assert model.kl_divergence_ == pytest.approx(expected, rel=1e-6) and abs(expected - first) > 0.1
+    assert pickle.loads(pickle.dumps(model)).kl_divergence_ == model.kl_divergence_
+    model.embedding_ = (wide / 3).tolist()
+    assert model.kl_divergence_ == pytest.approx(first, rel=1e-6)
+
+
+def test_divergence_is_computed_once(monkeypatch):
+    model = short(TSNE).fit(SMALL)
+    found = model.kl_divergence_, model.kl_divergence_method_
+    monkeypatch.setattr(TSNE, "_measure_divergence", None)
+    model = pickle.loads(pickle.dumps(model))
+    assert (model.kl_divergence_, model.kl_divergence_method_) == found
 
 
 def test_attributes_and_settings_of_the_caller_survive_a_refit():

@@ -15,6 +15,21 @@ def rows(form="csr", seed=0):
     return X.asformat(form)
 
 
+def test_values_of_type_object_are_rejected_by_name():
+    X, given = change("data", lambda data: data.astype(object))(rows()), distances()
+    given.data = given.data.astype(object)
+    for read in (
+        lambda: nearest_neighbors(X, 5),
+        lambda: nearest_neighbors(given, 5, metric="precomputed"),
+        lambda: UMAP(n_neighbors=5, n_epochs=2).fit(X),
+        lambda: quality.trustworthiness(X, np.zeros((N, 2)), k=5),
+        lambda: quality.quality_report(X, np.zeros((N, 2))),
+    ):
+        with pytest.raises(TypeError, match=r"^X holds object, .*X\.astype\(float\)"):
+            read()
+    assert len(nearest_neighbors(X.astype(float), 5)) == N
+
+
 def distances():
     X = rows().toarray()
     return sparse.csr_matrix(1 + abs(X[:, None] - X[None]).sum(axis=2))

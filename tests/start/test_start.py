@@ -412,6 +412,7 @@ def test_raw_principal_components_are_scaled_down_and_finished_maps_are_not(kind
         (np.full((30, 2), np.nan), ValueError, "init contains NaN"),
         (np.full((30, 2), 1e300), ValueError, "init contains NaN or values too large"),
         ("circle", TypeError, "init='circle' must be an array"),
+        ([["a", "b"]] * 30, TypeError, r"^init=.{,100} must be an array of numbers"),
         (np.ma.masked_array(np.zeros((30, 2)), np.eye(30, 2)), TypeError, "init is a masked array.* fill it"),
         (np.zeros((30, 2)) + 1j, TypeError, "init holds complex numbers.* real"),
         ([[1j, 2]] * 30, TypeError, "init holds complex numbers"),

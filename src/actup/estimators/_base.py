@@ -40,6 +40,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     embedding_: np.ndarray
     n_epochs_: int
+    recipe_: Recipe
+    _training: TrainingRows
     _derived: Derived
 
     def _recipe(self) -> Recipe:

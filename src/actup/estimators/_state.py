@@ -25,10 +25,13 @@ def snapshot(estimator: Estimator) -> Estimator:
 
 @dataclass(eq=False)
 class Derived:
-    """What is computed from a run when it is first read. Each run has its own, so that runs cannot mix."""
+    """What is computed from a run when it is first read. Each run has its own, so that runs cannot mix.
+
+    The steps of a run share it: its graph is theirs, and the divergence says which map it belongs to.
+    """
 
     graph: Graph | CsrMatrix  # a graph on a GPU stays there until it is read
-    divergence: tuple[float, str] | None = None
+    divergence: tuple[bytes, float, str] | None = None  # digest of the map, value, method
 
     def scipy_graph(self) -> CsrMatrix:
         """The graph as a SciPy matrix, converted once."""
@@ -86,14 +89,14 @@ class FittedState:
             embedding_=reached.embedding,
             n_epochs_=reached.n_epochs,
             stage_seconds_=reached.seconds,
-            _derived=Derived(reached.graph),
         )
 
     def replace_state_of(self, estimator: object) -> None:
         """Give an estimator all attributes of this state in place of those of its former run.
 
         One assignment replaces them all: no exception, signal handler or other thread can see, or leave
-        behind, some attributes of one run beside some of another.
+        behind, some attributes of one run beside some of another. What another thread sets on the estimator
+        (``set_params``, its own attributes) while this method runs may be lost.
         """
         names = {field.name for field in fields(self)}
         others = {name: value for name, value in dict(vars(estimator)).items() if name not in names}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 
@@ -18,6 +19,7 @@ from actup.progress import Callback
 from actup.recipe._presets import preset, preset_for
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Affinity
+from actup.transform._new_rows import check_map
 
 
 # A dataclass, so that a parameter is written once: the generated __init__ has the explicit signature that
@@ -83,7 +85,8 @@ class TSNE(Embedder):
     embedding_ : ndarray of shape (n_samples, n_components), float32
         The map.
     kl_divergence_ : float
-        The Kullback-Leibler divergence of the map over all pairs, computed when it is first read.
+        The Kullback-Leibler divergence of the map over all pairs, computed when it is first read, and anew
+        if ``embedding_`` has changed.
     kl_divergence_method_ : {"exact", "mesh", "barnes_hut"}
         How the kernel was summed over all pairs: exactly up to 200,000 samples, then with a relative error
         of about 0.1 %, which changes the divergence by about 0.001.
@@ -209,20 +212,26 @@ class TSNE(Embedder):
         return self._measured_divergence()[1]
 
     def _measured_divergence(self) -> tuple[float, str]:
-        """The loss of the map and the method that summed it, computed when first needed."""
+        """The loss of the map and the method that summed it, computed once for each map.
+
+        The map is recognised by its values: the caller may have assigned another one, or changed it in place.
+        """
         check_is_fitted(self, ["embedding_", "_derived"])
         model = snapshot(self)
-        if model._derived.divergence is None:
-            model._derived.divergence = model._measure_divergence()
-        return model._derived.divergence
+        points = to_host(check_map(model.embedding_, len(model._training), model.recipe_.n_components))
+        digest = hashlib.blake2b(np.ascontiguousarray(points).data).digest()
+        known = model._derived.divergence
+        if known is None or known[0] != digest:
+            known = model._derived.divergence = (digest, *model._measure_divergence(points))
+        return known[1:]
 
-    def _measure_divergence(self) -> tuple[float, str]:
+    def _measure_divergence(self, points: np.ndarray) -> tuple[float, str]:
         from actup.quality._losses import PairLosses
 
-        if len(self.embedding_) == 1:
+        if len(points) == 1:
             return 0.0, "exact"
         graph = Graph(self.graph_.indptr, self.graph_.indices, self.graph_.data)
-        points, threads = to_host(self.embedding_), count_threads(self.n_jobs)
         a, b = self.recipe_.kernel()
+        threads = count_threads(self.n_jobs)
         losses = PairLosses(graph, points, a, b, threads, self.recipe_.dof, method="auto")
         return losses.kl_divergence(), losses.kernel_sum[1]

@@ -7,7 +7,9 @@ feature names; backend "cuda" reads arrays that lie on a GPU by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import reprlib
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -25,6 +27,7 @@ ENGINE_TYPES = (np.float32, np.float16, np.uint8, np.int8)
 
 _SMALLEST_MAGNITUDE = 1e-36  # below it float32 has fewer digits
 _CHUNK_VALUES = 2**20
+_MAX_REASON = 100  # characters of another library's error, which may print a whole cell
 _MAX_ROWS = 2**31 - 1  # ids are int32
 
 Check = Callable[..., Any]
@@ -73,9 +76,15 @@ def read_rows(
     options: dict[str, Any] = {"dtype": dtype, "order": "C", "accept_sparse": "csr"}
     if checked_finite and (allow_missing or metric == "nan_euclidean"):
         checked_finite = "allow-nan"
-    with np.errstate(over="ignore"):  # too large for the type becomes infinite, which is rejected by name
-        rows = check(X, ensure_all_finite=False if half else checked_finite, **options)
-    if half and checked_finite:
+    try:
+        with np.errstate(over="ignore"):  # too large for the type becomes infinite, which is rejected by name
+            rows = check(X, ensure_all_finite=False if half else checked_finite, **options)
+            unchecked = half or rows.dtype.kind == "O"  # categories of a data frame stay objects
+            rows = rows.astype(np.float64) if rows.dtype.kind == "O" else rows
+    except (TypeError, ValueError) as error:
+        _name_what_is_no_number(X, name, error)
+        raise
+    if unchecked and checked_finite:
         for chunk in row_chunks(rows, _CHUNK_VALUES):
             assert_all_finite(rows[chunk], allow_nan=allow_missing, input_name=name)
     if checked_finite == "allow-nan" and not allow_missing:
@@ -107,6 +116,43 @@ def reject_unsuitable_types(X: Any, name: str) -> None:
             f"{name} holds dates or durations ({times[0]}), which have no scale: convert them to numbers, "
             "e.g. seconds"
         )
+
+
+def _name_what_is_no_number(X: Any, name: str, error: Exception) -> None:
+    """Raise the error of a failed check anew with the column and row of the first value that is no number.
+
+    Does nothing if every value is a number: the check then failed for another reason, which it names.
+    """
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    for column, values in _columns_that_may_hold_text(X):
+        for row, value in enumerate(values):
+            if not _is_number_or_none(value):
+                missing = type(value).__name__ == "NAType"  # of pandas, which need not be installed
+                remedy = "fill missing values or drop their rows" if missing else "convert or drop the column"
+                reason = textwrap.shorten(str(error), _MAX_REASON)
+                place = f"{reprlib.repr(value)} in column {column!r}, row {row}"
+                raise kind(f"{name} holds {place} ({reason}): {remedy}") from None
+
+
+def _is_number_or_none(value: Any) -> bool:
+    """Whether NumPy converts the value to a float; None becomes NaN."""
+    try:
+        return value is None or isinstance(float(value), float)
+    except (TypeError, ValueError):
+        return False
+
+
+def _columns_that_may_hold_text(X: Any) -> Iterator[tuple[Any, Iterable[Any]]]:
+    """The columns of objects or text with their names, or their numbers if X is no data frame."""
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):  # of pandas or polars
+        series = (values for _, values in X.items()) if hasattr(X, "items") else iter(X)
+        for column, values in zip(X.columns, series, strict=True):
+            if getattr(values.dtype, "kind", "O") not in "biuf":
+                yield column, values
+    elif not sparse.issparse(X):
+        array = np.asarray(X)
+        if array.ndim == 2 and array.dtype.kind in "OUS":
+            yield from enumerate(array.T.tolist())
 
 
 def _reject_missing(rows: Rows, name: str) -> None:

@@ -6,6 +6,7 @@ Every function is deterministic: a seed gives the same bits at any number of thr
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Callable
 from typing import Any
 
@@ -226,7 +227,8 @@ def read_places(init: Any, n: int, dimensions: int) -> np.ndarray:
         places = None if np.iscomplexobj(given) else given.astype(np.float64)
     except (TypeError, ValueError):
         raise TypeError(
-            f"init={init!r} must be an array of numbers of shape (n_samples, n_components)"
+            f"init={_short_repr(init)} must be an array of numbers of shape (n_samples, n_components): "
+            "fill or convert other values"
         ) from None
     if places is None:
         raise TypeError("init holds complex numbers: give real coordinates, e.g. init.real")
@@ -238,6 +240,12 @@ def read_places(init: Any, n: int, dimensions: int) -> np.ndarray:
     if not (np.abs(places) <= np.finfo(np.float32).max).all():
         raise ValueError("init contains NaN or values too large for float32: give finite coordinates")
     return places
+
+
+def _short_repr(init: Any) -> str:
+    """What the caller gave, in one line of an error."""
+    shape = getattr(init, "shape", None)
+    return reprlib.repr(init) if shape is None else f"<{type(init).__name__} of shape {tuple(shape)}>"
 
 
 def _max_radius(recipe: Recipe, n: int) -> float:

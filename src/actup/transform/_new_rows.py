@@ -49,7 +49,7 @@ def place_new_rows(
         Where the backend computes.
     """
     for_rows, n = row_recipe(recipe), len(training)
-    embedding = backend.load(_check_map(embedding, n))
+    embedding = backend.load(check_map(embedding, n, recipe.n_components))
     found = backend.query_neighbors(training, rows, neighbors_needed(for_rows, n), threads)
     found = replace(found, indices=backend.load(found.indices), distances=backend.load(found.distances))
     places = embedding[found.indices[:, 0]]
@@ -61,13 +61,30 @@ def place_new_rows(
     return places
 
 
-def _check_map(embedding: Any, n: int) -> Array:
-    """The map in float32; neighbours are ids of its rows, so that it needs one row per training row."""
-    points = embedding if on_gpu(embedding) else np.asarray(embedding, np.float32)
-    if points.ndim != 2 or len(points) != n:
+def check_map(embedding: Any, n: int, dimensions: int) -> Array:
+    """The map that an estimator has now, in float32: the caller may have assigned it, or changed it in place.
+
+    Neighbours are ids of its rows, so that it needs one row per training row.
+    """
+    if np.ma.isMaskedArray(embedding):
+        raise TypeError("embedding_ is a masked array, whose mask would be lost: fill it")
+    points = embedding if on_gpu(embedding) else np.asarray(embedding)
+    if points.dtype.kind not in "biuf":
+        raise TypeError(
+            f"embedding_ holds {points.dtype}, but a map needs real numbers: convert them, or fit again"
+        )
+    if points.shape != (n, dimensions):
         raise ValueError(
-            f"embedding_ has shape {tuple(points.shape)}, but the model was fitted to {n} rows: assign one "
-            "place for each of them, or fit again"
+            f"embedding_ has shape {tuple(points.shape)}, but the model was fitted to {n} rows in "
+            f"{dimensions} dimensions: assign one place for each of them, or fit again"
+        )
+    with np.errstate(over="ignore"):
+        points = points.astype(np.float32, copy=False)
+    finite = array_module(points).isfinite(points).all(axis=1)
+    if not bool(finite.all()):
+        raise ValueError(
+            f"embedding_ has NaN or values too large for float32 in row {int(finite.argmin())}: assign "
+            "finite coordinates, or fit again"
         )
     return points
 
