@@ -8,7 +8,7 @@ from scipy import sparse
 
 from actup import TSNE, UMAP, NeighborIndex, nearest_neighbors
 from actup._reporting import reporting_to
-from actup.neighbors import _precise_search
+from actup.neighbors import _precise_search, _precise_space
 
 K = 7
 NORMS = ["euclidean", "sqeuclidean", "manhattan", "chebyshev", "minkowski", "seuclidean"]
@@ -287,7 +287,7 @@ def test_rows_far_from_rounding_are_not_measured_one_by_one(monkeypatch):
     def forbidden(*_):
         raise AssertionError("measured row by row")
 
-    monkeypatch.setattr(_precise_search, "_norms", forbidden)
+    monkeypatch.setattr(_precise_space, "norms", forbidden)
     X = np.random.default_rng(0).normal(size=(300, 6))
     for metric in ("euclidean", "manhattan", "chebyshev", "minkowski", "mahalanobis"):
         NeighborIndex(X, metric=metric).query(X[:9] + 1, 5)
@@ -295,9 +295,9 @@ def test_rows_far_from_rounding_are_not_measured_one_by_one(monkeypatch):
 
 def test_only_rows_with_near_neighbors_are_measured(monkeypatch):
     measured = []
-    norms = _precise_search._norms
+    norms = _precise_space.norms
     monkeypatch.setattr(
-        _precise_search, "_norms", lambda rows, *rest: measured.append(rows.shape[0]) or norms(rows, *rest)
+        _precise_space, "norms", lambda rows, *rest: measured.append(rows.shape[0]) or norms(rows, *rest)
     )
     X = np.random.default_rng(0).normal(size=(900, 6))
     X[:6] = X[0]  # their k-th distances are 0

@@ -10,9 +10,8 @@ is still uncertain is compared in float64.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from scipy import sparse
@@ -23,11 +22,24 @@ from actup._typing import CsrMatrix, Rows
 from actup.graph._records import Neighbors, without_self
 from actup.neighbors._chunks import row_chunks
 from actup.neighbors._comparison import Comparison
+from actup.neighbors._double_rows import (
+    dense_column,
+    difference,
+    distances_to,
+    exponent_of,
+    mean_length,
+    norms,
+    powers_of,
+    relative_distances,
+    repeat,
+    root_of,
+    scaled,
+)
 from actup.neighbors._pairwise_search import comparing_all
-from actup.neighbors._row_transforms import far_column_center, fits_int64, unit_sphere
+from actup.neighbors._precise_space import Space, lost_differences, rounding_errors
+from actup.neighbors._row_transforms import far_column_center
 
 _CHUNK_VALUES = 2**18
-_FLOAT32_ROUNDING = 2.0**-23  # of a distance, relative to the norm of one of its two rows
 _ENGINE_ROUNDING = 1e-5  # of a distance in float32, relative to itself
 _MAX_RELATIVE_ERROR = 1e-3  # of the k-th distance: beyond it a row is searched again
 _SPLIT_COLUMNS = 8  # columns by which a group is split into smaller ones are the widest of this many
@@ -42,128 +54,6 @@ class _PointSearch(Protocol):
     def neighbors(self, k: int) -> Neighbors: ...
 
     def query(self, rows: Rows, k: int) -> Neighbors: ...
-
-
-def _identity(values: Any) -> Any:
-    return values
-
-
-def _unbounded(_: Rows) -> float:
-    return np.inf
-
-
-@dataclass(frozen=True)
-class Space:
-    """Where a metric is a norm of differences, if there is such a space, and how far float32 rounds there.
-
-    Attributes
-    ----------
-    comparison : Comparison
-        Its ``metric``, ``p`` and ``factors`` are those of the norm.
-    metric : str
-        As the caller named it.
-    is_norm : bool
-        Whether distances are a norm of differences. Otherwise ("canberra", "braycurtis") a multiple of
-        "manhattan" is a lower bound of them, by which candidates are found and points are ruled out.
-    to_space : callable
-        Rows as the caller gave them -> rows of the space, in full precision.
-    from_distance, to_distance : callable
-        Between distances of the metric and of the space.
-    errors : callable
-        ``errors(rows)``: how far rounding to float32 moves the distances of each row as the engine reads it,
-        beyond their own rounding.
-    largest_error : callable
-        ``largest_error(rows)``: an upper bound of ``errors(rows)`` that takes less time; infinite if there is
-        none.
-    """
-
-    comparison: Comparison
-    metric: str
-    is_norm: bool = True
-    to_space: Callable[[Rows], Rows] = _identity
-    from_distance: Callable[[np.ndarray], np.ndarray] = _identity
-    to_distance: Callable[[np.ndarray], np.ndarray] = _identity
-    errors: Callable[[Rows], np.ndarray] = _identity
-    largest_error: Callable[[Rows], float] = _unbounded
-
-
-def make_space(metric: str, comparison: Comparison, X: Rows) -> Space | None:
-    """The space of a compiled metric; None where float32 loses no neighbours, or nothing can be done.
-
-    Parameters
-    ----------
-    metric : str
-    comparison : Comparison
-        As resolved for X, before any transform.
-    X : ndarray or CSR matrix
-    """
-    columns = X.shape[1]
-    match metric:
-        case "canberra" | "braycurtis":
-            error = _FLOAT32_ROUNDING * (columns if metric == "canberra" else 1)
-            return Space(comparison, metric, is_norm=False, **_equal_errors(error))
-        case "cosine" | "correlation" | "hellinger":
-            if sparse.issparse(X):
-                return None
-            is_root = metric == "hellinger"
-            errors = _equal_errors(_FLOAT32_ROUNDING)
-            errors = {"errors": _correlation_errors} if metric == "correlation" else errors
-            return Space(
-                Comparison("euclidean"),
-                metric,
-                to_space=partial(_directions, metric=metric),
-                from_distance=_chord_of_root if is_root else _chord,
-                to_distance=_root_of_chord if is_root else _half_square,
-                **errors,
-            )
-        case "haversine":
-            base = Comparison("euclidean")
-            return Space(base, metric, to_space=_on_sphere, **_error_bounds(base))
-    if comparison.metric not in ("euclidean", "manhattan", "chebyshev", "minkowski"):
-        return None
-    to_space: Callable[[Rows], Rows] = _identity
-    if comparison.root is not None:
-        to_space = partial(_projected, root=comparison.root, center=X[0].astype(np.float64))
-        comparison = Comparison(comparison.metric)
-    return Space(comparison, metric, to_space=to_space, **_error_bounds(comparison))
-
-
-def _error_bounds(comparison: Comparison) -> dict[str, Any]:
-    """How far rounding moves distances in a norm, for ``Space``."""
-    return {
-        "errors": partial(rounding_errors, comparison=comparison),
-        "largest_error": partial(largest_rounding_error, comparison=comparison),
-    }
-
-
-def rounding_errors(rows: Rows, comparison: Comparison) -> np.ndarray:
-    """How far rounding to float32 can move the distances of each row, beyond their own rounding: (n,)."""
-    errors = [_norms(rows[chunk], comparison) for chunk in row_chunks(rows, _CHUNK_VALUES)]
-    return _FLOAT32_ROUNDING * np.concatenate([np.zeros(0), *errors])
-
-
-def largest_rounding_error(rows: Rows, comparison: Comparison) -> float:
-    """An upper bound of ``rounding_errors`` by the largest value of all rows."""
-    columns = rows.shape[1]
-    factors = {"euclidean": np.sqrt(columns), "manhattan": columns, "chebyshev": 1.0}
-    factor = factors.get(comparison.metric)
-    factor = power(columns, 1 / comparison.p) if factor is None else factor
-    return float(_FLOAT32_ROUNDING * (1 + 1e-6) * factor * _largest_value(rows))
-
-
-def lost_differences(points: Rows, comparison: Comparison) -> float:
-    """The distance of differences whose powers underflow float32, next to the largest value of the points."""
-    if comparison.metric != "minkowski" or not points.shape[0]:
-        return 0.0
-    p = comparison.p
-    smallest = max(1e-30, float(power(2, -125 / p)))
-    return float(smallest * _largest_value(points) * 2 * power(points.shape[1], 1 / p))
-
-
-def _largest_value(rows: Rows) -> float:
-    """The largest absolute value."""
-    values = rows.data if sparse.issparse(rows) else rows
-    return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
 
 class PreciseSearch:
@@ -267,15 +157,15 @@ class PreciseSearch:
         """Distances in float64 from rows, (m, columns), to points, (m, k) ids."""
         count, k = ids.shape
         result = np.empty(ids.shape)
-        step = max(1, _CHUNK_VALUES // max(1, k * _mean_length(self._points)))
+        step = max(1, _CHUNK_VALUES // max(1, k * mean_length(self._points)))
         for begin in range(0, count, step):
             chunk = slice(begin, begin + step)
             repeated = rows[np.repeat(np.arange(count)[chunk], k)]
             others = self._points[ids[chunk].ravel()]
             if self._space.is_norm:
-                of_pairs = _norms(_scaled(_difference(repeated, others), self._factors), self._norm)
+                of_pairs = norms(scaled(difference(repeated, others), self._factors), self._norm)
             else:
-                of_pairs = _relative_distances(repeated, others, self._norm.metric)
+                of_pairs = relative_distances(repeated, others, self._norm.metric)
             result[chunk] = of_pairs.reshape(-1, k)
         return result
 
@@ -369,17 +259,17 @@ class _GroupSearch:
         origin = self._queries[rows[:1]]
         spread = np.zeros(self._points.shape[1])
         for matrix, chosen in zip((self._queries, self._points), sampled, strict=True):
-            differences = _difference(matrix[chosen], _repeat(origin, len(chosen)))
-            largest = abs(_scaled(differences, self._factors)).max(axis=0)
+            differences = difference(matrix[chosen], repeat(origin, len(chosen)))
+            largest = abs(scaled(differences, self._factors)).max(axis=0)
             spread = np.maximum(spread, largest.toarray().ravel() if sparse.issparse(largest) else largest)
         return np.argsort(-spread, kind="stable")[:_SPLIT_COLUMNS]
 
     def _column(self, rows: np.ndarray, ids: np.ndarray, column: int) -> tuple[np.ndarray, np.ndarray]:
         """One column of rows and of points, in float64 relative to the first row's value."""
         factor = 1.0 if self._factors is None else self._factors[column]
-        here, there = (_dense_column(M, at, column) for M, at in ((self._queries, rows), (self._points, ids)))
+        here, there = (dense_column(M, at, column) for M, at in ((self._queries, rows), (self._points, ids)))
         origin = here[:1].copy()
-        return _difference(here, origin) * factor, _difference(there, origin) * factor
+        return difference(here, origin) * factor, difference(there, origin) * factor
 
     def _search_group(self, rows: np.ndarray, ids: np.ndarray) -> np.ndarray:
         """Search a group in float32 after a shift; returns the rows that are still uncertain."""
@@ -451,7 +341,7 @@ class _GroupSearch:
         for begin in range(0, len(ids), step):
             part = ids[begin : begin + step]
             points = np.ascontiguousarray(self._dense(self._points, part, origin).T)
-            distances = np.array([_distances_to(row, points, self._search._norm) for row in queries])
+            distances = np.array([distances_to(row, points, self._search._norm) for row in queries])
             if self._excludes_self:
                 distances[rows[:, None] == part[None, :]] = np.inf
             candidates = np.hstack([best[0], np.broadcast_to(part, distances.shape)])
@@ -464,36 +354,25 @@ class _GroupSearch:
         if origin is None:
             chosen = matrix[rows].astype(np.float64)
         else:
-            chosen = _scaled(_difference(matrix[rows], _repeat(origin, len(rows))), self._factors)
+            chosen = scaled(difference(matrix[rows], repeat(origin, len(rows))), self._factors)
         dense: np.ndarray = chosen.toarray() if sparse.issparse(chosen) else chosen
         return dense
 
     def _shifted(self, matrix: Rows, rows: np.ndarray, center: Rows) -> Rows:
         """Rows relative to a center, times the factors of the columns, in float32."""
         if sparse.issparse(matrix):
-            shifted = _scaled(_difference(matrix[rows], _repeat(center, len(rows))), self._factors)
+            shifted = scaled(difference(matrix[rows], repeat(center, len(rows))), self._factors)
             return sparse.csr_matrix(shifted, dtype=np.float32)
         result = np.empty((len(rows), matrix.shape[1]), np.float32)
         step = max(1, _CHUNK_VALUES // max(1, matrix.shape[1]))
         for begin in range(0, len(rows), step):
             chunk = slice(begin, begin + step)
-            result[chunk] = _scaled(_difference(matrix[rows[chunk]], center), self._factors)
+            result[chunk] = scaled(difference(matrix[rows[chunk]], center), self._factors)
         return result
 
     def _store(self, rows: np.ndarray, indices: np.ndarray, distances: np.ndarray, recall: float) -> None:
         self.indices[rows], self.distances[rows] = indices, distances
         self.recall[rows], self.changed[rows] = recall, True
-
-
-def _scaled(rows: Rows, factors: np.ndarray | None) -> Rows:
-    """Rows of float64 times the factors of the columns, in place."""
-    if factors is None:
-        return rows
-    if sparse.issparse(rows):
-        rows.data *= factors[rows.indices]
-    else:
-        rows *= factors
-    return rows
 
 
 def _largest_by_column(matrix: Rows, rows: np.ndarray) -> np.ndarray:
@@ -510,213 +389,13 @@ def _largest_by_column(matrix: Rows, rows: np.ndarray) -> np.ndarray:
 def _largest_sum(matrix: Rows, rows: np.ndarray) -> float:
     """The largest sum of a row's absolute values."""
     sums = [
-        _norms(matrix[rows[chunk]], Comparison("manhattan")) for chunk in row_chunks(matrix, _CHUNK_VALUES)
+        norms(matrix[rows[chunk]], Comparison("manhattan")) for chunk in row_chunks(matrix, _CHUNK_VALUES)
     ]
     return float(np.concatenate(sums).max())
 
 
 def _every(ids: np.ndarray) -> np.ndarray:
     return ids[:: max(1, len(ids) // _SAMPLE_ROWS)]
-
-
-def _repeat(row: Rows, count: int) -> Rows:
-    """One row as often as needed; dense rows are broadcast instead."""
-    return row[np.zeros(count, np.int64)] if sparse.issparse(row) else row
-
-
-def _mean_length(rows: Rows) -> int:
-    """The stored values of a row."""
-    return int(rows.nnz // rows.shape[0]) if sparse.issparse(rows) else int(rows.shape[1])
-
-
-def _difference(rows: Rows, others: Rows) -> Rows:
-    """Differences in float64; of integers they are taken first, because float64 does not hold all int64."""
-    if fits_int64(rows) and fits_int64(others):
-        return (rows.astype(np.int64) - others.astype(np.int64)).astype(np.float64)
-    difference = rows.astype(np.float64) - others.astype(np.float64)
-    return difference.tocsr() if sparse.issparse(difference) else difference
-
-
-def _dense_column(matrix: Rows, rows: np.ndarray, column: int) -> np.ndarray:
-    values = matrix[:, [column]].toarray()[rows, 0] if sparse.issparse(matrix) else matrix[rows, column]
-    return np.asarray(values)
-
-
-def _center(rows: Rows) -> Rows:
-    """The median of a sample's columns, as one row; of sparse rows only where most values are far from 0."""
-    if not sparse.issparse(rows):
-        median: np.ndarray = np.sort(rows, axis=0)[len(rows) // 2]
-        return median
-    counts = np.bincount(rows.indices, minlength=rows.shape[1])
-    columns = np.flatnonzero(counts > rows.shape[0] // 2)
-    values = far_column_center(rows[:, columns].toarray())
-    at = np.flatnonzero(values)
-    return sparse.csr_matrix((values[at], columns[at], np.array([0, len(at)])), (1, rows.shape[1]))
-
-
-def _norms(rows: Rows, comparison: Comparison) -> np.ndarray:
-    """The distance of each row from 0, in float64."""
-    if not sparse.issparse(rows):
-        norms: np.ndarray
-        match comparison.metric:
-            case "euclidean":
-                doubles = rows.astype(np.float64)
-                norms = np.sqrt((doubles * doubles).sum(axis=1))
-            case "manhattan":
-                norms = np.abs(rows).sum(axis=1, dtype=np.float64)
-            case "chebyshev":
-                norms = np.abs(rows).max(axis=1).astype(np.float64)
-            case _:
-                powers = power(np.abs(rows.astype(np.float64)), comparison.p)
-                norms = power(powers.sum(axis=1), 1 / comparison.p)
-        return norms
-    exponent = _exponent(comparison)
-    row_of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    powers = _powers(np.abs(rows.data.astype(np.float64)), exponent)
-    return _root(np.bincount(row_of, powers, minlength=rows.shape[0]), exponent)
-
-
-def _exponent(comparison: Comparison) -> float:
-    return {"euclidean": 2.0, "manhattan": 1.0}.get(comparison.metric, comparison.p)
-
-
-def _powers(sizes: np.ndarray, exponent: float) -> np.ndarray:
-    """Values of at least 0 to the power of an exponent."""
-    if exponent == 1:
-        return sizes
-    return sizes * sizes if exponent == 2 else power(sizes, exponent)
-
-
-def _root(sums: np.ndarray, exponent: float) -> np.ndarray:
-    if exponent == 1:
-        return sums
-    return np.asarray(np.sqrt(sums)) if exponent == 2 else power(sums, 1 / exponent)
-
-
-def _relative_distances(rows: Rows, others: Rows, metric: str) -> np.ndarray:
-    """Distances in "canberra" or "braycurtis" between rows and as many others, in float64."""
-    rows, others = rows.astype(np.float64), others.astype(np.float64)
-    if not sparse.issparse(rows):
-        return _relative_sums(rows, others, metric, axis=1)
-    manhattan = Comparison("manhattan")
-    if metric == "canberra":
-        reciprocals = (abs(rows) + abs(others)).tocsr()
-        reciprocals.data = 1 / np.where(reciprocals.data > 0, reciprocals.data, 1)
-        return _norms((rows - others).multiply(reciprocals).tocsr(), manhattan)
-    sums, totals = (_norms(M.tocsr(), manhattan) for M in (rows - others, rows + others))
-    return _quotients(sums, totals)
-
-
-def _relative_sums(values: np.ndarray, others: np.ndarray, metric: str, axis: int) -> np.ndarray:
-    """Distances in "canberra" or "braycurtis" of values along an axis."""
-    sizes = np.abs(values - others)
-    scales = np.abs(values) + np.abs(others) if metric == "canberra" else np.abs(values + others)
-    if metric == "canberra":
-        np.divide(sizes, scales, out=sizes, where=scales > 0)
-        return np.asarray(sizes.sum(axis=axis))
-    return _quotients(sizes.sum(axis=axis), scales.sum(axis=axis))
-
-
-def _quotients(sums: np.ndarray, totals: np.ndarray) -> np.ndarray:
-    """Sums over totals; 0 / 0 is 0."""
-    quotients: np.ndarray = np.divide(sums, totals, out=np.where(sums > 0, np.inf, 0.0), where=totals > 0)
-    return quotients
-
-
-def _distances_to(row: np.ndarray, points: np.ndarray, comparison: Comparison) -> np.ndarray:
-    """Distances from one row, (columns,), to points, (columns, n), in float64."""
-    if comparison.metric in ("canberra", "braycurtis"):
-        return _relative_sums(row[:, None], points, comparison.metric, axis=0)
-    sizes = points - row[:, None]
-    np.abs(sizes, out=sizes)
-    if comparison.metric == "chebyshev":
-        return np.asarray(sizes.max(axis=0))
-    exponent = _exponent(comparison)
-    return _root(_powers(sizes, exponent).sum(axis=0), exponent)
-
-
-def _equal_errors(error: float) -> dict[str, Any]:
-    """The same error for all rows, for ``Space``."""
-    return {"errors": partial(_error_of_each, error=error), "largest_error": partial(_constant, error=error)}
-
-
-def _error_of_each(rows: Rows, error: float) -> np.ndarray:
-    return np.full(rows.shape[0], error)
-
-
-def _constant(_: Rows, error: float) -> float:
-    return error
-
-
-def _chord(distances: np.ndarray) -> np.ndarray:
-    """The distance of two directions, of which half the square is their cosine distance."""
-    return np.sqrt(2.0 * distances)
-
-
-def _half_square(chords: np.ndarray) -> np.ndarray:
-    return np.asarray(chords * chords / 2)
-
-
-def _chord_of_root(distances: np.ndarray) -> np.ndarray:
-    return np.asarray(np.sqrt(2.0) * distances)
-
-
-def _root_of_chord(chords: np.ndarray) -> np.ndarray:
-    return np.asarray(chords / np.sqrt(2.0))
-
-
-def _on_sphere(rows: np.ndarray) -> np.ndarray:
-    return unit_sphere(rows.astype(np.float64))
-
-
-def _projected(rows: np.ndarray, root: np.ndarray, center: np.ndarray) -> np.ndarray:
-    """(rows - center) @ root in float64, summed column by column."""
-    projected = np.zeros((len(rows), root.shape[1]))
-    for chunk in row_chunks(rows, _TILE_VALUES):
-        differences = rows[chunk] - center
-        for column, factors in enumerate(root):
-            projected[chunk] += differences[:, column, None] * factors
-    return projected
-
-
-def _centered(rows: np.ndarray, metric: str) -> np.ndarray:
-    """Rows in float64 whose directions are compared."""
-    if metric == "correlation":
-        rows = _difference(rows, rows[:, :1])  # first, because float64 does not hold all int64
-        rows -= rows.mean(axis=1, keepdims=True)
-        return rows
-    return np.sqrt(rows) if metric == "hellinger" else rows.astype(np.float64)
-
-
-def _directions(rows: np.ndarray, metric: str) -> np.ndarray:
-    """The direction of each row, and a column that is 1 for rows without one and 0 for others."""
-    rows = _centered(rows, metric)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    missing = lengths == 0
-    return np.hstack([rows / np.where(missing, 1, lengths), missing])
-
-
-def _correlation_errors(rows: np.ndarray) -> np.ndarray:
-    """How far rounding to float32 moves the directions of rows from their means."""
-    ratios = [np.zeros(0)]
-    for chunk in row_chunks(rows, _CHUNK_VALUES):
-        part = rows[chunk].astype(np.float64)
-        spread = np.linalg.norm(part - part.mean(axis=1, keepdims=True), axis=1)
-        length = np.linalg.norm(part, axis=1)
-        ratios.append(length / np.maximum(spread, _FLOAT32_ROUNDING * length + np.finfo(np.float64).tiny))
-    return _FLOAT32_ROUNDING * np.concatenate(ratios)
-
-
-def _without_repeated_ids(rows: CsrMatrix, norm: Comparison) -> CsrMatrix:
-    """Rows whose entries with the same id, which stand for different columns, become one of their norm."""
-    exponent = _exponent(norm)
-    powers = _powers(np.abs(rows.data.astype(np.float64)), exponent)
-    merged = sparse.csr_matrix((powers, rows.indices.copy(), rows.indptr.copy()), rows.shape)
-    merged.sum_duplicates()
-    signs = sparse.csr_matrix((np.sign(rows.data.astype(np.float64)), rows.indices, rows.indptr), rows.shape)
-    signs.sum_duplicates()
-    merged.data = _root(merged.data, exponent) * np.where(signs.data < 0, -1, 1)
-    return merged
 
 
 def _smallest(ids: np.ndarray, distances: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -730,3 +409,27 @@ def _smallest(ids: np.ndarray, distances: np.ndarray, k: int) -> tuple[np.ndarra
     ids, distances = np.take_along_axis(ids, by_id, 1), np.take_along_axis(distances, by_id, 1)
     order = np.argsort(distances, axis=1, kind="stable")[:, :k]
     return np.take_along_axis(ids, order, 1), np.take_along_axis(distances, order, 1)
+
+
+def _without_repeated_ids(rows: CsrMatrix, norm: Comparison) -> CsrMatrix:
+    """Rows whose entries with the same id, which stand for different columns, become one of their norm."""
+    exponent = exponent_of(norm)
+    powers = powers_of(np.abs(rows.data.astype(np.float64)), exponent)
+    merged = sparse.csr_matrix((powers, rows.indices.copy(), rows.indptr.copy()), rows.shape)
+    merged.sum_duplicates()
+    signs = sparse.csr_matrix((np.sign(rows.data.astype(np.float64)), rows.indices, rows.indptr), rows.shape)
+    signs.sum_duplicates()
+    merged.data = root_of(merged.data, exponent) * np.where(signs.data < 0, -1, 1)
+    return merged
+
+
+def _center(rows: Rows) -> Rows:
+    """The median of a sample's columns, as one row; of sparse rows only where most values are far from 0."""
+    if not sparse.issparse(rows):
+        median: np.ndarray = np.sort(rows, axis=0)[len(rows) // 2]
+        return median
+    counts = np.bincount(rows.indices, minlength=rows.shape[1])
+    columns = np.flatnonzero(counts > rows.shape[0] // 2)
+    values = far_column_center(rows[:, columns].toarray())
+    at = np.flatnonzero(values)
+    return sparse.csr_matrix((values[at], columns[at], np.array([0, len(at)])), (1, rows.shape[1]))

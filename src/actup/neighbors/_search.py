@@ -33,7 +33,8 @@ from actup.neighbors._duplicates import Deduplicated, deduplicate
 from actup.neighbors._metrics import METRICS, compiled_metrics
 from actup.neighbors._pairwise_search import PairwiseSearch, comparing_all, reject_parameters
 from actup.neighbors._points import DensePoints, SearchablePoints, SparsePoints
-from actup.neighbors._precise_search import PreciseSearch, make_space
+from actup.neighbors._precise_search import PreciseSearch
+from actup.neighbors._precise_space import make_space
 from actup.neighbors._rows import is_engine_type, nonzero_mask, reject_underflow
 
 _CHUNK_ROWS = 4096  # rows whose distances are recomputed at a time
