@@ -5,8 +5,9 @@ X ──> neighbors ──> graph ──> start ──> layout ──> embedding
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -20,12 +21,15 @@ from actup._threads import count_threads
 from actup._typing import Array, Rows
 from actup._warnings import warn_user
 from actup.backends import Backend, Layout, choose_backend, load_backend
+from actup.backends._base import PointInputs
+from actup.graph._disconnection import disconnect
 from actup.graph._records import Graph, Neighbors
 from actup.neighbors._chunks import row_chunks
 from actup.progress import Progress
 from actup.recipe._presets import preset
 from actup.recipe._recipe import Recipe
 from actup.start._coordinates import read_places
+from actup.start._known_places import fill_places
 from actup.start._start import make_start
 
 # During the layout control returns to Python this often, for Ctrl-C, the callback and the progress bar.
@@ -55,6 +59,10 @@ class Embedding:
         How many epochs were run.
     interrupted : bool
         Whether the layout was stopped before its last epoch, by Ctrl-C or by the callback.
+    snapshots : tuple of ndarray of shape (n, n_components), float32
+        The map after each of the epochs that the caller asked for, as far as they were reached.
+    radii : ndarray of shape (n,) or None
+        The logarithms of the local radii of the data, if the recipe preserves density.
     seconds : dict of str to float
         Wall time of every stage that ran.
     layout : Layout or None
@@ -69,6 +77,8 @@ class Embedding:
     init_used: str
     n_epochs: int = 0
     interrupted: bool = False
+    snapshots: tuple[np.ndarray, ...] = ()
+    radii: np.ndarray | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     layout: Layout | None = None
 
@@ -174,12 +184,32 @@ def embed(
 
 @dataclass(frozen=True)
 class Given:
-    """What the caller has already computed; None where the pipeline has to."""
+    """What the caller gives besides X; None where the pipeline computes it, or does without.
+
+    Attributes
+    ----------
+    init : array-like of shape (n, n_components) or None
+        Where the points start. With ``mobility``, rows of NaN start among their neighbours.
+    neighbors : Neighbors or None
+    graph : Graph or None
+    neighbors_name : str
+        What the caller knows the neighbours as, for errors.
+    disconnection_distance : float
+        Neighbours at this distance or beyond do not count.
+    reshape_graph : callable or None
+        ``reshape_graph(graph, backend=backend, threads=threads)`` gives the graph that is laid out, e.g. one
+        that labels have changed.
+    mobility : ndarray of shape (n,) or None
+        Factor of each point's steps: 0 keeps it where it starts, 1 lets it move freely.
+    """
 
     init: Any = None
     neighbors: Neighbors | None = None
     graph: Graph | None = None
-    neighbors_name: str = "neighbors"  # what the caller knows the neighbours as, for errors
+    neighbors_name: str = "neighbors"
+    disconnection_distance: float = math.inf
+    reshape_graph: Callable[..., Graph] | None = None
+    mobility: np.ndarray | None = None
 
 
 def prepare(
@@ -214,8 +244,8 @@ def prepare(
     n_samples = count_rows(X, given)
     if n_samples == 1:
         return backend.results_as_callers_kind(_single_point(recipe), like)
-    if given.init is not None:
-        read_places(given.init, n_samples, recipe.n_components)  # rejects wrong ones before any work is done
+    if given.init is not None:  # rejects wrong ones before any work is done
+        read_places(given.init, n_samples, recipe.n_components, allow_missing=given.mobility is not None)
     seconds: dict[str, float] = {}
     if given.graph is None:
         recipe = adapt_to_size(recipe, n_samples)
@@ -236,36 +266,65 @@ def prepare(
             else:
                 neighbors = _check_neighbors(given.neighbors, n_samples, k, backend, given.neighbors_name)
         with _stage("graph", backend, progress, seconds):
+            if given.disconnection_distance < math.inf:
+                neighbors, _ = disconnect(neighbors, given.disconnection_distance)
             graph = backend.affinity_graph(neighbors, recipe, threads)
+            if given.reshape_graph is not None:
+                graph = given.reshape_graph(graph, backend=backend, threads=threads)
     else:
         neighbors, graph = None, _check_graph(given.graph, n_samples)
     with _stage("start", backend, progress, seconds):
         rows = None if recipe.metric == "precomputed" else X  # distances are no rows to start from
-        start, init_used = make_start(rows, graph, recipe, given.init, seed, threads, backend)
+        if given.mobility is None:
+            start, init_used = make_start(rows, graph, recipe, given.init, seed, threads, backend)
+        else:
+            places = read_places(given.init, n_samples, recipe.n_components, allow_missing=True)
+            start, init_used = fill_places(graph, places, seed).astype(np.float32), "array"
     if progress.stopped:
         warn_user(
             f"the callback stopped the run in stage {progress.stopped_in!r}: no epoch of the layout is run, "
             "and the points stay where they start"
         )
     begin = time.perf_counter()
-    layout = backend.make_layout(graph, start, recipe, seed, threads)
+    radii = _log_radii(graph, neighbors) if recipe.density_weight else None
+    points = None
+    if radii is not None or given.mobility is not None:
+        points = PointInputs(given.mobility, None if radii is None else standardized(radii))
+    layout = backend.make_layout(graph, start, recipe, seed, threads, points)
     seconds["layout"] = time.perf_counter() - begin
-    prepared = Embedding(start, recipe, graph, neighbors, init_used, seconds=seconds, layout=layout)
+    prepared = Embedding(
+        start, recipe, graph, neighbors, init_used, seconds=seconds, radii=radii, layout=layout
+    )
     return backend.results_as_callers_kind(prepared, like)
 
 
-def descend(prepared: Embedding, progress: Progress) -> Embedding:
-    """Run the layout to its last epoch, or until Ctrl-C or the callback stops it."""
+def descend(prepared: Embedding, progress: Progress, epochs: Sequence[int] = ()) -> Embedding:
+    """Run the layout to its last epoch, or until Ctrl-C or the callback stops it.
+
+    Parameters
+    ----------
+    prepared : Embedding
+    progress : Progress
+    epochs : sequence of int, ascending
+        Epochs after which the map is kept in ``snapshots``.
+    """
     layout = prepared.layout
     if layout is None:
-        return prepared
+        return replace(prepared, snapshots=(prepared.embedding,) * len(epochs))
     begin = time.perf_counter()
+    snapshots: list[np.ndarray] = []
+
+    def keep() -> None:
+        while len(snapshots) < len(epochs) and layout.epoch >= epochs[len(snapshots)]:
+            snapshots.append(layout.embedding())
+
+    keep()
     try:
-        for _ in _slices(layout, progress):
-            pass
+        for _ in _slices(layout, progress, stops=epochs):
+            keep()
     except KeyboardInterrupt:
         warn_user(f"interrupted at epoch {layout.epoch} of {layout.n_epochs}: the points stay where they are")
-    return _record(prepared, time.perf_counter() - begin)
+    return replace(_record(prepared, time.perf_counter() - begin), snapshots=tuple(snapshots))
 
 
 def iterate_maps(prepared: Embedding, every: int, progress: Progress) -> Iterator[Embedding]:
@@ -293,13 +352,19 @@ def _record(prepared: Embedding, seconds: float) -> Embedding:
     )
 
 
-def _slices(layout: Layout, progress: Progress, every: int | None = None) -> Iterator[float]:
-    """Run the layout in slices of ``every`` epochs, or of about 0.1 s; report each and give its seconds."""
+def _slices(
+    layout: Layout, progress: Progress, every: int | None = None, stops: Sequence[int] = ()
+) -> Iterator[float]:
+    """Run the layout in slices of ``every`` epochs, or of about 0.1 s; report each and give its seconds.
+
+    No slice goes beyond the next epoch of ``stops``.
+    """
     pace = 1 if every is None else every
     progress.report("layout", _fraction(layout), layout.embedding)
     while layout.epoch < layout.n_epochs and not progress.stopped:
         begin = time.perf_counter()
-        layout.run(min(layout.epoch + pace, layout.n_epochs))
+        next_stop = min((stop for stop in stops if stop > layout.epoch), default=layout.n_epochs)
+        layout.run(min(layout.epoch + pace, next_stop, layout.n_epochs))
         seconds = time.perf_counter() - begin
         if every is None:
             pace = max(1, int(pace * min(_SLICE_SECONDS / max(seconds, 1e-9), _MAX_SLICE_GROWTH)))

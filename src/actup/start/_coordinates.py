@@ -219,8 +219,11 @@ def given_start(init: Any, n: int, recipe: Recipe, seed: int) -> tuple[np.ndarra
     return Y, f"array ({'; '.join(changes)})" if changes else "array"
 
 
-def read_places(init: Any, n: int, dimensions: int) -> np.ndarray:
-    """The caller's places as (n, dimensions) float64, checked: real numbers that fit float32."""
+def read_places(init: Any, n: int, dimensions: int, allow_missing: bool = False) -> np.ndarray:
+    """The caller's places as (n, dimensions) float64, checked: real numbers that fit float32.
+
+    ``allow_missing``: whether a point may have no place, a row of NaN.
+    """
     reject_unsuitable_types(init, "init")
     try:
         given = np.asarray(to_host(init))
@@ -237,7 +240,8 @@ def read_places(init: Any, n: int, dimensions: int) -> np.ndarray:
             f"init has shape {places.shape} but {n} samples in {dimensions} dimensions need "
             f"{(n, dimensions)}: give one row per sample and n_components columns"
         )
-    if not (np.abs(places) <= np.finfo(np.float32).max).all():
+    missing = np.isnan(places).all(axis=1, keepdims=True) & allow_missing
+    if not ((np.abs(places) <= np.finfo(np.float32).max) | missing).all():
         raise ValueError("init contains NaN or values too large for float32: give finite coordinates")
     return places
 
