@@ -20,8 +20,7 @@ from actup._reporting import reporting_to
 from actup._threads import count_threads
 from actup._typing import Array, Rows
 from actup._warnings import warn_user
-from actup.backends import Backend, Layout, choose_backend, load_backend
-from actup.backends._base import PointInputs
+from actup.backends import Backend, Layout, PointInputs, choose_backend, load_backend
 from actup.graph._disconnection import disconnect
 from actup.graph._records import Graph, Neighbors
 from actup.neighbors._chunks import row_chunks
@@ -286,7 +285,7 @@ def prepare(
             "and the points stay where they start"
         )
     begin = time.perf_counter()
-    radii = _log_radii(graph, neighbors) if recipe.density_weight else None
+    radii = _log_radii(graph, neighbors) if getattr(recipe, "density_weight", 0) else None
     points = None
     if radii is not None or given.mobility is not None:
         points = PointInputs(given.mobility, None if radii is None else standardized(radii))

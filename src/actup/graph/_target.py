@@ -108,6 +108,37 @@ def intersect_with_target(
     return _graph(_replace_known(matrix, known, reset_local_connectivity(of_known, threads=threads)))
 
 
+def read_target(
+    y: Any,
+    n: int,
+    *,
+    metric: str | Callable[..., float],
+    metric_kwds: Mapping[str, Any] | None,
+    weight: float,
+    n_neighbors: int,
+) -> np.ndarray:
+    """The targets as an array; rejects, before any work, what ``intersect_with_target`` cannot use."""
+    _check_weight(weight)
+    if metric == "categorical" and has_no_categories(label_array(to_host(y))):
+        metric = "euclidean"
+    if isinstance(metric, str) and metric in (*_DISCRETE, "myers"):
+        return _read_labels(y, n, metric)
+    _check_neighbors(n_neighbors)
+    if isinstance(metric, str):
+        try:
+            canonical_metric(metric)
+        except ValueError as error:
+            raise ValueError(f"target_{error}; also {', '.join(_DISCRETE)}") from None
+    return _read_numbers(y, n, metric)[0]
+
+
+def has_no_categories(y: np.ndarray) -> bool:
+    """Whether targets are numbers that are not whole, or several columns: no two of them would be equal."""
+    if y.ndim == 2 and y.shape[1] > 1:
+        return True
+    return bool(y.dtype.kind == "f" and (y[np.isfinite(y)] % 1 != 0).any())
+
+
 def _graph(matrix: CsrMatrix) -> Graph:
     return Graph(matrix.indptr, matrix.indices, matrix.data)
 

@@ -1,5 +1,8 @@
 // The layout, for Python.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
+
+#include <optional>
 
 #include "bindings/arrays.hpp"
 #include "bindings/enums.hpp"
@@ -63,13 +66,15 @@ void bind_layout(nb::module_& module) {
       .def(
           "__init__",
           [](Layout* self, Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights,
-             Matrix<float> start, const Settings& settings, int threads) {
+             Matrix<float> start, const Settings& settings, int threads,
+             const std::optional<Vector<float>>& mobility) {
+            const PointInputs inputs{mobility ? mobility->data() : nullptr};
             const Interruptible call;
             new (self) Layout(view(offsets, indices, weights), start.data(), static_cast<int>(start.shape(1)),
-                              settings, threads);
+                              settings, threads, inputs);
           },
           nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"), nb::arg("start"), nb::arg("settings"),
-          nb::arg("threads"))
+          nb::arg("threads"), nb::arg("mobility") = nb::none())
       .def_prop_ro("epoch", &Layout::epoch)
       .def(
           "run",
@@ -82,6 +87,10 @@ void bind_layout(nb::module_& module) {
             layout.run(until);
           },
           nb::arg("until"))
+      .def(
+          "replace_points",
+          [](Layout& layout, Matrix<float> places) { layout.replace_points(places.data()); },
+          nb::arg("places"))
       .def("embedding", [](const Layout& layout) {
         auto result = new_matrix(layout.size(), layout.dimensions());
         layout.copy_embedding(result.data());

@@ -151,10 +151,25 @@ class BatchEpochs final : public Epochs {
     const float* steps = optimizer_->steps(block);
     const int64_t row = block * kBlock;
     const int valid = static_cast<int>(std::min<int64_t>(kBlock, points.n - row));
+    if (state.mobility) return move_by_mobility(points, row, valid, steps, state.mobility + row);
     for (int c = 0; c < points.dimensions; ++c) {
       const float middle = optimizer_->tracks_balance() ? static_cast<float>(balance.mean(c)) : 0.0f;
       for (int lane = 0; lane < valid; ++lane) {
         const float moved = points.row(row + lane)[c] + (steps[c * kBlock + lane] - middle);
+        points.row(row + lane)[c] = moved;
+        points.set_plane(c, row + lane, moved);
+      }
+    }
+  }
+
+  // Moves the points of a block by their steps times their mobility. The map is not centred, because its
+  // pinned points say where it is.
+  static void move_by_mobility(Points& points, int64_t row, int valid, const float* steps,
+                               const float* mobility) {
+    for (int lane = 0; lane < valid; ++lane) {
+      if (mobility[lane] == 0) continue;  // not even the sign of a zero changes
+      for (int c = 0; c < points.dimensions; ++c) {
+        const float moved = points.row(row + lane)[c] + mobility[lane] * steps[c * kBlock + lane];
         points.row(row + lane)[c] = moved;
         points.set_plane(c, row + lane, moved);
       }
