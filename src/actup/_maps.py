@@ -121,7 +121,7 @@ def _nearest_rotation(Y: np.ndarray, target: np.ndarray) -> np.ndarray:
     size = np.sqrt((moments**2).sum())
     if not size > 0:
         return np.eye(Y.shape[1])
-    rotation = moments / size
+    rotation: np.ndarray = moments / size
     for _ in range(_MAX_ROTATION_STEPS):
         step = _product(rotation, 1.5 * np.eye(len(rotation)) - 0.5 * _product(rotation.T, rotation))
         if np.abs(step - rotation).max() < _ROTATION_TOLERANCE:

@@ -13,15 +13,15 @@ from actup.quality import trustworthiness
 @pytest.fixture(scope="module")
 def slices():
     X, _ = load_digits(return_X_y=True)
-    return [X[:300], X[150:450], X[300:600]]
+    return [X[:300], X[75:375], X[150:450]]
 
 
-RELATIONS = [{150 + i: i for i in range(150)}] * 2
+RELATIONS = [{75 + i: i for i in range(225)}] * 2
 
 
 def movement(maps):
     """The mean distance between related points of neighbouring maps, as a share of the maps' radius."""
-    moved = [np.sqrt(((maps[i][150:] - maps[i + 1][:150]) ** 2).sum(axis=1)).mean() for i in range(2)]
+    moved = [np.sqrt(((maps[i][75:] - maps[i + 1][:225]) ** 2).sum(axis=1)).mean() for i in range(2)]
     return np.mean(moved) / np.sqrt(maps[0].var(axis=0).sum())
 
 
@@ -67,14 +67,14 @@ def test_update_keeps_former_maps(slices):
 
 
 def test_values_for_each_slice_and_labels(slices):
-    labels = [load_digits().target[begin : begin + 300] for begin in (0, 150, 300)]
+    labels = [load_digits().target[begin : begin + 300] for begin in (0, 75, 150)]
     model = AlignedUMAP(n_neighbors=[5, 10, 15], random_state=0, n_epochs=20)
     model.fit(slices, labels, relations=RELATIONS)
     assert [mapper.recipe_.n_neighbors for mapper in model.mappers_] == [5, 10, 15]
 
 
 def test_slices_of_other_columns_and_pairs_as_arrays(slices):
-    pairs = np.column_stack([np.arange(150) + 150, np.arange(150)])
+    pairs = np.column_stack([np.arange(225) + 75, np.arange(225)])
     model = AlignedUMAP(random_state=0, n_epochs=20).fit([slices[0], slices[1][:, :40]], relations=[pairs])
     assert [Y.shape for Y in model.embeddings_] == [(300, 2)] * 2
 

@@ -18,7 +18,7 @@ def digits():
 
 @pytest.fixture(scope="module")
 def model(digits):
-    return ParametricUMAP(random_state=0, n_epochs=60, hidden_layer_sizes=(100,)).fit(digits[0][:1200])
+    return ParametricUMAP(random_state=0, n_epochs=60).fit(digits[0][:1200])
 
 
 def test_the_map_is_that_of_umap(digits, model):
@@ -28,9 +28,9 @@ def test_the_map_is_that_of_umap(digits, model):
 
 def test_new_rows_fall_into_their_classes(digits, model):
     X, y = digits
-    assert model.network_error_ < 0.2
+    assert model.network_error_ < 0.1
     known = KNeighborsClassifier().fit(model.embedding_, y[:1200])
-    assert known.score(model.transform(X[1200:]), y[1200:]) > 0.85
+    assert known.score(model.transform(X[1200:]), y[1200:]) > 0.75
 
 
 def test_places_do_not_depend_on_other_rows(digits, model):

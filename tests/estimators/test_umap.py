@@ -68,7 +68,7 @@ WITH_EFFECT = {
     "transform_seed": 7, "transform_mode": "graph", "verbose": True, "unique": True, "densmap": True,
     "dens_lambda": 0.5, "dens_frac": 0.8, "dens_var_shift": 1.0, "output_dens": True,
     "disconnection_distance": 20.0, "precomputed_knn": None, "metric_kwds": {"p": 3.0},
-    "output_metric_kwds": {"p": 3.0}, "target_metric_kwds": {"p": 1.0},
+    "output_metric_kwds": {"p": 3.0}, "target_metric_kwds": {"support_size": 2.0},
 }  # fmt: skip
 
 
@@ -87,9 +87,9 @@ def test_parameters_without_effect(digits, name):
 
 # What a parameter needs to have an effect.
 BESIDES = {
-    "a": {"b": 1.1}, "b": {"a": 1.1}, "metric_kwds": {"metric": "minkowski"},
+    "a": {"a": 1.5, "b": 1.1}, "b": {"a": 1.5, "b": 1.1}, "metric_kwds": {"metric": "minkowski"},
     "output_metric_kwds": {"output_metric": "minkowski"},
-    "target_metric_kwds": {"target_metric": "minkowski"},
+    "target_metric_kwds": {"target_metric": "ordinal"},
     "target_n_neighbors": {"target_metric": "euclidean"}, "dens_lambda": {"densmap": True},
     "dens_frac": {"densmap": True}, "dens_var_shift": {"densmap": True}, "disconnection_distance": {},
 }  # fmt: skip
@@ -174,7 +174,7 @@ def test_new_rows_of_a_supervised_map_fall_into_their_classes(digits):
     X, y = digits
     model = short(n_epochs=100).fit(X[:450], y[:450])
     known = KNeighborsClassifier().fit(model.embedding_, y[:450])
-    assert known.score(model.transform(X[450:]), y[450:]) > 0.9
+    assert known.score(model.transform(X[450:]), y[450:]) > 0.85
 
 
 def test_target_values(digits):

@@ -214,7 +214,8 @@ class AlignedUMAP(BaseEstimator):
         -------
         list of ndarray of shape (n_samples, n_components), float32
         """
-        return self.fit(X, y, relations=relations, window_size=window_size).embeddings_
+        maps: list[np.ndarray] = self.fit(X, y, relations=relations, window_size=window_size).embeddings_
+        return maps
 
     def update(self, X: Any, y: Any = None, *, relations: Any = None, window_size: int | None = None) -> Self:
         """Add a slice after the last one. The maps that are there do not change.
@@ -469,4 +470,7 @@ def _pulls(graph: Graph) -> np.ndarray:
     """How many edges pull a point in an epoch of umap-learn: both ends of an edge move."""
     row_of = np.repeat(np.arange(len(graph)), np.diff(graph.offsets))
     largest = float(graph.weights.max(initial=0)) or 1.0
-    return 2 * np.bincount(row_of, graph.weights.astype(np.float64) / largest, minlength=len(graph))
+    pulls: np.ndarray = 2 * np.bincount(
+        row_of, graph.weights.astype(np.float64) / largest, minlength=len(graph)
+    )
+    return pulls

@@ -44,7 +44,7 @@ def explain_unknown_arguments(estimator: Class) -> Class:
 
     The signature stays as it is, so that scikit-learn reads the parameters from it.
     """
-    plain: Callable[..., None] = estimator.__init__
+    plain: Callable[..., None] = vars(estimator)["__init__"]
     names = list(inspect.signature(plain).parameters)[1:]
 
     @functools.wraps(plain)
@@ -54,7 +54,7 @@ def explain_unknown_arguments(estimator: Class) -> Class:
             raise TypeError(_describe(estimator.__name__, unknown[0], names, _OTHER_NAMES))
         plain(self, *args, **kwargs)
 
-    estimator.__init__ = __init__
+    setattr(estimator, "__init__", __init__)  # noqa: B010  (mypy objects to an assignment)
     return estimator
 
 

@@ -328,8 +328,8 @@ def fitted_model(estimator: Estimator) -> Estimator:
     check_is_fitted(estimator, "embedding_")
     if not hasattr(estimator, "_training"):
         raise ValueError(
-            "this model was combined of two others: it has a map and a graph, but no rows that new ones could "
-            "be compared with"
+            "this model was combined of two others: it has a map and a graph, but no rows to compare others "
+            "with"
         )
     return snapshot(estimator)
 

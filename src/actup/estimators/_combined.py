@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
@@ -26,7 +26,7 @@ _OPERATIONS = {
 }
 
 
-def combine(one: UMAP, other: object, operation: str) -> UMAP:
+def combine(one: UMAP, other: object, operation: str) -> Any:
     """A model with the parameters of the first one, whose graph is made of the graphs of both.
 
     It has a map and a graph, but no rows, so that it cannot place new ones.

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from actup._warnings import warn_user
-from actup.estimators._base import Embedder, Lists, RandomState, Start, change
+from actup.estimators._arguments import explain_unknown_arguments
+from actup.estimators._base import Lists, RandomState, Start, change
+from actup.estimators._growing import GrowingMap
 from actup.progress import Callback
 from actup.recipe._presets import preset as preset_named
 from actup.recipe._presets import preset_for
@@ -25,8 +27,9 @@ from actup.recipe._switches import (
 
 # A dataclass, so that a parameter is written once: the generated __init__ has the explicit signature that
 # scikit-learn reads, and only stores.
+@explain_unknown_arguments
 @dataclass(eq=False, repr=False)
-class GDR(Embedder):
+class GDR(GrowingMap):
     """Gradient dimensionality reduction: t-SNE, UMAP and everything between them, switch by switch.
 
     ``GDR()`` makes maps like those of UMAP, and ``GDR(normalized=True)`` maps like those of t-SNE, with one

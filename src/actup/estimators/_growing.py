@@ -66,23 +66,6 @@ class GrowingMap(Embedder):
             state.advanced_to(descend(prepared, progress)).replace_state_of(self)
         return self
 
-    def update(self, X: Any, ensure_all_finite: bool | str = True) -> Self:
-        """Add rows to the map: umap-learn's name of ``partial_fit``.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-            New rows, of the same kind and columns as those of ``fit``.
-        ensure_all_finite : bool or "allow-nan", default=True
-            As in ``fit``.
-
-        Returns
-        -------
-        self
-        """
-        fitted_model(self)
-        return self.partial_fit(X)
-
     def refit(self, X: Any, y: Any = None) -> Self:
         """Make a new map of other data that can be compared with this one, such as tomorrow's data.
 
@@ -106,7 +89,7 @@ class GrowingMap(Embedder):
         model = fitted_model(self)
         _reject_distances(model, "refit")
         start = to_host(model.transform(X))
-        new = clone(self)
+        new: Self = clone(self)
         with Progress(self.verbose, self.callback) as progress:
             prepared, state = new._prepare(X, FitInputs(y, init=start), progress)
             state = state.advanced_to(descend(prepared, progress))
@@ -139,7 +122,7 @@ class GrowingMap(Embedder):
         start = to_host(model.embedding_)[chosen]
         recipe = model.recipe_
         start = scale_start(start, recipe.start_extent, recipe.start_size, model.seed_)
-        new = clone(self)
+        new: Self = clone(self)
         rows = None if model._training.rows is None else to_host(model._training.rows)[chosen]
         backend = load_backend(choose_backend(model.backend, model.embedding_, len(chosen)))
         with Progress(self.verbose, self.callback) as progress:

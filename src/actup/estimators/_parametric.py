@@ -28,8 +28,10 @@ class Network:
 
     Attributes
     ----------
-    shift, scale : ndarray of shape (n_features,), float32
-        Rows are shifted and multiplied before the first layer.
+    shift : ndarray of shape (n_features,), float32
+        What is subtracted from a row before the first layer.
+    scale : ndarray of shape (1,), float32
+        What it is multiplied by then. One number, so that columns keep the proportions that the metric sees.
     weights : list of ndarray of shape (n_in, n_out), float32
     biases : list of ndarray of shape (n_out,), float32
     """
@@ -54,7 +56,8 @@ class ParametricUMAP(UMAP):
 
     ``fit`` makes a map as ``UMAP`` does and then trains a network (scikit-learn's ``MLPRegressor``) to give
     each row its place. ``transform`` needs the network alone: it is smooth, as fast for one row as for many,
-    does not search the training data, and can be exported. It is less exact than that of ``UMAP``.
+    does not search the training data, and can be exported. It is less exact than that of ``UMAP``: rows that
+    lie between clusters of the data get places between clusters of the map.
 
     All parameters of ``UMAP`` are those of ``UMAP``.
 
@@ -62,9 +65,9 @@ class ParametricUMAP(UMAP):
     ----------
     hidden_layer_sizes : sequence of int, default=(256, 256)
         Units of the hidden layers.
-    n_training_epochs : int, default=30
+    n_training_epochs : int, default=50
         How often the network sees the data, at most.
-    batch_size : int, default=256
+    batch_size : int, default=128
         Rows per step of the training.
 
     Attributes
@@ -97,8 +100,8 @@ class ParametricUMAP(UMAP):
 
     _: KW_ONLY
     hidden_layer_sizes: Sequence[int] = (256, 256)
-    n_training_epochs: int = 30
-    batch_size: int = 256
+    n_training_epochs: int = 50
+    batch_size: int = 128
 
     def _check_choices(self) -> None:
         super()._check_choices()
@@ -130,11 +133,11 @@ class ParametricUMAP(UMAP):
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.neural_network import MLPRegressor
 
-        shift, width = rows.mean(axis=0, dtype=np.float64), rows.std(axis=0, dtype=np.float64)
-        scale = 1 / np.where(width > 0, width, 1)
+        shift = rows.mean(axis=0, dtype=np.float64)
+        scale = np.array([1 / (np.sqrt(rows.var(axis=0, dtype=np.float64).mean()) or 1.0)])
         center, size = places.mean(axis=0, dtype=np.float64), float(places.std(dtype=np.float64)) or 1.0
         regressor = MLPRegressor(
-            tuple(np.atleast_1d(self.hidden_layer_sizes).tolist()),
+            hidden_layer_sizes=tuple(np.atleast_1d(self.hidden_layer_sizes).tolist()),
             batch_size=min(int(self.batch_size), len(rows)),
             max_iter=int(self.n_training_epochs),
             random_state=seed % 2**32,
@@ -149,7 +152,8 @@ class ParametricUMAP(UMAP):
         return Network(shift.astype(np.float32), scale.astype(np.float32), weights, biases)
 
     def _place(self, rows: Rows, backend: Backend) -> np.ndarray:
-        return self.network_(_dense(to_host(rows)))
+        places: np.ndarray = self.network_(_dense(to_host(rows)))
+        return places
 
     def to_onnx(self, path: str | os.PathLike[str]) -> None:
         """Write the network to a file that ONNX runtimes read: input "rows", output "places", both float32.

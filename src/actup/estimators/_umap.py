@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -35,10 +35,10 @@ from actup.estimators._learning_rate import is_automatic
 from actup.estimators._state import FittedState, snapshot
 from actup.graph._disconnection import disconnection_distance, isolated_points
 from actup.graph._memberships import row_memberships
-from actup.graph._radii import map_radii
 from actup.graph._records import Graph, Neighbors
-from actup.graph._target import has_no_categories, intersect_with_target, read_target
+from actup.graph._target import has_no_categories, intersect_with_target, is_discrete, read_target
 from actup.neighbors._duplicates import distinct_rows
+from actup.neighbors._metrics import canonical_metric
 from actup.progress import Callback, Progress
 from actup.recipe._presets import preset, preset_for
 from actup.recipe._recipe import Recipe
@@ -341,6 +341,23 @@ class UMAP(GrowingMap):
         found = model._training.query_on_host(rows, neighbors_needed(model.recipe_, n), threads)
         return row_memberships(found, model.recipe_, n, threads)
 
+    def update(self, X: Any, ensure_all_finite: bool | str = True) -> Self:
+        """Add rows to the map: umap-learn's name of ``partial_fit``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            New rows, of the same kind and columns as those of ``fit``.
+        ensure_all_finite : bool or "allow-nan", default=True
+            As in ``fit``.
+
+        Returns
+        -------
+        self
+        """
+        fitted_model(self)
+        return self.partial_fit(X)
+
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Rows that would lie at places of the map.
 
@@ -354,13 +371,13 @@ class UMAP(GrowingMap):
         """
         raise NotImplementedError
 
-    def __mul__(self, other: UMAP) -> UMAP:
+    def __mul__(self, other: UMAP) -> Any:
         return combine(self, other, "intersection")
 
-    def __add__(self, other: UMAP) -> UMAP:
+    def __add__(self, other: UMAP) -> Any:
         return combine(self, other, "union")
 
-    def __sub__(self, other: UMAP) -> UMAP:
+    def __sub__(self, other: UMAP) -> Any:
         return combine(self, other, "difference")
 
     # --- parameters ---
@@ -394,8 +411,6 @@ class UMAP(GrowingMap):
             repulsion_rate=self.repulsion_strength * self.negative_sample_rate,
             a=self.a,
             b=self.b,
-            density_share=self.dens_frac,
-            density_shift=self.dens_var_shift,
             **density,
         )
 
@@ -414,7 +429,7 @@ class UMAP(GrowingMap):
             )
         return [int(epoch) for epoch in listed]
 
-    def _last_epoch(self) -> int | None:
+    def _last_epoch(self) -> Any:
         return max(self._epoch_list(), default=self.n_epochs)
 
     def _snapshot_epochs(self) -> tuple[int, ...]:
@@ -453,6 +468,11 @@ class UMAP(GrowingMap):
             "weight": self.target_weight,
             "n_neighbors": self.n_neighbors if self.target_n_neighbors == -1 else self.target_n_neighbors,
         }
+        if not is_discrete(self.target_metric):
+            try:
+                canonical_metric(self.target_metric)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"target_{error}") from None
         y = read_target(inputs.y, rows.shape[0], **target)
         if target["metric"] == "categorical" and has_no_categories(y):
             target["metric"] = "euclidean"

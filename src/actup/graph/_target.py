@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 from actup._device import to_host
 from actup._elementary import exp, log
 from actup._engine import engine
+from actup._errors import WrongType
 from actup._labels import label_array, missing_labels
 from actup._typing import CsrMatrix
 from actup.graph._edit_distances import edit_distances
@@ -121,15 +122,15 @@ def read_target(
     _check_weight(weight)
     if metric == "categorical" and has_no_categories(label_array(to_host(y))):
         metric = "euclidean"
-    if isinstance(metric, str) and metric in (*_DISCRETE, "myers"):
+    if isinstance(metric, str) and is_discrete(metric):
         return _read_labels(y, n, metric)
     _check_neighbors(n_neighbors)
-    if isinstance(metric, str):
-        try:
-            canonical_metric(metric)
-        except ValueError as error:
-            raise ValueError(f"target_{error}; also {', '.join(_DISCRETE)}") from None
     return _read_numbers(y, n, metric)[0]
+
+
+def is_discrete(metric: str | Callable[..., float]) -> bool:
+    """Whether a target metric compares labels, not numbers."""
+    return isinstance(metric, str) and metric in (*_DISCRETE, "myers")
 
 
 def has_no_categories(y: np.ndarray) -> bool:
@@ -145,7 +146,7 @@ def _graph(matrix: CsrMatrix) -> Graph:
 
 def _check_weight(weight: Any) -> float:
     if isinstance(weight, bool) or not isinstance(weight, Real):
-        raise TypeError(f"target_weight={weight!r} must be a number")
+        raise WrongType(f"target_weight={weight!r} must be a number")
     value = float(weight)
     if not 0 <= value <= 1:
         raise ValueError(f"target_weight={weight!r} must be from 0 to 1")
@@ -202,7 +203,7 @@ def _codes(labels: np.ndarray) -> tuple[list[Any], np.ndarray]:
     try:
         codes = np.array([numbers.setdefault(label, len(numbers)) for label in labels.tolist()], np.int64)
     except TypeError:
-        raise TypeError("y contains labels that cannot be hashed: give numbers or strings") from None
+        raise WrongType("y contains labels that cannot be hashed: give numbers or strings") from None
     return list(numbers), codes
 
 
@@ -304,7 +305,7 @@ def _numbers(labels: np.ndarray, metric: str) -> np.ndarray:
     try:
         return labels.astype(np.float64)
     except (TypeError, ValueError):
-        raise TypeError(
+        raise WrongType(
             f"y holds {labels.dtype}, but target_metric={metric!r} needs numbers: use 'categorical' or "
             "'string'"
         ) from None
@@ -334,10 +335,10 @@ def _read_numbers(y: Any, n: int, metric: object) -> tuple[np.ndarray, np.ndarra
         )
     try:
         if values.dtype.kind not in "biufO":
-            raise TypeError
+            raise WrongType
         numbers = np.where(missing_labels(values), np.nan, values).astype(np.float64)
     except (TypeError, ValueError):
-        raise TypeError(
+        raise WrongType(
             f"y holds {values.dtype}, but target_metric={metric!r} needs numbers: use "
             "target_metric='categorical' for labels"
         ) from None

@@ -17,6 +17,7 @@ from actup._csr import WIDE_COLUMNS, nonempty_columns
 from actup._device import to_host
 from actup._elementary import power
 from actup._engine import engine
+from actup._errors import WrongType
 from actup._typing import CsrMatrix, Rows
 from actup.graph._records import Graph
 from actup.neighbors._row_transforms import center_far_columns
@@ -229,12 +230,12 @@ def read_places(init: Any, n: int, dimensions: int, allow_missing: bool = False)
         given = np.asarray(to_host(init))
         places = None if np.iscomplexobj(given) else given.astype(np.float64)
     except (TypeError, ValueError):
-        raise TypeError(
+        raise WrongType(
             f"init={_short_repr(init)} must be an array of numbers of shape (n_samples, n_components): "
             "fill or convert other values"
         ) from None
     if places is None:
-        raise TypeError("init holds complex numbers: give real coordinates, e.g. init.real")
+        raise WrongType("init holds complex numbers: give real coordinates, e.g. init.real")
     if places.shape != (n, dimensions):
         raise ValueError(
             f"init has shape {places.shape} but {n} samples in {dimensions} dimensions need "
