@@ -362,3 +362,9 @@ def test_values_that_overflow_float32_are_rejected():
     for search in (nearest_neighbors, UMAP().fit):
         with pytest.raises(ValueError, match="X contains infinity or a value too large for dtype"):
             search(X)
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    X[7, 2] = -1e300
+    message = r"the largest value of row 7 is 1e\+300: divide X by its largest value, or drop the row"
+    for given in (X, sparse.csr_matrix(X)):
+        with pytest.raises(ValueError, match=message):
+            nearest_neighbors(given)

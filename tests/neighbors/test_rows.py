@@ -106,6 +106,21 @@ def test_sparse_values_must_be_finite():
         nearest_neighbors(X, K)
 
 
+@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (-np.inf, "infinity")])
+@pytest.mark.parametrize("search", [nearest_neighbors, UMAP().fit])
+def test_the_first_value_that_is_not_finite_is_named(search, value, word):
+    pandas = pytest.importorskip("pandas")
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    X[[30, 20, 20], [0, 1, 2]] = value
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    for given, column in ((X, "1"), (X.astype(np.float16), "1"), (sparse.csr_matrix(X), "1"), (frame, "'b'")):
+        message = rf"^X contains {word} in row 20, column {column}: fill it, .* or drop its row or column"
+        with pytest.raises(ValueError, match=message) as raised:
+            search(given)
+        named = word == "NaN" and not sparse.issparse(given)
+        assert ("metric='nan_euclidean'" in str(raised.value)) == named
+
+
 # Unusual data
 
 

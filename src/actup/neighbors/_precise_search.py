@@ -37,7 +37,7 @@ from actup.neighbors._double_rows import (
 )
 from actup.neighbors._pairwise_search import comparing_all
 from actup.neighbors._precise_space import Space, lost_differences, rounding_errors
-from actup.neighbors._row_transforms import far_column_center
+from actup.neighbors._row_transforms import column_medians, far_column_center
 
 _CHUNK_VALUES = 2**18
 _ENGINE_ROUNDING = 1e-5  # of a distance in float32, relative to itself
@@ -426,8 +426,7 @@ def _without_repeated_ids(rows: CsrMatrix, norm: Comparison) -> CsrMatrix:
 def _center(rows: Rows) -> Rows:
     """The median of a sample's columns, as one row; of sparse rows only where most values are far from 0."""
     if not sparse.issparse(rows):
-        median: np.ndarray = np.sort(rows, axis=0)[len(rows) // 2]
-        return median
+        return column_medians(rows)
     counts = np.bincount(rows.indices, minlength=rows.shape[1])
     columns = np.flatnonzero(counts > rows.shape[0] // 2)
     values = far_column_center(rows[:, columns].toarray())

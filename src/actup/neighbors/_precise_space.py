@@ -18,6 +18,7 @@ from actup.neighbors._double_rows import (
     difference,
     norms,
 )
+from actup.neighbors._finite_values import value_chunks
 from actup.neighbors._row_transforms import unit_sphere
 
 _CHUNK_VALUES = 2**18
@@ -143,8 +144,9 @@ def lost_differences(points: Rows, comparison: Comparison) -> float:
 
 def _largest_value(rows: Rows) -> float:
     """The largest absolute value."""
-    values = rows.data if sparse.issparse(rows) else rows
-    return max(float(values.max()), -float(values.min())) if values.size else 0.0
+    return max(
+        (max(float(part.max()), -float(part.min())) for part in value_chunks(rows) if part.size), default=0.0
+    )
 
 
 def _equal_errors(error: float) -> dict[str, Any]:
