@@ -22,6 +22,7 @@ from actup._typing import Rows
 from actup.neighbors._chunks import row_chunks, row_magnitudes
 from actup.neighbors._finite_values import reject_nonfinite, value_chunks
 from actup.neighbors._metrics import record_of
+from actup.neighbors._whole_numbers import narrowed, read_integers
 
 # The types of dense rows that the engine reads without a conversion.
 ENGINE_TYPES = (np.float32, np.float16, np.uint8, np.int8)
@@ -67,10 +68,11 @@ def read_rows(
     -------
     ndarray or CSR matrix of shape (n, columns)
         C-contiguous, in the machine's byte order, finite; sparse ids ascend without duplicates. Booleans
-        become uint8; every other type stays. A copy only where one is needed.
+        become uint8, and integers of uint64, longdouble, objects or pandas' nullable types become int64;
+        every other type stays. A copy only where one is needed.
     """
     reject_unsuitable_types(X, name)
-    X = read_sparse(X, name) if sparse.issparse(X) else X
+    X = read_sparse(X, name) if sparse.issparse(X) else read_integers(X, name)
     check = partial(check_array, input_name=name) if check is None else check
     # scikit-learn would check all values in one piece, which delays Ctrl-C.
     options: dict[str, Any] = {
@@ -100,6 +102,7 @@ def read_rows(
         )
     if not rows.dtype.isnative:
         rows = rows.astype(rows.dtype.newbyteorder("="))
+    rows = narrowed(rows, name)
     if rows.dtype == bool and not sparse.issparse(rows):
         rows = rows.view(np.uint8)
     return rows
