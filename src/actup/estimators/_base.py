@@ -116,9 +116,12 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
             raise ValueError(f"every={every!r} must be an integer of at least 1")
         self._warn_if_labels(y)
+        return self._iterate(X, int(every))
+
+    def _iterate(self, X: Any, every: int) -> Iterator[np.ndarray]:
         with Progress(self.verbose, self.callback) as progress:
             prepared, state = self._prepare(X, progress)
-            for reached in iterate_maps(prepared, int(every), progress):
+            for reached in iterate_maps(prepared, every, progress):
                 state.advanced_to(reached).replace_state_of(self)
                 yield reached.embedding
 
