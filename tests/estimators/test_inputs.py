@@ -374,3 +374,18 @@ def test_tiny_values_are_only_rejected_where_they_are_searched(X):
     assert np.isfinite(embed(tiny, preset("gdr_umap").but(epochs=3), neighbors=given).embedding).all()
     with pytest.raises(ValueError, match="too small for float32"):
         embed(tiny, preset("gdr_umap").but(epochs=3))
+
+
+def test_swapped_neighbour_arrays_are_noticed(X):
+    found = nearest_neighbors(X, 15)
+    message = (
+        r"precomputed_knn\[0\] holds float32.*are precomputed_knn\[0\] and precomputed_knn\[1\] swapped\?"
+    )
+    with pytest.raises(TypeError, match=message):
+        UMAP(precomputed_knn=(found.distances, found.indices)).fit(X)
+
+
+def test_errors_do_not_name_another_number_of_neighbours(X):
+    graph = kneighbors_graph(X, 10, mode="distance")
+    with pytest.raises(ValueError, match=r"^row 0 of .* has only 10 entries .*, but 14 are needed"):
+        UMAP(n_neighbors=15, metric="precomputed").fit(graph)
