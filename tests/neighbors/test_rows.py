@@ -55,7 +55,7 @@ def test_precomputed_sparse_distances():
         whole.indices, nearest_neighbors(cdist(X, X) + 1, K, metric="precomputed").indices
     )
     with pytest.raises(
-        ValueError, match=r"n_neighbors=16, but row .* has only 15 entries besides the diagonal"
+        ValueError, match=r"row .* has only 15 entries besides the diagonal, but 16 are needed"
     ):
         nearest_neighbors(graph, 16, metric="precomputed")
 
