@@ -90,7 +90,7 @@ def test_distances_have_no_principal_components(X):
 
 def test_too_few_entries_are_rejected(X):
     entries = kneighbors_graph(X, 5, mode="distance")
-    with pytest.raises(ValueError, match=r"row .* has only 5 entries besides the diagonal, but 14 are needed"):
+    with pytest.raises(ValueError, match=r"row .* has only 5 entries .*, but 14 are needed"):
         short(UMAP, metric="precomputed").fit(entries)
     with pytest.raises(ValueError, match="square matrix of distances"):
         short(UMAP, metric="precomputed").fit(X)
