@@ -37,6 +37,7 @@ _SLICE_SECONDS = 0.1
 # unusually slow.
 _MAX_SLICE_GROWTH = 4.0
 _CHUNK_IDS = 2**20
+_MAX_ASYMMETRY = 1e-5  # of the largest distance: given distances that differ less do so by rounding
 _REPORT_SECONDS = 0.1  # between two reports of a stage before the layout
 
 
@@ -255,6 +256,8 @@ def prepare(
         k = recipe.neighbors_searched(n_samples)
         with _stage("neighbors", backend, progress, seconds):
             if given.neighbors is None:
+                if recipe.metric == "precomputed":
+                    _warn_if_asymmetric(X)
                 parameters = dict(recipe.metric_kwds)
                 neighbors = backend.nearest_neighbors(X, k, recipe.metric, threads, parameters)
                 if not backend.has_valid_distances(neighbors.distances):
@@ -425,6 +428,29 @@ def adapt_to_size(recipe: Recipe, n_samples: int) -> Recipe:
         return recipe
     warn_user(f"n_neighbors={recipe.n_neighbors} is larger than the number of samples; using {n_samples}")
     return recipe.but(n_neighbors=n_samples)
+
+
+def _warn_if_asymmetric(distances: Rows | None) -> None:
+    """Warn if two entries of a dense matrix of distances disagree about the same two points."""
+    if not isinstance(distances, np.ndarray) or distances.shape[0] != distances.shape[1]:
+        return
+    largest, place, scale = 0.0, (0, 0), 0.0
+    for chunk in row_chunks(distances, _CHUNK_IDS):
+        here, there = distances[chunk].astype(np.float64), distances[:, chunk].T
+        with np.errstate(invalid="ignore"):  # infinite distances are unknown
+            differences = np.where(np.isfinite(here) & np.isfinite(there), np.abs(here - there), 0.0)
+        at = int(differences.argmax())
+        if differences.flat[at] > largest:
+            largest, place = float(differences.flat[at]), divmod(at, distances.shape[1])
+            place = place[0] + chunk.start, place[1]
+        scale = max(scale, float(here.max(initial=0.0, where=np.isfinite(here))))
+    if largest > _MAX_ASYMMETRY * scale:
+        row, column = place
+        warn_user(
+            f"the distances are not symmetric: X[{row}, {column}] is {distances[row, column]:g}, but "
+            f"X[{column}, {row}] is {distances[column, row]:g}. A point's neighbours are those of its row; "
+            "use (X + X.T) / 2 for one distance of both"
+        )
 
 
 def _check_neighbors(neighbors: Neighbors, n_samples: int, k: int, backend: Backend, name: str) -> Neighbors:

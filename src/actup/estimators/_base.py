@@ -156,9 +156,12 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """
         if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
             raise ValueError(f"every={every!r} must be an integer of at least 1")
+        return self._iterate(X, y, int(every))
+
+    def _iterate(self, X: Any, y: Any, every: int) -> Iterator[np.ndarray]:
         with Progress(self.verbose, self.callback) as progress:
             prepared, state = self._prepare(X, FitInputs(y), progress)
-            for reached in iterate_maps(prepared, int(every), progress):
+            for reached in iterate_maps(prepared, every, progress):
                 state = state.advanced_to(reached)
                 state.replace_state_of(self)
                 yield state.embedding_

@@ -316,7 +316,7 @@ def _plans(rows: int, columns: int) -> tuple[Any, Any]:
 
 
 @lru_cache(maxsize=12)  # making a plan takes longer than using it
-def _cached_plans(rows: int, columns: int, *used_by: int) -> tuple[Any, Any]:
+def _cached_plans(rows: int, columns: int, *_device_stream_thread: int) -> tuple[Any, Any]:
     return new_fourier_plans(rows, columns)
 
 
