@@ -97,6 +97,7 @@ def test_equals_the_oracle_on_few_points(backend, name, n):
     [
         {"affinity": "uniform"},
         {"affinity": "umap", "distance": "plain"},
+        {"local_connectivity": 2.5},
         {"affinity": "fixed_sigma", "distance": "plain", "sigma": 2.0},
         {"affinity": "multiscale", "distance": "plain", "perplexities": (5, 20)},
         {"n_neighbors": 60},

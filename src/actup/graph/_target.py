@@ -169,7 +169,8 @@ def _check_length(y: np.ndarray, n: int) -> None:
 
 def _read_labels(y: Any, n: int, metric: str) -> np.ndarray:
     """One label per row, of any type."""
-    labels = label_array(to_host(y))
+    # NumPy would turn a list of several types into strings, and its missing labels too.
+    labels = label_array(np.array(y, object) if isinstance(y, list | tuple) else to_host(y))
     _check_length(labels, n)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
@@ -327,7 +328,7 @@ def _read_numbers(y: Any, n: int, metric: object) -> tuple[np.ndarray, np.ndarra
     """Targets as (n, columns) float64, and which rows have no missing value."""
     if isinstance(metric, str) and metric == "precomputed":
         raise ValueError("target_metric='precomputed' is not possible: give y itself and a metric")
-    values = label_array(to_host(y))
+    values = label_array(np.array(y, object) if isinstance(y, list | tuple) else to_host(y))
     _check_length(values, n)
     if values.ndim > 2 or 0 in values.shape:
         raise ValueError(

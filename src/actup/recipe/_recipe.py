@@ -341,12 +341,12 @@ class Recipe:
         return self.learning_rate * (n_samples if self.learning_rate_unit is LearningRateUnit.POINTS else 1)
 
     def subtracted_neighbor(self) -> float:
-        """Return the number of the neighbour whose distance the affinity takes as a row's unit of nearness.
+        """Return the number of the neighbour whose distance affinity "umap" calls rho.
 
         Returns
         -------
         float
-            ``local_connectivity``, or 1 if ``distance`` is "plain".
+            ``local_connectivity``; 1 if ``distance`` is "plain", which does not subtract rho.
 
         Examples
         --------
