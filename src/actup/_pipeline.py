@@ -22,6 +22,7 @@ from actup._typing import Array, Rows
 from actup._warnings import warn_user
 from actup.backends import Backend, Layout, PointInputs, choose_backend, load_backend
 from actup.graph._disconnection import disconnect
+from actup.graph._radii import local_radii, standardize
 from actup.graph._records import Graph, Neighbors
 from actup.neighbors._chunks import row_chunks
 from actup.progress import Progress
@@ -201,6 +202,8 @@ class Given:
         that labels have changed.
     mobility : ndarray of shape (n,) or None
         Factor of each point's steps: 0 keeps it where it starts, 1 lets it move freely.
+    keep_radii : bool
+        Whether local radii of the data are computed although the recipe does not preserve them.
     """
 
     init: Any = None
@@ -210,6 +213,7 @@ class Given:
     disconnection_distance: float = math.inf
     reshape_graph: Callable[..., Graph] | None = None
     mobility: np.ndarray | None = None
+    keep_radii: bool = False
 
 
 def prepare(
@@ -288,16 +292,25 @@ def prepare(
             "and the points stay where they start"
         )
     begin = time.perf_counter()
-    radii = _log_radii(graph, neighbors) if getattr(recipe, "density_weight", 0) else None
+    radii = _log_radii(graph, neighbors, recipe) if recipe.density_weight or given.keep_radii else None
     points = None
-    if radii is not None or given.mobility is not None:
-        points = PointInputs(given.mobility, None if radii is None else standardized(radii))
+    if recipe.density_weight or given.mobility is not None:
+        points = PointInputs(given.mobility, standardize(radii) if radii is not None and recipe.density_weight else None)
     layout = backend.make_layout(graph, start, recipe, seed, threads, points)
     seconds["layout"] = time.perf_counter() - begin
     prepared = Embedding(
         start, recipe, graph, neighbors, init_used, seconds=seconds, radii=radii, layout=layout
     )
     return backend.results_as_callers_kind(prepared, like)
+
+
+def _log_radii(graph: Graph, neighbors: Neighbors | None, recipe: Recipe) -> np.ndarray:
+    if neighbors is None:
+        raise ValueError(
+            f"density_weight={recipe.density_weight:g} needs the distances of neighbours, but only a graph was "
+            "given: give X or neighbors"
+        )
+    return local_radii(graph, neighbors)
 
 
 def descend(prepared: Embedding, progress: Progress, epochs: Sequence[int] = ()) -> Embedding:

@@ -58,7 +58,7 @@ class PointInputs:
     >>> graph = Graph.from_scipy(np.ones((3, 3)))
     >>> start = np.array([[0, 0], [5, 0], [0, 5]], np.float32)
     >>> pinned = PointInputs(mobility=np.array([0, 1, 1], np.float32))
-    >>> layout = load_backend("cpu").make_layout(graph, start, preset("umap"), seed=0, threads=1, points=pinned)
+    >>> layout = load_backend("cpu").make_layout(graph, start, preset("umap"), 0, 1, pinned)
     >>> layout.run(10)
     >>> (layout.embedding() == start).all(axis=1).tolist()
     [True, False, False]
@@ -67,8 +67,13 @@ class PointInputs:
     mobility: Array | None = None
     log_radii: Array | None = None
 
-    def checked(self, n: int) -> PointInputs:
-        """The same numbers as contiguous float32 on the host; rejects other shapes, NaN and wrong ranges."""
+    def checked(self, n: int, recipe: Recipe) -> PointInputs:
+        """The same numbers as contiguous float32 on the host; rejects what a layout cannot use."""
+        if recipe.density_weight > 0 and self.log_radii is None:
+            raise ValueError(
+                f"density_weight={recipe.density_weight} needs the local radii of the data, which follow "
+                "from neighbours: give X or neighbours, not a graph alone (log_radii of PointInputs)"
+            )
         mobility = _point_numbers(self.mobility, n, "mobility")
         if mobility is not None and n and not (mobility.min() >= 0 and mobility.max() <= 1):
             raise ValueError(

@@ -120,14 +120,21 @@ class CpuLayout:
         threads: int,
         points: PointInputs | None = None,
     ):
-        inputs = (points or PointInputs()).checked(len(graph))
+        inputs = (points or PointInputs()).checked(len(graph), recipe)
         self.n_epochs = recipe.n_epochs(len(graph))
         self._graph = graph
         self._recipe = recipe
         self._threads = threads
         settings = layout_settings(recipe, len(graph), seed)
         self._layout = engine.Layout(
-            graph.offsets, graph.indices, graph.weights, start, settings, threads, inputs.mobility
+            graph.offsets,
+            graph.indices,
+            graph.weights,
+            start,
+            settings,
+            threads,
+            inputs.mobility,
+            inputs.log_radii,
         )
 
     @property
@@ -182,6 +189,7 @@ def layout_settings(recipe: Recipe, n_samples: int, seed: int) -> engine.Setting
     settings.optimizer = engine.Optimizer[recipe.optimizer.value]
     settings.schedule = _engine_schedule(recipe.schedule(n_samples))
     settings.gradient_clip = math.inf if recipe.gradient_clip is None else recipe.gradient_clip
+    settings.density_begin = recipe.density_begin(n_samples)
     settings.seed = seed
     for name in (
         "normalized",
@@ -192,6 +200,8 @@ def layout_settings(recipe: Recipe, n_samples: int, seed: int) -> engine.Setting
         "theta",
         "prune",
         "force_scale",
+        "density_weight",
+        "density_shift",
     ):
         setattr(settings, name, getattr(recipe, name))
     return settings

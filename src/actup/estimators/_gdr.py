@@ -118,6 +118,13 @@ class GDR(GrowingMap):
     horizon : float, default=None
         Repulsion does not push a point outward that is farther out than this many root-mean-square radii of
         the map, for update "in_place".
+    density_weight : float, default=None
+        Weight of densMAP's term, which makes the local radii of the map follow those of the data; needs the
+        unnormalised loss "kl" and update "batch".
+    density_share : float, default=None
+        Share of the epochs, the last ones, that have this term.
+    density_shift : float, default=None
+        Added to the variance of the map's log radii in this term.
     update : {"batch", "in_place"}, default=None
         Whether all points move at once or edge by edge.
     optimizer : {"step", "gains", "stiffness"}, default=None
@@ -259,6 +266,9 @@ class GDR(GrowingMap):
     mesh_spacing: float | None = None
     theta: float | None = None
     horizon: float | None = None
+    density_weight: float | None = None
+    density_share: float | None = None
+    density_shift: float | None = None
     update: str | None = None
     optimizer: str | None = None
     epochs: int | None = None
@@ -350,6 +360,8 @@ _UNUSED: dict[str, tuple[Callable[[Recipe], bool], str]] = {
         lambda r: r.normalized or r.loss is Loss.FROBENIUS,
         "only the unnormalised loss 'kl' has a repulsion that needs it",
     ),
+    "density_share": (lambda r: r.density_weight == 0, "density_weight is 0"),
+    "density_shift": (lambda r: r.density_weight == 0, "density_weight is 0"),
     "step_cap": (lambda r: r.optimizer is Optimizer.GAINS, "optimizer='gains' clips the gradient"),
     "phases": (lambda r: r.optimizer is not Optimizer.STIFFNESS, "only optimizer='stiffness' has phases"),
     "force_scale": (lambda r: r.optimizer is not Optimizer.GAINS, "only optimizer='gains' uses it"),

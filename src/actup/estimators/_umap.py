@@ -35,6 +35,7 @@ from actup.estimators._learning_rate import is_automatic
 from actup.estimators._state import FittedState, snapshot
 from actup.graph._disconnection import disconnection_distance, isolated_points
 from actup.graph._memberships import row_memberships
+from actup.graph._radii import map_radii
 from actup.graph._records import Graph, Neighbors
 from actup.graph._target import has_no_categories, intersect_with_target, is_discrete, read_target
 from actup.neighbors._duplicates import distinct_rows
@@ -387,7 +388,7 @@ class UMAP(GrowingMap):
         base = preset_for("umap", self.n_components) if automatic else preset("sampled_umap")
         for factor in ("repulsion_strength", "negative_sample_rate"):  # each is checked under its own name
             change(base, {"repulsion_rate": factor}, repulsion_rate=getattr(self, factor))
-        density = {"density_weight": self.dens_lambda} if self.densmap else {}
+        change(base, {"density_weight": "dens_lambda"}, density_weight=self.dens_lambda)
         return change(
             base,
             {
@@ -411,7 +412,9 @@ class UMAP(GrowingMap):
             repulsion_rate=self.repulsion_strength * self.negative_sample_rate,
             a=self.a,
             b=self.b,
-            **density,
+            density_share=self.dens_frac,
+            density_shift=self.dens_var_shift,
+            density_weight=self.dens_lambda if self.densmap else 0.0,
         )
 
     def _start(self) -> Start:
@@ -457,7 +460,7 @@ class UMAP(GrowingMap):
     def _given(self, inputs: FitInputs, rows: Rows, recipe: Recipe) -> Given:
         given = super()._given(inputs, rows, recipe)
         limit = disconnection_distance(recipe.metric, self.disconnection_distance)
-        given = replace(given, disconnection_distance=limit)
+        given = replace(given, disconnection_distance=limit, keep_radii=self.output_dens)
         if given.neighbors is not None and self._neglects(given.neighbors, rows.shape[0], recipe):
             given = replace(given, neighbors=None)
         if inputs.y is None:

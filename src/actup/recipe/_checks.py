@@ -126,6 +126,9 @@ _RANGES: dict[str, tuple[type[int] | type[float], float, float, bool]] = {
     "mesh_spacing": (float, 0, math.inf, False),
     "theta": (float, 0, math.inf, True),
     "horizon": (float, 0, math.inf, False),
+    "density_weight": (float, 0, math.inf, True),
+    "density_share": (float, 0, 1, True),
+    "density_shift": (float, 0, math.inf, True),
     "step_cap": (float, 0, math.inf, False),
     "force_scale": (float, 0, math.inf, False),
     "gradient_clip": (float, 0, math.inf, False),
@@ -224,6 +227,16 @@ def _reject_contradictions(recipe: Recipe) -> None:
         (
             recipe.horizon is not None and not in_place,
             f"horizon={recipe.horizon} belongs to update='in_place': leave it out",
+        ),
+        (
+            recipe.density_weight > 0 and (recipe.normalized or recipe.loss is not Loss.KL),
+            f"density_weight={recipe.density_weight} needs normalized=False and loss='kl': it is a term of "
+            "UMAP's loss",
+        ),
+        (
+            recipe.density_weight > 0 and in_place,
+            f"density_weight={recipe.density_weight} needs the radii of all points at once, which "
+            "update='in_place' has not: take preset('umap'), or set update='batch'",
         ),
         (
             recipe.optimizer is Optimizer.STIFFNESS and not recipe.phases,

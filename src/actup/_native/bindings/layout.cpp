@@ -60,6 +60,9 @@ void bind_layout(nb::module_& module) {
       .def_rw("prune", &Settings::prune)
       .def_rw("force_scale", &Settings::force_scale)
       .def_rw("gradient_clip", &Settings::gradient_clip)
+      .def_rw("density_weight", &Settings::density_weight)
+      .def_rw("density_shift", &Settings::density_shift)
+      .def_rw("density_begin", &Settings::density_begin)
       .def_rw("seed", &Settings::seed)
       .def_rw("schedule", &Settings::schedule);
   nb::class_<Layout>(module, "Layout")
@@ -67,14 +70,15 @@ void bind_layout(nb::module_& module) {
           "__init__",
           [](Layout* self, Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights,
              Matrix<float> start, const Settings& settings, int threads,
-             const std::optional<Vector<float>>& mobility) {
-            const PointInputs inputs{mobility ? mobility->data() : nullptr};
+             const std::optional<Vector<float>>& mobility, const std::optional<Vector<float>>& log_radii) {
+            const PointInputs inputs{mobility ? mobility->data() : nullptr,
+                                     log_radii ? log_radii->data() : nullptr};
             const Interruptible call;
             new (self) Layout(view(offsets, indices, weights), start.data(), static_cast<int>(start.shape(1)),
                               settings, threads, inputs);
           },
           nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"), nb::arg("start"), nb::arg("settings"),
-          nb::arg("threads"), nb::arg("mobility") = nb::none())
+          nb::arg("threads"), nb::arg("mobility") = nb::none(), nb::arg("log_radii") = nb::none())
       .def_prop_ro("epoch", &Layout::epoch)
       .def(
           "run",

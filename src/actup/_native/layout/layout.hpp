@@ -13,7 +13,8 @@ namespace actup {
 
 // Numbers of every point, in the order of the graph; null: not given.
 struct PointInputs {
-  const float* mobility = nullptr;  // from 0 (pinned) to 1 (free)
+  const float* mobility = nullptr;   // from 0 (pinned) to 1 (free)
+  const float* log_radii = nullptr;  // of the data, standardised: for Settings::density_weight
 };
 
 class Layout {
@@ -41,7 +42,7 @@ class Layout {
     if (s_.in_place) {
       epochs_ = std::make_unique<InPlaceEpochs>(relabelled.matchings(), s_, n, dimensions);
     } else {
-      epochs_ = std::make_unique<BatchEpochs>(relabelled, s_, dimensions, threads);
+      epochs_ = std::make_unique<BatchEpochs>(relabelled, s_, dimensions, threads, inputs.log_radii);
     }
     order_ = std::move(relabelled.order);
     points_ = Points(n, dimensions, sampled ? run_length_ : 0);

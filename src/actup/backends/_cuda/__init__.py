@@ -84,6 +84,7 @@ class CudaBackend(Backend):
 
     def compile_ahead(self, recipe: Recipe, n: int, columns: int) -> None:
         """Begin to compile the kernels that a run needs."""
+        layout.reject_unsupported(recipe)
         ahead.compile_ahead(recipe, n, columns)
 
     def synchronize(self) -> None:

@@ -37,8 +37,9 @@ class CudaLayout:
         threads: int,
         points: PointInputs | None = None,
     ):
+        reject_unsupported(recipe)
         n = len(graph)
-        inputs = (points or PointInputs()).checked(n)
+        inputs = (points or PointInputs()).checked(n, recipe)
         self.epoch = 0
         self.n_epochs = recipe.n_epochs(n)
         self._recipe, self._threads, self._caller_graph = recipe, threads, graph
@@ -78,6 +79,14 @@ class CudaLayout:
         """The recipe's loss at the current points, over all pairs; computed on the CPU."""
         points = to_host(self.embedding())
         return loss_of(host_graph(self._caller_graph), points, self._recipe, self._threads)
+
+
+def reject_unsupported(recipe: Recipe) -> None:
+    """Reject recipes that only the CPU computes."""
+    if recipe.density_weight > 0:
+        raise ValueError(
+            f"density_weight={recipe.density_weight} is not computed on a GPU: use backend='cpu'"
+        )
 
 
 def _needed_bytes(graph: Graph, recipe: Recipe) -> float:

@@ -23,6 +23,7 @@ from actup.recipe._switches import (
 _BLOCK_POINTS = 16  # consecutive points that share a run of negatives
 _COLOURS = 128  # edges that find no colour overflow: they act one by one
 _TINY = 1e-12  # added to every squared distance
+_RADIUS_EPSILON = 1e-8  # added to a point's mean squared edge length
 _RELABELLING_EPOCH = 2**32 - 1  # the "epoch" of the random keys by which points are relabelled
 
 
@@ -38,7 +39,7 @@ class Layout:
         points: PointInputs | None = None,
     ):
         n = len(graph)
-        inputs = (points or PointInputs()).checked(n)
+        inputs = (points or PointInputs()).checked(n, recipe)
         self.epoch = 0
         self.n_epochs = recipe.n_epochs(n)
         self._recipe, self._seed = recipe, seed
@@ -56,6 +57,8 @@ class Layout:
         self._y = np.array(start, np.float64)[self._order]
         mobility = np.ones(n, np.float32) if inputs.mobility is None else inputs.mobility
         self._mobility = mobility.astype(np.float64)[self._order, None]
+        if inputs.log_radii is not None:
+            self._log_radii = inputs.log_radii.astype(np.float64)[self._order]
         self._update = np.zeros_like(self._y)
         self._gain = np.ones_like(self._y)
         # "Before the first epoch", 2
@@ -198,13 +201,42 @@ class Layout:
             coefficients = attraction_factor * v * self._unnormalized_attraction(q, s)
             R = sum_forces(repels * self._unnormalized_repulsion(d2, q, s), difference)
             R = self._repulsion_factors(length)[:, None] * R
-            return -sum_forces(coefficients, difference), R, coefficients.sum(axis=1)
+            stiffness = coefficients.sum(axis=1)
+            if self.epoch >= self._recipe.density_begin(len(self._y)):
+                density = self._density_coefficients(d2, q, s)
+                coefficients = coefficients - density
+                stiffness = stiffness + np.abs(density).sum(axis=1)
+            return -sum_forces(coefficients, difference), R, stiffness
         in_points = self._recipe.learning_rate_unit is LearningRateUnit.POINTS
         self._factor, R = self._loss.normalized_forces(
             EpochPairs(self._a, self._b, q, s, difference, v, repels, length, self._fixed_Z(), in_points)
         )
         coefficients = self._factor * attraction_factor * v * self._loss.attraction(q, s)
         return -sum_forces(coefficients, difference), R, coefficients.sum(axis=1)
+
+    def _density_coefficients(self, d2: np.ndarray, q: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """The factors of y_i - y_j in the density term: (n, n)."""
+        ab, b = self._a * self._b, self._b
+        kernels = np.where(self._r > 0, q, 0)
+        totals = kernels.sum(axis=1)
+        known = totals > 0  # a point without edges has no radius
+        if not known.any():
+            return np.zeros_like(q)
+        totals = np.where(known, totals, 1)
+        means = (kernels * d2).sum(axis=1) / totals
+        radii = np.log(_RADIUS_EPSILON + means)
+        map_part = np.where(known, radii - radii[known].mean(), 0)
+        data_part = np.where(known, self._log_radii - self._log_radii[known].mean(), 0)
+        n = known.sum()
+        variance = (map_part**2).sum() / n + self._recipe.density_shift
+        if variance == 0:
+            return np.zeros_like(q)
+        weights = data_part - (map_part * data_part).sum() / n / variance * map_part
+        # the derivative of point i's radius by the squared length of its edge to j, times its weight
+        slopes = kernels * (1 - b * (1 - q) + ab * s * means[:, None])
+        slopes *= (weights / ((_RADIUS_EPSILON + means) * totals))[:, None]
+        factor = self._repeats() * self._recipe.density_weight * self._total / (n * np.sqrt(variance))
+        return np.asarray(factor * (slopes + slopes.T))
 
     # Steps
 
