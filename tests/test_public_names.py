@@ -17,9 +17,11 @@ from actup.progress import Progress
 
 NAMES = {
     "NeighborIndex",
+    "AlignedUMAP",
     "GDR",
     "Graph",
     "Neighbors",
+    "ParametricUMAP",
     "Recipe",
     "TSNE",
     "UMAP",

@@ -140,6 +140,13 @@ def test_sample_weights(X):
             short(UMAP).fit(X, sample_weight=wrong)
 
 
+def test_samples_of_weight_zero_are_placed_as_new_rows(X):
+    weights = (np.arange(160) % 8 > 0).astype(float)
+    Y = short(UMAP).fit(X, sample_weight=weights).embedding_
+    placed = same_group_share(Y, np.repeat(np.arange(4), 40))
+    assert np.isfinite(Y).all() and placed > 0.95
+
+
 # refit
 
 

@@ -184,6 +184,8 @@ def no_search(monkeypatch):
 @pytest.mark.parametrize("wrong", WRONG_LISTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_wrong_lists_are_rejected_by_the_name_of_the_parameter(X, kind, wrong, no_search):
+    if kind is UMAP and wrong in ("few and missing", "few", "rows"):
+        return  # as umap-learn, it warns and searches: tests/estimators/test_umap.py
     change, error, message = WRONG_LISTS[wrong]
     found = nearest_neighbors(X, 20)
     lists = change(found.indices, found.distances)

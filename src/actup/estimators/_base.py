@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from actup._device import on_gpu
+from actup._device import on_gpu, to_host
 from actup._pipeline import Embedding, Given, count_rows, descend, iterate_maps, prepare
 from actup._threads import count_threads
 from actup._typing import Array, CsrMatrix, Rows
@@ -107,7 +107,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         with Progress(self.verbose, self.callback) as progress:
             prepared, state = self._prepare(X, inputs, progress)
             reached = descend(prepared, progress, self._snapshot_epochs())
-            self._completed(state.advanced_to(reached)).replace_state_of(self)
+            state = self._with_weightless(state.advanced_to(reached), sample_weight)
+            self._completed(state).replace_state_of(self)
         return self
 
     def fit_transform(
@@ -123,7 +124,16 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
         Parameters
         ----------
-        X, y, ensure_all_finite, sample_weight, fixed
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
+            ``metric`` is "precomputed".
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
+            Labels or target values, which ``UMAP`` uses.
+        ensure_all_finite : bool or "allow-nan", default=True
+            As in ``fit``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in ``fit``.
+        fixed : array-like of shape (n_samples,), default=None
             As in ``fit``.
 
         Returns
@@ -264,7 +274,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     ) -> tuple[Embedding, FittedState]:
         """As ``_prepare``, of checked rows."""
         given = self._given(inputs, rows, recipe)
-        if inputs.sample_weight is not None and np.ptp(inputs.sample_weight) > 0:
+        if inputs.sample_weight is not None and np.ptp(np.asarray(inputs.sample_weight)) > 0:
             recipe = recipe.but(prune=False)  # the edges of light samples are weak
         prepared = self._run(rows, recipe, given, backend, progress, seed, like)
         state = FittedState.of_run(prepared, TrainingRows(rows, recipe), seed, self)
@@ -290,6 +300,21 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             progress=progress,
             like=like,
         )
+
+    def _with_weightless(self, state: FittedState, sample_weight: Any) -> FittedState:
+        """The state with samples of weight 0 where new rows would be placed: they have no edges."""
+        weights = np.ones(1) if sample_weight is None else np.asarray(sample_weight)
+        training = state._training
+        if weights.all() or training is None or training.rows is None or state._unique_inverse_ is not None:
+            return state
+        model = snapshot(self)
+        state.replace_state_of(model)
+        weighty, idle = np.flatnonzero(weights), np.flatnonzero(weights == 0)
+        model._training = training.selected(weighty)
+        model.embedding_ = to_host(state.embedding_)[weighty]
+        embedding = to_host(state.embedding_).copy()
+        embedding[idle] = model._place(to_host(training.rows)[idle], load_backend("cpu"))
+        return replace(state, embedding_=embedding)
 
     def _read_rows(self, X: Any, recipe: Recipe, backend: Backend, *, reset: bool) -> Rows:
         """Check X; record its columns for scikit-learn (``reset``), or compare them with the record."""

@@ -300,7 +300,16 @@ class UMAP(GrowingMap):
 
         Parameters
         ----------
-        X, y, ensure_all_finite, sample_weight, fixed
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
+            ``metric`` is "precomputed".
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
+            Labels or target values, which ``UMAP`` uses.
+        ensure_all_finite : bool or "allow-nan", default=True
+            As in ``fit``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in ``fit``.
+        fixed : array-like of shape (n_samples,), default=None
             As in ``fit``.
 
         Returns

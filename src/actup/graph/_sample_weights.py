@@ -71,5 +71,5 @@ def read_sample_weights(weights: ArrayLike, n: int) -> np.ndarray:
     if values.min(initial=0) < 0:
         raise ValueError(f"sample_weight contains {values.min():g}: weights must be at least 0")
     if n and not values.any():
-        raise ValueError("sample_weight is 0 for all samples: give at least one a positive weight")
+        raise ValueError("sample_weight is zero for all samples: give at least one a positive weight")
     return values
