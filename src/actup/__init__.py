@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         progress,
         quality,
         recipe,
+        saving,
         viewer,
     )
     from actup._embed_many import embed_many
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from actup.neighbors import NeighborIndex, nearest_neighbors
     from actup.quality import quality_report
     from actup.recipe import Recipe, preset, presets
+    from actup.saving import load
 
 _NAMES = {
     "GDR": "actup.estimators",
@@ -44,6 +46,7 @@ _NAMES = {
     "Recipe": "actup.recipe",
     "embed": "actup._pipeline",
     "embed_many": "actup._embed_many",
+    "load": "actup.saving",
     "nearest_neighbors": "actup.neighbors",
     "preset": "actup.recipe",
     "presets": "actup.recipe",
@@ -60,6 +63,7 @@ _MODULES = (
     "progress",
     "quality",
     "recipe",
+    "saving",
     "viewer",
 )
 
@@ -74,6 +78,7 @@ __all__ = [
     "__version__",
     "embed",
     "embed_many",
+    "load",
     "nearest_neighbors",
     "preset",
     "presets",
