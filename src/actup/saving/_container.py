@@ -114,7 +114,7 @@ def write_file(
         try:
             _write_archive(temporary, text, arrays, compress)
             size, expanded = temporary.stat().st_size, sum(array.nbytes for array in arrays.values())
-            if expanded > _expansion_limit(size) // 2:  # far more than a reader accepts, or nearly
+            if expanded > _expansion_limit(size) // 2:  # readers would take it for a zip bomb
                 _write_archive(temporary, text, arrays, compress=False)
             if target.exists():
                 shutil.copymode(target, temporary)
@@ -155,7 +155,7 @@ def _byte_chunks(array: np.ndarray) -> Iterator[memoryview]:
     step = _CHUNK_BYTES // array.dtype.itemsize
     for begin in range(0, flat.size, step):
         chunk = flat[begin : begin + step].astype(array.dtype.newbyteorder("<"), copy=False)
-        yield memoryview(chunk.view(np.uint8))
+        yield chunk.view(np.uint8).data
 
 
 def _npy_header(dtype: str, shape: tuple[int, ...]) -> bytes:
@@ -237,7 +237,7 @@ class ModelFile:
         member = self._members.pop(HEADER, None)
         if member is None:
             raise SavedModelError(
-                f"the archive has no {HEADER}, so it is no ActUp model: give a file that model.save has written"
+                f"the archive has no {HEADER}, so it is no ActUp model: give a file that model.save wrote"
             )
         if member.compress_type != zipfile.ZIP_STORED or member.file_size > _MAX_HEADER_BYTES:
             raise SavedModelError(f"{HEADER} is compressed or larger than {_MAX_HEADER_BYTES} bytes")
@@ -256,7 +256,9 @@ class ModelFile:
         arrays = {}
         for name, entry in listed.items():
             if not _MEMBER.fullmatch(name) or not isinstance(entry, list) or len(entry) != 2:
-                raise SavedModelError(f"{HEADER} lists an array {name[:_MAX_QUOTED]!r} without type and shape")
+                raise SavedModelError(
+                    f"{HEADER} lists an array {name[:_MAX_QUOTED]!r} without type and shape"
+                )
             dtype, shape = entry
             if not isinstance(dtype, str) or dtype not in _TYPES:
                 raise SavedModelError(f"array {name!r} has type {str(dtype)[:_MAX_QUOTED]!r}")
@@ -274,14 +276,16 @@ class ModelFile:
     def array(self, name: Any) -> np.ndarray:
         """An array by name; a second use of it is rejected."""
         if not isinstance(name, str) or name not in self._arrays:
-            raise SavedModelError(f"{HEADER} uses an array {str(name)[:_MAX_QUOTED]!r} twice, or one it lacks")
+            raise SavedModelError(
+                f"{HEADER} uses an array {str(name)[:_MAX_QUOTED]!r} twice, or one it lacks"
+            )
         dtype, shape = self._arrays.pop(name)
         array = np.empty(shape, dtype)
         with self._archive.open(self._members[f"{name}.npy"]) as member:
             expected = _npy_header(dtype.newbyteorder("<").str, shape)
             if member.read(len(expected)) != expected:
                 raise SavedModelError(f"array {name!r} has another type or shape than {HEADER} says")
-            buffer = memoryview(array.reshape(-1).view(np.uint8))
+            buffer = array.reshape(-1).view(np.uint8).data
             for begin in range(0, len(buffer), _CHUNK_BYTES):
                 chunk = buffer[begin : begin + _CHUNK_BYTES]
                 if member.readinto(chunk) != len(chunk):  # type: ignore[attr-defined]

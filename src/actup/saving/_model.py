@@ -80,7 +80,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> type(loaded).__name__, loaded.embedding_.shape, loaded.kl_divergence_ == model.kl_divergence_
     ('TSNE', (200, 2), True)
     """
-    with open(path, "rb") as file, rejecting(os.fsdecode(path)):
+    with open(path, "rb") as file, rejecting(os.fsdecode(path)), np.errstate(all="ignore"):
         return _read_model(ModelFile(file))
 
 
@@ -94,8 +94,8 @@ def save_model(model: Embedder, path: str | os.PathLike[str], data: str | None, 
         )
     check_is_fitted(model, "_derived")
     model = snapshot(model)
-    attributes = vars(model)
-    state = FittedState(**{field.name: attributes.get(field.name) for field in fields(FittedState)})
+    attributes: dict[str, Any] = {field.name: vars(model).get(field.name) for field in fields(FittedState)}
+    state = FittedState(**attributes)
     _check_run_parameters(model)
     places = np.asarray(to_host(state.embedding_))
     state = replace(state, embedding_=places, _training=_reduced(state._training, data))
@@ -132,7 +132,7 @@ def _read_model(file: ModelFile) -> Embedder:
     kind = _class_named(header["class"]) if isinstance(header["class"], str) else None
     if kind is None:
         raise SavedModelError(f"it holds a {str(header['class'])[:50]!r}, not one of {', '.join(_CLASSES)}")
-    decoder = Decoder(file)
+    decoder = Decoder(file, str(header["actup"])[:50])
     model = kind(**_read_parameters(kind, header["parameters"], decoder))
     _check_run_parameters(model)
     state = _read_state(header["fitted"], decoder)
@@ -163,9 +163,7 @@ def _read_parameters(kind: type[Embedder], content: Any, decoder: Decoder) -> di
         raise SavedModelError("its parameters are no object")
     unknown = sorted(content.keys() - set(kind._get_param_names()))
     if unknown:
-        raise SavedModelError(
-            f"{kind.__name__} of this release has no parameter {unknown[0][:50]!r}: update ActUp"
-        )
+        raise decoder.unknown(f"{kind.__name__} has a parameter {unknown[0][:50]!r}")
     return {name: decoder.decode(value, name) for name, value in content.items()}
 
 
