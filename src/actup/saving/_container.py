@@ -39,6 +39,7 @@ _CHUNK_BYTES = 2**22
 _NPY_ALIGNMENT = 64
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)  # equal models give equal files
 _MAX_QUOTED = 200  # characters of another library's message
+_MAX_MESSAGE = 1000  # characters; nested names of a hostile file can be long
 _ZIP_MAGIC, _PICKLE_MAGIC = b"PK\x03\x04", b"\x80"
 
 # What Python's and NumPy's readers raise for damaged input. Others would be mistakes of this package.
@@ -67,12 +68,17 @@ def rejecting(path: str) -> Iterator[None]:
     try:
         yield
     except SavedModelError as error:
-        raise SavedModelError(f"{path}: {error}") from error.__cause__
+        raise SavedModelError(f"{path}: {_printable(error)[:_MAX_MESSAGE]}") from error.__cause__
     except _DAMAGE as error:
-        reason = f"{type(error).__name__}: {error}"[:_MAX_QUOTED]
+        reason = f"{type(error).__name__}: {_printable(error)}"[:_MAX_QUOTED]
         raise SavedModelError(
             f"{path}: the file is damaged or was changed ({reason}): copy it again, or save the model anew"
         ) from error
+
+
+def _printable(error: Exception) -> str:
+    """The message of an error, in which names of the file may stand, without control characters."""
+    return "".join(letter if letter.isprintable() else "?" for letter in str(error))
 
 
 def type_name(dtype: np.dtype[Any]) -> str | None:

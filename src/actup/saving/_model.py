@@ -98,7 +98,8 @@ def save_model(model: Embedder, path: str | os.PathLike[str], data: str | None, 
     state = FittedState(**attributes)
     _check_run_parameters(model)
     places = np.asarray(to_host(state.embedding_))
-    state = replace(state, embedding_=places, _training=_reduced(state._training, data))
+    derived = replace(state._derived, graph=_on_host(state._derived.graph))
+    state = replace(state, embedding_=places, _training=_reduced(state._training, data), _derived=derived)
     _check_state(state)
     encoder = Encoder(half_sparse=data == "half")
     parameters = {
@@ -213,6 +214,13 @@ def _check_state(state: FittedState) -> None:
         resolve(recipe.metric, parameters, rows[:1])
 
 
+def _on_host(graph: Any) -> Any:
+    """A graph whose arrays lie in the memory of the host."""
+    if not isinstance(graph, Graph):
+        return graph
+    return Graph(*map(to_host, (graph.offsets, graph.indices, graph.weights)))
+
+
 def _check_graph(graph: Any, n: int) -> None:
     if sparse.issparse(graph):
         if graph.shape != (n, n):
@@ -221,8 +229,7 @@ def _check_graph(graph: Any, n: int) -> None:
     if not isinstance(graph, Graph) or len(graph) != n:
         raise ValueError(f"graph is none of {n} points")
     graph.check_structure()
-    weights = to_host(graph.weights)
-    if not np.isfinite(weights).all() or weights.min(initial=0) < 0:
+    if not np.isfinite(graph.weights).all() or graph.weights.min(initial=0) < 0:
         raise ValueError("graph has weights that are negative, infinite or NaN")
 
 
