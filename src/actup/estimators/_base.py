@@ -180,7 +180,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             float32; ``transform`` then differs in detail, also for rows of X itself. None: nothing, so that
             the loaded model cannot ``transform``.
         compress : bool, default=False
-            Whether to compress the arrays, which takes several times as long.
+            Whether to compress the arrays, which takes far longer than writing them.
 
         Raises
         ------

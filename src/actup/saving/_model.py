@@ -97,7 +97,7 @@ def save_model(model: Embedder, path: str | os.PathLike[str], data: str | None, 
     attributes: dict[str, Any] = {field.name: vars(model).get(field.name) for field in fields(FittedState)}
     state = FittedState(**attributes)
     _check_run_parameters(model)
-    places = np.asarray(to_host(state.embedding_))
+    places = np.asanyarray(to_host(state.embedding_))  # a mask is rejected
     derived = replace(state._derived, graph=_on_host(state._derived.graph))
     state = replace(state, embedding_=places, _training=_reduced(state._training, data), _derived=derived)
     _check_state(state)
