@@ -684,6 +684,8 @@ HEADERS = [
     (setter("fitted", "feature_names_in_", value={"names": ["a"]}), "another number of names"),
     (setter("fitted", "recipe_", "Recipe", "n_components", value=3), "embedding_ has shape"),
     (setter("fitted", "recipe_", "Recipe", "perplexity", value=0.5), "perplexity=0.5"),
+    (setter("fitted", "recipe_", "Recipe", "late_exaggeration", value=1e39), "too large for float32"),
+    (setter("parameters", "callback", value="print"), "callback must be null"),
     (setter("fitted", "recipe_", "Recipe", "metric", value="nowhere"), "metric='nowhere'"),
     (setter("fitted", "_training", "TrainingRows", "count", value=41), "no matrix of 41 rows"),
     (setter("output", value="spreadsheet"), "output"),

@@ -24,6 +24,7 @@ from actup.recipe._recipe import Recipe
 from actup.saving._codec import Decoder, Encoder, decode_fields, encode_fields
 from actup.saving._container import ModelFile, SavedModelError, rejecting, write_file
 from actup.transform._new_rows import TrainingRows, check_map
+from actup.transform._placement import make_placement
 
 if TYPE_CHECKING:
     from actup.estimators._base import Embedder
@@ -38,6 +39,7 @@ _OUTPUTS = (None, "default", "pandas", "polars")
 _DATA = ("full", "half", None)
 _HALF_ERROR = 2.0**-10  # of a value, relative to the largest one of its row; float16 has 11 bits
 _CHUNK_VALUES = 2**20
+_MAX_PLACEMENT_NUMBER = 1e30  # products with forces and distances stay in the range of float32
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -162,6 +164,8 @@ def _read_parameters(kind: type[Embedder], content: Any, decoder: Decoder) -> di
     """The parameters of an estimator; those that an earlier release lacked take their defaults."""
     if not isinstance(content, dict):
         raise SavedModelError("its parameters are no object")
+    if any(content.get(name) is not None for name in _NOT_SAVED):
+        raise SavedModelError(f"its parameters {', '.join(_NOT_SAVED)} must be null")
     unknown = sorted(content.keys() - set(kind._get_param_names()))
     if unknown:
         raise decoder.unknown(f"{kind.__name__} has a parameter {unknown[0][:50]!r}")
@@ -192,6 +196,7 @@ def _check_state(state: FittedState) -> None:
     """Reject a state that compiled code would read out of bounds with, or that contradicts itself."""
     training, recipe, n = state._training, state.recipe_, len(state._training)
     check_map(state.embedding_, n, recipe.n_components)
+    _check_placement(recipe, n)
     if not 0 <= state.seed_ < 2**64 or state.n_epochs_ < 0:
         raise ValueError(f"seed_={state.seed_} or n_epochs_={state.n_epochs_} is out of range")
     if not (np.isnan(state.recall_) or 0 <= state.recall_ <= 1):
@@ -212,6 +217,13 @@ def _check_state(state: FittedState) -> None:
     if parameters and is_compiled(recipe.metric, parameters):
         assert isinstance(recipe.metric, str)
         resolve(recipe.metric, parameters, rows[:1])
+
+
+def _check_placement(recipe: Recipe, n: int) -> None:
+    """Reject a recipe whose numbers would overflow where new rows are placed, which is done in float32."""
+    for name, value in vars(make_placement(recipe, n, seed=0)).items():
+        if not np.abs(np.asarray(value, np.float64)).max() < _MAX_PLACEMENT_NUMBER:
+            raise ValueError(f"recipe_ makes new rows be placed with {name}={value}, too large for float32")
 
 
 def _on_host(graph: Any) -> Any:
