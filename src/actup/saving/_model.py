@@ -39,7 +39,7 @@ _OUTPUTS = (None, "default", "pandas", "polars")
 _DATA = ("full", "half", None)
 _HALF_ERROR = 2.0**-10  # of a value, relative to the largest one of its row; float16 has 11 bits
 _CHUNK_VALUES = 2**20
-_MAX_PLACEMENT_NUMBER = 1e30  # products with forces and distances stay in the range of float32
+_MAX_PLACEMENT_NUMBER = 1e30  # its products with forces and distances, or quotients, stay in float32's range
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -222,8 +222,10 @@ def _check_state(state: FittedState) -> None:
 def _check_placement(recipe: Recipe, n: int) -> None:
     """Reject a recipe whose numbers would overflow where new rows are placed, which is done in float32."""
     for name, value in vars(make_placement(recipe, n, seed=0)).items():
-        if not np.abs(np.asarray(value, np.float64)).max() < _MAX_PLACEMENT_NUMBER:
-            raise ValueError(f"recipe_ makes new rows be placed with {name}={value}, too large for float32")
+        numbers = np.abs(np.atleast_1d(np.asarray(value, np.float64)))
+        numbers = numbers[numbers != 0]
+        if not ((numbers > 1 / _MAX_PLACEMENT_NUMBER) & (numbers < _MAX_PLACEMENT_NUMBER)).all():
+            raise ValueError(f"recipe_ gives new rows {name}={value}, outside the range of float32")
 
 
 def _on_host(graph: Any) -> Any:
