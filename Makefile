@@ -8,7 +8,7 @@ NATIVE := $(shell find src/actup/_native -type f)
 SOURCES := $(NATIVE) CMakeLists.txt pyproject.toml
 
 .PHONY: demo help develop test lint types doctest format stubs bench bench-quick figures reproduce reproduce-quick \
-  golden same-bits sanitize sanitize-cuda interrupts dist clean
+  golden same-bits sanitize sanitize-cuda interrupts fuzz-files dist clean
 
 demo: $(firstword $(wildcard $(VENV)/installed) $(VENV)/one-level)  ## embed handwritten digits four ways, into out/
 	$(BIN)/python examples/demo.py --out out
@@ -91,6 +91,9 @@ $(SANITIZE)/address/%: tests/native/%.cpp $(NATIVE) $(wildcard tests/native/*.hp
 
 interrupts: $(VENV)/installed  ## send Ctrl-C and SIGTERM at 200 random moments of all kinds of work
 	$(BIN)/python tests/interrupts.py
+
+fuzz-files: $(VENV)/installed  ## load 20,000 saved models that were changed at random
+	$(BIN)/python tests/saved_files.py --cases 20000
 
 # ---- the same bits on every processor ----
 

@@ -37,7 +37,7 @@ LAYERS = [
     {"quality", "metrics", "start", "transform"},
     {"backends", "progress"},
     {"_pipeline"},
-    {"_embed_many", "estimators"},
+    {"_embed_many", "estimators", "saving"},
     {"plotting", "datasets"},
     {"viewer"},
     {"_experiments"},

@@ -28,6 +28,7 @@ NAMES = {
     "__version__",
     "embed",
     "embed_many",
+    "load",
     "nearest_neighbors",
     "preset",
     "presets",
@@ -135,12 +136,13 @@ def documented_names(text, title="Parameters"):
     return [name for line in lines for name in line.split(", ")]
 
 
-FUNCTIONS = ["UMAP", "TSNE", "GDR", "embed", "embed_many", "nearest_neighbors", "quality_report"]
+FUNCTIONS = ["UMAP", "TSNE", "GDR", "embed", "embed_many", "load", "nearest_neighbors", "quality_report"]
 METHODS = [
     Embedder.fit,
     Embedder.fit_transform,
     Embedder.iter_fit,
     Embedder.transform,
+    Embedder.save,
     Progress,
     Progress.report,
     actup.Recipe.n_epochs,

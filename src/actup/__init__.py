@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         progress,
         quality,
         recipe,
+        saving,
         viewer,
     )
     from actup._embed_many import embed_many
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from actup.neighbors import NeighborIndex, nearest_neighbors
     from actup.quality import quality_report
     from actup.recipe import Recipe, preset, presets
+    from actup.saving import load
 
 _NAMES = {
     "GDR": "actup.estimators",
@@ -46,6 +48,7 @@ _NAMES = {
     "Recipe": "actup.recipe",
     "embed": "actup._pipeline",
     "embed_many": "actup._embed_many",
+    "load": "actup.saving",
     "nearest_neighbors": "actup.neighbors",
     "preset": "actup.recipe",
     "presets": "actup.recipe",
@@ -62,6 +65,7 @@ _MODULES = (
     "progress",
     "quality",
     "recipe",
+    "saving",
     "viewer",
 )
 
@@ -78,6 +82,7 @@ __all__ = [
     "__version__",
     "embed",
     "embed_many",
+    "load",
     "nearest_neighbors",
     "preset",
     "presets",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -221,6 +222,55 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         )
 
     # --- what an estimator may add ---
+
+    def save(
+        self, path: str | os.PathLike[str], *, data: str | None = "full", compress: bool = False
+    ) -> None:
+        """Write the fitted model to one file of plain arrays, for ``actup.load`` on any machine.
+
+        The file holds no code. The loaded model's ``transform`` gives the same bits as this one's. The file
+        appears under its name when it is complete; until then, and after an error, a former file stays.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file to write, by convention with the suffix ".actup". An existing file is replaced.
+        data : {"full", "half", None}, default="full"
+            What is kept of X for ``transform``. "half": its values in float16, which halves a file of
+            float32; ``transform`` then differs in detail, also for rows of X itself. None: nothing, so that
+            the loaded model cannot ``transform``.
+        compress : bool, default=False
+            Whether to compress the arrays, which takes far longer than writing them.
+
+        Raises
+        ------
+        TypeError
+            If a parameter cannot be written, such as a ``metric`` that is a function. A ``callback`` is left
+            out: it is None after loading.
+        ValueError
+            If the model holds values that could not be read again, or values of X do not fit "half".
+
+        See Also
+        --------
+        actup.load : Reads the file.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import actup
+        >>> from sklearn.datasets import load_digits
+        >>> X = load_digits().data
+        >>> model = actup.UMAP(random_state=0).fit(X[:300])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "digits.actup")
+        ...     model.save(path)
+        ...     loaded = actup.load(path)
+        >>> bool((loaded.transform(X[300:]) == model.transform(X[300:])).all())
+        True
+        """
+        from actup.saving._model import save_model
+
+        save_model(self, path, data, compress)
 
     def _transform_seed(self) -> int | None:
         """The seed of ``transform`` if an estimator has a parameter for it; None: the seed of the fit."""

@@ -48,6 +48,7 @@ def place_new_rows(
     array of shape (m, n_components), float32
         Where the backend computes.
     """
+    training.check_searchable()
     for_rows, n = row_recipe(recipe), len(training)
     embedding = backend.load(check_map(embedding, n, recipe.n_components))
     found = backend.query_neighbors(training, rows, neighbors_needed(for_rows, n), threads)
@@ -101,20 +102,24 @@ class TrainingRows:
 
     Parameters
     ----------
-    rows : array or CSR matrix of shape (n, features), or (n, n) distances
-        Checked. Not copied: do not change them while new rows are to be placed.
+    rows : array or CSR matrix of shape (n, features), or (n, n) distances, or None
+        Checked. Not copied: do not change them while new rows are to be placed. None: they are not known, as
+        in a model that was saved without them.
     recipe : Recipe
         Its ``metric`` and ``metric_kwds``.
+    count : int, default=None
+        Number of rows, if ``rows`` is None.
     """
 
-    def __init__(self, rows: Rows, recipe: Recipe):
-        self._count = rows.shape[0]
+    def __init__(self, rows: Rows | None, recipe: Recipe, count: int | None = None):
+        self._count = count if rows is None else rows.shape[0]
         self.metric = recipe.metric
         self.parameters = dict(recipe.metric_kwds)
         self.rows = None if recipe.metric == "precomputed" else rows
         self._search: Search | None = None
 
     def __len__(self) -> int:
+        assert self._count is not None
         return int(self._count)
 
     def __getstate__(self) -> dict[str, object]:
@@ -126,6 +131,14 @@ class TrainingRows:
         part.__dict__ = {**self.__dict__, "_count": len(chosen), "_search": None}
         part.rows = None if self.rows is None else self.rows[chosen]
         return part
+
+    def check_searchable(self) -> None:
+        """Reject a search for new rows if the rows were not saved; of given distances none are needed."""
+        if self.rows is None and self.metric != "precomputed":
+            raise ValueError(
+                "the model was saved without its training rows, among which transform searches: save it with "
+                "data='full' or data='half', or fit it again"
+            )
 
     def query_on_host(self, new_rows: Rows, k: int, threads: int) -> Neighbors:
         """The k training rows nearest to every new row, searched by the CPU."""

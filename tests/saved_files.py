@@ -1,0 +1,448 @@
+"""Load saved models that were changed in thousands of ways: ``python tests/saved_files.py``.
+
+Each case changes a good file: its bytes, or its header, arrays and members with right checksums. Loading must
+raise ``SavedModelError`` within the time limit, or give a model that places rows at finite places. The cases
+run in another process, so that a crash, a hang or too much memory is seen and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import copy
+import faulthandler
+import io
+import json
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+import actup
+from actup.saving import SavedModelError
+from actup.saving._container import _npy_header
+
+MAX_SECONDS = 20.0  # per case
+MAX_BYTES = 2**33  # address space of the process that loads, most of it libraries and threads
+
+Members = dict[str, bytes]
+
+NUMBERS = [
+    0, 1, -1, 2, 127, 255, 256, 2**15, 2**16 - 1, 2**31 - 1, 2**31, 2**32, 2**40, 2**63 - 1, 2**63,
+    2**64, 2**70, -(2**31), -(2**63),
+    0.5, -0.5, 1e-300, 1e-40, 1e-10, 1e10, 1e30, 1e38, 1e39, 1e300, -1e300, 10**400,
+]  # fmt: skip
+VALUES = [
+    None, True, False, "", "x", "nan", "euclidean", "precomputed", "cosine", "haversine", "hellinger",
+    "jaccard", "mahalanobis", "minkowski", "nan_euclidean", "cuda", "auto", "reference", "UMAP", "GDR",
+    "TSNE", "../../x", "\ud800", "a" * 5000, [], {}, [[]], [1], {"float": "nan"}, {"float": "inf"},
+    {"float": "-inf"}, {"array": "embedding_"}, {"tuple": []}, {"list": [1, 2]}, {"dict": {}},
+    {"bytes": "00"}, {"bytes": "zz"}, {"names": ["a"]}, {"names": [1]}, {"scalar": "embedding_"},
+    {"csr": {}}, {"Recipe": {}}, {"TrainingRows": {"count": 3, "rows": None}}, {"Graph": {}},
+    {"Phase": {"role": "settle", "epochs": 1, "momentum": 0.5}}, {"RandomState": {}},
+    {"Generator": {"state": 1, "inc": 2, "has_uint32": 0, "uinteger": 0}},
+    {"__class__": "os.system"}, {"py/object": "os.system"},
+]  # fmt: skip
+
+
+def make_files() -> list[tuple[bytes, Any]]:
+    """Good files of several kinds, each with rows to place."""
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(24, 4)).astype(np.float32), rng.normal(size=(3, 4)).astype(np.float32)
+    thin = sparse.random(27, 20, 0.3, "csr", dtype=np.float64, random_state=np.random.RandomState(0))
+    names = [f"column {i}" for i in range(4)]
+    short = {"n_epochs": 2, "n_neighbors": 4, "random_state": 0, "n_jobs": 1}
+    umap, knn = actup.UMAP(**short), actup.nearest_neighbors(X, 6)
+    tsne = actup.TSNE(perplexity=[2, 4], max_iter=2, n_jobs=1, random_state=np.random.RandomState(0))
+    gdr = actup.GDR(
+        preset="gdr_tsne", epochs=2, n_neighbors=5, n_components=3, metric="mahalanobis", n_jobs=1
+    )
+    inverse = np.cov(X.T) + np.eye(4)
+    gdr.set_params(metric_kwds={"VI": inverse}, random_state=np.random.default_rng(1))
+    distances = np.linalg.norm(X[:, None] - X, axis=2)
+    models: list[tuple[Any, Any, Any, dict[str, Any]]] = [
+        (umap, X, new, {}),
+        (actup.UMAP(**short, init=X[:, :2], precomputed_knn=knn), X.astype(float), new, {"compress": True}),
+        (tsne, thin[:24], thin[24:], {}),
+        (gdr, X, new, {}),
+        (actup.UMAP(**short, metric="precomputed"), distances, distances[:3] + 0.1, {}),
+        (actup.UMAP(**short, metric="jaccard"), X > 0, new > 0, {"compress": True}),
+        (actup.TSNE(perplexity=3, max_iter=2, n_jobs=1, random_state=0), X, new, {"data": "half"}),
+        (umap, (X * 50).astype(np.int64), (new * 50).astype(np.int64), {"data": None}),
+        (umap, X[:1], new, {}),
+    ]  # fmt: skip
+    files = []
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for model, rows, others, options in models:
+            model.fit(rows)
+            model.stage_seconds_ = dict.fromkeys(model.stage_seconds_, 0.5)  # the same files in every run
+            if isinstance(model, actup.TSNE):
+                model.kl_divergence_  # noqa: B018
+            if model is gdr:
+                model.feature_names_in_ = np.array(names, dtype=object)
+            path = Path(folder, "model")
+            model.save(path, **options)
+            files.append((path.read_bytes(), others))
+    return files
+
+
+# ---- changes of bytes ----
+
+
+def flip_bits(data: bytes, draw: random.Random) -> bytes:
+    changed = bytearray(data)
+    for _ in range(draw.choice([1, 1, 2, 8])):
+        changed[draw.randrange(len(changed))] ^= 1 << draw.randrange(8)
+    return bytes(changed)
+
+
+def truncate(data: bytes, draw: random.Random) -> bytes:
+    return data[: draw.randrange(len(data))] if draw.random() < 0.7 else data[draw.randrange(len(data)) :]
+
+
+def move_blocks(data: bytes, draw: random.Random) -> bytes:
+    a, b = sorted(draw.randrange(len(data)) for _ in range(2))
+    block = data[a : min(b, a + draw.choice([1, 4, 64, 5000]))]
+    at = draw.randrange(len(data))
+    return draw.choice([
+        data[:a] + data[a + len(block) :],  # left out
+        data[:at] + block + data[at:],  # twice
+        data[:a] + bytes(len(block)) + data[a + len(block) :],
+        data[:at] + block + data[at + len(block) :],
+        data + block,
+    ])  # fmt: skip
+
+
+def overwrite_number(data: bytes, draw: random.Random) -> bytes:
+    """A number of 2, 4 or 8 bytes in the records of the archive, most of which stand at its end."""
+    size, code = draw.choice([(2, "<H"), (4, "<I"), (8, "<Q")])
+    signatures = [i for mark in (b"PK\1\2", b"PK\3\4", b"PK\5\6") for i in _positions(data, mark)]
+    at = min(draw.choice(signatures) + draw.randrange(4, 46), len(data) - size) if signatures else 0
+    value = draw.choice([n for n in NUMBERS if isinstance(n, int) and n >= 0]) % 2 ** (8 * size)
+    return data[:at] + struct.pack(code, value) + data[at + size :]
+
+
+def _positions(data: bytes, mark: bytes) -> list[int]:
+    return [i for i in range(len(data)) if data.startswith(mark, i)] if len(data) < 200_000 else []
+
+
+# ---- changes of the header ----
+
+
+def places(value: Any, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths of all values in a JSON value."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [prefix, *(place for key, part in items for place in places(part, (*prefix, key)))]
+
+
+def change_header(members: Members, draw: random.Random) -> None:
+    header = json.loads(members["header.json"])
+    for _ in range(draw.choice([1, 1, 1, 2, 4])):
+        *path, last = draw.choice([place for place in places(header) if place])
+        parent = header
+        for key in path:
+            parent = parent[key]
+        old = parent[last]
+        kind = draw.randrange(7)
+        if kind <= 2:
+            parent[last] = copy.deepcopy(draw.choice(NUMBERS if kind else VALUES))
+        elif kind == 3 and type(old) in (int, float) and abs(old) < 2**100:
+            parent[last] = draw.choice([old + 1, old - 1, -old, old * 2, old * 10**6, float(old), str(old)])
+        elif kind == 4:
+            del parent[last]
+        elif kind == 5:
+            source: Any = header
+            for key in draw.choice(places(header)):
+                source = source[key]
+            parent[last] = copy.deepcopy(source)
+        elif isinstance(parent, dict):
+            parent[draw.choice(["x", "version", "rows", str(last) + "_", "array"])] = parent.pop(last)
+    members["header.json"] = json.dumps(header).encode()
+
+
+def change_header_text(members: Members, draw: random.Random) -> None:
+    text = members["header.json"]
+    kind = draw.randrange(5)
+    if kind == 0:
+        depth = draw.choice([10, 1000, 50_000])
+        text = text.replace(b'"parameters":', b'"parameters":' + b"[" * depth, 1)
+    elif kind == 1:
+        text = text[:1] + b'"version": 1,' + text[1:]
+    elif kind == 2:
+        text = text.replace(
+            draw.choice([b"0", b"1", b"2", b"null"]), draw.choice([b"NaN", b"1" * 5000, b"-", b"1e999"]), 1
+        )
+    elif kind == 3:
+        depth = draw.choice([100, 10_000])
+        text = text.replace(b"null", b'{"list": [' * depth + b"1" + b"]}" * depth, 1)
+    else:
+        text = draw.choice([flip_bits, truncate, move_blocks])(text, draw)
+    members["header.json"] = text
+
+
+# ---- changes of arrays, with a header that agrees ----
+
+
+def change_values(members: Members, draw: random.Random) -> None:
+    name, array = _pick_array(members, draw)
+    flat = array.reshape(-1)
+    if not flat.size:
+        return
+    if array.dtype.kind == "f":
+        extremes = [np.nan, np.inf, -np.inf, 0, -1, 1e4, 1e10, 1e38, -1e38, 1e-38, 1e-45, 1e200, 1e308]
+    else:
+        extremes = [-1, 0, 1, 2, 100, 127, 2**15, 2**31 - 1, -(2**31), 2**62, -(2**63)]
+    kind, at = draw.randrange(6), [draw.randrange(flat.size) for _ in range(draw.choice([1, 1, 3, 50]))]
+    with np.errstate(all="ignore"):
+        if kind <= 1:
+            flat[at] = np.array(draw.choice(extremes)).astype(array.dtype)
+        elif kind == 2:
+            flat[:] = flat[::-1].copy()
+        elif kind == 3:
+            flat[:] = draw.choice([0, flat.max(), flat.min()])
+        elif kind == 4:
+            flat[:] = (flat.astype(np.float64) * draw.choice([1e6, 1e30, 1e-30, -1])).astype(array.dtype)
+        else:
+            flat[:] = np.frombuffer(flip_bits(flat.tobytes(), draw), array.dtype)
+    _put_array(members, name, array)
+
+
+def change_shape(members: Members, draw: random.Random) -> None:
+    """Another shape or type of the same bytes, or fewer and more rows."""
+    name, array = _pick_array(members, draw)
+    kind = draw.randrange(4)
+    if kind == 0:
+        array = array.T.copy() if draw.random() < 0.5 else array.reshape(-1)
+    elif kind == 1 and array.size:
+        types = [
+            t
+            for t in ("i1", "i4", "i8", "f2", "f4", "f8", "u8", "b1")
+            if array.nbytes % np.dtype(t).itemsize == 0
+        ]
+        array = np.frombuffer(array.tobytes(), draw.choice(types))
+    elif kind == 2:
+        array = array[: draw.randrange(len(array) + 1)] if array.ndim else array
+    else:
+        array = np.concatenate([array, array]) if array.ndim else array[None]
+    _put_array(members, name, array)
+
+
+def lie_about_shape(members: Members, draw: random.Random) -> None:
+    header = json.loads(members["header.json"])
+    name = draw.choice(sorted(header["arrays"]))
+    shape = header["arrays"][name][1]
+    lies = [2**62, 2**40, -1, 0, 1, 10**30, 2**31, "4", None, 4.0]
+    if shape and draw.random() < 0.7:
+        shape[draw.randrange(len(shape))] = draw.choice(lies)
+    else:
+        header["arrays"][name][1] = draw.choice([[], [0, 2**62], [2**32, 2**32], [1] * 100, [[4]], "4"])
+    members["header.json"] = json.dumps(header).encode()
+    if draw.random() < 0.3:
+        dtype, body = header["arrays"][name][0], members[f"{name}.npy"][128:]
+        claimed = tuple(n for n in header["arrays"][name][1] if isinstance(n, int))
+        members[f"{name}.npy"] = _npy_header(dtype, claimed) + body
+
+
+def _pick_array(members: Members, draw: random.Random) -> tuple[str, np.ndarray]:
+    name = draw.choice(sorted(name for name in members if name.endswith(".npy")))
+    return name.removesuffix(".npy"), np.load(io.BytesIO(members[name]), allow_pickle=False)
+
+
+def _put_array(members: Members, name: str, array: np.ndarray) -> None:
+    header = json.loads(members["header.json"])
+    header["arrays"][name] = [array.dtype.str, list(array.shape)]
+    members["header.json"] = json.dumps(header).encode()
+    members[f"{name}.npy"] = _npy_header(array.dtype.str, array.shape) + array.tobytes()
+
+
+# ---- changes of members ----
+
+
+def change_members(members: Members, draw: random.Random) -> None:
+    a, b = (draw.choice(sorted(members)) for _ in range(2))
+    kind = draw.randrange(5)
+    if kind == 0:
+        members[a], members[b] = members[b], members[a]
+    elif kind == 1:
+        del members[a]
+    elif kind == 2:
+        members[
+            draw.choice(["../../x.npy", "/etc/x", "x/", "new.npy", "con.npy", "\u2603.npy", "a" * 3000])
+        ] = members[a]
+    elif kind == 3:
+        members[a] = draw.choice([flip_bits, truncate, move_blocks])(members[a], draw)
+    else:
+        members[a] = (
+            b"\x93NUMPY\x01\x00"
+            + struct.pack("<H", 60)
+            + b"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}"
+            + b" " * 9
+        )
+
+
+OF_BYTES: list[Callable[[bytes, random.Random], bytes]] = [flip_bits, truncate, move_blocks, overwrite_number]
+OF_MEMBERS: list[Callable[[Members, random.Random], None]] = [
+    change_header, change_header, change_header, change_header_text, change_values, change_values,
+    change_shape, lie_about_shape, change_members,
+]  # fmt: skip
+
+
+def mutate(data: bytes, draw: random.Random) -> tuple[str, bytes]:
+    """A changed file, and the name of its first change."""
+    if draw.random() < 0.25:
+        of_bytes = draw.choice(OF_BYTES)
+        return of_bytes.__name__, of_bytes(data, draw)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    first = draw.choice(OF_MEMBERS)
+    first(members, draw)
+    while draw.random() < 0.2:
+        try:
+            draw.choice(OF_MEMBERS)(members, draw)
+        except (
+            ValueError,
+            LookupError,
+            TypeError,
+            AttributeError,
+            ArithmeticError,
+            RecursionError,
+        ):  # no model any more
+            break
+    output, method = (
+        io.BytesIO(),
+        draw.choice([zipfile.ZIP_STORED] * 6 + [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2]),
+    )
+    with zipfile.ZipFile(output, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # two members of one name
+        for name, content in members.items():
+            kind = zipfile.ZIP_STORED if name == "header.json" and draw.random() < 0.9 else method
+            archive.writestr(zipfile.ZipInfo(name), content, kind)
+            if draw.random() < 0.01:
+                archive.writestr(zipfile.ZipInfo(name), content, kind)
+    return first.__name__, output.getvalue()
+
+
+# ---- one case ----
+
+
+def try_file(path: Path, new: Any) -> str:
+    """What becomes of a file; "wrong: ..." if it is not what is promised."""
+    try:
+        model = actup.load(path)
+    except SavedModelError as error:
+        text = str(error)
+        return (
+            "rejected" if text.startswith(str(path)) and len(text) < 2000 else f"wrong: message {text[:300]}"
+        )
+    if model.backend in ("cuda", "auto"):
+        model.set_params(backend="cpu")
+    columns = model.n_features_in_
+    if columns != new.shape[1]:
+        new = sparse.csr_matrix((3, columns)) if sparse.issparse(new) else np.ones((3, min(columns, 10**6)))
+    model.graph_.sum()
+    try:
+        placed = model.transform(new)
+        if isinstance(model, actup.TSNE):
+            model.kl_divergence_  # noqa: B018
+    except (TypeError, ValueError) as error:
+        return "loaded, transform rejects rows by name" if str(error) else "wrong: an error without a message"
+    return (
+        "loaded, rows placed"
+        if np.isfinite(np.asarray(placed)).all()
+        else "wrong: places that are not finite"
+    )
+
+
+def run_cases(begin: int, end: int, seed: str) -> None:
+    """Run cases and print a line for each, before and after: the caller sees which one ended the process."""
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
+    except (ImportError, ValueError):
+        pass
+    warnings.simplefilter("ignore")
+    files = make_files()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "changed.actup")
+        for case in range(begin, end):
+            draw = random.Random(f"{seed} {case}")
+            which = draw.randrange(len(files))
+            name, data = mutate(files[which][0], draw)
+            path.write_bytes(data)
+            print("begin", case, name, flush=True)
+            faulthandler.dump_traceback_later(MAX_SECONDS, exit=True)
+            start = time.perf_counter()
+            try:
+                outcome = try_file(path, files[which][1])
+            except (Exception, RecursionError) as error:
+                outcome = f"wrong: {type(error).__name__} {str(error)[:200]!r}"
+            faulthandler.cancel_dump_traceback_later()
+            print("end", round(time.perf_counter() - start, 3), outcome.replace("\n", " "), flush=True)
+
+
+def check(cases: int, seed: str) -> tuple[collections.Counter[tuple[str, str]], list[str], float]:
+    """Run all cases, in processes of their own: outcomes by change, failures, and the longest time."""
+    counts: collections.Counter[tuple[str, str]] = collections.Counter()
+    failures: list[str] = []
+    slowest, done = 0.0, 0
+    while done < cases:
+        call = [sys.executable, __file__, "--begin", str(done), "--cases", str(cases), "--seed", seed]
+        child = subprocess.run(call, capture_output=True, text=True, errors="replace", check=False)
+        name, open_case = "", None
+        for line in child.stdout.splitlines():
+            word, *rest = line.split(" ", 2)
+            if word == "begin":
+                open_case, name = int(rest[0]), rest[1]
+            elif word == "end":
+                slowest = max(slowest, float(rest[0]))
+                outcome = rest[1]
+                if outcome.startswith("wrong"):
+                    failures.append(f"case {open_case} ({name}): {outcome}")
+                    outcome = "wrong"
+                counts[name, outcome] += 1
+                done, open_case = int(open_case or 0) + 1, None
+        if open_case is not None:
+            end = f"the process ended with {child.returncode}: {child.stderr[-2000:]}"
+            failures.append(f"case {open_case} ({name}): {end}")
+            counts[name, "wrong"] += 1
+            done = open_case + 1
+        elif done < cases:
+            raise RuntimeError(f"no case could be run: {child.stderr[-2000:]}")
+    return counts, failures, slowest
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=20_000)
+    parser.add_argument("--seed", default=None, help="any text; printed, so that a run can be repeated")
+    parser.add_argument("--begin", type=int, default=None, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.begin is not None:
+        run_cases(options.begin, options.cases, options.seed)
+        return
+    seed = options.seed or f"{random.SystemRandom().randrange(2**32)}"
+    print(f"{options.cases} changed files, --seed {seed}")
+    counts, failures, slowest = check(options.cases, seed)
+    for (name, outcome), count in sorted(counts.items()):
+        print(f"{count:7d}  {name}: {outcome}")
+    for outcome in sorted({outcome for _, outcome in counts}):
+        print(f"{sum(n for (_, kind), n in counts.items() if kind == outcome):7d}  in all: {outcome}")
+    print(f"slowest case: {slowest:.2f} s")
+    print("\n".join(failures) or "no crash, no hang, no other error")
+    sys.exit(bool(failures))
+
+
+if __name__ == "__main__":
+    main()
