@@ -309,7 +309,7 @@ def prepare(
 def _log_radii(graph: Graph, neighbors: Neighbors | None, recipe: Recipe) -> np.ndarray:
     if neighbors is None:
         raise ValueError(
-            f"density_weight={recipe.density_weight:g} needs the distances of neighbours, but only a graph was "
+            f"density_weight={recipe.density_weight:g} needs distances of neighbours, but only a graph was "
             "given: give X or neighbors"
         )
     return local_radii(graph, neighbors)
