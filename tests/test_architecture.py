@@ -37,6 +37,8 @@ LAYERS = [
     {"backends", "progress"},
     {"_pipeline"},
     {"_embed_many", "estimators"},
+    {"compat"},
+    {"accel"},
     {"plotting", "datasets"},
     {"viewer"},
     {"_experiments"},
