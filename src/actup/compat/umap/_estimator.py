@@ -60,6 +60,17 @@ class UMAP(_UMAP):
             self._adopt(own["_raw_data"])
         return super().transform(X, *args, **kwargs)
 
+    def _recipe(self) -> Recipe:
+        """As in ``actup.UMAP``; what is wrong with a parameter is a ValueError, as in umap-learn."""
+        if not isinstance(self.init, str) and np.ndim(self.init) != 2:
+            raise ValueError(
+                f"init={self.init!r} must be a name or an array of shape (n_samples, n_components)"
+            )
+        try:
+            return super()._recipe()
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+
     def _validate_parameters(self) -> None:
         """Reject parameters that cannot be used, as umap-learn does before it fits."""
         self._recipe()
