@@ -223,7 +223,7 @@ def test_it_says_nothing_about_programs_that_do_not_need_it(tmp_path):
     [("1", True, True), ("quiet", True, False), ("0", False, False), ("", False, False)],
 )
 def test_environment_variable(value, is_installed, speaks):
-    code = "import actup; from actup import accel; print(accel.is_installed())\nif accel.is_installed(): import umap"
+    code = "import actup\nprint(actup.accel.is_installed())\nif actup.accel.is_installed(): import umap"
     _, output, errors = run("-c", code, ACTUP_ACCEL=value)
     assert output == f"{is_installed}\n"
     assert bool(errors) == speaks
@@ -298,7 +298,7 @@ def test_wrong_calls_exit_with_2(tmp_path):
 
 
 def test_an_unchanged_program_runs(tmp_path):
-    """A program for umap-learn and scikit-learn, without either of them being changed or umap-learn installed."""
+    """Neither the program nor scikit-learn is changed, and umap-learn need not be installed."""
     program = script(
         tmp_path,
         """
