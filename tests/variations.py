@@ -47,7 +47,7 @@ def short_presets() -> dict[str, Recipe]:
 
 # Switches of the stages before the layout; the tests of those stages vary them.
 _NOT_VARIED = {"metric", "metric_kwds", "affinity", "distance", "symmetrization", "perplexity", "n_neighbors"}
-_NOT_VARIED |= {"perplexities", "sigma"}
+_NOT_VARIED |= {"perplexities", "sigma", "set_op_mix_ratio", "local_connectivity"}
 _NOT_VARIED |= {"initialization", "start_extent", "start_size"}
 # A switch with a compound value; the presets that set it cover it.
 _NOT_VARIED |= {"phases"}
@@ -129,6 +129,7 @@ def graph_of(n: int, recipe: Recipe) -> Graph:
 
 
 _GRAPH_SWITCHES = ("metric", "affinity", "distance", "symmetrization", "perplexity", "perplexities", "sigma")
+_GRAPH_SWITCHES += ("set_op_mix_ratio", "local_connectivity")
 
 
 @cache

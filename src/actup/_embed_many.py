@@ -25,6 +25,8 @@ _GRAPH = (
     "affinity",
     "distance",
     "symmetrization",
+    "set_op_mix_ratio",
+    "local_connectivity",
     "perplexity",
     "perplexities",
     "sigma",

@@ -50,8 +50,43 @@ def affinity_graph(
     symmetrization: Symmetrization,
     perplexities: Sequence[float],
     sigma: float,
+    local_connectivity: float,
+    union_share: float,
     threads: int,
 ) -> tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+def row_affinities(
+    distances: NDArray[numpy.float32],
+    affinity: Affinity,
+    distance: Distance,
+    perplexities: Sequence[float],
+    sigma: float,
+    local_connectivity: float,
+    threads: int,
+) -> NDArray[numpy.float32]:
+    """p(j|i) of rows with ascending distances; infinite ones get 0."""
+
+def umap_bandwidths(
+    distances: NDArray[numpy.float32],
+    neighbors: float,
+    bandwidth: float,
+    local_connectivity: float,
+    max_steps: int,
+    threads: int,
+) -> tuple[NDArray[numpy.float32], NDArray[numpy.float32]]:
+    """
+    sigma and rho of rows with ascending distances, the first of which is the row's own.
+    """
+
+def sharpened_rows(
+    offsets: NDArray[numpy.int64],
+    weights: NDArray[numpy.float32],
+    neighbors: float,
+    max_steps: int,
+    threads: int,
+) -> NDArray[numpy.float32]:
+    """
+    Weights raised to the power, one per row, at which the row's sum is log2(neighbors).
+    """
 
 class Metric(enum.Enum):
     euclidean = 0
@@ -542,6 +577,7 @@ def place_rows(
     distance: Distance,
     perplexities: Sequence[float],
     sigma: float,
+    local_connectivity: float,
     placement: Placement,
     loss: Loss,
     normalized: bool,

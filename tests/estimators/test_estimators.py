@@ -144,6 +144,8 @@ def test_min_dist_replaces_the_kernel_of_a_preset():
         {"perplexities": (5, 9)},
         {"sigma": 2.0},
         {"affinity": "uniform", "distance": "plain"},
+        {"preset": "tsne", "set_op_mix_ratio": 0.5},
+        {"distance": "plain", "local_connectivity": 2},
         {"a": 1.0, "b": 1.0, "min_dist": 0.2},
         {"repulsion": "exact", "negatives": 5},
         {"normalized": True, "repulsion_rate": 2.0},

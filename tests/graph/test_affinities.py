@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from actup import embed
 from actup.backends import backends, load_backend
+from actup.graph._disconnection import disconnect
 from actup.graph._records import Neighbors
 from actup.neighbors import nearest_neighbors
+from actup.recipe._presets import preset
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Affinity
 
@@ -20,6 +23,10 @@ FIXED_SIGMA = GAUSSIAN.but(affinity="fixed_sigma", sigma=11.0)
 UNIFORM = UMAP.but(affinity="uniform")
 ALL = (UMAP, PLAIN, GAUSSIAN, MULTISCALE, FIXED_SIGMA, UNIFORM)
 RECIPES = [recipe.but(symmetrization=kind) for recipe in ALL for kind in ("umap", "tsne")]
+SET_OPERATIONS = [
+    UMAP.but(set_op_mix_ratio=ratio, local_connectivity=connectivity)
+    for ratio, connectivity in [(0, 1), (0.3, 1), (1, 0), (1, 0.4), (1, 2), (1, 2.7), (1, 50), (0.5, 1.5)]
+]
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +34,11 @@ def digits():
     return nearest_neighbors(load_digits().data[:600], 30)
 
 
-def umap_rows(distances, plain=False):
+def umap_rows(distances, plain=False, local_connectivity=1.0):
     """p(j|i) of affinity "umap": sigma by bisection to float64 precision, then umap-learn's floor."""
     distances = np.asarray(distances, np.float64)
     n, k = distances.shape
-    positive = np.where(distances > 0, distances, np.inf).min(axis=1)
-    rho = np.where(np.isfinite(positive), positive, 0)
+    rho = np.array([rho_of(row[row > 0], local_connectivity) for row in distances])
     exponent = np.maximum(distances - (0 if plain else rho[:, None]), 0)
     low, high = np.full(n, 1e-12), np.full(n, 1e12)
     for _ in range(200):
@@ -41,6 +47,18 @@ def umap_rows(distances, plain=False):
         low, high = np.where(small, sigma, low), np.where(small, high, sigma)
     mean = np.where(rho > 0, distances.sum(axis=1) / (k + 1), distances.sum() / (n * (k + 1)))
     return np.exp(-exponent / np.maximum(sigma, 1e-3 * mean)[:, None])
+
+
+def rho_of(positive, local_connectivity):
+    """The distance that umap-learn subtracts, from a row's distances above 0."""
+    if not len(positive):
+        return 0
+    if len(positive) < local_connectivity:
+        return positive[-1]
+    whole = int(local_connectivity)
+    low = positive[whole - 1] if whole else 0
+    share = local_connectivity - whole
+    return low + share * (positive[whole] - low) if share else low
 
 
 def gaussian_rows(distances, perplexity):
@@ -70,7 +88,7 @@ def expected_rows(distances, recipe):
         return normalized(np.exp(-(np.float64(distances) ** 2) / (2 * recipe.sigma**2)))
     if recipe.scales():
         return np.mean([gaussian_rows(distances, perplexity) for perplexity in recipe.scales()], axis=0)
-    return umap_rows(distances, plain=recipe.distance == "plain")
+    return umap_rows(distances, recipe.distance == "plain", recipe.local_connectivity)
 
 
 def dense(indices, rows):
@@ -91,7 +109,7 @@ def directed(neighbors, recipe):
     rows = np.empty((n, k))
     for i in range(n):
         indices = np.empty((2 * k + 2, k), np.int32)
-        indices[0] = np.arange(1, k + 1)
+        indices[0] = np.where(np.isfinite(neighbors.distances[i]), np.arange(1, k + 1), -1)
         for j in range(1, 2 * k + 2):
             indices[j] = [other for other in range(1, 2 * k + 2) if other != j][-k:]
         distances = np.ones((2 * k + 2, k), np.float32)
@@ -123,6 +141,73 @@ def test_equals_dense_numpy(digits, recipe, backend):
     expected = p + p.T - p * p.T if recipe.symmetrization == "umap" else (p + p.T) / 2
     np.testing.assert_allclose(graph.to_scipy().toarray(), expected, rtol=2e-4, atol=1e-7)
     np.testing.assert_array_equal(graph.to_scipy().toarray() > 0, expected > 1e-38)
+
+
+@pytest.mark.parametrize(
+    "recipe", SET_OPERATIONS, ids=lambda r: f"{r.set_op_mix_ratio}-{r.local_connectivity}"
+)
+@pytest.mark.parametrize("backend", backends())
+def test_set_operations_and_local_connectivity(digits, recipe, backend):
+    graph = load_backend(backend).affinity_graph(digits, recipe, 2)
+    assert_valid(graph, len(digits))
+    p = dense(digits.indices, expected_rows(digits.distances, recipe))
+    share = recipe.set_op_mix_ratio
+    expected = share * (p + p.T - p * p.T) + (1 - share) * p * p.T
+    np.testing.assert_allclose(graph.to_scipy().toarray(), expected, rtol=2e-4, atol=1e-7)
+    np.testing.assert_array_equal(graph.to_scipy().toarray() > 0, expected > 1e-38)
+
+
+def test_switches_without_effect_change_nothing(digits):
+    for recipe in (PLAIN, GAUSSIAN, UNIFORM):
+        recipe = recipe.but(symmetrization="tsne")
+        other = recipe.but(set_op_mix_ratio=0.2, local_connectivity=0)
+        first, second = (cpu.affinity_graph(digits, each, 2) for each in (recipe, other))
+        np.testing.assert_array_equal(first.weights, second.weights)
+
+
+def test_intersection_keeps_mutual_neighbors_only():
+    """Point 3 is nobody's neighbour: it stays in the graph, without an edge."""
+    indices = np.array([[1, 2], [0, 2], [0, 1], [0, 1]])
+    graph = cpu.affinity_graph(
+        Neighbors(indices, np.tile([1.0, 2.0], (4, 1))), UMAP.but(set_op_mix_ratio=0), 1
+    )
+    assert_valid(graph, 4)
+    assert np.diff(graph.offsets).tolist() == [2, 2, 2, 0]
+
+
+def disconnected(neighbors, farther_than):
+    """Every third row keeps the neighbours below a distance, every sixth none."""
+    cut = neighbors.distances > farther_than
+    cut[np.arange(len(cut)) % 3 != 0] = False
+    cut[::6] = True
+    distances = np.where(cut, np.inf, neighbors.distances)
+    return Neighbors(np.where(cut, -1, neighbors.indices), distances)
+
+
+@pytest.mark.parametrize("backend", [name for name in backends() if name != "reference"])
+@pytest.mark.parametrize("affinity", list(Affinity))
+def test_disconnected_neighbors_have_no_edge(digits, affinity, backend):
+    recipe = UMAP.but(affinity=affinity, distance="plain", perplexity=10.0, perplexities=(4, 10), sigma=11.0)
+    recipe = recipe.but(distance="pseudo") if affinity == "umap" else recipe
+    lists = disconnected(digits, np.median(digits.distances))
+    graph, oracle = (load_backend(name).affinity_graph(lists, recipe, 2) for name in (backend, "reference"))
+    assert_valid(graph, len(digits))
+    np.testing.assert_array_equal(graph.indices, oracle.indices)
+    np.testing.assert_allclose(graph.weights, oracle.weights, rtol=1e-4, atol=1e-7)
+    listed = np.zeros((len(digits), len(digits)), bool)
+    for row, ids in enumerate(lists.indices):
+        listed[row, ids[ids >= 0]] = True
+    assert not (graph.to_scipy().toarray() > 0)[~(listed | listed.T)].any()
+
+
+def test_rows_ignore_what_is_disconnected():
+    """A row with disconnected neighbours has the sum of all others, as far as its neighbours allow."""
+    distances = np.array([[1, 2, 3, 4, 5, 6, np.inf, np.inf], [1, 2, np.inf, *[np.inf] * 5], [np.inf] * 8])
+    ids = np.where(np.isinf(distances), -1, np.arange(1, 9))
+    rows = directed(Neighbors(ids, distances), UMAP)
+    assert rows[0].sum() == pytest.approx(np.log2(9), abs=3e-5)
+    np.testing.assert_allclose(rows[1], [1, 1, 0, 0, 0, 0, 0, 0])
+    assert not rows[2].any()
 
 
 @pytest.mark.parametrize("backend", [name for name in backends() if name != "reference"])
@@ -271,6 +356,22 @@ def test_given_neighbors_are_not_modified(digits):
     np.testing.assert_array_equal(indices, digits.indices)
 
 
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+@pytest.mark.parametrize("preset_name", ["umap", "gdr_umap", "sampled_gdr_umap"])
+def test_isolated_points_get_places(digits, preset_name, n_components):
+    """The spectral start and the layout place points without edges; no place is NaN or far away."""
+    recipe = preset(preset_name).but(epochs=30, n_components=n_components, repulsion="sampled")
+    nearest = np.quantile(digits.distances[:, 0], 0.9)  # a tenth of the points have no neighbour nearer
+    for graph in (
+        cpu.affinity_graph(disconnected(digits, 0), recipe.but(set_op_mix_ratio=0), 2),
+        cpu.affinity_graph(disconnect(digits, float(nearest))[0], recipe, 2),
+    ):
+        assert (np.diff(graph.offsets) == 0).sum() > 20
+        made = embed(load_digits().data[:600], recipe, graph=graph, seed=1, threads=2)
+        assert np.isfinite(made.embedding).all()
+        assert np.abs(made.embedding).max() < 1000
+
+
 @pytest.mark.parametrize(
     ("row", "distances", "message"),
     [
@@ -282,6 +383,8 @@ def test_given_neighbors_are_not_modified(digits):
         ([1, 2], [0.1, np.nan], "finite"),
         ([1, 2], [0.1, np.inf], "finite"),
         ([1, 2], [-0.1, 0.2], "at least 0"),
+        ([1, -1], [0.1, 0.2], "from 0 to n - 1"),
+        ([-1, 1], [np.inf, 0.2], "ascending"),
     ],
 )
 def test_invalid_neighbors_are_rejected(row, distances, message):

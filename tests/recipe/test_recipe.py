@@ -125,7 +125,10 @@ def test_integers_are_whole_and_fit_the_compiled_code(name):
         Recipe(**{name: 10**12})
 
 
-@pytest.mark.parametrize("name", ["decay_start", "momentum", "exaggeration_share"])
+SHARES = ("decay_start", "momentum", "exaggeration_share", "set_op_mix_ratio")
+
+
+@pytest.mark.parametrize("name", SHARES)
 def test_shares_are_at_most_one(name):
     assert getattr(Recipe(**{name: 1}), name) == 1.0
     with pytest.raises(ValueError, match=rf"{name}=1\.5 must be at most 1"):
@@ -135,7 +138,7 @@ def test_shares_are_at_most_one(name):
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("kind", [np.int32, np.int64, np.float32, np.float64, float])
 def test_numpy_numbers_become_python_numbers(name, kind):
-    value = 1 if name in ("decay_start", "momentum", "exaggeration_share", "min_dist") else 3
+    value = 1 if name in (*SHARES, "min_dist") else 3
     found = getattr(with_value(name, kind(value)), name)
     assert found == value
     assert type(found) is (int if name in INTEGERS else float)

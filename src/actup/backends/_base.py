@@ -142,7 +142,11 @@ class Backend(ABC):
 
     @abstractmethod
     def affinity_graph(self, neighbors: Neighbors, recipe: Recipe, threads: int) -> Graph:
-        """The symmetric graph of similarities p(i,j)."""
+        """The symmetric graph of similarities p(i,j).
+
+        A neighbour of id -1 at an infinite distance is disconnected: it has no edge. A point without edges is
+        isolated, and stays a point of the graph.
+        """
 
     # --- start ---
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from actup._engine import engine
 from actup.backends._base import Backend, Layout
+from actup.graph._memberships import engine_affinity
 from actup.graph._records import Graph, Neighbors
 from actup.recipe._recipe import Recipe
 from actup.recipe._schedule import Schedule
-from actup.recipe._switches import Affinity, LearningRateUnit, NonEdgeWeight, Update
+from actup.recipe._switches import LearningRateUnit, NonEdgeWeight, Update
 from actup.transform._placement import Placement, check_ids
 
 
@@ -24,21 +25,11 @@ class CpuBackend(Backend):
     def affinity_graph(self, neighbors: Neighbors, recipe: Recipe, threads: int) -> Graph:
         """The symmetric graph of similarities p(i,j).
 
-        Only the recipe's ``affinity``, ``distance``, ``symmetrization``, ``scales()`` and ``sigma`` matter
-        here. Affinity "umap" counts the point itself as one more neighbour.
+        Only the recipe's ``affinity``, ``distance``, ``symmetrization``, ``set_op_mix_ratio``,
+        ``local_connectivity``, ``scales()`` and ``sigma`` matter here. Affinity "umap" counts the point
+        itself as one more neighbour.
         """
-        return Graph(
-            *engine.affinity_graph(
-                neighbors.indices,
-                neighbors.distances,
-                _engine_affinity(recipe),
-                engine.Distance[recipe.distance.value],
-                engine.Symmetrization[recipe.symmetrization.value],
-                recipe.scales(),
-                recipe.sigma or 1.0,
-                threads,
-            )
-        )
+        return affinity_graph(neighbors, recipe, threads)
 
     def spectral_coordinates(self, graph: Graph, dimensions: int, seed: int, threads: int) -> np.ndarray:
         """The leading eigenvectors of D^-1/2 W D^-1/2 after the trivial one; columns beyond n - 1 are 0."""
@@ -66,16 +57,35 @@ class CpuBackend(Backend):
             neighbors.indices,
             neighbors.distances,
             np.ascontiguousarray(embedding, np.float32),
-            _engine_affinity(recipe),
+            engine_affinity(recipe),
             engine.Distance[recipe.distance.value],
             recipe.scales(),
             recipe.sigma or 1.0,
+            recipe.subtracted_neighbor(),
             settings,
             engine.Loss[recipe.loss.value],
             recipe.normalized,
             threads,
         )
         return places
+
+
+def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int) -> Graph:
+    """The symmetric graph of similarities p(i,j), of neighbours in the host's memory."""
+    return Graph(
+        *engine.affinity_graph(
+            neighbors.indices,
+            neighbors.distances,
+            engine_affinity(recipe),
+            engine.Distance[recipe.distance.value],
+            engine.Symmetrization[recipe.symmetrization.value],
+            recipe.scales(),
+            recipe.sigma or 1.0,
+            recipe.subtracted_neighbor(),
+            recipe.union_share(),
+            threads,
+        )
+    )
 
 
 def spectral_coordinates(graph: Graph, dimensions: int, seed: int, threads: int) -> np.ndarray:
@@ -128,13 +138,6 @@ def loss_of(graph: Graph, Y: np.ndarray, recipe: Recipe, threads: int) -> float:
     losses = PairLosses(graph, Y, *recipe.kernel(), threads, recipe.dof)
     Z = None if recipe.partition is None else recipe.partition * len(graph) ** 2
     return losses.value(recipe.loss, recipe.normalized, Z)
-
-
-def _engine_affinity(recipe: Recipe) -> engine.Affinity:
-    several = (
-        recipe.affinity is Affinity.MULTISCALE
-    )  # the engine's "gaussian" takes any number of perplexities
-    return engine.Affinity[(Affinity.GAUSSIAN if several else recipe.affinity).value]
 
 
 def layout_settings(recipe: Recipe, n_samples: int, seed: int) -> engine.Settings:

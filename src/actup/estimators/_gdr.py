@@ -12,7 +12,15 @@ from actup.recipe._presets import preset as preset_named
 from actup.recipe._presets import preset_for
 from actup.recipe._recipe import Recipe, switches
 from actup.recipe._schedule import Phase
-from actup.recipe._switches import Affinity, Loss, Optimizer, Repulsion, RepulsionMass
+from actup.recipe._switches import (
+    Affinity,
+    Distance,
+    Loss,
+    Optimizer,
+    Repulsion,
+    RepulsionMass,
+    Symmetrization,
+)
 
 
 # A dataclass, so that a parameter is written once: the generated __init__ has the explicit signature that
@@ -58,6 +66,11 @@ class GDR(Embedder):
         Whether affinity "umap" subtracts the distance to the nearest neighbour first ("pseudo").
     symmetrization : {"umap", "tsne"}, default=None
         How the similarities p and p' of both directions become one: p + p' - pp', or their mean.
+    set_op_mix_ratio : float, default=None
+        From the fuzzy union p + p' - pp' (1) to the intersection pp' (0), for symmetrization "umap".
+    local_connectivity : float, default=None
+        Which neighbour's distance is subtracted, for distance "pseudo": 1 is the nearest; fractions
+        interpolate.
     n_components : int, default=None
         Dimensions of the map.
     initialization : {"spectral", "pca", "random"}, default=None
@@ -219,6 +232,8 @@ class GDR(Embedder):
     affinity: str | None = None
     distance: str | None = None
     symmetrization: str | None = None
+    set_op_mix_ratio: float | None = None
+    local_connectivity: float | None = None
     n_components: int | None = None
     initialization: str | None = None
     start_extent: str | None = None
@@ -304,6 +319,14 @@ _UNUSED: dict[str, tuple[Callable[[Recipe], bool], str]] = {
     "perplexities": (lambda r: r.affinity is not Affinity.MULTISCALE, "only affinity='multiscale' uses them"),
     "sigma": (lambda r: r.affinity is not Affinity.FIXED_SIGMA, "only affinity='fixed_sigma' uses it"),
     "distance": (lambda r: r.affinity is Affinity.UNIFORM, "affinity='uniform' ignores distances"),
+    "set_op_mix_ratio": (
+        lambda r: r.symmetrization is not Symmetrization.UMAP,
+        "only symmetrization='umap' has set operations",
+    ),
+    "local_connectivity": (
+        lambda r: r.affinity is not Affinity.UMAP or r.distance is not Distance.PSEUDO,
+        "only affinity='umap' with distance='pseudo' subtracts a distance",
+    ),
     "min_dist": (lambda r: r.a is not None, "a and b are given"),
     "spread": (lambda r: r.a is not None, "a and b are given"),
     "negatives": (

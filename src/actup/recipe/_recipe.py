@@ -72,6 +72,12 @@ class Recipe:
         Whether affinity "umap" subtracts the distance to the nearest neighbour first.
     symmetrization : Symmetrization, default="umap"
         How the similarities of both directions become the weight of an edge.
+    set_op_mix_ratio : float, default=1.0
+        Symmetrization "umap" gives the fuzzy union of both directions (1), their intersection (0), in which
+        only mutual neighbours have an edge, or a weighted mean of the two.
+    local_connectivity : float, default=1.0
+        Which neighbour's distance "pseudo" distances subtract: the first, or another one; fractions
+        interpolate between two neighbours, and 0 subtracts nothing.
     n_components : int, default=2
         Dimensions of the map.
     initialization : Initialization, default="spectral"
@@ -183,6 +189,8 @@ class Recipe:
     affinity: Affinity = Affinity.UMAP
     distance: Distance = Distance.PSEUDO
     symmetrization: Symmetrization = Symmetrization.UMAP
+    set_op_mix_ratio: float = 1.0
+    local_connectivity: float = 1.0
     # the start
     n_components: int = 2
     initialization: Initialization = Initialization.SPECTRAL
@@ -331,6 +339,38 @@ class Recipe:
         1000.0
         """
         return self.learning_rate * (n_samples if self.learning_rate_unit is LearningRateUnit.POINTS else 1)
+
+    def subtracted_neighbor(self) -> float:
+        """Return the number of the neighbour whose distance the affinity takes as a row's unit of nearness.
+
+        Returns
+        -------
+        float
+            ``local_connectivity``, or 1 if ``distance`` is "plain".
+
+        Examples
+        --------
+        >>> from actup import Recipe
+        >>> Recipe(local_connectivity=2).subtracted_neighbor()
+        2.0
+        """
+        return self.local_connectivity if self.distance is Distance.PSEUDO else 1.0
+
+    def union_share(self) -> float:
+        """Return the share of the fuzzy union in the weight of an edge; the rest is the intersection.
+
+        Returns
+        -------
+        float
+            ``set_op_mix_ratio``, or 1 if ``symmetrization`` is "tsne", which has no set operations.
+
+        Examples
+        --------
+        >>> from actup import Recipe
+        >>> Recipe(set_op_mix_ratio=0.5).union_share()
+        0.5
+        """
+        return self.set_op_mix_ratio if self.symmetrization is Symmetrization.UMAP else 1.0
 
     @property
     def has_random_start(self) -> bool:

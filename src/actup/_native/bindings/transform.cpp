@@ -10,12 +10,14 @@ namespace {
 
 auto placed_rows(const Matrix<int32_t>& ids, const Matrix<float>& distances, const Matrix<float>& map,
                  Affinity affinity, Distance distance, std::vector<double> perplexities, double sigma,
-                 const Placement& placement, Loss loss, bool normalized, int threads) {
+                 double local_connectivity, const Placement& placement, Loss loss, bool normalized,
+                 int threads) {
   const auto rows = static_cast<int64_t>(ids.shape(0)), n = static_cast<int64_t>(map.shape(0));
   const int dimensions = static_cast<int>(map.shape(1));
   const NeighborRows neighbors{ids.data(), distances.data(), rows, static_cast<int64_t>(ids.shape(1))};
   const MapView view{map.data(), n, dimensions};
-  const AffinitySettings affinities{affinity, distance, Symmetrization::umap, std::move(perplexities), sigma};
+  const AffinitySettings affinities{
+      affinity, distance, Symmetrization::umap, std::move(perplexities), sigma, local_connectivity};
   auto result = new_matrix(rows, dimensions);
   {
     const Interruptible call;
@@ -44,7 +46,8 @@ void bind_transform(nb::module_& module) {
       .def_rw("mean_non_edge_weight", &Placement::mean_non_edge_weight);
   module.def("place_rows", &placed_rows, nb::arg("ids"), nb::arg("distances"), nb::arg("map"),
              nb::arg("affinity"), nb::arg("distance"), nb::arg("perplexities"), nb::arg("sigma"),
-             nb::arg("placement"), nb::arg("loss"), nb::arg("normalized"), nb::arg("threads"));
+             nb::arg("local_connectivity"), nb::arg("placement"), nb::arg("loss"), nb::arg("normalized"),
+             nb::arg("threads"));
 }
 
 }  // namespace actup

@@ -3,7 +3,8 @@
 //
 // To add an affinity, add its policy here and its line to ACTUP_AFFINITIES of bandwidth.h. A policy has
 //   weigh(distances, k, settings, mean_of_all, row, out)
-//       adds the similarities of one row to out, which is zero. `row` is a buffer of k exponents.
+//       adds the similarities of one row to out, which is zero. k: its connected neighbours. `row` is a
+//       buffer of k exponents, whose capacity is the number of neighbours that were searched.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +26,8 @@ struct AffinitySettings {
   Symmetrization symmetrization;
   std::vector<double> perplexities;  // affinity "gaussian": the mean over what each of them gives
   double sigma;                      // affinity "fixed_sigma"
+  double local_connectivity = 1;     // affinity "umap": which neighbour's distance is subtracted
+  float union_share = 1;             // symmetrization "umap": union (1) to intersection (0)
 };
 
 inline double sum_of(const float* values, int64_t count) {
@@ -38,14 +41,12 @@ inline double sum_of(const float* values, int64_t count) {
 struct UmapAffinity {
   static void weigh(const float* distances, int64_t k, const AffinitySettings& settings, double mean_of_all,
                     ExponentRow& row, float* out) {
-    double rho = 0;
-    for (int64_t at = k - 1; at >= 0; --at) {
-      if (distances[at] > 0) rho = distances[at];
-    }
+    const double rho = umap_rho(distances, k, settings.local_connectivity);
     const double subtracted = settings.distance == Distance::pseudo ? rho : 0;
     for (int64_t at = 0; at < k; ++at) row[at] = umap_exponent(distances[at], subtracted);
     const double mean = rho > 0 ? sum_of(distances, k) / static_cast<double>(k + 1) : mean_of_all;
-    const double sigma = umap_sigma(binary_logarithm(static_cast<double>(k + 1)), umap_sigma_floor(mean),
+    const double target = binary_logarithm(static_cast<double>(row.capacity() + 1));
+    const double sigma = umap_sigma(target, umap_sigma_floor(mean),
                                     [&](double sigma) { return row.sum_of_weights(1 / sigma); });
     row.add(1 / sigma, 1, out);
   }
@@ -107,12 +108,15 @@ inline auto with_affinity(Affinity affinity, const Choose& choose) {
   __builtin_unreachable();
 }
 
-// p(j|i) of one row.
+// p(j|i) of one row; 0 for neighbours that are disconnected from it.
 inline void row_weights(const float* distances, int64_t k, const AffinitySettings& settings,
                         double mean_of_all, ExponentRow& row, float* out) {
   std::fill_n(out, k, 0.0f);
+  const int64_t connected = connected_count(distances, k);
+  if (connected == 0) return;
+  row.set_size(connected);
   with_affinity(settings.affinity,
-                [&](auto policy) { policy.weigh(distances, k, settings, mean_of_all, row, out); });
+                [&](auto policy) { policy.weigh(distances, connected, settings, mean_of_all, row, out); });
 }
 
 // p(j|i) of every neighbour of all rows, in the order of the neighbours.
@@ -120,14 +124,18 @@ inline void affinities(const NeighborRows& neighbors, const AffinitySettings& se
                        float* out) {
   const int64_t k = neighbors.k;
   std::vector<double> sums(neighbors.rows);
+  std::vector<int64_t> counts(neighbors.rows);
   parallel_ranges(neighbors.rows, kRowsPerTask, threads, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       check_row(neighbors, row);
-      sums[row] = sum_of(neighbors.distances + row * k, k);
+      counts[row] = connected_count(neighbors.distances + row * k, k);
+      sums[row] = sum_of(neighbors.distances + row * k, counts[row]);
     }
   });
   double mean_of_all = 0;
-  for (double row_sum : sums) mean_of_all += row_sum / static_cast<double>(neighbors.rows * (k + 1));
+  int64_t count = neighbors.rows;
+  for (int64_t row_count : counts) count += row_count;
+  for (double row_sum : sums) mean_of_all += row_sum / static_cast<double>(count);
   set_progress_range(0, 0.6);
   parallel_ranges(neighbors.rows, kRowsPerTask, threads, [&](int64_t begin, int64_t end) {
     ExponentRow exponents(k);
@@ -142,7 +150,83 @@ inline SparseRows affinity_graph(const NeighborRows& neighbors, const AffinitySe
   const auto weights = std::make_unique_for_overwrite<float[]>(neighbors.rows * neighbors.k);
   affinities(neighbors, settings, threads, weights.get());
   set_progress_range(0.6, 1);
-  return symmetric_graph(neighbors, weights.get(), settings.symmetrization, threads);
+  return symmetric_graph(neighbors, weights.get(), settings.symmetrization, settings.union_share, threads);
+}
+
+// p(j|i) of rows that are no points of the graph: each row depends on its own distances alone. out: (rows,
+// k).
+inline void row_affinities(const float* distances, int64_t rows, int64_t k, const AffinitySettings& settings,
+                           int threads, float* out) {
+  parallel_ranges(rows, kRowsPerTask, threads, [&](int64_t begin, int64_t end) {
+    ExponentRow exponents(k);
+    for (int64_t row = begin; row < end; ++row)
+      row_weights(distances + row * k, k, settings, 0, exponents, out + row * k);
+  });
+}
+
+struct BandwidthSettings {
+  double target;              // of a row's sum of p
+  double local_connectivity;  // which neighbour's distance is rho
+  int max_steps;              // of the search for sigma
+};
+
+// umap-learn's sigma and rho of every row. The first distance of a row is the one to itself, which counts in
+// means but not in the sum of p; infinite distances count in neither.
+inline void umap_bandwidths(const float* distances, int64_t rows, int64_t k,
+                            const BandwidthSettings& settings, int threads, float* sigmas, float* rhos) {
+  std::vector<double> sums(rows);
+  std::vector<int64_t> counts(rows);
+  parallel_ranges(rows, kRowsPerTask, threads, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      counts[row] = connected_count(distances + row * k, k);
+      sums[row] = sum_of(distances + row * k, counts[row]);
+    }
+  });
+  double total = 0;
+  int64_t count = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    total += sums[row];
+    count += counts[row];
+  }
+  const double mean_of_all = count > 0 ? total / static_cast<double>(count) : 0;
+  parallel_ranges(rows, kRowsPerTask, threads, [&](int64_t begin, int64_t end) {
+    ExponentRow exponents(k);
+    for (int64_t row = begin; row < end; ++row) {
+      const float* own = distances + row * k;
+      rhos[row] = static_cast<float>(umap_rho(own, counts[row], settings.local_connectivity));
+      exponents.set_size(std::max<int64_t>(counts[row] - 1, 0));
+      for (int64_t at = 1; at < counts[row]; ++at) exponents[at - 1] = umap_exponent(own[at], rhos[row]);
+      const double mean = rhos[row] > 0 ? sums[row] / static_cast<double>(counts[row]) : mean_of_all;
+      const auto row_sum = [&](double sigma) { return exponents.sum_of_weights(1 / sigma); };
+      sigmas[row] = static_cast<float>(
+          umap_sigma(settings.target, umap_sigma_floor(mean), row_sum, settings.max_steps));
+    }
+  });
+}
+
+// Raises every row of weights, from above 0 to 1, to the power at which the row's sum is `target`, as
+// umap-learn resets local metrics.
+inline void sharpened_rows(const int64_t* offsets, int64_t rows, const float* weights, double target,
+                           int max_steps, int threads, float* out) {
+  parallel_ranges(rows, kRowsPerTask, threads, [&](int64_t begin, int64_t end) {
+    int64_t longest = 0;
+    for (int64_t row = begin; row < end; ++row) longest = std::max(longest, offsets[row + 1] - offsets[row]);
+    ExponentRow exponents(longest);
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t first = offsets[row], size = offsets[row + 1] - first;
+      if (size == 0) continue;
+      exponents.set_size(size);
+      for (int64_t at = 0; at < size; ++at) exponents[at] = -natural_logarithm(weights[first + at]);
+      Bisection power{1};
+      for (int step = 0; step < max_steps; ++step) {
+        const double excess = exponents.sum_of_weights(power.at) - target;
+        if (-1e-5 < excess && excess < 1e-5) break;
+        excess > 0 ? power.raise() : power.lower();
+      }
+      std::fill_n(out + first, size, 0.0f);
+      exponents.add(power.at, 1, out + first);
+    }
+  });
 }
 
 }  // namespace actup

@@ -49,6 +49,21 @@ ACTUP_DEVICE inline double umap_exponent(double distance, double rho) {
   return distance > rho ? distance - rho : 0;
 }
 
+// The distance that UMAP subtracts: that of neighbour number local_connectivity among those not at distance
+// zero, interpolated between two neighbours where it is a fraction. The farthest one if there are fewer; zero
+// if there is none. In float32, as in umap-learn. `distances` is ascending and finite.
+ACTUP_DEVICE inline double umap_rho(const float* distances, int64_t k, double local_connectivity) {
+  int64_t first = 0;
+  while (first < k && !(distances[first] > 0)) ++first;
+  const int64_t count = k - first;
+  if (count == 0) return 0;
+  if (static_cast<double>(count) < local_connectivity) return distances[k - 1];
+  const int64_t whole = static_cast<int64_t>(local_connectivity);
+  const double share = local_connectivity - static_cast<double>(whole);
+  const double lower = whole > 0 ? distances[first + whole - 1] : 0;
+  return static_cast<float>(share > 0 ? lower + share * (distances[first + whole] - lower) : lower);
+}
+
 // umap-learn's floor: sigma is at least this share of the mean distance (of the row, or of all rows where rho
 // is zero). Without it, one very near neighbour could get all the weight.
 ACTUP_DEVICE inline double umap_sigma_floor(double mean_distance) { return 1e-3 * mean_distance; }
@@ -57,9 +72,10 @@ ACTUP_DEVICE inline double umap_sigma_floor(double mean_distance) { return 1e-3 
 // sigma. The steps are those of umap-learn, so that the same neighbours give the same weights, but there may
 // be more of them: its 64 are too few for very large or small distances.
 template <class RowSum>
-ACTUP_DEVICE inline double umap_sigma(double target, double floor, const RowSum& row_sum) {
+ACTUP_DEVICE inline double umap_sigma(double target, double floor, const RowSum& row_sum,
+                                      int max_steps = 256) {
   Bisection sigma{1};
-  for (int step = 0; step < 256; ++step) {
+  for (int step = 0; step < max_steps; ++step) {
     const double excess = row_sum(sigma.at) - target;
     if (-1e-5 < excess && excess < 1e-5) break;
     excess > 0 ? sigma.lower() : sigma.raise();
@@ -95,6 +111,12 @@ ACTUP_DEVICE inline double gaussian_beta(double target, double start, const RowS
 // One weight from the two directions; the arguments may be swapped without changing a bit.
 ACTUP_DEVICE inline float symmetrized(Symmetrization kind, float p, float q) {
   return kind == Symmetrization::umap ? (p + q) - p * q : (p + q) / 2;
+}
+
+// UMAP's weight between the fuzzy union (union_share 1) and the fuzzy intersection (0) of both directions.
+ACTUP_DEVICE inline float mixed_union(float p, float q, float union_share) {
+  const float both = p * q;
+  return union_share * ((p + q) - both) + (1 - union_share) * both;
 }
 
 }  // namespace actup

@@ -13,12 +13,21 @@ namespace actup {
 // The exponents of one row, padded to kDoubleLanes with values of weight 0.
 class ExponentRow {
  public:
-  explicit ExponentRow(int64_t size)
-      : size_(size),
-        padded_((size + kDoubleLanes - 1) / kDoubleLanes * kDoubleLanes),
-        values_(padded_),
-        present_(padded_) {
+  explicit ExponentRow(int64_t capacity)
+      : capacity_(capacity), values_(padded(capacity)), present_(padded(capacity)) {
+    set_size(capacity);
+  }
+
+  int64_t capacity() const { return capacity_; }
+
+  // How many exponents the row has, at most its capacity.
+  void set_size(int64_t size) {
+    if (size == size_) return;
+    size_ = size;
+    padded_ = padded(size);
+    std::fill(present_.begin(), present_.end(), 0.0);
     std::fill_n(present_.begin(), size, 1.0);
+    std::fill(values_.begin() + size, values_.end(), 0.0);
   }
 
   double& operator[](int64_t at) { return values_[at]; }
@@ -63,8 +72,11 @@ class ExponentRow {
     return exponential(load_doubles(&values_[at]) * -factor) * load_doubles(&present_[at]);
   }
 
-  int64_t size_;
-  int64_t padded_;
+  static int64_t padded(int64_t size) { return (size + kDoubleLanes - 1) / kDoubleLanes * kDoubleLanes; }
+
+  int64_t capacity_;
+  int64_t size_ = 0;
+  int64_t padded_ = 0;
   std::vector<double> values_;
   std::vector<double> present_;
 };

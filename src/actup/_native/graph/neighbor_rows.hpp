@@ -7,6 +7,7 @@
 
 namespace actup {
 
+// A neighbour that is disconnected from its row has the id -1 and an infinite distance.
 struct NeighborRows {
   const int32_t* ids;      // (rows, k)
   const float* distances;  // (rows, k), ascending in a row
@@ -16,10 +17,20 @@ struct NeighborRows {
 
 constexpr int64_t kRowsPerTask = 512;
 
+// How many neighbours of a row are connected to it; they come first.
+inline int64_t connected_count(const float* distances, int64_t k) {
+  while (k > 0 && distances[k - 1] > std::numeric_limits<float>::max()) --k;
+  return k;
+}
+
 inline void check_row(const NeighborRows& neighbors, int64_t row) {
   float previous = 0;
   for (int64_t at = row * neighbors.k; at < (row + 1) * neighbors.k; ++at) {
     const float distance = neighbors.distances[at];
+    if (neighbors.ids[at] == -1 && distance == std::numeric_limits<float>::infinity()) {
+      previous = distance;
+      continue;
+    }
     if (!(distance >= previous && distance <= std::numeric_limits<float>::max())) {
       throw std::invalid_argument(
           "neighbour distances must be finite, at least 0 and ascending in every row");

@@ -37,7 +37,7 @@ struct WeightedId {
   float weight() const { return std::bit_cast<float>(static_cast<uint32_t>(word)); }
 };
 
-// Every row's edges by ascending id.
+// Every row's edges by ascending id; those of id -1, which are none, come last.
 inline std::unique_ptr<WeightedId[]> sorted_edges(const NeighborRows& neighbors, const float* weights,
                                                   int threads) {
   auto edges = std::make_unique_for_overwrite<WeightedId[]>(neighbors.rows * neighbors.k);
@@ -49,7 +49,7 @@ inline std::unique_ptr<WeightedId[]> sorted_edges(const NeighborRows& neighbors,
       }
       std::sort(first, first + neighbors.k, [](WeightedId a, WeightedId b) { return a.word < b.word; });
       for (int64_t at = 1; at < neighbors.k; ++at) {
-        if (first[at].id() == first[at - 1].id()) {
+        if (first[at].id() == first[at - 1].id() && first[at].id() >= 0) {
           throw std::invalid_argument("neighbour ids must differ within a row");
         }
       }
@@ -72,7 +72,9 @@ inline Transposed transposed(const WeightedId* edges, int64_t rows, int64_t k, i
   std::vector<std::vector<int32_t>> counts(parts);
   parallel_chunks(parts, threads, [&](int64_t part) {
     counts[part].assign(rows, 0);
-    for (int64_t at = part_begin(part); at < part_begin(part + 1); ++at) ++counts[part][edges[at].id()];
+    for (int64_t at = part_begin(part); at < part_begin(part + 1); ++at) {
+      if (edges[at].id() >= 0) ++counts[part][edges[at].id()];
+    }
   });
   Transposed result{std::make_unique_for_overwrite<int64_t[]>(rows + 1),
                     std::make_unique_for_overwrite<WeightedId[]>(rows * k)};
@@ -87,6 +89,7 @@ inline Transposed transposed(const WeightedId* edges, int64_t rows, int64_t k, i
   parallel_chunks(parts, threads, [&](int64_t part) {
     for (int64_t at = part_begin(part); at < part_begin(part + 1); ++at) {
       const int32_t target = edges[at].id();
+      if (target < 0) continue;
       result.edges[result.offsets[target] + counts[part][target]++] =
           WeightedId::of(at / k, edges[at].weight());
     }
@@ -97,28 +100,30 @@ inline Transposed transposed(const WeightedId* edges, int64_t rows, int64_t k, i
 // Calls emit(id, weight) for every id in either list, ascending, unless its weight is zero.
 template <class Emit>
 inline void merge_row(const WeightedId* out, const WeightedId* out_end, const WeightedId* in,
-                      const WeightedId* in_end, Symmetrization kind, const Emit& emit) {
+                      const WeightedId* in_end, Symmetrization kind, float union_share, const Emit& emit) {
+  while (out != out_end && out_end[-1].id() < 0) --out_end;
   while (out != out_end || in != in_end) {
     const int32_t out_id = out != out_end ? out->id() : std::numeric_limits<int32_t>::max();
     const int32_t in_id = in != in_end ? in->id() : std::numeric_limits<int32_t>::max();
     const int32_t id = std::min(out_id, in_id);
     const float p = out_id == id ? (out++)->weight() : 0.0f;
     const float q = in_id == id ? (in++)->weight() : 0.0f;
-    const float weight = symmetrized(kind, p, q);
+    const float weight = union_share == 1 ? symmetrized(kind, p, q) : mixed_union(p, q, union_share);
     if (weight > 0) emit(id, weight);
   }
 }
 
 // No self loops, no zeros, ids ascending in every row. weights: (rows, k), of the directed edges.
+// union_share: see mixed_union(); other values than 1 belong to symmetrization "umap".
 inline SparseRows symmetric_graph(const NeighborRows& neighbors, const float* weights, Symmetrization kind,
-                                  int threads) {
+                                  float union_share, int threads) {
   const int64_t rows = neighbors.rows, k = neighbors.k;
   const auto edges = sorted_edges(neighbors, weights, threads);
   const Transposed incoming = transposed(edges.get(), rows, k, threads);
   const auto merge = [&](int64_t row, const auto& emit) {
     merge_row(edges.get() + row * k, edges.get() + (row + 1) * k,
               incoming.edges.get() + incoming.offsets[row], incoming.edges.get() + incoming.offsets[row + 1],
-              kind, emit);
+              kind, union_share, emit);
   };
   SparseRows graph{std::make_unique_for_overwrite<int64_t[]>(rows + 1), nullptr, nullptr, rows};
   graph.offsets[0] = 0;

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from actup._device import on_gpu
+from actup._device import array_module, on_gpu
 from actup._engine import engine
+from actup._threads import count_threads
 from actup._typing import Array
-from actup.backends._cuda.arrays import host_graph, to_device
+from actup.backends._cpu import affinity_graph as affinity_graph_on_host
+from actup.backends._cuda.arrays import device_graph, host_graph, host_neighbors, to_device
 from actup.backends._cuda.compile import cupy, load_kernels, request_kernels
 from actup.backends._cuda.constants import (
     DISTANCE_FAULT,
@@ -22,6 +24,7 @@ from actup.backends._cuda.constants import (
     THREADS,
 )
 from actup.backends._cuda.launch import WARP, launch
+from actup.graph._memberships import row_affinities
 from actup.graph._records import Graph, Neighbors
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Affinity, Distance, Symmetrization
@@ -43,13 +46,28 @@ def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int = 0) -> Gr
     neighbors : Neighbors
         On the device or the host; so is the result.
     recipe : Recipe
-        Its ``affinity``, ``distance``, ``symmetrization``, ``scales()`` and ``sigma``.
+        Its ``affinity``, ``distance``, ``symmetrization``, ``scales()`` and ``sigma``. The kernels do not
+        have other values of ``set_op_mix_ratio`` and ``local_connectivity`` than 1, nor disconnected
+        neighbours: the CPU computes such graphs.
     threads : int
-        Ignored: the other backends have it.
+        For the graphs that the CPU computes.
     """
+    if recipe.union_share() != 1 or _subtracts_other(recipe) or _has_disconnected(neighbors):
+        on_host = affinity_graph_on_host(host_neighbors(neighbors), recipe, threads)
+        return device_graph(on_host) if on_gpu(neighbors.indices) else on_host
     ids, weights = directed_weights(neighbors, recipe)
     graph = symmetric_graph(ids, weights, recipe.symmetrization)
     return graph if on_gpu(neighbors.indices) else host_graph(graph)
+
+
+def _subtracts_other(recipe: Recipe) -> bool:
+    """Whether the affinity subtracts another distance than the nearest, which the kernels do not."""
+    return recipe.affinity is Affinity.UMAP and recipe.subtracted_neighbor() != 1
+
+
+def _has_disconnected(neighbors: Neighbors) -> bool:
+    """Whether a row has neighbours at infinite distances, which come last."""
+    return bool(array_module(neighbors.distances).isinf(neighbors.distances[:, -1:]).any())
 
 
 def request_affinities(recipe: Recipe, k: int) -> Future[Any]:
@@ -82,6 +100,10 @@ def directed_weights(
     sorted_ids, weights = cp.empty_like(ids), cp.empty_like(distances)
     if not k:
         return sorted_ids, weights
+    if _subtracts_other(recipe):
+        on_host = cp.asarray(row_affinities(host_neighbors(neighbors).distances, recipe, count_threads(None)))
+        order = cp.argsort(ids, axis=1)
+        return cp.take_along_axis(ids, order, axis=1), cp.take_along_axis(on_host, order, axis=1)
     widths = recipe.scales() if recipe.affinity is not Affinity.FIXED_SIGMA else (recipe.sigma,)
     faults = cp.zeros(1, cp.int32)
     kernels = request_affinities(recipe, k).result()

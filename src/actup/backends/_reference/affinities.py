@@ -20,17 +20,21 @@ def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int = 1) -> Gr
     ----------
     neighbors : Neighbors
     recipe : Recipe
-        Its affinity, distance, symmetrization, scales() and sigma.
+        Its affinity, distance, symmetrization, set_op_mix_ratio, local_connectivity, scales() and sigma.
     threads : int
         Ignored: the oracle runs on one thread.
     """
     n, k = neighbors.indices.shape
     conditional = directed_affinities(neighbors.distances.astype(np.float64), recipe)
     P = np.zeros((n, n))
-    P[np.repeat(np.arange(n), k), neighbors.indices.ravel()] = conditional.ravel()
+    connected = np.isfinite(neighbors.distances).ravel()
+    P[np.repeat(np.arange(n), k)[connected], neighbors.indices.ravel()[connected]] = conditional.ravel()[
+        connected
+    ]
     match recipe.symmetrization:
         case Symmetrization.UMAP:
-            W = P + P.T - P * P.T
+            share = recipe.set_op_mix_ratio
+            W = share * (P + P.T - P * P.T) + (1 - share) * P * P.T
         case Symmetrization.TSNE:
             W = (P + P.T) / 2
     W = W.astype(np.float32)
@@ -40,10 +44,10 @@ def affinity_graph(neighbors: Neighbors, recipe: Recipe, threads: int = 1) -> Gr
 
 
 def directed_affinities(distances: np.ndarray, recipe: Recipe) -> np.ndarray:
-    """p(j|i) of every neighbour by the recipe's affinity: (n, k)."""
+    """p(j|i) of every neighbour by the recipe's affinity: (n, k), 0 at infinite distances."""
     match recipe.affinity:
         case Affinity.UMAP:
-            return umap_affinities(distances, recipe.distance)
+            return umap_affinities(distances, recipe.distance, recipe.local_connectivity)
         case Affinity.GAUSSIAN | Affinity.MULTISCALE:
             of_scales = [gaussian_affinities(distances, u) for u in recipe.scales()]
             return np.asarray(np.mean(of_scales, axis=0))
@@ -51,15 +55,16 @@ def directed_affinities(distances: np.ndarray, recipe: Recipe) -> np.ndarray:
             assert recipe.sigma is not None
             return fixed_sigma_affinities(distances, recipe.sigma)
         case Affinity.UNIFORM:
-            return np.ones(distances.shape)
+            return np.asarray(np.isfinite(distances), np.float64)
 
 
-def umap_affinities(distances: np.ndarray, distance: Distance) -> np.ndarray:
+def umap_affinities(distances: np.ndarray, distance: Distance, local_connectivity: float = 1.0) -> np.ndarray:
     """p(j|i) = exp(-max(d - rho, 0)/sigma), with sigma such that a row of k neighbours sums to log2(k + 1).
 
-    rho is the first distance above 0 (0 if there is none), or 0 for plain distances. As in umap-learn, sigma
-    is at least 1e-3 times the mean distance, of the row if it has a distance above 0, else of all rows; the
-    mean includes the point's distance to itself.
+    rho is the distance of number ``local_connectivity`` among those above 0, or 0 for plain distances. As in
+    umap-learn, sigma is at least 1e-3 times the mean distance, of the row if its rho (with plain distances,
+    its first distance above 0) is above 0, else of all rows; the mean includes the point's distance to
+    itself. Infinite distances count in no mean.
 
     Parameters
     ----------
@@ -73,8 +78,8 @@ def umap_affinities(distances: np.ndarray, distance: Distance) -> np.ndarray:
     n, k = distances.shape
     if k == 0:
         return np.zeros((n, 0))
-    nearest = np.where(distances > 0, distances, np.inf).min(axis=1)
-    nearest = np.where(np.isfinite(nearest), nearest, 0)
+    number = local_connectivity if distance is Distance.PSEUDO else 1.0
+    nearest = np.array([_rho(row[(row > 0) & np.isfinite(row)], number) for row in distances])
     rho = nearest if distance is Distance.PSEUDO else np.zeros(n)
     beyond = np.maximum(distances - rho[:, None], 0)
 
@@ -84,8 +89,15 @@ def umap_affinities(distances: np.ndarray, distance: Distance) -> np.ndarray:
 
     target = np.log2(k + 1)
     sigma = _bisect(lambda sigma: similarities(sigma).sum(axis=1) < target, n)
-    mean = np.where(nearest > 0, distances.sum(axis=1), distances.sum() / n) / (k + 1)
+    finite = np.where(np.isfinite(distances), distances, 0)
+    counts = np.isfinite(distances).sum(axis=1) + 1
+    mean = np.where(nearest > 0, finite.sum(axis=1) / counts, finite.sum() / counts.sum())
     return similarities(np.maximum(sigma, 1e-3 * mean))
+
+
+def _rho(positive: np.ndarray, number: float) -> float:
+    """The distance of that number, from 0 on, among 0 and ascending distances; fractions interpolate."""
+    return float(np.interp(number, np.arange(len(positive) + 1), np.concatenate([[0.0], positive])))
 
 
 def gaussian_affinities(distances: np.ndarray, perplexity: float) -> np.ndarray:
@@ -105,12 +117,12 @@ def gaussian_affinities(distances: np.ndarray, perplexity: float) -> np.ndarray:
     n, k = distances.shape
     if k == 0:
         return np.zeros((n, 0))
-    squares = distances**2 - distances.min(axis=1, keepdims=True) ** 2  # the same p; never all underflow
+    squares = _squares_beyond_nearest(distances)
 
     def similarities(sigma: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             unscaled = np.where(squares > 0, np.exp(-squares / (2 * sigma[:, None] ** 2)), 1.0)
-        return np.asarray(unscaled / unscaled.sum(axis=1, keepdims=True))
+        return _normalized(unscaled)
 
     def entropy(p: np.ndarray) -> np.ndarray:
         return np.asarray(-(p * np.log(np.where(p > 0, p, 1))).sum(axis=1))
@@ -123,9 +135,19 @@ def fixed_sigma_affinities(distances: np.ndarray, sigma: float) -> np.ndarray:
     n, k = distances.shape
     if k == 0:
         return np.zeros((n, 0))
-    squares = distances**2 - distances.min(axis=1, keepdims=True) ** 2  # the same p; never all underflow
-    unscaled = np.exp(-squares / (2 * sigma**2))
-    return np.asarray(unscaled / unscaled.sum(axis=1, keepdims=True))
+    return _normalized(np.exp(-_squares_beyond_nearest(distances) / (2 * sigma**2)))
+
+
+def _squares_beyond_nearest(distances: np.ndarray) -> np.ndarray:
+    """d² less the row's smallest: the same p, which never all underflow."""
+    nearest = distances.min(axis=1, keepdims=True)
+    return np.asarray(distances**2 - np.where(np.isfinite(nearest), nearest, 0) ** 2)
+
+
+def _normalized(rows: np.ndarray) -> np.ndarray:
+    """Rows divided by their sums; rows of 0 stay so."""
+    sums = rows.sum(axis=1, keepdims=True)
+    return np.asarray(rows / np.where(sums > 0, sums, 1.0))
 
 
 def _bisect(too_small: Callable[[np.ndarray], np.ndarray], n: int) -> np.ndarray:
