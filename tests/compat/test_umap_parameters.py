@@ -37,7 +37,7 @@ OTHER_NEIGHBORS = nearest_neighbors(ROWS[:, ::-1] ** 2, 15, "manhattan", {}, Fal
 
 
 def case(value, X=ROWS, y=None, **others):
-    """A value other than the default, the data it is tried on, and the other parameters in both runs."""
+    """The value that is tried, the data, and the parameters of the run to compare with."""
     return value, X, y, others
 
 
@@ -57,8 +57,8 @@ CASES = {
     "local_connectivity": case(3.0),
     "repulsion_strength": case(2.0),
     "negative_sample_rate": case(10),
-    "a": case(2.0, b=0.8),
-    "b": case(0.7, a=1.5),
+    "a": case(2.0, a=1.5, b=0.8),
+    "b": case(0.7, a=1.5, b=0.8),
     "random_state": case(5),
     "target_n_neighbors": case(4, y=TARGETS, target_metric="euclidean"),
     "target_metric": case("euclidean", y=LABELS),

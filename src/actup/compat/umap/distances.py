@@ -308,7 +308,7 @@ def _covariance(gaussian: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
     return width * wide + height * high, [np.sign(gaussian[2]) * wide, np.sign(gaussian[3]) * high, turned]
 
 
-# --- vectors of which only matters which values are not 0 ---
+# --- vectors of which only the zeros and nonzeros are compared ---
 
 
 def hamming(x: Any, y: Any) -> float:
