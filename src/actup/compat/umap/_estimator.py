@@ -62,11 +62,8 @@ class UMAP(_UMAP):
 
     def _recipe(self) -> Recipe:
         """As in ``actup.UMAP``; what is wrong with a parameter is a ValueError, as in umap-learn."""
-        if not isinstance(self.init, str) and np.ndim(self.init) != 2:
-            raise ValueError(
-                f"init={self.init!r} must be a name or an array of shape (n_samples, n_components)"
-            )
         try:
+            _check_parameters(self)
             return super()._recipe()
         except TypeError as error:
             raise ValueError(str(error)) from None
@@ -100,6 +97,20 @@ class UMAP(_UMAP):
             self._index_of_training = (self._training, index)
         assert index is not None
         return index
+
+
+def _check_parameters(model: Any) -> None:
+    """Reject values that umap-learn rejects and ``actup.UMAP`` checks later, or has no use for."""
+    if not isinstance(model.init, str) and np.ndim(model.init) != 2:
+        raise ValueError(f"init={model.init!r} must be a name or an array of shape (n_samples, n_components)")
+    if model.n_jobs is not None and (model.n_jobs < -1 or model.n_jobs == 0):
+        raise ValueError(f"n_jobs={model.n_jobs} must be at least 1, or -1 for all cores")
+    target_n_neighbors = getattr(model, "target_n_neighbors", -1)
+    if target_n_neighbors != -1 and target_n_neighbors < 2:
+        raise ValueError(f"target_n_neighbors={target_n_neighbors} must be at least 2, or -1 for n_neighbors")
+    if not isinstance(getattr(model, "tqdm_kwds", None), dict | None):
+        raise ValueError(f"tqdm_kwds={model.tqdm_kwds!r} must be a dict or None")
+    disconnection_distance(model.metric, getattr(model, "disconnection_distance", None))
 
 
 def _recipe_of(model: UMAP) -> Recipe:
