@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from actup._elementary import log
-from actup._pipeline import Given, descend, prepare
+from actup._pipeline import Embedding, Given, descend, prepare
 from actup._threads import count_threads
 from actup.backends import load_backend
 from actup.compat.umap._graphs import fuzzy_simplicial_set
@@ -161,7 +161,9 @@ def simplicial_set_embedding(
         Whether the output metric is Euclidean, whatever ``output_metric`` says.
     verbose : bool, default=False
         Whether to show a progress bar.
-    metric_kwds, output_metric_kwds, parallel, tqdm_kwds
+    output_metric_kwds : dict, default=None
+        Parameters of the output metric.
+    metric_kwds, parallel, tqdm_kwds
         Without effect.
 
     Returns
@@ -195,21 +197,25 @@ def simplicial_set_embedding(
         b=float(b),
         repulsion_rate=float(gamma) * float(negative_sample_rate),
         initialization=_start_name(init, recipe),
-        **_density_fields(densmap, densmap_kwds or {}),
-        **_output_fields("euclidean" if euclidean_output else _metric_name(output_metric)),
+        **({} if euclidean_output else _output_fields(output_metric, output_metric_kwds)),
     )
+    density = _density_fields(densmap_kwds or {}) if densmap else {}
     rows = None if data is None or metric == "precomputed" else _rows_of(data)
     given = Given(init=None if isinstance(init, str) else init, graph=Graph.from_scipy(graph))
+    seed = _draw_seed(random_state)
     with Progress(bool(verbose)) as progress:
         prepared = prepare(
             rows,
             recipe,
             given,
-            seed=_draw_seed(random_state),
+            seed=seed,
             threads=count_threads(-1),
             backend=load_backend("cpu"),
             progress=progress,
         )
+        if densmap:
+            radii = _radii_of_data(graph, densmap_kwds or {})
+            prepared = _with_density(prepared, recipe.but(**density), radii, seed)
         aux_data: dict[str, Any] = {}
         if stops and prepared.layout is not None:
             maps = {0: prepared.layout.embedding()}
@@ -219,7 +225,8 @@ def simplicial_set_embedding(
             aux_data["embedding_list"] = [maps[int(epoch)] for epoch in n_epochs]  # type: ignore[union-attr]
         embedding = descend(prepared, progress).embedding
     if output_dens:
-        aux_data |= _log_radii(graph, embedding, densmap_kwds or {})
+        aux_data["rad_orig"] = _radii_of_data(graph, densmap_kwds or {})
+        aux_data["rad_emb"] = _radii_of_map(embedding, densmap_kwds or {})
     return embedding, aux_data
 
 
@@ -256,15 +263,15 @@ def _metric_name(output_metric: Any) -> str:
     return names[0]
 
 
-def _output_fields(output_metric: str) -> dict[str, Any]:
-    if output_metric in ("euclidean", "l2"):
+def _output_fields(output_metric: Any, output_metric_kwds: Mapping[str, Any] | None) -> dict[str, Any]:
+    name = _metric_name(output_metric)
+    if name in ("euclidean", "l2"):
         return {}
-    return _known_fields({"output_metric": output_metric}, f"output_metric={output_metric!r}")
+    wanted = {"output_metric": name, "output_metric_kwds": dict(output_metric_kwds or {})}
+    return _known_fields(wanted, f"output_metric={name!r}")
 
 
-def _density_fields(densmap: bool, densmap_kwds: Mapping[str, Any]) -> dict[str, Any]:
-    if not densmap:
-        return {}
+def _density_fields(densmap_kwds: Mapping[str, Any]) -> dict[str, Any]:
     wanted = {
         "density_weight": float(densmap_kwds.get("lambda", 2.0)),
         "density_share": float(densmap_kwds.get("frac", 0.3)),
@@ -279,15 +286,34 @@ def _known_fields(wanted: dict[str, Any], what: str) -> dict[str, Any]:
     return wanted
 
 
-def _log_radii(graph: Any, embedding: np.ndarray, densmap_kwds: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """The logarithms of the local radii of densMAP: of the data, and of the map."""
+def _with_density(prepared: Embedding, recipe: Recipe, radii: np.ndarray, seed: int) -> Embedding:
+    """A prepared run whose layout also preserves the local radii of the data."""
+    from actup.backends._base import PointInputs
+    from actup.graph._radii import standardize
+
+    points = PointInputs(log_radii=standardize(radii))
+    layout = load_backend("cpu").make_layout(
+        prepared.graph, prepared.embedding, recipe, seed, count_threads(-1), points
+    )
+    return replace(prepared, recipe=recipe, layout=layout)
+
+
+def _radii_of_data(graph: Any, densmap_kwds: Mapping[str, Any]) -> np.ndarray:
+    """The logarithms of the local radii of the data: of the mean squared lengths of a row's edges."""
     distances = densmap_kwds.get("graph_dists")
     if distances is None:
-        raise ValueError("output_dens=True needs densmap_kwds['graph_dists'], the distances of the edges")
+        raise ValueError(
+            "densmap and output_dens need densmap_kwds['graph_dists'], the sparse distances of the edges, as "
+            "fuzzy_simplicial_set(..., return_dists=True) returns them"
+        )
+    return _mean_logs(graph, csr_matrix(distances).power(2))
+
+
+def _radii_of_map(embedding: np.ndarray, densmap_kwds: Mapping[str, Any]) -> np.ndarray:
+    """The logarithms of the local radii of a map, from the neighbours there."""
     k = int(densmap_kwds.get("n_neighbors", 15))
-    squared = csr_matrix(distances).power(2)
-    on_map, _, _, lengths = fuzzy_simplicial_set(embedding, k, 0, "euclidean", return_dists=True)
-    return {"rad_orig": _mean_logs(graph, squared), "rad_emb": _mean_logs(on_map, csr_matrix(lengths))}
+    graph, _, _, lengths = fuzzy_simplicial_set(embedding, k, 0, "euclidean", return_dists=True)
+    return _mean_logs(graph, csr_matrix(lengths))
 
 
 def _mean_logs(graph: Any, values: Any) -> np.ndarray:
