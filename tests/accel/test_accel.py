@@ -211,7 +211,7 @@ def test_it_says_so_once(tmp_path):
     assert errors.splitlines() == [
         f"actup.accel: umap, openTSNE and sklearn.manifold.TSNE run on ActUp {actup.__version__}"
     ]
-    assert run("-m", "actup.accel", "--quiet", program) == (0, "ran umap\n", "")
+    assert run("-m", "actup.accel", "--quiet", "-c", "import umap") == (0, "", "")
 
 
 def test_it_says_nothing_about_programs_that_do_not_need_it(tmp_path):
@@ -278,9 +278,9 @@ def test_tracebacks_and_exit_codes_are_those_of_python(text, tmp_path):
     assert run("-m", "actup.accel", program) == run(program)
 
 
-def test_commands(tmp_path):
-    code = "import sys, umap; print(sys.argv, umap.UMAP(n_neighbors=4).n_neighbors)"
-    assert run("-m", "actup.accel", "-q", "-c", code, "x") == (0, "['-c', 'x'] 4\n", "")
+def test_commands():
+    code = "import sys, umap; print(sys.argv, umap.__version__)"
+    assert run("-m", "actup.accel", "-q", "-c", code, "x") == (0, "['-c', 'x'] 0.5.12\n", "")
 
 
 def test_wrong_calls_exit_with_2(tmp_path):
@@ -331,10 +331,7 @@ def test_ipython_and_pytest_hooks():
 
 
 def test_pytest_plugin(tmp_path):
-    script(
-        tmp_path, "import umap\ndef test_it(): assert umap.UMAP.__module__.startswith('actup')", "test_it.py"
-    )
-    code, output, _ = run(
-        "-m", "pytest", "-q", "-p", "actup.accel", "-p", "no:cacheprovider", "test_it.py", cwd=tmp_path
-    )
+    script(tmp_path, "import umap\ndef test_it(): assert 'actup' in umap.__file__", "test_it.py")
+    options = ["-q", "-p", "actup.accel", "-p", "no:cacheprovider"]
+    code, output, _ = run("-m", "pytest", *options, "test_it.py", cwd=tmp_path)
     assert code == 0, output

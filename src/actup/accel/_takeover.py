@@ -70,7 +70,8 @@ class Takeover(MetaPathFinder):
             sys.modules.update(self._real_modules)
             self._real_modules.clear()
             for (module, name), original in self._originals.items():
-                setattr(sys.modules[module], name, original)
+                if module in sys.modules:
+                    setattr(sys.modules[module], name, original)
             self._originals.clear()
 
     def real(self, name: str) -> Any:

@@ -213,7 +213,7 @@ def simplicial_set_embedding(
             backend=load_backend("cpu"),
             progress=progress,
         )
-        if densmap:
+        if densmap and prepared.layout is not None:
             radii = _radii_of_data(graph, densmap_kwds or {})
             prepared = _with_density(prepared, recipe.but(**density), radii, seed)
         aux_data: dict[str, Any] = {}
