@@ -26,6 +26,8 @@ from scipy import sparse
 from sklearn.datasets import load_digits
 
 import actup
+from actup.backends import PointInputs, load_backend
+from actup.graph._radii import local_radii, standardize
 
 DENSE_METRICS = {
     "euclidean": {},
@@ -168,6 +170,8 @@ def map_runs() -> Iterator[Run]:
             f"gdr {name}",
             lambda switches=switches: [actup.GDR(**switches, random_state=0).fit_transform(digits)],
         )
+    yield "map with pinned points", lambda: pinned_maps(digits)
+    yield "map with density", lambda: density_maps(digits)
     apart = np.concatenate([digits[:300], digits[300:500] + 1000, digits[500:504] - 1000])
     yield "map of components", lambda: [actup.UMAP(random_state=0).fit_transform(apart)]
     yield "map in cosine", lambda: [actup.UMAP(metric="cosine", random_state=0).fit_transform(digits)]
@@ -195,6 +199,40 @@ def map_runs() -> Iterator[Run]:
             for done in actup.embed_many(digits, ["tsne", "umap", "gdr_umap"], seed=1).results.values()
         ],
     )
+
+
+def with_inputs(X: np.ndarray, recipe: actup.Recipe, mobility: bool, density: bool) -> np.ndarray:
+    """A map whose layout has pinned points, the density term, or both."""
+    cpu = load_backend("cpu")
+    neighbors = cpu.nearest_neighbors(X, recipe.neighbors_searched(len(X)), recipe.metric, 2)
+    graph = cpu.affinity_graph(neighbors, recipe, 2)
+    random = np.random.default_rng(0)
+    start = (5 * random.uniform(-1, 1, (len(X), recipe.n_components))).astype(np.float32)
+    points = PointInputs(
+        mobility=(1.5 * random.uniform(-1, 1, len(X)) + 0.5).clip(0, 1) if mobility else None,
+        log_radii=standardize(local_radii(graph, neighbors)) if density else None,
+    )
+    layout = cpu.make_layout(graph, start, recipe, 3, 2, points)
+    layout.run(layout.n_epochs)
+    return layout.embedding()
+
+
+def pinned_maps(X: np.ndarray) -> list[np.ndarray]:
+    recipes = [
+        actup.preset(name).but(epochs=30) for name in ("umap", "sampled_umap", "tsne", "paper_gdr_umap")
+    ]
+    recipes += [actup.preset("sampled_umap").but(n_components=5, epochs=20)]
+    return [with_inputs(X, recipe, mobility=True, density=False) for recipe in recipes]
+
+
+def density_maps(X: np.ndarray) -> list[np.ndarray]:
+    recipes = [
+        actup.preset(name).but(density_weight=2.0, epochs=40)
+        for name in ("umap", "sampled_gdr_umap", "accelerated_gdr_umap", "paper_gdr_umap")
+    ]
+    recipes += [actup.preset("umap").but(n_components=n, density_weight=2.0, epochs=20) for n in (1, 3, 5)]
+    maps = [with_inputs(X, recipe, mobility=False, density=True) for recipe in recipes]
+    return [*maps, with_inputs(X, recipes[0], mobility=True, density=True)]
 
 
 # From a number of epochs, None for the usual ones, to an estimator.
@@ -229,6 +267,8 @@ def quick_runs() -> Iterator[Run]:
                 return [*lists(done.neighbors), graph.indices, graph.weights, done.embedding]
 
             yield f"map {name} {kind}", embed
+    yield "map with pinned points", lambda: pinned_maps(digits)
+    yield "map with density", lambda: density_maps(digits)
     noise = np.random.default_rng(0).uniform(0, 0.1, (450, 64))
     rows = sparse.random(500, 200, density=0.05, format="csr", random_state=0, dtype=np.float64)
     many = np.maximum(blobs(800, 30), 0)

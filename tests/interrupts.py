@@ -58,6 +58,7 @@ def make_cases(scale: float) -> list[Case]:
     def by_function(a: np.ndarray, b: np.ndarray) -> float:
         return float(np.abs(a - b).sum())
 
+    very_wide = rows(3_000, 20_000).astype(float)
     wide, narrow, many = rows(40_000, 400), rows(8_000, 40), rows(220_000, 20)
     counts = np.abs(narrow).round()
     words = sparse.random(int(12_000 * scale), 5_000, 0.01, "csr", np.float32, random_state=0)
@@ -92,6 +93,8 @@ def make_cases(scale: float) -> list[Case]:
         fit_case("sparse cosine", actup.UMAP(metric="cosine", random_state=0), words),
         fit_case("sparse euclidean", actup.TSNE(random_state=0), words),
         fit_case("wide sparse", actup.TSNE(random_state=0), wide_words),
+        fit_case("20,000 columns of float64", actup.TSNE(random_state=0), very_wide),
+        fit_case("mahalanobis", actup.UMAP(metric="mahalanobis", random_state=0), rows(10_000, 300)),
         fit_case("far groups", actup.UMAP(random_state=0), far),
         fit_case("far groups, canberra", actup.UMAP(metric="canberra", random_state=0), far[:1_500]),
         fit_case("precomputed", actup.UMAP(metric="precomputed", random_state=0), distances),

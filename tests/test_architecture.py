@@ -20,6 +20,7 @@ LAYERS = [
         "_typing",
         "_lazy",
         "_warnings",
+        "_errors",
         "_threads",
         "_processor",
         "_engine",

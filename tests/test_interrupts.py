@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ from scipy import sparse
 
 import actup
 from actup import _pipeline, _reporting
+from actup.neighbors._row_transforms import as_float32, far_column_center
+from actup.neighbors._rows import read_rows
 from actup.progress import Progress
 
 ROOT = Path(__file__).parent
@@ -117,3 +120,32 @@ def test_parts_of_work_are_shares_of_the_whole():
         _reporting.report(1.0)
     _reporting.report(0.3)  # nobody listens
     assert seen == pytest.approx([0.5, 0.375, 1.0])
+
+
+LONG_STEPS = {
+    "conversion": (as_float32, np.zeros((1_000, 30_000))),
+    "sparse conversion": (as_float32, sparse.csr_matrix(np.ones((600, 30_000)))),
+    "finite check": (lambda X: read_rows(X, "euclidean"), np.zeros((4_000, 30_000), np.float32)),
+    "medians of columns": (far_column_center, np.zeros((300, 30_000)) + np.arange(300)[:, None] % 7),
+}
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an interval timer")
+@pytest.mark.parametrize("name", LONG_STEPS)
+def test_signals_are_handled_within_a_step(name):
+    step, X = LONG_STEPS[name]
+    step(X[:100])
+    handled = 0
+
+    def count(*_):
+        nonlocal handled
+        handled += 1
+
+    before = signal.signal(signal.SIGALRM, count)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1e-3, 1e-3)
+        step(X)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert handled >= 8

@@ -104,3 +104,13 @@ def test_elementary_functions_at_their_limits():
     assert elementary.cos(np.zeros((2, 3))).tolist() == np.ones((2, 3)).tolist()
     assert np.abs(elementary.sin([1e6, 1e12]) - np.sin([1e6, 1e12])).max() < 1e-3
     assert elementary.power(np.float64(4), 0.5).shape == ()
+
+
+def test_an_empty_level_means_the_best_one():
+    done = subprocess.run(
+        [sys.executable, "-c", "from actup._engine import level; print(level)"],
+        env={**os.environ, "ACTUP_CPU": ""},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == offered_levels()[-1], done.stderr

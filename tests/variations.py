@@ -49,6 +49,8 @@ def short_presets() -> dict[str, Recipe]:
 _NOT_VARIED = {"metric", "metric_kwds", "affinity", "distance", "symmetrization", "perplexity", "n_neighbors"}
 _NOT_VARIED |= {"perplexities", "sigma", "set_op_mix_ratio", "local_connectivity"}
 _NOT_VARIED |= {"initialization", "start_extent", "start_size"}
+# Switches of densMAP, which needs radii of the data; tests/layout/test_density.py varies them.
+_NOT_VARIED |= {"density_weight", "density_share", "density_shift"}
 # A switch with a compound value; the presets that set it cover it.
 _NOT_VARIED |= {"phases"}
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from actup._embed_many import embed_many
     from actup._pipeline import embed
-    from actup.estimators import GDR, TSNE, UMAP
+    from actup.estimators import GDR, TSNE, UMAP, AlignedUMAP, ParametricUMAP
     from actup.graph import Graph, Neighbors
     from actup.neighbors import NeighborIndex, nearest_neighbors
     from actup.quality import quality_report
@@ -41,6 +41,8 @@ _NAMES = {
     "GDR": "actup.estimators",
     "TSNE": "actup.estimators",
     "UMAP": "actup.estimators",
+    "AlignedUMAP": "actup.estimators",
+    "ParametricUMAP": "actup.estimators",
     "Graph": "actup.graph",
     "NeighborIndex": "actup.neighbors",
     "Neighbors": "actup.graph",
@@ -72,9 +74,11 @@ __all__ = [
     "GDR",
     "TSNE",
     "UMAP",
+    "AlignedUMAP",
     "Graph",
     "NeighborIndex",
     "Neighbors",
+    "ParametricUMAP",
     "Recipe",
     "__version__",
     "embed",

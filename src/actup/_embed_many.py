@@ -88,7 +88,8 @@ def embed_many(
     -------
     Embeddings
         ``results`` and ``aligned``, both by name in the order of the recipes. If the run was stopped, by the
-        callback or by Ctrl-C in a layout, they end with the map that was stopped.
+        callback or by Ctrl-C in a layout, they end with the map that was stopped. Ctrl-C in another stage
+        raises KeyboardInterrupt, and the maps made so far are lost.
 
     See Also
     --------

@@ -40,7 +40,7 @@ def _choose_level() -> str:
     offered = offered_levels()
     if not offered:
         raise ImportError(f"ActUp was not built for this processor ({_processor.level()}): install it again")
-    wanted = os.environ.get("ACTUP_CPU", offered[-1])
+    wanted = os.environ.get("ACTUP_CPU") or offered[-1]  # empty means unset
     if wanted not in offered:
         raise ImportError(
             f"ACTUP_CPU={wanted!r} is not one of {', '.join(offered)}, which this processor can run"

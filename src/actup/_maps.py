@@ -7,6 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
+_MAX_ROTATION_STEPS = 200  # only nearly flat maps need more than some tens
+_ROTATION_TOLERANCE = 1e-14
+
 
 def read_map(Y: ArrayLike, name: str = "Y") -> np.ndarray:
     """Return a map as a finite, nonempty float64 array of shape (n, n_components).
@@ -88,10 +91,45 @@ def align_maps(maps: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
         raise ValueError(f"maps must have the same number of dimensions to be aligned, got {dimensions}")
     centered = {name: Y - Y.mean(axis=0) for name, Y in arrays.items()}
     target = next(iter(centered.values()))
-    return {name: target if Y is target else Y @ _nearest_rotation(Y, target) for name, Y in centered.items()}
+    return {
+        name: target if Y is target else _product(Y, _nearest_rotation(Y, target))
+        for name, Y in centered.items()
+    }
+
+
+def align_to(Y: np.ndarray, target: np.ndarray, shared: np.ndarray) -> np.ndarray:
+    """Return a map moved, turned and mirrored so that its shared points come closest to those of a target.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, n_components)
+    target : ndarray of shape (n, n_components)
+    shared : ndarray of shape (n,), bool
+    """
+    centers = [part[shared].mean(axis=0, dtype=np.float64) for part in (Y, target)]
+    rotation = _nearest_rotation(Y[shared] - centers[0], target[shared] - centers[1])
+    return np.asarray(_product(Y - centers[0], rotation) + centers[1])
 
 
 def _nearest_rotation(Y: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Return the orthogonal matrix Q, which may mirror, that minimises ||Y Q - target||."""
-    left, _, right = np.linalg.svd(Y.T @ target)
-    return np.asarray(left @ right)
+    """Return the orthogonal matrix Q, which may mirror, that minimises ||Y Q - target||.
+
+    It is the orthogonal factor of Yᵀ target, found by Newton's iteration: unlike a singular value
+    decomposition by LAPACK, it gives the same bits on every processor.
+    """
+    moments = np.stack([(Y[:, [i]] * target).sum(axis=0, dtype=np.float64) for i in range(Y.shape[1])])
+    size = np.sqrt((moments**2).sum())
+    if not size > 0:
+        return np.eye(Y.shape[1])
+    rotation: np.ndarray = moments / size
+    for _ in range(_MAX_ROTATION_STEPS):
+        step = _product(rotation, 1.5 * np.eye(len(rotation)) - 0.5 * _product(rotation.T, rotation))
+        if np.abs(step - rotation).max() < _ROTATION_TOLERANCE:
+            return step
+        rotation = step
+    return rotation
+
+
+def _product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """The matrix product with sums in the order of columns, on every processor."""
+    return np.asarray(sum(A[:, [i]] * B[[i]] for i in range(len(B))))

@@ -5,8 +5,9 @@ X ──> neighbors ──> graph ──> start ──> layout ──> embedding
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -19,13 +20,16 @@ from actup._reporting import reporting_to
 from actup._threads import count_threads
 from actup._typing import Array, Rows
 from actup._warnings import warn_user
-from actup.backends import Backend, Layout, choose_backend, load_backend
+from actup.backends import Backend, Layout, PointInputs, choose_backend, load_backend
+from actup.graph._disconnection import disconnect
+from actup.graph._radii import local_radii, standardize
 from actup.graph._records import Graph, Neighbors
 from actup.neighbors._chunks import row_chunks
 from actup.progress import Progress
 from actup.recipe._presets import preset
 from actup.recipe._recipe import Recipe
 from actup.start._coordinates import read_places
+from actup.start._known_places import fill_places
 from actup.start._start import make_start
 
 # During the layout control returns to Python this often, for Ctrl-C, the callback and the progress bar.
@@ -34,6 +38,7 @@ _SLICE_SECONDS = 0.1
 # unusually slow.
 _MAX_SLICE_GROWTH = 4.0
 _CHUNK_IDS = 2**20
+_MAX_ASYMMETRY = 1e-5  # of the largest distance: given distances that differ less do so by rounding
 _REPORT_SECONDS = 0.1  # between two reports of a stage before the layout
 
 
@@ -55,6 +60,10 @@ class Embedding:
         How many epochs were run.
     interrupted : bool
         Whether the layout was stopped before its last epoch, by Ctrl-C or by the callback.
+    snapshots : tuple of ndarray of shape (n, n_components), float32
+        The map after each of the epochs that the caller asked for, as far as they were reached.
+    radii : ndarray of shape (n,) or None
+        The logarithms of the local radii of the data, if the recipe preserves density.
     seconds : dict of str to float
         Wall time of every stage that ran.
     layout : Layout or None
@@ -69,6 +78,8 @@ class Embedding:
     init_used: str
     n_epochs: int = 0
     interrupted: bool = False
+    snapshots: tuple[np.ndarray, ...] = ()
+    radii: np.ndarray | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     layout: Layout | None = None
 
@@ -174,12 +185,35 @@ def embed(
 
 @dataclass(frozen=True)
 class Given:
-    """What the caller has already computed; None where the pipeline has to."""
+    """What the caller gives besides X; None where the pipeline computes it, or does without.
+
+    Attributes
+    ----------
+    init : array-like of shape (n, n_components) or None
+        Where the points start. With ``mobility``, rows of NaN start among their neighbours.
+    neighbors : Neighbors or None
+    graph : Graph or None
+    neighbors_name : str
+        What the caller knows the neighbours as, for errors.
+    disconnection_distance : float
+        Neighbours at this distance or beyond do not count.
+    reshape_graph : callable or None
+        ``reshape_graph(graph, backend=backend, threads=threads)`` gives the graph that is laid out, e.g. one
+        that labels have changed.
+    mobility : ndarray of shape (n,) or None
+        Factor of each point's steps: 0 keeps it where it starts, 1 lets it move freely.
+    keep_radii : bool
+        Whether local radii of the data are computed although the recipe does not preserve them.
+    """
 
     init: Any = None
     neighbors: Neighbors | None = None
     graph: Graph | None = None
-    neighbors_name: str = "neighbors"  # what the caller knows the neighbours as, for errors
+    neighbors_name: str = "neighbors"
+    disconnection_distance: float = math.inf
+    reshape_graph: Callable[..., Graph] | None = None
+    mobility: np.ndarray | None = None
+    keep_radii: bool = False
 
 
 def prepare(
@@ -214,8 +248,8 @@ def prepare(
     n_samples = count_rows(X, given)
     if n_samples == 1:
         return backend.results_as_callers_kind(_single_point(recipe), like)
-    if given.init is not None:
-        read_places(given.init, n_samples, recipe.n_components)  # rejects wrong ones before any work is done
+    if given.init is not None:  # rejects wrong ones before any work is done
+        read_places(given.init, n_samples, recipe.n_components, allow_missing=given.mobility is not None)
     seconds: dict[str, float] = {}
     if given.graph is None:
         recipe = adapt_to_size(recipe, n_samples)
@@ -226,6 +260,8 @@ def prepare(
         k = recipe.neighbors_searched(n_samples)
         with _stage("neighbors", backend, progress, seconds):
             if given.neighbors is None:
+                if recipe.metric == "precomputed":
+                    _warn_if_asymmetric(X)
                 parameters = dict(recipe.metric_kwds)
                 neighbors = backend.nearest_neighbors(X, k, recipe.metric, threads, parameters)
                 if not backend.has_valid_distances(neighbors.distances):
@@ -236,36 +272,74 @@ def prepare(
             else:
                 neighbors = _check_neighbors(given.neighbors, n_samples, k, backend, given.neighbors_name)
         with _stage("graph", backend, progress, seconds):
+            if given.disconnection_distance < math.inf:
+                neighbors, _ = disconnect(neighbors, given.disconnection_distance)
             graph = backend.affinity_graph(neighbors, recipe, threads)
+            if given.reshape_graph is not None:
+                graph = given.reshape_graph(graph, backend=backend, threads=threads)
     else:
         neighbors, graph = None, _check_graph(given.graph, n_samples)
     with _stage("start", backend, progress, seconds):
         rows = None if recipe.metric == "precomputed" else X  # distances are no rows to start from
-        start, init_used = make_start(rows, graph, recipe, given.init, seed, threads, backend)
+        if given.mobility is None:
+            start, init_used = make_start(rows, graph, recipe, given.init, seed, threads, backend)
+        else:
+            places = read_places(given.init, n_samples, recipe.n_components, allow_missing=True)
+            start, init_used = fill_places(graph, places, seed).astype(np.float32), "array"
     if progress.stopped:
         warn_user(
             f"the callback stopped the run in stage {progress.stopped_in!r}: no epoch of the layout is run, "
             "and the points stay where they start"
         )
     begin = time.perf_counter()
-    layout = backend.make_layout(graph, start, recipe, seed, threads)
+    radii = _log_radii(graph, neighbors, recipe) if recipe.density_weight or given.keep_radii else None
+    points = None
+    if recipe.density_weight or given.mobility is not None:
+        points = PointInputs(given.mobility, standardize(radii) if radii is not None and recipe.density_weight else None)
+    layout = backend.make_layout(graph, start, recipe, seed, threads, points)
     seconds["layout"] = time.perf_counter() - begin
-    prepared = Embedding(start, recipe, graph, neighbors, init_used, seconds=seconds, layout=layout)
+    prepared = Embedding(
+        start, recipe, graph, neighbors, init_used, seconds=seconds, radii=radii, layout=layout
+    )
     return backend.results_as_callers_kind(prepared, like)
 
 
-def descend(prepared: Embedding, progress: Progress) -> Embedding:
-    """Run the layout to its last epoch, or until Ctrl-C or the callback stops it."""
+def _log_radii(graph: Graph, neighbors: Neighbors | None, recipe: Recipe) -> np.ndarray:
+    if neighbors is None:
+        raise ValueError(
+            f"density_weight={recipe.density_weight:g} needs the distances of neighbours, but only a graph was "
+            "given: give X or neighbors"
+        )
+    return local_radii(graph, neighbors)
+
+
+def descend(prepared: Embedding, progress: Progress, epochs: Sequence[int] = ()) -> Embedding:
+    """Run the layout to its last epoch, or until Ctrl-C or the callback stops it.
+
+    Parameters
+    ----------
+    prepared : Embedding
+    progress : Progress
+    epochs : sequence of int, ascending
+        Epochs after which the map is kept in ``snapshots``.
+    """
     layout = prepared.layout
     if layout is None:
-        return prepared
+        return replace(prepared, snapshots=(prepared.embedding,) * len(epochs))
     begin = time.perf_counter()
+    snapshots: list[np.ndarray] = []
+
+    def keep() -> None:
+        while len(snapshots) < len(epochs) and layout.epoch >= epochs[len(snapshots)]:
+            snapshots.append(layout.embedding())
+
+    keep()
     try:
-        for _ in _slices(layout, progress):
-            pass
+        for _ in _slices(layout, progress, stops=epochs):
+            keep()
     except KeyboardInterrupt:
         warn_user(f"interrupted at epoch {layout.epoch} of {layout.n_epochs}: the points stay where they are")
-    return _record(prepared, time.perf_counter() - begin)
+    return replace(_record(prepared, time.perf_counter() - begin), snapshots=tuple(snapshots))
 
 
 def iterate_maps(prepared: Embedding, every: int, progress: Progress) -> Iterator[Embedding]:
@@ -293,13 +367,19 @@ def _record(prepared: Embedding, seconds: float) -> Embedding:
     )
 
 
-def _slices(layout: Layout, progress: Progress, every: int | None = None) -> Iterator[float]:
-    """Run the layout in slices of ``every`` epochs, or of about 0.1 s; report each and give its seconds."""
+def _slices(
+    layout: Layout, progress: Progress, every: int | None = None, stops: Sequence[int] = ()
+) -> Iterator[float]:
+    """Run the layout in slices of ``every`` epochs, or of about 0.1 s; report each and give its seconds.
+
+    No slice goes beyond the next epoch of ``stops``.
+    """
     pace = 1 if every is None else every
     progress.report("layout", _fraction(layout), layout.embedding)
     while layout.epoch < layout.n_epochs and not progress.stopped:
         begin = time.perf_counter()
-        layout.run(min(layout.epoch + pace, layout.n_epochs))
+        next_stop = min((stop for stop in stops if stop > layout.epoch), default=layout.n_epochs)
+        layout.run(min(layout.epoch + pace, next_stop, layout.n_epochs))
         seconds = time.perf_counter() - begin
         if every is None:
             pace = max(1, int(pace * min(_SLICE_SECONDS / max(seconds, 1e-9), _MAX_SLICE_GROWTH)))
@@ -361,6 +441,29 @@ def adapt_to_size(recipe: Recipe, n_samples: int) -> Recipe:
         return recipe
     warn_user(f"n_neighbors={recipe.n_neighbors} is larger than the number of samples; using {n_samples}")
     return recipe.but(n_neighbors=n_samples)
+
+
+def _warn_if_asymmetric(distances: Rows | None) -> None:
+    """Warn if two entries of a dense matrix of distances disagree about the same two points."""
+    if not isinstance(distances, np.ndarray) or distances.shape[0] != distances.shape[1]:
+        return
+    largest, place, scale = 0.0, (0, 0), 0.0
+    for chunk in row_chunks(distances, _CHUNK_IDS):
+        here, there = distances[chunk].astype(np.float64), distances[:, chunk].T
+        with np.errstate(invalid="ignore"):  # infinite distances are unknown
+            differences = np.where(np.isfinite(here) & np.isfinite(there), np.abs(here - there), 0.0)
+        at = int(differences.argmax())
+        if differences.flat[at] > largest:
+            largest, place = float(differences.flat[at]), divmod(at, distances.shape[1])
+            place = place[0] + chunk.start, place[1]
+        scale = max(scale, float(here.max(initial=0.0, where=np.isfinite(here))))
+    if largest > _MAX_ASYMMETRY * scale:
+        row, column = place
+        warn_user(
+            f"the distances are not symmetric: X[{row}, {column}] is {distances[row, column]:g}, but "
+            f"X[{column}, {row}] is {distances[column, row]:g}. A point's neighbours are those of its row; "
+            "use (X + X.T) / 2 for one distance of both"
+        )
 
 
 def _check_neighbors(neighbors: Neighbors, n_samples: int, k: int, backend: Backend, name: str) -> Neighbors:

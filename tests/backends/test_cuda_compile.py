@@ -33,11 +33,11 @@ VARIANTS = {
         ],
         ["-DMESH=1", "-DOPTIMIZER=2", "-DSHAPE=Shape::powered"],
         ["-DMESH=1", "-DOPTIMIZER=2", "-DNORMALIZED=1", "-DDIMENSIONS=1"],
-        ["-DMESH=1", "-DNORMALIZED=1", "-DLOSS=1", "-DSAMPLED=0"],
+        ["-DMESH=1", "-DNORMALIZED=1", "-DLOSS=1", "-DSAMPLED=0", "-DMOBILITY=1"],
     ],
     "layout_in_place": [
         ["-DLOSS=1", "-DDIMENSIONS=3", "-DSHAPE=Shape::powered"],
-        ["-DHORIZON=1", "-DSHAPE=Shape::powered"],
+        ["-DHORIZON=1", "-DSHAPE=Shape::powered", "-DMOBILITY=1"],
     ],
     "transform": [
         ["-DNORMALIZED=1", "-DLOSS=1", "-DDIMENSIONS=3", "-DSHAPE=Shape::tailed"],

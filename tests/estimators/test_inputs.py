@@ -90,7 +90,7 @@ def test_distances_have_no_principal_components(X):
 
 def test_too_few_entries_are_rejected(X):
     entries = kneighbors_graph(X, 5, mode="distance")
-    with pytest.raises(ValueError, match=r"n_neighbors=14, but row .* has only 5 entries"):
+    with pytest.raises(ValueError, match=r"row .* has only 5 entries .*, but 14 are needed"):
         short(UMAP, metric="precomputed").fit(entries)
     with pytest.raises(ValueError, match="square matrix of distances"):
         short(UMAP, metric="precomputed").fit(X)
@@ -374,3 +374,49 @@ def test_tiny_values_are_only_rejected_where_they_are_searched(X):
     assert np.isfinite(embed(tiny, preset("gdr_umap").but(epochs=3), neighbors=given).embedding).all()
     with pytest.raises(ValueError, match="too small for float32"):
         embed(tiny, preset("gdr_umap").but(epochs=3))
+
+
+def test_swapped_neighbour_arrays_are_noticed(X):
+    found = nearest_neighbors(X, 15)
+    message = (
+        r"precomputed_knn\[0\] holds float32.*are precomputed_knn\[0\] and precomputed_knn\[1\] swapped\?"
+    )
+    with pytest.raises(TypeError, match=message):
+        UMAP(precomputed_knn=(found.distances, found.indices)).fit(X)
+
+
+def test_errors_do_not_name_another_number_of_neighbours(X):
+    graph = kneighbors_graph(X, 10, mode="distance")
+    with pytest.raises(ValueError, match=r"^row 0 of .* has only 10 entries .*, but 14 are needed"):
+        UMAP(n_neighbors=15, metric="precomputed").fit(graph)
+
+
+def test_asymmetric_distances_cause_a_warning(X):
+    distances = cdist(X, X)
+    short(UMAP, metric="precomputed").fit(distances)
+    distances[3, 7] += 0.5 * distances.max()
+    with pytest.warns(UserWarning, match=r"not symmetric: X\[(3, 7|7, 3)\] is .* use \(X \+ X.T\) / 2"):
+        short(UMAP, metric="precomputed").fit(distances)
+
+
+@pytest.mark.parametrize("flat", ["constant column", "line"])
+def test_a_start_on_a_line_is_jittered_with_a_warning(X, flat):
+    t = np.random.default_rng(0).normal(size=len(X))
+    init = np.column_stack([t, np.full(len(t), 3.0) if flat == "constant column" else 2 * t + 1])
+    with pytest.warns(UserWarning, match="init has no spread in one direction"):
+        places = short(UMAP, init=init).fit_transform(X)
+    widths = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)
+    assert widths[1] > 0.05 * widths[0]
+
+
+def test_errors_of_a_metric_function_name_it_and_the_rows():
+    rows = np.arange(20.0)[:, None]
+
+    def fails_at_seven(a, b):
+        if b[0] == 7 and a[0] == 3:
+            raise RuntimeError("no distance")
+        return float(np.abs(a - b).sum())
+
+    with pytest.raises(RuntimeError, match="no distance") as raised:
+        nearest_neighbors(rows, 3, metric=fails_at_seven)
+    assert raised.value.__notes__ == ["raised by metric=fails_at_seven for row 3 and row 7 of the data"]

@@ -81,6 +81,8 @@ def test_unknown_labels(graph):
     mixed[unknown] = -1
     for y in (marked, marked.astype(float), np.where(unknown, np.nan, Y), as_none, mixed):
         np.testing.assert_allclose(dense(supervised(graph, y)), expected, atol=1e-6)
+    listed = [float("nan") if hidden else f"n{v}" for v, hidden in zip(Y, unknown, strict=True)]
+    np.testing.assert_allclose(dense(supervised(graph, listed)), expected, atol=1e-6)
     masked = np.ma.masked_array(Y, unknown)
     np.testing.assert_allclose(dense(supervised(graph, masked)), expected, atol=1e-6)
 
@@ -203,8 +205,9 @@ def test_rows_of_unknown_number_keep_the_edges_of_x(graph):
 
 
 @pytest.mark.parametrize("metric", ["manhattan", "l2", "cosine", lambda a, b: abs(a[0] - b[0])])
-def test_other_metrics(graph, metric):
-    y = np.random.default_rng(5).uniform(1, 2, (N, 2))
+def test_other_metrics(metric):
+    graph = cpu.affinity_graph(nearest_neighbors(X[:50], 14), Recipe(), 1)
+    y = np.random.default_rng(5).uniform(1, 2, (50, 2))
     assert supervised(graph, y, metric).nnz > 0
 
 

@@ -11,12 +11,32 @@ namespace {
 
 using namespace actup;
 
-void check(const OwnedGraph& graph, int dimensions, const Settings& settings, int threads) {
-  const std::vector<float> one = run_layout(graph, dimensions, settings, 1);
+void check(const OwnedGraph& graph, int dimensions, const Settings& settings, int threads,
+           const PointInputs& inputs = {}) {
+  const std::vector<float> one = run_layout(graph, dimensions, settings, 1, inputs);
   for (const float value : one) CHECK(std::isfinite(value));
   if (threads == 1) return;
-  const std::vector<float> more = run_layout(graph, dimensions, settings, threads);
+  const std::vector<float> more = run_layout(graph, dimensions, settings, threads, inputs);
   CHECK(std::memcmp(one.data(), more.data(), one.size() * sizeof(float)) == 0);
+}
+
+// Pinned points keep their places; with and without the density term.
+void check_inputs(const OwnedGraph& graph, int dimensions, int threads) {
+  const int64_t n = graph.view().n;
+  const std::vector<float> mobility = some_mobility(n), radii = random_values(n, 6, 2),
+                           start = random_values(n * dimensions, 4);
+  const auto visit = [&](const Settings& s) {
+    const PointInputs pinned{mobility.data(), radii.data()};
+    const std::vector<float> places = run_layout(graph, dimensions, s, threads, pinned);
+    for (int64_t i = 0; i < n; ++i)
+      if (mobility[i] == 0)
+        CHECK(std::memcmp(&places[i * dimensions], &start[i * dimensions], dimensions * sizeof(float)) == 0);
+    check(graph, dimensions, s, threads, pinned);
+    check(graph, dimensions, s, threads, {nullptr, radii.data()});
+  };
+  for_each_setting(visit);
+  for_each_density(visit);
+  if (dimensions == 2) for_each_field(visit);
 }
 
 // Throws at every checkpoint until `times` have been passed.
@@ -62,10 +82,12 @@ int main() {
     for (const int dimensions : {1, 2, 3, 5})
       for_each_setting([&](const Settings& s) { check(graph, dimensions, s, 1); });
     for_each_field([&](const Settings& s) { check(graph, 2, s, 1); });
+    for (const int dimensions : {1, 2, 3, 5}) check_inputs(graph, dimensions, 1);
   }
   const OwnedGraph graph = hub_graph(1500, 4);
   for_each_setting([&](const Settings& s) { check(graph, 2, s, 4); });
   for_each_field([&](const Settings& s) { check(graph, 2, s, 4); });
+  check_inputs(graph, 2, 4);
   for (const int threads : {1, 4}) {
     for_each_setting([&](const Settings& s) { check_interrupted(graph, s, threads); });
     for_each_field([&](const Settings& s) { check_interrupted(graph, s, threads); });

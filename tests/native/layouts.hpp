@@ -1,6 +1,7 @@
 // Small layouts with every combination of switches.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "inputs.hpp"
@@ -9,10 +10,10 @@
 namespace actup {
 
 inline std::vector<float> run_layout(const OwnedGraph& graph, int dimensions, const Settings& settings,
-                                     int threads) {
+                                     int threads, const PointInputs& inputs = {}) {
   const int64_t n = graph.view().n;
   const std::vector<float> start = random_values(n * dimensions, 4);
-  Layout layout(graph.view(), start.data(), dimensions, settings, threads);
+  Layout layout(graph.view(), start.data(), dimensions, settings, threads, inputs);
   layout.run(settings.n_epochs);
   std::vector<float> embedding(n * dimensions);
   layout.copy_embedding(embedding.data());
@@ -69,6 +70,30 @@ void for_each_field(const Visit& visit) {
           s.optimizer = optimizer;
           visit(s);
         }
+}
+
+// A third of the points pinned, a third free, the others between.
+inline std::vector<float> some_mobility(int64_t n) {
+  std::vector<float> mobility = random_values(n, 5, 3);
+  for (float& value : mobility) value = std::clamp(value - 1, 0.0f, 1.0f);
+  return mobility;
+}
+
+// Batch updates with the density term: every optimiser, the two kernels, sampled and exact repulsion.
+template <class Visit>
+void for_each_density(const Visit& visit) {
+  for (const Optimizer optimizer : {Optimizer::step, Optimizer::gains, Optimizer::stiffness})
+    for (const float b : {1.0f, 0.9f})
+      for (const Repulsion repulsion : {Repulsion::sampled, Repulsion::exact}) {
+        Settings s = base_settings(4);
+        s.optimizer = optimizer;
+        s.curve.b = b;
+        s.repulsion = repulsion;
+        s.density_weight = 2;
+        s.density_shift = 0.1f;
+        s.density_begin = 1;
+        visit(s);
+      }
 }
 
 }  // namespace actup

@@ -362,3 +362,55 @@ def test_values_that_overflow_float32_are_rejected():
     for search in (nearest_neighbors, UMAP().fit):
         with pytest.raises(ValueError, match="X contains infinity or a value too large for dtype"):
             search(X)
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    X[7, 2] = -1e300
+    message = r"the largest value of row 7 is 1e\+300: divide X by its largest value, or drop the row"
+    for given in (X, sparse.csr_matrix(X)):
+        with pytest.raises(ValueError, match=message):
+            nearest_neighbors(given)
+
+
+def nanoseconds(n=400):
+    days = np.random.default_rng(0).integers(0, 2, n) * 86_400 * 10**9
+    return 1_700_000_000 * 10**9 + days + np.random.default_rng(1).integers(0, 10**4, n)
+
+
+@pytest.mark.parametrize("kind", ["uint64", "longdouble", "object", "Int64", "UInt64", "frame of objects"])
+def test_integers_of_every_type_are_read_without_loss(kind):
+    pandas = pytest.importorskip("pandas")
+    column = nanoseconds()
+    make = {
+        "object": lambda: column.astype(object)[:, None],
+        "frame of objects": lambda: pandas.DataFrame({"t": column.astype(object)}),
+        "Int64": lambda: pandas.DataFrame({"t": pandas.array(column, "Int64")}),
+        "UInt64": lambda: pandas.DataFrame({"t": pandas.array(column, "UInt64"), "u": column}),
+    }
+    X = make[kind]() if kind in make else column.astype(kind)[:, None]
+    plain = np.column_stack([column] * X.shape[1])
+    if kind == "longdouble" and np.finfo(np.longdouble).nmant < 63:
+        pytest.skip("longdouble has no more digits than float64")
+    expected, found = nearest_neighbors(plain, 5), nearest_neighbors(X, 5)
+    np.testing.assert_array_equal(found.distances, expected.distances)
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    assert expected.distances[:, 0].max() > 0
+    if kind in ("uint64", "longdouble"):
+        again = nearest_neighbors(sparse.csr_matrix(plain.astype(np.uint64)), 5)
+        np.testing.assert_array_equal(again.distances, expected.distances)
+
+
+def test_numbers_that_no_type_holds_are_rejected_by_name():
+    pandas = pytest.importorskip("pandas")
+    column = nanoseconds()
+    remedy = "subtract the smallest value of each column first"
+    beyond = (column.astype(np.uint64) + np.uint64(2**63))[:, None]
+    with pytest.raises(ValueError, match=f"^X holds .*, which neither int64 nor float64 can hold: {remedy}"):
+        nearest_neighbors(beyond, 5)
+    frame = pandas.DataFrame({"t": column, "x": np.linspace(0, 1, len(column))})
+    with pytest.raises(ValueError, match=f"^column 't' of X holds .* can hold: {remedy}"):
+        UMAP().fit(frame)
+    frame["t"] -= frame["t"].min()
+    nearest_neighbors(frame, 5)
+    if np.finfo(np.longdouble).nmant >= 63:
+        with pytest.raises(ValueError, match=f"^X holds .* can hold: {remedy}"):
+            nearest_neighbors(column.astype(np.longdouble)[:, None] + np.longdouble(0.5), 5)
+    nearest_neighbors((np.arange(40, dtype=np.longdouble) / 3)[:, None], 5)

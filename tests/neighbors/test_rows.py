@@ -55,7 +55,7 @@ def test_precomputed_sparse_distances():
         whole.indices, nearest_neighbors(cdist(X, X) + 1, K, metric="precomputed").indices
     )
     with pytest.raises(
-        ValueError, match=r"n_neighbors=16, but row .* has only 15 entries besides the diagonal"
+        ValueError, match=r"row .* has only 15 entries besides the diagonal, but 16 are needed"
     ):
         nearest_neighbors(graph, 16, metric="precomputed")
 
@@ -104,6 +104,21 @@ def test_sparse_values_must_be_finite():
     X.data[7] = np.nan
     with pytest.raises(ValueError, match="X contains NaN"):
         nearest_neighbors(X, K)
+
+
+@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (-np.inf, "infinity")])
+@pytest.mark.parametrize("search", [nearest_neighbors, UMAP().fit])
+def test_the_first_value_that_is_not_finite_is_named(search, value, word):
+    pandas = pytest.importorskip("pandas")
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    X[[30, 20, 20], [0, 1, 2]] = value
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    for given, column in ((X, "1"), (X.astype(np.float16), "1"), (sparse.csr_matrix(X), "1"), (frame, "'b'")):
+        message = rf"^X contains {word} in row 20, column {column}: fill it, .* or drop its row or column"
+        with pytest.raises(ValueError, match=message) as raised:
+            search(given)
+        named = word == "NaN" and not sparse.issparse(given)
+        assert ("metric='nan_euclidean'" in str(raised.value)) == named
 
 
 # Unusual data

@@ -97,6 +97,7 @@ def test_equals_the_oracle_on_few_points(backend, name, n):
     [
         {"affinity": "uniform"},
         {"affinity": "umap", "distance": "plain"},
+        {"local_connectivity": 2.5},
         {"affinity": "fixed_sigma", "distance": "plain", "sigma": 2.0},
         {"affinity": "multiscale", "distance": "plain", "perplexities": (5, 20)},
         {"n_neighbors": 60},
@@ -328,7 +329,7 @@ def test_precomputed_distances_from_new_rows_to_training_rows():
     np.testing.assert_array_equal(model.transform(D[:70, :70]), model.embedding_)
     nearest = np.where(np.sort(D[70:, :70])[:, [9]] >= D[70:, :70], D[70:, :70], 0)
     np.testing.assert_array_equal(model.transform(sparse.csr_matrix(nearest)), placed)
-    with pytest.raises(ValueError, match="only 2 entries: store more"):
+    with pytest.raises(ValueError, match="only 2 entries, but 5 are needed: store more"):
         model.transform(sparse.csr_matrix(np.where(np.arange(70) < 2, D[70:, :70], 0)))
     with pytest.raises(ValueError, match="at least 0"):
         model.transform(-D[70:, :70])

@@ -8,9 +8,17 @@ from typing import Any
 
 from actup._device import on_gpu
 from actup._warnings import warn_user
-from actup.backends._base import Backend, Layout
+from actup.backends._base import Backend, Layout, PointInputs
 
-__all__ = ["Backend", "Layout", "backends", "choose_backend", "cuda_is_available", "load_backend"]
+__all__ = [
+    "Backend",
+    "Layout",
+    "PointInputs",
+    "backends",
+    "choose_backend",
+    "cuda_is_available",
+    "load_backend",
+]
 
 # To add a backend: a subclass of Backend, and its row here.
 _BACKENDS = {

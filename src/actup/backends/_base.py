@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -30,6 +31,79 @@ from actup.transform._placement import Placement
 if TYPE_CHECKING:
     from actup._pipeline import Embedding
     from actup.transform._new_rows import TrainingRows
+
+
+@dataclass(frozen=True)
+class PointInputs:
+    """Numbers of every point that a layout reads, in the caller's order.
+
+    Attributes
+    ----------
+    mobility : array of shape (n,), float32, or None
+        The factor of each point's moves, from 0 (pinned: the point keeps its place to the bit) to 1 (free);
+        None: all points are free.
+    log_radii : array of shape (n,), float32, or None
+        The standardised log local radii of the data, which densMAP needs:
+        ``standardize(local_radii(graph, neighbors))`` of ``actup.graph._radii``.
+
+    See Also
+    --------
+    Backend : ``make_layout`` takes them as ``points``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from actup import Graph, preset
+    >>> from actup.backends import PointInputs, load_backend
+    >>> graph = Graph.from_scipy(np.ones((3, 3)))
+    >>> start = np.array([[0, 0], [5, 0], [0, 5]], np.float32)
+    >>> pinned = PointInputs(mobility=np.array([0, 1, 1], np.float32))
+    >>> layout = load_backend("cpu").make_layout(graph, start, preset("umap"), 0, 1, pinned)
+    >>> layout.run(10)
+    >>> (layout.embedding() == start).all(axis=1).tolist()
+    [True, False, False]
+    """
+
+    mobility: Array | None = None
+    log_radii: Array | None = None
+
+    def checked(self, n: int, recipe: Recipe) -> PointInputs:
+        """The same numbers as contiguous float32 on the host; rejects what a layout cannot use."""
+        if recipe.density_weight > 0 and self.log_radii is None:
+            raise ValueError(
+                f"density_weight={recipe.density_weight} needs the local radii of the data, which follow "
+                "from neighbours: give X or neighbours, not a graph alone (log_radii of PointInputs)"
+            )
+        mobility = _point_numbers(self.mobility, n, "mobility")
+        if mobility is not None and n and not (mobility.min() >= 0 and mobility.max() <= 1):
+            raise ValueError(
+                f"mobility has values from {mobility.min()} to {mobility.max()}: give numbers from 0 "
+                "(pinned) to 1 (free)"
+            )
+        return PointInputs(mobility, _point_numbers(self.log_radii, n, "log_radii"))
+
+
+def _point_numbers(values: Array | None, n: int, name: str) -> np.ndarray | None:
+    """One finite float32 number per point, or None."""
+    if values is None:
+        return None
+    numbers = np.ascontiguousarray(to_host(values), np.float32)
+    if numbers.shape != (n,):
+        raise ValueError(f"{name} has shape {numbers.shape}: give one number for each of the {n} points")
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name} has NaN or infinite values: give finite numbers")
+    return numbers
+
+
+def check_places(Y: Array, n: int, dimensions: int) -> np.ndarray:
+    """Places for ``Layout.replace_points`` as contiguous float32 on the host; rejects all that cannot be."""
+    with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is rejected
+        places = np.ascontiguousarray(to_host(Y), np.float32)
+    if places.shape != (n, dimensions):
+        raise ValueError(f"Y has shape {places.shape}: give a place for each point, ({n}, {dimensions})")
+    if not np.isfinite(places).all():
+        raise ValueError("Y has NaN or infinite coordinates, or coordinates too large for float32")
+    return places
 
 
 class Layout(Protocol):
@@ -52,6 +126,9 @@ class Layout(Protocol):
 
     def run(self, until: int) -> None:
         """Advance to epoch ``until``; does nothing if it is already there."""
+
+    def replace_points(self, Y: Array) -> None:
+        """Continue from the places Y, (n, n_components); momentum and epoch are kept."""
 
     def embedding(self) -> np.ndarray:
         """A copy of the points now: (n, n_components) float32."""
@@ -189,7 +266,15 @@ class Backend(ABC):
     # --- layout and new rows ---
 
     @abstractmethod
-    def make_layout(self, graph: Graph, start: Array, recipe: Recipe, seed: int, threads: int) -> Layout:
+    def make_layout(
+        self,
+        graph: Graph,
+        start: Array,
+        recipe: Recipe,
+        seed: int,
+        threads: int,
+        points: PointInputs | None = None,
+    ) -> Layout:
         """The recipe's descent on a graph, from a start (n, n_components) float32."""
 
     @abstractmethod

@@ -8,7 +8,8 @@ from dataclasses import fields
 import numpy as np
 
 from actup._engine import engine
-from actup.backends._base import Backend, Layout
+from actup._typing import Array
+from actup.backends._base import Backend, Layout, PointInputs, check_places
 from actup.graph._memberships import engine_affinity
 from actup.graph._records import Graph, Neighbors
 from actup.recipe._recipe import Recipe
@@ -35,9 +36,17 @@ class CpuBackend(Backend):
         """The leading eigenvectors of D^-1/2 W D^-1/2 after the trivial one; columns beyond n - 1 are 0."""
         return spectral_coordinates(graph, dimensions, seed, threads)
 
-    def make_layout(self, graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int) -> Layout:
+    def make_layout(
+        self,
+        graph: Graph,
+        start: np.ndarray,
+        recipe: Recipe,
+        seed: int,
+        threads: int,
+        points: PointInputs | None = None,
+    ) -> Layout:
         """The recipe's descent on a graph, from a start in the graph's order."""
-        return CpuLayout(graph, np.ascontiguousarray(start, np.float32), recipe, seed, threads)
+        return CpuLayout(graph, np.ascontiguousarray(start, np.float32), recipe, seed, threads, points)
 
     def place_rows(
         self,
@@ -102,13 +111,31 @@ def spectral_coordinates(graph: Graph, dimensions: int, seed: int, threads: int)
 class CpuLayout:
     """A descent in compiled code; see ``actup.backends.Layout``."""
 
-    def __init__(self, graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int):
+    def __init__(
+        self,
+        graph: Graph,
+        start: np.ndarray,
+        recipe: Recipe,
+        seed: int,
+        threads: int,
+        points: PointInputs | None = None,
+    ):
+        inputs = (points or PointInputs()).checked(len(graph), recipe)
         self.n_epochs = recipe.n_epochs(len(graph))
         self._graph = graph
         self._recipe = recipe
         self._threads = threads
         settings = layout_settings(recipe, len(graph), seed)
-        self._layout = engine.Layout(graph.offsets, graph.indices, graph.weights, start, settings, threads)
+        self._layout = engine.Layout(
+            graph.offsets,
+            graph.indices,
+            graph.weights,
+            start,
+            settings,
+            threads,
+            inputs.mobility,
+            inputs.log_radii,
+        )
 
     @property
     def epoch(self) -> int:
@@ -118,6 +145,10 @@ class CpuLayout:
     def run(self, until: int) -> None:
         """Advance to epoch ``until``."""
         self._layout.run(until)
+
+    def replace_points(self, Y: Array) -> None:
+        """Continue from the places Y."""
+        self._layout.replace_points(check_places(Y, len(self._graph), self._recipe.n_components))
 
     def embedding(self) -> np.ndarray:
         """A copy of the points now."""
@@ -158,6 +189,7 @@ def layout_settings(recipe: Recipe, n_samples: int, seed: int) -> engine.Setting
     settings.optimizer = engine.Optimizer[recipe.optimizer.value]
     settings.schedule = _engine_schedule(recipe.schedule(n_samples))
     settings.gradient_clip = math.inf if recipe.gradient_clip is None else recipe.gradient_clip
+    settings.density_begin = recipe.density_begin(n_samples)
     settings.seed = seed
     for name in (
         "normalized",
@@ -168,6 +200,8 @@ def layout_settings(recipe: Recipe, n_samples: int, seed: int) -> engine.Setting
         "theta",
         "prune",
         "force_scale",
+        "density_weight",
+        "density_shift",
     ):
         setattr(settings, name, getattr(recipe, name))
     return settings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import Any, Self
@@ -18,8 +18,9 @@ from actup._pipeline import Embedding, Given, count_rows, descend, iterate_maps,
 from actup._threads import count_threads
 from actup._typing import Array, CsrMatrix, Rows
 from actup.backends import Backend, choose_backend, load_backend
-from actup.estimators._state import Derived, FittedState, snapshot
-from actup.graph._records import Neighbors, read_lists
+from actup.estimators._state import Derived, Estimator, FittedState, snapshot
+from actup.graph._records import Graph, Neighbors, read_lists
+from actup.graph._sample_weights import apply_sample_weights, read_sample_weights
 from actup.progress import Progress
 from actup.recipe._recipe import Recipe
 from actup.transform._new_rows import TrainingRows, place_new_rows
@@ -27,6 +28,26 @@ from actup.transform._new_rows import TrainingRows, place_new_rows
 Start = str | np.ndarray | None
 RandomState = int | np.random.RandomState | np.random.Generator | None
 Lists = tuple[Any, ...] | None  # (indices, distances), or umap-learn's (indices, distances, index)
+
+
+@dataclass(frozen=True)
+class FitInputs:
+    """What a fit is given besides X."""
+
+    y: Any = None
+    sample_weight: Any = None
+    fixed: Any = None
+    init: Any = None  # in place of the estimator's own
+    finite: bool | str = True
+
+    def selected(self, kept: np.ndarray, inverse: np.ndarray) -> FitInputs:
+        """The inputs of distinct rows: those of the first sample of each; weights are added up."""
+        weights = self.sample_weight
+        if weights is not None:
+            weights = np.bincount(inverse, read_sample_weights(weights, len(inverse)), len(kept))
+        y, fixed = (None if part is None else np.asarray(part)[kept] for part in (self.y, self.fixed))
+        init = self.init if self.init is None or isinstance(self.init, str) else np.asarray(self.init)[kept]
+        return replace(self, y=y, sample_weight=weights, fixed=fixed, init=init)
 
 
 class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -47,10 +68,15 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def _recipe(self) -> Recipe:
         raise NotImplementedError
 
-    def _warn_if_labels(self, y: Any) -> None:
-        """Called with the y of a fit, which no estimator uses."""
-
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        ensure_all_finite: bool | str = True,
+        *,
+        sample_weight: Any = None,
+        fixed: Any = None,
+    ) -> Self:
         """Make a map of X.
 
         Ctrl-C during the layout keeps the points where they are: ``fit`` then warns and returns as usual. If
@@ -61,36 +87,51 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
             ``metric`` is "precomputed".
-        y : None
-            Not used; here because scikit-learn's pipelines pass it. ``UMAP`` warns, since umap-learn uses it.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
+            Labels or target values, which ``UMAP`` uses (see ``target_metric``); other estimators ignore
+            them: scikit-learn's pipelines pass y to every step.
+        ensure_all_finite : bool or "allow-nan", default=True
+            False and "allow-nan" let missing values through to a metric that compares them: a function, or
+            "nan_euclidean".
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each sample counts, at least 0; None: all alike.
+        fixed : array-like of shape (n_samples,), default=None
+            Samples that stay where ``init``, an array, has them: Booleans, or numbers from 0 (moves freely)
+            to 1 (stays). Samples whose row of ``init`` is NaN start among their neighbours.
 
         Returns
         -------
         self
         """
-        self._warn_if_labels(y)
+        inputs = FitInputs(y, sample_weight, fixed, finite=ensure_all_finite)
         with Progress(self.verbose, self.callback) as progress:
-            prepared, state = self._prepare(X, progress)
-            state.advanced_to(descend(prepared, progress)).replace_state_of(self)
+            prepared, state = self._prepare(X, inputs, progress)
+            reached = descend(prepared, progress, self._snapshot_epochs())
+            self._completed(state.advanced_to(reached)).replace_state_of(self)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+    def fit_transform(
+        self,
+        X: Any,
+        y: Any = None,
+        ensure_all_finite: bool | str = True,
+        *,
+        sample_weight: Any = None,
+        fixed: Any = None,
+    ) -> Any:
         """Make a map of X and return it.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
-            ``metric`` is "precomputed".
-        y : None
-            Not used; here because scikit-learn's pipelines pass it. ``UMAP`` warns, since umap-learn uses it.
+        X, y, ensure_all_finite, sample_weight, fixed
+            As in ``fit``.
 
         Returns
         -------
         ndarray of shape (n_samples, n_components), float32
             The map, or a data frame of it if ``set_output`` asked for one.
         """
-        return self.fit(X, y).embedding_
+        return self.fit(X, y, ensure_all_finite, sample_weight=sample_weight, fixed=fixed).embedding_
 
     def iter_fit(self, X: Any, y: Any = None, *, every: int = 10) -> Iterator[np.ndarray]:
         """Make a map of X step by step: ``for embedding in model.iter_fit(X): draw(embedding)``.
@@ -103,8 +144,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
             ``metric`` is "precomputed".
-        y : None
-            Not used; here because ``fit`` has it.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
+            As in ``fit``.
         every : int, default=10
             Epochs between two maps.
 
@@ -115,14 +156,17 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """
         if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
             raise ValueError(f"every={every!r} must be an integer of at least 1")
-        self._warn_if_labels(y)
-        with Progress(self.verbose, self.callback) as progress:
-            prepared, state = self._prepare(X, progress)
-            for reached in iterate_maps(prepared, int(every), progress):
-                state.advanced_to(reached).replace_state_of(self)
-                yield reached.embedding
+        return self._iterate(X, y, int(every))
 
-    def transform(self, X: Any) -> Array:
+    def _iterate(self, X: Any, y: Any, every: int) -> Iterator[np.ndarray]:
+        with Progress(self.verbose, self.callback) as progress:
+            prepared, state = self._prepare(X, FitInputs(y), progress)
+            for reached in iterate_maps(prepared, every, progress):
+                state = state.advanced_to(reached)
+                state.replace_state_of(self)
+                yield state.embedding_
+
+    def transform(self, X: Any, ensure_all_finite: bool | str = True) -> Any:
         """Where new rows lie on the map.
 
         The map does not change, and a row's place depends on that row alone: not on the rows beside it, their
@@ -140,58 +184,112 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         X : array-like or sparse matrix of shape (n_rows, n_features)
             Finite numbers, never changed; (n_rows, n_samples) distances to the training data, dense or
             sparse, if ``metric`` was "precomputed".
+        ensure_all_finite : bool or "allow-nan", default=True
+            As in ``fit``.
 
         Returns
         -------
         ndarray of shape (n_rows, n_components), float32
             Their places; an array of the same kind as X if that lies on a GPU and ``backend`` is "cuda".
         """
-        check_is_fitted(self, ["embedding_", "_training"])
-        model = snapshot(self)
-        seed = model._transform_seed()
+        model = fitted_model(self)
         backend = load_backend(choose_backend(model.backend, X, len(model._training)))
         rows = backend.load_rows(model._read_rows(X, model.recipe_, backend, reset=False))
-        places = place_new_rows(
-            model._training,
+        return backend.as_callers_kind(model._place(rows, backend), X)
+
+    def _place(self, rows: Rows, backend: Backend) -> Array:
+        """The places of checked rows on the map, where the backend computes."""
+        seed = self._transform_seed()
+        return place_new_rows(
+            self._training,
             rows,
-            model.embedding_,
-            model.recipe_,
-            model.seed_ if seed is None else seed,
-            count_threads(model.n_jobs),
+            self.embedding_,
+            self.recipe_,
+            self.seed_ if seed is None else seed,
+            count_threads(self.n_jobs),
             backend,
         )
-        return backend.as_callers_kind(places, X)
+
+    # --- what an estimator may add ---
 
     def _transform_seed(self) -> int | None:
         """The seed of ``transform`` if an estimator has a parameter for it; None: the seed of the fit."""
         return None
 
-    def _prepare(self, X: Any, progress: Progress) -> tuple[Embedding, FittedState]:
+    def _snapshot_epochs(self) -> tuple[int, ...]:
+        """The epochs after which the map is kept, ascending."""
+        return ()
+
+    def _completed(self, state: FittedState) -> FittedState:
+        """What a fit leaves behind once its layout is finished."""
+        return state
+
+    def _given(self, inputs: FitInputs, rows: Rows, recipe: Recipe) -> Given:
+        """What a run is given besides the rows, checked before any work is done."""
+        n = rows.shape[0]
+        init = self.init if inputs.init is None else inputs.init
+        given = Given(
+            init=None if isinstance(init, str) else init,
+            neighbors=_given_neighbors(self.precomputed_knn),
+            neighbors_name="precomputed_knn",
+        )
+        if inputs.sample_weight is not None:
+            weights = read_sample_weights(inputs.sample_weight, n)
+            given = replace(given, reshape_graph=partial(_weigh, weights=weights))
+        if inputs.fixed is not None:
+            given = replace(given, mobility=_read_mobility(inputs.fixed, given.init, n))
+        return given
+
+    # --- a run ---
+
+    def _prepare(self, X: Any, inputs: FitInputs, progress: Progress) -> tuple[Embedding, FittedState]:
         """Run all stages up to the layout; the estimator itself stays as it is."""
         recipe = self._recipe()  # first: rejects what cannot be run before any work is done
         self._transform_seed()  # rejects a wrong one
-        known = _given_neighbors(self.precomputed_knn)
         backend = load_backend(choose_backend(self.backend, X, count_rows(X)))
         checked = snapshot(self)  # scikit-learn's check sets attributes
         rows = checked._read_rows(X, recipe, backend, reset=True)
-        training = TrainingRows(rows, recipe)
         seed = _draw_seed(self.random_state)
-        prepared = prepare(
-            backend.load_rows(rows),
+        return checked._prepare_rows(rows, recipe, inputs, backend, progress, seed, like=X)
+
+    def _prepare_rows(
+        self,
+        rows: Rows,
+        recipe: Recipe,
+        inputs: FitInputs,
+        backend: Backend,
+        progress: Progress,
+        seed: int,
+        like: Any = None,
+    ) -> tuple[Embedding, FittedState]:
+        """As ``_prepare``, of checked rows."""
+        given = self._given(inputs, rows, recipe)
+        if inputs.sample_weight is not None and np.ptp(inputs.sample_weight) > 0:
+            recipe = recipe.but(prune=False)  # the edges of light samples are weak
+        prepared = self._run(rows, recipe, given, backend, progress, seed, like)
+        state = FittedState.of_run(prepared, TrainingRows(rows, recipe), seed, self)
+        return replace(prepared, neighbors=None), state  # as large as the graph: free them now
+
+    def _run(
+        self,
+        rows: Rows | None,
+        recipe: Recipe,
+        given: Given,
+        backend: Backend,
+        progress: Progress,
+        seed: int,
+        like: Any = None,
+    ) -> Embedding:
+        return prepare(
+            None if rows is None else backend.load_rows(rows),
             recipe,
-            Given(
-                init=None if isinstance(self.init, str) else self.init,
-                neighbors=known,
-                neighbors_name="precomputed_knn",
-            ),
+            given,
             seed=seed,
             threads=count_threads(self.n_jobs),
             backend=backend,
             progress=progress,
-            like=X,
+            like=like,
         )
-        state = FittedState.of_run(prepared, training, seed, checked)
-        return replace(prepared, neighbors=None), state  # as large as the graph: free them now
 
     def _read_rows(self, X: Any, recipe: Recipe, backend: Backend, *, reset: bool) -> Rows:
         """Check X; record its columns for scikit-learn (``reset``), or compare them with the record."""
@@ -226,6 +324,49 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
+
+
+def fitted_model(estimator: Estimator) -> Estimator:
+    """A snapshot of an estimator that has been fitted to rows; raises NotFittedError otherwise."""
+    check_is_fitted(estimator, "embedding_")
+    if not hasattr(estimator, "_training"):
+        raise ValueError(
+            "this model was combined of two others: it has a map and a graph, but no rows to compare others "
+            "with"
+        )
+    return snapshot(estimator)
+
+
+def _weigh(graph: Graph, *, weights: np.ndarray, backend: Backend, threads: int) -> Graph:
+    return apply_sample_weights(graph, weights)
+
+
+def _read_mobility(fixed: Any, init: Any, n: int) -> np.ndarray:
+    """The mobility of points of which some are fixed: 1 minus ``fixed``, (n,) float32."""
+    if init is None or isinstance(init, str):
+        raise ValueError(
+            "fixed needs places to keep points at: give init, an array of shape (n_samples, n_components) "
+            "with rows of NaN for samples that have no place yet"
+        )
+    shares = np.asarray(fixed)
+    if shares.shape != (n,) or shares.dtype.kind not in "biuf":
+        raise ValueError(
+            f"fixed has shape {shares.shape} and holds {shares.dtype}: give one Boolean or number for each "
+            f"of {n} samples"
+        )
+    shares = shares.astype(np.float64)
+    wrong = np.flatnonzero(~((shares >= 0) & (shares <= 1)))
+    if len(wrong):
+        raise ValueError(
+            f"fixed has {shares[wrong[0]]} (row {wrong[0]}): give numbers from 0 (moves freely) to 1 (stays)"
+        )
+    unplaced = np.isnan(np.asarray(init, np.float64)).all(axis=1) if len(init) == n else np.zeros(n, bool)
+    if (unplaced & (shares > 0)).any():
+        row = int(np.flatnonzero(unplaced & (shares > 0))[0])
+        raise ValueError(
+            f"fixed keeps sample {row} at its place, but its row of init is NaN: give it a place"
+        )
+    return (1 - shares).astype(np.float32)
 
 
 def start_name(init: Start, otherwise: str) -> str | None:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from actup._warnings import warn_user
-from actup.estimators._base import Embedder, Lists, RandomState, Start, change
+from actup.estimators._arguments import explain_unknown_arguments
+from actup.estimators._base import Lists, RandomState, Start, change
+from actup.estimators._growing import GrowingMap
 from actup.progress import Callback
 from actup.recipe._presets import preset as preset_named
 from actup.recipe._presets import preset_for
@@ -25,8 +27,9 @@ from actup.recipe._switches import (
 
 # A dataclass, so that a parameter is written once: the generated __init__ has the explicit signature that
 # scikit-learn reads, and only stores.
+@explain_unknown_arguments
 @dataclass(eq=False, repr=False)
-class GDR(Embedder):
+class GDR(GrowingMap):
     """Gradient dimensionality reduction: t-SNE, UMAP and everything between them, switch by switch.
 
     ``GDR()`` makes maps like those of UMAP, and ``GDR(normalized=True)`` maps like those of t-SNE, with one
@@ -115,6 +118,13 @@ class GDR(Embedder):
     horizon : float, default=None
         Repulsion does not push a point outward that is farther out than this many root-mean-square radii of
         the map, for update "in_place".
+    density_weight : float, default=None
+        Weight of densMAP's term, which makes the local radii of the map follow those of the data; needs the
+        unnormalised loss "kl" and update "batch".
+    density_share : float, default=None
+        Share of the epochs, the last ones, that have this term.
+    density_shift : float, default=None
+        Added to the variance of the map's log radii in this term.
     update : {"batch", "in_place"}, default=None
         Whether all points move at once or edge by edge.
     optimizer : {"step", "gains", "stiffness"}, default=None
@@ -256,6 +266,9 @@ class GDR(Embedder):
     mesh_spacing: float | None = None
     theta: float | None = None
     horizon: float | None = None
+    density_weight: float | None = None
+    density_share: float | None = None
+    density_shift: float | None = None
     update: str | None = None
     optimizer: str | None = None
     epochs: int | None = None
@@ -347,6 +360,8 @@ _UNUSED: dict[str, tuple[Callable[[Recipe], bool], str]] = {
         lambda r: r.normalized or r.loss is Loss.FROBENIUS,
         "only the unnormalised loss 'kl' has a repulsion that needs it",
     ),
+    "density_share": (lambda r: r.density_weight == 0, "density_weight is 0"),
+    "density_shift": (lambda r: r.density_weight == 0, "density_weight is 0"),
     "step_cap": (lambda r: r.optimizer is Optimizer.GAINS, "optimizer='gains' clips the gradient"),
     "phases": (lambda r: r.optimizer is not Optimizer.STIFFNESS, "only optimizer='stiffness' has phases"),
     "force_scale": (lambda r: r.optimizer is not Optimizer.GAINS, "only optimizer='gains' uses it"),

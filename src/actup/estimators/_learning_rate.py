@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from numbers import Real
 
+from actup._errors import WrongType
+
 
 def is_automatic(learning_rate: object) -> bool:
     """Whether ``learning_rate`` is "auto"; rejects anything else that is not a number."""
     if isinstance(learning_rate, str) and learning_rate == "auto":
         return True
     if not isinstance(learning_rate, Real):
-        raise TypeError(f"learning_rate={learning_rate!r} must be 'auto' or a number")
+        raise WrongType(f"learning_rate={learning_rate!r} must be 'auto' or a number")
     return False

@@ -53,17 +53,28 @@ class FittedState:
     stage_seconds_: dict[str, float]
     n_features_in_: int
     feature_names_in_: np.ndarray | None  # None: X had no names, and there is no such attribute
-    _training: TrainingRows
+    _training: TrainingRows | None  # None: the model has a graph but no rows
     _derived: Derived
+    # What only some runs leave; None: there is no such attribute.
+    embedding_list_: list[np.ndarray] | None = None
+    rad_orig_: np.ndarray | None = None
+    movement_: float | None = None
+    network_: Any = None
+    network_error_: float | None = None
+    _labels: np.ndarray | None = None
+    _disconnected: np.ndarray | None = None  # (points,): points whose coordinates are shown as NaN
+    _unique_inverse_: np.ndarray | None = None  # (n_samples,): the point of each sample
 
     @classmethod
-    def of_run(cls, prepared: Embedding, training: TrainingRows, seed: int, checked: Any) -> FittedState:
+    def of_run(
+        cls, prepared: Embedding, training: TrainingRows | None, seed: int, checked: Any
+    ) -> FittedState:
         """The state of a run that is prepared up to the layout.
 
         Parameters
         ----------
         prepared : Embedding
-        training : TrainingRows
+        training : TrainingRows or None
         seed : int
         checked : estimator
             What scikit-learn has set ``n_features_in_`` and, if X had names, ``feature_names_in_`` on.
@@ -80,16 +91,25 @@ class FittedState:
             feature_names_in_=getattr(checked, "feature_names_in_", None),
             _training=training,
             _derived=Derived(prepared.graph),
+            rad_orig_=prepared.radii,
         )
 
     def advanced_to(self, reached: Embedding) -> Self:
         """The state of the same run after further epochs."""
         return replace(
             self,
-            embedding_=reached.embedding,
+            embedding_=self._shown(reached.embedding),
             n_epochs_=reached.n_epochs,
             stage_seconds_=reached.seconds,
+            embedding_list_=[self._shown(map_) for map_ in reached.snapshots] or None,
         )
+
+    def _shown(self, embedding: np.ndarray) -> np.ndarray:
+        """The map as the caller sees it: every sample has a row, disconnected ones may be NaN."""
+        if self._disconnected is not None:
+            embedding = embedding.copy()
+            embedding[self._disconnected] = np.nan
+        return embedding if self._unique_inverse_ is None else embedding[self._unique_inverse_]
 
     def replace_state_of(self, estimator: object) -> None:
         """Give an estimator all attributes of this state in place of those of its former run.

@@ -11,7 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from actup._device import to_host
 from actup._threads import count_threads
-from actup.estimators._base import Embedder, Lists, RandomState, Start, change, start_name
+from actup.estimators._arguments import explain_unknown_arguments
+from actup.estimators._base import Lists, RandomState, Start, change, start_name
+from actup.estimators._growing import GrowingMap
 from actup.estimators._learning_rate import is_automatic
 from actup.estimators._state import snapshot
 from actup.graph._records import Graph
@@ -24,8 +26,9 @@ from actup.transform._new_rows import check_map
 
 # A dataclass, so that a parameter is written once: the generated __init__ has the explicit signature that
 # scikit-learn reads, and only stores.
+@explain_unknown_arguments
 @dataclass(eq=False, repr=False)
-class TSNE(Embedder):
+class TSNE(GrowingMap):
     """t-distributed stochastic neighbour embedding, with the parameters of scikit-learn.
 
     Makes a map in which rows that are near each other in the data are near each other. The same

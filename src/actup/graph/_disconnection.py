@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from actup._device import array_module
+from actup._errors import WrongType
 from actup._typing import Array
 from actup.graph._records import Graph, Neighbors
 
@@ -36,7 +37,7 @@ def disconnection_distance(metric: str | Callable[..., float], given: float | No
     if given is None:
         return _LARGEST_DISTANCES.get(metric, np.inf) if isinstance(metric, str) else np.inf
     if isinstance(given, bool) or not isinstance(given, Real):
-        raise TypeError(f"disconnection_distance={given!r} must be a number or None")
+        raise WrongType(f"disconnection_distance={given!r} must be a number or None")
     distance: Any = given
     if not distance > 0:
         raise ValueError(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix
 
+from actup._device import to_host
 from actup._elementary import exp
 from actup._engine import engine
 from actup._threads import count_threads
@@ -152,8 +153,8 @@ def row_memberships(neighbors: Neighbors, recipe: Recipe, n: int, threads: int) 
     CSR matrix of shape (m, n), float32
         Ids ascend within a row; each row depends on its own neighbours alone.
     """
-    weights = row_affinities(neighbors.distances, recipe, threads)
-    return directed_matrix(neighbors.indices, weights, n)
+    ids, distances = to_host(neighbors.indices), to_host(neighbors.distances)
+    return directed_matrix(ids, row_affinities(distances, recipe, threads), n)
 
 
 def directed_matrix(indices: np.ndarray, weights: np.ndarray, n: int) -> CsrMatrix:

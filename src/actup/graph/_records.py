@@ -134,8 +134,10 @@ def _check_lists(indices: Array, distances: Array, names: tuple[str, str]) -> No
     if on_gpu(indices) or on_gpu(distances) or not indices.size:
         return
     if indices.dtype.kind not in "iu":
+        swapped = f" (are {ids_name} and {distances_name} swapped?)" if distances.dtype.kind in "iu" else ""
         raise TypeError(
-            f"{ids_name} holds {indices.dtype}, but ids must be whole numbers: convert them with .astype(int)"
+            f"{ids_name} holds {indices.dtype}, but ids must be whole numbers{swapped}: convert them with "
+            ".astype(int)"
         )
     if distances.dtype.kind not in "biuf":
         raise TypeError(

@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 from actup._device import to_host
 from actup._elementary import exp, log
 from actup._engine import engine
+from actup._errors import WrongType
 from actup._labels import label_array, missing_labels
 from actup._typing import CsrMatrix
 from actup.graph._edit_distances import edit_distances
@@ -108,13 +109,44 @@ def intersect_with_target(
     return _graph(_replace_known(matrix, known, reset_local_connectivity(of_known, threads=threads)))
 
 
+def read_target(
+    y: Any,
+    n: int,
+    *,
+    metric: str | Callable[..., float],
+    metric_kwds: Mapping[str, Any] | None,
+    weight: float,
+    n_neighbors: int,
+) -> np.ndarray:
+    """The targets as an array; rejects, before any work, what ``intersect_with_target`` cannot use."""
+    _check_weight(weight)
+    if metric == "categorical" and has_no_categories(label_array(to_host(y))):
+        metric = "euclidean"
+    if isinstance(metric, str) and is_discrete(metric):
+        return _read_labels(y, n, metric)
+    _check_neighbors(n_neighbors)
+    return _read_numbers(y, n, metric)[0]
+
+
+def is_discrete(metric: str | Callable[..., float]) -> bool:
+    """Whether a target metric compares labels, not numbers."""
+    return isinstance(metric, str) and metric in (*_DISCRETE, "myers")
+
+
+def has_no_categories(y: np.ndarray) -> bool:
+    """Whether targets are numbers that are not whole, or several columns: no two of them would be equal."""
+    if y.ndim == 2 and y.shape[1] > 1:
+        return True
+    return bool(y.dtype.kind == "f" and (y[np.isfinite(y)] % 1 != 0).any())
+
+
 def _graph(matrix: CsrMatrix) -> Graph:
     return Graph(matrix.indptr, matrix.indices, matrix.data)
 
 
 def _check_weight(weight: Any) -> float:
     if isinstance(weight, bool) or not isinstance(weight, Real):
-        raise TypeError(f"target_weight={weight!r} must be a number")
+        raise WrongType(f"target_weight={weight!r} must be a number")
     value = float(weight)
     if not 0 <= value <= 1:
         raise ValueError(f"target_weight={weight!r} must be from 0 to 1")
@@ -137,7 +169,8 @@ def _check_length(y: np.ndarray, n: int) -> None:
 
 def _read_labels(y: Any, n: int, metric: str) -> np.ndarray:
     """One label per row, of any type."""
-    labels = label_array(to_host(y))
+    # NumPy would turn a list of several types into strings, and its missing labels too.
+    labels = label_array(np.array(y, object) if isinstance(y, list | tuple) else to_host(y))
     _check_length(labels, n)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
@@ -171,7 +204,7 @@ def _codes(labels: np.ndarray) -> tuple[list[Any], np.ndarray]:
     try:
         codes = np.array([numbers.setdefault(label, len(numbers)) for label in labels.tolist()], np.int64)
     except TypeError:
-        raise TypeError("y contains labels that cannot be hashed: give numbers or strings") from None
+        raise WrongType("y contains labels that cannot be hashed: give numbers or strings") from None
     return list(numbers), codes
 
 
@@ -273,7 +306,7 @@ def _numbers(labels: np.ndarray, metric: str) -> np.ndarray:
     try:
         return labels.astype(np.float64)
     except (TypeError, ValueError):
-        raise TypeError(
+        raise WrongType(
             f"y holds {labels.dtype}, but target_metric={metric!r} needs numbers: use 'categorical' or "
             "'string'"
         ) from None
@@ -295,7 +328,7 @@ def _read_numbers(y: Any, n: int, metric: object) -> tuple[np.ndarray, np.ndarra
     """Targets as (n, columns) float64, and which rows have no missing value."""
     if isinstance(metric, str) and metric == "precomputed":
         raise ValueError("target_metric='precomputed' is not possible: give y itself and a metric")
-    values = label_array(to_host(y))
+    values = label_array(np.array(y, object) if isinstance(y, list | tuple) else to_host(y))
     _check_length(values, n)
     if values.ndim > 2 or 0 in values.shape:
         raise ValueError(
@@ -303,10 +336,10 @@ def _read_numbers(y: Any, n: int, metric: object) -> tuple[np.ndarray, np.ndarra
         )
     try:
         if values.dtype.kind not in "biufO":
-            raise TypeError
+            raise WrongType
         numbers = np.where(missing_labels(values), np.nan, values).astype(np.float64)
     except (TypeError, ValueError):
-        raise TypeError(
+        raise WrongType(
             f"y holds {values.dtype}, but target_metric={metric!r} needs numbers: use "
             "target_metric='categorical' for labels"
         ) from None

@@ -21,6 +21,7 @@ from actup._engine import engine
 from actup._threads import count_threads
 from actup._typing import Rows
 from actup.neighbors._chunks import row_magnitudes
+from actup.neighbors._finite_values import value_chunks
 from actup.neighbors._metrics import METRICS, NegativeValues, record_of
 from actup.neighbors._row_transforms import (
     as_float32,
@@ -235,9 +236,9 @@ def reject_negative(metric: str | Callable[..., float], X: Rows, name: str = "X"
         return
     if record.negative is NegativeValues.DENSE_ONLY and not sparse.issparse(X):
         return
-    values = X.data if sparse.issparse(X) else X
-    if values.size and values.min() < 0:
-        raise ValueError(f"metric={metric!r} needs values of at least 0, {name} has {values.min()}")
+    smallest = min((values.min() for values in value_chunks(X) if values.size), default=0)
+    if smallest < 0:
+        raise ValueError(f"metric={metric!r} needs values of at least 0, {name} has {smallest}")
 
 
 def _minkowski(X: Rows, p: object = 2.0, w: object = None) -> Comparison:

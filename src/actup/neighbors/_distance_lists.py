@@ -91,9 +91,9 @@ def _smallest_entries(X: CsrMatrix, k: int, without_diagonal: bool = False) -> N
         counts = np.bincount(rows, minlength=len(ends) - 1)
         if counts.min() < k:
             raise ValueError(
-                f"n_neighbors={k}, but row {chunk.start + counts.argmin()} of the sparse distances has only "
-                f"{counts.min()} entries{' besides the diagonal' if without_diagonal else ''}: store more "
-                "distances, e.g. with kneighbors_graph(mode='distance')"
+                f"row {chunk.start + counts.argmin()} of the sparse distances has only {counts.min()} "
+                f"entries{' besides the diagonal' if without_diagonal else ''}, but {k} are needed: "
+                "store more distances, e.g. with kneighbors_graph(mode='distance'), or lower n_neighbors"
             )
         order = np.lexsort((columns, values, rows))
         firsts = np.concatenate([[0], np.cumsum(counts)[:-1]])

@@ -107,3 +107,31 @@ def _mix_bits(words: np.ndarray) -> np.ndarray:
     words = (words ^ (words >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed: np.ndarray = words ^ (words >> np.uint64(32))
     return mixed
+
+
+def distinct_rows(X: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """The first of all equal rows, and which of them each row equals.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, columns), C-contiguous, or canonical CSR matrix
+
+    Returns
+    -------
+    kept : ndarray of int64
+        Ids of rows of which no two are equal, ascending.
+    inverse : ndarray of shape (n,), int64
+        The position in ``kept`` of the row that equals each row.
+    """
+    X = X + 0 if X.dtype.kind == "f" else X  # -0 equals 0, but has another hash
+    hashes = np.concatenate([_row_hashes(X[chunk]) for chunk in row_chunks(X, _CHUNK_VALUES)])
+    order = np.argsort(hashes, kind="stable")
+    begins = np.flatnonzero(np.concatenate([[True], np.diff(hashes[order]) != 0]))
+    first = np.empty(len(order), np.int64)
+    first[order] = np.repeat(order[begins], np.diff(np.append(begins, len(order))))
+    if not _all_equal(X, np.arange(len(first)), first):  # two different rows share a hash
+        rows = X.toarray() if sparse.issparse(X) else X
+        _, kept, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        first = kept[inverse.ravel()]
+    kept = np.unique(first)
+    return kept, np.searchsorted(kept, first)

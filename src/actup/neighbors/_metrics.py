@@ -13,6 +13,7 @@ from enum import Enum, auto
 
 import numpy as np
 
+from actup._errors import WrongType
 from actup.neighbors import _numpy_metrics
 
 
@@ -172,7 +173,7 @@ def canonical_metric(metric: object) -> str | Callable[..., float]:
     if callable(metric):
         return metric
     if not isinstance(metric, str):
-        raise TypeError(f"metric={metric!r} must be a name or a function of two rows")
+        raise WrongType(f"metric={metric!r} must be a name or a function of two rows")
     name = _NAMES.get(metric, metric)
     if name in METRICS or name == "precomputed" or name in _scikit_learn_metrics():
         return name

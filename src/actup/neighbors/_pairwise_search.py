@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -85,7 +86,9 @@ class PairwiseSearch:
             X = check_values(self._X, self._record)
             return X, X if rows is self._X else check_values(rows, self._record), 1.0, self._record.numpy
         if callable(self._metric):
-            return _float_rows(self._X), _float_rows(rows), 1.0, self._distance_function()
+            X, queries = _float_rows(self._X), _float_rows(rows)
+            named = _named_in_errors(self._metric, queries, X)
+            return X, queries, 1.0, partial(self._distance_function(), metric=named)
         X, unit = _scaled_near_one(self._X, self._metric)
         return X, X if rows is self._X else rows.astype(np.float64) / unit, unit, self._distance_function()
 
@@ -136,6 +139,29 @@ class PairwiseSearch:
                 raise TypeError(
                     f"metric_kwds={self._parameters!r} do not suit metric={self._metric!r}: {error}"
                 ) from error
+
+
+def _named_in_errors(metric: Callable[..., float], rows: Rows, points: Rows) -> Callable[..., float]:
+    """A function of two rows whose errors carry a note with its name and the numbers of the two rows."""
+
+    def compare(row: Any, point: Any, **parameters: Any) -> float:
+        try:
+            return metric(row, point, **parameters)
+        except Exception as error:
+            name = getattr(metric, "__name__", repr(metric))
+            pair = f"row {_number_of(row, rows)} and row {_number_of(point, points)} of the data"
+            error.add_note(f"raised by metric={name} for {pair}")
+            raise
+
+    return compare
+
+
+def _number_of(row: Any, rows: Rows) -> int | str:
+    """The number of the first row that equals this one."""
+    if sparse.issparse(rows):
+        return "?"
+    equal = ((rows == row) | (np.isnan(rows) & np.isnan(row))).all(axis=1)
+    return int(equal.argmax()) if equal.any() else "?"
 
 
 def reject_parameters(metric: str, parameters: Parameters | None) -> None:

@@ -37,15 +37,17 @@ from actup.neighbors._double_rows import (
 )
 from actup.neighbors._pairwise_search import comparing_all
 from actup.neighbors._precise_space import Space, lost_differences, rounding_errors
-from actup.neighbors._row_transforms import far_column_center
+from actup.neighbors._row_transforms import column_medians, far_column_center
 
 _CHUNK_VALUES = 2**18
 _ENGINE_ROUNDING = 1e-5  # of a distance in float32, relative to itself
-_MAX_RELATIVE_ERROR = 1e-3  # of the k-th distance: beyond it a row is searched again
+_MAX_RELATIVE_ERROR = 1e-4  # of the k-th distance: beyond it a row is searched again
+_MAX_LISTED_ERROR = 1e-5  # of a row's smallest distance: beyond it the listed distances are recomputed
 _SPLIT_COLUMNS = 8  # columns by which a group is split into smaller ones are the widest of this many
 _SAMPLE_ROWS = 512  # rows by which the widest columns and the centre of a group are found
 _MIN_SHRINKAGE = 4.0  # a group is split once more if its search lowered the bounds of distances this much
 _EXTRA_NEIGHBORS = 16  # neighbours that are compared in float64, beyond twice k
+_SEARCH_SHARE = 0.9  # of the work, before listed distances are recomputed
 _COMPARED_ROWS = 64  # rows that are compared in float64 at a time
 _TILE_VALUES = 2**16  # values of points that are compared with one row at a time: they fit into a cache
 
@@ -126,9 +128,10 @@ class PreciseSearch:
         """
         if not found.indices.size:
             return found
-        negligible = _MAX_RELATIVE_ERROR * self._space.from_distance(
-            found.distances[:, -1].astype(np.float64)
-        )
+        # A row whose k-th distance is uncertain is searched again. Otherwise, if its smallest distance is
+        # uncertain, its listed distances are recomputed.
+        ends = self._space.from_distance(found.distances[:, [0, -1]].astype(np.float64))
+        negligible = np.minimum(_MAX_LISTED_ERROR * ends[:, 0], _MAX_RELATIVE_ERROR * ends[:, 1])
         largest = self._largest_error if rounded is None else self._space.largest_error(rounded)
         rows = np.flatnonzero(self._lost + largest > negligible)
         if len(rows):
@@ -146,8 +149,14 @@ class PreciseSearch:
                 queries = _without_repeated_ids(queries, self._norm)
             queries = self._space.to_space(queries)
         distances = self._space.from_distance(found.distances.astype(np.float64))
-        search = _GroupSearch(self, found, distances, queries)
-        search.run(rows, self._slack * (distances[:, -1] * (1 + _ENGINE_ROUNDING) + 2 * errors))
+        search = _GroupSearch(self, found, distances, errors, queries)
+        bounds = self._slack * (distances[:, -1] * (1 + _ENGINE_ROUNDING) + 2 * errors)
+        uncertain = rows[errors[rows] > _MAX_RELATIVE_ERROR * ends[rows, 1]]
+        if len(uncertain):
+            with part_of_work(0, _SEARCH_SHARE):
+                search.run(uncertain, bounds)
+        with part_of_work(_SEARCH_SHARE, 1):
+            search.recompute(rows)
         distances = found.distances.copy()
         changed = np.flatnonzero(search.changed)
         distances[changed] = self._space.to_distance(search.distances[changed])
@@ -173,7 +182,14 @@ class PreciseSearch:
 class _GroupSearch:
     """One refinement of the lists of uncertain rows, group by group."""
 
-    def __init__(self, search: PreciseSearch, found: Neighbors, distances: np.ndarray, queries: Rows | None):
+    def __init__(
+        self,
+        search: PreciseSearch,
+        found: Neighbors,
+        distances: np.ndarray,
+        errors: np.ndarray,
+        queries: Rows | None,
+    ):
         self._search = search
         self._points = search._points
         self._queries = search._points if queries is None else queries
@@ -185,6 +201,7 @@ class _GroupSearch:
         self.method = found.method
         self.recall = np.full(len(found), found.recall)
         self.changed = np.zeros(len(found), bool)
+        self._errors = errors.copy()  # how far rounding to float32 may have moved a row's distances
 
     def run(self, rows: np.ndarray, bounds: np.ndarray) -> None:
         """Search again for rows whose k-th neighbours are within ``bounds``, which are lowered."""
@@ -193,7 +210,9 @@ class _GroupSearch:
         total = len(rows)
         same = rows[self.distances[rows, -1] == 0]
         true = self._search._distances(self._queries[same], self.indices[same])
-        rows = np.setdiff1d(rows, same[(true == 0).all(axis=1)], assume_unique=True)
+        same = same[(true == 0).all(axis=1)]
+        self._errors[same] = 0.0
+        rows = np.setdiff1d(rows, same, assume_unique=True)
         tasks = [(rows, ids)] if len(rows) else []
         waiting = len(rows)
         while tasks:
@@ -218,6 +237,18 @@ class _GroupSearch:
                 what = comparing_all(len(left), len(ids), self._search._space.metric)
                 with part_of_work(done + share / 2, done + share), announced_if_long(what):
                     self._compare_in_double(left, ids)
+
+    def recompute(self, rows: np.ndarray) -> None:
+        """Recompute listed distances in float64, and sort them, where the smallest one is uncertain."""
+        rows = rows[self._errors[rows] > _MAX_LISTED_ERROR * self.distances[rows, 0]]
+        step = max(1, _CHUNK_VALUES // self._k)
+        for begin in range(0, len(rows), step):
+            part = rows[begin : begin + step]
+            ids = self.indices[part]
+            distances = self._search._distances(self._queries[part], ids)
+            self._store(part, *_smallest(ids, distances, self._k), self.recall[part], 0.0)
+            report((begin + len(part)) / len(rows))
+        report(1.0)
 
     def _lower_bound_factors(self, rows: np.ndarray, ids: np.ndarray) -> np.ndarray:
         """Factors of columns with which "manhattan" is at most the metric, between these rows and points."""
@@ -289,7 +320,7 @@ class _GroupSearch:
         self.method = found.method if found.method != "exact" else self.method
         if not whole and self._excludes_self:
             lists = without_self(*lists, rows)
-        self._store(rows, *lists, found.recall)
+        self._store(rows, *lists, found.recall, errors)
         certain = errors <= _MAX_RELATIVE_ERROR * lists[1][:, -1]
         bounds = self._search._slack * (lists[1][:, -1] * (1 + _ENGINE_ROUNDING) + 2 * errors)
         self._bounds[rows] = np.minimum(self._bounds[rows], bounds)
@@ -311,7 +342,7 @@ class _GroupSearch:
         if self._excludes_self:
             distances[candidates == rows[:, None]] = np.inf
         nearest, distances = _smallest(candidates, distances, self._k)
-        self._store(rows, nearest, distances, found.recall)
+        self._store(rows, nearest, distances, found.recall, 0.0)
         self._bounds[rows] = np.minimum(self._bounds[rows], distances[:, -1])
         beyond = found.distances[:, -1] * (1 - _ENGINE_ROUNDING) - errors
         enough: np.ndarray = (distances[:, -1] <= beyond) | (count == len(ids)) | (distances[:, -1] == 0)
@@ -347,7 +378,7 @@ class _GroupSearch:
             candidates = np.hstack([best[0], np.broadcast_to(part, distances.shape)])
             best = _smallest(candidates, np.hstack([best[1], distances]), self._k)
             report((begin + len(part)) / len(ids))
-        self._store(rows, *best, 1.0)
+        self._store(rows, *best, 1.0, 0.0)
 
     def _dense(self, matrix: Rows, rows: np.ndarray, origin: Rows | None) -> np.ndarray:
         """Dense rows in float64: as they are (None), or relative to an origin and times the factors."""
@@ -370,9 +401,16 @@ class _GroupSearch:
             result[chunk] = scaled(difference(matrix[rows[chunk]], center), self._factors)
         return result
 
-    def _store(self, rows: np.ndarray, indices: np.ndarray, distances: np.ndarray, recall: float) -> None:
+    def _store(
+        self,
+        rows: np.ndarray,
+        indices: np.ndarray,
+        distances: np.ndarray,
+        recall: float | np.ndarray,
+        errors: float | np.ndarray,
+    ) -> None:
         self.indices[rows], self.distances[rows] = indices, distances
-        self.recall[rows], self.changed[rows] = recall, True
+        self.recall[rows], self._errors[rows], self.changed[rows] = recall, errors, True
 
 
 def _largest_by_column(matrix: Rows, rows: np.ndarray) -> np.ndarray:
@@ -395,6 +433,7 @@ def _largest_sum(matrix: Rows, rows: np.ndarray) -> float:
 
 
 def _every(ids: np.ndarray) -> np.ndarray:
+    """A sample of ids, evenly spaced."""
     return ids[:: max(1, len(ids) // _SAMPLE_ROWS)]
 
 
@@ -426,8 +465,7 @@ def _without_repeated_ids(rows: CsrMatrix, norm: Comparison) -> CsrMatrix:
 def _center(rows: Rows) -> Rows:
     """The median of a sample's columns, as one row; of sparse rows only where most values are far from 0."""
     if not sparse.issparse(rows):
-        median: np.ndarray = np.sort(rows, axis=0)[len(rows) // 2]
-        return median
+        return column_medians(rows)
     counts = np.bincount(rows.indices, minlength=rows.shape[1])
     columns = np.flatnonzero(counts > rows.shape[0] // 2)
     values = far_column_center(rows[:, columns].toarray())

@@ -14,14 +14,11 @@ from actup._elementary import power
 from actup._typing import Rows
 from actup.neighbors._chunks import row_chunks
 from actup.neighbors._comparison import Comparison
-from actup.neighbors._double_rows import (
-    difference,
-    norms,
-)
+from actup.neighbors._double_rows import difference, norms
+from actup.neighbors._finite_values import value_chunks
 from actup.neighbors._row_transforms import unit_sphere
 
 _CHUNK_VALUES = 2**18
-_TILE_VALUES = 2**16  # values of points that are compared with one row at a time: they fit into a cache
 _FLOAT32_ROUNDING = 2.0**-23  # of a distance, relative to the norm of one of its two rows
 
 
@@ -143,8 +140,9 @@ def lost_differences(points: Rows, comparison: Comparison) -> float:
 
 def _largest_value(rows: Rows) -> float:
     """The largest absolute value."""
-    values = rows.data if sparse.issparse(rows) else rows
-    return max(float(values.max()), -float(values.min())) if values.size else 0.0
+    return max(
+        (max(float(part.max()), -float(part.min())) for part in value_chunks(rows) if part.size), default=0.0
+    )
 
 
 def _equal_errors(error: float) -> dict[str, Any]:
@@ -184,7 +182,7 @@ def _on_sphere(rows: np.ndarray) -> np.ndarray:
 def _projected(rows: np.ndarray, root: np.ndarray, center: np.ndarray) -> np.ndarray:
     """(rows - center) @ root in float64, summed column by column."""
     projected = np.zeros((len(rows), root.shape[1]))
-    for chunk in row_chunks(rows, _TILE_VALUES):
+    for chunk in row_chunks(rows, _CHUNK_VALUES):
         differences = rows[chunk] - center
         for column, factors in enumerate(root):
             projected[chunk] += differences[:, column, None] * factors

@@ -29,9 +29,13 @@ def _identity(rows: Rows) -> Rows:
 
 def as_float32(rows: Rows) -> Rows:
     """Rows in float32; sparse rows keep entries with the same id, which SciPy's ``astype`` would sum."""
-    if not sparse.issparse(rows):
-        return rows.astype(np.float32)
-    return sparse.csr_matrix((rows.data.astype(np.float32), rows.indices, rows.indptr), rows.shape)
+    if sparse.issparse(rows):
+        values = as_float32(rows.data[:, None])[:, 0]
+        return sparse.csr_matrix((values, rows.indices, rows.indptr), rows.shape)
+    result = np.empty(rows.shape, np.float32)
+    for chunk in row_chunks(rows, _CHUNK_VALUES):  # Ctrl-C is answered between chunks
+        result[chunk] = rows[chunk]
+    return result
 
 
 def double_chunks(X: Rows) -> Iterator[Rows]:
@@ -82,11 +86,24 @@ def scale_columns(X: Rows, factors: np.ndarray | None, center: np.ndarray | None
 def far_column_center(X: np.ndarray) -> np.ndarray:
     """The median of each column whose values lie far from 0 relative to their spread; 0 for other columns."""
     sample = X[:: max(1, len(X) // _SAMPLE_ROWS)].astype(np.int64 if fits_int64(X) else np.float64)
-    quartiles = [len(sample) // 4, len(sample) // 2, 3 * len(sample) // 4]
+    ranks = [len(sample) // 4, len(sample) // 2, 3 * len(sample) // 4]
+    low, median, high = np.concatenate(
+        [np.sort(part, axis=0)[ranks] for part in _column_parts(sample)], axis=1
+    )
     with np.errstate(over="ignore"):
-        low, median, high = np.sort(sample, axis=0)[quartiles]
         far = np.abs(median.astype(np.float64)) > _FAR_FACTOR * (high.astype(np.float64) - low)
     return np.where(far, median, 0)
+
+
+def column_medians(X: np.ndarray) -> np.ndarray:
+    """The upper median of each column."""
+    return np.concatenate([np.sort(part, axis=0)[len(X) // 2] for part in _column_parts(X)])
+
+
+def _column_parts(X: np.ndarray) -> list[np.ndarray]:
+    """The columns of rows in chunks, at least one of them."""
+    step = max(1, _CHUNK_VALUES // max(1, len(X)))
+    return [X[:, begin : begin + step] for begin in range(0, max(1, X.shape[1]), step)]
 
 
 def fits_int64(X: np.ndarray) -> bool:

@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import assert_all_finite, check_array
+from sklearn.utils import check_array
 
 from actup._csr import read_sparse
 from actup._typing import Rows
 from actup.neighbors._chunks import row_chunks, row_magnitudes
+from actup.neighbors._finite_values import reject_nonfinite, value_chunks
 from actup.neighbors._metrics import record_of
+from actup.neighbors._whole_numbers import narrowed, read_integers
 
 # The types of dense rows that the engine reads without a conversion.
 ENGINE_TYPES = (np.float32, np.float16, np.uint8, np.int8)
@@ -66,35 +68,41 @@ def read_rows(
     -------
     ndarray or CSR matrix of shape (n, columns)
         C-contiguous, in the machine's byte order, finite; sparse ids ascend without duplicates. Booleans
-        become uint8; every other type stays. A copy only where one is needed.
+        become uint8, and integers of uint64, longdouble, objects or pandas' nullable types become int64;
+        every other type stays. A copy only where one is needed.
     """
     reject_unsuitable_types(X, name)
-    X = read_sparse(X, name) if sparse.issparse(X) else X
+    X = read_sparse(X, name) if sparse.issparse(X) else read_integers(X, name)
     check = partial(check_array, input_name=name) if check is None else check
-    checked_finite: bool | str = finite and metric != "precomputed"
-    half = getattr(X, "dtype", None) == np.float16  # scikit-learn would make an array of booleans for it
-    options: dict[str, Any] = {"dtype": dtype, "order": "C", "accept_sparse": "csr"}
-    if checked_finite and (allow_missing or metric == "nan_euclidean"):
-        checked_finite = "allow-nan"
+    # scikit-learn would check all values in one piece, which delays Ctrl-C.
+    options: dict[str, Any] = {
+        "dtype": dtype,
+        "order": "C",
+        "accept_sparse": "csr",
+        "ensure_all_finite": False,
+    }
     try:
         with np.errstate(over="ignore"):  # too large for the type becomes infinite, which is rejected by name
-            rows = check(X, ensure_all_finite=False if half else checked_finite, **options)
-            unchecked = half or rows.dtype.kind == "O"  # categories of a data frame stay objects
-            rows = rows.astype(np.float64) if rows.dtype.kind == "O" else rows
+            rows = check(X, **options)
+            if rows.dtype.kind == "O":  # categories of a data frame stay objects
+                rows = rows.astype(np.float64)
     except (TypeError, ValueError) as error:
         _name_what_is_no_number(X, name, error)
         raise
-    if unchecked and checked_finite:
-        for chunk in row_chunks(rows, _CHUNK_VALUES):
-            assert_all_finite(rows[chunk], allow_nan=allow_missing, input_name=name)
-    if checked_finite == "allow-nan" and not allow_missing:
-        _reject_missing(rows, name)
+    if finite and metric != "precomputed":
+        may_be_missing = allow_missing or metric == "nan_euclidean"
+        reject_nonfinite(
+            rows, metric, name, allow_missing=may_be_missing, column_names=getattr(X, "columns", None)
+        )
+        if may_be_missing and not allow_missing:
+            _reject_missing(rows, name)
     if max(rows.shape if sparse.issparse(rows) else rows.shape[:1]) > _MAX_ROWS:
         raise ValueError(
             f"{name} has shape {rows.shape}, but rows and columns are numbered up to {_MAX_ROWS}"
         )
     if not rows.dtype.isnative:
         rows = rows.astype(rows.dtype.newbyteorder("="))
+    rows = narrowed(rows, name)
     if rows.dtype == bool and not sparse.issparse(rows):
         rows = rows.view(np.uint8)
     return rows
@@ -157,8 +165,7 @@ def _columns_that_may_hold_text(X: Any) -> Iterator[tuple[Any, Iterable[Any]]]:
 
 def _reject_missing(rows: Rows, name: str) -> None:
     """Reject missing values where only the search of neighbours could use them."""
-    values = rows.data if sparse.issparse(rows) else rows
-    if values.dtype.kind == "f" and np.isnan(values).any():
+    if rows.dtype.kind == "f" and any(np.isnan(values).any() for values in value_chunks(rows)):
         raise ValueError(
             f"{name} has missing values (NaN), which metric='nan_euclidean' compares but a map cannot start "
             "from: fill them, or make the map without X, with embed(None, recipe, neighbors="

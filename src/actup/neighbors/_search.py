@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import assert_all_finite
 
 from actup._csr import nonempty_columns
 from actup._reporting import announced_if_long, part_of_work
@@ -30,6 +29,7 @@ from actup.neighbors._comparison import (
 )
 from actup.neighbors._distance_lists import neighbors_from_distances, query_distances, reject_overflow
 from actup.neighbors._duplicates import Deduplicated, deduplicate
+from actup.neighbors._finite_values import reject_overflow_of
 from actup.neighbors._metrics import METRICS, compiled_metrics
 from actup.neighbors._pairwise_search import PairwiseSearch, comparing_all, reject_parameters
 from actup.neighbors._points import DensePoints, SearchablePoints, SparsePoints
@@ -261,9 +261,7 @@ class EngineSearch:
         if self._comparison.transform is None and is_engine_type(rows):
             return rows
         transformed = self._comparison.to_float32(rows, name)
-        with np.errstate(invalid="ignore"):  # infinities of both signs have no sum
-            values = transformed.data if sparse.issparse(transformed) else transformed
-            assert_all_finite(values, input_name=name)
+        reject_overflow_of(rows, transformed, name)
         return transformed
 
     def _requested_distances(self, found: Neighbors, rows: Rows) -> Neighbors:

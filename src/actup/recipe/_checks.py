@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import numpy as np
 
+from actup._errors import WrongType
 from actup.neighbors._metrics import canonical_metric
 from actup.recipe._schedule import Phase
 from actup.recipe._switches import Affinity, Distance, Loss, Optimizer, Repulsion, RepulsionMass, Update
@@ -48,7 +49,7 @@ def _set(recipe: Recipe, name: str, value: object) -> None:
 def _parse_sequences(recipe: Recipe) -> None:
     phases = recipe.phases
     if not isinstance(phases, list | tuple) or not all(isinstance(phase, Phase) for phase in phases):
-        raise TypeError(f"phases={phases!r} must be a sequence of Phase")
+        raise WrongType(f"phases={phases!r} must be a sequence of Phase")
     _set(recipe, "phases", tuple(phases))
     _set(recipe, "metric", canonical_metric(recipe.metric))
     _set(recipe, "metric_kwds", _parse_metric_kwds(recipe.metric_kwds))
@@ -76,7 +77,7 @@ def _parse_metric_kwds(values: object) -> tuple[tuple[str, object], ...]:
         return tuple(map(frozen, value)) if isinstance(value, list | tuple) else value
 
     if not isinstance(values, Mapping | tuple):
-        raise TypeError(f"metric_kwds={values!r} must be a dict of the metric's parameters")
+        raise WrongType(f"metric_kwds={values!r} must be a dict of the metric's parameters")
     return tuple(sorted((name, frozen(value)) for name, value in dict(values).items()))
 
 
@@ -85,7 +86,7 @@ def _parse_perplexities(values: object) -> tuple[float, ...]:
     if isinstance(values, np.ndarray) and values.ndim == 1:
         values = values.tolist()
     if not isinstance(values, list | tuple):
-        raise TypeError(f"perplexities={values!r} must be a sequence of numbers")
+        raise WrongType(f"perplexities={values!r} must be a sequence of numbers")
     for value in values:
         _check_number("perplexities", value, float)
         if value < 1:
@@ -125,6 +126,9 @@ _RANGES: dict[str, tuple[type[int] | type[float], float, float, bool]] = {
     "mesh_spacing": (float, 0, math.inf, False),
     "theta": (float, 0, math.inf, True),
     "horizon": (float, 0, math.inf, False),
+    "density_weight": (float, 0, math.inf, True),
+    "density_share": (float, 0, 1, True),
+    "density_shift": (float, 0, math.inf, True),
     "step_cap": (float, 0, math.inf, False),
     "force_scale": (float, 0, math.inf, False),
     "gradient_clip": (float, 0, math.inf, False),
@@ -150,19 +154,19 @@ def _check_number(name: str, value: Any, kind: type[int] | type[float]) -> None:
     """Reject anything but a finite number, and fractions where an integer is needed."""
     wanted = "an integer" if kind is int else "a number"
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name}={value!r} must be {wanted}")
+        raise WrongType(f"{name}={value!r} must be {wanted}")
     number: Any = value  # comparisons with numbers.Real have no types
     if not -math.inf < number < math.inf:
         raise ValueError(f"{name}={value!r} must be finite")
     if kind is int and number != int(number):
-        raise TypeError(f"{name}={value!r} must be {wanted}")
+        raise WrongType(f"{name}={value!r} must be {wanted}")
 
 
 def _parse_booleans(recipe: Recipe, types: dict[str, Any]) -> None:
     for name in (name for name, kind in types.items() if kind is bool):
         value = getattr(recipe, name)
         if not isinstance(value, bool | np.bool_):
-            raise TypeError(f"{name}={value!r} must be True or False")
+            raise WrongType(f"{name}={value!r} must be True or False")
         _set(recipe, name, bool(value))
 
 
@@ -223,6 +227,16 @@ def _reject_contradictions(recipe: Recipe) -> None:
         (
             recipe.horizon is not None and not in_place,
             f"horizon={recipe.horizon} belongs to update='in_place': leave it out",
+        ),
+        (
+            recipe.density_weight > 0 and (recipe.normalized or recipe.loss is not Loss.KL),
+            f"density_weight={recipe.density_weight} needs normalized=False and loss='kl': it is a term of "
+            "UMAP's loss",
+        ),
+        (
+            recipe.density_weight > 0 and in_place,
+            f"density_weight={recipe.density_weight} needs the radii of all points at once, which "
+            "update='in_place' has not: take preset('umap'), or set update='batch'",
         ),
         (
             recipe.optimizer is Optimizer.STIFFNESS and not recipe.phases,

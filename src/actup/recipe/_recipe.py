@@ -126,6 +126,14 @@ class Recipe:
     horizon : float or None, default=None
         Repulsion does not push a point outward that is farther out than this many root-mean-square radii of
         the map, for update "in_place"; None: no limit.
+    density_weight : float, default=0.0
+        Weight of densMAP's term, which makes the local radii of the map follow those of the data; 0: no such
+        term. umap-learn's ``dens_lambda``. Needs the unnormalised loss "kl" and update "batch".
+    density_share : float, default=0.3
+        Share of the epochs, the last ones, that have this term. umap-learn's ``dens_frac``.
+    density_shift : float, default=0.1
+        Added to the variance of the map's log radii, so that the term stays finite where all are equal.
+        umap-learn's ``dens_var_shift``.
     update : Update, default="batch"
         Whether all points move at once or edge by edge.
     optimizer : Optimizer, default="step"
@@ -217,6 +225,10 @@ class Recipe:
     mesh_spacing: float | None = None
     theta: float = 0.5
     horizon: float | None = None
+    # the density
+    density_weight: float = 0.0
+    density_share: float = 0.3
+    density_shift: float = 0.1
     # the descent
     update: Update = Update.BATCH
     optimizer: Optimizer = Optimizer.STEP
@@ -341,12 +353,12 @@ class Recipe:
         return self.learning_rate * (n_samples if self.learning_rate_unit is LearningRateUnit.POINTS else 1)
 
     def subtracted_neighbor(self) -> float:
-        """Return the number of the neighbour whose distance the affinity takes as a row's unit of nearness.
+        """Return the number of the neighbour whose distance affinity "umap" calls rho.
 
         Returns
         -------
         float
-            ``local_connectivity``, or 1 if ``distance`` is "plain".
+            ``local_connectivity``; 1 if ``distance`` is "plain", which does not subtract rho.
 
         Examples
         --------
@@ -371,6 +383,28 @@ class Recipe:
         0.5
         """
         return self.set_op_mix_ratio if self.symmetrization is Symmetrization.UMAP else 1.0
+
+    def density_begin(self, n_samples: int) -> int:
+        """Return the first epoch that has the density term, or the number of epochs if none has.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of points.
+
+        Returns
+        -------
+        int
+            The epochs before the last ``density_share`` of them.
+
+        Examples
+        --------
+        >>> from actup import preset
+        >>> preset("umap").but(density_weight=2.0, epochs=100).density_begin(1000)
+        70
+        """
+        epochs = self.n_epochs(n_samples)
+        return math.floor(epochs * (1 - self.density_share)) if self.density_weight > 0 else epochs
 
     @property
     def has_random_start(self) -> bool:

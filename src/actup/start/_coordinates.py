@@ -17,7 +17,9 @@ from actup._csr import WIDE_COLUMNS, nonempty_columns
 from actup._device import to_host
 from actup._elementary import power
 from actup._engine import engine
+from actup._errors import WrongType
 from actup._typing import CsrMatrix, Rows
+from actup._warnings import warn_user
 from actup.graph._records import Graph
 from actup.neighbors._row_transforms import center_far_columns
 from actup.neighbors._rows import ENGINE_TYPES, reject_unsuitable_types
@@ -28,6 +30,7 @@ from actup.start._components import place_components
 # Of the start's size. Duplicates of one point must not share a place: no force could separate them.
 JITTER = 1e-4
 _FAR_FACTOR = 100  # given places are far from 0 if their centre exceeds this multiple of their width
+_FLAT_SHARE = 1e-6  # of the largest width: given places that spread less in some direction are flat
 _FILL_NOISE = 1e-2  # of the widest axis, for axes that the data cannot fill
 
 _MAX_GRAM_ROWS = 1024  # up to here, rows of very many columns are compared by their inner products
@@ -186,11 +189,12 @@ def scale_start(Y: np.ndarray, extent: Extent, size: float, seed: int = 0) -> np
 def given_start(init: Any, n: int, recipe: Recipe, seed: int) -> tuple[np.ndarray, str]:
     """The caller's places, checked, and what became of them.
 
-    They are used as given, in their own scale, with three exceptions. Places far from 0 are moved there,
+    They are used as given, in their own scale, with four exceptions. Places far from 0 are moved there,
     because float32 could not tell near places apart. Rows that equal an earlier one are moved by a
-    ten-thousandth of the width, because no force could separate them. A start several times as wide as the
-    recipe's maps are is scaled like the recipe's own starts, because forces over such distances are too weak
-    to move the points.
+    ten-thousandth of the width, because no force could separate them. Places on one line (or plane, in three
+    dimensions) are all moved that much, with a warning, because no force leads away from it. A start several
+    times as wide as the recipe's maps are is scaled like the recipe's own starts, because forces over such
+    distances are too weak to move the points.
 
     Returns
     -------
@@ -212,6 +216,14 @@ def given_start(init: Any, n: int, recipe: Recipe, seed: int) -> tuple[np.ndarra
         width = np.ptp(Y, axis=0).max() or 1.0
         moves = np.random.default_rng([seed, 3]).uniform(-1, 1, (len(duplicates), dimensions))
         Y[np.sort(duplicates)] += (JITTER * width * moves).astype(np.float32)
+    if n > dimensions > 1 and _is_flat(places):
+        warn_user(
+            "init has no spread in one direction, and no force leads away from such a line or plane: all "
+            f"points are moved by up to {JITTER} of its width; add noise to init for more"
+        )
+        moves = np.random.default_rng([seed, 5]).uniform(-1, 1, Y.shape)
+        Y += (JITTER * np.ptp(Y, axis=0).max() * moves).astype(np.float32)
+        changes.append("jittered: it had no spread in one direction")
     radius = math.sqrt(Y.var(axis=0, dtype=np.float64).sum())
     if radius > _max_radius(recipe, n):
         changes.append(f"scaled down: its radius of {radius:.3g} is too wide to move from")
@@ -219,25 +231,35 @@ def given_start(init: Any, n: int, recipe: Recipe, seed: int) -> tuple[np.ndarra
     return Y, f"array ({'; '.join(changes)})" if changes else "array"
 
 
-def read_places(init: Any, n: int, dimensions: int) -> np.ndarray:
-    """The caller's places as (n, dimensions) float64, checked: real numbers that fit float32."""
+def _is_flat(places: np.ndarray) -> bool:
+    """Whether different places lie on one line, plane or other flat space of fewer dimensions."""
+    widths = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)
+    return bool(widths[0] > 0 and widths[-1] < _FLAT_SHARE * widths[0])
+
+
+def read_places(init: Any, n: int, dimensions: int, allow_missing: bool = False) -> np.ndarray:
+    """The caller's places as (n, dimensions) float64, checked: real numbers that fit float32.
+
+    ``allow_missing``: whether a point may have no place, a row of NaN.
+    """
     reject_unsuitable_types(init, "init")
     try:
         given = np.asarray(to_host(init))
         places = None if np.iscomplexobj(given) else given.astype(np.float64)
     except (TypeError, ValueError):
-        raise TypeError(
+        raise WrongType(
             f"init={_short_repr(init)} must be an array of numbers of shape (n_samples, n_components): "
             "fill or convert other values"
         ) from None
     if places is None:
-        raise TypeError("init holds complex numbers: give real coordinates, e.g. init.real")
+        raise WrongType("init holds complex numbers: give real coordinates, e.g. init.real")
     if places.shape != (n, dimensions):
         raise ValueError(
             f"init has shape {places.shape} but {n} samples in {dimensions} dimensions need "
             f"{(n, dimensions)}: give one row per sample and n_components columns"
         )
-    if not (np.abs(places) <= np.finfo(np.float32).max).all():
+    missing = np.isnan(places).all(axis=1, keepdims=True) & allow_missing
+    if not ((np.abs(places) <= np.finfo(np.float32).max) | missing).all():
         raise ValueError("init contains NaN or values too large for float32: give finite coordinates")
     return places
 

@@ -120,6 +120,13 @@ class TrainingRows:
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_search": None}
 
+    def selected(self, chosen: np.ndarray) -> TrainingRows:
+        """The same for some of the rows, by their numbers."""
+        part = TrainingRows.__new__(TrainingRows)
+        part.__dict__ = {**self.__dict__, "_count": len(chosen), "_search": None}
+        part.rows = None if self.rows is None else self.rows[chosen]
+        return part
+
     def query_on_host(self, new_rows: Rows, k: int, threads: int) -> Neighbors:
         """The k training rows nearest to every new row, searched by the CPU."""
         k = check_k(k, len(self), excludes_self=False)

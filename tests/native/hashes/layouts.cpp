@@ -1,4 +1,5 @@
-// Prints hashes of graphs, starts, repulsions, layouts with every combination of switches, and new rows.
+// Prints hashes of graphs, starts, repulsions, layouts with every combination of switches, pinned points and
+// density, and new rows.
 #include "../layouts.hpp"
 
 #include "../placements.hpp"
@@ -35,6 +36,21 @@ void hash_layouts() {
   }
 }
 
+void hash_point_inputs() {
+  const OwnedGraph graph = hub_graph(700, 4);
+  const std::vector<float> mobility = some_mobility(700), radii = random_values(700, 6, 2);
+  int64_t number = 0;
+  const auto hash = [&](int dimensions, const Settings& settings, const PointInputs& inputs) {
+    print_hash(number_of("layout with inputs", ++number), run_layout(graph, dimensions, settings, 1, inputs));
+  };
+  for (const int dimensions : {2, 3}) {
+    for_each_setting([&](const Settings& s) { hash(dimensions, s, {mobility.data(), nullptr}); });
+    for_each_density([&](const Settings& s) { hash(dimensions, s, {nullptr, radii.data()}); });
+    for_each_density([&](const Settings& s) { hash(dimensions, s, {mobility.data(), radii.data()}); });
+  }
+  for_each_field([&](const Settings& s) { hash(2, s, {mobility.data(), nullptr}); });
+}
+
 void hash_placements() {
   int64_t number = 0;
   for (const int64_t k : {1, 15})
@@ -57,5 +73,6 @@ int main() {
   }
   for (const int64_t n : {40, 3000}) print_hash("repulsions", repulsions(n, 1));
   hash_layouts();
+  hash_point_inputs();
   hash_placements();
 }

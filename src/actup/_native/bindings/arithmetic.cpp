@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "bindings/arrays.hpp"
+#include "bindings/interruptible.hpp"
 #include "common/elementary.h"
 #include "neighbors/covariance.hpp"
 
@@ -44,7 +45,7 @@ auto column_products(const Matrix<double>& rows, int threads) {
   const auto columns = static_cast<int64_t>(rows.shape(1));
   auto sums = std::make_unique<double[]>(columns * columns);
   {
-    nb::gil_scoped_release release;
+    const Interruptible call;
     add_products(rows.data(), static_cast<int64_t>(rows.shape(0)), columns, threads, sums.get());
   }
   return to_numpy(std::move(sums), columns, columns);
@@ -60,7 +61,7 @@ std::optional<DoubleMatrix> replaced(const Matrix<double>& matrix, const Replace
   std::copy_n(matrix.data(), size * size, values.get());
   bool done;
   {
-    nb::gil_scoped_release release;
+    const Interruptible call;
     done = replace(values.get(), size);
   }
   if (!done) return std::nullopt;
@@ -72,7 +73,7 @@ auto projected(const Matrix<double>& rows, const Matrix<double>& root, const Vec
   const auto count = static_cast<int64_t>(rows.shape(0)), columns = static_cast<int64_t>(rows.shape(1));
   auto result = new_matrix<float>(count, columns);
   {
-    nb::gil_scoped_release release;
+    const Interruptible call;
     const std::vector<double> factor(root.data(), root.data() + columns * columns);
     project_rows(rows.data(), count, factor, center.data(), columns, threads, result.data());
   }

@@ -1,5 +1,8 @@
 // The layout, for Python.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
+
+#include <optional>
 
 #include "bindings/arrays.hpp"
 #include "bindings/enums.hpp"
@@ -57,19 +60,25 @@ void bind_layout(nb::module_& module) {
       .def_rw("prune", &Settings::prune)
       .def_rw("force_scale", &Settings::force_scale)
       .def_rw("gradient_clip", &Settings::gradient_clip)
+      .def_rw("density_weight", &Settings::density_weight)
+      .def_rw("density_shift", &Settings::density_shift)
+      .def_rw("density_begin", &Settings::density_begin)
       .def_rw("seed", &Settings::seed)
       .def_rw("schedule", &Settings::schedule);
   nb::class_<Layout>(module, "Layout")
       .def(
           "__init__",
           [](Layout* self, Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights,
-             Matrix<float> start, const Settings& settings, int threads) {
+             Matrix<float> start, const Settings& settings, int threads,
+             const std::optional<Vector<float>>& mobility, const std::optional<Vector<float>>& log_radii) {
+            const PointInputs inputs{mobility ? mobility->data() : nullptr,
+                                     log_radii ? log_radii->data() : nullptr};
             const Interruptible call;
             new (self) Layout(view(offsets, indices, weights), start.data(), static_cast<int>(start.shape(1)),
-                              settings, threads);
+                              settings, threads, inputs);
           },
           nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"), nb::arg("start"), nb::arg("settings"),
-          nb::arg("threads"))
+          nb::arg("threads"), nb::arg("mobility") = nb::none(), nb::arg("log_radii") = nb::none())
       .def_prop_ro("epoch", &Layout::epoch)
       .def(
           "run",
@@ -82,6 +91,10 @@ void bind_layout(nb::module_& module) {
             layout.run(until);
           },
           nb::arg("until"))
+      .def(
+          "replace_points",
+          [](Layout& layout, Matrix<float> places) { layout.replace_points(places.data()); },
+          nb::arg("places"))
       .def("embedding", [](const Layout& layout) {
         auto result = new_matrix(layout.size(), layout.dimensions());
         layout.copy_embedding(result.data());

@@ -154,12 +154,15 @@ class BatchAttraction {
  public:
   virtual ~BatchAttraction() = default;
   virtual void attract_block(const EpochState& state, int64_t block, const AttractionOutput& to) const = 0;
+  virtual const EdgeRows& rows() const = 0;
 };
 
 template <int D, Shape shape, class LossPolicy>
 class EdgeAttraction final : public BatchAttraction {
  public:
   explicit EdgeAttraction(EdgeRows rows) : rows_(std::move(rows)) {}
+
+  const EdgeRows& rows() const override { return rows_; }
 
   // Takes several points at a time where the curve is expensive.
   void attract_block(const EpochState& state, int64_t block, const AttractionOutput& to) const override {

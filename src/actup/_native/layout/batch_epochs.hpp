@@ -9,6 +9,7 @@
 #include "common/parallel.hpp"
 #include "layout/attraction.hpp"
 #include "layout/balance.hpp"
+#include "layout/density.hpp"
 #include "layout/epoch_state.hpp"
 #include "layout/losses.h"
 #include "layout/optimizers.hpp"
@@ -19,7 +20,9 @@ namespace actup {
 
 class BatchEpochs final : public Epochs {
  public:
-  BatchEpochs(const RelabelledGraph& graph, const Settings& s, int dimensions, int threads)
+  // log_radii: of the data, in the order of the graph; null: no density term.
+  BatchEpochs(const RelabelledGraph& graph, const Settings& s, int dimensions, int threads,
+              const float* log_radii)
       : optimizer_(make_optimizer(graph, s, dimensions)),
         repulsion_method_(make_repulsion(s, graph.size(), dimensions)) {
     EdgeRows rows;
@@ -30,6 +33,7 @@ class BatchEpochs final : public Epochs {
       divides_by_negatives_ = s.normalized && loss.kDividesByNegatives;
       watches_expansion_ = s.normalized && loss.kWatchesExpansion;
     });
+    if (s.density_weight > 0 && log_radii) density_ = Density(graph, log_radii);
     const int64_t points = padded_to_blocks(graph.size());
     attraction_.assign(points * dimensions, 0.0f);
     repulsion_.assign(points * dimensions, 0.0f);
@@ -41,6 +45,8 @@ class BatchEpochs final : public Epochs {
     const int64_t blocks = padded_to_blocks(state.points.n) / kBlock;
     const int64_t chunks = (blocks + kBlocksPerChunk - 1) / kBlocksPerChunk;
     const RepulsionForces repelled{repulsion_.data(), second_.data(), counts_.data()};
+    density_acts_ = density_.acts(state.settings, state.epoch);
+    if (density_acts_) density_.prepare(state, attraction_method_->rows());
     Totals all{repulsion_method_->repel_all(state, repelled), {}};
     chunk_totals_.assign(chunks, {});
     parallel_chunks(chunks, state.threads, [&](int64_t chunk) {
@@ -76,6 +82,9 @@ class BatchEpochs final : public Epochs {
                                       {&attraction_[first], stiffness ? stiffness + block * kBlock : nullptr,
                                        counts_.empty() ? nullptr : &counts_[block * kBlock],
                                        has_second_force_ ? &totals.sums.weighted_q : nullptr});
+    if (density_acts_)
+      density_.add_block(state, attraction_method_->rows(), block, &attraction_[first],
+                         stiffness ? stiffness + block * kBlock : nullptr);
     totals.sums.add(repulsion_method_->repel_block(state, block, repelled));
     if (optimizer_->tracks_balance())
       totals.balance.add_block(state.points, block, &attraction_[first], &repulsion_[first]);
@@ -151,6 +160,7 @@ class BatchEpochs final : public Epochs {
     const float* steps = optimizer_->steps(block);
     const int64_t row = block * kBlock;
     const int valid = static_cast<int>(std::min<int64_t>(kBlock, points.n - row));
+    if (state.mobility) return move_by_mobility(points, row, valid, steps, state.mobility + row);
     for (int c = 0; c < points.dimensions; ++c) {
       const float middle = optimizer_->tracks_balance() ? static_cast<float>(balance.mean(c)) : 0.0f;
       for (int lane = 0; lane < valid; ++lane) {
@@ -161,10 +171,26 @@ class BatchEpochs final : public Epochs {
     }
   }
 
+  // Moves the points of a block by their steps times their mobility. The map is not centred, because its
+  // pinned points say where it is.
+  static void move_by_mobility(Points& points, int64_t row, int valid, const float* steps,
+                               const float* mobility) {
+    for (int lane = 0; lane < valid; ++lane) {
+      if (mobility[lane] == 0) continue;  // not even the sign of a zero changes
+      for (int c = 0; c < points.dimensions; ++c) {
+        const float moved = points.row(row + lane)[c] + mobility[lane] * steps[c * kBlock + lane];
+        points.row(row + lane)[c] = moved;
+        points.set_plane(c, row + lane, moved);
+      }
+    }
+  }
+
   std::unique_ptr<BatchOptimizer> optimizer_;
   std::unique_ptr<BatchRepulsion> repulsion_method_;
   std::unique_ptr<BatchAttraction> attraction_method_;
   bool has_second_force_ = false, divides_by_negatives_ = false, watches_expansion_ = false;
+  Density density_;
+  bool density_acts_ = false;  // in this epoch
   bool expansion_ended_ = false;
   std::vector<float> attraction_, repulsion_, second_;  // blocks x dimensions x 16
   std::vector<int32_t> counts_;                         // negatives of each point this epoch, if per edge

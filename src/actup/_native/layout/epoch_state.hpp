@@ -10,7 +10,9 @@ struct EpochState {
   const Settings& settings;
   Points& points;
   const float* mass;  // strength or degree of each point, padded to whole blocks
-  float p_max;        // the largest edge weight after all weights are scaled to sum to 1
+  const float*
+      mobility;  // the factor of each point's moves, padded to whole blocks; null: all points are free
+  float p_max;   // the largest edge weight after all weights are scaled to sum to 1
   float non_edge_weight;
   int64_t run_length;  // negatives of a point, at most
   int epoch;
@@ -23,6 +25,9 @@ class Epochs {
  public:
   virtual ~Epochs() = default;
   virtual void run(const EpochState& state) = 0;
+
+  // Called when the points have been put somewhere else between two epochs.
+  virtual void points_replaced() {}
 };
 
 }  // namespace actup

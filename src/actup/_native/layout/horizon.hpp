@@ -24,6 +24,9 @@ class Horizon {
     settled_ = true;
   }
 
+  // The points have been put somewhere else: the last known middle is not near them any more.
+  void forget() { settled_ = false; }
+
   // Measures points [begin, end), which are chunk number `chunk`. Only the last chunk may end within a block.
   void measure(int64_t chunk, const Points& points, int64_t begin, int64_t end) {
     double* sums = &sums_[chunk * width_];

@@ -68,6 +68,35 @@ inline void pull_together(Points& points, const Edge* edges, const float* weight
   }
 }
 
+// As pull_together, but each end's move is multiplied by its mobility, and pinned ends are not written.
+template <Shape shape, class LossPolicy>
+inline void pull_by_mobility(Points& points, const float* mobility, const Edge* edges, const float* weights,
+                             int count, float rate, int repeats, Curve curve) {
+  const float16 step = rate * load<float16>(weights);
+  const int32_t *heads = &edges->head, *tails = &edges->tail;
+  const int dimensions = points.dimensions;
+  float* rows = points.rows.data();
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    float16 d2 = broadcast<float16>(kTiny);
+    for (int c = 0; c < dimensions; ++c) {
+      const float16 delta =
+          gather<float16, 2>(rows, heads, dimensions, c) - gather<float16, 2>(rows, tails, dimensions, c);
+      d2 += delta * delta;
+    }
+    const float16 factor = step * LossPolicy::attraction(kernel<shape>(d2, curve));
+    for (int c = 0; c < dimensions; ++c) {
+      const float16 head = gather<float16, 2>(rows, heads, dimensions, c);
+      const float16 tail = gather<float16, 2>(rows, tails, dimensions, c);
+      const float16 move = factor * (head - tail);
+      for (int lane = 0; lane < count; ++lane) {
+        const float of_head = mobility[edges[lane].head], of_tail = mobility[edges[lane].tail];
+        if (of_head > 0) points.row(edges[lane].head)[c] = head[lane] - of_head * move[lane];
+        if (of_tail > 0) points.row(edges[lane].tail)[c] = tail[lane] + of_tail * move[lane];
+      }
+    }
+  }
+}
+
 class InPlaceEpochs final : public Epochs {
  public:
   InPlaceEpochs(Matchings matchings, const Settings& settings, int64_t n, int dimensions)
@@ -111,6 +140,8 @@ class InPlaceEpochs final : public Epochs {
     }
   }
 
+  void points_replaced() override { horizon_.forget(); }
+
  private:
   static constexpr int64_t kPointsPerChunk = 16 * kBlock;
   static constexpr int64_t kEdgesPerChunk = 2048;
@@ -144,9 +175,16 @@ class InPlaceEpochs final : public Epochs {
       }
       // Whole vectors are read, so the padding must not name points that another thread moves.
       std::fill_n(next, kBlock, edges[0]);
-      for (int e = 0; e < acting; e += width)
-        pull_together<D, shape, LossPolicy>(state.points, edges + e, weights + e, std::min(width, acting - e),
-                                            rate, s.attraction_repeats(), s.curve);
+      for (int e = 0; e < acting; e += width) {
+        const int count = std::min(width, acting - e);
+        if (state.mobility) {
+          pull_by_mobility<shape, LossPolicy>(state.points, state.mobility, edges + e, weights + e, count,
+                                              rate, s.attraction_repeats(), s.curve);
+        } else {
+          pull_together<D, shape, LossPolicy>(state.points, edges + e, weights + e, count, rate,
+                                              s.attraction_repeats(), s.curve);
+        }
+      }
     }
   }
 
@@ -174,6 +212,12 @@ class InPlaceEpochs final : public Epochs {
       if (horizon_.active()) horizon_.remove_outward(points, block, force);
       const int64_t row = block * kBlock;
       const int valid = static_cast<int>(std::min<int64_t>(kBlock, points.n - row));
+      if (state.mobility) {
+        for (int lane = 0; lane < valid; ++lane)
+          if (const float mobility = state.mobility[row + lane]; mobility > 0)
+            for (int c = 0; c < dimensions; ++c) points.row(row + lane)[c] += mobility * force[c][lane];
+        continue;
+      }
       for (int lane = 0; lane < valid; ++lane)
         for (int c = 0; c < dimensions; ++c) points.row(row + lane)[c] += force[c][lane];
     }

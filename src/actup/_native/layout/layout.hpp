@@ -11,10 +11,17 @@
 
 namespace actup {
 
+// Numbers of every point, in the order of the graph; null: not given.
+struct PointInputs {
+  const float* mobility = nullptr;   // from 0 (pinned) to 1 (free)
+  const float* log_radii = nullptr;  // of the data, standardised: for Settings::density_weight
+};
+
 class Layout {
  public:
-  // start: n x dimensions, in the order of the graph. The graph is read here and not kept.
-  Layout(const GraphView& graph, const float* start, int dimensions, const Settings& settings, int threads)
+  // start: n x dimensions, in the order of the graph. Graph, start and inputs are read here and not kept.
+  Layout(const GraphView& graph, const float* start, int dimensions, const Settings& settings, int threads,
+         const PointInputs& inputs = {})
       : s_(settings), threads_(threads) {
     const int64_t n = graph.n;
     const float weakest = s_.prune && s_.n_epochs > 0 ? 1.0f / static_cast<float>(s_.n_epochs) : 0.0f;
@@ -35,13 +42,17 @@ class Layout {
     if (s_.in_place) {
       epochs_ = std::make_unique<InPlaceEpochs>(relabelled.matchings(), s_, n, dimensions);
     } else {
-      epochs_ = std::make_unique<BatchEpochs>(relabelled, s_, dimensions, threads);
+      epochs_ = std::make_unique<BatchEpochs>(relabelled, s_, dimensions, threads, inputs.log_radii);
     }
     order_ = std::move(relabelled.order);
     points_ = Points(n, dimensions, sampled ? run_length_ : 0);
-    for (int64_t i = 0; i < n; ++i)
-      std::copy_n(start + int64_t{order_[i]} * dimensions, dimensions, points_.row(i));
-    points_.copy_rows_to_planes(0, n);
+    place_points(start);
+    const bool all_free = !inputs.mobility || std::all_of(inputs.mobility, inputs.mobility + n,
+                                                          [](float mobility) { return mobility == 1; });
+    if (!all_free) {
+      mobility_.assign(padded_to_blocks(n), 0.0f);
+      for (int64_t i = 0; i < n; ++i) mobility_[i] = inputs.mobility[order_[i]];
+    }
   }
 
   int epoch() const { return epoch_; }
@@ -52,7 +63,14 @@ class Layout {
   // run() goes on.
   void run(int until) {
     for (until = std::min(until, s_.n_epochs); epoch_ < until; ++epoch_)
-      epochs_->run({s_, points_, mass_.data(), p_max_, non_edge_weight_, run_length_, epoch_, threads_});
+      epochs_->run({s_, points_, mass_.data(), mobility_.empty() ? nullptr : mobility_.data(), p_max_,
+                    non_edge_weight_, run_length_, epoch_, threads_});
+  }
+
+  // Goes on from other places, n x dimensions in the order of the graph; the steps keep their momentum.
+  void replace_points(const float* places) {
+    place_points(places);
+    epochs_->points_replaced();
   }
 
   // n x dimensions, in the order of the graph.
@@ -62,6 +80,12 @@ class Layout {
   }
 
  private:
+  void place_points(const float* places) {
+    for (int64_t i = 0; i < points_.n; ++i)
+      std::copy_n(places + int64_t{order_[i]} * points_.dimensions, points_.dimensions, points_.row(i));
+    points_.copy_rows_to_planes(0, points_.n);
+  }
+
   Settings s_;
   int threads_;
   int epoch_ = 0;
@@ -70,7 +94,8 @@ class Layout {
   int64_t run_length_ = 0;
   std::vector<int32_t> order_;  // order_[relabelled] = original
   Points points_;
-  std::vector<float> mass_;  // strength or degree of each point
+  std::vector<float> mass_;      // strength or degree of each point
+  std::vector<float> mobility_;  // of each point; empty: all points are free
   std::unique_ptr<Epochs> epochs_;
 };
 

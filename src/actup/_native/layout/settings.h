@@ -77,6 +77,9 @@ struct Settings {
   bool prune = true;
   float force_scale = 1;
   float gradient_clip = 1;
+  float density_weight = 0;  // of the correlation between the local radii of map and data; 0: no such term
+  float density_shift = 0;   // added to the variance of the map's log radii
+  int density_begin = 0;     // the first epoch with this term
   uint64_t seed = 0;
   Schedule schedule;
 

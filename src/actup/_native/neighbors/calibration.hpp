@@ -52,7 +52,7 @@ class Calibrator {
     std::vector<float> recalls(count * entries);
     result.true_distances.resize(count * k_);
     set_progress_range(0, 1);
-    parallel_ranges(count, kQueriesPerChunk, threads, [&](int64_t begin, int64_t end) {
+    parallel_ranges(count, queries_per_chunk(), threads, [&](int64_t begin, int64_t end) {
       measure(result.rows.data() + begin, end - begin, recalls.data() + begin * entries,
               result.true_distances.data() + begin * k_);
     });
@@ -76,7 +76,7 @@ class Calibrator {
 
  private:
   static constexpr int64_t kMaxCandidates = 512;  // larger efforts are not tried, unless 2 k is more
-  static constexpr int64_t kQueriesPerChunk = 48;
+  static constexpr int64_t kMaxQueriesPerChunk = 48;
   static constexpr int64_t kChunkBytes = 1 << 18;     // of codes that stay in cache
   static constexpr int64_t kMaxContenders = 1 << 18;  // kept in memory at a time
 
@@ -90,6 +90,11 @@ class Calibrator {
 
   // A point's distance, compared with that of the query's k-th neighbour.
   enum class Nearness : uint8_t { closer, tied, beyond };
+
+  // Fewer if rows are wide: the caller answers no signal while it waits for another thread's last chunk.
+  int64_t queries_per_chunk() const {
+    return std::clamp<int64_t>((1 << 17) / index_.points().rows().columns, 8, kMaxQueriesPerChunk);
+  }
 
   int64_t table_size() const { return static_cast<int64_t>(probes_.size() * candidates_.size()); }
 

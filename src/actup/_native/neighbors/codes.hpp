@@ -47,6 +47,7 @@ class Encoder {
     const int64_t row_stride = padded(rows.width());
     Buffer<float> values(kProductRows * row_stride), projected(kProductRows * projection_.stride());
     for (int64_t first = 0; first < count; first += kProductRows) {
+      checkpoint();
       const int64_t in_tile = std::min<int64_t>(kProductRows, count - first);
       for (int64_t at = 0; at < in_tile; ++at) rows.read(id(first + at), values.data() + at * row_stride);
       project_padded(values.data(), in_tile, row_stride, projected.data());

@@ -23,6 +23,7 @@ inline void add_products(const double* rows, int64_t count, int64_t columns, int
     std::copy_n(rows + row * columns, columns, values.begin() + row * padded);
   parallel_ranges(columns, kRows, threads, [&](int64_t first, int64_t) {
     for (int64_t column = 0; column < std::min(first + kRows, columns); column += kWidth) {
+      checkpoint();
       doubles tile[kRows][kVectors] = {};
       for (int64_t row = 0; row < count; ++row) {
         const double* const at = &values[row * padded];
@@ -51,6 +52,7 @@ inline void add_products(const double* rows, int64_t count, int64_t columns, int
 inline bool cholesky_factor(double* matrix, int64_t size) {
   std::vector<double> column(size);
   for (int64_t at = 0; at < size; ++at) {
+    checkpoint();
     const double pivot = matrix[at * size + at];
     if (!(pivot > 0)) return false;
     const double root = std::sqrt(pivot);
@@ -67,6 +69,7 @@ inline bool cholesky_factor(double* matrix, int64_t size) {
 inline void invert_lower(double* matrix, int64_t size) {
   std::vector<double> sums(size);
   for (int64_t row = 0; row < size; ++row) {
+    checkpoint();
     std::fill(sums.begin(), sums.end(), 0.0);
     for (int64_t at = 0; at < row; ++at)
       for (int64_t column = 0; column <= at; ++column)

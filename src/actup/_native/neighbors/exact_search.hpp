@@ -88,6 +88,7 @@ class PackedPoints {
     parallel_ranges(blocks_, 8, threads, [&](int64_t first, int64_t last) {
       std::vector<float> buffer;
       for (int64_t at = first * kTileLanes; at < last * kTileLanes; ++at) {
+        if (at % kTileLanes == 0) checkpoint();
         float* out = block(at / kTileLanes) + at % kTileLanes;
         if (begin + at < end) {
           form_.write(points.floats(begin + at, 1, buffer), RowForm::kPoint, out, kTileLanes);

@@ -72,6 +72,7 @@ class Projection {
   void find_components(const RowSample& sample, uint64_t seed) {
     vectors_ = Buffer<float>(columns_ * width_);
     for (int64_t at = 0; at < vectors_.size(); ++at) {
+      if (at % (1 << 16) == 0) checkpoint();
       const uint64_t bits = random_bits(seed, 1, static_cast<uint32_t>(at), static_cast<uint32_t>(at >> 32));
       vectors_[at] = random_signed(bits);
     }
@@ -148,6 +149,7 @@ class Projection {
     basis_ = Buffer<float>(width_ * stride());
     basis_.clear();
     for (int64_t vector = 0; vector < columns_; ++vector) {
+      checkpoint();
       for (int64_t at = 0; at < width_; ++at) basis_[at * stride() + vector] = vectors_[vector * width_ + at];
     }
   }
@@ -176,6 +178,7 @@ class Projection {
     int64_t size = 1;
     while (2 * size <= columns_) size *= 2;
     for (int64_t at = 0; at < width_; ++at) {
+      checkpoint();
       float* const row = basis_.data() + at * stride();
       for (int64_t column = 0; column < columns_; ++column) row[column] *= signs[column];
       hadamard(row, size);  // and the last `size` columns, if their number is not a power of two
@@ -183,6 +186,7 @@ class Projection {
     }
     offset_.assign(stride(), 0);
     for (int64_t column = 0; column < stride(); ++column) {
+      checkpoint();
       double total = 0;
       for (int64_t at = 0; at < width_; ++at)
         total += static_cast<double>(mean[at]) * basis_[at * stride() + column];

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "common/parallel.hpp"
 #include "neighbors/compared_rows.hpp"
 
 namespace actup {
@@ -30,6 +31,7 @@ class Reranker {
     points_.rows().typed([&](auto* values) {
       const int64_t columns = points_.rows().columns;
       for (int64_t at = 0; at < count; ++at) {
+        if (is_slow_to_compare()) checkpoint();
         if (at + kPrefetchRows < count) prefetch_row(values + ids[at + kPrefetchRows] * columns, columns);
         const auto* const row = values + ids[at] * columns;
         out[at] = points_.is_plain() ? plain_squares(query, row) : converted_squares(query, row, ids[at]);
@@ -39,6 +41,12 @@ class Reranker {
 
  private:
   static constexpr int64_t kPrefetchRows = 8;
+  static constexpr int64_t kSlowColumns = 2048;
+
+  // Whether a checkpoint takes little time next to the comparison of two rows.
+  bool is_slow_to_compare() const {
+    return points_.rows().columns >= kSlowColumns || points_.conversion() == Conversion::projection;
+  }
 
   template <class T>
   static void prefetch_row(const T* row, int64_t columns) {

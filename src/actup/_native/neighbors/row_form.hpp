@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "common/parallel.hpp"
 #include "neighbors/metrics.hpp"
 #include "neighbors/projected_rows.hpp"
 #include "neighbors/row_metric.hpp"
@@ -136,8 +137,12 @@ class RowForm {
   // Calls function(row as floats) for every `step`-th row.
   template <class Function>
   static void for_each_row(const TypedRows& rows, int64_t step, const Function& function) {
+    constexpr int64_t kRowsPerCheckpoint = 32;
     std::vector<float> buffer;
-    for (int64_t row = 0; row < rows.rows; row += step) function(rows.floats(row, 1, buffer));
+    for (int64_t row = 0; row < rows.rows; row += step) {
+      if (row / step % kRowsPerCheckpoint == 0) checkpoint();
+      function(rows.floats(row, 1, buffer));
+    }
   }
 
   // Projected rows are relative to a sample's mean: floats represent small values more precisely.

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 from actup._device import on_gpu
 from actup._typing import Array, Rows
-from actup.backends._base import Backend, Layout
+from actup.backends._base import Backend, Layout, PointInputs
 from actup.backends._cuda import ahead, arrays, graph, landmarks, layout, neighbors, start, transform
 from actup.backends._cuda.compile import gpu_is_available
 from actup.graph._records import Graph, Neighbors
@@ -84,6 +84,7 @@ class CudaBackend(Backend):
 
     def compile_ahead(self, recipe: Recipe, n: int, columns: int) -> None:
         """Begin to compile the kernels that a run needs."""
+        layout.reject_unsupported(recipe)
         ahead.compile_ahead(recipe, n, columns)
 
     def synchronize(self) -> None:
@@ -152,9 +153,17 @@ class CudaBackend(Backend):
         """A random place within ``reach`` of its landmark's, along each axis, for every row."""
         return landmarks.scatter_around(places, labels, reach, seed, threads)
 
-    def make_layout(self, graph: Graph, start: Array, recipe: Recipe, seed: int, threads: int) -> Layout:
+    def make_layout(
+        self,
+        graph: Graph,
+        start: Array,
+        recipe: Recipe,
+        seed: int,
+        threads: int,
+        points: PointInputs | None = None,
+    ) -> Layout:
         """The recipe's descent on a graph."""
-        return layout.make_layout(graph, start, recipe, seed, threads)
+        return layout.CudaLayout(graph, start, recipe, seed, threads, points)
 
     def place_rows(
         self, neighbors: Neighbors, embedding: Array, recipe: Recipe, placement: Placement, threads: int

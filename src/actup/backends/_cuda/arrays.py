@@ -137,6 +137,9 @@ class ConvertedLayout:
         self._layout.run(until)
         synchronize()  # callers that time or stop a run need to know how far it is
 
+    def replace_points(self, Y: Array) -> None:
+        self._layout.replace_points(Y)
+
     def embedding(self) -> Array:
         return as_kind_of(self._layout.embedding(), self._template)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from actup._engine import engine
+from actup._typing import Array
 from actup.backends._cuda.compile import cupy, request_kernels
 from actup.backends._cuda.constants import BATCH_SUMS, POINT_LANES, THREADS
 from actup.backends._cuda.launch import WARP, Replay, blocks_for, launch, multiprocessors
@@ -27,7 +28,7 @@ _REORDER_EPOCHS = (
 _MIN_REORDERED_POINTS = 20_000  # fewer points fit into the cache in any order
 
 
-def request_batch(recipe: Recipe, mesh: bool, sampled: bool) -> Future[Any]:
+def request_batch(recipe: Recipe, mesh: bool, sampled: bool, limits_moves: bool = False) -> Future[Any]:
     """Start to compile the kernels of a recipe's batch epochs."""
     return request_kernels(
         "layout_batch",
@@ -39,6 +40,7 @@ def request_batch(recipe: Recipe, mesh: bool, sampled: bool) -> Future[Any]:
         SAMPLED=int(sampled),
         BLOCKS=_BLOCKS_PER_MULTIPROCESSOR,
         OPTIMIZER=engine.Optimizer[recipe.optimizer.value].value,
+        MOBILITY=int(limits_moves),
     )
 
 
@@ -80,10 +82,19 @@ class BatchEpochs:
                 self._load()
         self._replay.run()
 
+    def replace_points(self, points: Array, epoch: int) -> None:
+        """Continue this epoch from other places, in the graph's order."""
+        self.points[...] = points  # into the array that the recorded launches read
+        self._state.measure_replaced(self.points, epoch)
+        if self._mesh is not None:
+            self._mesh.points_replaced()
+
     def _reorder(self) -> None:
         reordered = self._graph.reorder(self.points)
         arrays = (self.points, self._steps, self._state.mass)
         self.points, self._steps, self._state.mass = map(reordered, arrays)
+        if self._state.limits_moves:
+            self._state.mobility = reordered(self._state.mobility)
         if self._recipe.optimizer is Optimizer.GAINS:
             self._gains = reordered(self._gains)
         if self._mesh is not None:
@@ -91,7 +102,8 @@ class BatchEpochs:
         self._replay = Replay(self._launch)
 
     def _load(self) -> None:
-        kernels = request_batch(self._recipe, self._mesh is not None, self._sampled).result()
+        has_mesh, limits_moves = self._mesh is not None, self._state.limits_moves
+        kernels = request_batch(self._recipe, has_mesh, self._sampled, limits_moves).result()
         self._forces, self._sum_up, self._step = map(kernels.get_function, ("forces", "sum_up", "step"))
         self._replay = Replay(self._launch)
 
@@ -131,6 +143,7 @@ class BatchEpochs:
             *forces,
             self._steps,
             self._gains,
+            state.mobility,
             self.points,
         )
 

@@ -25,10 +25,10 @@ _STATIC_SHARED_BYTES = 1024  # of shared memory, for the arrays that the kernel 
 _MEASURE_BLOCKS = 64  # thread blocks that measure the map's middle and radius
 
 
-def request_in_place(recipe: Recipe) -> Future[Any]:
+def request_in_place(recipe: Recipe, limits_moves: bool = False) -> Future[Any]:
     """Start to compile the kernels of a recipe's in-place epochs."""
-    horizon = int(recipe.horizon is not None)
-    return request_kernels("layout_in_place", fast_math=True, **force_macros(recipe), HORIZON=horizon)
+    macros = {"HORIZON": int(recipe.horizon is not None), "MOBILITY": int(limits_moves)}
+    return request_kernels("layout_in_place", fast_math=True, **force_macros(recipe), **macros)
 
 
 class InPlaceEpochs:
@@ -37,7 +37,7 @@ class InPlaceEpochs:
     def __init__(self, graph: RelabelledGraph, state: LayoutState, recipe: Recipe):
         self._state = state
         measures = recipe.horizon is not None
-        self._kernels = request_in_place(recipe).result()
+        self._kernels = request_in_place(recipe, state.limits_moves).result()
         # Sums over parts of the points: those of the small groups, then the others.
         sums = (1 + _MEASURE_BLOCKS, recipe.n_components + 1)
         self._measured = cupy().empty(sums, np.float64) if measures else None
@@ -54,6 +54,10 @@ class InPlaceEpochs:
 
     def run(self, epoch: int) -> None:
         self._replay.run()
+
+    def replace_points(self, points: Array, epoch: int) -> None:
+        """Continue this epoch from other places, in the graph's order."""
+        self.points[...] = points  # into the array that the recorded launches read
 
     def _launch(self) -> None:
         self._half(0, self.points, self._pushed)
@@ -78,6 +82,7 @@ class InPlaceEpochs:
             moved,
             measured,
             np.int32(parts),
+            state.mobility,
         )
 
     def _measure(self, half: int, points: Array) -> tuple[Array, int]:
@@ -96,7 +101,8 @@ class InPlaceEpochs:
         stops = matchings.stops[half][: self._small[half].first + 1]
         edges = (matchings.ends, matchings.weights)
         for begin, end in pairwise(stops):
-            launch(pull, end - begin, *common, *edges, np.int64(begin), np.int64(end), points)
+            stop = np.int64(end)
+            launch(pull, end - begin, *common, *edges, np.int64(begin), stop, points, self._state.mobility)
 
     def _pull_small(self, half: int, common: tuple[Array, ...], points: Array) -> None:
         """Launch the small groups at once; with a horizon the same launch measures the map, if it can."""
@@ -118,6 +124,7 @@ class InPlaceEpochs:
                 points,
                 small.marks,
                 self._measured if measures else np.uintp(0),
+                self._state.mobility,
             ),
             shared_mem=small.shared_bytes,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from actup._device import on_gpu
 from actup._typing import Array
+from actup.backends._base import PointInputs, check_places
 from actup.backends._cpu import loss_of
 from actup.backends._cuda.arrays import device_graph, host_graph, require_bytes, to_device, to_host
 from actup.backends._cuda.batch import BatchEpochs
@@ -23,11 +24,22 @@ class CudaLayout:
     """A descent on the GPU; see ``actup.backends.Layout``.
 
     No epoch waits for the device, so ``run`` returns before its epochs are done; whoever reads ``embedding``
-    waits for them, as for every CuPy array.
+    waits for them, as for every CuPy array. Graph and start are in the caller's order, each on the device or
+    the host.
     """
 
-    def __init__(self, graph: Graph, start: Array, recipe: Recipe, seed: int, threads: int):
+    def __init__(
+        self,
+        graph: Graph,
+        start: Array,
+        recipe: Recipe,
+        seed: int,
+        threads: int,
+        points: PointInputs | None = None,
+    ):
+        reject_unsupported(recipe)
         n = len(graph)
+        inputs = (points or PointInputs()).checked(n, recipe)
         self.epoch = 0
         self.n_epochs = recipe.n_epochs(n)
         self._recipe, self._threads, self._caller_graph = recipe, threads, graph
@@ -44,7 +56,7 @@ class CudaLayout:
             shuffled=in_place or recipe.repulsion_for(n) is Repulsion.SAMPLED,
             weakest=1 / self.n_epochs if recipe.prune and self.n_epochs else 0.0,
         )
-        state = LayoutState(self._graph, recipe, seed)
+        state = LayoutState(self._graph, recipe, seed, inputs.mobility)
         self._epochs = (InPlaceEpochs if in_place else BatchEpochs)(self._graph, state, recipe)
 
     def run(self, until: int) -> None:
@@ -52,6 +64,11 @@ class CudaLayout:
         for _ in range(self.epoch, min(until, self.n_epochs)):
             self._epochs.run(self.epoch)
             self.epoch += 1
+
+    def replace_points(self, Y: Array) -> None:
+        """Continue from the places Y, (n, n_components); momentum and epoch are kept."""
+        places = to_device(check_places(Y, len(self._graph), self._recipe.n_components))
+        self._epochs.replace_points(places.take(self._graph.order, axis=0), self.epoch)
 
     def embedding(self) -> Array:
         """The current points in the caller's order: a CuPy array if the graph is one, else a NumPy array."""
@@ -62,6 +79,14 @@ class CudaLayout:
         """The recipe's loss at the current points, over all pairs; computed on the CPU."""
         points = to_host(self.embedding())
         return loss_of(host_graph(self._caller_graph), points, self._recipe, self._threads)
+
+
+def reject_unsupported(recipe: Recipe) -> None:
+    """Reject recipes that only the CPU computes."""
+    if recipe.density_weight > 0:
+        raise ValueError(
+            f"density_weight={recipe.density_weight} is not computed on a GPU: use backend='cpu'"
+        )
 
 
 def _needed_bytes(graph: Graph, recipe: Recipe) -> float:
@@ -75,8 +100,3 @@ def _needed_bytes(graph: Graph, recipe: Recipe) -> float:
     if len(potential_kinds(recipe)) == 2:
         mesh *= 1.5
     return copies * edges + len(graph) * (100 + 32 * recipe.n_components) + mesh
-
-
-def make_layout(graph: Graph, start: Array, recipe: Recipe, seed: int, threads: int) -> CudaLayout:
-    """The recipe's descent on a graph from a start in the graph's order; each on the device or the host."""
-    return CudaLayout(graph, start, recipe, seed, threads)

@@ -8,6 +8,7 @@ if it were at its edge.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from concurrent.futures import Future
 from functools import lru_cache
 from threading import get_ident
@@ -56,7 +57,9 @@ class Mesh:
         self._potentials = [_Potential(kind, state, recipe) for kind in potential_kinds(recipe)]
         self._kernels = self._potentials[0].kernels
         caps = None if recipe.optimizer is Optimizer.GAINS else recipe.schedule(n).step_cap
-        self._boxes = _Boxes(state, dimensions, caps)
+        self._new_boxes: Callable[[], _Boxes] = lambda: _Boxes(state, dimensions, caps)
+        self._boxes = self._new_boxes()
+        self._points_replaced = False
         self._spacing, self._rows, self._columns = 0.0, 0, 0
 
     def view(self) -> tuple[Any, ...]:
@@ -69,8 +72,9 @@ class Mesh:
 
         Raises OutgrownMesh if no grid is large enough.
         """
-        if epoch != _next_change(epoch - 1):
+        if epoch != _next_change(epoch - 1) and not self._points_replaced:
             return False
+        self._points_replaced = False
         width, height = self._boxes.room_needed(epoch)
         if self._one_axis:
             width, height = 0.0, width
@@ -82,6 +86,10 @@ class Mesh:
         self._spacing, self._rows, self._columns = spacing, rows, columns
         self._set_up()
         return True
+
+    def points_replaced(self) -> None:
+        """Forget where the points were: the next epoch waits for their new box, and chooses a grid for it."""
+        self._boxes, self._points_replaced = self._new_boxes(), True
 
     def convolve(self) -> None:
         """Launch the kernels that compute the potentials of the current points."""
@@ -261,7 +269,7 @@ class _Boxes:
             earlier, smaller = self._known[-2]
             growth = np.maximum(0, sides - smaller) / (known - earlier)
             room = np.minimum(room, 1.02 * sides + 1.5 * growth * ahead)
-        elif known == epoch:
+        elif known == epoch and ahead == 1:
             room = sides  # those of this epoch
         width, height = np.where(np.isfinite(room), room, 2 * sides)
         return float(width), float(height)
@@ -308,7 +316,7 @@ def _plans(rows: int, columns: int) -> tuple[Any, Any]:
 
 
 @lru_cache(maxsize=12)  # making a plan takes longer than using it
-def _cached_plans(rows: int, columns: int, *used_by: int) -> tuple[Any, Any]:
+def _cached_plans(rows: int, columns: int, *_device_stream_thread: int) -> tuple[Any, Any]:
     return new_fourier_plans(rows, columns)
 
 

@@ -46,9 +46,13 @@ class LayoutState:
     constants, state, schedule : cupy.ndarray
     mass : cupy.ndarray of shape (n,), float32
         The factor of each point's unnormalised repulsion.
+    mobility : cupy.ndarray of shape (n,), float32
+        The factor of each point's moves; one value that no kernel reads if all points are free.
+    limits_moves : bool
+        Whether some point is not free.
     """
 
-    def __init__(self, graph: RelabelledGraph, recipe: Recipe, seed: int):
+    def __init__(self, graph: RelabelledGraph, recipe: Recipe, seed: int, mobility: np.ndarray | None = None):
         cp = cupy()
         n = len(graph)
         schedule = recipe.schedule(n)
@@ -84,7 +88,19 @@ class LayoutState:
         self.schedule = cp.asarray(np.stack([getattr(schedule, name) for name in rows]))
         by_strength = recipe.repulsion_mass is RepulsionMass.STRENGTH
         self.mass = graph.strength if by_strength else graph.degree.astype(np.float32)
+        self.limits_moves = mobility is not None and bool((mobility != 1).any())
+        self.mobility = (
+            cp.asarray(mobility).take(graph.order) if self.limits_moves else cp.ones(1, np.float32)
+        )
         self.state = _first_state(graph.points)
+
+    def measure_replaced(self, points: Array, epoch: int) -> None:
+        """Make the box before this epoch that of the points, which have been replaced."""
+        assert STATE.fields is not None
+        begin = STATE.fields["box"][1] + EMPTY_BOX.nbytes * (epoch % 3)
+        box = self.state[begin : begin + EMPTY_BOX.nbytes].view(np.int32)
+        box[...] = cupy().asarray(EMPTY_BOX)
+        measure_box(points, box)
 
 
 def _first_state(points: Array) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from actup._typing import Rows
-from actup.backends._base import Backend, Layout
+from actup.backends._base import Backend, Layout, PointInputs
 from actup.backends._reference import affinities, layout, neighbors, spectral, transform
 from actup.graph._records import Graph, Neighbors
 from actup.neighbors._comparison import Parameters
@@ -44,10 +44,16 @@ class ReferenceBackend(Backend):
         return spectral.spectral_coordinates(graph, dimensions, seed)
 
     def make_layout(
-        self, graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int = 1
+        self,
+        graph: Graph,
+        start: np.ndarray,
+        recipe: Recipe,
+        seed: int,
+        threads: int = 1,
+        points: PointInputs | None = None,
     ) -> Layout:
-        """The recipe's descent on a graph."""
-        return layout.make_layout(graph, start, recipe, seed)
+        """The recipe's descent on a graph; ``threads`` is ignored, because the oracle runs on one."""
+        return layout.Layout(graph, start, recipe, seed, points)
 
     def place_rows(
         self,

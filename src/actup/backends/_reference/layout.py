@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from actup._typing import Array
+from actup.backends._base import PointInputs, check_places
 from actup.backends._reference.losses import LOSSES, EpochPairs, sum_forces
 from actup.backends._reference.random import random_below, random_bits
 from actup.graph._records import Graph
@@ -21,19 +23,23 @@ from actup.recipe._switches import (
 _BLOCK_POINTS = 16  # consecutive points that share a run of negatives
 _COLOURS = 128  # edges that find no colour overflow: they act one by one
 _TINY = 1e-12  # added to every squared distance
+_RADIUS_EPSILON = 1e-8  # added to a point's mean squared edge length
 _RELABELLING_EPOCH = 2**32 - 1  # the "epoch" of the random keys by which points are relabelled
-
-
-def make_layout(graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int = 1) -> Layout:
-    """A layout before its first epoch; ``threads`` is ignored, because the oracle runs on one."""
-    return Layout(graph, start, recipe, seed)
 
 
 class Layout:
     """A descent that can be run in steps; matrices are (n, n) and all arrays in relabelled order."""
 
-    def __init__(self, graph: Graph, start: np.ndarray, recipe: Recipe, seed: int):
+    def __init__(
+        self,
+        graph: Graph,
+        start: np.ndarray,
+        recipe: Recipe,
+        seed: int,
+        points: PointInputs | None = None,
+    ):
         n = len(graph)
+        inputs = (points or PointInputs()).checked(n, recipe)
         self.epoch = 0
         self.n_epochs = recipe.n_epochs(n)
         self._recipe, self._seed = recipe, seed
@@ -49,6 +55,10 @@ class Layout:
             np.ix_(self._order, self._order)
         ]
         self._y = np.array(start, np.float64)[self._order]
+        mobility = np.ones(n, np.float32) if inputs.mobility is None else inputs.mobility
+        self._mobility = mobility.astype(np.float64)[self._order, None]
+        if inputs.log_radii is not None:
+            self._log_radii = inputs.log_radii.astype(np.float64)[self._order]
         self._update = np.zeros_like(self._y)
         self._gain = np.ones_like(self._y)
         # "Before the first epoch", 2
@@ -69,6 +79,10 @@ class Layout:
                 case Update.IN_PLACE:
                     self._move_in_place()
             self.epoch += 1
+
+    def replace_points(self, Y: Array) -> None:
+        """Continue from the places Y; steps keep their momentum, the schedule its epoch."""
+        self._y = check_places(Y, *self._y.shape).astype(np.float64)[self._order]
 
     def embedding(self) -> np.ndarray:
         """The current points in the caller's order: (n, n_components) float32, a copy."""
@@ -187,13 +201,42 @@ class Layout:
             coefficients = attraction_factor * v * self._unnormalized_attraction(q, s)
             R = sum_forces(repels * self._unnormalized_repulsion(d2, q, s), difference)
             R = self._repulsion_factors(length)[:, None] * R
-            return -sum_forces(coefficients, difference), R, coefficients.sum(axis=1)
+            stiffness = coefficients.sum(axis=1)
+            if self.epoch >= self._recipe.density_begin(len(self._y)):
+                density = self._density_coefficients(d2, q, s)
+                coefficients = coefficients - density
+                stiffness = stiffness + np.abs(density).sum(axis=1)
+            return -sum_forces(coefficients, difference), R, stiffness
         in_points = self._recipe.learning_rate_unit is LearningRateUnit.POINTS
         self._factor, R = self._loss.normalized_forces(
             EpochPairs(self._a, self._b, q, s, difference, v, repels, length, self._fixed_Z(), in_points)
         )
         coefficients = self._factor * attraction_factor * v * self._loss.attraction(q, s)
         return -sum_forces(coefficients, difference), R, coefficients.sum(axis=1)
+
+    def _density_coefficients(self, d2: np.ndarray, q: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """The factors of y_i - y_j in the density term: (n, n)."""
+        ab, b = self._a * self._b, self._b
+        kernels = np.where(self._r > 0, q, 0)
+        totals = kernels.sum(axis=1)
+        known = totals > 0  # a point without edges has no radius
+        if not known.any():
+            return np.zeros_like(q)
+        totals = np.where(known, totals, 1)
+        means = (kernels * d2).sum(axis=1) / totals
+        radii = np.log(_RADIUS_EPSILON + means)
+        map_part = np.where(known, radii - radii[known].mean(), 0)
+        data_part = np.where(known, self._log_radii - self._log_radii[known].mean(), 0)
+        n = known.sum()
+        variance = (map_part**2).sum() / n + self._recipe.density_shift
+        if variance == 0:
+            return np.zeros_like(q)
+        weights = data_part - (map_part * data_part).sum() / n / variance * map_part
+        # the derivative of point i's radius by the squared length of its edge to j, times its weight
+        slopes = kernels * (1 - b * (1 - q) + ab * s * means[:, None])
+        slopes *= (weights / ((_RADIUS_EPSILON + means) * totals))[:, None]
+        factor = self._repeats() * self._recipe.density_weight * self._total / (n * np.sqrt(variance))
+        return np.asarray(factor * (slopes + slopes.T))
 
     # Steps
 
@@ -214,8 +257,9 @@ class Layout:
                 self._end_expansion_if_balanced(attraction, repulsion)
                 used = np.maximum(stiffness, self._least_stiffness())[:, None] + _TINY**2
                 self._update = self._cap(self._momentum() * self._update + rate * force / used)
-                middle = self._y.mean(axis=0) * (np.arange(self._y.shape[1]) < 3)
-        self._y = self._y + self._update - middle
+                if (self._mobility == 1).all():  # else the points that are not free say where the map is
+                    middle = self._y.mean(axis=0) * (np.arange(self._y.shape[1]) < 3)
+        self._y = self._y + self._mobility * (self._update - middle)
 
     def _least_stiffness(self) -> np.ndarray:
         """The stiffness floor: a share of the stiffness of a point whose neighbours are all close."""
@@ -254,7 +298,8 @@ class Layout:
             repels, length = self._runs(half, v)
             R = sum_forces(repels * self._unnormalized_repulsion(d2, q, s), difference)
             g = self._repulsion_factors(length)[:, None]
-            self._y = self._y + self._remove_outward_part(self._cap(self._learning_rate() * g / 2 * R))
+            moves = self._remove_outward_part(self._cap(self._learning_rate() * g / 2 * R))
+            self._y = self._y + self._mobility * moves
 
     def _remove_outward_part(self, moves: np.ndarray) -> np.ndarray:
         """The moves, without their outward part for points beyond the horizon."""
@@ -276,8 +321,8 @@ class Layout:
             q, s = self._similarity(d2)
             rate = self._learning_rate() * self._exaggeration()
             move = (rate * v[i, j] * self._unnormalized_attraction(q, s))[:, None] * difference
-            self._y[i] -= move
-            self._y[j] += move
+            self._y[i] -= self._mobility[i] * move
+            self._y[j] += self._mobility[j] * move
 
 
 def relative_weights(graph: Graph, epochs_to_prune_for: int) -> np.ndarray:

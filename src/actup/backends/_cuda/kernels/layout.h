@@ -6,6 +6,7 @@
 // DIMENSIONS  of the map
 // SHAPE       of the curve: a number of Shape, kernel.h
 // LOSS        a number of Loss, settings.h
+// MOBILITY    whether each point's moves are multiplied by its mobility; points of mobility 0 keep their bits
 #pragma once
 
 #include "common/random.h"
@@ -20,6 +21,9 @@
 #endif
 #ifndef LOSS
 #define LOSS 0
+#endif
+#ifndef MOBILITY
+#define MOBILITY 0
 #endif
 
 namespace actup {

@@ -416,7 +416,7 @@ __device__ inline void grow_box(const Row& y, bool valid, State* state) {
 extern "C" __global__ void __launch_bounds__(kThreads)
     step(const Constants* all_constants, State* state, const float* mass, const float* full_stiffness,
          const int32_t* counts, const Row* attraction, const Row* repulsion, const Row* second,
-         const float* stiffness, Row* steps, Row* gains, Row* y) {
+         const float* stiffness, Row* steps, Row* gains, const float* mobility, Row* y) {
   const Constants constants = *all_constants;
   const int64_t i = blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x;
   const bool valid = i < constants.n;
@@ -436,9 +436,17 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                                                    constants, rule);
     steps[i] = own_step;
     moved = y[i];
+#if MOBILITY  // the map is not centred: its pinned points say where it is
+    const float own_mobility = mobility[i];
+    if (own_mobility > 0) {
+#pragma unroll
+      for (int c = 0; c < kDimensions; ++c) moved.at[c] += own_mobility * own_step.at[c];
+    }
+#else
 #pragma unroll
     for (int c = 0; c < kDimensions; ++c)
       moved.at[c] += kCentred && c < 3 ? own_step.at[c] - rule.middle[c < 3 ? c : 0] : own_step.at[c];
+#endif
     y[i] = moved;
   }
   if (MESH) grow_box(moved, valid, state);

@@ -97,8 +97,13 @@ __device__ inline PullRule pull_rule(const Constants& constants, const float* sc
           static_cast<int>(constants.repeats), static_cast<Sampling>(constants.sampling), constants.curve};
 }
 
-// Moves both ends of an edge. Ends are positions in y, which is all points or a copy of some of them.
-__device__ inline void pull(int2 ends, float r, const PullRule& rule, Row* y) {
+// Moves both ends of an edge. Ends are positions in y, which is all points or a copy of the listed ones.
+__device__ inline void pull(int2 ends, float r, const PullRule& rule, Row* y, const int32_t* list,
+                            const float* mobility) {
+#if MOBILITY
+  const float of_head = mobility[list ? list[ends.x] : ends.x];
+  const float of_tail = mobility[list ? list[ends.y] : ends.y];
+#endif
   const float step = rule.rate * acting_weight(rule.sampling, r);
   Row head = y[ends.x], tail = y[ends.y];
   for (int repeat = 0; repeat < rule.repeats; ++repeat) {
@@ -107,8 +112,13 @@ __device__ inline void pull(int2 ends, float r, const PullRule& rule, Row* y) {
     const float share = step * LossPolicy::attraction(kernel<kShape>(d2, rule.curve));
 #pragma unroll
     for (int c = 0; c < kDimensions; ++c) {
+#if MOBILITY
+      if (of_head > 0) head.at[c] -= of_head * (share * delta[c]);
+      if (of_tail > 0) tail.at[c] += of_tail * (share * delta[c]);
+#else
       head.at[c] -= share * delta[c];
       tail.at[c] += share * delta[c];
+#endif
     }
   }
   y[ends.x] = head;
@@ -124,13 +134,13 @@ __device__ inline bool acts_now(float r, const PullRule& rule) {
 // The edges [begin, end) of one colour.
 extern "C" __global__ void __launch_bounds__(kThreads)
     pull_colour(const Constants* constants, const State* state, const float* schedule, const int2* ends,
-                const float* weights, int64_t begin, int64_t end, Row* y) {
+                const float* weights, int64_t begin, int64_t end, Row* y, const float* mobility) {
   const int64_t e = begin + blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x;
   if (e >= end) return;
   const int2 both = ends[e];  // loaded before it is known whether the edge acts
   const float r = weights[e];
   const PullRule rule = pull_rule(*constants, schedule, state->epoch);
-  if (acts_now(r, rule)) pull(both, r, rule, y);
+  if (acts_now(r, rule)) pull(both, r, rule, y, nullptr, mobility);
 }
 
 namespace {
@@ -163,7 +173,7 @@ extern "C" __global__ void __launch_bounds__(IN_PLACE_THREADS)
     pull_small_colours(const Constants* constants, const State* state, const float* schedule,
                        const int2* ends, const float* weights, const int32_t* stops, int chunk_count,
                        const int32_t* list, const int32_t* listed, Row* y, const int32_t* marks,
-                       double* measured) {
+                       double* measured, const float* mobility) {
   extern __shared__ Row memory[];
   if (HORIZON && blockIdx.x > 0) {
     measure_points(y, marks, constants->n, blockIdx.x - 1, gridDim.x - 1, measured + blockIdx.x * kMeasures);
@@ -182,7 +192,8 @@ extern "C" __global__ void __launch_bounds__(IN_PLACE_THREADS)
 #pragma unroll
     for (int u = 0; u < kChunksAhead; ++u) {
       __syncthreads();
-      if (now.r[u] >= 0 && acts_now(now.r[u], rule)) pull(now.ends[u], now.r[u], rule, kept);
+      if (now.r[u] >= 0 && acts_now(now.r[u], rule))
+        pull(now.ends[u], now.r[u], rule, kept, list, mobility);
     }
   }
   __syncthreads();
@@ -204,7 +215,8 @@ extern "C" __global__ void __launch_bounds__(IN_PLACE_THREADS)
 // All points at once, from the positions now reached to a copy of them.
 extern "C" __global__ void __launch_bounds__(kThreads, kDimensions <= 2 ? 8 : 1)
     push(const Constants* all_constants, const State* state, const float* schedule, const float* mass,
-         int sampled, int half, const Row* from, Row* to, const double* measured, int shares) {
+         int sampled, int half, const Row* from, Row* to, const double* measured, int shares,
+         const float* mobility) {
   const Constants constants = *all_constants;
 #if HORIZON
   __shared__ double sums_of_map[kMeasures];
@@ -246,8 +258,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, kDimensions <= 2 ? 8 : 1)
 #if HORIZON
   horizon.hold(self, sums.force);
 #endif
+#if MOBILITY
+  const float own_mobility = mobility[i];
+  if (own_mobility > 0) {
+#pragma unroll
+    for (int c = 0; c < kDimensions; ++c) self.at[c] += own_mobility * sums.force[c];
+  }
+#else
 #pragma unroll
   for (int c = 0; c < kDimensions; ++c) self.at[c] += sums.force[c];
+#endif
   to[i] = self;
 }
 

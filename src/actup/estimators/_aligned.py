@@ -1,0 +1,476 @@
+"""AlignedUMAP: maps of several related data sets, in which related samples lie at similar places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from actup._elementary import exp
+from actup._pipeline import Embedding
+from actup._typing import CsrMatrix
+from actup.estimators._arguments import explain_unknown_arguments
+from actup.estimators._base import FitInputs, RandomState, Start
+from actup.estimators._state import FittedState
+from actup.estimators._umap import UMAP
+from actup.graph._records import Graph
+from actup.progress import Callback, Progress
+from actup.start._known_places import fill_places
+
+_FIRST_EPOCHS = 200  # as many as umap-learn runs
+
+
+@explain_unknown_arguments
+@dataclass(eq=False, repr=False)
+class AlignedUMAP(BaseEstimator):
+    """UMAP of several related data sets at once, with the parameters of umap-learn's AlignedUMAP.
+
+    The data sets (slices) are, for example, the same customers month by month. Each slice gets its own map.
+    Samples that are related lie at similar places of the maps, as far as their neighbours allow it.
+
+    Parameters that one slice may have of its own (``n_neighbors``, ``min_dist``, ``spread``,
+    ``repulsion_strength``, ``negative_sample_rate``, ``local_connectivity``, ``set_op_mix_ratio``,
+    ``unique``) may be lists with one value per slice.
+
+    Parameters
+    ----------
+    n_neighbors : int or list of int, default=15
+        Size of the neighbourhood, the point itself included.
+    n_components : int, default=2
+        Dimensions of the maps.
+    metric : str or callable, default="euclidean"
+        Distance between rows.
+    metric_kwds : dict, default=None
+        Parameters of the metric.
+    n_epochs : int, default=None
+        Number of epochs of all layouts; None: 200.
+    learning_rate : "auto" or float, default="auto"
+        As in ``UMAP``.
+    init : {"spectral", "pca", "random"} or array, default="spectral"
+        Where the points of the first slice start. Those of the next slices start where their related points
+        start, or among their neighbours.
+    alignment_regularisation : float, default=0.01
+        How strongly related points attract each other.
+    alignment_window_size : int, default=3
+        How many slices before and after its own a point is drawn to.
+    min_dist : float or list of float, default=0.1
+    spread : float or list of float, default=1.0
+    low_memory : bool, default=False
+        No effect.
+    set_op_mix_ratio : float or list of float, default=1.0
+    local_connectivity : float or list of float, default=1.0
+    repulsion_strength : float or list of float, default=1.0
+    negative_sample_rate : float or list of float, default=5
+    transform_queue_size : float, default=4.0
+        No effect.
+    a, b : float, default=None
+    random_state : int, RandomState, Generator or None, default=None
+    angular_rp_forest : bool, default=False
+        No effect.
+    target_n_neighbors : int, default=-1
+    target_metric : str or callable, default="categorical"
+    target_metric_kwds : dict, default=None
+    target_weight : float, default=0.5
+    transform_seed : int, default=42
+    force_approximation_algorithm : bool, default=False
+        No effect.
+    verbose : bool, default=False
+        Show a progress bar.
+    unique : bool or list of bool, default=False
+    n_jobs : int, default=-1
+        Number of threads; it never changes the maps.
+    callback : callable, default=None
+        As in ``UMAP``; ``embedding`` is None.
+
+    Attributes
+    ----------
+    embeddings_ : list of ndarray of shape (n_samples, n_components), float32
+        The map of each slice.
+    mappers_ : list of UMAP
+        A fitted model of each slice, which can place new rows on its map.
+    n_models_ : int
+        Number of slices.
+    dict_relations_ : list of dict
+        The relations between each slice and the next one.
+
+    See Also
+    --------
+    UMAP : One map; its parameters of the same names mean the same.
+    UMAP.refit : A map of new data that resembles an older map.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from actup import AlignedUMAP
+    >>> X = load_digits().data
+    >>> slices = [X[:200], X[100:300]]
+    >>> relations = [{100 + i: i for i in range(100)}]  # row 100 of the first slice is row 0 of the second
+    >>> model = AlignedUMAP(n_epochs=20, random_state=0).fit(slices, relations=relations)
+    >>> [embedding.shape for embedding in model.embeddings_]
+    [(200, 2), (200, 2)]
+    """
+
+    n_neighbors: int | Sequence[int] = 15
+    n_components: int = 2
+    metric: str | Callable[..., float] = "euclidean"
+    metric_kwds: dict[str, object] | None = None
+    n_epochs: int | None = None
+    learning_rate: str | float = "auto"
+    init: Start = "spectral"
+    alignment_regularisation: float = 1e-2
+    alignment_window_size: int = 3
+    min_dist: float | Sequence[float] = 0.1
+    spread: float | Sequence[float] = 1.0
+    low_memory: bool = False
+    set_op_mix_ratio: float | Sequence[float] = 1.0
+    local_connectivity: float | Sequence[float] = 1.0
+    repulsion_strength: float | Sequence[float] = 1.0
+    negative_sample_rate: float | Sequence[float] = 5
+    transform_queue_size: float = 4.0
+    a: float | None = None
+    b: float | None = None
+    random_state: RandomState = None
+    angular_rp_forest: bool = False
+    target_n_neighbors: int = -1
+    target_metric: str | Callable[..., float] = "categorical"
+    target_metric_kwds: dict[str, object] | None = None
+    target_weight: float = 0.5
+    transform_seed: int = 42
+    force_approximation_algorithm: bool = False
+    verbose: bool = False
+    unique: bool | Sequence[bool] = False
+    _: KW_ONLY
+    n_jobs: int | None = -1
+    callback: Callback | None = None
+
+    def fit(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any] | None = None,
+        *,
+        relations: Sequence[Any] | None = None,
+        window_size: int | None = None,
+    ) -> Self:
+        """Make a map of each slice, aligned with the others.
+
+        Parameters
+        ----------
+        X : list of array-like of shape (n_samples, n_features)
+            The slices in their order. They may differ in their numbers of samples and of features.
+        y : list of array-like of shape (n_samples,), default=None
+            Labels of each slice; None: no labels.
+        relations : list of dict
+            One for each slice but the last: which sample of the slice is which sample of the next one,
+            ``{number: number in the next slice}``, or an array of shape (m, 2) of such pairs.
+        window_size : int, default=None
+            In place of ``alignment_window_size``.
+
+        Returns
+        -------
+        self
+        """
+        slices = _read_slices(X, y)
+        if relations is None:
+            raise ValueError(
+                "relations is missing: give a list with one dict {number: number in the next slice} for each "
+                "slice but the last"
+            )
+        if not isinstance(relations, list | tuple) or len(relations) != len(slices) - 1:
+            raise ValueError(
+                f"relations must be a list of {len(slices) - 1} dicts for {len(slices)} slices, got "
+                f"{len(relations) if hasattr(relations, '__len__') else type(relations).__name__}"
+            )
+        window = self._check_window(window_size)
+        with Progress(self.verbose, self.callback) as progress:
+            prepared = [self._prepare(i, rows, labels, progress) for i, (rows, labels) in enumerate(slices)]
+            made = [_Slice.of(mapper, run, state) for mapper, run, state in prepared]
+            links = [_read_relation(part, i, made) for i, part in enumerate(relations)]
+            _align_starts(made, links)
+            self._descend(made, _windows(made, links, window), progress, first=0)
+        self._keep(made, links)
+        return self
+
+    def fit_transform(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any] | None = None,
+        *,
+        relations: Sequence[Any] | None = None,
+        window_size: int | None = None,
+    ) -> list[np.ndarray]:
+        """Make a map of each slice, aligned with the others, and return the maps.
+
+        Parameters
+        ----------
+        X, y, relations, window_size
+            As in ``fit``.
+
+        Returns
+        -------
+        list of ndarray of shape (n_samples, n_components), float32
+        """
+        maps: list[np.ndarray] = self.fit(X, y, relations=relations, window_size=window_size).embeddings_
+        return maps
+
+    def update(self, X: Any, y: Any = None, *, relations: Any = None, window_size: int | None = None) -> Self:
+        """Add a slice after the last one. The maps that are there do not change.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The new slice.
+        y : array-like of shape (n_samples,), default=None
+            Its labels.
+        relations : dict or array of shape (m, 2)
+            Which sample of the last slice is which sample of the new one.
+        window_size : int, default=None
+            In place of ``alignment_window_size``.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self, "embeddings_")
+        if relations is None:
+            raise ValueError("relations is missing: give a dict {number in the last slice: number in X}")
+        window = self._check_window(window_size)
+        old = [_Slice.of_model(mapper) for mapper in self.mappers_]
+        with Progress(self.verbose, self.callback) as progress:
+            made = [*old, _Slice.of(*self._prepare(len(old), X, y, progress))]
+            links = [np.array(list(part.items()), np.int64).reshape(-1, 2) for part in self.dict_relations_]
+            links.append(_read_relation(relations, len(old) - 1, made))
+            _align_starts(made, links, first=len(old))
+            self._descend(made, _windows(made, links, window), progress, first=len(old))
+        self._keep(made, links)
+        return self
+
+    def _check_window(self, window_size: int | None) -> int:
+        window = self.alignment_window_size if window_size is None else window_size
+        if isinstance(window, bool) or not isinstance(window, int | np.integer) or window < 1:
+            raise ValueError(f"alignment_window_size={window!r} must be an integer of at least 1")
+        strength = self.alignment_regularisation
+        if isinstance(strength, bool) or not isinstance(strength, int | float) or not 0 <= strength < np.inf:
+            raise ValueError(f"alignment_regularisation={strength!r} must be a number of at least 0")
+        return int(window)
+
+    def _prepare(
+        self, number: int, X: Any, y: Any, progress: Progress
+    ) -> tuple[UMAP, Embedding, FittedState]:
+        """The model of a slice, its run up to the layout, and what the run will leave on it."""
+        shared = {field.name for field in fields(UMAP)} & {field.name for field in fields(self)}
+        values = {name: _value_of_slice(name, getattr(self, name), number) for name in sorted(shared)}
+        mapper = UMAP(**values | {"n_epochs": _FIRST_EPOCHS if self.n_epochs is None else self.n_epochs})
+        if number:
+            mapper.init = "random"  # replaced by the places of related points
+        try:
+            run, state = mapper._prepare(X, FitInputs(y), progress)
+        except (TypeError, ValueError) as error:
+            error.add_note(f"in slice {number}")
+            raise
+        if run.layout is None:
+            raise ValueError(f"slice {number} has {len(run.embedding)} sample: give at least 2")
+        mapper.init = self.init
+        return mapper, run, state
+
+    def _descend(
+        self, slices: list[_Slice], windows: list[list[_Link]], progress: Progress, first: int
+    ) -> None:
+        """Run the layouts of the slices from ``first`` on in step, and draw related points together."""
+        n_epochs = max(part.layout.n_epochs for part in slices[first:])
+        for epoch in range(n_epochs):
+            for part in slices[first:]:
+                part.layout.run(epoch + 1)
+                part.places = part.layout.embedding()
+            moved = [
+                part.places
+                if i < first
+                else _drawn_together(slices, i, windows[i], self.alignment_regularisation)
+                for i, part in enumerate(slices)
+            ]
+            for part, places in zip(slices[first:], moved[first:], strict=True):
+                part.places = places
+                part.layout.replace_points(places)
+            progress.report("layout", (epoch + 1) / n_epochs)
+            if progress.stopped:
+                break
+
+    def _keep(self, slices: list[_Slice], links: list[np.ndarray]) -> None:
+        """Set all attributes, once everything has succeeded."""
+        for part in slices:
+            part.finish()
+        fitted = {
+            "embeddings_": [part.mapper.embedding_ for part in slices],
+            "mappers_": [part.mapper for part in slices],
+            "n_models_": len(slices),
+            "dict_relations_": [dict(zip(*map(np.ndarray.tolist, link.T), strict=True)) for link in links],
+        }
+        self.__dict__ = self.__dict__ | fitted
+
+
+@dataclass
+class _Slice:
+    """A slice: its model, its run, and where its points are."""
+
+    mapper: UMAP
+    graph: Graph
+    places: np.ndarray
+    run: Embedding | None = None
+    state: FittedState | None = None
+
+    @classmethod
+    def of(cls, mapper: UMAP, run: Embedding, state: FittedState) -> _Slice:
+        return cls(mapper, run.graph, run.embedding, run, state)
+
+    @classmethod
+    def of_model(cls, mapper: UMAP) -> _Slice:
+        """A slice that has been fitted before."""
+        return cls(mapper, Graph.from_scipy(mapper.graph_), mapper.embedding_)
+
+    @property
+    def layout(self) -> Any:
+        assert self.run is not None
+        return self.run.layout
+
+    def finish(self) -> None:
+        """Give the model what its run has reached."""
+        if self.run is None or self.state is None:
+            return
+        reached = replace(self.run, embedding=self.places, n_epochs=self.layout.epoch)
+        self.state.advanced_to(reached).replace_state_of(self.mapper)
+
+
+@dataclass(frozen=True)
+class _Link:
+    """Which points of one slice are related to points of another, and how strongly each pair attracts."""
+
+    other: int
+    own_ids: np.ndarray
+    other_ids: np.ndarray
+    weights: np.ndarray
+
+
+def _read_slices(X: Any, y: Any) -> list[tuple[Any, Any]]:
+    if not isinstance(X, list | tuple) and getattr(X, "ndim", 0) != 3:
+        raise TypeError(f"X is a {type(X).__name__}: give a list of slices, each an array of rows")
+    if len(X) == 0:
+        raise ValueError("X is empty: give at least one slice")
+    if y is not None and len(y) != len(X):
+        raise ValueError(f"y has labels of {len(y)} slices, X has {len(X)} slices")
+    return list(zip(X, [None] * len(X) if y is None else y, strict=True))
+
+
+def _value_of_slice(name: str, value: Any, number: int) -> Any:
+    """The parameter's value in a slice, if it has one for each."""
+    if name in _SINGLE_VALUES or not isinstance(value, list | tuple | np.ndarray):
+        return value
+    if number >= len(value):
+        raise ValueError(
+            f"{name} has {len(value)} values, but there are more slices: give one for each slice"
+        )
+    return value[number]
+
+
+# Parameters that all slices share; of others, a list has one value for each slice.
+_SINGLE_VALUES = ("init", "n_components", "metric_kwds", "target_metric_kwds")
+
+
+def _read_relation(relation: Any, number: int, slices: list[_Slice]) -> np.ndarray:
+    """Pairs (number in the slice, number in the next slice), (m, 2) int64, checked."""
+    name = f"relations[{number}]"
+    pairs = list(relation.items()) if isinstance(relation, Mapping) else relation
+    pairs = np.asarray(pairs if len(pairs) else np.zeros((0, 2), np.int64))
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        raise TypeError(
+            f"{name} must be a dict {{number: number in the next slice}}, or an array of such pairs of shape "
+            "(m, 2)"
+        )
+    for side, slice_number in enumerate((number, number + 1)):
+        ids, n = pairs[:, side], len(slices[slice_number].places)
+        if len(ids) and not 0 <= ids.min() <= ids.max() < n:
+            raise ValueError(
+                f"{name} has samples {ids.min()} to {ids.max()} of slice {slice_number}, whose samples are "
+                f"numbered 0 to {n - 1}"
+            )
+        if len(np.unique(ids)) < len(ids):
+            raise ValueError(f"{name} names a sample of slice {slice_number} twice: relate it to one sample")
+    return pairs.astype(np.int64)
+
+
+def _align_starts(slices: list[_Slice], links: list[np.ndarray], first: int = 1) -> None:
+    """Start each slice where its related points start in the slice before; others among their neighbours."""
+    for number in range(max(first, 1), len(slices)):
+        before, part, link = slices[number - 1], slices[number], links[number - 1]
+        places = np.full(part.places.shape, np.nan)
+        places[link[:, 1]] = before.places[link[:, 0]]
+        if len(link):
+            seed = 0 if part.state is None else part.state.seed_
+            part.places = fill_places(part.graph, places, seed).astype(np.float32)
+        part.layout.replace_points(part.places)
+
+
+def _windows(slices: list[_Slice], links: list[np.ndarray], window: int) -> list[list[_Link]]:
+    """For each slice its links to the slices at most ``window`` before and after it."""
+    windows: list[list[_Link]] = [[] for _ in slices]
+    for number in range(len(slices)):
+        chain = np.arange(
+            len(slices[number].places)
+        )  # of each own point: its point in the other slice, or -1
+        for other in range(number + 1, min(len(slices), number + window + 1)):
+            following = np.full(len(slices[other - 1].places), -1)
+            following[links[other - 1][:, 0]] = links[other - 1][:, 1]
+            chain = np.where(chain >= 0, following[chain], -1)
+            own = np.flatnonzero(chain >= 0)
+            fading = float(exp(1.0 - (other - number)))
+            weights = fading * _shared_neighbors(slices[number].graph, slices[other].graph, chain)
+            windows[number].append(_Link(other, own, chain[own], weights))
+            windows[other].append(_Link(number, chain[own], own, weights))
+    return windows
+
+
+def _shared_neighbors(graph: Graph, other: Graph, chain: np.ndarray) -> np.ndarray:
+    """The share of the neighbours of each related pair that are related too: Jaccard's index."""
+    own = np.flatnonzero(chain >= 0)
+    here = _is_neighbor(graph)[own][:, own]
+    there = _is_neighbor(other)[chain[own]][:, chain[own]]
+    shared = np.diff(here.multiply(there).tocsr().indptr)
+    either = np.diff(here.indptr) + np.diff(there.indptr) - shared
+    return np.where(either > 0, shared / np.maximum(either, 1), 1.0)
+
+
+def _is_neighbor(graph: Graph) -> CsrMatrix:
+    ones = np.ones(len(graph.indices), np.int8)
+    return sparse.csr_matrix((ones, graph.indices, graph.offsets), shape=(len(graph), len(graph)))
+
+
+def _drawn_together(slices: list[_Slice], number: int, links: list[_Link], strength: float) -> np.ndarray:
+    """The places of a slice, each moved towards the mean of its related points.
+
+    A point moves by the share s/(1 + s) of the way, where s is the strength times the sum of its relations'
+    weights times the number of edges that pull it per epoch.
+    """
+    part = slices[number]
+    sums, weights = np.zeros(part.places.shape), np.zeros(len(part.places))
+    for link in links:
+        sums[link.own_ids] += link.weights[:, None] * slices[link.other].places[link.other_ids]
+        weights[link.own_ids] += link.weights
+    pulls = _pulls(part.graph)
+    shares = strength * weights * pulls
+    shares = shares / (1 + shares)
+    means = sums / np.where(weights > 0, weights, 1)[:, None]
+    moved = part.places + shares[:, None] * np.where(weights[:, None] > 0, means - part.places, 0)
+    return moved.astype(np.float32)
+
+
+def _pulls(graph: Graph) -> np.ndarray:
+    """How many edges pull a point in an epoch of umap-learn: both ends of an edge move."""
+    row_of = np.repeat(np.arange(len(graph)), np.diff(graph.offsets))
+    largest = float(graph.weights.max(initial=0)) or 1.0
+    pulls: np.ndarray = 2 * np.bincount(
+        row_of, graph.weights.astype(np.float64) / largest, minlength=len(graph)
+    )
+    return pulls

@@ -1,0 +1,203 @@
+"""ParametricUMAP: a small network that has learnt a map, and can be exported to ONNX."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from actup._device import to_host
+from actup._typing import Rows
+from actup.backends import Backend
+from actup.estimators._arguments import explain_unknown_arguments
+from actup.estimators._state import FittedState
+from actup.estimators._umap import UMAP
+
+_ONNX_OPSET = 17
+_ONNX_IR_VERSION = 9  # which releases of onnxruntime since 2023 read
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network of dense layers with rectified linear units, as plain arrays.
+
+    Attributes
+    ----------
+    shift : ndarray of shape (n_features,), float32
+        What is subtracted from a row before the first layer.
+    scale : ndarray of shape (1,), float32
+        What it is multiplied by then. One number, so that columns keep the proportions that the metric sees.
+    weights : list of ndarray of shape (n_in, n_out), float32
+    biases : list of ndarray of shape (n_out,), float32
+    """
+
+    shift: np.ndarray
+    scale: np.ndarray
+    weights: list[np.ndarray]
+    biases: list[np.ndarray]
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        """The places of rows: (n, n_components) float32."""
+        values = (rows.astype(np.float32) - self.shift) * self.scale
+        for weights, biases in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            values = np.maximum(values @ weights + biases, 0)
+        return np.asarray(values @ self.weights[-1] + self.biases[-1], np.float32)
+
+
+@explain_unknown_arguments
+@dataclass(eq=False, repr=False)
+class ParametricUMAP(UMAP):
+    """UMAP whose ``transform`` is a small neural network.
+
+    ``fit`` makes a map as ``UMAP`` does and then trains a network (scikit-learn's ``MLPRegressor``) to give
+    each row its place. ``transform`` needs the network alone: it is smooth, as fast for one row as for many,
+    does not search the training data, and can be exported. It is less exact than that of ``UMAP``: rows that
+    lie between clusters of the data get places between clusters of the map.
+
+    All parameters of ``UMAP`` are those of ``UMAP``.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : sequence of int, default=(256, 256)
+        Units of the hidden layers.
+    n_training_epochs : int, default=50
+        How often the network sees the data, at most.
+    batch_size : int, default=128
+        Rows per step of the training.
+
+    Attributes
+    ----------
+    network_ : Network
+        The layers as plain arrays.
+    network_error_ : float
+        Root-mean-square distance between the network's places and the map, as a share of the map's
+        root-mean-square radius.
+
+    See Also
+    --------
+    UMAP : Places new rows among their neighbours.
+
+    Notes
+    -----
+    umap-learn's ParametricUMAP trains a Keras network on the loss of UMAP itself. This one learns a finished
+    map, which needs neither Keras nor PyTorch and takes seconds. The network's bits depend on the library
+    that multiplies matrices; those of ``embedding_`` do not.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from actup import ParametricUMAP
+    >>> X = load_digits().data
+    >>> model = ParametricUMAP(random_state=0, n_training_epochs=3).fit(X[:300])
+    >>> model.transform(X[300:305]).shape
+    (5, 2)
+    """
+
+    _: KW_ONLY
+    hidden_layer_sizes: Sequence[int] = (256, 256)
+    n_training_epochs: int = 50
+    batch_size: int = 128
+
+    def _check_choices(self) -> None:
+        super()._check_choices()
+        sizes = np.atleast_1d(np.asarray(self.hidden_layer_sizes))
+        if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any():
+            raise ValueError(f"hidden_layer_sizes={self.hidden_layer_sizes!r} must be integers of at least 1")
+        for name in ("n_training_epochs", "batch_size"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise ValueError(f"{name}={value!r} must be an integer of at least 1")
+        if self.metric == "precomputed" or self.transform_mode == "graph":
+            raise ValueError(
+                "ParametricUMAP needs rows and a map: metric='precomputed' and "
+                "transform_mode='graph' have none"
+            )
+
+    def _completed(self, state: FittedState) -> FittedState:
+        """The state with a network that has learnt its map."""
+        assert state._training is not None
+        rows, places = _dense(to_host(state._training.rows)), to_host(state.embedding_)
+        known = np.isfinite(places).all(axis=1)
+        network = self._train(rows[known], places[known], state.seed_)
+        misses = network(rows[known]).astype(np.float64) - places[known]
+        radius = np.sqrt(places[known].var(axis=0, dtype=np.float64).sum()) or 1.0
+        error = float(np.sqrt((misses**2).sum(axis=1).mean()) / radius)
+        return replace(state, network_=network, network_error_=error)
+
+    def _train(self, rows: np.ndarray, places: np.ndarray, seed: int) -> Network:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.neural_network import MLPRegressor
+
+        shift = rows.mean(axis=0, dtype=np.float64)
+        scale = np.array([1 / (np.sqrt(rows.var(axis=0, dtype=np.float64).mean()) or 1.0)])
+        center, size = places.mean(axis=0, dtype=np.float64), float(places.std(dtype=np.float64)) or 1.0
+        regressor = MLPRegressor(
+            hidden_layer_sizes=tuple(np.atleast_1d(self.hidden_layer_sizes).tolist()),
+            batch_size=min(int(self.batch_size), len(rows)),
+            max_iter=int(self.n_training_epochs),
+            random_state=seed % 2**32,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the number of epochs is the caller's choice
+            regressor.fit(((rows - shift) * scale).astype(np.float32), ((places - center) / size))
+        weights = [np.asarray(part, np.float32) for part in regressor.coefs_]
+        biases = [np.asarray(part, np.float32) for part in regressor.intercepts_]
+        weights[-1], biases[-1] = weights[-1] * np.float32(size), biases[-1] * np.float32(size) + center
+        biases[-1] = biases[-1].astype(np.float32)
+        return Network(shift.astype(np.float32), scale.astype(np.float32), weights, biases)
+
+    def _place(self, rows: Rows, backend: Backend) -> np.ndarray:
+        places: np.ndarray = self.network_(_dense(to_host(rows)))
+        return places
+
+    def to_onnx(self, path: str | os.PathLike[str]) -> None:
+        """Write the network to a file that ONNX runtimes read: input "rows", output "places", both float32.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file to write.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "network_")
+        try:
+            import onnx
+        except ImportError:
+            raise ImportError("to_onnx needs the package onnx: pip install actup[onnx]") from None
+        onnx.save(_onnx_model(onnx, self.network_), os.fspath(path))
+
+
+def _dense(rows: Rows) -> np.ndarray:
+    return rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
+
+
+def _onnx_model(onnx: Any, network: Network) -> Any:
+    """The network as an ONNX graph: shift, scale, then products, sums and rectified linear units."""
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+    constants = {"shift": network.shift, "scale": network.scale}
+    nodes = [helper.make_node("Sub", ["rows", "shift"], ["shifted"])]
+    nodes.append(helper.make_node("Mul", ["shifted", "scale"], ["layer0"]))
+    last = len(network.weights)
+    for i, (weights, biases) in enumerate(zip(network.weights, network.biases, strict=True), start=1):
+        constants |= {f"weights{i}": weights, f"biases{i}": biases}
+        summed = "places" if i == last else f"sum{i}"
+        nodes.append(helper.make_node("Gemm", [f"layer{i - 1}", f"weights{i}", f"biases{i}"], [summed]))
+        if i < last:
+            nodes.append(helper.make_node("Relu", [summed], [f"layer{i}"]))
+    graph = helper.make_graph(
+        nodes,
+        "ParametricUMAP",
+        [helper.make_tensor_value_info("rows", kind, [None, len(network.shift)])],
+        [helper.make_tensor_value_info("places", kind, [None, len(network.biases[-1])])],
+        [onnx.numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _ONNX_OPSET)])
+    model.ir_version = _ONNX_IR_VERSION
+    onnx.checker.check_model(model)
+    return model

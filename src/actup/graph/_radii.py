@@ -1,0 +1,88 @@
+"""Local radii: how far the edges of a point reach in the data and on a map, which densMAP compares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from actup._device import to_host
+from actup.graph._records import Graph, Neighbors
+
+_EPSILON = 1e-8  # added to a mean squared edge length, as in umap-learn; duplicates have radius 0
+_CHUNK_EDGES = 2**22  # edges whose lengths are computed at a time
+
+
+def local_radii(graph: Graph, neighbors: Neighbors) -> np.ndarray:
+    """The log local radii of the data: (n,) float32, NaN for points without edges.
+
+    The radius of a point is the mean of its squared edge lengths, weighted by the weights of the edges. An
+    edge has the distance of its ends in ``neighbors``; both ends may know it, or only one of them.
+    """
+    rows = _rows_of(graph)
+    squared = _edge_distances(graph, neighbors, rows) ** 2
+    weights = to_host(graph.weights).astype(np.float64)
+    return _log_means(rows, weights, squared, len(graph))
+
+
+def map_radii(graph: Graph, Y: Any, a: float, b: float) -> np.ndarray:
+    """The log local radii of a map: (n,) float32, NaN for points without edges.
+
+    As ``local_radii``, with distances on the map, and with the map's kernel 1/(1 + a d^(2b)) as weights.
+    """
+    from actup._elementary import power
+
+    rows, columns = _rows_of(graph), to_host(graph.indices)
+    Y = np.asarray(to_host(Y), np.float64)
+    squared = np.empty(len(columns))
+    for begin in range(0, len(columns), _CHUNK_EDGES):
+        part = slice(begin, begin + _CHUNK_EDGES)
+        squared[part] = ((Y[rows[part]] - Y[columns[part]]) ** 2).sum(axis=1)
+    return _log_means(rows, 1 / (1 + a * power(squared, b)), squared, len(graph))
+
+
+def standardize(radii: np.ndarray) -> np.ndarray:
+    """Log radii with mean 0 and standard deviation 1, as layouts read them: float32, 0 for points without."""
+    known = np.isfinite(radii)
+    values = np.where(known, radii, 0).astype(np.float64)
+    count = max(int(known.sum()), 1)
+    centred = np.where(known, values - values.sum() / count, 0)
+    deviation = np.sqrt((centred**2).sum() / count)
+    return np.asarray(centred / deviation if deviation > 0 else centred, np.float32)
+
+
+def _rows_of(graph: Graph) -> np.ndarray:
+    """The point that each edge of the rows of a graph belongs to."""
+    return np.repeat(np.arange(len(graph)), np.diff(to_host(graph.offsets)))
+
+
+def _log_means(rows: np.ndarray, weights: np.ndarray, squared: np.ndarray, n: int) -> np.ndarray:
+    """The logarithm of each row's weighted mean of squared lengths; edges are summed in their order."""
+    from actup._elementary import log
+
+    totals = np.bincount(rows, weights, n)
+    sums = np.bincount(rows, weights * squared, n)
+    known = totals > 0
+    means = np.where(known, sums, 0) / np.where(known, totals, 1)
+    return np.where(known, log(_EPSILON + means), np.nan).astype(np.float32)
+
+
+def _edge_distances(graph: Graph, neighbors: Neighbors, rows: np.ndarray) -> np.ndarray:
+    """The distance of the two ends of every edge of a graph, as the end that knows it has it: float64."""
+    n, columns = len(graph), to_host(graph.indices).astype(np.int64)
+    ids, distances = to_host(neighbors.indices), to_host(neighbors.distances)
+    order = np.argsort(ids, axis=1)
+    keys = (np.arange(n)[:, None] * n + np.take_along_axis(ids, order, axis=1)).ravel()
+    values = np.take_along_axis(distances, order, axis=1).ravel().astype(np.float64)
+    found = np.full(len(columns), -1.0)
+    if keys.size:
+        for wanted in (rows * n + columns, columns * n + rows):
+            at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+            found = np.where(keys[at] == wanted, np.maximum(found, values[at]), found)
+    if (found < 0).any():
+        edge = int(np.argmax(found < 0))
+        raise ValueError(
+            f"the graph has an edge between points {rows[edge]} and {columns[edge]}, of which neither is "
+            "among the neighbours of the other: local radii need the neighbours that the graph was made of"
+        )
+    return found

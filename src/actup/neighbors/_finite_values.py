@@ -1,0 +1,97 @@
+"""Reject values that are missing, infinite or too large for float32, by their row and column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from actup._typing import Rows
+from actup.neighbors._chunks import row_chunks
+
+_CHUNK_VALUES = 2**20  # values that are checked at a time: Ctrl-C is answered between chunks
+
+
+def value_chunks(rows: Rows, values: int = _CHUNK_VALUES) -> Iterator[np.ndarray]:
+    """The stored values of rows, dense or CSR, chunk by chunk."""
+    if sparse.issparse(rows):
+        return (rows.data[begin : begin + values] for begin in range(0, rows.nnz, values))
+    return (rows[chunk] for chunk in row_chunks(rows, values))
+
+
+def reject_nonfinite(
+    rows: Rows,
+    metric: str | Callable[..., float],
+    name: str,
+    *,
+    allow_missing: bool = False,
+    column_names: Any = None,
+) -> None:
+    """Reject infinite values, and missing ones (NaN) unless they are allowed.
+
+    Parameters
+    ----------
+    rows : ndarray or CSR matrix of shape (n, columns)
+    metric : str or callable
+        A canonical metric: the error names "nan_euclidean" where it can take its place.
+    name : str
+        What errors call the rows.
+    allow_missing : bool, default=False
+    column_names : sequence, default=None
+        Those of a data frame; None: columns are numbered.
+    """
+    found = _first_nonfinite(rows, allow_missing)
+    if found is None:
+        return
+    row, column, value = found
+    column = column if column_names is None else column_names[column]
+    missing = bool(np.isnan(value))
+    remedy = "fill it, e.g. with sklearn.impute.SimpleImputer, or drop its row or column"
+    if missing and metric == "euclidean" and not sparse.issparse(rows):
+        remedy += f"; nearest_neighbors({name}, metric='nan_euclidean') compares rows with missing values"
+    raise ValueError(
+        f"{name} contains {'NaN' if missing else 'infinity'} in row {row}, column {column!r}: {remedy}"
+    )
+
+
+def _first_nonfinite(rows: Rows, allow_missing: bool = False) -> tuple[int, Any, Any] | None:
+    """Row, column and value of the first value that is not finite; None if there is none."""
+    if rows.dtype.kind != "f":
+        return None
+    before = 0
+    for values in value_chunks(rows):
+        bad = np.isinf(values) if allow_missing else ~np.isfinite(values)
+        if bad.any():
+            at = int(bad.argmax())
+            value = values.ravel()[at]
+            if sparse.issparse(rows):
+                entry = before + at
+                return int(np.searchsorted(rows.indptr, entry, "right")) - 1, int(rows.indices[entry]), value
+            return before + at // values.shape[1], at % values.shape[1], value
+        before += len(values)
+    return None
+
+
+def reject_overflow_of(given: Rows, converted: Rows, name: str) -> None:
+    """Reject rows that float32 cannot hold.
+
+    Parameters
+    ----------
+    given : ndarray or CSR matrix of shape (n, columns)
+        Finite rows of the caller.
+    converted : ndarray or CSR matrix with n rows
+        The same rows where the engine compares them.
+    name : str
+        What errors call the rows.
+    """
+    found = _first_nonfinite(converted)
+    if found is None:
+        return
+    row = found[0]
+    values = np.abs((given[row : row + 1].data if sparse.issparse(given) else given[row]).astype(np.float64))
+    raise ValueError(
+        f"{name} contains infinity or a value too large for dtype('float32'): the largest value of row {row} "
+        f"is {values.max():.3g}: divide {name} by its largest value, or drop the row"
+    )

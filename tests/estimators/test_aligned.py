@@ -1,0 +1,105 @@
+"""AlignedUMAP: related samples lie at similar places of the maps of all slices."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+
+from actup import UMAP, AlignedUMAP
+from actup.quality import trustworthiness
+
+
+@pytest.fixture(scope="module")
+def slices():
+    X, _ = load_digits(return_X_y=True)
+    return [X[:300], X[75:375], X[150:450]]
+
+
+RELATIONS = [{75 + i: i for i in range(225)}] * 2
+
+
+def movement(maps):
+    """The mean distance between related points of neighbouring maps, as a share of the maps' radius."""
+    moved = [np.sqrt(((maps[i][75:] - maps[i + 1][:225]) ** 2).sum(axis=1)).mean() for i in range(2)]
+    return np.mean(moved) / np.sqrt(maps[0].var(axis=0).sum())
+
+
+@pytest.fixture(scope="module")
+def aligned(slices):
+    return AlignedUMAP(random_state=0, n_epochs=100).fit(slices, relations=RELATIONS)
+
+
+def test_related_points_lie_together(slices, aligned):
+    apart = [UMAP(random_state=0, n_epochs=100).fit_transform(X) for X in slices]
+    assert movement(aligned.embeddings_) < 0.35 < movement(apart)
+    for X, Y, alone in zip(slices, aligned.embeddings_, apart, strict=True):
+        assert trustworthiness(X, Y) > trustworthiness(X, alone) - 0.03
+
+
+def test_attributes(slices, aligned):
+    assert aligned.n_models_ == 3 and aligned.dict_relations_ == RELATIONS
+    for X, Y, mapper in zip(slices, aligned.embeddings_, aligned.mappers_, strict=True):
+        assert Y.dtype == np.float32 and Y is mapper.embedding_
+        np.testing.assert_array_equal(mapper.transform(X), Y)
+
+
+def test_same_bits_at_any_number_of_threads(slices, aligned):
+    again = clone(aligned).set_params(n_jobs=1).fit_transform(slices, relations=RELATIONS)
+    for one, other in zip(again, aligned.embeddings_, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_strength_and_window_matter(slices, aligned):
+    loose = clone(aligned).set_params(alignment_regularisation=0.0).fit(slices, relations=RELATIONS)
+    assert movement(loose.embeddings_) > movement(aligned.embeddings_)
+    narrow = clone(aligned).fit(slices, relations=RELATIONS, window_size=1)
+    assert not np.array_equal(narrow.embeddings_[0], aligned.embeddings_[0])
+
+
+def test_update_keeps_former_maps(slices):
+    model = AlignedUMAP(random_state=0, n_epochs=60).fit(slices[:2], relations=RELATIONS[:1])
+    before = [Y.copy() for Y in model.embeddings_]
+    model.update(slices[2], relations=RELATIONS[1])
+    for kept, Y in zip(before, model.embeddings_, strict=False):
+        np.testing.assert_array_equal(kept, Y)
+    assert model.n_models_ == 3 and movement(model.embeddings_) < 0.35
+
+
+def test_values_for_each_slice_and_labels(slices):
+    labels = [load_digits().target[begin : begin + 300] for begin in (0, 75, 150)]
+    model = AlignedUMAP(n_neighbors=[5, 10, 15], random_state=0, n_epochs=20)
+    model.fit(slices, labels, relations=RELATIONS)
+    assert [mapper.recipe_.n_neighbors for mapper in model.mappers_] == [5, 10, 15]
+
+
+def test_slices_of_other_columns_and_pairs_as_arrays(slices):
+    pairs = np.column_stack([np.arange(225) + 75, np.arange(225)])
+    model = AlignedUMAP(random_state=0, n_epochs=20).fit([slices[0], slices[1][:, :40]], relations=[pairs])
+    assert [Y.shape for Y in model.embeddings_] == [(300, 2)] * 2
+
+
+@pytest.mark.parametrize(
+    ("parameters", "relations", "error", "message"),
+    [
+        ({}, None, ValueError, "relations is missing"),
+        ({}, RELATIONS[:1], ValueError, "list of 2 dicts for 3 slices"),
+        ({}, [{0: 900}, {}], ValueError, r"relations\[0\] has samples 900 to 900 of slice 1"),
+        ({}, [{0: 1, 2: 1}, {}], ValueError, r"relations\[0\] names a sample of slice 1 twice"),
+        ({}, [[[0.5, 1.5]], {}], TypeError, r"relations\[0\] must be a dict"),
+        ({"n_neighbors": [5, 6]}, RELATIONS, ValueError, "n_neighbors has 2 values"),
+        ({"alignment_window_size": 0}, RELATIONS, ValueError, "alignment_window_size=0"),
+        ({"alignment_regularisation": -1}, RELATIONS, ValueError, "alignment_regularisation=-1"),
+        ({"min_dist": -1}, RELATIONS, ValueError, "min_dist=-1"),
+    ],
+)
+def test_wrong_arguments(slices, parameters, relations, error, message):
+    model = AlignedUMAP(n_epochs=5, **parameters)
+    with pytest.raises(error, match=message):
+        model.fit(slices, relations=relations)
+    assert not hasattr(model, "embeddings_")
+
+
+def test_update_needs_a_fitted_model(slices):
+    with pytest.raises(NotFittedError):
+        AlignedUMAP().update(slices[0], relations={})

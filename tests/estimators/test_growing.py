@@ -1,0 +1,192 @@
+"""Maps that take in new rows, follow new data, show a selection; pinned points and weights of samples."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from actup import GDR, TSNE, UMAP
+
+SHORT = {UMAP: {"n_epochs": 30}, TSNE: {"max_iter": 60, "perplexity": 10}, GDR: {"epochs": 30}}
+KINDS = list(SHORT)
+
+
+def short(kind, **parameters):
+    return kind(**{**SHORT[kind], "random_state": 0, **parameters})
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(4, 6)) * 6
+    return np.concatenate([rng.normal(center, 1, (40, 6)) for center in centers]).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def groups():
+    return np.repeat(np.arange(4), 40)
+
+
+def same_group_share(Y, groups, k=5):
+    """The share of the k nearest points on a map that belong to the same group."""
+    distances = ((Y[:, None] - Y[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(distances, np.inf)
+    nearest = np.argsort(distances, axis=1)[:, :k]
+    return (groups[nearest] == groups[:, None]).mean()
+
+
+# partial_fit and update
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("as_kind", [np.asarray, sparse.csr_matrix])
+def test_partial_fit_keeps_old_points_and_places_new_ones(X, groups, kind, as_kind):
+    order = np.random.default_rng(1).permutation(len(X))
+    first, second = order[:110], order[110:]
+    model = short(kind).partial_fit(as_kind(X[first]))
+    before = model.embedding_.copy()
+    assert model.partial_fit(as_kind(X[second])) is model
+    np.testing.assert_array_equal(model.embedding_[:110], before)
+    assert model.embedding_.shape == (160, 2) and np.isfinite(model.embedding_).all()
+    assert same_group_share(model.embedding_, groups[order]) > 0.9
+    assert model.graph_.shape == (160, 160)
+    np.testing.assert_array_equal(model.transform(as_kind(X[order])), model.embedding_)
+
+
+def test_update_is_partial_fit_of_a_fitted_model(X):
+    with pytest.raises(NotFittedError):
+        short(UMAP).update(X)
+    one, other = short(UMAP).fit(X[:100]), short(UMAP).fit(X[:100])
+    np.testing.assert_array_equal(one.update(X[100:]).embedding_, other.partial_fit(X[100:]).embedding_)
+
+
+def test_partial_fit_with_labels(X, groups):
+    model = short(UMAP).partial_fit(X[::2], groups[::2])
+    with pytest.raises(ValueError, match=r"^y must have one label for each of 80 new rows"):
+        model.partial_fit(X[1::2])
+    assert len(model.embedding_) == 80
+    model.partial_fit(X[1::2], groups[1::2])
+    assert same_group_share(model.embedding_, np.concatenate([groups[::2], groups[1::2]])) > 0.95
+
+
+def test_failing_partial_fit_changes_nothing(X):
+    model = short(UMAP).fit(X)
+    before = pickle.dumps(model.embedding_)
+    with pytest.raises(ValueError, match="features"):
+        model.partial_fit(X[:, :3])
+    assert pickle.dumps(model.embedding_) == before and len(model._training) == 160
+
+
+def test_partial_fit_needs_rows(X):
+    distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
+    model = short(UMAP, metric="precomputed").fit(distances)
+    with pytest.raises(ValueError, match="partial_fit needs rows"):
+        model.partial_fit(distances)
+
+
+# pinned points
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fixed_points_stay_and_others_settle(X, groups, kind):
+    free = np.random.default_rng(2).random(160) < 0.3
+    made = short(kind).fit_transform(X)
+    init = np.where(free[:, None], np.nan, made)
+    Y = short(kind, init=init).fit(X, fixed=~free).embedding_
+    np.testing.assert_array_equal(Y[~free], made[~free])
+    assert np.isfinite(Y).all() and same_group_share(Y, groups) > 0.9
+
+
+def test_shares_of_fixed_points(X):
+    start = short(UMAP).fit_transform(X)
+    moved = [
+        np.abs(short(UMAP, init=start).fit(X, fixed=np.full(160, share)).embedding_ - start).mean()
+        for share in (0.0, 0.9, 1.0)
+    ]
+    assert moved[0] > moved[1] > moved[2] == 0
+
+
+@pytest.mark.parametrize(
+    ("fixed", "init", "message"),
+    [
+        (np.ones(160), "pca", "fixed needs places"),
+        (np.ones(3), np.zeros((160, 2)), r"fixed has shape \(3,\)"),
+        (np.full(160, 2.0), np.zeros((160, 2)), r"fixed has 2.0 \(row 0\)"),
+        (np.full(160, np.nan), np.zeros((160, 2)), r"fixed has nan \(row 0\)"),
+        (
+            np.ones(160),
+            np.full((160, 2), np.nan),
+            "fixed keeps sample 0 at its place, but its row of init is",
+        ),
+    ],
+)
+def test_wrong_fixed(X, fixed, init, message):
+    with pytest.raises(ValueError, match=message):
+        short(UMAP, init=init).fit(X, fixed=fixed)
+
+
+# weights of samples
+
+
+def test_sample_weights(X):
+    plain = short(UMAP).fit_transform(X)
+    np.testing.assert_array_equal(short(UMAP).fit(X, sample_weight=np.ones(160)).embedding_, plain)
+    weights = np.linspace(0.1, 3, 160)
+    assert not np.array_equal(short(UMAP).fit(X, sample_weight=weights).embedding_, plain)
+    for wrong in (weights[:5], -weights, weights * np.nan):
+        with pytest.raises(ValueError, match="sample_weight"):
+            short(UMAP).fit(X, sample_weight=wrong)
+
+
+# refit
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_refit_resembles_the_map_before(X, kind):
+    model = short(kind).fit(X[:150])
+    before = model.embedding_.copy()
+    new = model.refit(X[10:])
+    np.testing.assert_array_equal(model.embedding_, before)
+    assert new is not model and new.embedding_.shape == (150, 2)
+    assert 0 <= new.movement_ < 0.5
+    fresh = short(kind, init="random", random_state=5).fit(X[10:]).embedding_
+    radius = np.sqrt(before.var(axis=0).sum())
+    moved, anew = (
+        np.sqrt(((Y[:140] - before[10:]) ** 2).sum(axis=1).mean()) / radius for Y in (new.embedding_, fresh)
+    )
+    assert moved < anew
+    assert new.movement_ == pytest.approx(moved, rel=1e-5)
+
+
+# subset
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_subset(X, groups, kind):
+    model = short(kind).fit(X)
+    selected = groups < 2
+    part = model.subset(selected)
+    assert part.embedding_.shape == (80, 2) and model.embedding_.shape == (160, 2)
+    np.testing.assert_array_equal(part.graph_.toarray(), model.graph_[selected][:, selected].toarray())
+    assert same_group_share(part.embedding_, groups[selected]) > 0.9
+    np.testing.assert_array_equal(part.transform(X[selected]), part.embedding_)
+    by_number = model.subset(np.flatnonzero(selected))
+    np.testing.assert_array_equal(part.embedding_, by_number.embedding_)
+
+
+@pytest.mark.parametrize(
+    ("selection", "error", "message"),
+    [
+        (np.ones(3, bool), ValueError, r"selection has shape \(3,\)"),
+        ([0.5, 1.5], TypeError, "selection holds float64"),
+        ([3], ValueError, "selection has 1 samples"),
+        ([3, 200], ValueError, "numbers 3 to 200"),
+        ([3, 3], ValueError, "names a sample twice"),
+        ([0, 159], ValueError, "none of which is a neighbour"),
+    ],
+)
+def test_wrong_selections(X, selection, error, message):
+    with pytest.raises(error, match=message):
+        short(UMAP).fit(X).subset(selection)

@@ -1,0 +1,76 @@
+"""ParametricUMAP: a network that has learnt a map."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_digits
+from sklearn.neighbors import KNeighborsClassifier
+
+from actup import UMAP, ParametricUMAP
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_digits(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def model(digits):
+    return ParametricUMAP(random_state=0, n_epochs=60).fit(digits[0][:1200])
+
+
+def test_the_map_is_that_of_umap(digits, model):
+    plain = UMAP(random_state=0, n_epochs=60).fit(digits[0][:1200])
+    np.testing.assert_array_equal(model.embedding_, plain.embedding_)
+
+
+def test_new_rows_fall_into_their_classes(digits, model):
+    X, y = digits
+    assert model.network_error_ < 0.1
+    known = KNeighborsClassifier().fit(model.embedding_, y[:1200])
+    assert known.score(model.transform(X[1200:]), y[1200:]) > 0.75
+
+
+def test_places_do_not_depend_on_other_rows(digits, model):
+    X = digits[0][1200:1210]
+    one_by_one = np.concatenate([model.transform(X[i : i + 1]) for i in range(10)])
+    np.testing.assert_allclose(model.transform(X), one_by_one, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(model.transform(X), pickle.loads(pickle.dumps(model)).transform(X))
+
+
+def test_sparse_rows(digits, model):
+    X = sparse.csr_matrix(digits[0][:300])
+    again = ParametricUMAP(random_state=0, n_epochs=10, n_training_epochs=2).fit(X)
+    assert again.transform(X[:5]).shape == (5, 2)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"hidden_layer_sizes": (0,)}, "hidden_layer_sizes"),
+        ({"n_training_epochs": 0}, "n_training_epochs=0"),
+        ({"batch_size": 1.5}, "batch_size=1.5"),
+        ({"metric": "precomputed"}, "needs rows"),
+    ],
+)
+def test_wrong_parameters(digits, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        ParametricUMAP(**parameters).fit(np.zeros((20, 20)))
+
+
+def test_onnx(digits, model, tmp_path):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    model.to_onnx(tmp_path / "map.onnx")
+    session = runtime.InferenceSession(str(tmp_path / "map.onnx"), providers=["CPUExecutionProvider"])
+    rows = digits[0][1200:1250].astype(np.float32)
+    (places,) = session.run(None, {"rows": rows})
+    np.testing.assert_allclose(places, model.transform(rows), rtol=1e-3, atol=1e-3)
+
+
+def test_onnx_says_what_to_install(model, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "onnx", None)
+    with pytest.raises(ImportError, match=r"pip install actup\[onnx\]"):
+        model.to_onnx(tmp_path / "map.onnx")
