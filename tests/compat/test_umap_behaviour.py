@@ -754,6 +754,8 @@ def test_attributes_that_other_programs_read():
     with pytest.raises(AttributeError, match="_no_such"):
         model._no_such  # noqa: B018
     assert not hasattr(UMAP(), "_raw_data")
+    assert model.knn_indices is model.knn_dists is model.knn_search_index is model.n_epochs_list is None
+    assert not model._supervised
 
 
 def test_private_attributes_follow_a_new_fit():

@@ -49,9 +49,7 @@ class UMAP(_UMAP):
     def __getattr__(self, name: str) -> Any:
         derive = _DERIVED.get(name)
         if derive is None or not ("embedding_" in vars(self) or name in _KNOWN_BEFORE_FIT):
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
-            )
+            return self.__getattribute__(name)  # raises the AttributeError that led here
         return derive(self)
 
     def transform(self, X: Any, *args: Any, **kwargs: Any) -> Any:
@@ -134,7 +132,13 @@ def _distance_function(model: UMAP, parameter: str, gradients: bool) -> Any:
     return metric if callable(metric) else named.get(metric)
 
 
-# What umap-learn keeps in private attributes, and how it follows from an estimator of ActUp.
+def _given_neighbors(model: UMAP, part: int) -> Any:
+    """Indices, distances or index of ``precomputed_knn``; None if it is not given."""
+    given = model.precomputed_knn
+    return given[part] if given is not None and len(given) > part else None
+
+
+# What umap-learn keeps in attributes, and how it follows from an estimator of ActUp.
 _DERIVED: dict[str, Callable[[UMAP], Any]] = {
     "_a": lambda model: _recipe_of(model).kernel()[0],
     "_b": lambda model: _recipe_of(model).kernel()[1],
@@ -156,5 +160,10 @@ _DERIVED: dict[str, Callable[[UMAP], Any]] = {
     "_sigmas": lambda model: _bandwidths(model)[0],
     "_small_data": lambda model: len(model._training) < _SMALL_ROWS,
     "_sparse_data": lambda model: issparse(model._training.rows),
+    "_supervised": lambda model: "_labels" in vars(model),
+    "knn_dists": lambda model: _given_neighbors(model, 1),
+    "knn_indices": lambda model: _given_neighbors(model, 0),
+    "knn_search_index": lambda model: _given_neighbors(model, 2),
+    "n_epochs_list": lambda model: model._epoch_list() or None,
 }
 _KNOWN_BEFORE_FIT = ("_a", "_b", "_disconnection_distance", "_initial_alpha", "_metric_kwds", "_n_neighbors")
