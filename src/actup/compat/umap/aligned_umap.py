@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from typing import TYPE_CHECKING
 
+from actup._lazy import lazy_names
 
-def __getattr__(name: str) -> object:
-    if name != "AlignedUMAP":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import actup
+if TYPE_CHECKING:
+    from actup.estimators import AlignedUMAP
 
-    try:
-        return actup.AlignedUMAP
-    except AttributeError:
-        raise ImportError("this release of ActUp has no AlignedUMAP", name=__name__) from None
+__all__ = ["AlignedUMAP"]
+
+__getattr__, __dir__ = lazy_names(__name__, {"AlignedUMAP": "actup.estimators"})
