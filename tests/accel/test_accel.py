@@ -79,6 +79,17 @@ def test_umap_is_served(installed):
     assert names["UMAP"] is umap.UMAP
 
 
+@pytest.mark.skipif(importlib.util.find_spec("actup.compat.opentsne") is None, reason="not in this release")
+def test_open_tsne_is_served(installed):
+    import openTSNE
+    from openTSNE.affinity import PerplexityBasedNN
+    from openTSNE.sklearn import TSNE
+
+    assert openTSNE.TSNE.__module__.startswith("actup.")
+    assert PerplexityBasedNN.__module__.startswith("actup.")
+    assert TSNE.__module__.startswith("actup.")
+
+
 def test_scikit_learns_tsne_is_replaced_and_restored():
     import sklearn.manifold
 
