@@ -295,7 +295,9 @@ def prepare(
     radii = _log_radii(graph, neighbors, recipe) if recipe.density_weight or given.keep_radii else None
     points = None
     if recipe.density_weight or given.mobility is not None:
-        points = PointInputs(given.mobility, standardize(radii) if radii is not None and recipe.density_weight else None)
+        points = PointInputs(
+            given.mobility, standardize(radii) if radii is not None and recipe.density_weight else None
+        )
     layout = backend.make_layout(graph, start, recipe, seed, threads, points)
     seconds["layout"] = time.perf_counter() - begin
     prepared = Embedding(
