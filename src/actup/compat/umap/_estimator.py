@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,17 @@ from actup.recipe._recipe import Recipe
 from actup.transform._new_rows import TrainingRows
 
 _SMALL_ROWS = 4096  # umap-learn compares all pairs of fewer rows
+
+
+@dataclass(frozen=True)
+class DistanceAlone:
+    """A function of two rows that may return a pair (distance, gradient), as umap-learn allows."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, x: np.ndarray, y: np.ndarray, **parameters: Any) -> float:
+        value = self.function(x, y, **parameters)
+        return float(value[0] if isinstance(value, tuple) else value)
 
 
 class UMAP(_UMAP):
@@ -62,9 +74,10 @@ class UMAP(_UMAP):
         """As in ``actup.UMAP``; what is wrong with a parameter is a ValueError, as in umap-learn."""
         try:
             _check_parameters(self)
-            return super()._recipe()
+            recipe = super()._recipe()
         except TypeError as error:
             raise ValueError(str(error)) from None
+        return recipe.but(metric=DistanceAlone(recipe.metric)) if callable(recipe.metric) else recipe
 
     def _validate_parameters(self) -> None:
         """Reject parameters that cannot be used, as umap-learn does before it fits."""
