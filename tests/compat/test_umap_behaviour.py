@@ -585,10 +585,10 @@ def test_target_metrics(target_metric):
 
 
 def test_a_supervised_model_transforms():
-    model = UMAP(random_state=0).fit(DIGITS.data[:500], DIGITS.target[:500])
-    places = model.transform(DIGITS.data[500:600])
-    classifier = KNeighborsClassifier(5).fit(model.embedding_, DIGITS.target[:500])
-    assert classifier.score(places, DIGITS.target[500:600]) > 0.85
+    model = UMAP(random_state=0).fit(DIGITS.data[:1000], DIGITS.target[:1000])
+    places = model.transform(DIGITS.data[1000:1400])
+    classifier = KNeighborsClassifier(5).fit(model.embedding_, DIGITS.target[:1000])
+    assert classifier.score(places, DIGITS.target[1000:1400]) > 0.93  # umap-learn: 0.95
 
 
 def test_y_of_another_length_is_rejected():

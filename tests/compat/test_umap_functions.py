@@ -309,6 +309,23 @@ def test_spectral_coordinates(function, graph):
     assert np.isfinite(function(np.concatenate([X, X + 9]), apart, 2, 0)).all()
 
 
+@pytest.mark.parametrize("linkage", ["average", "complete", "single"])
+def test_places_of_components(linkage):
+    means = np.array([[0.0, 0], [1, 0], [0, 9], [1, 9], [9, 9], [9, 0]])
+    labels = np.repeat(np.arange(6), 4)
+    rows = means[labels] + RNG.normal(0, 0.01, (24, 2))
+    from_rows = spectral.component_layout(rows, 6, labels, 2, np.random.RandomState(0))
+    options = {"metric": "precomputed", "metric_kwds": {"linkage": linkage}}
+    from_distances = spectral.component_layout(pairwise_distances(rows), 6, labels, 2, 0, **options)
+    for places in (from_rows, from_distances):
+        assert places.shape == (6, 2)
+        assert np.abs(places).max() == pytest.approx(1)
+        apart = pairwise_distances(places)
+        assert apart[0, 1] < apart[0, 4]
+    with pytest.raises(ValueError, match="linkage='median'"):
+        spectral.component_layout(np.eye(24), 6, labels, 2, 0, "precomputed", {"linkage": "median"})
+
+
 def test_utilities():
     D = RNG.random((6, 6))
     assert utils.fast_knn_indices(D, 3).tolist() == np.argsort(D, axis=1)[:, :3].tolist()

@@ -114,6 +114,9 @@ def mahalanobis_grad(x: Any, y: Any, vinv: Any = None) -> WithGradient:
     return distance, image / (_EPSILON + distance)
 
 
+mahalanobis_f64 = mahalanobis
+
+
 def canberra(x: Any, y: Any) -> float:
     """The sum of absolute differences, each divided by the sum of both absolute values."""
     size = np.abs(_vector(x)) + np.abs(_vector(y))
@@ -413,6 +416,35 @@ def levenshtein(x: str, y: str, normalisation: float = 1.0, max_distance: int = 
             replaced, before = before + (letter != other), costs[column + 1]
             costs[column + 1] = min(replaced, before + 1, costs[column] + 1)
     return min(costs[-1], max_distance) / normalisation
+
+
+levenshtein_myers_ascii = levenshtein
+
+
+def get_discrete_params(data: Any, metric: str) -> dict[str, float]:
+    """The parameters of a metric of labels that umap-learn takes from the labels."""
+    values = np.asarray(data)
+    if metric == "ordinal":
+        return {"support_size": float(values.max() - values.min()) / 2}
+    if metric == "count":
+        rate = float(values.mean())
+        return {"poisson_lambda": rate, "normalisation": count_distance(values.min(), values.max(), rate) / 2}
+    if metric == "string":
+        longest = max(len(text) for text in values)
+        return {"normalisation": longest / 3, "max_dist": longest / 3}
+    return {}
+
+
+def parallel_special_metric(X: Any, Y: Any = None, metric: Callable[..., float] = hellinger) -> np.ndarray:
+    """All distances between the rows of two arrays by a function."""
+    return pairwise_special_metric(X, Y, metric)
+
+
+def chunked_parallel_special_metric(
+    X: Any, Y: Any = None, metric: Callable[..., float] = hellinger, chunk_size: int = 16
+) -> np.ndarray:
+    """As ``parallel_special_metric``, in float32."""
+    return pairwise_special_metric(X, Y, metric).astype(np.float32)
 
 
 def pairwise_special_metric(
