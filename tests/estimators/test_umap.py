@@ -111,8 +111,8 @@ def results(model, X, y):
 
 
 def same(one, other):
-    if isinstance(one, list | tuple):
-        return isinstance(other, list | tuple) and len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, list | tuple) or isinstance(other, list | tuple):
+        return type(one) is type(other) and len(one) == len(other) and all(map(same, one, other))
     one, other = (part.toarray() if sparse.issparse(part) else np.asarray(part) for part in (one, other))
     return one.shape == other.shape and np.array_equal(one, other)
 

@@ -83,7 +83,8 @@ class UMAP(GrowingMap):
     learning_rate : "auto" or float, default="auto"
         "auto": the steps adapt to each point's stiffness, so that there is no rate to choose; in other than
         two dimensions, "auto" is 1.0. A number: the descent goes edge by edge as in umap-learn, with this
-        length of the first steps (umap-learn's default is 1.0), which falls linearly to zero.
+        length of the first steps (umap-learn's default is 1.0), which falls linearly to zero. With
+        ``densmap``, all points move at once, and a number is a factor of the automatic steps.
     init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"
         Where the points start; "tswspectral" is another name of "spectral". Above 200,000 samples, "spectral"
         maps some thousand cluster centres first and starts each point near its own centre; ``init_used_``
@@ -386,9 +387,10 @@ class UMAP(GrowingMap):
     def _recipe(self) -> Recipe:
         automatic = is_automatic(self.learning_rate)
         base = preset_for("umap", self.n_components) if automatic else preset("sampled_umap")
+        base = preset("umap") if self.densmap else base  # the radii of all points are needed at once
         for factor in ("repulsion_strength", "negative_sample_rate"):  # each is checked under its own name
             change(base, {"repulsion_rate": factor}, repulsion_rate=getattr(self, factor))
-        change(base, {"density_weight": "dens_lambda"}, density_weight=self.dens_lambda)
+        change(preset("umap"), {"density_weight": "dens_lambda"}, density_weight=self.dens_lambda)
         return change(
             base,
             {
