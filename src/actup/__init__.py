@@ -6,6 +6,7 @@ time.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from actup._lazy import lazy_names
@@ -14,7 +15,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from actup import (
+        accel,
         backends,
+        compat,
         datasets,
         estimators,
         graph,
@@ -55,7 +58,9 @@ _NAMES = {
     "quality_report": "actup.quality",
 }
 _MODULES = (
+    "accel",
     "backends",
+    "compat",
     "datasets",
     "estimators",
     "graph",
@@ -90,3 +95,6 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazy_names(__name__, _NAMES | {name: f"actup.{name}" for name in _MODULES})
+
+if os.environ.get("ACTUP_ACCEL", "0") not in ("", "0"):  # a user asks for it: see actup.accel
+    __getattr__("accel").install(quiet=os.environ["ACTUP_ACCEL"] == "quiet")  # type: ignore[attr-defined]

@@ -1,0 +1,7 @@
+"""Modules with the names and functions of other libraries, for programs that were written for those."""
+
+from actup._lazy import lazy_names
+
+__all__ = ["umap"]
+
+__getattr__, __dir__ = lazy_names(__name__, {name: f"{__name__}.{name}" for name in __all__})

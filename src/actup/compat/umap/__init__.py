@@ -1,0 +1,34 @@
+"""The names of umap-learn 0.5.12, computed by ActUp: ``import actup.compat.umap as umap``.
+
+``python -m actup.accel`` serves these modules to programs that import ``umap``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from actup._lazy import lazy_names
+
+__version__ = "0.5.12"  # the release of umap-learn whose names these are
+
+if TYPE_CHECKING:
+    from actup.compat.umap import aligned_umap, distances, sparse, spectral, umap_, utils, validation
+    from actup.compat.umap.aligned_umap import AlignedUMAP
+    from actup.compat.umap.umap_ import UMAP
+
+_CLASSES = {"UMAP": f"{__name__}.umap_", "AlignedUMAP": f"{__name__}.aligned_umap"}
+_MODULES = ("aligned_umap", "distances", "sparse", "spectral", "umap_", "utils", "validation")
+
+__all__ = [
+    "UMAP",
+    "AlignedUMAP",
+    "aligned_umap",
+    "distances",
+    "sparse",
+    "spectral",
+    "umap_",
+    "utils",
+    "validation",
+]
+
+__getattr__, __dir__ = lazy_names(__name__, _CLASSES | {name: f"{__name__}.{name}" for name in _MODULES})

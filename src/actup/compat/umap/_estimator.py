@@ -1,0 +1,182 @@
+"""UMAP for programs that also read or set what umap-learn keeps in private attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from actup.backends import load_backend
+from actup.compat.umap._search_index import SearchIndex
+from actup.estimators._umap import UMAP as _UMAP
+from actup.graph._disconnection import disconnection_distance
+from actup.recipe._recipe import Recipe
+from actup.transform._new_rows import TrainingRows
+
+_SMALL_ROWS = 4096  # umap-learn compares all pairs of fewer rows
+
+
+@dataclass(frozen=True)
+class DistanceAlone:
+    """A function of two rows that may return a pair (distance, gradient), as umap-learn allows."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, x: np.ndarray, y: np.ndarray, **parameters: Any) -> float:
+        value = self.function(x, y, **parameters)
+        return float(value[0] if isinstance(value, tuple) else value)
+
+
+class UMAP(_UMAP):
+    """``actup.UMAP``, with the private attributes of umap-learn's class that other programs read or set.
+
+    Parameters, attributes and methods are those of ``actup.UMAP``. Programs that build a fitted model by
+    hand, as scanpy's ``ingest`` does, set ``embedding_``, ``_raw_data`` and what else they know (``_a``,
+    ``_b``, ``_n_neighbors``, ``_metric_kwds``) and call ``transform``.
+
+    See Also
+    --------
+    actup.UMAP : The documentation of all parameters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from actup.compat.umap import UMAP
+    >>> X = load_digits().data
+    >>> model = UMAP(random_state=0).fit(X[:200])
+    >>> model._n_neighbors, model._raw_data.shape
+    (15, (200, 64))
+
+    A model of known places:
+
+    >>> other = UMAP()
+    >>> other._raw_data, other.embedding_ = X[:200], model.embedding_
+    >>> other.transform(X[200:203]).shape
+    (3, 2)
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        derive = _DERIVED.get(name)
+        if derive is None or not ("embedding_" in vars(self) or name in _KNOWN_BEFORE_FIT):
+            return self.__getattribute__(name)  # raises the AttributeError that led here
+        return derive(self)
+
+    def transform(self, X: Any, *args: Any, **kwargs: Any) -> Any:
+        own = vars(self)
+        if "embedding_" in own and "_raw_data" in own and "_training" not in own:
+            self._adopt(own["_raw_data"])
+        return super().transform(X, *args, **kwargs)
+
+    def _recipe(self) -> Recipe:
+        """As in ``actup.UMAP``; what is wrong with a parameter is a ValueError, as in umap-learn."""
+        try:
+            _check_parameters(self)
+            recipe = super()._recipe()
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+        return recipe.but(metric=DistanceAlone(recipe.metric)) if callable(recipe.metric) else recipe
+
+    def _validate_parameters(self) -> None:
+        """Reject parameters that cannot be used, as umap-learn does before it fits."""
+        self._recipe()
+
+    def _adopt(self, data: Any) -> None:
+        """Make a fitted model of what a program has set: the data, their places, and what else it knows."""
+        own = vars(self)
+        recipe = self._recipe().but(
+            n_components=int(np.shape(self.embedding_)[1]),
+            n_neighbors=int(own.get("_n_neighbors", self.n_neighbors)),
+            metric_kwds=dict(own.get("_metric_kwds") or self.metric_kwds or {}),
+        )
+        if "_a" in own and "_b" in own:
+            recipe = recipe.but(a=float(own["_a"]), b=float(own["_b"]))
+        rows = self._read_rows(data, recipe, load_backend("cpu"), reset=True)
+        self.recipe_, self.seed_, self._training = recipe, 0, TrainingRows(rows, recipe)
+
+    def _search_index(self) -> SearchIndex:
+        """The training data as an index that can be searched; built once per fit."""
+        index: SearchIndex | None
+        training, index = vars(self).get("_index_of_training", (None, None))
+        if training is not self._training:
+            recipe = self.recipe_
+            k = min(recipe.n_neighbors, len(self._training))
+            seed, jobs = self.seed_, -1 if self.n_jobs is None else self.n_jobs
+            index = SearchIndex(self._training.rows, k, recipe.metric, dict(recipe.metric_kwds), seed, jobs)
+            self._index_of_training = (self._training, index)
+        assert index is not None
+        return index
+
+
+def _check_parameters(model: Any) -> None:
+    """Reject values that umap-learn rejects and ``actup.UMAP`` checks later, or has no use for."""
+    if not isinstance(model.init, str) and np.ndim(model.init) != 2:
+        raise ValueError(f"init={model.init!r} must be a name or an array of shape (n_samples, n_components)")
+    if model.n_jobs is not None and (model.n_jobs < -1 or model.n_jobs == 0):
+        raise ValueError(f"n_jobs={model.n_jobs} must be at least 1, or -1 for all cores")
+    target_n_neighbors = getattr(model, "target_n_neighbors", -1)
+    if target_n_neighbors != -1 and target_n_neighbors < 2:
+        raise ValueError(f"target_n_neighbors={target_n_neighbors} must be at least 2, or -1 for n_neighbors")
+    if not isinstance(getattr(model, "tqdm_kwds", None), dict | None):
+        raise ValueError(f"tqdm_kwds={model.tqdm_kwds!r} must be a dict or None")
+    disconnection_distance(model.metric, getattr(model, "disconnection_distance", None))
+
+
+def _recipe_of(model: UMAP) -> Recipe:
+    """The recipe of the fit; of a model that is not fitted, the one that a fit would use."""
+    return vars(model).get("recipe_") or model._recipe()
+
+
+def _bandwidths(model: UMAP) -> tuple[np.ndarray, np.ndarray]:
+    from actup.compat.umap._graphs import smooth_knn_dist
+
+    distances = model._search_index().neighbor_graph[1]
+    local_connectivity = getattr(model, "local_connectivity", 1.0)
+    return smooth_knn_dist(distances, float(distances.shape[1]), local_connectivity=local_connectivity)
+
+
+def _distance_function(model: UMAP, parameter: str, gradients: bool) -> Any:
+    from actup.compat.umap import distances
+
+    named = distances.named_distances_with_gradients if gradients else distances.named_distances
+    metric = getattr(model, parameter, "euclidean")
+    return metric if callable(metric) else named.get(metric)
+
+
+def _given_neighbors(model: UMAP, part: int) -> Any:
+    """Indices, distances or index of ``precomputed_knn``; None if it is not given."""
+    given = model.precomputed_knn
+    return given[part] if given is not None and len(given) > part else None
+
+
+# What umap-learn keeps in attributes, and how it follows from an estimator of ActUp.
+_DERIVED: dict[str, Callable[[UMAP], Any]] = {
+    "_a": lambda model: _recipe_of(model).kernel()[0],
+    "_b": lambda model: _recipe_of(model).kernel()[1],
+    "_disconnection_distance": lambda model: disconnection_distance(
+        model.metric, getattr(model, "disconnection_distance", None)
+    ),
+    "_initial_alpha": lambda model: model.learning_rate,
+    "_input_distance_func": lambda model: _distance_function(model, "metric", gradients=False),
+    "_input_hash": lambda model: None,
+    "_inverse_distance_func": lambda model: _distance_function(model, "metric", gradients=True),
+    "_knn_dists": lambda model: model._search_index().neighbor_graph[1],
+    "_knn_indices": lambda model: model._search_index().neighbor_graph[0],
+    "_knn_search_index": lambda model: model._search_index(),
+    "_metric_kwds": lambda model: dict(_recipe_of(model).metric_kwds),
+    "_n_neighbors": lambda model: _recipe_of(model).n_neighbors,
+    "_output_distance_func": lambda model: _distance_function(model, "output_metric", gradients=True),
+    "_raw_data": lambda model: model._training.rows,
+    "_rhos": lambda model: _bandwidths(model)[1],
+    "_sigmas": lambda model: _bandwidths(model)[0],
+    "_small_data": lambda model: len(model._training) < _SMALL_ROWS,
+    "_sparse_data": lambda model: issparse(model._training.rows),
+    "_supervised": lambda model: "_labels" in vars(model),
+    "knn_dists": lambda model: _given_neighbors(model, 1),
+    "knn_indices": lambda model: _given_neighbors(model, 0),
+    "knn_search_index": lambda model: _given_neighbors(model, 2),
+    "n_epochs_list": lambda model: model._epoch_list() or None,
+}
+_KNOWN_BEFORE_FIT = ("_a", "_b", "_disconnection_distance", "_initial_alpha", "_metric_kwds", "_n_neighbors")

@@ -1,0 +1,480 @@
+"""The graph functions of ``umap.umap_``: neighbours, bandwidths, fuzzy simplicial sets and their algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_matrix, csr_matrix
+
+from actup._elementary import exp
+from actup._warnings import warn_user
+from actup.compat.umap._search_index import SearchIndex
+from actup.compat.umap.utils import fast_knn_indices
+from actup.estimators._base import RandomState, _draw_seed
+from actup.graph import _set_operations
+from actup.graph._memberships import bandwidths, memberships
+
+_SHARE_OF_MANY = 0.1  # of all rows: more disconnected ones than this are "a large number"
+
+
+def nearest_neighbors(
+    X: Any,
+    n_neighbors: int,
+    metric: Any,
+    metric_kwds: Mapping[str, Any] | None,
+    angular: bool,
+    random_state: RandomState,
+    low_memory: bool = True,
+    use_pynndescent: bool = True,
+    n_jobs: int = -1,
+    verbose: bool = False,
+) -> tuple[np.ndarray, np.ndarray, SearchIndex | None]:
+    """The nearest rows of every row, itself first.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, columns), or (n, n) distances if ``metric`` is "precomputed"
+    n_neighbors : int
+        The number of neighbours, the row itself included.
+    metric, metric_kwds
+        As in ``actup.nearest_neighbors``.
+    random_state : int, RandomState, Generator or None
+    n_jobs : int, default=-1
+        Number of threads.
+    angular, low_memory, use_pynndescent, verbose
+        Without effect.
+
+    Returns
+    -------
+    knn_indices : ndarray of shape (n, n_neighbors), int32
+        -1 at infinite distances, and where X has fewer rows.
+    knn_dists : ndarray of shape (n, n_neighbors), float32
+    index : SearchIndex or None
+        ``index.query(X_new, k)`` searches new rows; None for given distances.
+
+    See Also
+    --------
+    actup.nearest_neighbors : The same without the row itself, with its recall.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from actup.compat.umap.umap_ import nearest_neighbors
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> indices, distances, index = nearest_neighbors(X, 2, "euclidean", {}, False, 42)
+    >>> indices.tolist(), distances.tolist()
+    ([[0, 1], [1, 0], [2, 1]], [[0.0, 1.0], [0.0, 1.0], [0.0, 2.0]])
+    >>> index.query([[2.9]], 1)[0].tolist()
+    [[2]]
+    """
+    if isinstance(metric, str) and metric == "precomputed":
+        distances = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+        indices = fast_knn_indices(distances, n_neighbors)
+        nearest = np.take_along_axis(distances, indices, axis=1)
+        indices[np.isinf(nearest)] = -1
+        return indices, nearest, None
+    seed = _draw_seed(random_state)
+    index = SearchIndex(X, n_neighbors, metric, dict(metric_kwds or {}), seed, n_jobs)
+    return *index.neighbor_graph, index
+
+
+def smooth_knn_dist(
+    distances: np.ndarray,
+    k: float,
+    n_iter: int = 64,
+    local_connectivity: float = 1.0,
+    bandwidth: float = 1.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The bandwidth of every row and the distance up to which its neighbours count in full.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n, columns)
+        Distances to the nearest rows, ascending; the row itself may be the first.
+    k : float
+        The number of neighbours whose sum of memberships is log2(k).
+    n_iter : int, default=64
+        Steps of the search for a bandwidth, at most.
+    local_connectivity : float, default=1.0
+        The number of neighbours that count in full; between two neighbours if it is fractional.
+    bandwidth : float, default=1.0
+        Factor of log2(k).
+
+    Returns
+    -------
+    sigmas, rhos : ndarray of shape (n,), float32
+
+    See Also
+    --------
+    compute_membership_strengths : Makes memberships of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from actup.compat.umap.umap_ import smooth_knn_dist
+    >>> sigmas, rhos = smooth_knn_dist(np.array([[0.0, 1.0, 2.0, 3.0]], np.float32), 4.0)
+    >>> rhos.tolist()
+    [1.0]
+    """
+    return bandwidths(distances, k, local_connectivity, bandwidth, n_iter)
+
+
+def compute_membership_strengths(
+    knn_indices: np.ndarray,
+    knn_dists: np.ndarray,
+    sigmas: np.ndarray,
+    rhos: np.ndarray,
+    return_dists: bool | None = False,
+    bipartite: bool = False,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+    """How strongly every row counts each of its neighbours, from 0 to 1.
+
+    Parameters
+    ----------
+    knn_indices : ndarray of shape (n, k), int
+        -1 where there is no neighbour.
+    knn_dists : ndarray of shape (n, k)
+    sigmas, rhos : ndarray of shape (n,)
+        As ``smooth_knn_dist`` gives them.
+    return_dists : bool, default=False
+    bipartite : bool, default=False
+        Whether the ids are those of other rows, so that a row may be its own neighbour.
+
+    Returns
+    -------
+    rows, cols : ndarray of shape (n k,), int32
+    vals : ndarray of shape (n k,), float32
+    dists : ndarray of shape (n k,), float32, or None
+        The distances, if ``return_dists``.
+
+    See Also
+    --------
+    fuzzy_simplicial_set : Makes a graph of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from actup.compat.umap.umap_ import compute_membership_strengths
+    >>> ids, distances = np.array([[0, 1]]), np.array([[0.0, 2.0]], np.float32)
+    >>> sigmas, rhos = np.ones(1, np.float32), np.full(1, 2.0, np.float32)
+    >>> compute_membership_strengths(ids, distances, sigmas, rhos)[2].tolist()
+    [0.0, 1.0]
+    """
+    return memberships(knn_indices, knn_dists, sigmas, rhos, bipartite, bool(return_dists))
+
+
+def fuzzy_simplicial_set(
+    X: Any,
+    n_neighbors: int,
+    random_state: RandomState,
+    metric: Any,
+    metric_kwds: Mapping[str, Any] | None = None,
+    knn_indices: np.ndarray | None = None,
+    knn_dists: np.ndarray | None = None,
+    angular: bool = False,
+    set_op_mix_ratio: float = 1.0,
+    local_connectivity: float = 1.0,
+    apply_set_operations: bool = True,
+    verbose: bool = False,
+    return_dists: bool | None = None,
+) -> tuple[Any, ...]:
+    """The graph of similarities that UMAP lays out.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, columns)
+        With ``knn_indices`` and ``knn_dists``, only its number of rows matters.
+    n_neighbors : int
+        The number of neighbours, the row itself included.
+    random_state, metric, metric_kwds
+        As in ``nearest_neighbors``; without effect if neighbours are given.
+    knn_indices, knn_dists : ndarray of shape (n, k), default=None
+        The neighbours, if they are known; -1: no neighbour.
+    set_op_mix_ratio : float, default=1.0
+        1: fuzzy union of both directions, 0: their intersection.
+    local_connectivity : float, default=1.0
+        The number of neighbours that count in full.
+    apply_set_operations : bool, default=True
+        Whether to join both directions of an edge.
+    return_dists : bool, default=None
+        If not None, the fourth part is returned.
+    angular, verbose
+        Without effect.
+
+    Returns
+    -------
+    graph : scipy sparse matrix of shape (n, n), float32
+    sigmas, rhos : ndarray of shape (n,), float32
+    dists : scipy sparse matrix or None
+        The distances of the edges, the same in both directions; only if ``return_dists`` is not None.
+
+    See Also
+    --------
+    simplicial_set_embedding : Lays the graph out.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from actup.compat.umap.umap_ import fuzzy_simplicial_set
+    >>> graph, sigmas, rhos = fuzzy_simplicial_set(load_digits().data[:100], 10, 0, "euclidean")
+    >>> graph.shape, sigmas.shape, round(float(graph.max()), 3)
+    ((100, 100), (100,), 1.0)
+    """
+    if not 0 <= set_op_mix_ratio <= 1:
+        raise ValueError(f"set_op_mix_ratio={set_op_mix_ratio} must be from 0 to 1")
+    if knn_indices is None or knn_dists is None:
+        knn_indices, knn_dists, _ = nearest_neighbors(
+            X, n_neighbors, metric, metric_kwds, angular, random_state, verbose=verbose
+        )
+    n = int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    knn_dists = np.asarray(knn_dists, np.float32)
+    sigmas, rhos = smooth_knn_dist(knn_dists, float(n_neighbors), local_connectivity=local_connectivity)
+    rows, columns, values, lengths = compute_membership_strengths(
+        knn_indices, knn_dists, sigmas, rhos, return_dists
+    )
+    kept = values > 0
+    graph = csr_matrix((values[kept], (rows[kept], columns[kept])), shape=(n, n))
+    if apply_set_operations:
+        graph = _set_operations.fuzzy_union(graph, set_op_mix_ratio)
+    if return_dists is None:
+        return graph, sigmas, rhos
+    if lengths is None:
+        return graph, sigmas, rhos, None
+    distances = coo_matrix((lengths, (rows, columns)), shape=(n, n)).tocsr()
+    return graph, sigmas, rhos, distances.maximum(distances.T).todok()
+
+
+def reset_local_connectivity(simplicial_set: Any, reset_local_metric: bool = False) -> Any:
+    """Scale every row so that its strongest edge is 1, and join both directions again.
+
+    Parameters
+    ----------
+    simplicial_set : sparse matrix of shape (n, n)
+    reset_local_metric : bool, default=False
+        Whether to raise each row to the power with which its sum is log2(15), too.
+
+    Returns
+    -------
+    CSR matrix of shape (n, n), float32
+
+    See Also
+    --------
+    general_simplicial_set_intersection : Intersects two graphs.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> from actup.compat.umap.umap_ import reset_local_connectivity
+    >>> reset_local_connectivity(csr_matrix([[0, 0.5], [0.5, 0]])).toarray().tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    return _set_operations.reset_local_connectivity(simplicial_set, reset_local_metric)
+
+
+def discrete_metric_simplicial_set_intersection(
+    simplicial_set: Any,
+    discrete_space: Any,
+    unknown_dist: float = 1.0,
+    far_dist: float = 5.0,
+    metric: str | None = None,
+    metric_kws: Mapping[str, Any] | None = None,
+    metric_scale: float = 1.0,
+) -> Any:
+    """Weaken the edges of a graph between rows whose labels differ.
+
+    Parameters
+    ----------
+    simplicial_set : sparse matrix of shape (n, n)
+    discrete_space : array-like of shape (n,) or (n, columns)
+        Labels; -1 is unknown.
+    unknown_dist : float, default=1.0
+        An edge of a row whose label is unknown is multiplied by e to minus this.
+    far_dist : float, default=5.0
+        An edge between different labels is multiplied by e to minus this.
+    metric : str, default=None
+        A metric of ``umap.distances.named_distances`` between the labels, in place of equal or not.
+    metric_kws : dict, default=None
+        Its parameters, in their order.
+    metric_scale : float, default=1.0
+        Factor of its distances.
+
+    Returns
+    -------
+    CSR matrix of shape (n, n), float32
+
+    See Also
+    --------
+    general_simplicial_set_intersection : Intersects two graphs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_matrix
+    >>> from actup.compat.umap.umap_ import discrete_metric_simplicial_set_intersection
+    >>> graph = csr_matrix(np.ones((4, 4)) - np.eye(4))
+    >>> joined = discrete_metric_simplicial_set_intersection(graph, [7, 7, 8, 8])
+    >>> (joined.toarray()[0] > 0.5).tolist()
+    [False, True, False, False]
+    """
+    from actup.compat.umap.distances import named_distances
+
+    graph = _set_operations.canonical(simplicial_set).tocoo()
+    labels = np.asarray(discrete_space)
+    one, other = labels[graph.row], labels[graph.col]
+    if metric is None:
+        unknown = (one == -1) | (other == -1)
+        lengths = np.where(unknown, unknown_dist, np.where(one != other, far_dist, 0.0))
+    elif metric in named_distances:
+        arguments = tuple((metric_kws or {}).values())
+        distance = named_distances[metric]
+        lengths = np.array([distance(a, b, *arguments) for a, b in zip(one, other, strict=True)], float)
+        lengths = lengths * metric_scale
+    else:
+        raise ValueError(f"metric={metric!r} is not in umap.distances.named_distances")
+    graph.data = (graph.data * exp(-lengths)).astype(np.float32)
+    graph.eliminate_zeros()
+    return _set_operations.reset_local_connectivity(graph.tocsr())
+
+
+def general_simplicial_set_intersection(
+    simplicial_set1: Any, simplicial_set2: Any, weight: float = 0.5, right_complement: bool = False
+) -> Any:
+    """The intersection of two graphs of the same rows.
+
+    Parameters
+    ----------
+    simplicial_set1, simplicial_set2 : sparse matrix of shape (n, n)
+    weight : float, default=0.5
+        0: the first graph decides, 1: the second.
+    right_complement : bool, default=False
+        Whether to intersect with the complement of the second graph.
+
+    Returns
+    -------
+    COO matrix of shape (n, n), float32
+
+    See Also
+    --------
+    general_simplicial_set_union : Unites two graphs.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> from actup.compat.umap.umap_ import general_simplicial_set_intersection
+    >>> one, other = csr_matrix([[0, 1.0], [1.0, 0]]), csr_matrix([[0, 0.25], [0.25, 0]])
+    >>> general_simplicial_set_intersection(one, other).toarray().tolist()
+    [[0.0, 0.25], [0.25, 0.0]]
+    """
+    return _set_operations.intersect(simplicial_set1, simplicial_set2, weight, right_complement).tocoo()
+
+
+def general_simplicial_set_union(simplicial_set1: Any, simplicial_set2: Any) -> Any:
+    """The union of two graphs of the same rows.
+
+    Parameters
+    ----------
+    simplicial_set1, simplicial_set2 : sparse matrix of shape (n, n)
+
+    Returns
+    -------
+    COO matrix of shape (n, n), float32
+
+    See Also
+    --------
+    general_simplicial_set_intersection : Intersects two graphs.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> from actup.compat.umap.umap_ import general_simplicial_set_union
+    >>> one, other = csr_matrix([[0, 0.5], [0.5, 0]]), csr_matrix([[0, 0.5], [0.5, 0]])
+    >>> general_simplicial_set_union(one, other).toarray().tolist()
+    [[0.0, 0.75], [0.75, 0.0]]
+    """
+    return _set_operations.unite(simplicial_set1, simplicial_set2).tocoo()
+
+
+def init_graph_transform(graph: Any, embedding: np.ndarray) -> np.ndarray:
+    """Where new rows start: at the mean of their neighbours' places, weighted by the edges.
+
+    Parameters
+    ----------
+    graph : CSR matrix of shape (m, n)
+        Edges from new rows to points of the map.
+    embedding : ndarray of shape (n, n_components)
+
+    Returns
+    -------
+    ndarray of shape (m, n_components), float32
+        A row with an edge of weight 1 has the place of the first such neighbour, a row without edges NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_matrix
+    >>> from actup.compat.umap.umap_ import init_graph_transform
+    >>> places = np.array([[0.0, 0.0], [4.0, 2.0]])
+    >>> init_graph_transform(csr_matrix([[0.5, 0.5], [0, 1.0]]), places).tolist()
+    [[2.0, 1.0], [4.0, 2.0]]
+    """
+    graph, embedding = graph.tocsr(copy=True), np.asarray(embedding, np.float64)
+    graph.eliminate_zeros()
+    row_of = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    sums = np.bincount(row_of, graph.data, minlength=graph.shape[0])
+    places = np.full((graph.shape[0], embedding.shape[1]), np.nan)
+    for axis in range(embedding.shape[1]):
+        weighted = np.bincount(row_of, graph.data * embedding[graph.indices, axis], minlength=len(sums))
+        np.divide(weighted, sums, out=places[:, axis], where=sums > 0)
+    full = np.flatnonzero(graph.data == 1)[::-1]  # the first of a row is assigned last
+    places[row_of[full]] = embedding[graph.indices[full]]
+    return places.astype(np.float32)
+
+
+def raise_disconnected_warning(
+    edges_removed: int,
+    vertices_disconnected: int,
+    disconnection_distance: float,
+    total_rows: int,
+    threshold: float = _SHARE_OF_MANY,
+    verbose: bool = False,
+) -> None:
+    """Warn of rows that have lost all their neighbours.
+
+    Parameters
+    ----------
+    edges_removed : int
+    vertices_disconnected : int
+    disconnection_distance : float
+    total_rows : int
+    threshold : float, default=0.1
+        The share of all rows beyond which the warning speaks of a large number.
+    verbose : bool, default=False
+        Whether to print a line if edges were removed but no row lost all of them.
+
+    Warns
+    -----
+    UserWarning
+        If ``vertices_disconnected`` is not 0.
+
+    Examples
+    --------
+    >>> from actup.compat.umap.umap_ import raise_disconnected_warning
+    >>> raise_disconnected_warning(3, 0, 0.5, 100, verbose=True)
+    disconnection_distance=0.5 has removed 3 edges, but every row still has some
+    """
+    if vertices_disconnected > 0:
+        many = vertices_disconnected > threshold * total_rows
+        number = "A large number" if many else "A few"
+        remedy = "leave them out, or raise disconnection_distance" if many else "this causes no problems"
+        warn_user(
+            f"{number} of your vertices were disconnected from the manifold: disconnection_distance="
+            f"{disconnection_distance} has removed {edges_removed} edges, and {vertices_disconnected} of "
+            f"{total_rows} rows have none left; {remedy}. umap.utils.disconnected_vertices() tells which"
+        )
+    elif verbose and edges_removed > 0:
+        print(
+            f"disconnection_distance={disconnection_distance} has removed {edges_removed} edges, but every "
+            "row still has some"
+        )

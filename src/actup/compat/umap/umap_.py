@@ -1,0 +1,59 @@
+"""``umap.umap_``: the class UMAP, and the functions that other programs import from here."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from actup.compat.umap._embedding import (
+    find_ab_params,
+    make_epochs_per_sample,
+    noisy_scale_coords,
+    simplicial_set_embedding,
+)
+from actup.compat.umap._estimator import UMAP
+from actup.compat.umap._graphs import (
+    compute_membership_strengths,
+    discrete_metric_simplicial_set_intersection,
+    fuzzy_simplicial_set,
+    general_simplicial_set_intersection,
+    general_simplicial_set_union,
+    init_graph_transform,
+    nearest_neighbors,
+    raise_disconnected_warning,
+    reset_local_connectivity,
+    smooth_knn_dist,
+)
+from actup.graph._disconnection import _LARGEST_DISTANCES
+
+__all__ = [
+    "DISCONNECTION_DISTANCES",
+    "INT32_MAX",
+    "INT32_MIN",
+    "UMAP",
+    "compute_membership_strengths",
+    "discrete_metric_simplicial_set_intersection",
+    "find_ab_params",
+    "fuzzy_simplicial_set",
+    "general_simplicial_set_intersection",
+    "general_simplicial_set_union",
+    "init_graph_transform",
+    "make_epochs_per_sample",
+    "nearest_neighbors",
+    "noisy_scale_coords",
+    "raise_disconnected_warning",
+    "reset_local_connectivity",
+    "simplicial_set_embedding",
+    "smooth_knn_dist",
+]
+
+# Bounds of random seeds, one away from those of int32.
+INT32_MIN = np.iinfo(np.int32).min + 1
+INT32_MAX = np.iinfo(np.int32).max - 1
+
+# From this distance on, neighbours in a bounded metric do not count.
+DISCONNECTION_DISTANCES = dict(_LARGEST_DISTANCES)
+
+SMOOTH_K_TOLERANCE = 1e-5
+MIN_K_DIST_SCALE = 1e-3
+NPY_INFINITY = np.inf
+NPY_FLOATMAX = np.finfo(np.float32).max

@@ -1,0 +1,3 @@
+"""Keeps pytest from importing the snippets, which are programs that import umap."""
+
+collect_ignore_glob = ["snippets/*"]
