@@ -151,7 +151,7 @@ METRICS = [
 ]
 
 
-@pytest.mark.parametrize(("metric", "parameters"), METRICS, ids=str)
+@pytest.mark.parametrize(("metric", "parameters"), METRICS)
 def test_metrics_and_their_parameters(metric, parameters, tmp_path):
     train, new = (X / 10, NEW / 10) if metric == "poincare" else (X, NEW)
     model = make(metric=metric, metric_kwds=parameters).fit(train)
@@ -204,7 +204,7 @@ PARAMETERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "parameters"), PARAMETERS, ids=str)
+@pytest.mark.parametrize(("kind", "parameters"), PARAMETERS)
 def test_parameters(kind, parameters, tmp_path):
     model = make(kind, **parameters).fit(X)
     loaded = round_trip(model, tmp_path)
@@ -774,3 +774,50 @@ def test_files_of_former_formats(path):
     new = np.load(path.with_suffix(".npz"))
     rows = pytest.importorskip("pandas").DataFrame(new["rows"], columns=list("abcde"))
     assert equal(loaded.transform(rows), new["places"])
+
+
+# What only some models have
+
+
+def lonely_bits():
+    bits = np.random.default_rng(1).random((40, 12)) < 0.5
+    return np.vstack([np.hstack([bits, np.zeros((40, 2), bool)]), np.eye(2, 14, 12, dtype=bool)])
+
+
+SPECIAL = {
+    "unique": (lambda: make(unique=True), lambda: (np.repeat(X, 2, axis=0),)),
+    "labels": (make, lambda: (X, np.arange(40) % 3)),
+    "words": (make, lambda: (X, np.array(["a", "b", "c", "d"] * 10))),
+    "density": (lambda: make(densmap=True, output_dens=True), lambda: (X,)),
+    "epochs": (lambda: make(n_epochs=[1, 2, 3]), lambda: (X,)),
+    "network": (
+        lambda: actup.ParametricUMAP(
+            n_epochs=3, n_training_epochs=2, random_state=0, hidden_layer_sizes=(8,)
+        ),
+        lambda: (X,),
+    ),
+    "disconnected": (lambda: make(metric="jaccard", disconnected="nan"), lambda: (lonely_bits(),)),
+}
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+@pytest.mark.filterwarnings("ignore:.*of your vertices")
+def test_special_models(name, tmp_path):
+    make_model, data = SPECIAL[name]
+    model = make_model().fit(*data())
+    again = round_trip(model, tmp_path)
+    for attribute in vars(model):
+        if attribute.endswith("_") or attribute in ("_labels", "_disconnected"):
+            np.testing.assert_equal(vars(again)[attribute], vars(model)[attribute], err_msg=attribute)
+    rows = data()[0][::3]
+    np.testing.assert_array_equal(again.transform(rows), model.transform(rows))
+    if name == "density":
+        np.testing.assert_array_equal(again.rad_emb_, model.rad_emb_)
+
+
+def test_combined_models(tmp_path):
+    combined = make().fit(X[:, :2]) * make().fit(X[:, 2:])
+    again = round_trip(combined, tmp_path)
+    np.testing.assert_array_equal(again.embedding_, combined.embedding_)
+    with pytest.raises(ValueError, match="was combined of two others"):
+        again.transform(X)

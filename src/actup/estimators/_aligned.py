@@ -463,14 +463,12 @@ def _drawn_together(slices: list[_Slice], number: int, links: list[_Link], stren
     shares = shares / (1 + shares)
     means = sums / np.where(weights > 0, weights, 1)[:, None]
     moved = part.places + shares[:, None] * np.where(weights[:, None] > 0, means - part.places, 0)
-    return moved.astype(np.float32)
+    return np.asarray(moved, np.float32)
 
 
 def _pulls(graph: Graph) -> np.ndarray:
     """How many edges pull a point in an epoch of umap-learn: both ends of an edge move."""
     row_of = np.repeat(np.arange(len(graph)), np.diff(graph.offsets))
     largest = float(graph.weights.max(initial=0)) or 1.0
-    pulls: np.ndarray = 2 * np.bincount(
-        row_of, graph.weights.astype(np.float64) / largest, minlength=len(graph)
-    )
-    return pulls
+    shares = graph.weights.astype(np.float64) / largest
+    return np.asarray(2 * np.bincount(row_of, shares, minlength=len(graph)))

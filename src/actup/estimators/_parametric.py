@@ -15,38 +15,12 @@ from actup._device import to_host
 from actup._typing import Rows
 from actup.backends import Backend
 from actup.estimators._arguments import explain_unknown_arguments
+from actup.estimators._network import Network
 from actup.estimators._state import FittedState
 from actup.estimators._umap import UMAP
 
 _ONNX_OPSET = 17
 _ONNX_IR_VERSION = 9  # which releases of onnxruntime since 2023 read
-
-
-@dataclass(frozen=True)
-class Network:
-    """A network of dense layers with rectified linear units, as plain arrays.
-
-    Attributes
-    ----------
-    shift : ndarray of shape (n_features,), float32
-        What is subtracted from a row before the first layer.
-    scale : ndarray of shape (1,), float32
-        What it is multiplied by then. One number, so that columns keep the proportions that the metric sees.
-    weights : list of ndarray of shape (n_in, n_out), float32
-    biases : list of ndarray of shape (n_out,), float32
-    """
-
-    shift: np.ndarray
-    scale: np.ndarray
-    weights: list[np.ndarray]
-    biases: list[np.ndarray]
-
-    def __call__(self, rows: np.ndarray) -> np.ndarray:
-        """The places of rows: (n, n_components) float32."""
-        values = (rows.astype(np.float32) - self.shift) * self.scale
-        for weights, biases in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            values = np.maximum(values @ weights + biases, 0)
-        return np.asarray(values @ self.weights[-1] + self.biases[-1], np.float32)
 
 
 @explain_unknown_arguments

@@ -9,6 +9,7 @@ import numpy as np
 
 from actup._pipeline import Embedding
 from actup._typing import CsrMatrix
+from actup.estimators._network import Network
 from actup.graph._records import Graph
 from actup.recipe._recipe import Recipe
 from actup.transform._new_rows import TrainingRows
@@ -59,7 +60,7 @@ class FittedState:
     embedding_list_: list[np.ndarray] | None = None
     rad_orig_: np.ndarray | None = None
     movement_: float | None = None
-    network_: Any = None
+    network_: Network | None = None
     network_error_: float | None = None
     _labels: np.ndarray | None = None
     _disconnected: np.ndarray | None = None  # (points,): points whose coordinates are shown as NaN

@@ -530,7 +530,8 @@ class UMAP(GrowingMap):
         prepared, state = super()._prepare_rows(rows, recipe, inputs, backend, progress, seed, like)
         if inverse is not None:
             training = TrainingRows(all_rows, recipe)
-            state = replace(state, _training=training, _unique_inverse_=inverse)
+            radii = None if state.rad_orig_ is None else state.rad_orig_[inverse]
+            state = replace(state, _training=training, _unique_inverse_=inverse, rad_orig_=radii)
         if inputs.y is not None:
             state = replace(state, _labels=label_array(inputs.y))
         lonely = to_host(isolated_points(prepared.graph))
@@ -560,7 +561,10 @@ class UMAP(GrowingMap):
         check_is_fitted(self, "_derived")
         if not hasattr(self, "rad_orig_"):
             raise AttributeError("rad_emb_ needs densmap=True or output_dens=True in fit")
-        return map_radii(Graph.from_scipy(self.graph_), self.embedding_, *self.recipe_.kernel())
+        inverse = getattr(self, "_unique_inverse_", np.arange(len(self.embedding_)))
+        places = self.embedding_[np.unique(inverse, return_index=True)[1]]
+        radii: np.ndarray = map_radii(Graph.from_scipy(self.graph_), places, *self.recipe_.kernel())[inverse]
+        return radii
 
 
 def warn_of_disconnected(count: int, n: int, limit: float) -> None:

@@ -18,6 +18,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from actup._device import to_host
+from actup.estimators._network import Network
 from actup.estimators._state import Derived
 from actup.graph._records import Graph, Neighbors
 from actup.recipe._recipe import Recipe
@@ -305,6 +306,7 @@ _TABLE = (
     _record(Graph),
     _record(Neighbors),
     _record(Derived),
+    _record(Network),
     _exactly(TrainingRows, _encode_training, _decode_training),
     _exactly(np.random.RandomState, plain.encode_random_state, plain.decode_random_state),
     _exactly(np.random.Generator, plain.encode_generator, plain.decode_generator),

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _FORMAT = "actup model"
 _FORMAT_VERSION = 1  # a change that older releases would misread raises it
 _KEYS = {"format", "version", "actup", "class", "parameters", "fitted", "output"}
-_CLASSES = ("UMAP", "TSNE", "GDR")  # of actup.estimators
+_CLASSES = ("UMAP", "TSNE", "GDR", "ParametricUMAP")  # of actup.estimators
 _NOT_SAVED = ("callback",)  # functions of the running program
 _OUTPUT_CONFIG = "_sklearn_output_config"  # what set_output has set
 _OUTPUTS = (None, "default", "pandas", "polars")
@@ -194,8 +194,10 @@ def _check_run_parameters(model: Embedder) -> None:
 
 def _check_state(state: FittedState) -> None:
     """Reject a state that compiled code would read out of bounds with, or that contradicts itself."""
-    training, recipe, n = state._training, state.recipe_, len(state._training)
-    check_map(state.embedding_, n, recipe.n_components)
+    training, recipe, n = state._training, state.recipe_, len(state.embedding_)
+    points = _check_points(state, n)
+    if training is not None and len(training) != n:
+        raise ValueError(f"a map of {n} points belongs to no {len(training)} training rows")
     _check_placement(recipe, n)
     if not 0 <= state.seed_ < 2**64 or state.n_epochs_ < 0:
         raise ValueError(f"seed_={state.seed_} or n_epochs_={state.n_epochs_} is out of range")
@@ -204,7 +206,11 @@ def _check_state(state: FittedState) -> None:
     columns, names = state.n_features_in_, state.feature_names_in_
     if not 0 < columns < 2**31 or (names is not None and names.shape != (columns,)):
         raise ValueError(f"n_features_in_={columns} is out of range, or has another number of names")
-    _check_graph(state._derived.graph, n)
+    _check_graph(state._derived.graph, points)
+    if state.network_ is not None:
+        state.network_.check(columns, recipe.n_components)
+    if training is None:
+        return
     if training.rows is None:
         if recipe.metric == "precomputed" and columns != n:
             raise ValueError(f"distances to {columns} rows belong to no map of {n} rows")
@@ -217,6 +223,29 @@ def _check_state(state: FittedState) -> None:
     if parameters and is_compiled(recipe.metric, parameters):
         assert isinstance(recipe.metric, str)
         resolve(recipe.metric, parameters, rows[:1])
+
+
+def _check_points(state: FittedState, n: int) -> int:
+    """Check the map, and what belongs to its points; gives the number of points of the graph."""
+    inverse, dimensions = state._unique_inverse_, state.recipe_.n_components
+    points = n
+    if inverse is not None:
+        if inverse.shape != (n,) or inverse.dtype.kind != "i" or inverse.min(initial=0) < 0:
+            raise ValueError("_unique_inverse_ does not name a point for each row")
+        points = int(inverse.max(initial=0)) + 1
+        if points > n:
+            raise ValueError(f"_unique_inverse_ names {points} points of {n} rows")
+    hidden = np.zeros(points, bool) if state._disconnected is None else state._disconnected
+    if hidden.shape != (points,) or hidden.dtype != bool:
+        raise ValueError(f"_disconnected does not say for {points} points whether they are")
+    hidden = hidden if inverse is None else hidden[inverse]
+    for places in (state.embedding_, *(state.embedding_list_ or ())):
+        check_map(np.where(hidden[:, None], np.float32(0), places), n, dimensions)
+    for name in ("rad_orig_", "_labels"):
+        values = getattr(state, name)
+        if values is not None and len(values) not in (n, points):
+            raise ValueError(f"{name} has {len(values)} values for {n} rows")
+    return points
 
 
 def _check_placement(recipe: Recipe, n: int) -> None:
@@ -250,9 +279,9 @@ def _check_graph(graph: Any, n: int) -> None:
 # ---- what is kept of X ----
 
 
-def _reduced(training: TrainingRows, data: str | None) -> TrainingRows:
+def _reduced(training: TrainingRows | None, data: str | None) -> TrainingRows | None:
     """The training rows as ``data`` says; those of the model itself stay as they are."""
-    if training.metric == "precomputed" or (data is None and training.rows is None):
+    if training is None or training.metric == "precomputed" or (data is None and training.rows is None):
         return training
     reduced = snapshot(training)
     reduced._search = None
