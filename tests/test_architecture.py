@@ -37,7 +37,7 @@ LAYERS = [
     {"backends", "progress"},
     {"_pipeline"},
     {"_embed_many", "estimators"},
-    {"plotting", "datasets"},
+    {"plotting", "datasets", "sc", "_atlas"},
     {"viewer"},
     {"_experiments"},
     {"_cli", "__main__"},

@@ -24,13 +24,15 @@ if TYPE_CHECKING:
         progress,
         quality,
         recipe,
+        sc,
         viewer,
     )
+    from actup._atlas import write_atlas
     from actup._embed_many import embed_many
     from actup._pipeline import embed
     from actup.estimators import GDR, TSNE, UMAP
     from actup.graph import Graph, Neighbors
-    from actup.neighbors import NeighborIndex, nearest_neighbors
+    from actup.neighbors import KNeighborsTransformer, NeighborIndex, nearest_neighbors
     from actup.quality import quality_report
     from actup.recipe import Recipe, preset, presets
 
@@ -39,6 +41,7 @@ _NAMES = {
     "TSNE": "actup.estimators",
     "UMAP": "actup.estimators",
     "Graph": "actup.graph",
+    "KNeighborsTransformer": "actup.neighbors",
     "NeighborIndex": "actup.neighbors",
     "Neighbors": "actup.graph",
     "Recipe": "actup.recipe",
@@ -48,6 +51,7 @@ _NAMES = {
     "preset": "actup.recipe",
     "presets": "actup.recipe",
     "quality_report": "actup.quality",
+    "write_atlas": "actup._atlas",
 }
 _MODULES = (
     "backends",
@@ -60,6 +64,7 @@ _MODULES = (
     "progress",
     "quality",
     "recipe",
+    "sc",
     "viewer",
 )
 
@@ -68,6 +73,7 @@ __all__ = [
     "TSNE",
     "UMAP",
     "Graph",
+    "KNeighborsTransformer",
     "NeighborIndex",
     "Neighbors",
     "Recipe",
@@ -78,6 +84,7 @@ __all__ = [
     "preset",
     "presets",
     "quality_report",
+    "write_atlas",
 ]
 
 __getattr__, __dir__ = lazy_names(__name__, _NAMES | {name: f"actup.{name}" for name in _MODULES})
