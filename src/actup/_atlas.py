@@ -50,6 +50,7 @@ def write_atlas(
         The names of the columns of coordinates.
     neighbors_column : str, default="neighbors"
         The name of the column of neighbours: structs of the lists "ids", numbered from 0, and "distances".
+        As in Embedding Atlas' own files, a point is the first of its own neighbours.
 
     See Also
     --------
@@ -84,10 +85,13 @@ def write_atlas(
         columns[neighbors_column] = _structs(pa, lists)
     if len(columns) < 2 + (lists is not None):
         raise ValueError(f"x={x!r}, y={y!r}, neighbors_column={neighbors_column!r} must be different names")
-    for name, values in columns.items():
-        if name in table.column_names:
-            raise ValueError(f"frame has a column {name!r} already: drop or rename it, or give another name")
-        table = table.append_column(name, values)
+    if table is None:
+        table = pa.table(columns)
+    else:
+        for name, values in columns.items():
+            if name in table.column_names:
+                raise ValueError(f"frame has a column {name!r} already: drop it, or give another name")
+            table = table.append_column(name, values)
     with _whole_file(Path(path)) as unfinished:
         parquet.write_table(table, unfinished)
 
@@ -152,9 +156,9 @@ def _search(embedding: Any, n_neighbors: int) -> Neighbors:
 
 
 def _as_table(pa: Any, frame: Any, n: int) -> Any:
-    """The caller's columns as a pyarrow Table of n rows."""
+    """The caller's columns as a pyarrow Table of n rows; None if there are none."""
     if frame is None:
-        return pa.table({})
+        return None
     if hasattr(frame, "iloc"):  # of pandas
         table = pa.Table.from_pandas(frame)
     elif hasattr(frame, "to_arrow"):  # of polars
@@ -166,17 +170,18 @@ def _as_table(pa: Any, frame: Any, n: int) -> Any:
             raise TypeError(
                 f"frame is a {type(frame).__name__}: give a data frame, a pyarrow Table or a dict of columns"
             ) from None
-    if table.num_columns and table.num_rows != n:
+    if table.num_rows != n:
         raise ValueError(f"frame has {table.num_rows} rows, but the map has {n} points")
     return table
 
 
 def _structs(pa: Any, neighbors: Neighbors) -> Any:
-    """Lists of neighbours as a column of structs {"ids", "distances"}."""
-    ids, distances = to_host(neighbors.indices), to_host(neighbors.distances)
-    n, k = ids.shape
-    offsets = pa.array(np.arange(0, n * k + 1, k) if k else np.zeros(n + 1, int), pa.int64())
-    fields = {"ids": ids.ravel().astype(np.int64), "distances": distances.ravel().astype(np.float32)}
+    """Lists of neighbours as a column of structs {"ids", "distances"}, each point before its neighbours."""
+    own = np.arange(len(neighbors))[:, None]
+    ids = np.hstack([own, to_host(neighbors.indices)])
+    distances = np.hstack([np.zeros_like(own, np.float32), to_host(neighbors.distances)])
+    offsets = pa.array(np.arange(0, ids.size + 1, ids.shape[1]), pa.int64())
+    fields = {"ids": ids.ravel(), "distances": distances.ravel()}
     lists = [pa.LargeListArray.from_arrays(offsets, pa.array(values)) for values in fields.values()]
     return pa.StructArray.from_arrays(lists, names=list(fields))
 
