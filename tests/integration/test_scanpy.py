@@ -138,4 +138,4 @@ print(umap.UMAP.__module__, sklearn.manifold.TSNE.__module__)
 
 
 def test_unchanged_programs_under_the_shim(sc, run_accelerated):
-    assert run_accelerated(PROGRAM).split()[-2:] == ["actup", "actup"] or "actup" in run_accelerated(PROGRAM)
+    assert all(name.startswith("actup") for name in run_accelerated(PROGRAM).split()[-2:])
