@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -38,6 +39,21 @@ def run_accelerated():
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def run_examples(tmp_path, monkeypatch):
+    """A function that runs the examples of a page of the guide that contain a word."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(page: str, word: str, **names: object) -> None:
+        text = (Path(__file__).parents[2] / "docs" / "guide" / page).read_text(encoding="utf-8")
+        blocks = [block for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S) if word in block]
+        assert blocks
+        for block in blocks:
+            exec(compile(block, page, "exec"), names)
 
     return run
 

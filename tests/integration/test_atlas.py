@@ -106,6 +106,12 @@ def test_errors_leave_no_file(model, path, arguments, error, message):
     assert list(path.parent.iterdir()) == []
 
 
+def test_example_of_the_guide(tmp_path, run_examples):
+    pytest.importorskip("pandas")
+    run_examples("topics.md", "write_atlas")
+    assert parquet.read_table(tmp_path / "digits.parquet").num_rows == 1797
+
+
 # with Embedding Atlas itself
 
 

@@ -71,6 +71,10 @@ def test_saved_models_go_on(bertopic, documents, tmp_path):
     assert list(before) == list(after)
 
 
+def test_example_of_the_guide(bertopic, documents, run_examples):
+    run_examples("topics.md", "from bertopic", documents=documents[0], embeddings=documents[2])
+
+
 PROGRAM = """
 import numpy as np
 from bertopic import BERTopic

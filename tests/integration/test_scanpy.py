@@ -96,6 +96,14 @@ def test_pictures(sc, adata):
     pyplot.close("all")
 
 
+@pytest.mark.parametrize("page", ["single-cell.md", "inputs.md"])
+def test_examples_of_the_guide(sc, page, run_examples):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    run_examples(page, "import scanpy")
+    pyplot.close("all")
+
+
 def test_ingest_after_actup_sc(sc, adata):
     sc.pp.pca(adata, n_comps=30)
     reference, new = adata[:700].copy(), adata[700:].copy()
