@@ -208,7 +208,7 @@ def umap(
         Where the cells start: a key of ``obsm``, "paga" (around the groups as ``scanpy.pl.paga`` placed
         them), "spectral", "random", "pca", or coordinates.
     random_state : int, RandomState, Generator or None, default=0
-        Where the seed comes from; None: a fresh seed.
+        Where the seed comes from; None: a fresh seed, which is written to ``uns``.
     a, b : float, default=None
         Parameters of the map's kernel 1/(1 + a d^(2b)); None: fitted to ``min_dist`` and ``spread``.
     method : str, default="umap"
@@ -540,6 +540,6 @@ def _places_around_groups(adata: AnnData, n_components: int, seed: int) -> np.nd
     return cast("np.ndarray", places[groups] + offsets * reach[groups])
 
 
-def _recorded(random_state: RandomState, seed: int) -> int | None:
-    """What to write about the seed: a generator cannot be stored in a file, the number it drew can."""
-    return random_state if random_state is None or isinstance(random_state, int) else seed
+def _recorded(random_state: RandomState, seed: int) -> int:
+    """What to write about the seed: files hold neither None nor a generator, but the number it drew."""
+    return random_state if isinstance(random_state, int) else seed

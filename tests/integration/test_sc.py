@@ -166,9 +166,12 @@ def test_copies_and_views(adata):
 
 def test_random_states_can_be_stored(adata, tmp_path):
     actup.sc.neighbors(adata, random_state=np.random.RandomState(0))
-    actup.sc.umap(adata, maxiter=5, random_state=np.random.default_rng(0))
-    write(adata, tmp_path / "cells.h5ad")
-    assert isinstance(adata.uns["umap"]["params"]["random_state"], int)
+    for random_state in (np.random.default_rng(0), None):
+        actup.sc.umap(adata, maxiter=5, random_state=random_state)
+        write(adata, tmp_path / "cells.h5ad")
+        seed = adata.uns["umap"]["params"]["random_state"]
+        again = actup.sc.umap(adata, maxiter=5, random_state=seed, copy=True)
+        assert_array_equal(again.obsm["X_umap"], adata.obsm["X_umap"])
 
 
 def test_backed(adata, tmp_path):
