@@ -23,6 +23,13 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.filterwarnings("default"))
 
 
+@pytest.fixture(autouse=True)
+def _offline(monkeypatch):
+    """Nothing is downloaded, not even what packages look up when they are imported."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+
 @pytest.fixture
 def run_accelerated():
     """A function that runs a program in a process of its own, with ``actup.accel`` installed."""

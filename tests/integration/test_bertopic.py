@@ -30,8 +30,7 @@ def documents():
 
 
 @pytest.fixture
-def bertopic(monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+def bertopic():
     return pytest.importorskip("bertopic")
 
 
