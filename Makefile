@@ -174,6 +174,8 @@ $(INTEGRATION)/installed: $(SOURCES)
 	$(INTEGRATION)/bin/pip install --quiet --requirement $@.txt cmake ninja
 	$(INTEGRATION)/bin/pip install --quiet --no-build-isolation $(call DEFINE,ACTUP_LEVELS=native) \
 	  --config-settings=build-dir=build/integration --editable ".[integration]"
+	$(INTEGRATION)/bin/python -c '$(call REQUIREMENTS,toml["project"]["optional-dependencies"]["integration-atlas"])' > $@.txt
+	$(INTEGRATION)/bin/pip install --quiet --requirement $@.txt || echo "Embedding Atlas cannot be installed: its tests are skipped"
 	touch $@
 
 $(VENV)/benchmarks: $(VENV)/installed
