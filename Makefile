@@ -8,7 +8,7 @@ NATIVE := $(shell find src/actup/_native -type f)
 SOURCES := $(NATIVE) CMakeLists.txt pyproject.toml
 
 .PHONY: demo help develop test lint types doctest format stubs bench bench-quick figures reproduce reproduce-quick \
-  golden same-bits sanitize sanitize-cuda interrupts fuzz-files dist clean
+  golden same-bits sanitize sanitize-cuda interrupts fuzz-files integration dist clean
 
 demo: $(firstword $(wildcard $(VENV)/installed) $(VENV)/one-level)  ## embed handwritten digits four ways, into out/
 	$(BIN)/python examples/demo.py --out out
@@ -26,6 +26,11 @@ lint: $(VENV)/tools  ## check the style of Python and C++
 
 types: $(VENV)/tools  ## check the types
 	$(BIN)/mypy
+
+# In an environment of its own: these packages pin many others, and bring PyTorch.
+INTEGRATION := .venv-integration
+integration: $(INTEGRATION)/installed  ## run ActUp with scanpy, BERTopic, Embedding Atlas, pandas and polars
+	$(INTEGRATION)/bin/python -m pytest tests/integration src/actup/sc.py src/actup/_atlas.py
 
 doctest: $(firstword $(wildcard $(VENV)/installed $(VENV)/one-level) $(VENV)/installed)  ## run the examples of the docstrings
 	$(BIN)/python -m pytest src/actup
@@ -166,6 +171,16 @@ $(VENV)/one-level: $(VENV)/build-tools $(SOURCES)
 	$(INSTALL) $(call DEFINE,ACTUP_LEVELS=native) --editable ".[plot]"
 	touch $@
 
+$(INTEGRATION)/installed: $(SOURCES)
+	test -x $(INTEGRATION)/bin/python || $(PYTHON) -m venv $(INTEGRATION)
+	$(INTEGRATION)/bin/python -c '$(call REQUIREMENTS,toml["build-system"]["requires"])' > $@.txt
+	$(INTEGRATION)/bin/pip install --quiet --requirement $@.txt cmake ninja
+	$(INTEGRATION)/bin/pip install --quiet --no-build-isolation $(call DEFINE,ACTUP_LEVELS=native) \
+	  --config-settings=build-dir=build/integration --editable ".[integration]"
+	$(INTEGRATION)/bin/python -c '$(call REQUIREMENTS,toml["project"]["optional-dependencies"]["integration-atlas"])' > $@.txt
+	$(INTEGRATION)/bin/pip install --quiet --requirement $@.txt || echo "Embedding Atlas cannot be installed: its tests are skipped"
+	touch $@
+
 $(VENV)/benchmarks: $(VENV)/installed
 	$(INSTALL) --editable ".[bench]"
 	touch $@
@@ -191,5 +206,5 @@ $(VENV)/build-tools: pyproject.toml
 	touch $@
 
 # Not out/, which may hold hours of results.
-clean:  ## remove .venv and build/
-	rm -rf $(VENV) build
+clean:  ## remove .venv, .venv-integration and build/
+	rm -rf $(VENV) $(INTEGRATION) build

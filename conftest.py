@@ -1,5 +1,7 @@
-"""Leaves the GPU's modules out of the doctests where CuPy, which they import, is not installed."""
+"""Leaves modules out of the doctests where the optional package that they need is not installed."""
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("cupy") else ["src/actup/backends/_cuda"]
+_NEEDS = {"src/actup/backends/_cuda": "cupy", "src/actup/sc.py": "anndata", "src/actup/_atlas.py": "pyarrow"}
+
+collect_ignore = [path for path, package in _NEEDS.items() if find_spec(package) is None]

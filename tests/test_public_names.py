@@ -16,6 +16,7 @@ from actup.estimators._base import Embedder
 from actup.progress import Progress
 
 NAMES = {
+    "KNeighborsTransformer",
     "NeighborIndex",
     "AlignedUMAP",
     "GDR",
@@ -33,6 +34,7 @@ NAMES = {
     "preset",
     "presets",
     "quality_report",
+    "write_atlas",
 }
 
 
@@ -136,7 +138,18 @@ def documented_names(text, title="Parameters"):
     return [name for line in lines for name in line.split(", ")]
 
 
-FUNCTIONS = ["UMAP", "TSNE", "GDR", "embed", "embed_many", "load", "nearest_neighbors", "quality_report"]
+FUNCTIONS = [
+    "UMAP",
+    "TSNE",
+    "GDR",
+    "KNeighborsTransformer",
+    "embed",
+    "embed_many",
+    "load",
+    "nearest_neighbors",
+    "quality_report",
+    "write_atlas",
+]
 METHODS = [
     Embedder.fit,
     Embedder.fit_transform,
@@ -172,12 +185,13 @@ def test_documented_fields_of_recipe_equal_the_dataclass():
     assert documented_names(actup.Recipe.__doc__, "Attributes") == names
 
 
-@pytest.mark.parametrize("function", [actup.UMAP, actup.TSNE, actup.GDR, actup.Recipe])
-def test_documented_defaults_equal_the_signature(function):
+@pytest.mark.parametrize("name", ["UMAP", "TSNE", "GDR", "Recipe", "KNeighborsTransformer"])
+def test_documented_defaults_equal_the_signature(name):
+    function = getattr(actup, name)
     text = inspect.cleandoc(function.__doc__)
-    for name, parameter in inspect.signature(function).parameters.items():
-        line = re.search(rf"^(?:\w+, )*{name}(?:, \w+)* : .*default=(.*)$", text, re.M)
-        assert line is not None, name
+    for parameter in inspect.signature(function).parameters.values():
+        line = re.search(rf"^(?:\w+, )*{parameter.name}(?:, \w+)* : .*default=(.*)$", text, re.M)
+        assert line is not None, parameter.name
         default = parameter.default
         written = repr(str(default) if isinstance(default, Enum) else default)
-        assert line[1].replace('"', "'") == written, name
+        assert line[1].replace('"', "'") == written, parameter.name

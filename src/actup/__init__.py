@@ -28,13 +28,15 @@ if TYPE_CHECKING:
         quality,
         recipe,
         saving,
+        sc,
         viewer,
     )
+    from actup._atlas import write_atlas
     from actup._embed_many import embed_many
     from actup._pipeline import embed
     from actup.estimators import GDR, TSNE, UMAP, AlignedUMAP, ParametricUMAP
     from actup.graph import Graph, Neighbors
-    from actup.neighbors import NeighborIndex, nearest_neighbors
+    from actup.neighbors import KNeighborsTransformer, NeighborIndex, nearest_neighbors
     from actup.quality import quality_report
     from actup.recipe import Recipe, preset, presets
     from actup.saving import load
@@ -46,6 +48,7 @@ _NAMES = {
     "AlignedUMAP": "actup.estimators",
     "ParametricUMAP": "actup.estimators",
     "Graph": "actup.graph",
+    "KNeighborsTransformer": "actup.neighbors",
     "NeighborIndex": "actup.neighbors",
     "Neighbors": "actup.graph",
     "Recipe": "actup.recipe",
@@ -56,6 +59,7 @@ _NAMES = {
     "preset": "actup.recipe",
     "presets": "actup.recipe",
     "quality_report": "actup.quality",
+    "write_atlas": "actup._atlas",
 }
 _MODULES = (
     "accel",
@@ -71,6 +75,7 @@ _MODULES = (
     "quality",
     "recipe",
     "saving",
+    "sc",
     "viewer",
 )
 
@@ -80,6 +85,7 @@ __all__ = [
     "UMAP",
     "AlignedUMAP",
     "Graph",
+    "KNeighborsTransformer",
     "NeighborIndex",
     "Neighbors",
     "ParametricUMAP",
@@ -92,6 +98,7 @@ __all__ = [
     "preset",
     "presets",
     "quality_report",
+    "write_atlas",
 ]
 
 __getattr__, __dir__ = lazy_names(__name__, _NAMES | {name: f"actup.{name}" for name in _MODULES})

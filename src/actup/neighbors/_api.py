@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from actup._threads import count_threads
+from actup._typing import Rows
 from actup.graph._records import Neighbors
 from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.neighbors._comparison import reject_negative
@@ -83,6 +84,7 @@ def nearest_neighbors(
     See Also
     --------
     NeighborIndex : Searches the same rows for the neighbours of new rows.
+    KNeighborsTransformer : The same search as a scikit-learn transformer.
 
     Notes
     -----
@@ -117,7 +119,7 @@ def nearest_neighbors(
     """
     threads = count_threads(n_jobs)
     name = canonical_metric(metric)
-    options = _check_options(algorithm, recall, random_state)
+    options = check_options(algorithm, recall, random_state)
     rows = read_rows(X, name, allow_missing=name == "nan_euclidean")
     k = check_k(n_neighbors, rows.shape[0])
     return make_search(rows, name, metric_kwds, options, threads).neighbors(k)
@@ -149,6 +151,7 @@ class NeighborIndex:
     See Also
     --------
     nearest_neighbors : Finds the neighbours of every row among the others.
+    KNeighborsTransformer : The same search as a scikit-learn transformer, also for scanpy.
 
     Examples
     --------
@@ -175,7 +178,7 @@ class NeighborIndex:
             raise ValueError(
                 "metric='precomputed' leaves no rows to compare new ones with: give X and a metric"
             )
-        options = _check_options(algorithm, recall, random_state)
+        options = check_options(algorithm, recall, random_state)
         threads = count_threads(n_jobs)
         rows = read_rows(X, self._metric, allow_missing=self._allows_missing)
         self._search = make_search(rows, self._metric, metric_kwds, options, threads)
@@ -204,15 +207,24 @@ class NeighborIndex:
         rows = read_rows(X_new, self._metric, name="X_new", allow_missing=self._allows_missing)
         if rows.shape[1] != self._shape[1]:
             raise ValueError(f"X_new has {rows.shape[1]} columns, but X has {self._shape[1]}")
-        if self._is_sparse != sparse.issparse(rows):
-            dtype = np.float32 if rows.dtype.itemsize <= 2 else None  # SciPy has no sparse float16
-            rows = sparse.csr_matrix(rows, dtype=dtype) if self._is_sparse else rows.toarray()
+        rows = as_sparse_or_dense(rows, self._is_sparse)
         reject_negative(self._metric, rows, "X_new")
         k = check_k(n_neighbors, self._shape[0], excludes_self=False)
         return self._search.query(rows, k)
 
 
-def _check_options(algorithm: str, recall: float, random_state: int) -> SearchOptions:
+def as_sparse_or_dense(rows: Rows, wanted_sparse: bool) -> Rows:
+    """Rows as CSR or as an array, whatever they are."""
+    if sparse.issparse(rows) == wanted_sparse:
+        return rows
+    if not wanted_sparse:
+        return rows.toarray()
+    dtype = np.float32 if rows.dtype.itemsize <= 2 else None  # SciPy has no sparse float16
+    return sparse.csr_matrix(rows, dtype=dtype)
+
+
+def check_options(algorithm: str, recall: float, random_state: int) -> SearchOptions:
+    """The options of a search, if they are valid."""
     if algorithm not in _ALGORITHMS:
         raise ValueError(f"algorithm={algorithm!r} is not one of {', '.join(map(repr, _ALGORITHMS))}")
     if isinstance(recall, bool) or not isinstance(recall, numbers.Real) or not 0 < recall <= 1:

@@ -9,10 +9,16 @@ import numpy as np
 from scipy import sparse
 
 from actup._typing import CsrMatrix, Rows
+from actup._warnings import warn_user
 from actup.graph._records import Neighbors
 from actup.neighbors._chunks import row_chunks
 
 _CHUNK_DISTANCES = 2**20
+_ONE_TOLERANCE = (
+    1e-5  # weights computed in float32 are this close to 1, to their sum and to their mirror image
+)
+_MIN_ROWS_WITH_ONE = 0.75  # share; every row of UMAP's weights has a 1, unless points were left out later
+_MAX_ONES = 0.5  # share; of UMAP's weights few are 1, of distances without scale (steps, disjoint sets) many
 
 
 def reject_overflow(neighbors: Neighbors) -> Neighbors:
@@ -28,11 +34,50 @@ def neighbors_from_distances(X: Rows, k: int) -> Neighbors:
     """The k nearest others from a square matrix of distances; its diagonal plays no part.
 
     Of a sparse matrix only the stored entries are known, zeros among them; every row needs k of them besides
-    the diagonal.
+    the diagonal. Warns of what can only be similarities.
     """
+    _warn_if_similarities(X)
     if sparse.issparse(X):
         return reject_overflow(_smallest_entries(X, k, without_diagonal=True))
     return reject_overflow(nearest_others(_row_blocks(X), len(X), k))
+
+
+def _warn_if_similarities(X: Rows) -> None:
+    reason = _similarities_reason(X)
+    if reason is not None:
+        warn_user(
+            f"X looks like similarities ({reason}), but metric='precomputed' reads it as distances, the "
+            "smallest as the nearest: make a map of similarities with actup.embed(None, 'umap', graph=X), or "
+            "give distances, such as scanpy's obsp['distances']"
+        )
+
+
+def _similarities_reason(X: Rows) -> str | None:
+    """What shows that a square matrix holds similarities, or None.
+
+    Only what distances practically never have counts, so that many kinds of similarities go unnoticed.
+    """
+    diagonal = X.diagonal()
+    if len(diagonal) > 1 and diagonal.min() > 1 - _ONE_TOLERANCE and X.max() <= 1 + _ONE_TOLERANCE:
+        return "its diagonal is 1, and no value is larger"
+    if not sparse.issparse(X) or X.nnz == 0 or not X.data.min() >= 0 or X.data.max() > 1 + _ONE_TOLERANCE:
+        return None
+    if diagonal.any():
+        return None
+    is_one = X.data >= 1 - _ONE_TOLERANCE
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    rows_with_one = len(np.unique(rows[is_one]))
+    if rows_with_one >= _MIN_ROWS_WITH_ONE * X.shape[0] and is_one.mean() <= _MAX_ONES and _is_symmetric(X):
+        return "it is symmetric, no value is above 1, and the largest of most rows is 1, as in UMAP's weights"
+    total = X.data.sum(dtype=np.float64)
+    for usual in (1, X.shape[0]):  # ActUp's affinities add up to the number of points
+        if abs(total - usual) <= _ONE_TOLERANCE * usual and _is_symmetric(X):
+            return f"it is symmetric and its sum is {usual}, as in t-SNE's affinities"
+    return None
+
+
+def _is_symmetric(X: CsrMatrix) -> bool:
+    return bool(abs(X - X.T).max() <= _ONE_TOLERANCE * X.data.max())
 
 
 def query_distances(distances: Rows, k: int) -> Neighbors:
