@@ -37,6 +37,7 @@ LAYERS = [
     {"backends", "progress"},
     {"_pipeline"},
     {"_embed_many", "estimators"},
+    {"compat"},
     {"plotting", "datasets"},
     {"viewer"},
     {"_experiments"},

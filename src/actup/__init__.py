@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from actup import (
         backends,
+        compat,
         datasets,
         estimators,
         graph,
@@ -51,6 +52,7 @@ _NAMES = {
 }
 _MODULES = (
     "backends",
+    "compat",
     "datasets",
     "estimators",
     "graph",

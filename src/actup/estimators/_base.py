@@ -190,8 +190,12 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             progress=progress,
             like=X,
         )
+        self._report_prepared(prepared)
         state = FittedState.of_run(prepared, training, seed, checked)
         return replace(prepared, neighbors=None), state  # as large as the graph: free them now
+
+    def _report_prepared(self, prepared: Embedding) -> None:
+        """Called with a run before its layout, while its neighbours are still known."""
 
     def _read_rows(self, X: Any, recipe: Recipe, backend: Backend, *, reset: bool) -> Rows:
         """Check X; record its columns for scikit-learn (``reset``), or compare them with the record."""
