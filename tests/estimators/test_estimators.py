@@ -347,7 +347,9 @@ def test_series_are_rejected_with_a_remedy(X, kind):
 
 def test_few_samples_for_a_perplexity():
     X = np.arange(6.0).reshape(3, 2)
-    with pytest.raises(ValueError, match=r"^perplexity \(30.0\) must be less than n_samples \(2\): .* perplexity=1 at most"):
+    with pytest.raises(
+        ValueError, match=r"^perplexity \(30.0\) must be less than n_samples \(2\): .* perplexity=1 at most"
+    ):
         TSNE().fit(X[:2])
     assert np.isfinite(TSNE(perplexity=1).fit_transform(X[:2])).all()
 
