@@ -275,7 +275,7 @@ def test_backends_agree_on_the_unit_of_points(digits):
 # --- the parameters of scikit-learn ---
 
 IRIS = load_iris().data
-CLASSIC = {"learning_rate": 50.0, "max_iter": 300}
+CLASSIC = {"learning_rate": 50.0, "max_iter": 600}
 TREE = {"method": "barnes_hut"}
 # parameter: (what it is compared with, what changes)
 CHANGES = {
@@ -285,8 +285,8 @@ CHANGES = {
     "learning_rate": ({}, {"learning_rate": 50.0}),
     "max_iter": ({}, {"max_iter": 30}),
     "n_iter_without_progress": (
-        {**CLASSIC, "learning_rate": 1e5},
-        {**CLASSIC, "learning_rate": 1e5, "n_iter_without_progress": -1},
+        {**CLASSIC, "learning_rate": 1e8},
+        {**CLASSIC, "learning_rate": 1e8, "n_iter_without_progress": -1},
     ),
     "min_grad_norm": (CLASSIC, {**CLASSIC, "min_grad_norm": 1e3}),
     "metric": ({}, {"metric": "manhattan"}),

@@ -318,9 +318,9 @@ class TSNE(Embedder):
             )
 
     def _prepare(self, X: Any, progress: Progress) -> tuple[Embedding, FittedState]:
+        prepared, state = super()._prepare(X, progress)
         if self.n_iter is not None:
             warnings.warn("n_iter is deprecated: use max_iter", FutureWarning, stacklevel=3)
-        prepared, state = super()._prepare(X, progress)
         if prepared.layout is None or not self._is_watched():
             return prepared, state
         watched = WatchedLayout(
