@@ -94,7 +94,7 @@ class Recorder:
 def _last_line(report: pytest.TestReport) -> str:
     """The exception of a failed test in one line, or why a test was skipped."""
     if isinstance(report.longrepr, tuple):
-        return report.longrepr[2]
+        return report.longrepr[2].removeprefix("Skipped: ").replace("`is", "` is")
     crash = getattr(report.longrepr, "reprcrash", None)
     return crash.message.splitlines()[0] if crash else str(report.longrepr).splitlines()[-1]
 
