@@ -8,7 +8,7 @@ NATIVE := $(shell find src/actup/_native -type f)
 SOURCES := $(NATIVE) CMakeLists.txt pyproject.toml
 
 .PHONY: demo help develop test lint types doctest format stubs bench bench-quick figures reproduce reproduce-quick \
-  golden same-bits sanitize sanitize-cuda interrupts fuzz-files integration dist clean
+  golden same-bits sanitize sanitize-cuda interrupts fuzz-files integration upstream dist clean
 
 demo: $(firstword $(wildcard $(VENV)/installed) $(VENV)/one-level)  ## embed handwritten digits four ways, into out/
 	$(BIN)/python examples/demo.py --out out
@@ -100,6 +100,12 @@ interrupts: $(VENV)/installed  ## send Ctrl-C and SIGTERM at 200 random moments 
 fuzz-files: $(VENV)/installed  ## load 20,000 saved models that were changed at random
 	$(BIN)/python tests/saved_files.py --cases 20000
 
+# ---- other libraries ----
+
+upstream: $(VENV)/upstream  ## run the tests of scikit-learn and openTSNE on ActUp, and write docs/compatibility.md
+	for suite in sklearn_tsne opentsne; do $(BIN)/python tests/upstream/$$suite.py --save || exit 1; done
+	$(BIN)/python tests/upstream/compatibility.py
+
 # ---- the same bits on every processor ----
 
 # Only after a change that is meant to change maps.
@@ -183,6 +189,10 @@ $(INTEGRATION)/installed: $(SOURCES)
 
 $(VENV)/benchmarks: $(VENV)/installed
 	$(INSTALL) --editable ".[bench]"
+	touch $@
+
+$(VENV)/upstream: $(VENV)/installed
+	$(INSTALL) --editable ".[upstream]"
 	touch $@
 
 # The paper's package asks for releases of 2022; it runs on today's, with the setuptools it imports.

@@ -507,6 +507,25 @@ def convolve(
     grid: NDArray[numpy.float32], kernel: NDArray[numpy.float32], threads: int
 ) -> NDArray[numpy.float32]: ...
 def smooth_size(wanted: int) -> int: ...
+def attraction_to_reference(
+    offsets: NDArray[numpy.int64],
+    indices: NDArray[numpy.int32],
+    weights: NDArray[numpy.float64],
+    Y: NDArray[numpy.float64],
+    reference: NDArray[numpy.float64],
+    dof: float,
+    measure: bool,
+    threads: int,
+) -> tuple[Any, ...]:
+    """Forces (m, d), and the sum of w log(w/q) if measure is true"""
+
+def repulsion_from_reference(
+    Y: NDArray[numpy.float64], reference: NDArray[numpy.float64], dof: float, threads: int
+) -> tuple[Any, ...]:
+    """
+    Forces (m, d), and the sum of the kernel over all reference points (m, 1)
+    """
+
 @overload
 def nearest_in_rows(distances: NDArray[numpy.float32], k: int, threads: int) -> NDArray[numpy.int32]: ...
 @overload

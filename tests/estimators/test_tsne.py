@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
+from scipy.sparse import csr_matrix
+from sklearn.datasets import load_digits, load_iris
 
 from actup import GDR, TSNE, embed, quality
 from actup._engine import engine
@@ -267,3 +270,141 @@ def test_backends_agree_on_the_unit_of_points(digits):
         for backend in ("cpu", "reference")
     )
     np.testing.assert_allclose(result.embedding, other.embedding, atol=1e-3 * np.ptp(other.embedding))
+
+
+# --- the parameters of scikit-learn ---
+
+IRIS = load_iris().data
+CLASSIC = {"learning_rate": 50.0, "max_iter": 600}
+TREE = {"method": "barnes_hut"}
+# parameter: (what it is compared with, what changes)
+CHANGES = {
+    "n_components": ({}, {"n_components": 1}),
+    "perplexity": ({}, {"perplexity": 10}),
+    "early_exaggeration": ({}, {"early_exaggeration": 4.0}),
+    "learning_rate": ({}, {"learning_rate": 50.0}),
+    "max_iter": ({}, {"max_iter": 30}),
+    "n_iter_without_progress": (
+        {**CLASSIC, "learning_rate": 1e8},
+        {**CLASSIC, "learning_rate": 1e8, "n_iter_without_progress": -1},
+    ),
+    "min_grad_norm": (CLASSIC, {**CLASSIC, "min_grad_norm": 1e3}),
+    "metric": ({}, {"metric": "manhattan"}),
+    "metric_params": ({"metric": "minkowski"}, {"metric": "minkowski", "metric_params": {"p": 4}}),
+    "init": ({}, {"init": "random"}),
+    "random_state": ({"init": "random"}, {"init": "random", "random_state": 1}),
+    "method": ({}, TREE),
+    "angle": (TREE, {**TREE, "angle": 0.9}),
+}
+WITHOUT_EFFECT = {"n_jobs": 2, "verbose": 0}
+
+
+def short(**parameters):
+    return TSNE(**{"max_iter": 60, "random_state": 0, **parameters})
+
+
+def test_every_parameter_of_scikit_learn_is_exercised():
+    from sklearn.manifold import TSNE as Peer
+
+    assert set(inspect.signature(Peer).parameters) == set(CHANGES) | set(WITHOUT_EFFECT)
+    assert set(inspect.signature(Peer).parameters) <= set(inspect.signature(TSNE).parameters)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_every_parameter_of_scikit_learn_changes_the_map(name):
+    before, after = (short(**parameters).fit(IRIS) for parameters in CHANGES[name])
+    assert np.isfinite(after.embedding_).all()
+    shapes = before.embedding_.shape, after.embedding_.shape
+    assert shapes[0] != shapes[1] or not np.array_equal(before.embedding_, after.embedding_)
+
+
+@pytest.mark.parametrize("parameters", [WITHOUT_EFFECT, {"square_distances": True}])
+def test_parameters_without_effect_leave_the_map_as_it_is(parameters):
+    assert np.array_equal(short(**parameters).fit_transform(IRIS), short().fit_transform(IRIS))
+
+
+def test_former_names_of_parameters_are_accepted():
+    with pytest.warns(FutureWarning, match="n_iter is deprecated: use max_iter"):
+        former = TSNE(n_iter=60, random_state=0).fit(IRIS)
+    assert np.array_equal(former.embedding_, short().fit_transform(IRIS))
+    for name in ("metric_params", "metric_kwds"):
+        assert short(metric="minkowski", **{name: {"p": 3}})._recipe().metric_kwds == (("p", 3),)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"method": "fft"}, r"^method='fft' is not one of 'auto', 'barnes_hut', 'exact'"),
+        ({"angle": 1.5}, r"^angle=1.5 must be a number from 0 to 1"),
+        ({"angle": "wide"}, r"^angle='wide' must be a number"),
+        ({"min_grad_norm": -1.0}, r"^min_grad_norm=-1.0 must be a number at least 0"),
+        ({"n_iter_without_progress": -2}, r"^n_iter_without_progress=-2 must be an integer at least -1"),
+        ({"n_iter_without_progress": 2.5}, r"^n_iter_without_progress=2.5 must be an integer"),
+        (
+            {"metric_params": {"p": 1}, "metric_kwds": {"p": 2}},
+            "^metric_params and metric_kwds are two names",
+        ),
+        ({"n_iter": 5}, "^n_iter=5 and max_iter=60 are two names"),
+        ({"method": "barnes_hut", "n_components": 4}, "^'n_components' should be inferior to 4"),
+        ({"metric": "precomputed", "init": "pca"}, '^The parameter init="pca" cannot be used with'),
+    ],
+)
+def test_wrong_parameters_of_scikit_learn_are_rejected(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        short(**parameters).fit(IRIS)
+
+
+def test_wrong_parameters_raise_the_error_of_scikit_learn():
+    from sklearn.utils._param_validation import InvalidParameterError
+
+    for parameters in ({"method": "fft"}, {"perplexity": 0.0}, {"learning_rate": "fast"}, {"max_iter": -1}):
+        with pytest.raises(InvalidParameterError):
+            short(**parameters).fit(IRIS)
+
+
+def test_distances_are_checked_as_in_scikit_learn():
+    distances = np.abs(IRIS[:, :1] - IRIS[:, :1].T)
+    model = short(metric="precomputed")
+    with pytest.raises(ValueError, match="square distance matrix"):
+        model.fit(distances[:50])
+    with pytest.raises(ValueError, match="should contain positive distances"):
+        model.fit(distances - 1)
+    with pytest.raises(TypeError, match="X is sparse"):
+        short(metric="precomputed", method="exact").fit(csr_matrix(distances))
+    with pytest.raises(
+        ValueError, match="91 neighbors per samples are required, but some samples have only 2"
+    ):
+        model.fit(csr_matrix(np.eye(150) + np.roll(np.eye(150), 1, axis=1)))
+
+
+def test_a_descent_of_scikit_learn_stops_when_it_has_converged():
+    stopped = TSNE(learning_rate=50.0, max_iter=2000, min_grad_norm=1e-3, random_state=0).fit(IRIS)
+    assert 250 < stopped.n_iter_ < 2000
+    assert stopped.n_iter_ % 50 == 0
+    full = TSNE(learning_rate=50.0, max_iter=stopped.n_iter_, random_state=0)
+    full._EXPLORATION_MAX_ITER = 250
+    assert np.array_equal(full.fit_transform(IRIS), stopped.embedding_)  # measuring changes nothing
+    assert stopped.learning_rate_ == 50.0
+
+
+def test_the_automatic_descent_stops_early_only_if_it_is_asked_to():
+    plain = TSNE(random_state=0).fit(IRIS)
+    assert plain.learning_rate_ == 1.0
+    assert TSNE(random_state=0, min_grad_norm=10.0).fit(IRIS).n_iter_ < plain.n_iter_
+
+
+def test_verbose_2_prints_the_lines_of_scikit_learn(capsys):
+    model = TSNE(verbose=2, random_state=0).fit(IRIS)
+    printed = capsys.readouterr().out
+    assert "[t-SNE] Computing 90 nearest neighbors..." in printed
+    assert re.search(r"\[t-SNE\] Mean sigma: \d", printed)
+    error = re.findall(r"error = (\d+\.\d+)", printed)[-1]
+    assert float(error) == pytest.approx(model.kl_divergence_, abs=1e-5)
+    assert np.array_equal(model.embedding_, TSNE(random_state=0).fit_transform(IRIS))
+
+
+@pytest.mark.parametrize("method", ["barnes_hut", "exact"])
+def test_methods_give_maps_of_about_the_same_loss(method):
+    chosen, automatic = (TSNE(method=name, random_state=0).fit(IRIS) for name in (method, "auto"))
+    assert chosen.recipe_.repulsion == method
+    assert chosen.kl_divergence_ == pytest.approx(automatic.kl_divergence_, abs=0.02)

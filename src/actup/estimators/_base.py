@@ -327,6 +327,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if inputs.sample_weight is not None and np.ptp(np.asarray(inputs.sample_weight)) > 0:
             recipe = recipe.but(prune=False)  # the edges of light samples are weak
         prepared = self._run(rows, recipe, given, backend, progress, seed, like)
+        self._report_prepared(prepared)
         state = FittedState.of_run(prepared, TrainingRows(rows, recipe), seed, self)
         return replace(prepared, neighbors=None), state  # as large as the graph: free them now
 
@@ -365,6 +366,9 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         embedding = to_host(state.embedding_).copy()
         embedding[idle] = model._place(to_host(training.rows)[idle], load_backend("cpu"))
         return replace(state, embedding_=embedding)
+
+    def _report_prepared(self, prepared: Embedding) -> None:
+        """Called with a run before its layout, while its neighbours are still known."""
 
     def _read_rows(self, X: Any, recipe: Recipe, backend: Backend, *, reset: bool) -> Rows:
         """Check X; record its columns for scikit-learn (``reset``), or compare them with the record."""

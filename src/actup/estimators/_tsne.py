@@ -3,25 +3,46 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from actup._device import to_host
+from actup._pipeline import Embedding
 from actup._threads import count_threads
+from actup._typing import Rows
+from actup.backends import Backend
 from actup.estimators._arguments import explain_unknown_arguments
-from actup.estimators._base import Lists, RandomState, Start, change, start_name
+from actup.estimators._base import FitInputs, Lists, RandomState, Start, change, start_name
+from actup.estimators._convergence import WatchedLayout, mean_sigma
 from actup.estimators._growing import GrowingMap
 from actup.estimators._learning_rate import is_automatic
-from actup.estimators._state import snapshot
+from actup.estimators._state import FittedState, snapshot
 from actup.graph._records import Graph
-from actup.progress import Callback
+from actup.progress import Callback, Progress
 from actup.recipe._presets import preset, preset_for
 from actup.recipe._recipe import Recipe
-from actup.recipe._switches import Affinity
+from actup.recipe._switches import Affinity, Repulsion
 from actup.transform._new_rows import check_map
+
+try:
+    from sklearn.utils._param_validation import InvalidParameterError
+except ImportError:  # it is private in scikit-learn
+
+    class InvalidParameterError(ValueError, TypeError):  # type: ignore[no-redef]
+        """A parameter has a wrong type or value."""
+
+
+_METHODS = {"auto": Repulsion.AUTO, "barnes_hut": Repulsion.BARNES_HUT, "exact": Repulsion.EXACT}
+_MAX_TREE_DIMENSIONS = 3  # of a map whose repulsion a tree can sum
+_NOT_GIVEN = "deprecated"  # scikit-learn's default of parameters that it has removed
 
 
 # A dataclass, so that a parameter is written once: the generated __init__ has the explicit signature that
@@ -48,33 +69,51 @@ class TSNE(GrowingMap):
         "auto": the steps adapt to each point's stiffness, so that there is no rate to choose. A number:
         momentum with gains and this rate, as in scikit-learn and in its unit.
     max_iter : int, default=None
-        Number of iterations, the exaggerated ones included. None: 160 for 4,000 to 60,000 samples, more for
-        fewer (375 up to 2,000), for many more, and from a random start; 1000 if ``learning_rate`` is a
-        number.
+        Number of iterations, the exaggerated ones included; any number from 0 on. None: 160 for 4,000 to
+        60,000 samples, more for fewer (375 up to 2,000), for many more, and from a random start; 1000 if
+        ``learning_rate`` is a number. In that case the first 250 iterations are exaggerated, or a quarter of
+        fewer than 250; with "auto", a share of them.
+    n_iter_without_progress : int, default=300
+        End the descent once the KL divergence, which is measured every 50 iterations after the exaggerated
+        ones, has not fallen for more than this many iterations; -1: as soon as it does not fall. The default
+        has no effect if ``learning_rate`` is "auto", whose iterations are planned to the last one.
+    min_grad_norm : float, default=1e-07
+        End the descent if the norm of the gradient, which is measured at the same time, is no larger. The
+        default has no effect if ``learning_rate`` is "auto".
     metric : str or callable, default="euclidean"
         Distance between rows: a metric that ``actup.nearest_neighbors`` knows, for rows without missing
         values, or a function of two rows. "precomputed": X holds the distances, dense or sparse.
-    metric_kwds : dict, default=None
+    metric_params : dict, default=None
         Parameters of the metric.
-    precomputed_knn : tuple of (indices, distances[, index]), default=None
-        The nearest neighbours of each sample, if they are known: two arrays of the same shape. They may
-        include the sample itself, as umap-learn's do, or not. X is then used for the start and searched by
-        ``transform``.
-    init : {"pca", "spectral", "random"} or array of shape (n_samples, n_components), default="pca"
-        Where the points start; "spectral" as in ``UMAP``. An array keeps its scale, unless it is far wider
-        than maps are: then it is scaled like "pca", to a standard deviation of 0.1. An array far from 0 is
-        moved there. Equal rows are moved apart at random, so that an array of equal rows is a random start.
+    init : {"pca", "spectral", "random"} or array of shape (n_samples, n_components), default=None
+        Where the points start; "spectral" as in ``UMAP``. None: "pca", or "spectral" if X holds distances.
+        An array keeps its scale, unless it is far wider than maps are: then it is scaled like "pca", to a
+        standard deviation of 0.1. An array far from 0 is moved there. Equal rows are moved apart at random,
+        so that an array of equal rows is a random start.
+    verbose : bool or int, default=False
+        1 or True: show one progress bar over all stages (tqdm's if it is installed). 2 and more: also print
+        the lines that scikit-learn prints, with the KL divergence every 50 iterations.
+    random_state : int, RandomState, Generator or None, default=None
+        Where the seed comes from: an int is the seed itself; None: a fresh seed in every fit, see ``seed_``.
+    method : {"auto", "barnes_hut", "exact"}, default="auto"
+        How repulsion is computed. "auto": the fastest method for the number of samples and dimensions, which
+        is interpolation on a mesh for many samples in one or two dimensions. "barnes_hut": by a tree, in at
+        most three dimensions. "exact": summed over all pairs, in O(n_samples²) time.
+    angle : float, default=0.5
+        How wide a group of points may be relative to its distance before its points are visited one by one,
+        from 0 (exact) to 1. Only used where repulsion is computed by a tree: for ``method="barnes_hut"``,
+        and for many samples in three dimensions.
+    n_jobs : int, default=-1
+        Number of threads; -1 and None: one per core this process may use. It never changes the map.
     exaggeration : float, default=1.0
         Factor of the attraction after the early phase: 1 is t-SNE, about 4 looks like UMAP.
     dof : float, default=1.0
         Degrees of freedom of the map's kernel (1 + d²/dof)^-dof, as in openTSNE: less than 1 gives heavier
         tails, and more and finer clusters.
-    random_state : int, RandomState, Generator or None, default=None
-        Where the seed comes from: an int is the seed itself; None: a fresh seed in every fit, see ``seed_``.
-    n_jobs : int, default=-1
-        Number of threads; -1 and None: one per core this process may use. It never changes the map.
-    verbose : bool or int, default=False
-        Show one progress bar over all stages (tqdm's if it is installed).
+    precomputed_knn : tuple of (indices, distances[, index]), default=None
+        The nearest neighbours of each sample, if they are known: two arrays of the same shape. They may
+        include the sample itself, as umap-learn's do, or not. X is then used for the start and searched by
+        ``transform``.
     callback : callable, default=None
         ``callback(stage, fraction, embedding)``, called at the beginning and end of every stage and about ten
         times per second during the layout; before the layout, ``embedding`` is None. If it returns True, the
@@ -82,6 +121,12 @@ class TSNE(GrowingMap):
     backend : {"cpu", "cuda", "auto", "reference"}, default="cpu"
         Where to compute; "auto": on the GPU if there is one and X has enough rows, else on the CPU. Each
         backend gives the same bits in every run; maps of different backends differ in detail.
+    metric_kwds : dict, default=None
+        Another name of ``metric_params``, which UMAP and GDR use.
+    n_iter : int, default=None
+        The name of ``max_iter`` in old releases of scikit-learn; deprecated.
+    square_distances : bool, default="deprecated"
+        A parameter of old releases of scikit-learn. It has no effect: distances are always squared.
 
     Attributes
     ----------
@@ -93,6 +138,8 @@ class TSNE(GrowingMap):
     kl_divergence_method_ : {"exact", "mesh", "barnes_hut"}
         How the kernel was summed over all pairs: exactly up to 200,000 samples, then with a relative error
         of about 0.1 %, which changes the divergence by about 0.001.
+    learning_rate_ : float
+        ``learning_rate`` if it is a number. For "auto" 1.0, the factor of steps that adapt to each point.
     n_iter_ : int
         Number of iterations that were run.
     n_epochs_ : int
@@ -118,6 +165,7 @@ class TSNE(GrowingMap):
     --------
     UMAP : UMAP with the parameters of umap-learn.
     GDR : Every switch between the two.
+    actup.compat.opentsne : The interface of openTSNE.
     actup.quality_report : Measures how good a map is.
 
     Notes
@@ -126,11 +174,11 @@ class TSNE(GrowingMap):
 
     - ``learning_rate="auto"`` is another optimizer, which nearly always reaches a lower loss, in fewer
       iterations.
-    - In one and two dimensions repulsion is interpolated on a mesh, in three computed by a Barnes-Hut tree,
-      and for few points summed over all pairs. There is no ``method`` or ``angle`` to choose.
-    - The number of iterations is fixed by ``max_iter``; there is no early stopping.
+    - ``method="auto"``, the default, is faster than Barnes and Hut's tree.
+    - The similarities are those of the 3 × perplexity nearest neighbours for every ``method``.
     - ``transform`` places new rows on the finished map.
-    - ``perplexity`` may be several numbers, and ``exaggeration`` and ``dof`` are additional parameters.
+    - ``max_iter`` may be less than 250, ``n_components`` more than 3, and ``perplexity`` several numbers.
+    - ``n_iter_`` is the number of iterations; scikit-learn's is one less.
 
     References
     ----------
@@ -163,25 +211,45 @@ class TSNE(GrowingMap):
     early_exaggeration: float = 12.0
     learning_rate: str | float = "auto"
     max_iter: int | None = None
+    n_iter_without_progress: int = 300
+    min_grad_norm: float = 1e-7
     metric: str | Callable[..., float] = "euclidean"
-    metric_kwds: dict[str, object] | None = None
-    precomputed_knn: Lists = None
-    init: Start = "pca"
+    metric_params: dict[str, object] | None = None
+    init: Start = None
+    verbose: bool | int = False
+    random_state: RandomState = None
+    method: str = "auto"
+    angle: float = 0.5
+    n_jobs: int | None = -1
     exaggeration: float = 1.0
     dof: float = 1.0
-    random_state: RandomState = None
-    n_jobs: int | None = -1
-    verbose: bool | int = False
+    precomputed_knn: Lists = None
     callback: Callback | None = None
     backend: str = "cpu"
+    metric_kwds: dict[str, object] | None = None
+    n_iter: int | None = None
+    square_distances: bool | str = _NOT_GIVEN
+
+    _EXPLORATION_MAX_ITER: ClassVar[int] = 250  # exaggerated iterations; scikit-learn's name
+    _N_ITER_CHECK: ClassVar[int] = 50  # iterations between two measurements; scikit-learn's name
 
     def _recipe(self) -> Recipe:
+        self._check_parameters()
+        try:
+            return self._make_recipe()
+        except (TypeError, ValueError) as error:
+            raise InvalidParameterError(str(error)) from None
+
+    def _make_recipe(self) -> Recipe:
         automatic = is_automatic(self.learning_rate)
         base = preset_for("tsne", self.n_components) if automatic else preset("classic_tsne")
         perplexity: dict[str, object] = {"perplexity": self.perplexity}
         if isinstance(self.perplexity, list | tuple | np.ndarray):
             perplexity = {"affinity": Affinity.MULTISCALE, "perplexities": self.perplexity}
-        return change(
+        init = base.initialization if self.init is None else self.init
+        max_iter = self._max_iter()
+        repulsion = base.repulsion if self.method == "auto" else _METHODS[self.method]
+        made = change(
             base,
             {
                 "exaggeration": "early_exaggeration",
@@ -189,6 +257,8 @@ class TSNE(GrowingMap):
                 "epochs": "max_iter",
                 "initialization": "init",
                 "perplexities": "perplexity",
+                "theta": "angle",
+                "metric_kwds": "metric_params",
             },
             **perplexity,
             n_components=self.n_components,
@@ -196,11 +266,133 @@ class TSNE(GrowingMap):
             exaggeration=self.early_exaggeration,
             late_exaggeration=self.exaggeration,
             learning_rate=base.learning_rate if automatic else self.learning_rate,
-            epochs=base.epochs if self.max_iter is None else self.max_iter,
+            epochs=base.epochs if max_iter is None else max_iter,
             metric=self.metric,
-            metric_kwds=self.metric_kwds or {},
-            initialization=start_name(self.init, base.initialization),
+            metric_kwds=self._metric_parameters(),
+            initialization=start_name(init, base.initialization),
+            repulsion=Repulsion.EXACT if self.angle == 0 and self.method == "barnes_hut" else repulsion,
+            theta=self.angle,
         )
+        return made if automatic else made.but(exaggeration_share=self._exaggerated_share(made.epochs))
+
+    def _exaggerated_share(self, max_iter: int | None) -> float:
+        """The share of the iterations that scikit-learn exaggerates; a quarter of fewer than it allows."""
+        if not max_iter or max_iter < self._EXPLORATION_MAX_ITER:
+            return 0.25
+        return self._EXPLORATION_MAX_ITER / max_iter
+
+    def _max_iter(self) -> int | None:
+        if self.n_iter is None:
+            return self.max_iter
+        if self.max_iter is not None:
+            raise ValueError(
+                f"n_iter={self.n_iter!r} and max_iter={self.max_iter!r} are two names of one parameter: "
+                "give max_iter alone"
+            )
+        return self.n_iter
+
+    def _metric_parameters(self) -> dict[str, object]:
+        if self.metric_params is not None and self.metric_kwds is not None:
+            raise ValueError(
+                "metric_params and metric_kwds are two names of one parameter: give metric_params alone"
+            )
+        given = self.metric_kwds if self.metric_params is None else self.metric_params
+        return {} if given is None else given
+
+    def _check_parameters(self) -> None:
+        """Check the parameters that no recipe has, with the ranges and errors of scikit-learn."""
+        if not (isinstance(self.method, str) and self.method in _METHODS):
+            names = ", ".join(map(repr, _METHODS))
+            raise InvalidParameterError(f"method={self.method!r} is not one of {names}")
+        _check_number("angle", self.angle, Real, 0, 1)
+        _check_number("min_grad_norm", self.min_grad_norm, Real, 0)
+        _check_number("n_iter_without_progress", self.n_iter_without_progress, Integral, -1)
+        components = self.n_components
+        if self.method == "barnes_hut" and isinstance(components, Real) and components > _MAX_TREE_DIMENSIONS:
+            raise ValueError(
+                f"'n_components' should be inferior to 4 for method='barnes_hut', which needs a tree, but is "
+                f"{components}: leave method out, or give method='exact'"
+            )
+        precomputed = isinstance(self.metric, str) and self.metric == "precomputed"
+        if precomputed and isinstance(self.init, str) and self.init == "pca":
+            raise ValueError(
+                'The parameter init="pca" cannot be used with metric="precomputed". Distances have no '
+                "principal components: leave init out"
+            )
+
+    def _prepare(self, X: Any, inputs: FitInputs, progress: Progress) -> tuple[Embedding, FittedState]:
+        prepared, state = super()._prepare(X, inputs, progress)
+        if self.n_iter is not None:
+            warnings.warn("n_iter is deprecated: use max_iter", FutureWarning, stacklevel=3)
+        if prepared.layout is None or not self._is_watched():
+            return prepared, state
+        watched = WatchedLayout(
+            prepared.layout,
+            prepared.graph,
+            prepared.recipe,
+            min_gradient_norm=float(self.min_grad_norm),
+            patience=self.n_iter_without_progress if self._stops_early() else math.inf,
+            every=self._N_ITER_CHECK,
+            log=self._prints_lines(),
+            threads=count_threads(self.n_jobs),
+        )
+        return replace(prepared, layout=watched), state
+
+    def _report_prepared(self, prepared: Embedding) -> None:
+        if not self._prints_lines() or prepared.neighbors is None:
+            return
+        n = len(prepared.graph)
+        print(f"[t-SNE] Computed neighbors for {n} samples in {prepared.seconds['neighbors']:.3f}s...")
+        print(f"[t-SNE] Computed conditional probabilities for sample {n} / {n}")
+        for perplexity in prepared.recipe.scales():
+            sigma = mean_sigma(to_host(prepared.neighbors.distances), perplexity)
+            print(f"[t-SNE] Mean sigma: {sigma:f}")
+
+    def _prints_lines(self) -> bool:
+        return int(self.verbose) >= 2
+
+    def _stops_early(self) -> bool:
+        """Whether the descent may end before its last iteration."""
+        defaults = {field.name: field.default for field in fields(TSNE)}
+        names = ("n_iter_without_progress", "min_grad_norm")
+        return not is_automatic(self.learning_rate) or any(
+            getattr(self, name) != defaults[name] for name in names
+        )
+
+    def _is_watched(self) -> bool:
+        return self._stops_early() or self._prints_lines()
+
+    def _read_rows(self, X: Any, recipe: Recipe, backend: Backend, *, reset: bool) -> Rows:
+        if reset and recipe.metric == "precomputed":
+            _check_distances(X, self.method)
+        rows = super()._read_rows(X, recipe, backend, reset=reset)
+        if reset:
+            self._check_size(rows, recipe)
+        return rows
+
+    def _check_size(self, rows: Rows, recipe: Recipe) -> None:
+        """Compare the perplexity with the number of samples, and with that of the distances of each."""
+        n, perplexity = rows.shape[0], max(recipe.scales())
+        if n > 1 and perplexity >= n:
+            given = self.perplexity if isinstance(self.perplexity, Real) else perplexity
+            raise ValueError(
+                f"perplexity ({given}) must be less than n_samples ({n}): give more samples, or "
+                f"perplexity={n - 1} at most"
+            )
+        if recipe.metric == "precomputed" and issparse(rows):
+            stored, needed = int(np.diff(rows.indptr).min()), recipe.neighbors_searched(n)
+            if stored < needed:
+                raise ValueError(
+                    f"{needed + 1} neighbors per samples are required, but some samples have only {stored} "
+                    "neighbors in the sparse matrix X: store more distances, or lower the perplexity"
+                )
+        if self._prints_lines():
+            print(f"[t-SNE] Computing {recipe.neighbors_searched(n)} nearest neighbors...")
+
+    @property
+    def learning_rate_(self) -> float:
+        check_is_fitted(self, "recipe_")
+        return self.recipe_.learning_rate
 
     @property
     def n_iter_(self) -> int:
@@ -238,3 +430,33 @@ class TSNE(GrowingMap):
         threads = count_threads(self.n_jobs)
         losses = PairLosses(graph, points, a, b, threads, self.recipe_.dof, method="auto")
         return losses.kl_divergence(), losses.kernel_sum[1]
+
+
+def _check_number(name: str, value: Any, kind: Any, lowest: float, highest: float = math.inf) -> None:
+    """Reject anything but a number of a range; the ranges include their ends."""
+    wanted = "an integer" if kind is Integral else "a number"
+    if isinstance(value, bool) or not isinstance(value, kind):
+        raise InvalidParameterError(f"{name}={value!r} must be {wanted}")
+    if not lowest <= value <= highest:
+        limits = f"at least {lowest}" if highest == math.inf else f"from {lowest} to {highest}"
+        raise InvalidParameterError(f"{name}={value!r} must be {wanted} {limits}")
+
+
+def _check_distances(X: Any, method: str) -> None:
+    """Reject given distances that scikit-learn rejects, with its errors."""
+    shape = getattr(X, "shape", None)
+    if shape is not None and (len(shape) != 2 or shape[0] != shape[1]):
+        raise ValueError(
+            f"X should be a square distance matrix, because metric='precomputed', but its shape is "
+            f"{tuple(shape)}: give the square matrix of distances between all samples"
+        )
+    if issparse(X) and method == "exact":
+        raise TypeError(
+            'method="exact" needs all distances, but X is sparse: leave method out, or give a dense matrix'
+        )
+    values = X.data if issparse(X) else X
+    if isinstance(values, np.ndarray) and values.dtype.kind in "if" and values.size and values.min() < 0:
+        raise ValueError(
+            f"X has a negative value, {values.min()}: with metric='precomputed', X should contain positive "
+            "distances"
+        )

@@ -153,8 +153,8 @@ def _reject_invalid(block: np.ndarray) -> None:
     valid = block >= 0
     if not valid.all():
         raise ValueError(
-            f"distances must be numbers of at least 0, one is {block[~valid][0]}: mend the metric or matrix "
-            "(metric='nan_euclidean': leave out rows that have no column in common with others)"
+            f"All distances must be numbers of at least 0, one is {block[~valid][0]}: mend the metric given "
+            "or the matrix (metric='nan_euclidean': leave out rows that have no column in common with others)"
         )
 
 

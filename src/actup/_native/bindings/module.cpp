@@ -10,6 +10,7 @@ NB_MODULE(ACTUP_MODULE, module) {
   actup::bind_start(module);
   actup::bind_layout(module);
   actup::bind_repulsion(module);
+  actup::bind_reference_forces(module);
   actup::bind_quality(module);
   actup::bind_transform(module);
 }
