@@ -547,3 +547,22 @@ def place_rows(
     normalized: bool,
     threads: int,
 ) -> NDArray[numpy.float32]: ...
+def rows_of_places(
+    ids: NDArray[numpy.int32],
+    distances: NDArray[numpy.float32],
+    map: NDArray[numpy.float32],
+    places: NDArray[numpy.float32],
+    rows: NDArray[Any],
+    threads: int,
+) -> NDArray[numpy.float32]: ...
+def sparse_rows_of_places(
+    ids: NDArray[numpy.int32],
+    distances: NDArray[numpy.float32],
+    map: NDArray[numpy.float32],
+    places: NDArray[numpy.float32],
+    offsets: NDArray[numpy.int64],
+    indices: NDArray[numpy.int32],
+    values: NDArray[numpy.float32],
+    columns: int,
+    threads: int,
+) -> NDArray[numpy.float32]: ...

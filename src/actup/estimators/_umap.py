@@ -117,7 +117,7 @@ class UMAP(Embedder):
     - A ``random_state`` does not limit the run to one thread.
     - Labels are not used: ``y`` is ignored with a warning.
     - ``transform`` gives a row the same place whatever other rows it comes with.
-    - densMAP, ``inverse_transform`` and metrics of the output space are not available.
+    - densMAP and metrics of the output space are not available.
 
     References
     ----------
