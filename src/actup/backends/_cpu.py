@@ -9,7 +9,9 @@ import numpy as np
 
 from actup._engine import engine
 from actup.backends._base import Backend, Layout
+from actup.backends._metric_layout import MetricLayout
 from actup.graph._records import Graph, Neighbors
+from actup.recipe._output_metrics import EUCLIDEAN, output_metric_parameter
 from actup.recipe._recipe import Recipe
 from actup.recipe._schedule import Schedule
 from actup.recipe._switches import Affinity, LearningRateUnit, NonEdgeWeight, Update
@@ -46,6 +48,8 @@ class CpuBackend(Backend):
 
     def make_layout(self, graph: Graph, start: np.ndarray, recipe: Recipe, seed: int, threads: int) -> Layout:
         """The recipe's descent on a graph, from a start in the graph's order."""
+        if recipe.output_metric != EUCLIDEAN:
+            return MetricLayout(graph, start, recipe, layout_settings(recipe, len(graph), seed), threads)
         return CpuLayout(graph, np.ascontiguousarray(start, np.float32), recipe, seed, threads)
 
     def place_rows(
@@ -62,7 +66,7 @@ class CpuBackend(Backend):
         for field in fields(Placement):
             value = getattr(placement, field.name)
             setattr(settings, field.name, engine.Curve(*value) if field.name == "curve" else value)
-        places: np.ndarray = engine.place_rows(
+        rows_and_map = (
             neighbors.indices,
             neighbors.distances,
             np.ascontiguousarray(embedding, np.float32),
@@ -71,10 +75,14 @@ class CpuBackend(Backend):
             recipe.scales(),
             recipe.sigma or 1.0,
             settings,
-            engine.Loss[recipe.loss.value],
-            recipe.normalized,
-            threads,
         )
+        places: np.ndarray
+        if recipe.output_metric != EUCLIDEAN:
+            metric, parameter = engine.OutputMetric[recipe.output_metric], output_metric_parameter(recipe)
+            places = engine.place_rows_under(*rows_and_map, metric, parameter, threads)
+        else:
+            loss = engine.Loss[recipe.loss.value]
+            places = engine.place_rows(*rows_and_map, loss, recipe.normalized, threads)
         return places
 
 

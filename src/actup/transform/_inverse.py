@@ -15,6 +15,7 @@ from actup._engine import engine
 from actup._typing import Array, Rows
 from actup.neighbors._rows import is_engine_type, read_rows
 from actup.neighbors._search import SearchOptions, make_search
+from actup.recipe._output_metrics import EUCLIDEAN
 from actup.recipe._recipe import Recipe
 from actup.transform._new_rows import TrainingRows, check_map
 
@@ -61,6 +62,11 @@ def rows_of_places(
         )
     points = np.ascontiguousarray(to_host(check_map(embedding, len(training), recipe.n_components)))
     wanted = _read_places(places, recipe.n_components)
+    if recipe.output_metric != EUCLIDEAN:  # near on the sphere is not near in longitudes
+        metric = engine.OutputMetric[recipe.output_metric]
+        points, wanted = (
+            engine.output_coordinates(metric, part).astype(np.float32) for part in (points, wanted)
+        )
     k = min(_NEIGHBORS, len(training))
     found = make_search(points, "euclidean", None, SearchOptions(), threads).query(wanted, k)
     rows, used, ids = _rows_used(to_host(training.rows), found.indices)
