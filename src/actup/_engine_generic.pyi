@@ -477,6 +477,65 @@ class Layout:
     def replace_points(self, places: NDArray[numpy.float32]) -> None: ...
     def embedding(self) -> NDArray[numpy.float32]: ...
 
+class OutputMetric(enum.Enum):
+    haversine = 0
+
+    hyperboloid = 1
+
+    spherical_gaussian_energy = 2
+
+    diagonal_gaussian_energy = 3
+
+    gaussian_energy = 4
+
+    manhattan = 5
+
+    chebyshev = 6
+
+    minkowski = 7
+
+    cosine = 8
+
+    correlation = 9
+
+    canberra = 10
+
+    braycurtis = 11
+
+class MetricLayout:
+    @property
+    def epoch(self) -> int: ...
+    def run(self, until: int) -> None: ...
+    def embedding(self) -> NDArray[numpy.float32]: ...
+
+def make_metric_layout(
+    offsets: NDArray[numpy.int64],
+    indices: NDArray[numpy.int32],
+    weights: NDArray[numpy.float32],
+    start: NDArray[numpy.float32],
+    metric: OutputMetric,
+    parameter: float,
+    settings: Settings,
+    threads: int,
+) -> MetricLayout: ...
+def place_rows_under(
+    ids: NDArray[numpy.int32],
+    distances: NDArray[numpy.float32],
+    map: NDArray[numpy.float32],
+    affinity: Affinity,
+    distance: Distance,
+    perplexities: Sequence[float],
+    sigma: float,
+    placement: Placement,
+    metric: OutputMetric,
+    parameter: float,
+    threads: int,
+) -> NDArray[numpy.float32]: ...
+def output_coordinates(metric: OutputMetric, map: NDArray[numpy.float32]) -> NDArray[numpy.float64]: ...
+def output_distances(
+    metric: OutputMetric, parameter: float, x: NDArray[numpy.float64], y: NDArray[numpy.float64]
+) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]: ...
+
 class PotentialKind(enum.Enum):
     kernel = 0
 
@@ -615,5 +674,24 @@ def place_rows(
     placement: Placement,
     loss: Loss,
     normalized: bool,
+    threads: int,
+) -> NDArray[numpy.float32]: ...
+def rows_of_places(
+    ids: NDArray[numpy.int32],
+    distances: NDArray[numpy.float32],
+    map: NDArray[numpy.float32],
+    places: NDArray[numpy.float32],
+    rows: NDArray[Any],
+    threads: int,
+) -> NDArray[numpy.float32]: ...
+def sparse_rows_of_places(
+    ids: NDArray[numpy.int32],
+    distances: NDArray[numpy.float32],
+    map: NDArray[numpy.float32],
+    places: NDArray[numpy.float32],
+    offsets: NDArray[numpy.int64],
+    indices: NDArray[numpy.int32],
+    values: NDArray[numpy.float32],
+    columns: int,
     threads: int,
 ) -> NDArray[numpy.float32]: ...

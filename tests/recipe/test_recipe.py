@@ -16,7 +16,7 @@ from actup.recipe._switches import Sampling
 from variations import ENUMS, TYPES
 
 SEQUENCES = {"phases", "perplexities"}
-METRIC = {"metric", "metric_kwds"}
+METRIC = {"metric", "metric_kwds", "output_metric", "output_metric_kwds"}
 NUMBERS = [
     name for name in switches() if name not in {*ENUMS, *SEQUENCES, *METRIC} and TYPES[name] is not bool
 ]

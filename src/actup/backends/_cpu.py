@@ -10,8 +10,10 @@ import numpy as np
 from actup._engine import engine
 from actup._typing import Array
 from actup.backends._base import Backend, Layout, PointInputs, check_places
+from actup.backends._metric_layout import MetricLayout, reject_point_inputs
 from actup.graph._memberships import engine_affinity
 from actup.graph._records import Graph, Neighbors
+from actup.recipe._output_metrics import EUCLIDEAN, output_metric_parameter
 from actup.recipe._recipe import Recipe
 from actup.recipe._schedule import Schedule
 from actup.recipe._switches import LearningRateUnit, NonEdgeWeight, Update
@@ -46,6 +48,9 @@ class CpuBackend(Backend):
         points: PointInputs | None = None,
     ) -> Layout:
         """The recipe's descent on a graph, from a start in the graph's order."""
+        if recipe.output_metric != EUCLIDEAN:
+            reject_point_inputs(points, recipe)
+            return MetricLayout(graph, start, recipe, layout_settings(recipe, len(graph), seed), threads)
         return CpuLayout(graph, np.ascontiguousarray(start, np.float32), recipe, seed, threads, points)
 
     def place_rows(
@@ -62,7 +67,7 @@ class CpuBackend(Backend):
         for field in fields(Placement):
             value = getattr(placement, field.name)
             setattr(settings, field.name, engine.Curve(*value) if field.name == "curve" else value)
-        places: np.ndarray = engine.place_rows(
+        rows_and_map = (
             neighbors.indices,
             neighbors.distances,
             np.ascontiguousarray(embedding, np.float32),
@@ -72,10 +77,14 @@ class CpuBackend(Backend):
             recipe.sigma or 1.0,
             recipe.subtracted_neighbor(),
             settings,
-            engine.Loss[recipe.loss.value],
-            recipe.normalized,
-            threads,
         )
+        places: np.ndarray
+        if recipe.output_metric != EUCLIDEAN:
+            metric, parameter = engine.OutputMetric[recipe.output_metric], output_metric_parameter(recipe)
+            places = engine.place_rows_under(*rows_and_map, metric, parameter, threads)
+        else:
+            loss = engine.Loss[recipe.loss.value]
+            places = engine.place_rows(*rows_and_map, loss, recipe.normalized, threads)
         return places
 
 

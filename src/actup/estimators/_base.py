@@ -24,6 +24,7 @@ from actup.graph._records import Graph, Neighbors, read_lists
 from actup.graph._sample_weights import apply_sample_weights, read_sample_weights
 from actup.progress import Progress
 from actup.recipe._recipe import Recipe
+from actup.transform._inverse import rows_of_places
 from actup.transform._new_rows import TrainingRows, place_new_rows
 
 Start = str | np.ndarray | None
@@ -271,6 +272,32 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         from actup.saving._model import save_model
 
         save_model(self, path, data, compress)
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Which data would lie at places of the map.
+
+        Around each place, rows are taken for a linear function of places, fitted to the training rows whose
+        points are nearest. Each row depends on its place alone, and no value leaves the range that its column
+        has among these training rows: places outside the map get rows like those at its edge.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_places, n_components)
+            Places on the map: finite numbers, never changed.
+
+        Returns
+        -------
+        ndarray of shape (n_places, n_features), float32
+            Their rows, dense even if the training data are sparse.
+
+        Raises
+        ------
+        ValueError
+            If ``metric`` was "precomputed", so that there are no rows to give.
+        """
+        model = fitted_model(self)
+        threads = count_threads(model.n_jobs)
+        return rows_of_places(model._training, X, model.embedding_, model.recipe_, threads)
 
     def _transform_seed(self) -> int | None:
         """The seed of ``transform`` if an estimator has a parameter for it; None: the seed of the fit."""

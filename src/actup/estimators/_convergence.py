@@ -8,6 +8,7 @@ import time
 import numpy as np
 
 from actup._device import to_host
+from actup._typing import Array
 from actup.backends import Layout
 from actup.graph._gaussian import gaussian_precisions
 from actup.graph._records import Graph
@@ -75,6 +76,10 @@ class WatchedLayout:
     def embedding(self) -> np.ndarray:
         """A copy of the points now."""
         return self._layout.embedding()
+
+    def replace_points(self, Y: Array) -> None:
+        """Continue from other places."""
+        self._layout.replace_points(Y)
 
     def loss(self) -> float:
         """The recipe's loss at the points now."""

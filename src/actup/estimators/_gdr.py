@@ -89,6 +89,11 @@ class GDR(GrowingMap):
         Fit a and b to these, as UMAP does. Giving one of them replaces the preset's own a and b.
     dof : float, default=None
         Makes the kernel (1 + a d^(2b)/dof)^-dof: less than 1 gives heavier tails; needs ``normalized``.
+    output_metric : str, default=None
+        Distance between points of the map: "euclidean", or one that ``actup.Recipe`` lists, which needs
+        ``preset="paper_umap"``.
+    output_metric_kwds : dict, default=None
+        Parameters of the output metric: p of "minkowski".
     partition : float, default=None
         Fixes the normalisation Z at this value times n_samples², instead of summing it over the map: about
         100/n_samples resembles t-SNE and 0.2 UMAP; needs ``normalized`` and loss "kl".
@@ -253,6 +258,8 @@ class GDR(GrowingMap):
     min_dist: float | None = None
     spread: float | None = None
     dof: float | None = None
+    output_metric: str | None = None
+    output_metric_kwds: dict[str, object] | None = None
     partition: float | None = None
     loss: str | None = None
     symmetric_attraction: bool | None = None

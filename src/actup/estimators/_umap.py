@@ -369,19 +369,6 @@ class UMAP(GrowingMap):
         fitted_model(self)
         return self.partial_fit(X)
 
-    def inverse_transform(self, X: Any) -> np.ndarray:
-        """Rows that would lie at places of the map.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_places, n_components)
-
-        Returns
-        -------
-        ndarray of shape (n_places, n_features), float32
-        """
-        raise NotImplementedError
-
     def __mul__(self, other: UMAP) -> Any:
         return combine(self, other, "intersection")
 
@@ -423,6 +410,8 @@ class UMAP(GrowingMap):
             repulsion_rate=self.repulsion_strength * self.negative_sample_rate,
             a=self.a,
             b=self.b,
+            output_metric=self.output_metric,
+            output_metric_kwds=self.output_metric_kwds or {},
             density_share=self.dens_frac,
             density_shift=self.dens_var_shift,
             density_weight=self.dens_lambda if self.densmap else 0.0,

@@ -13,6 +13,7 @@ import numpy as np
 
 from actup._errors import WrongType
 from actup.neighbors._metrics import canonical_metric
+from actup.recipe._output_metrics import canonical_output_metric, reject_output_metric_contradictions
 from actup.recipe._schedule import Phase
 from actup.recipe._switches import Affinity, Distance, Loss, Optimizer, Repulsion, RepulsionMass, Update
 
@@ -32,6 +33,7 @@ def check_recipe(recipe: Recipe) -> None:
     _parse_booleans(recipe, types)
     _check_kernel(recipe)
     _reject_contradictions(recipe)
+    reject_output_metric_contradictions(recipe)
 
 
 @cache
@@ -52,7 +54,10 @@ def _parse_sequences(recipe: Recipe) -> None:
         raise WrongType(f"phases={phases!r} must be a sequence of Phase")
     _set(recipe, "phases", tuple(phases))
     _set(recipe, "metric", canonical_metric(recipe.metric))
-    _set(recipe, "metric_kwds", _parse_metric_kwds(recipe.metric_kwds))
+    _set(recipe, "metric_kwds", _parse_metric_kwds(recipe.metric_kwds, "metric_kwds"))
+    _set(recipe, "output_metric", canonical_output_metric(recipe.output_metric))
+    output_metric_kwds = _parse_metric_kwds(recipe.output_metric_kwds, "output_metric_kwds")
+    _set(recipe, "output_metric_kwds", output_metric_kwds)
     _set(recipe, "perplexities", _parse_perplexities(recipe.perplexities))
 
 
@@ -69,7 +74,7 @@ def _parse_enums(recipe: Recipe, types: dict[str, Any]) -> None:
             raise ValueError(f"{name}={value!r} is not one of {allowed}") from None
 
 
-def _parse_metric_kwds(values: object) -> tuple[tuple[str, object], ...]:
+def _parse_metric_kwds(values: object, field: str) -> tuple[tuple[str, object], ...]:
     """Sorted (name, value) pairs that can be compared and hashed: arrays and lists become tuples."""
 
     def frozen(value: object) -> object:
@@ -77,7 +82,7 @@ def _parse_metric_kwds(values: object) -> tuple[tuple[str, object], ...]:
         return tuple(map(frozen, value)) if isinstance(value, list | tuple) else value
 
     if not isinstance(values, Mapping | tuple):
-        raise WrongType(f"metric_kwds={values!r} must be a dict of the metric's parameters")
+        raise WrongType(f"{field}={values!r} must be a dict of the metric's parameters")
     return tuple(sorted((name, frozen(value)) for name, value in dict(values).items()))
 
 

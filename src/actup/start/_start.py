@@ -12,6 +12,7 @@ from actup.graph._records import Graph
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Initialization
 from actup.start import _landmarks
+from actup.start._output_space import to_output_space
 
 if TYPE_CHECKING:
     from actup.backends._base import Backend
@@ -64,7 +65,8 @@ def make_start(
     if Y is None:
         Y = backend.random_start(len(graph), recipe.n_components, seed)
     used = f"{kind} ({reason})" if reason else str(kind)
-    return backend.scale_start(Y, recipe.start_extent, recipe.start_size, seed), used
+    scaled = backend.scale_start(Y, recipe.start_extent, recipe.start_size, seed)
+    return to_output_space(scaled, recipe), used
 
 
 def _landmark_start(X: Rows, recipe: Recipe, seed: int, threads: int, backend: Backend) -> tuple[Array, int]:

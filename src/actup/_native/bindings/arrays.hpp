@@ -54,6 +54,7 @@ void bind_neighbors(nb::module_& module);
 void bind_cluster_search(nb::module_& module);
 void bind_start(nb::module_& module);
 void bind_layout(nb::module_& module);
+void bind_output_metrics(nb::module_& module);
 void bind_repulsion(nb::module_& module);
 void bind_reference_forces(nb::module_& module);
 void bind_quality(nb::module_& module);

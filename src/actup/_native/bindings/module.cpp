@@ -9,6 +9,7 @@ NB_MODULE(ACTUP_MODULE, module) {
   actup::bind_cluster_search(module);
   actup::bind_start(module);
   actup::bind_layout(module);
+  actup::bind_output_metrics(module);
   actup::bind_repulsion(module);
   actup::bind_reference_forces(module);
   actup::bind_quality(module);

@@ -2,6 +2,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/arrays.hpp"
+#include "bindings/typed_arrays.hpp"
+#include "transform/inverse.hpp"
 #include "transform/new_rows.hpp"
 
 namespace actup {
@@ -22,6 +24,20 @@ auto placed_rows(const Matrix<int32_t>& ids, const Matrix<float>& distances, con
   {
     const Interruptible call;
     place_rows({neighbors, view, affinities, placement, result.data()}, loss, normalized, threads);
+  }
+  return result;
+}
+
+template <class Rows>
+auto inverted_places(const Matrix<int32_t>& ids, const Matrix<float>& distances, const Matrix<float>& map,
+                     const Matrix<float>& places, const Rows& rows, int threads) {
+  const auto count = static_cast<int64_t>(ids.shape(0));
+  const NeighborRows neighbors{ids.data(), distances.data(), count, static_cast<int64_t>(ids.shape(1))};
+  const MapView view{map.data(), static_cast<int64_t>(map.shape(0)), static_cast<int>(map.shape(1))};
+  auto result = new_matrix(count, rows.columns);
+  {
+    const Interruptible call;
+    rows_of_places(neighbors, view, places.data(), rows, result.data(), threads);
   }
   return result;
 }
@@ -48,6 +64,24 @@ void bind_transform(nb::module_& module) {
              nb::arg("affinity"), nb::arg("distance"), nb::arg("perplexities"), nb::arg("sigma"),
              nb::arg("local_connectivity"), nb::arg("placement"), nb::arg("loss"), nb::arg("normalized"),
              nb::arg("threads"));
+  module.def(
+      "rows_of_places",
+      [](const Matrix<int32_t>& ids, const Matrix<float>& distances, const Matrix<float>& map,
+         const Matrix<float>& places, const TypedArray& rows,
+         int threads) { return inverted_places(ids, distances, map, places, typed_rows(rows), threads); },
+      nb::arg("ids"), nb::arg("distances"), nb::arg("map"), nb::arg("places"), nb::arg("rows"),
+      nb::arg("threads"));
+  module.def(
+      "sparse_rows_of_places",
+      [](const Matrix<int32_t>& ids, const Matrix<float>& distances, const Matrix<float>& map,
+         const Matrix<float>& places, const Vector<int64_t>& offsets,
+         const Vector<int32_t>& columns_of_values, const Vector<float>& values, int64_t columns,
+         int threads) {
+        const SparseRowsView rows{offsets.data(), columns_of_values.data(), values.data(), columns};
+        return inverted_places(ids, distances, map, places, rows, threads);
+      },
+      nb::arg("ids"), nb::arg("distances"), nb::arg("map"), nb::arg("places"), nb::arg("offsets"),
+      nb::arg("indices"), nb::arg("values"), nb::arg("columns"), nb::arg("threads"));
 }
 
 }  // namespace actup

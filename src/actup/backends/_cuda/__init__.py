@@ -16,6 +16,7 @@ from actup.backends._cuda.compile import gpu_is_available
 from actup.graph._records import Graph, Neighbors
 from actup.neighbors._comparison import Parameters
 from actup.neighbors._rows import ENGINE_TYPES, Check, read_rows
+from actup.recipe._output_metrics import EUCLIDEAN
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Extent
 from actup.transform._placement import Placement
@@ -83,8 +84,9 @@ class CudaBackend(Backend):
         return super().has_valid_distances(distances)
 
     def compile_ahead(self, recipe: Recipe, n: int, columns: int) -> None:
-        """Begin to compile the kernels that a run needs."""
+        """Begin to compile the kernels that a run needs; reject a recipe that has none."""
         layout.reject_unsupported(recipe)
+        _reject_output_metric(recipe)
         ahead.compile_ahead(recipe, n, columns)
 
     def synchronize(self) -> None:
@@ -169,4 +171,12 @@ class CudaBackend(Backend):
         self, neighbors: Neighbors, embedding: Array, recipe: Recipe, placement: Placement, threads: int
     ) -> Array:
         """The places of new rows on a finished map."""
+        _reject_output_metric(recipe)
         return transform.place_rows(neighbors, embedding, recipe, placement, threads)
+
+
+def _reject_output_metric(recipe: Recipe) -> None:
+    if recipe.output_metric != EUCLIDEAN:
+        raise ValueError(
+            f"output_metric={recipe.output_metric!r} is not computed by backend='cuda': use backend='cpu'"
+        )

@@ -8,10 +8,12 @@ import numpy as np
 
 from actup._typing import Rows
 from actup.backends._base import Backend, Layout, PointInputs
-from actup.backends._reference import affinities, layout, neighbors, spectral, transform
+from actup.backends._metric_layout import reject_point_inputs
+from actup.backends._reference import affinities, layout, neighbors, output_metrics, spectral, transform
 from actup.graph._records import Graph, Neighbors
 from actup.neighbors._comparison import Parameters
 from actup.neighbors._rows import is_engine_type
+from actup.recipe._output_metrics import EUCLIDEAN
 from actup.recipe._recipe import Recipe
 from actup.transform._placement import Placement
 
@@ -53,6 +55,9 @@ class ReferenceBackend(Backend):
         points: PointInputs | None = None,
     ) -> Layout:
         """The recipe's descent on a graph; ``threads`` is ignored, because the oracle runs on one."""
+        if recipe.output_metric != EUCLIDEAN:
+            reject_point_inputs(points, recipe)
+            return output_metrics.MetricLayout(graph, start, recipe, seed)
         return layout.Layout(graph, start, recipe, seed, points)
 
     def place_rows(
@@ -64,4 +69,9 @@ class ReferenceBackend(Backend):
         threads: int = 1,
     ) -> np.ndarray:
         """The places of new rows on a finished map."""
+        if recipe.output_metric != EUCLIDEAN:
+            raise ValueError(
+                f"backend='reference' places no new rows under output_metric={recipe.output_metric!r}: use "
+                "backend='cpu'"
+            )
         return transform.place_rows(neighbors, embedding, recipe, placement)

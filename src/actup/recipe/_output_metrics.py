@@ -1,0 +1,134 @@
+"""The table of output metrics: distances between points of the map, with what each needs of a recipe."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING
+
+from actup.recipe._switches import Loss, NonEdgeWeight, Repulsion, Update
+
+if TYPE_CHECKING:
+    from actup.recipe._recipe import Recipe
+
+EUCLIDEAN = "euclidean"
+_DEFAULT_P = 2.0  # of "minkowski", as in umap-learn
+
+
+@dataclass(frozen=True)
+class OutputMetric:
+    """What the package knows about a distance between points of the map.
+
+    Attributes
+    ----------
+    name : str
+    aliases : tuple of str
+        Other names for it in umap-learn.
+    dimensions : int or None
+        The number of columns that the map must have; None: any from ``least_dimensions`` on.
+    least_dimensions : int
+    parameters : tuple of str
+        The names that ``output_metric_kwds`` may hold.
+    """
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    dimensions: int | None = None
+    least_dimensions: int = 1
+    parameters: tuple[str, ...] = ()
+
+
+_TABLE = (
+    OutputMetric(EUCLIDEAN, ("l2",)),
+    OutputMetric("haversine", dimensions=2),
+    OutputMetric("hyperboloid"),
+    OutputMetric("spherical_gaussian_energy", dimensions=3),
+    OutputMetric("diagonal_gaussian_energy", dimensions=4),
+    OutputMetric("gaussian_energy", dimensions=5),
+    OutputMetric("manhattan", ("l1", "taxicab", "cityblock")),
+    OutputMetric("chebyshev", ("linf", "linfty", "linfinity", "infinity")),
+    OutputMetric("minkowski", parameters=("p",)),
+    OutputMetric("cosine", least_dimensions=2),
+    OutputMetric("correlation", least_dimensions=3),
+    OutputMetric("canberra"),
+    OutputMetric("braycurtis"),
+)
+OUTPUT_METRICS = {metric.name: metric for metric in _TABLE}
+_NAMES = {alias: metric.name for metric in _TABLE for alias in (metric.name, *metric.aliases)}
+
+
+def canonical_output_metric(metric: object) -> str:
+    """The one name of an output metric that has several.
+
+    Raises
+    ------
+    TypeError
+        If it is no name.
+    ValueError
+        If there is no output metric of that name.
+    """
+    if not isinstance(metric, str):
+        raise TypeError(f"output_metric={metric!r} must be a name: one of {', '.join(OUTPUT_METRICS)}")
+    if metric not in _NAMES:
+        raise ValueError(f"output_metric={metric!r} is not one of {', '.join(map(repr, OUTPUT_METRICS))}")
+    return _NAMES[metric]
+
+
+def output_metric_parameter(recipe: Recipe) -> float:
+    """The value of p for metric "minkowski"; other output metrics have no parameter."""
+    value = dict(recipe.output_metric_kwds).get("p", _DEFAULT_P)
+    assert isinstance(value, Real)
+    return float(value)
+
+
+def reject_output_metric_contradictions(recipe: Recipe) -> None:
+    """Reject a recipe that cannot be laid out under its output metric; the message names the remedy."""
+    _check_parameters(recipe)
+    if recipe.output_metric == EUCLIDEAN:
+        return
+    named, record = f"output_metric={recipe.output_metric!r}", OUTPUT_METRICS[recipe.output_metric]
+    dimensions, least = record.dimensions, record.least_dimensions
+    contradictions = [
+        (
+            dimensions is not None and recipe.n_components != dimensions,
+            f"{named} needs n_components={dimensions}, not {recipe.n_components}",
+        ),
+        (
+            recipe.n_components < least,
+            f"{named} needs n_components of at least {least}, not {recipe.n_components}",
+        ),
+        (
+            recipe.normalized or recipe.loss is not Loss.KL,
+            f"{named} needs normalized=False and loss='kl': begin with preset('paper_umap')",
+        ),
+        (
+            recipe.update is not Update.IN_PLACE or recipe.repulsion is not Repulsion.SAMPLED,
+            f"{named} needs update='in_place' and repulsion='sampled': begin with preset('paper_umap')",
+        ),
+        (
+            recipe.horizon is not None,
+            f"{named} has no horizon: set horizon=None, or begin with preset('paper_umap')",
+        ),
+        (
+            recipe.non_edge_weight is not NonEdgeWeight.ONE,
+            f"{named} cannot run with non_edge_weight='{recipe.non_edge_weight}': set non_edge_weight='one'",
+        ),
+    ]
+    for contradiction, remedy in contradictions:
+        if contradiction:
+            raise ValueError(remedy)
+
+
+def _check_parameters(recipe: Recipe) -> None:
+    known = OUTPUT_METRICS[recipe.output_metric].parameters
+    for name, value in recipe.output_metric_kwds:
+        if name not in known:
+            allowed = f"only {', '.join(known)}" if known else "no parameters"
+            raise ValueError(
+                f"output_metric_kwds has {name!r}, but output_metric={recipe.output_metric!r} has {allowed}"
+            )
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise TypeError(f"output_metric_kwds: {name}={value!r} must be a number")
+        if not 1 <= float(value) < math.inf:
+            raise ValueError(f"output_metric_kwds: {name}={value!r} must be finite and at least 1")
