@@ -16,12 +16,14 @@ constexpr int64_t kManyPoints = 20'000;  // an epoch of fewer takes less than ab
 
 auto placed_rows_under(const Matrix<int32_t>& ids, const Matrix<float>& distances, const Matrix<float>& map,
                        Affinity affinity, Distance distance, std::vector<double> perplexities, double sigma,
-                       const Placement& placement, OutputMetric metric, double parameter, int threads) {
+                       double local_connectivity, const Placement& placement, OutputMetric metric,
+                       double parameter, int threads) {
   const auto rows = static_cast<int64_t>(ids.shape(0)), n = static_cast<int64_t>(map.shape(0));
   const int dimensions = static_cast<int>(map.shape(1));
   const NeighborRows neighbors{ids.data(), distances.data(), rows, static_cast<int64_t>(ids.shape(1))};
   const MapView view{map.data(), n, dimensions};
-  const AffinitySettings affinities{affinity, distance, Symmetrization::umap, std::move(perplexities), sigma};
+  const AffinitySettings affinities{
+      affinity, distance, Symmetrization::umap, std::move(perplexities), sigma, local_connectivity};
   auto result = new_matrix(rows, dimensions);
   {
     const Interruptible call;
@@ -64,7 +66,8 @@ void bind_output_metrics(nb::module_& module) {
       nb::arg("parameter"), nb::arg("settings"), nb::arg("threads"));
   module.def("place_rows_under", &placed_rows_under, nb::arg("ids"), nb::arg("distances"), nb::arg("map"),
              nb::arg("affinity"), nb::arg("distance"), nb::arg("perplexities"), nb::arg("sigma"),
-             nb::arg("placement"), nb::arg("metric"), nb::arg("parameter"), nb::arg("threads"));
+             nb::arg("local_connectivity"), nb::arg("placement"), nb::arg("metric"), nb::arg("parameter"),
+             nb::arg("threads"));
   module.def(
       "output_coordinates",
       [](OutputMetric metric, Matrix<float> map) {

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from actup._typing import Array
 from actup.backends._reference.layout import relative_weights
 from actup.backends._reference.random import random_below, random_bits
 from actup.graph._records import Graph
