@@ -81,8 +81,8 @@ def reject_point_inputs(points: PointInputs | None, recipe: Recipe) -> None:
     """Reject numbers of points that only a Euclidean layout reads."""
     if points is not None:
         raise ValueError(
-            f"output_metric={recipe.output_metric!r} has no pinned points and no density: leave out fixed, or "
-            "use output_metric='euclidean'"
+            f"output_metric={recipe.output_metric!r} has no pinned points and no density: leave out fixed, "
+            "or use output_metric='euclidean'"
         )
 
 
