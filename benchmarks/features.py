@@ -1,0 +1,136 @@
+"""UMAP's features beside umap-learn's, in one run: labels, densMAP, aligned maps, added rows.
+
+    python benchmarks/features.py [--data mnist] [--points 10000] [--seed 0]
+                                  [--only labels densmap aligned added]
+
+Each feature is measured by seconds and by what it is for: the accuracy of held-out rows on a supervised map,
+the correlation of log radii of densMAP, how far related points move between slices, how far old points move
+when rows are added. umap-learn's first call compiles; a small run before each measurement takes that out.
+Results are saved in benchmarks/results/features.json as soon as they are measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+from importlib.util import find_spec
+from itertools import pairwise
+
+import numpy as np
+from report import save, saved, timed
+from sklearn.neighbors import KNeighborsClassifier
+
+import actup
+from actup.datasets import load
+from actup.quality import trustworthiness
+
+PACKAGES = ["actup", "umap-learn", "numpy", "scikit-learn"]
+SLICES = 5  # of the aligned maps; neighbouring ones share three quarters of their rows
+
+
+def module(name):
+    """The module with UMAP and AlignedUMAP of a library."""
+    if name == "actup":
+        return actup
+    import umap
+
+    return umap
+
+
+def accuracy(Y, y, new, y_new) -> float:
+    return float(KNeighborsClassifier(5).fit(Y, y).score(new, y_new))
+
+
+def labels(library, X, y, seed) -> dict:
+    """A supervised map of three quarters of the rows; the others are placed on it."""
+    half = len(X) * 3 // 4
+    model, fit_seconds = timed(lambda: library.UMAP(random_state=seed).fit(X[:half], y[:half]))
+    new, transform_seconds = timed(lambda: model.transform(X[half:]))
+    return {
+        "fit_seconds": fit_seconds[0],
+        "transform_seconds": transform_seconds[0],
+        "training_accuracy": accuracy(model.embedding_, y[:half], model.embedding_, y[:half]),
+        "held_out_accuracy": accuracy(model.embedding_, y[:half], new, y[half:]),
+    }
+
+
+def densmap(library, X, y, seed) -> dict:
+    """Radii of data and map by each library's own formula, which is the same one."""
+    make = library.UMAP(densmap=True, output_dens=True, random_state=seed)
+    (Y, data, shown), seconds = timed(lambda: make.fit_transform(X))
+    known = np.isfinite(data) & np.isfinite(shown)
+    half = len(X) // 2
+    return {
+        "seconds": seconds[0],
+        "radius_correlation": float(np.corrcoef(data[known], shown[known])[0, 1]),
+        "accuracy": accuracy(Y[:half], y[:half], Y[half:], y[half:]),
+        "trustworthiness": float(trustworthiness(X[:2000], Y[:2000])),
+    }
+
+
+def aligned(library, X, y, seed) -> dict:
+    """Slices that overlap by three quarters; the movement of a point between neighbouring slices."""
+    size = len(X) // 2
+    step = size // 4
+    begins = [i * step for i in range(SLICES)]
+    slices = [X[begin : begin + size] for begin in begins]
+    relations = [{step + i: i for i in range(size - step)}] * (SLICES - 1)
+    model = library.AlignedUMAP(random_state=seed)
+    maps, seconds = timed(lambda: model.fit_transform(slices, relations=relations))
+    maps = [np.asarray(Y) for Y in maps]
+    moved = [np.sqrt(((a[step:] - b[:-step]) ** 2).sum(axis=1)).mean() for a, b in pairwise(maps)]
+    radius = np.mean([np.sqrt(Y.var(axis=0).sum()) for Y in maps])
+    return {
+        "seconds": seconds[0],
+        "movement_over_radius": float(np.mean(moved) / radius),
+        "accuracy": float(np.mean([accuracy(Y[::2], y[b : b + size][::2], Y[1::2], y[b : b + size][1::2])
+                                   for Y, b in zip(maps, begins, strict=True)])),
+        "trustworthiness": float(np.mean([trustworthiness(X[b : b + 2000], Y[:2000])
+                                          for Y, b in zip(maps, begins, strict=True)])),
+    }  # fmt: skip
+
+
+def added(library, X, y, seed) -> dict:
+    """A fifth of the rows is added to a map of the others."""
+    count = len(X) * 4 // 5
+    model = library.UMAP(random_state=seed).fit(X[:count])
+    before = model.embedding_.copy()
+    _, seconds = timed(lambda: model.update(X[count:]))
+    Y = model.embedding_
+    radius = np.sqrt(before.var(axis=0).sum())
+    moved = np.sqrt(((Y[:count] - before) ** 2).sum(axis=1))
+    return {
+        "seconds": seconds[0],
+        "movement_over_radius": float(moved.mean() / radius),
+        "largest_movement_over_radius": float(moved.max() / radius),
+        "accuracy_of_added_rows": accuracy(Y[:count], y[:count], Y[count:], y[count:]),
+    }
+
+
+FEATURES = {"labels": labels, "densmap": densmap, "aligned": aligned, "added": added}
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--data", default="mnist")
+    arguments.add_argument("--points", type=int, default=10_000)
+    arguments.add_argument("--only", nargs="+", choices=FEATURES, default=list(FEATURES))
+    arguments.add_argument("--seed", type=int, default=0)
+    options = arguments.parse_args()
+    data = load(options.data)
+    order = np.random.default_rng(0).permutation(len(data.X))[: options.points]
+    X, y = np.ascontiguousarray(data.X[order], np.float32), np.asarray(data.y)[order]
+    results = saved("features")
+    for feature in options.only:
+        for name in ("actup", "umap-learn"):
+            if name == "umap-learn" and find_spec("umap") is None:
+                print("skipped umap-learn: it is not installed")
+                continue
+            FEATURES[feature](module(name), X[:600], y[:600], options.seed)  # compiles what umap-learn needs
+            row = FEATURES[feature](module(name), X, y, options.seed)
+            results.setdefault(f"{options.data} {len(X)}", {}).setdefault(feature, {})[name] = row
+            print(feature, name, row, flush=True)
+            save("features", results, PACKAGES)
+
+
+if __name__ == "__main__":
+    main()
