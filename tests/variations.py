@@ -49,6 +49,8 @@ def short_presets() -> dict[str, Recipe]:
 _NOT_VARIED = {"metric", "metric_kwds", "affinity", "distance", "symmetrization", "perplexity", "n_neighbors"}
 _NOT_VARIED |= {"perplexities", "sigma"}
 _NOT_VARIED |= {"initialization", "start_extent", "start_size"}
+# tests/layout/test_output_metrics.py covers them.
+_NOT_VARIED |= {"output_metric", "output_metric_kwds"}
 # A switch with a compound value; the presets that set it cover it.
 _NOT_VARIED |= {"phases"}
 
