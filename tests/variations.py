@@ -51,6 +51,8 @@ _NOT_VARIED |= {"perplexities", "sigma", "set_op_mix_ratio", "local_connectivity
 _NOT_VARIED |= {"initialization", "start_extent", "start_size"}
 # Switches of densMAP, which needs radii of the data; tests/layout/test_density.py varies them.
 _NOT_VARIED |= {"density_weight", "density_share", "density_shift"}
+# tests/layout/test_output_metrics.py covers them.
+_NOT_VARIED |= {"output_metric", "output_metric_kwds"}
 # A switch with a compound value; the presets that set it cover it.
 _NOT_VARIED |= {"phases"}
 
