@@ -526,6 +526,7 @@ def place_rows_under(
     distance: Distance,
     perplexities: Sequence[float],
     sigma: float,
+    local_connectivity: float,
     placement: Placement,
     metric: OutputMetric,
     parameter: float,

@@ -387,6 +387,8 @@ class UMAP(GrowingMap):
         automatic = is_automatic(self.learning_rate)
         base = preset_for("umap", self.n_components) if automatic else preset("sampled_umap")
         base = preset("umap") if self.densmap else base  # the radii of all points are needed at once
+        if self.output_metric not in ("euclidean", "l2"):
+            base = preset("sampled_umap").but(horizon=None)  # distances from the centre mean nothing there
         for factor in ("repulsion_strength", "negative_sample_rate"):  # each is checked under its own name
             change(base, {"repulsion_rate": factor}, repulsion_rate=getattr(self, factor))
         change(preset("umap"), {"density_weight": "dens_lambda"}, density_weight=self.dens_lambda)
