@@ -23,6 +23,7 @@ from actup.neighbors._comparison import (
     Comparison,
     Parameters,
     is_compiled,
+    no_sparse_form,
     overflow_reason,
     reject_negative,
     resolve,
@@ -61,6 +62,11 @@ class SearchOptions:
     seed: int = 0
 
 
+# Metrics of dense rows that umap-learn also knows for sparse ones.
+_DENSIFIED = ("chebyshev", "ll_dirichlet")
+_MAX_DENSIFIED_BYTES = 2**31
+
+
 class Search(Protocol):
     """Points that are ready to be searched."""
 
@@ -91,6 +97,8 @@ def make_search(
     options : SearchOptions
     threads : int
     """
+    if metric in _DENSIFIED and sparse.issparse(rows):
+        return DensifiedSearch(rows, str(metric), parameters, options, threads)
     if metric == "precomputed":
         _reject_approximate(options, f"metric={metric!r}")
         reject_parameters(metric, parameters)
@@ -148,6 +156,25 @@ class DistanceSearch:
         The distances given at construction are not used.
         """
         return query_distances(rows, k)
+
+
+class DensifiedSearch:
+    """Search sparse rows in a metric that compares dense ones, as dense rows."""
+
+    def __init__(
+        self, rows: Rows, metric: str, parameters: Parameters | None, options: SearchOptions, threads: int
+    ):
+        size = rows.shape[0] * rows.shape[1] * rows.dtype.itemsize
+        if size > _MAX_DENSIFIED_BYTES:
+            detail = f" of rows that take {size / 2**30:.1f} GiB as dense ones"
+            raise ValueError(no_sparse_form(metric, detail))
+        self._search = make_search(rows.toarray(), metric, parameters, options, threads)
+
+    def neighbors(self, k: int) -> Neighbors:
+        return self._search.neighbors(k)
+
+    def query(self, rows: Rows, k: int) -> Neighbors:
+        return self._search.query(rows.toarray(), k)
 
 
 class EngineSearch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -191,13 +191,14 @@ def simplicial_set_embedding(
     n = graph.shape[0]
     stops = sorted({int(epoch) for epoch in n_epochs}) if isinstance(n_epochs, list | tuple) else []
     epochs = stops[-1] if stops else n_epochs
-    recipe = _recipe(n, n_components, initial_alpha, epochs, densmap)
+    output = {} if euclidean_output else _output_fields(output_metric, output_metric_kwds)
+    recipe = _recipe(n, n_components, initial_alpha, epochs, densmap, bool(output))
     recipe = recipe.but(
         a=float(a),
         b=float(b),
         repulsion_rate=float(gamma) * float(negative_sample_rate),
         initialization=_start_name(init, recipe),
-        **({} if euclidean_output else _output_fields(output_metric, output_metric_kwds)),
+        **output,
     )
     density = _density_fields(densmap_kwds or {}) if densmap else {}
     rows = None if data is None or metric == "precomputed" else _rows_of(data)
@@ -230,8 +231,15 @@ def simplicial_set_embedding(
     return embedding, aux_data
 
 
-def _recipe(n: int, n_components: int, initial_alpha: float, epochs: Any, densmap: bool) -> Recipe:
+def _recipe(
+    n: int, n_components: int, initial_alpha: float, epochs: Any, densmap: bool, other_space: bool
+) -> Recipe:
     """The recipe of umap-learn's default learning rate, or of any other one."""
+    if other_space:
+        base = preset("sampled_umap").but(horizon=None, n_components=n_components)
+        return base.but(learning_rate=float(initial_alpha), epochs=epochs)
+    if densmap:
+        return preset("umap").but(n_components=n_components, epochs=epochs)
     if initial_alpha != _DEFAULT_ALPHA:
         base = preset("sampled_umap").but(n_components=n_components, learning_rate=float(initial_alpha))
         return base.but(epochs=epochs)
@@ -267,23 +275,15 @@ def _output_fields(output_metric: Any, output_metric_kwds: Mapping[str, Any] | N
     name = _metric_name(output_metric)
     if name in ("euclidean", "l2"):
         return {}
-    wanted = {"output_metric": name, "output_metric_kwds": dict(output_metric_kwds or {})}
-    return _known_fields(wanted, f"output_metric={name!r}")
+    return {"output_metric": name, "output_metric_kwds": dict(output_metric_kwds or {})}
 
 
 def _density_fields(densmap_kwds: Mapping[str, Any]) -> dict[str, Any]:
-    wanted = {
+    return {
         "density_weight": float(densmap_kwds.get("lambda", 2.0)),
         "density_share": float(densmap_kwds.get("frac", 0.3)),
         "density_shift": float(densmap_kwds.get("var_shift", 0.1)),
     }
-    return _known_fields(wanted, "densmap=True")
-
-
-def _known_fields(wanted: dict[str, Any], what: str) -> dict[str, Any]:
-    if not wanted.keys() <= {field.name for field in fields(Recipe)}:
-        raise NotImplementedError(f"this release of ActUp has no {what} for a graph")
-    return wanted
 
 
 def _with_density(prepared: Embedding, recipe: Recipe, radii: np.ndarray, seed: int) -> Embedding:
