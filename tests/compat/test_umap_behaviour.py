@@ -665,10 +665,32 @@ def test_densmap_with_labels_stays_trustworthy(uneven):
     assert trustworthiness(uneven, embedding, n_neighbors=10) > 0.85
 
 
-def test_densmap_has_transform_and_inverse_unlike_umap_learn(uneven):
+def test_densmap_has_no_transform_and_no_inverse(uneven):
     model = UMAP(densmap=True, n_epochs=30, random_state=0).fit(uneven)
-    np.testing.assert_array_equal(model.transform(uneven[:3]), model.embedding_[:3])
-    assert model.inverse_transform(model.embedding_[:3]).shape == uneven[:3].shape
+    with pytest.raises(NotImplementedError):
+        model.transform(uneven[:3])
+    with pytest.raises(ValueError):
+        model.inverse_transform(model.embedding_[:3])
+
+
+def test_one_sample_places_no_rows():
+    with pytest.raises(ValueError):
+        UMAP().fit([[1, 1, 1, 1]]).transform([[0, 0, 0, 0]])
+
+
+def test_dense_and_sparse_rows_on_one_map():
+    X = NUMBERS[:50]
+    dense, sparse_model = short().fit(X), short().fit(sparse.csr_matrix(X))
+    new = X[:3] + 0.01
+    np.testing.assert_array_equal(dense.transform(sparse.csr_matrix(new)), dense.transform(new))
+    np.testing.assert_array_equal(sparse_model.transform(new), sparse_model.transform(sparse.csr_matrix(new)))
+
+
+def test_neighborhoods_of_few_distinct_rows():
+    X = [[5, 6, 7, 8]] * 6 + [[1, 1, 1, 1], [1, 2, 3, 4], [1, 1, 2, 1]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert UMAP(n_neighbors=5, unique=True).fit(X)._n_neighbors == 3
 
 
 def test_densities_without_densmap(uneven):

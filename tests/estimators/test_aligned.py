@@ -103,3 +103,14 @@ def test_wrong_arguments(slices, parameters, relations, error, message):
 def test_update_needs_a_fitted_model(slices):
     with pytest.raises(NotFittedError):
         AlignedUMAP().update(slices[0], relations={})
+
+
+def test_update_takes_parameters_of_the_new_slice(slices):
+    model = AlignedUMAP(n_neighbors=[10, 10], random_state=0, n_epochs=10)
+    model.fit(slices[:2], relations=RELATIONS[:1])
+    with pytest.raises(ValueError, match="n_neighbors has 2 values"):
+        model.update(slices[2], relations=RELATIONS[1])
+    model.update(slices[2], relations=RELATIONS[1], n_neighbors=7)
+    assert model.mappers_[2].recipe_.n_neighbors == 7 and model.n_neighbors == [10, 10]
+    with pytest.raises(TypeError, match="'colour' is no parameter of a slice"):
+        model.update(slices[2], relations=RELATIONS[1], colour=3)

@@ -217,7 +217,15 @@ class AlignedUMAP(BaseEstimator):
         maps: list[np.ndarray] = self.fit(X, y, relations=relations, window_size=window_size).embeddings_
         return maps
 
-    def update(self, X: Any, y: Any = None, *, relations: Any = None, window_size: int | None = None) -> Self:
+    def update(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        relations: Any = None,
+        window_size: int | None = None,
+        **parameters: Any,
+    ) -> Self:
         """Add a slice after the last one. The maps that are there do not change.
 
         Parameters
@@ -230,6 +238,8 @@ class AlignedUMAP(BaseEstimator):
             Which sample of the last slice is which sample of the new one.
         window_size : int, default=None
             In place of ``alignment_window_size``.
+        **parameters
+            Values of parameters for this slice, where lists have one for each slice so far.
 
         Returns
         -------
@@ -241,7 +251,7 @@ class AlignedUMAP(BaseEstimator):
         window = self._check_window(window_size)
         old = [_Slice.of_model(mapper) for mapper in self.mappers_]
         with Progress(self.verbose, self.callback) as progress:
-            made = [*old, _Slice.of(*self._prepare(len(old), X, y, progress))]
+            made = [*old, _Slice.of(*self._prepare(len(old), X, y, progress, parameters))]
             links = [np.array(list(part.items()), np.int64).reshape(-1, 2) for part in self.dict_relations_]
             links.append(_read_relation(relations, len(old) - 1, made))
             _align_starts(made, links, first=len(old))
@@ -259,11 +269,19 @@ class AlignedUMAP(BaseEstimator):
         return int(window)
 
     def _prepare(
-        self, number: int, X: Any, y: Any, progress: Progress
+        self, number: int, X: Any, y: Any, progress: Progress, own: Mapping[str, Any] | None = None
     ) -> tuple[UMAP, Embedding, FittedState]:
         """The model of a slice, its run up to the layout, and what the run will leave on it."""
         shared = {field.name for field in fields(UMAP)} & {field.name for field in fields(self)}
-        values = {name: _value_of_slice(name, getattr(self, name), number) for name in sorted(shared)}
+        given = dict(own or {})
+        unknown = sorted(set(given) - shared)
+        if unknown:
+            raise TypeError(
+                f"{unknown[0]!r} is no parameter of a slice: they are {', '.join(sorted(shared))}"
+            )
+        values = given | {
+            name: _value_of_slice(name, getattr(self, name), number) for name in sorted(shared - set(given))
+        }
         mapper = UMAP(**values | {"n_epochs": _FIRST_EPOCHS if self.n_epochs is None else self.n_epochs})
         if number:
             mapper.init = "random"  # replaced by the places of related points

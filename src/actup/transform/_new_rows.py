@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_matrix, issparse
 
 from actup._device import array_module, on_gpu, to_host
 from actup._typing import Array, Rows
@@ -147,8 +147,7 @@ class TrainingRows:
             return make_search(new_rows, "precomputed", None, SearchOptions(), threads).query(new_rows, k)
         rows = to_host(self.rows)
         if issparse(rows) != issparse(new_rows):
-            kinds = ["sparse" if issparse(part) else "dense" for part in (rows, new_rows)]
-            raise TypeError(f"X is {kinds[1]}, but the training data are {kinds[0]}: give both as one kind")
+            new_rows = csr_matrix(new_rows) if issparse(rows) else new_rows.toarray()
         reject_negative(self.metric, new_rows, "X")
         if self._search is None:
             self._search = make_search(rows, self.metric, self.parameters, SearchOptions(), threads)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 
 from actup.backends import load_backend
 from actup.compat.umap._search_index import SearchIndex
+from actup.estimators._arguments import explain_unknown_arguments
 from actup.estimators._umap import UMAP as _UMAP
 from actup.graph._disconnection import disconnection_distance
 from actup.recipe._recipe import Recipe
@@ -30,12 +31,15 @@ class DistanceAlone:
         return float(value[0] if isinstance(value, tuple) else value)
 
 
+@explain_unknown_arguments
+@dataclass(eq=False, repr=False)
 class UMAP(_UMAP):
     """``actup.UMAP``, with the private attributes of umap-learn's class that other programs read or set.
 
-    Parameters, attributes and methods are those of ``actup.UMAP``. Programs that build a fitted model by
-    hand, as scanpy's ``ingest`` does, set ``embedding_``, ``_raw_data`` and what else they know (``_a``,
-    ``_b``, ``_n_neighbors``, ``_metric_kwds``) and call ``transform``.
+    Parameters, attributes and methods are those of ``actup.UMAP``. As in umap-learn, samples without
+    connected neighbours have coordinates of NaN, and a densMAP or a model of one sample places no new rows.
+    Programs that build a fitted model by hand, as scanpy's ``ingest`` does, set ``embedding_``, ``_raw_data``
+    and what else they know (``_a``, ``_b``, ``_n_neighbors``, ``_metric_kwds``) and call ``transform``.
 
     See Also
     --------
@@ -58,6 +62,9 @@ class UMAP(_UMAP):
     (3, 2)
     """
 
+    _: KW_ONLY
+    disconnected: str = "nan"
+
     def __getattr__(self, name: str) -> Any:
         derive = _DERIVED.get(name)
         if derive is None or not ("embedding_" in vars(self) or name in _KNOWN_BEFORE_FIT):
@@ -68,7 +75,17 @@ class UMAP(_UMAP):
         own = vars(self)
         if "embedding_" in own and "_raw_data" in own and "_training" not in own:
             self._adopt(own["_raw_data"])
+        if own.get("recipe_") is not None and own["recipe_"].density_weight:
+            raise NotImplementedError("a densMAP places no new rows here; actup.UMAP(densmap=True) does")
+        if "_training" in own and len(own["_training"]) == 1:
+            raise ValueError("the model was fitted to one sample, among which no row has a place")
         return super().transform(X, *args, **kwargs)
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        recipe = vars(self).get("recipe_")
+        if recipe is not None and recipe.density_weight:
+            raise ValueError("a densMAP has no inverse here; actup.UMAP(densmap=True) has one")
+        return super().inverse_transform(X)
 
     def _recipe(self) -> Recipe:
         """As in ``actup.UMAP``; what is wrong with a parameter is a ValueError, as in umap-learn."""
@@ -129,6 +146,15 @@ def _recipe_of(model: UMAP) -> Recipe:
     return vars(model).get("recipe_") or model._recipe()
 
 
+def _neighborhood(model: UMAP) -> int:
+    """The size of a neighbourhood, which umap-learn cuts to one less than the number of points."""
+    wanted = _recipe_of(model).n_neighbors
+    if "_derived" not in vars(model):
+        return wanted
+    points = model.graph_.shape[0]
+    return wanted if model.n_neighbors < points else points - 1
+
+
 def _bandwidths(model: UMAP) -> tuple[np.ndarray, np.ndarray]:
     from actup.compat.umap._graphs import smooth_knn_dist
 
@@ -166,7 +192,7 @@ _DERIVED: dict[str, Callable[[UMAP], Any]] = {
     "_knn_indices": lambda model: model._search_index().neighbor_graph[0],
     "_knn_search_index": lambda model: model._search_index(),
     "_metric_kwds": lambda model: dict(_recipe_of(model).metric_kwds),
-    "_n_neighbors": lambda model: _recipe_of(model).n_neighbors,
+    "_n_neighbors": lambda model: _neighborhood(model),
     "_output_distance_func": lambda model: _distance_function(model, "output_metric", gradients=True),
     "_raw_data": lambda model: model._training.rows,
     "_rhos": lambda model: _bandwidths(model)[1],
