@@ -15,7 +15,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from actup._device import on_gpu, to_host
-from actup._pipeline import Embedding, Given, count_rows, descend, iterate_maps, prepare
+from actup._pipeline import (
+    Embedding,
+    Given,
+    count_rows,
+    descend,
+    iterate_maps,
+    prepare,
+    with_column_numbers,
+)
 from actup._threads import count_threads
 from actup._typing import Array, CsrMatrix, Rows
 from actup.backends import Backend, choose_backend, load_backend
@@ -92,8 +100,9 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             Labels or target values, which ``UMAP`` uses (see ``target_metric``); other estimators ignore
             them: scikit-learn's pipelines pass y to every step.
         ensure_all_finite : bool or "allow-nan", default=True
-            False and "allow-nan" let missing values through to a metric that compares them: a function, or
-            "nan_euclidean".
+            "allow-nan" lets missing values (NaN) through to a function as ``metric``, False infinite ones
+            too. Metrics "nan_euclidean" and "gower" take missing values whatever it is, all others reject
+            them.
         sample_weight : array-like of shape (n_samples,), default=None
             How much each sample counts, at least 0; None: all alike.
         fixed : array-like of shape (n_samples,), default=None
@@ -205,7 +214,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """
         model = fitted_model(self)
         backend = load_backend(choose_backend(model.backend, X, len(model._training)))
-        rows = backend.load_rows(model._read_rows(X, model.recipe_, backend, reset=False))
+        rows = model._read_rows(X, model.recipe_, backend, reset=False, finite=ensure_all_finite)
+        rows = backend.load_rows(rows)
         return backend.as_callers_kind(model._place(rows, backend), X)
 
     def _place(self, rows: Rows, backend: Backend) -> Array:
@@ -308,7 +318,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self._transform_seed()  # rejects a wrong one
         backend = load_backend(choose_backend(self.backend, X, count_rows(X)))
         checked = snapshot(self)  # scikit-learn's check sets attributes
-        rows = checked._read_rows(X, recipe, backend, reset=True)
+        recipe = with_column_numbers(recipe, X)
+        rows = checked._read_rows(X, recipe, backend, reset=True, finite=inputs.finite)
         seed = _draw_seed(self.random_state)
         return checked._prepare_rows(rows, recipe, inputs, backend, progress, seed, like=X)
 
@@ -366,10 +377,12 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         embedding[idle] = model._place(to_host(training.rows)[idle], load_backend("cpu"))
         return replace(state, embedding_=embedding)
 
-    def _read_rows(self, X: Any, recipe: Recipe, backend: Backend, *, reset: bool) -> Rows:
+    def _read_rows(
+        self, X: Any, recipe: Recipe, backend: Backend, *, reset: bool, finite: bool | str = True
+    ) -> Rows:
         """Check X; record its columns for scikit-learn (``reset``), or compare them with the record."""
         check = partial(validate_data, self, reset=reset)
-        rows = backend.read_rows(X, recipe.metric, check=check)
+        rows = backend.read_rows(X, recipe.metric, check=check, finite=finite)
         if on_gpu(X):  # scikit-learn has not seen it
             self._record_columns(rows, reset)
         return rows

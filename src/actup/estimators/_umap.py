@@ -347,7 +347,7 @@ class UMAP(GrowingMap):
             return super().transform(X, ensure_all_finite)
         model = fitted_model(self)
         backend = load_backend("cpu")
-        rows = model._read_rows(X, model.recipe_, backend, reset=False)
+        rows = model._read_rows(X, model.recipe_, backend, reset=False, finite=ensure_all_finite)
         n, threads = len(model._training), count_threads(model.n_jobs)
         found = model._training.query_on_host(rows, neighbors_needed(model.recipe_, n), threads)
         return row_memberships(found, model.recipe_, n, threads)

@@ -14,7 +14,7 @@ from actup.graph._records import Neighbors
 from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.neighbors._comparison import reject_negative
 from actup.neighbors._metrics import canonical_metric
-from actup.neighbors._rows import read_rows
+from actup.neighbors._rows import column_parameters, read_rows
 from actup.neighbors._search import SearchOptions, check_k, make_search
 
 _ALGORITHMS = ("auto", "exact", "approximate")
@@ -118,9 +118,10 @@ def nearest_neighbors(
     threads = count_threads(n_jobs)
     name = canonical_metric(metric)
     options = _check_options(algorithm, recall, random_state)
-    rows = read_rows(X, name, allow_missing=name == "nan_euclidean")
+    parameters = column_parameters(X, name, metric_kwds)
+    rows = read_rows(X, name)
     k = check_k(n_neighbors, rows.shape[0])
-    return make_search(rows, name, metric_kwds, options, threads).neighbors(k)
+    return make_search(rows, name, parameters, options, threads).neighbors(k)
 
 
 class NeighborIndex:
@@ -177,13 +178,10 @@ class NeighborIndex:
             )
         options = _check_options(algorithm, recall, random_state)
         threads = count_threads(n_jobs)
-        rows = read_rows(X, self._metric, allow_missing=self._allows_missing)
-        self._search = make_search(rows, self._metric, metric_kwds, options, threads)
+        parameters = column_parameters(X, self._metric, metric_kwds)
+        rows = read_rows(X, self._metric)
+        self._search = make_search(rows, self._metric, parameters, options, threads)
         self._shape, self._is_sparse = rows.shape, sparse.issparse(rows)
-
-    @property
-    def _allows_missing(self) -> bool:
-        return self._metric == "nan_euclidean"
 
     def query(self, X_new: Any, n_neighbors: int = 15) -> Neighbors:
         """Find the rows of ``X`` nearest to every row of ``X_new``, nearest first; ties go to the smaller id.
@@ -201,7 +199,7 @@ class NeighborIndex:
             ``indices`` of rows of ``X`` and ``distances``, of shape (m, n_neighbors). ``recall`` is that of
             rows like those of ``X``; outliers among the new rows are searched exactly.
         """
-        rows = read_rows(X_new, self._metric, name="X_new", allow_missing=self._allows_missing)
+        rows = read_rows(X_new, self._metric, name="X_new")
         if rows.shape[1] != self._shape[1]:
             raise ValueError(f"X_new has {rows.shape[1]} columns, but X has {self._shape[1]}")
         if self._is_sparse != sparse.issparse(rows):
