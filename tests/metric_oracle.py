@@ -61,7 +61,11 @@ def brute_force(metric, A, X, **parameters):
             return 2 * np.arcsin(np.sqrt(np.sin(half[..., 0]) ** 2 + inner))
         case "gower":
             spans = np.ptp(X, axis=0)
-            return np.abs(A[:, None] - X[None]) @ np.where(spans > 0, 1 / np.where(spans, spans, 1), 0) / A.shape[1]
+            return (
+                np.abs(A[:, None] - X[None])
+                @ np.where(spans > 0, 1 / np.where(spans, spans, 1), 0)
+                / A.shape[1]
+            )
         case "seuclidean":
             return cdist(A, X, metric, V=X.var(axis=0, ddof=1))
         case "mahalanobis":

@@ -359,14 +359,57 @@ def test_infinite_distances_beyond_the_neighbours_are_allowed(X):
 
 
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
-def test_missing_values_are_rejected_in_maps_whatever_the_metric(X, backend):
+def test_missing_values_are_rejected_in_metrics_that_cannot_compare_them(X, backend):
     X = X.copy()
     X[3, 2] = np.nan
-    for metric in ("euclidean", "nan_euclidean"):
-        with pytest.raises(ValueError, match="NaN"):
+    for metric in ("euclidean", "cosine"):
+        with pytest.raises(ValueError, match=r"NaN.*metric='nan_euclidean' and metric='gower'"):
             TSNE(metric=metric, backend=backend).fit(X)
         with pytest.raises(ValueError, match="NaN"):
             embed(X, preset("tsne").but(metric=metric), backend=backend)
+
+
+@pytest.mark.parametrize("metric", ["nan_euclidean", "gower"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_maps_of_rows_with_missing_values(X, kind, metric):
+    X = X.copy()
+    X[3, 2] = X[7, 0] = np.nan
+    model = short(kind, metric=metric).fit(X)
+    assert np.isfinite(model.embedding_).all() and model.embedding_.dtype == np.float32
+    reason = " (there are no rows to take principal components of)"
+    assert model.init_used_ == "spectral" + (reason if kind is TSNE else "")
+    new = X[:9] + np.float32(0.01)
+    placed = model.transform(new)
+    assert np.isfinite(placed).all()
+    np.testing.assert_array_equal(model.transform(new[3:4])[0], placed[3])
+    np.testing.assert_array_equal(model.transform(X[3:4])[0], model.embedding_[3])
+    wanted = nearest_neighbors(X, 15, metric=metric)
+    made = embed(X, preset("gdr_umap").but(metric=metric, epochs=2, n_neighbors=16))
+    np.testing.assert_array_equal(made.neighbors.indices, wanted.indices)
+
+
+def manhattan_of_known(x, y):
+    return float(np.nan_to_num(np.abs(x - y), nan=0.0, posinf=9.0).sum())
+
+
+def test_ensure_all_finite_lets_values_through_to_a_function(X):
+    X = X.copy()
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match=r"row 3, column 2.*use ensure_all_finite='allow-nan'"):
+        short(UMAP, metric=manhattan_of_known).fit(X)
+    model = short(UMAP, metric=manhattan_of_known).fit(X, ensure_all_finite="allow-nan")
+    assert np.isfinite(model.embedding_).all()
+    with pytest.raises(ValueError, match="row 3"):
+        model.transform(X[:5])
+    assert np.isfinite(model.transform(X[:5], ensure_all_finite="allow-nan")).all()
+    X[5, 1] = np.inf
+    with pytest.raises(ValueError, match="infinity in row 5"):
+        short(UMAP, metric=manhattan_of_known).fit(X, ensure_all_finite="allow-nan")
+    assert np.isfinite(short(TSNE, metric=manhattan_of_known).fit_transform(X, None, False)).all()
+    with pytest.raises(ValueError, match="infinity in row 5"):
+        short(UMAP, metric="nan_euclidean").fit(X, ensure_all_finite=False)
+    with pytest.raises(ValueError, match="ensure_all_finite='sometimes' must be True, False or 'allow-nan'"):
+        short(UMAP).fit(X, ensure_all_finite="sometimes")
 
 
 def test_tiny_values_are_only_rejected_where_they_are_searched(X):

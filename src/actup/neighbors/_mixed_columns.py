@@ -7,7 +7,7 @@ The distance is the weighted mean over the columns that both rows have. Without 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,7 @@ class MixedColumns:
         The least value and the range of each column of numbers; a range of 0 is written as infinity, so that
         a constant column adds nothing.
     means : ndarray of shape (columns,)
-        What stands for a missing number when candidates are looked for, in units of the range.
+        What stands for a missing number when candidates are looked for, scaled like the numbers.
     categories : tuple of ndarray
         The values of each column of categories, ascending; of other columns it is empty.
     """
@@ -73,7 +73,7 @@ class MixedColumns:
             if len(values):
                 lows[column], high = values.min(), values.max()
                 ranges[column] = (high - lows[column]) or np.inf
-                means[column] = ((values - lows[column]) / ranges[column]).mean()
+                means[column] = ((values - lows[column]) / ranges[column]).mean() * shares[column]
         return cls(is_category, shares, lows, ranges, means, tuple(categories))
 
     @property
@@ -82,7 +82,7 @@ class MixedColumns:
         return int(np.count_nonzero(~self.is_category) + sum(map(len, self.categories)) + 1)
 
     def scaled(self, rows: np.ndarray, name: str) -> np.ndarray:
-        """Rows with numbers in units of their column's range; categories and NaN stay as they are."""
+        """Rows with numbers in units of their column's range, times its weight; categories and NaN stay."""
         numbers = np.where(self.is_category, np.nan, rows)
         text = is_text(numbers).any(axis=0)
         if text.any():
@@ -91,7 +91,7 @@ class MixedColumns:
                 "hold numbers: convert it"
             )
         with np.errstate(over="ignore"):
-            values = (rows - self.lows) / self.ranges
+            values = (rows - self.lows) / self.ranges * self.weights
         return np.where(self.is_category, rows, values)
 
     def to_manhattan(self, scaled: np.ndarray) -> Rows:
@@ -131,7 +131,7 @@ class MixedColumns:
             values, weight = scaled[:, column], self.weights[column]
             if not self.is_category[column]:
                 numbers = np.where(np.isnan(values), self.means[column], values)
-                yield at, (every, np.zeros(len(scaled), np.int64), weight * numbers)
+                yield at, (every, np.zeros(len(scaled), np.int64), numbers)
                 at += 1
                 continue
             if len(categories):
@@ -149,28 +149,52 @@ class MixedColumns:
             result += np.where(unknown, self.weights[column] / 2, 0)
         return result
 
-    def distances(self, rows: Iterable[np.ndarray], points: Iterable[np.ndarray]) -> np.ndarray:
-        """Distances in float64 between scaled rows that are given column by column, in shapes that broadcast.
+    def all_distances(self, rows: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """All distances between scaled rows and points, in float64: (rows, points)."""
+        shape = len(rows), len(points)
+        total, lacking, part = np.zeros(shape), np.zeros(shape), np.empty(shape)
+        for column, weight in enumerate(self.weights):
+            here, there = rows[:, column], np.ascontiguousarray(points[:, column])
+            self._compare(column, here[:, None], there, part)
+            gaps_here, gaps_there = np.isnan(here), np.isnan(there)
+            part[gaps_here] = 0
+            lacking[gaps_here] += weight
+            if gaps_there.any():
+                part[:, gaps_there] = 0
+                lacking[np.ix_(~gaps_here, gaps_there)] += weight
+            total += part
+        return _mean(total, lacking)
 
-        Two rows that have no column in common are at distance 1.
-        """
-        total: Any = 0.0
-        lacking: Any = 0.0
-        for here, there, weight, is_category in zip(
-            rows, points, self.weights, self.is_category, strict=True
-        ):
-            if weight == 0:
-                continue
-            part = (here != there).astype(np.float64) if is_category else np.abs(here - there)
-            if np.isnan(here).any() or np.isnan(there).any():
-                missing = np.isnan(here) | np.isnan(there)
-                part[missing] = 0
-                lacking = lacking + weight * missing
-            part *= weight
-            total = total + part
-        shared = 1 - lacking
-        none = shared <= _NO_SHARE
-        return np.asarray(np.where(none, 1.0, total / np.where(none, 1.0, shared)))
+    def candidate_distances(self, rows: np.ndarray, points: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+        """Distances between scaled rows and some of the points, by their ids, in float64."""
+        total, lacking = np.zeros(candidates.shape), np.zeros(candidates.shape)
+        part = np.empty(candidates.shape)
+        for column, weight in enumerate(self.weights):
+            here, there = rows[:, column, None], points[:, column][candidates]
+            self._compare(column, here, there, part)
+            gaps = np.isnan(here) | np.isnan(there)
+            if gaps.any():
+                np.copyto(part, 0, where=gaps)
+                lacking += weight * gaps
+            total += part
+        return _mean(total, lacking)
+
+    def _compare(self, column: int, here: np.ndarray, there: np.ndarray, out: np.ndarray) -> None:
+        """What a column adds to the distances, if no value is missing."""
+        if self.is_category[column]:
+            np.multiply(here != there, self.weights[column], out=out)
+        else:
+            np.abs(np.subtract(here, there, out=out), out=out)
+
+
+def _mean(total: np.ndarray, lacking: np.ndarray) -> np.ndarray:
+    """Sums over the share of the weights that they are of; 1 where two rows have no column in common."""
+    shared = 1 - lacking
+    none = shared <= _NO_SHARE
+    shared[none] = 1
+    total /= shared
+    total[none] = 1
+    return total
 
 
 def _check_weights(weights: Any, count: int) -> np.ndarray:

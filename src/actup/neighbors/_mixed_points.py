@@ -16,10 +16,9 @@ from actup.neighbors._mixed_columns import MixedColumns
 from actup.neighbors._pairwise_search import distance_blocks, tile_size
 from actup.neighbors._points import DensePoints, Found, SearchablePoints, SparsePoints
 
-_PAIR_COST = (
-    60.0  # time to compare two columns of a pair in NumPy, relative to the engine's squared difference
-)
-_TILE_COST = 4.0  # the same relative to a metric whose pairs are compared by one operation of NumPy
+# Relative to a squared difference of the engine: all pairs are compared if that takes a few seconds at most.
+_PAIR_COST = 100.0
+_TILE_COST = 4.0  # of two columns, relative to metrics that one operation of NumPy computes
 _THREAD_ROWS = 64  # rows whose candidates one thread compares at a time
 
 
@@ -57,7 +56,7 @@ class MixedPoints(SearchablePoints):
     def exact(self, rows: np.ndarray | None, k: int) -> Neighbors:
         tile = tile_size(len(self), self.X.shape[1], _TILE_COST)
         blocks = distance_blocks(
-            self._all_pairs, self.X if rows is None else rows, self.X, tile, self._threads
+            self._columns.all_distances, self.X if rows is None else rows, self.X, tile, self._threads
         )
         return nearest_others(blocks, len(self), k) if rows is None else nearest_columns(blocks, k)
 
@@ -87,15 +86,11 @@ class MixedPoints(SearchablePoints):
     def candidates(self, index: Any, rows: np.ndarray, count: int, probes: int) -> np.ndarray:
         return self._filled.candidates(index, self._columns.to_manhattan(rows), count, probes)
 
-    def _all_pairs(self, rows: np.ndarray, points: np.ndarray) -> np.ndarray:
-        return self._columns.distances(rows.T[:, :, None], points.T[:, None, :])
-
     def _nearest_of(
         self, rows: np.ndarray, self_ids: np.ndarray | None, candidates: np.ndarray, k: int
     ) -> Found:
         """The nearest candidates of some rows; ties go to the smaller id."""
-        points = (column[candidates] for column in self.X.T)
-        distances = self._columns.distances(rows.T[:, :, None], points)
+        distances = self._columns.candidate_distances(rows, self.X, candidates)
         excluded = candidates < 0
         if self_ids is not None:
             excluded |= candidates == self_ids[:, None]

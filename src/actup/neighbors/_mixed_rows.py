@@ -45,7 +45,8 @@ def mixed_parameters(X: Any, parameters: Mapping[str, Any] | None, name: str = "
         ``categorical``: ascending tuple of int; ``weights``: tuple of float, if there are any.
     """
     given = dict(parameters or {})
-    X = as_table(X, name)
+    is_array = hasattr(X, "dtype") and hasattr(X, "shape")  # a dask array is not computed for its columns
+    X = X if is_array else as_table(X, name)
     names = column_names(X)
     text = [number for number, (_, values) in enumerate(_columns(X)) if _is_categorical(values)]
     count = len(names) if names is not None else _column_count(X)
@@ -90,9 +91,10 @@ def _number_of(column: Any, names: list[Any] | None, count: int, parameter: str,
 
 def _columns(X: Any) -> Iterator[tuple[Any, Any]]:
     """The columns of X that may hold anything but numbers, of all columns of a data frame."""
+    kind = getattr(X.dtype, "kind", "f") if hasattr(X, "dtype") else "O"
     if is_frame(X):
         yield from frame_columns(X)
-    elif not hasattr(X, "dtype") or X.dtype.kind in "OUS":
+    elif kind in "OUS":
         rows = np.asarray(X)
         if rows.dtype.kind in "US" and not hasattr(
             X, "dtype"

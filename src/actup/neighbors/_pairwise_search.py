@@ -88,7 +88,8 @@ class PairwiseSearch:
         if callable(self._metric):
             X, queries = _float_rows(self._X), _float_rows(rows)
             named = _named_in_errors(self._metric, queries, X)
-            return X, queries, 1.0, partial(self._distance_function(), metric=named)
+            # Rows are checked already, and the caller may have allowed missing values.
+            return X, queries, 1.0, partial(self._distance_function(), metric=named, ensure_all_finite=False)
         X, unit = _scaled_near_one(self._X, self._metric)
         return X, X if rows is self._X else rows.astype(np.float64) / unit, unit, self._distance_function()
 

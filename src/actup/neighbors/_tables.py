@@ -47,7 +47,7 @@ def as_table(X: Any, name: str) -> Any:
         return _computed(X, name)
     if library == "torch":
         return _of_tensor(X, name)
-    if _is_foreign_frame(X):
+    if _is_foreign_frame(X) or (library == "pyarrow" and type(X).__name__ == "RecordBatch"):
         return _as_arrow_table(X, name)
     return X
 
@@ -76,8 +76,8 @@ def _computed(X: Any, name: str) -> Any:
     size, available = getattr(X, "nbytes", None), available_memory()
     if hasattr(X, "columns") or size is None or np.isnan(size):
         raise TypeError(
-            f"{name} is a {type(X).__name__} of dask of unknown size: use {name}.compute(), which reads it "
-            "into memory"
+            f"{name} is a dask {type(X).__name__} of unknown size: use {name}.compute(), which reads it into "
+            "memory"
         )
     if available is not None and size > _MAX_MEMORY_SHARE * available:
         raise MemoryError(
@@ -120,7 +120,7 @@ def is_frame(X: Any) -> bool:
 
 
 def is_arrow_table(X: Any) -> bool:
-    """Whether X is a table or record batch of pyarrow."""
+    """Whether X is a table of pyarrow."""
     return type(X).__module__.partition(".")[0] == "pyarrow" and hasattr(X, "schema")
 
 
@@ -138,6 +138,8 @@ def _as_arrow_table(X: Any, name: str) -> Any:
             f"{name} is a {type(X).__name__}, which is read through pyarrow: install pyarrow, or convert "
             f"{name} to a data frame of pandas or polars, or to a NumPy array"
         ) from None
+    if isinstance(X, pyarrow.RecordBatch):
+        return pyarrow.Table.from_batches([X])
     return pyarrow.table(X) if hasattr(X, "__arrow_c_stream__") else interchange.from_dataframe(X)
 
 
