@@ -389,7 +389,7 @@ def test_maps_of_rows_with_missing_values(X, kind, metric):
 
 
 def manhattan_of_known(x, y):
-    return float(np.nan_to_num(np.abs(x - y), nan=0.0, posinf=9.0).sum())
+    return float(np.nansum(np.abs(np.clip(x, -9, 9) - np.clip(y, -9, 9))))
 
 
 def test_ensure_all_finite_lets_values_through_to_a_function(X):
@@ -465,3 +465,24 @@ def test_errors_of_a_metric_function_name_it_and_the_rows():
     with pytest.raises(RuntimeError, match="no distance") as raised:
         nearest_neighbors(rows, 3, metric=fails_at_seven)
     assert raised.value.__notes__ == ["raised by metric=fails_at_seven for row 3 and row 7 of the data"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_metadata_is_routed_through_a_pipeline(X, kind):
+    import sklearn
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    weights = np.linspace(0.5, 2, len(X))
+    init = np.random.default_rng(0).normal(size=(len(X), 2)).astype(np.float32)
+    fixed = np.arange(len(X)) < 10
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = short(kind, init=init).set_fit_request(sample_weight=True, fixed=True)
+        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
+        pipeline.fit(X, sample_weight=weights, fixed=fixed)
+        placed = pipeline.transform(X)
+    scaled = StandardScaler().fit_transform(X)
+    direct = short(kind, init=init).fit(scaled, sample_weight=weights, fixed=fixed)
+    np.testing.assert_array_equal(pipeline[-1].embedding_, direct.embedding_)
+    np.testing.assert_array_equal(direct.embedding_[:10], init[:10])
+    assert placed.shape == (len(X), 2)

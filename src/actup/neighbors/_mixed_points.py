@@ -47,7 +47,7 @@ class MixedPoints(SearchablePoints):
 
     @property
     def exact_cost(self) -> float:
-        return float(len(self)) ** 2 * self.X.shape[1] * _PAIR_COST
+        return float(len(self)) ** 2 * int(self.X.shape[1]) * _PAIR_COST
 
     @property
     def code_columns(self) -> int:

@@ -123,7 +123,8 @@ def _is_numeric(dtype: Any) -> bool:
 
 def _plain(values: Any) -> Iterable[Any]:
     """The values of a column as Python objects."""
-    return values.to_list() if hasattr(values, "to_list") else values.tolist()
+    plain: Iterable[Any] = values.to_list() if hasattr(values, "to_list") else values.tolist()
+    return plain
 
 
 def _number(value: Any) -> float | None:
@@ -166,7 +167,7 @@ def _read_column(column: Any, values: Any, name: str) -> np.ndarray:
         return np.asarray(values.cast(float).to_numpy(), np.float64)
     if hasattr(values, "cat") and hasattr(values.cat, "codes"):  # of pandas: each category is read once
         codes = _codes(values.cat.categories.tolist(), column, name)
-        return np.append(codes, np.nan)[values.cat.codes.to_numpy()]
+        return np.asarray(np.append(codes, np.nan)[values.cat.codes.to_numpy()])
     return _codes(_plain(values), column, name)
 
 
