@@ -114,7 +114,7 @@ def embed_many(
         raise ValueError("X=None: embed_many needs rows to search")
     like, computing = X, load_backend(choose_backend(backend, X, count_rows(X)))
     chosen = [with_column_numbers(recipe, X) for recipe in chosen]
-    X = computing.load_rows(computing.read_rows(X, chosen[0].metric))
+    X = computing.load_rows(computing.read_rows(X, chosen[0].metric), chosen[0].metric)
     progress = Progress() if progress is None else progress
     n_samples = X.shape[0]
     adapted = [adapt_to_size(recipe, n_samples) if n_samples > 1 else recipe for recipe in chosen]

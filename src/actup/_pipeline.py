@@ -173,7 +173,7 @@ def embed(
     if X is None and given.graph is None and given.neighbors is None:
         raise ValueError("X=None needs neighbors or graph in its place")
     recipe = recipe if X is None else with_column_numbers(recipe, X)
-    rows = None if X is None else chosen.load_rows(chosen.read_rows(X, recipe.metric))
+    rows = None if X is None else chosen.load_rows(chosen.read_rows(X, recipe.metric), recipe.metric)
     prepared = prepare(
         rows,
         recipe,

@@ -234,7 +234,7 @@ def test_feature_names(tmp_path):
     loaded = round_trip(model, tmp_path)
     assert_same(loaded, model, frame[:3])
     with pytest.raises(ValueError, match="feature names"):
-        loaded.transform(frame[["é \ud800", "a", "日本", "", "/../e"]])
+        loaded.transform(frame.iloc[:, [1, 0, 2, 3, 4]])
 
 
 def test_set_output(tmp_path):

@@ -172,8 +172,8 @@ class Backend(ABC):
         """Check X as ``actup.neighbors._rows.read_rows`` does; data on a GPU is copied to the host first."""
         return read_rows(to_host(X), metric, check=check, finite=finite)
 
-    def load_rows(self, rows: Rows) -> Rows:
-        """Checked rows where the backend computes."""
+    def load_rows(self, rows: Rows, metric: str | Callable[..., float] = "euclidean") -> Rows:
+        """Checked rows where the backend compares them in a metric."""
         return rows
 
     def load(self, array: Array) -> Array:

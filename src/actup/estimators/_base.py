@@ -94,8 +94,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
-            ``metric`` is "precomputed".
+            Finite numbers of any type, or a data frame, never changed; (n_samples, n_samples) distances, dense
+            or sparse, if ``metric`` is "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             Labels or target values, which ``UMAP`` uses (see ``target_metric``); other estimators ignore
             them: scikit-learn's pipelines pass y to every step.
@@ -135,8 +135,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
-            ``metric`` is "precomputed".
+            Finite numbers of any type, or a data frame, never changed; (n_samples, n_samples) distances, dense
+            or sparse, if ``metric`` is "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             Labels or target values, which ``UMAP`` uses.
         ensure_all_finite : bool or "allow-nan", default=True
@@ -162,8 +162,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
-            ``metric`` is "precomputed".
+            Finite numbers of any type, or a data frame, never changed; (n_samples, n_samples) distances, dense
+            or sparse, if ``metric`` is "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             As in ``fit``.
         every : int, default=10
@@ -215,7 +215,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         model = fitted_model(self)
         backend = load_backend(choose_backend(model.backend, X, len(model._training)))
         rows = model._read_rows(X, model.recipe_, backend, reset=False, finite=ensure_all_finite)
-        rows = backend.load_rows(rows)
+        rows = backend.load_rows(rows, model.recipe_.metric)
         return backend.as_callers_kind(model._place(rows, backend), X)
 
     def _place(self, rows: Rows, backend: Backend) -> Array:
@@ -352,7 +352,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         like: Any = None,
     ) -> Embedding:
         return prepare(
-            None if rows is None else backend.load_rows(rows),
+            None if rows is None else backend.load_rows(rows, recipe.metric),
             recipe,
             given,
             seed=seed,

@@ -52,8 +52,9 @@ class TSNE(GrowingMap):
         fewer (375 up to 2,000), for many more, and from a random start; 1000 if ``learning_rate`` is a
         number.
     metric : str or callable, default="euclidean"
-        Distance between rows: a metric that ``actup.nearest_neighbors`` knows, for rows without missing
-        values, or a function of two rows. "precomputed": X holds the distances, dense or sparse.
+        Distance between rows: a metric that ``actup.nearest_neighbors`` knows, or a function of two rows.
+        "gower" compares text and missing values too, "nan_euclidean" missing values. "precomputed": X holds
+        the distances, dense or sparse.
     metric_kwds : dict, default=None
         Parameters of the metric.
     precomputed_knn : tuple of (indices, distances[, index]), default=None

@@ -68,8 +68,9 @@ class UMAP(GrowingMap):
     n_components : int, default=2
         Dimensions of the map.
     metric : str or callable, default="euclidean"
-        Distance between rows: a metric that ``actup.nearest_neighbors`` knows, for rows without missing
-        values, or a function of two rows. "precomputed": X holds the distances, dense or sparse.
+        Distance between rows: a metric that ``actup.nearest_neighbors`` knows, or a function of two rows.
+        "gower" compares text and missing values too, "nan_euclidean" missing values. "precomputed": X holds
+        the distances, dense or sparse.
     metric_kwds : dict, default=None
         Parameters of the metric.
     output_metric : str, default="euclidean"

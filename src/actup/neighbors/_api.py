@@ -36,7 +36,7 @@ def nearest_neighbors(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, columns), or (n, n) distances if ``metric`` is "precomputed"
-        Any numeric type; never changed. Rows of float32, float16, uint8, int8 and bool are searched without a
+        Any numeric type, or a data frame; never changed. Rows of float32, float16, uint8, int8 and bool are searched without a
         copy, also from a memory map. Other types are converted to float32; before that, dense columns far
         from 0 are shifted towards it where only differences matter. Rows whose neighbours float32 does not
         tell apart, as in groups that lie far from each other, are compared in float64. Sparse X is compared
@@ -46,7 +46,8 @@ def nearest_neighbors(
     metric : str or callable, default="euclidean"
         Compiled metrics are "euclidean", "sqeuclidean", "manhattan", "chebyshev", "minkowski", "seuclidean",
         "mahalanobis", "cosine", "correlation", "hellinger", "inner_product" (or "dot"), "canberra",
-        "braycurtis", "hamming", "haversine" and "softmax_hellinger"; and the presence metrics, which compare
+        "braycurtis", "hamming", "haversine", "softmax_hellinger" and "gower" (numbers, categories and missing
+        values; see Notes); and the presence metrics, which compare
         which columns are nonzero: "jaccard", "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao",
         "sokalmichener", "sokalsneath" and "yule". umap-learn's "poincare", "symmetric_kl" and "ll_dirichlet",
         any other metric of ``sklearn.metrics.pairwise_distances`` and functions of two rows are searched
@@ -54,7 +55,8 @@ def nearest_neighbors(
         holds the distances from row to column.
     metric_kwds : dict, default=None
         Parameters of the metric: ``p`` and weights ``w`` of "minkowski" (compiled up to p=4), ``V`` of
-        "seuclidean", ``V`` or ``VI`` of "mahalanobis". Those of other metrics and of functions are passed on.
+        "seuclidean", ``V`` or ``VI`` of "mahalanobis", ``categorical`` (columns by name, number or mask)
+        and ``weights`` (of columns) of "gower". Those of other metrics and of functions are passed on.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
         "exact" compares all pairs. "approximate" searches clusters of integer codes; it needs a compiled
         metric. "auto" chooses the approximate search where it is faster and an exact search would take more
@@ -92,6 +94,10 @@ def nearest_neighbors(
     "inner_product" is M - <x, y> with M the largest squared norm of the rows of ``X``, so that no distance is
     negative; for rows of norm 1 it is 1 - <x, y>, umap-learn's "dot". For a query with a larger norm, M is
     the mean of both squared norms.
+
+    "gower" is the weighted mean over the columns that both rows have: of numbers the difference over the
+    column's range in ``X``, of categories 0 or 1. Columns of text and of categorical types are categories, and
+    those that ``categorical`` names. Rows without a common column are at distance 1.
 
     The approximate search compares candidates in the metric itself. For sparse X, and with "manhattan",
     "chebyshev", "minkowski" of p other than 2, "canberra", "braycurtis", "hamming", "inner_product" and the

@@ -45,29 +45,31 @@ class CudaBackend(Backend):
     ) -> Rows:
         """Check X. Data on the GPU stays there; values are checked for being finite when they are loaded.
 
-        Rows that may have missing values or text are compared by the CPU: they are read as float64.
+        Rows that may have missing values or text are compared by the CPU, and checked at once.
         """
         if hasattr(X, "tocsr"):
             raise TypeError(
                 "X is sparse, which backend='cuda' does not take: use backend='cpu' or X.toarray()"
             )
         ahead.compile_common()
-        if compares_missing(metric) or finite is not True:
-            return read_rows(to_host(X), metric, check=check, dtype=np.float64, finite=finite)
+        types = list(ENGINE_TYPES)
+        if callable(metric) or compares_missing(metric):
+            dtype = "numeric" if metric == "gower" else types
+            return read_rows(to_host(X), metric, check=check, dtype=dtype, finite=finite)
         if not on_gpu(X):
-            types = list(ENGINE_TYPES)
             return read_rows(X, metric, check=check, dtype=types, check_values=False)
         rows = arrays.to_device(X)
         if rows.ndim != 2 or 0 in rows.shape:
             raise ValueError(f"X has shape {rows.shape}; give at least one row and one column")
         return rows
 
-    def load_rows(self, rows: Rows) -> Rows:
+    def load_rows(self, rows: Rows, metric: str | Callable[..., float] = "euclidean") -> Rows:
         """Checked rows on the device in float32, or mapped into its memory if they are too large for it.
 
-        Rows of float64 are those that only the CPU compares: they stay where they are.
+        Rows with text or missing values, which only the CPU compares, stay where they are.
         """
-        if isinstance(rows, np.ndarray) and rows.dtype == np.float64:
+        has_gaps = (callable(metric) or compares_missing(metric)) and not np.isfinite(to_host(rows)).all()
+        if metric == "gower" or has_gaps:
             return rows
         if not on_gpu(rows):
             with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is rejected
