@@ -94,8 +94,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Finite numbers of any type, or a data frame, never changed; (n_samples, n_samples) distances, dense
-            or sparse, if ``metric`` is "precomputed".
+            Finite numbers of any type, or a data frame, never changed; (n_samples, n_samples) distances,
+            dense or sparse, if ``metric`` is "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             Labels or target values, which ``UMAP`` uses (see ``target_metric``); other estimators ignore
             them: scikit-learn's pipelines pass y to every step.
@@ -135,8 +135,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Finite numbers of any type, or a data frame, never changed; (n_samples, n_samples) distances, dense
-            or sparse, if ``metric`` is "precomputed".
+            Finite numbers of any type, or a data frame, never changed; (n_samples, n_samples) distances,
+            dense or sparse, if ``metric`` is "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             Labels or target values, which ``UMAP`` uses.
         ensure_all_finite : bool or "allow-nan", default=True
@@ -162,8 +162,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Finite numbers of any type, or a data frame, never changed; (n_samples, n_samples) distances, dense
-            or sparse, if ``metric`` is "precomputed".
+            Finite numbers of any type, or a data frame, never changed; (n_samples, n_samples) distances,
+            dense or sparse, if ``metric`` is "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             As in ``fit``.
         every : int, default=10

@@ -36,23 +36,24 @@ def nearest_neighbors(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, columns), or (n, n) distances if ``metric`` is "precomputed"
-        Any numeric type, or a data frame; never changed. Rows of float32, float16, uint8, int8 and bool are searched without a
-        copy, also from a memory map. Other types are converted to float32; before that, dense columns far
-        from 0 are shifted towards it where only differences matter. Rows whose neighbours float32 does not
-        tell apart, as in groups that lie far from each other, are compared in float64. Sparse X is compared
-        as CSR and never made dense. Sparse distances need at least ``n_neighbors`` entries in every row.
+        Any numeric type, or a data frame; never changed. Rows of float32, float16, uint8, int8 and bool are
+        searched without a copy, also from a memory map. Other types are converted to float32; before that,
+        dense columns far from 0 are shifted towards it where only differences matter. Rows whose neighbours
+        float32 does not tell apart, as in groups that lie far from each other, are compared in float64.
+        Sparse X is compared as CSR and never made dense. Sparse distances need at least ``n_neighbors``
+        entries in every row.
     n_neighbors : int, default=15
         The number of neighbours. A row is never its own neighbour, though an equal row may be.
     metric : str or callable, default="euclidean"
         Compiled metrics are "euclidean", "sqeuclidean", "manhattan", "chebyshev", "minkowski", "seuclidean",
         "mahalanobis", "cosine", "correlation", "hellinger", "inner_product" (or "dot"), "canberra",
         "braycurtis", "hamming", "haversine", "softmax_hellinger" and "gower" (numbers, categories and missing
-        values; see Notes); and the presence metrics, which compare
-        which columns are nonzero: "jaccard", "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao",
-        "sokalmichener", "sokalsneath" and "yule". umap-learn's "poincare", "symmetric_kl" and "ll_dirichlet",
-        any other metric of ``sklearn.metrics.pairwise_distances`` and functions of two rows are searched
-        exactly, more slowly. With "nan_euclidean" rows may have missing values (NaN). "precomputed": ``X``
-        holds the distances from row to column.
+        values; see Notes); and the presence metrics, which compare which columns are nonzero: "jaccard",
+        "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath" and
+        "yule". umap-learn's "poincare", "symmetric_kl" and "ll_dirichlet", any other metric of
+        ``sklearn.metrics.pairwise_distances`` and functions of two rows are searched exactly, more slowly.
+        With "nan_euclidean" rows may have missing values (NaN). "precomputed": ``X`` holds the distances from
+        row to column.
     metric_kwds : dict, default=None
         Parameters of the metric: ``p`` and weights ``w`` of "minkowski" (compiled up to p=4), ``V`` of
         "seuclidean", ``V`` or ``VI`` of "mahalanobis", ``categorical`` (columns by name, number or mask)
@@ -96,8 +97,8 @@ def nearest_neighbors(
     the mean of both squared norms.
 
     "gower" is the weighted mean over the columns that both rows have: of numbers the difference over the
-    column's range in ``X``, of categories 0 or 1. Columns of text and of categorical types are categories, and
-    those that ``categorical`` names. Rows without a common column are at distance 1.
+    column's range in ``X``, of categories 0 or 1. Columns of text and of categorical types are categories,
+    and those that ``categorical`` names. Rows without a common column are at distance 1.
 
     The approximate search compares candidates in the metric itself. For sparse X, and with "manhattan",
     "chebyshev", "minkowski" of p other than 2, "canberra", "braycurtis", "hamming", "inner_product" and the
