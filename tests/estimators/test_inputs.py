@@ -486,3 +486,38 @@ def test_metadata_is_routed_through_a_pipeline(X, kind):
     np.testing.assert_array_equal(pipeline[-1].embedding_, direct.embedding_)
     np.testing.assert_array_equal(direct.embedding_[:10], init[:10])
     assert placed.shape == (len(X), 2)
+
+
+class Recorder:
+    """A callback of scikit-learn that notes what it is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def setup(self, estimator, context):
+        self.told.append("setup")
+
+    def on_fit_task_begin(self, estimator, context, *, X=None, y=None):
+        self.told.append(("begin", hasattr(estimator, "embedding_"), len(X)))
+
+    def on_fit_task_end(self, estimator, context, *, X=None, y=None):
+        self.told.append(("end", hasattr(estimator, "embedding_"), len(X)))
+
+    def teardown(self, estimator, context):
+        self.told.append("teardown")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_callbacks_of_scikit_learn_see_a_fit(X, kind):
+    pytest.importorskip("sklearn.callback")
+    recorder = Recorder()
+    model = short(kind).set_callbacks(recorder).fit(X)
+    assert recorder.told == ["setup", ("begin", False, 120), ("end", True, 120), "teardown"]
+    np.testing.assert_array_equal(model.embedding_, short(kind).fit_transform(X))
+    assert not [name for name in vars(model) if "callback_fit" in name or "teardown" in name]
+    recorder.told.clear()
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(X * np.nan)
+    assert recorder.told == ["setup", ("begin", True, 120), "teardown"]
+    model.set_callbacks().fit(X)
+    assert len(recorder.told) == 3

@@ -27,6 +27,7 @@ from actup._pipeline import (
 from actup._threads import count_threads
 from actup._typing import Array, CsrMatrix, Rows
 from actup.backends import Backend, choose_backend, load_backend
+from actup.estimators._callbacks import CallbackSupportMixin, fit_task
 from actup.estimators._state import Derived, Estimator, FittedState, snapshot
 from actup.graph._records import Graph, Neighbors, read_lists
 from actup.graph._sample_weights import apply_sample_weights, read_sample_weights
@@ -59,7 +60,7 @@ class FitInputs:
         return replace(self, y=y, sample_weight=weights, fixed=fixed, init=init)
 
 
-class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Embedder(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Fits a recipe to data. An estimator says with ``_recipe`` what to run.
 
     A run changes no attribute before it has succeeded; then it sets all of them at once (``FittedState``).
@@ -114,7 +115,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self
         """
         inputs = FitInputs(y, sample_weight, fixed, finite=ensure_all_finite)
-        with Progress(self.verbose, self.callback) as progress:
+        with fit_task(self, X, y), Progress(self.verbose, self.callback) as progress:
             prepared, state = self._prepare(X, inputs, progress)
             reached = descend(prepared, progress, self._snapshot_epochs())
             state = self._with_weightless(state.advanced_to(reached), sample_weight)
