@@ -72,7 +72,7 @@ def read_rows(
         The types that X may keep.
     finite : bool or "allow-nan", default=True
         Which values a function as ``metric`` may meet: finite ones (True), also missing ones ("allow-nan"),
-        or also infinite ones (False). The metrics of a name do not depend on it.
+        or also infinite ones (False). Named metrics do not depend on it.
     check_values : bool, default=True
         Whether to reject values that are not finite; False if the caller does so later.
 
@@ -109,13 +109,13 @@ def read_rows(
     try:
         with np.errstate(over="ignore"):  # too large for the type becomes infinite, which is rejected by name
             rows = check(X, **options)
-            if record_names is not None:
-                record_names(given, skip_check_array=True)
             if rows.dtype.kind == "O":  # categories of a data frame stay objects
                 rows = rows.astype(np.float64)
     except (TypeError, ValueError) as error:
         _name_what_is_no_number(given, name, error)
         raise
+    if record_names is not None:
+        record_names(given, skip_check_array=True)
     if check_values and metric != "precomputed" and not allow_infinite:
         reject_nonfinite(rows, metric, name, allow_missing=allow_missing, column_names=names)
     if max(rows.shape if sparse.issparse(rows) else rows.shape[:1]) > _MAX_ROWS:
