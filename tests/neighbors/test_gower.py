@@ -178,7 +178,7 @@ def test_maps_of_mixed_data_frames(kind, missing, tmp_path):
     assert model.init_used_.startswith("spectral")
     placed = model.transform(frame[100:])
     assert np.isfinite(placed).all(axis=None) and list(placed.index) == list(range(100, 120))
-    with pytest.raises(ValueError, match="^The feature names should match"):
+    with pytest.raises(ValueError, match=r"^The feature names should match"):
         model.transform(frame[100:].rename(columns={"x": "X"}))
     model.save(tmp_path / "model.actup")
     for same in (actup.load(tmp_path / "model.actup"), pickle.loads(pickle.dumps(model))):
