@@ -59,6 +59,13 @@ def brute_force(metric, A, X, **parameters):
             half = (A[:, None] - X[None]) / 2
             inner = np.cos(A[:, None, 0]) * np.cos(X[None, :, 0]) * np.sin(half[..., 1]) ** 2
             return 2 * np.arcsin(np.sqrt(np.sin(half[..., 0]) ** 2 + inner))
+        case "gower":
+            spans = np.ptp(X, axis=0)
+            return (
+                np.abs(A[:, None] - X[None])
+                @ np.where(spans > 0, 1 / np.where(spans, spans, 1), 0)
+                / A.shape[1]
+            )
         case "seuclidean":
             return cdist(A, X, metric, V=X.var(axis=0, ddof=1))
         case "mahalanobis":

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from actup._maps import align_maps
-from actup._pipeline import Embedding, Given, adapt_to_size, count_rows, descend, prepare
+from actup._pipeline import Embedding, Given, adapt_to_size, count_rows, descend, prepare, with_column_numbers
 from actup._threads import count_threads
 from actup.backends import choose_backend, load_backend
 from actup.graph._records import Graph, Neighbors
@@ -113,7 +113,8 @@ def embed_many(
     if X is None:
         raise ValueError("X=None: embed_many needs rows to search")
     like, computing = X, load_backend(choose_backend(backend, X, count_rows(X)))
-    X = computing.load_rows(computing.read_rows(X, chosen[0].metric))
+    chosen = [with_column_numbers(recipe, X) for recipe in chosen]
+    X = computing.load_rows(computing.read_rows(X, chosen[0].metric), chosen[0].metric)
     progress = Progress() if progress is None else progress
     n_samples = X.shape[0]
     adapted = [adapt_to_size(recipe, n_samples) if n_samples > 1 else recipe for recipe in chosen]

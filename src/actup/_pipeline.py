@@ -14,6 +14,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from actup._device import array_module, to_host
 from actup._reporting import reporting_to
@@ -25,6 +26,8 @@ from actup.graph._disconnection import disconnect
 from actup.graph._radii import local_radii, standardize
 from actup.graph._records import Graph, Neighbors
 from actup.neighbors._chunks import row_chunks
+from actup.neighbors._metrics import compares_missing
+from actup.neighbors._rows import column_parameters
 from actup.progress import Progress
 from actup.recipe._presets import preset
 from actup.recipe._recipe import Recipe
@@ -169,7 +172,8 @@ def embed(
     chosen = load_backend(choose_backend(backend, X, count_rows(X, given)))
     if X is None and given.graph is None and given.neighbors is None:
         raise ValueError("X=None needs neighbors or graph in its place")
-    rows = None if X is None else chosen.load_rows(chosen.read_rows(X, recipe.metric))
+    recipe = recipe if X is None else with_column_numbers(recipe, X)
+    rows = None if X is None else chosen.load_rows(chosen.read_rows(X, recipe.metric), recipe.metric)
     prepared = prepare(
         rows,
         recipe,
@@ -280,8 +284,8 @@ def prepare(
     else:
         neighbors, graph = None, _check_graph(given.graph, n_samples)
     with _stage("start", backend, progress, seconds):
-        rows = None if recipe.metric == "precomputed" else X  # distances are no rows to start from
         if given.mobility is None:
+            rows = X if _are_coordinates(X, recipe.metric) else None
             start, init_used = make_start(rows, graph, recipe, given.init, seed, threads, backend)
         else:
             places = read_places(given.init, n_samples, recipe.n_components, allow_missing=True)
@@ -414,13 +418,31 @@ def _stage(name: str, backend: Backend, progress: Progress, seconds: dict[str, f
     progress.report(name, 1.0)
 
 
+def with_column_numbers(recipe: Recipe, X: Any) -> Recipe:
+    """The recipe with the parameters of its metric for X: columns by numbers instead of names."""
+    parameters = dict(recipe.metric_kwds)
+    resolved = column_parameters(X, recipe.metric, parameters)
+    return recipe if resolved is parameters else recipe.but(metric_kwds=resolved)
+
+
+def _are_coordinates(X: Rows | None, metric: str | Callable[..., float]) -> bool:
+    """Whether a start can use rows as places in space: distances, categories and missing values are none."""
+    if X is None or metric in ("precomputed", "gower"):
+        return False
+    if isinstance(metric, str) and not compares_missing(metric):
+        return True
+    return issparse(X) or all(
+        bool(array_module(X).isfinite(X[rows]).all()) for rows in row_chunks(X, _CHUNK_IDS)
+    )
+
+
 def count_rows(X: Any, given: Given | None = None) -> int:
     """The number of points; 0 if X has no rows, which its check rejects."""
     given = Given() if given is None else given
     known = next((known for known in (X, given.graph, given.neighbors) if known is not None), ())
     try:
         return int(known.shape[0]) if hasattr(known, "shape") else len(known)
-    except (TypeError, IndexError):
+    except (TypeError, IndexError, ValueError):
         return 0
 
 

@@ -359,14 +359,57 @@ def test_infinite_distances_beyond_the_neighbours_are_allowed(X):
 
 
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
-def test_missing_values_are_rejected_in_maps_whatever_the_metric(X, backend):
+def test_missing_values_are_rejected_in_metrics_that_cannot_compare_them(X, backend):
     X = X.copy()
     X[3, 2] = np.nan
-    for metric in ("euclidean", "nan_euclidean"):
-        with pytest.raises(ValueError, match="NaN"):
+    for metric in ("euclidean", "cosine"):
+        with pytest.raises(ValueError, match=r"NaN.*metric='nan_euclidean' and metric='gower'"):
             TSNE(metric=metric, backend=backend).fit(X)
         with pytest.raises(ValueError, match="NaN"):
             embed(X, preset("tsne").but(metric=metric), backend=backend)
+
+
+@pytest.mark.parametrize("metric", ["nan_euclidean", "gower"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_maps_of_rows_with_missing_values(X, kind, metric):
+    X = X.copy()
+    X[3, 2] = X[7, 0] = np.nan
+    model = short(kind, metric=metric).fit(X)
+    assert np.isfinite(model.embedding_).all() and model.embedding_.dtype == np.float32
+    reason = " (there are no rows to take principal components of)"
+    assert model.init_used_ == "spectral" + (reason if kind is TSNE else "")
+    new = X[:9] + np.float32(0.01)
+    placed = model.transform(new)
+    assert np.isfinite(placed).all()
+    np.testing.assert_array_equal(model.transform(new[3:4])[0], placed[3])
+    np.testing.assert_array_equal(model.transform(X[3:4])[0], model.embedding_[3])
+    wanted = nearest_neighbors(X, 15, metric=metric)
+    made = embed(X, preset("gdr_umap").but(metric=metric, epochs=2, n_neighbors=16))
+    np.testing.assert_array_equal(made.neighbors.indices, wanted.indices)
+
+
+def manhattan_of_known(x, y):
+    return float(np.nansum(np.abs(np.clip(x, -9, 9) - np.clip(y, -9, 9))))
+
+
+def test_ensure_all_finite_lets_values_through_to_a_function(X):
+    X = X.copy()
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match=r"row 3, column 2.*use ensure_all_finite='allow-nan'"):
+        short(UMAP, metric=manhattan_of_known).fit(X)
+    model = short(UMAP, metric=manhattan_of_known).fit(X, ensure_all_finite="allow-nan")
+    assert np.isfinite(model.embedding_).all()
+    with pytest.raises(ValueError, match="row 3"):
+        model.transform(X[:5])
+    assert np.isfinite(model.transform(X[:5], ensure_all_finite="allow-nan")).all()
+    X[5, 1] = np.inf
+    with pytest.raises(ValueError, match="infinity in row 5"):
+        short(UMAP, metric=manhattan_of_known).fit(X, ensure_all_finite="allow-nan")
+    assert np.isfinite(short(TSNE, metric=manhattan_of_known).fit_transform(X, None, False)).all()
+    with pytest.raises(ValueError, match="infinity in row 5"):
+        short(UMAP, metric="nan_euclidean").fit(X, ensure_all_finite=False)
+    with pytest.raises(ValueError, match="ensure_all_finite='sometimes' must be True, False or 'allow-nan'"):
+        short(UMAP).fit(X, ensure_all_finite="sometimes")
 
 
 def test_tiny_values_are_only_rejected_where_they_are_searched(X):
@@ -422,3 +465,59 @@ def test_errors_of_a_metric_function_name_it_and_the_rows():
     with pytest.raises(RuntimeError, match="no distance") as raised:
         nearest_neighbors(rows, 3, metric=fails_at_seven)
     assert raised.value.__notes__ == ["raised by metric=fails_at_seven for row 3 and row 7 of the data"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_metadata_is_routed_through_a_pipeline(X, kind):
+    import sklearn
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    weights = np.linspace(0.5, 2, len(X))
+    init = np.random.default_rng(0).normal(size=(len(X), 2)).astype(np.float32)
+    fixed = np.arange(len(X)) < 10
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = short(kind, init=init).set_fit_request(sample_weight=True, fixed=True)
+        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
+        pipeline.fit(X, sample_weight=weights, fixed=fixed)
+        placed = pipeline.transform(X)
+    scaled = StandardScaler().fit_transform(X)
+    direct = short(kind, init=init).fit(scaled, sample_weight=weights, fixed=fixed)
+    np.testing.assert_array_equal(pipeline[-1].embedding_, direct.embedding_)
+    np.testing.assert_array_equal(direct.embedding_[:10], init[:10])
+    assert placed.shape == (len(X), 2)
+
+
+class Recorder:
+    """A callback of scikit-learn that notes what it is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def setup(self, estimator, context):
+        self.told.append("setup")
+
+    def on_fit_task_begin(self, estimator, context, *, X=None, y=None):
+        self.told.append(("begin", hasattr(estimator, "embedding_"), len(X)))
+
+    def on_fit_task_end(self, estimator, context, *, X=None, y=None):
+        self.told.append(("end", hasattr(estimator, "embedding_"), len(X)))
+
+    def teardown(self, estimator, context):
+        self.told.append("teardown")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_callbacks_of_scikit_learn_see_a_fit(X, kind):
+    pytest.importorskip("sklearn.callback")
+    recorder = Recorder()
+    model = short(kind).set_callbacks(recorder).fit(X)
+    assert recorder.told == ["setup", ("begin", False, 120), ("end", True, 120), "teardown"]
+    np.testing.assert_array_equal(model.embedding_, short(kind).fit_transform(X))
+    assert not [name for name in vars(model) if "callback_fit" in name or "teardown" in name]
+    recorder.told.clear()
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(X * np.nan)
+    assert recorder.told == ["setup", ("begin", True, 120), "teardown"]
+    model.set_callbacks().fit(X)
+    assert len(recorder.told) == 3

@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import nan_euclidean_distances
 
-from actup import UMAP, embed, preset
+from actup import UMAP
 from actup.neighbors import NeighborIndex, nearest_neighbors
 from metric_oracle import COMPILED, DENSE_ONLY, SPARSE, K, points
 
@@ -172,22 +172,6 @@ def test_nan_euclidean_accepts_missing_values():
     np.testing.assert_array_equal(queried.indices.ravel(), np.arange(6))
     with pytest.raises(ValueError, match="NaN"):
         nearest_neighbors(X, 4)
-
-
-def test_maps_reject_missing_values_and_name_the_remedy():
-    X = np.random.default_rng(0).random((40, 5))
-    assert np.isfinite(UMAP(metric="nan_euclidean", n_neighbors=5, n_epochs=2).fit_transform(X)).all()
-    X[3, 1] = np.nan
-    for fit in (
-        UMAP(metric="nan_euclidean").fit,
-        lambda X: embed(X, preset("umap").but(metric="nan_euclidean")),
-    ):
-        with pytest.raises(
-            ValueError, match=r"^X has missing values \(NaN\), .* a map cannot start from: fill"
-        ):
-            fit(X)
-    neighbors = nearest_neighbors(X, 14, metric="nan_euclidean")
-    assert np.isfinite(embed(None, preset("umap").but(epochs=2), neighbors=neighbors).embedding).all()
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])

@@ -228,12 +228,13 @@ def test_enum_members_become_their_text(tmp_path):
 
 def test_feature_names(tmp_path):
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(X, columns=["a", "é \ud800", "日本", "", "/../e"])
+    names = pandas.Index(["a", "é \ud800", "日本", "", "/../e"], dtype=object)  # Arrow has no lone surrogates
+    frame = pandas.DataFrame(X, columns=names)
     model = make().fit(frame)
     loaded = round_trip(model, tmp_path)
     assert_same(loaded, model, frame[:3])
     with pytest.raises(ValueError, match="feature names"):
-        loaded.transform(frame[["é \ud800", "a", "日本", "", "/../e"]])
+        loaded.transform(frame.iloc[:, [1, 0, 2, 3, 4]])
 
 
 def test_set_output(tmp_path):

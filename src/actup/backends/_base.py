@@ -167,12 +167,13 @@ class Backend(ABC):
         metric: str | Callable[..., float],
         *,
         check: Check | None = None,
+        finite: bool | str = True,
     ) -> Rows:
         """Check X as ``actup.neighbors._rows.read_rows`` does; data on a GPU is copied to the host first."""
-        return read_rows(to_host(X), metric, check=check)
+        return read_rows(to_host(X), metric, check=check, finite=finite)
 
-    def load_rows(self, rows: Rows) -> Rows:
-        """Checked rows where the backend computes."""
+    def load_rows(self, rows: Rows, metric: str | Callable[..., float] = "euclidean") -> Rows:
+        """Checked rows where the backend compares them in a metric."""
         return rows
 
     def load(self, array: Array) -> Array:

@@ -15,10 +15,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from actup._device import on_gpu, to_host
-from actup._pipeline import Embedding, Given, count_rows, descend, iterate_maps, prepare
+from actup._pipeline import (
+    Embedding,
+    Given,
+    count_rows,
+    descend,
+    iterate_maps,
+    prepare,
+    with_column_numbers,
+)
 from actup._threads import count_threads
 from actup._typing import Array, CsrMatrix, Rows
 from actup.backends import Backend, choose_backend, load_backend
+from actup.estimators._callbacks import CallbackSupportMixin, fit_task
 from actup.estimators._state import Derived, Estimator, FittedState, snapshot
 from actup.graph._records import Graph, Neighbors, read_lists
 from actup.graph._sample_weights import apply_sample_weights, read_sample_weights
@@ -52,7 +61,7 @@ class FitInputs:
         return replace(self, y=y, sample_weight=weights, fixed=fixed, init=init)
 
 
-class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Embedder(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Fits a recipe to data. An estimator says with ``_recipe`` what to run.
 
     A run changes no attribute before it has succeeded; then it sets all of them at once (``FittedState``).
@@ -87,14 +96,15 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
-            ``metric`` is "precomputed".
+            Finite numbers of any type, or a data frame, never changed; (n_samples, n_samples) distances,
+            dense or sparse, if ``metric`` is "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             Labels or target values, which ``UMAP`` uses (see ``target_metric``); other estimators ignore
             them: scikit-learn's pipelines pass y to every step.
         ensure_all_finite : bool or "allow-nan", default=True
-            False and "allow-nan" let missing values through to a metric that compares them: a function, or
-            "nan_euclidean".
+            "allow-nan" lets missing values (NaN) through to a function as ``metric``, False infinite ones
+            too. Metrics "nan_euclidean" and "gower" take missing values whatever it is, all others reject
+            them.
         sample_weight : array-like of shape (n_samples,), default=None
             How much each sample counts, at least 0; None: all alike.
         fixed : array-like of shape (n_samples,), default=None
@@ -106,7 +116,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self
         """
         inputs = FitInputs(y, sample_weight, fixed, finite=ensure_all_finite)
-        with Progress(self.verbose, self.callback) as progress:
+        with fit_task(self, X, y), Progress(self.verbose, self.callback) as progress:
             prepared, state = self._prepare(X, inputs, progress)
             reached = descend(prepared, progress, self._snapshot_epochs())
             state = self._with_weightless(state.advanced_to(reached), sample_weight)
@@ -127,8 +137,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
-            ``metric`` is "precomputed".
+            Finite numbers of any type, or a data frame, never changed; (n_samples, n_samples) distances,
+            dense or sparse, if ``metric`` is "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             Labels or target values, which ``UMAP`` uses.
         ensure_all_finite : bool or "allow-nan", default=True
@@ -154,8 +164,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Finite numbers of any type, never changed; (n_samples, n_samples) distances, dense or sparse, if
-            ``metric`` is "precomputed".
+            Finite numbers of any type, or a data frame, never changed; (n_samples, n_samples) distances,
+            dense or sparse, if ``metric`` is "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             As in ``fit``.
         every : int, default=10
@@ -206,7 +216,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """
         model = fitted_model(self)
         backend = load_backend(choose_backend(model.backend, X, len(model._training)))
-        rows = backend.load_rows(model._read_rows(X, model.recipe_, backend, reset=False))
+        rows = model._read_rows(X, model.recipe_, backend, reset=False, finite=ensure_all_finite)
+        rows = backend.load_rows(rows, model.recipe_.metric)
         return backend.as_callers_kind(model._place(rows, backend), X)
 
     def _place(self, rows: Rows, backend: Backend) -> Array:
@@ -335,7 +346,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self._transform_seed()  # rejects a wrong one
         backend = load_backend(choose_backend(self.backend, X, count_rows(X)))
         checked = snapshot(self)  # scikit-learn's check sets attributes
-        rows = checked._read_rows(X, recipe, backend, reset=True)
+        recipe = with_column_numbers(recipe, X)
+        rows = checked._read_rows(X, recipe, backend, reset=True, finite=inputs.finite)
         seed = _draw_seed(self.random_state)
         return checked._prepare_rows(rows, recipe, inputs, backend, progress, seed, like=X)
 
@@ -369,7 +381,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         like: Any = None,
     ) -> Embedding:
         return prepare(
-            None if rows is None else backend.load_rows(rows),
+            None if rows is None else backend.load_rows(rows, recipe.metric),
             recipe,
             given,
             seed=seed,
@@ -397,10 +409,12 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def _report_prepared(self, prepared: Embedding) -> None:
         """Called with a run before its layout, while its neighbours are still known."""
 
-    def _read_rows(self, X: Any, recipe: Recipe, backend: Backend, *, reset: bool) -> Rows:
+    def _read_rows(
+        self, X: Any, recipe: Recipe, backend: Backend, *, reset: bool, finite: bool | str = True
+    ) -> Rows:
         """Check X; record its columns for scikit-learn (``reset``), or compare them with the record."""
         check = partial(validate_data, self, reset=reset)
-        rows = backend.read_rows(X, recipe.metric, check=check)
+        rows = backend.read_rows(X, recipe.metric, check=check, finite=finite)
         if on_gpu(X):  # scikit-learn has not seen it
             self._record_columns(rows, reset)
         return rows

@@ -55,8 +55,9 @@ class GDR(GrowingMap):
     sigma : float, default=None
         Width of the Gaussian in the unit of the distances, for affinity "fixed_sigma".
     metric : str or callable, default=None
-        Distance between rows: a metric that ``actup.nearest_neighbors`` knows, for rows without missing
-        values, or a function of two rows. "precomputed": X holds the distances, dense or sparse.
+        Distance between rows: a metric that ``actup.nearest_neighbors`` knows, or a function of two rows.
+        "gower" compares text and missing values too, "nan_euclidean" missing values. "precomputed": X holds
+        the distances, dense or sparse.
     metric_kwds : dict, default=None
         Parameters of the metric.
     precomputed_knn : tuple of (indices, distances[, index]), default=None

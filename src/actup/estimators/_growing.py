@@ -51,7 +51,7 @@ class GrowingMap(Embedder):
         _reject_distances(model, "partial_fit")
         backend = load_backend(choose_backend(model.backend, X, len(model._training)))
         rows = model._read_rows(X, model.recipe_, backend, reset=False)
-        places = to_host(model._place(backend.load_rows(rows), backend))
+        places = to_host(model._place(backend.load_rows(rows, model.recipe_.metric), backend))
         known = len(model._training)
         inputs = FitInputs(
             y=_joined_labels(model, y, rows.shape[0]),

@@ -91,6 +91,10 @@ class ParametricUMAP(UMAP):
                 "ParametricUMAP needs rows and a map: metric='precomputed' and "
                 "transform_mode='graph' have none"
             )
+        if self.metric == "gower":
+            raise ValueError(
+                "ParametricUMAP needs rows of numbers, which metric='gower' does not: use UMAP, or encode X"
+            )
 
     def _completed(self, state: FittedState) -> FittedState:
         """The state with a network that has learnt its map."""

@@ -81,8 +81,9 @@ class TSNE(GrowingMap):
         End the descent if the norm of the gradient, which is measured at the same time, is no larger. The
         default has no effect if ``learning_rate`` is "auto".
     metric : str or callable, default="euclidean"
-        Distance between rows: a metric that ``actup.nearest_neighbors`` knows, for rows without missing
-        values, or a function of two rows. "precomputed": X holds the distances, dense or sparse.
+        Distance between rows: a metric that ``actup.nearest_neighbors`` knows, or a function of two rows.
+        "gower" compares text and missing values too, "nan_euclidean" missing values. "precomputed": X holds
+        the distances, dense or sparse.
     metric_params : dict, default=None
         Parameters of the metric.
     init : {"pca", "spectral", "random"} or array of shape (n_samples, n_components), default=None
@@ -362,10 +363,12 @@ class TSNE(GrowingMap):
     def _is_watched(self) -> bool:
         return self._stops_early() or self._prints_lines()
 
-    def _read_rows(self, X: Any, recipe: Recipe, backend: Backend, *, reset: bool) -> Rows:
+    def _read_rows(
+        self, X: Any, recipe: Recipe, backend: Backend, *, reset: bool, finite: bool | str = True
+    ) -> Rows:
         if reset and recipe.metric == "precomputed":
             _check_distances(X, self.method)
-        rows = super()._read_rows(X, recipe, backend, reset=reset)
+        rows = super()._read_rows(X, recipe, backend, reset=reset, finite=finite)
         if reset:
             self._check_size(rows, recipe)
         return rows

@@ -71,8 +71,9 @@ class UMAP(GrowingMap):
     n_components : int, default=2
         Dimensions of the map.
     metric : str or callable, default="euclidean"
-        Distance between rows: a metric that ``actup.nearest_neighbors`` knows, for rows without missing
-        values, or a function of two rows. "precomputed": X holds the distances, dense or sparse.
+        Distance between rows: a metric that ``actup.nearest_neighbors`` knows, or a function of two rows.
+        "gower" compares text and missing values too, "nan_euclidean" missing values. "precomputed": X holds
+        the distances, dense or sparse.
     metric_kwds : dict, default=None
         Parameters of the metric.
     output_metric : str, default="euclidean"
@@ -350,7 +351,7 @@ class UMAP(GrowingMap):
             return super().transform(X, ensure_all_finite)
         model = fitted_model(self)
         backend = load_backend("cpu")
-        rows = model._read_rows(X, model.recipe_, backend, reset=False)
+        rows = model._read_rows(X, model.recipe_, backend, reset=False, finite=ensure_all_finite)
         n, threads = len(model._training), count_threads(model.n_jobs)
         found = model._training.query_on_host(rows, neighbors_needed(model.recipe_, n), threads)
         return row_memberships(found, model.recipe_, n, threads)

@@ -15,7 +15,7 @@ from actup.graph._records import Neighbors
 from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.neighbors._comparison import reject_negative
 from actup.neighbors._metrics import canonical_metric
-from actup.neighbors._rows import read_rows
+from actup.neighbors._rows import column_parameters, read_rows
 from actup.neighbors._search import SearchOptions, check_k, make_search
 
 _ALGORITHMS = ("auto", "exact", "approximate")
@@ -37,25 +37,28 @@ def nearest_neighbors(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, columns), or (n, n) distances if ``metric`` is "precomputed"
-        Any numeric type; never changed. Rows of float32, float16, uint8, int8 and bool are searched without a
-        copy, also from a memory map. Other types are converted to float32; before that, dense columns far
-        from 0 are shifted towards it where only differences matter. Rows whose neighbours float32 does not
-        tell apart, as in groups that lie far from each other, are compared in float64. Sparse X is compared
-        as CSR and never made dense. Sparse distances need at least ``n_neighbors`` entries in every row.
+        Any numeric type, or a data frame; never changed. Rows of float32, float16, uint8, int8 and bool are
+        searched without a copy, also from a memory map. Other types are converted to float32; before that,
+        dense columns far from 0 are shifted towards it where only differences matter. Rows whose neighbours
+        float32 does not tell apart, as in groups that lie far from each other, are compared in float64.
+        Sparse X is compared as CSR and never made dense. Sparse distances need at least ``n_neighbors``
+        entries in every row.
     n_neighbors : int, default=15
         The number of neighbours. A row is never its own neighbour, though an equal row may be.
     metric : str or callable, default="euclidean"
         Compiled metrics are "euclidean", "sqeuclidean", "manhattan", "chebyshev", "minkowski", "seuclidean",
         "mahalanobis", "cosine", "correlation", "hellinger", "inner_product" (or "dot"), "canberra",
-        "braycurtis", "hamming", "haversine" and "softmax_hellinger"; and the presence metrics, which compare
-        which columns are nonzero: "jaccard", "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao",
-        "sokalmichener", "sokalsneath" and "yule". umap-learn's "poincare", "symmetric_kl" and "ll_dirichlet",
-        any other metric of ``sklearn.metrics.pairwise_distances`` and functions of two rows are searched
-        exactly, more slowly. With "nan_euclidean" rows may have missing values (NaN). "precomputed": ``X``
-        holds the distances from row to column.
+        "braycurtis", "hamming", "haversine", "softmax_hellinger" and "gower" (numbers, categories and missing
+        values; see Notes); and the presence metrics, which compare which columns are nonzero: "jaccard",
+        "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath" and
+        "yule". umap-learn's "poincare", "symmetric_kl" and "ll_dirichlet", any other metric of
+        ``sklearn.metrics.pairwise_distances`` and functions of two rows are searched exactly, more slowly.
+        With "nan_euclidean" rows may have missing values (NaN). "precomputed": ``X`` holds the distances from
+        row to column.
     metric_kwds : dict, default=None
         Parameters of the metric: ``p`` and weights ``w`` of "minkowski" (compiled up to p=4), ``V`` of
-        "seuclidean", ``V`` or ``VI`` of "mahalanobis". Those of other metrics and of functions are passed on.
+        "seuclidean", ``V`` or ``VI`` of "mahalanobis", ``categorical`` (columns by name, number or mask)
+        and ``weights`` (of columns) of "gower". Those of other metrics and of functions are passed on.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
         "exact" compares all pairs. "approximate" searches clusters of integer codes; it needs a compiled
         metric. "auto" chooses the approximate search where it is faster and an exact search would take more
@@ -95,6 +98,10 @@ def nearest_neighbors(
     negative; for rows of norm 1 it is 1 - <x, y>, umap-learn's "dot". For a query with a larger norm, M is
     the mean of both squared norms.
 
+    "gower" is the weighted mean over the columns that both rows have: of numbers the difference over the
+    column's range in ``X``, of categories 0 or 1. Columns of text and of categorical types are categories,
+    and those that ``categorical`` names. Rows without a common column are at distance 1.
+
     The approximate search compares candidates in the metric itself. For sparse X, and with "manhattan",
     "chebyshev", "minkowski" of p other than 2, "canberra", "braycurtis", "hamming", "inner_product" and the
     presence metrics, the candidates come from a proxy: the Euclidean distance or a random projection. Where
@@ -120,9 +127,10 @@ def nearest_neighbors(
     threads = count_threads(n_jobs)
     name = canonical_metric(metric)
     options = check_options(algorithm, recall, random_state)
-    rows = read_rows(X, name, allow_missing=name == "nan_euclidean")
+    parameters = column_parameters(X, name, metric_kwds)
+    rows = read_rows(X, name)
     k = check_k(n_neighbors, rows.shape[0])
-    return make_search(rows, name, metric_kwds, options, threads).neighbors(k)
+    return make_search(rows, name, parameters, options, threads).neighbors(k)
 
 
 class NeighborIndex:
@@ -180,13 +188,10 @@ class NeighborIndex:
             )
         options = check_options(algorithm, recall, random_state)
         threads = count_threads(n_jobs)
-        rows = read_rows(X, self._metric, allow_missing=self._allows_missing)
-        self._search = make_search(rows, self._metric, metric_kwds, options, threads)
+        parameters = column_parameters(X, self._metric, metric_kwds)
+        rows = read_rows(X, self._metric)
+        self._search = make_search(rows, self._metric, parameters, options, threads)
         self._shape, self._is_sparse = rows.shape, sparse.issparse(rows)
-
-    @property
-    def _allows_missing(self) -> bool:
-        return self._metric == "nan_euclidean"
 
     def query(self, X_new: Any, n_neighbors: int = 15) -> Neighbors:
         """Find the rows of ``X`` nearest to every row of ``X_new``, nearest first; ties go to the smaller id.
@@ -204,7 +209,7 @@ class NeighborIndex:
             ``indices`` of rows of ``X`` and ``distances``, of shape (m, n_neighbors). ``recall`` is that of
             rows like those of ``X``; outliers among the new rows are searched exactly.
         """
-        rows = read_rows(X_new, self._metric, name="X_new", allow_missing=self._allows_missing)
+        rows = read_rows(X_new, self._metric, name="X_new")
         if rows.shape[1] != self._shape[1]:
             raise ValueError(f"X_new has {rows.shape[1]} columns, but X has {self._shape[1]}")
         rows = as_sparse_or_dense(rows, self._is_sparse)

@@ -23,6 +23,7 @@ from actup._typing import Rows
 from actup.neighbors._chunks import row_magnitudes
 from actup.neighbors._finite_values import value_chunks
 from actup.neighbors._metrics import METRICS, NegativeValues, record_of
+from actup.neighbors._mixed_columns import MixedColumns
 from actup.neighbors._row_transforms import (
     as_float32,
     centered_sphere,
@@ -131,6 +132,8 @@ class Comparison:
         (m, k, columns), both untransformed.
     of_distance : callable or None
         The requested distances from those in ``metric``, which have the same order.
+    mixed : MixedColumns or None
+        What "gower" compares in each column.
     """
 
     metric: str
@@ -142,6 +145,7 @@ class Comparison:
     center: np.ndarray | None = None
     distances: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
     of_distance: Callable[[np.ndarray], np.ndarray] | None = None
+    mixed: MixedColumns | None = None
 
     def with_transform_for(self, X: Rows) -> Comparison:
         """The same comparison for rows that become float32 anyway: ``transform`` applies factors and root.
@@ -211,6 +215,8 @@ def resolve(metric: str, parameters: Parameters | None, X: Rows) -> Comparison:
         case "hamming":
             numbered = None if fits_float32(X) else partial(number_values, values=distinct_values(X))
             return Comparison(metric, transform=numbered)
+        case "gower":
+            return Comparison(record.reduced_to, mixed=MixedColumns.of(X, **given))
         case "haversine":
             if X.shape[1] != 2:
                 raise ValueError(

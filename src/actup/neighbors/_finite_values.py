@@ -35,7 +35,7 @@ def reject_nonfinite(
     ----------
     rows : ndarray or CSR matrix of shape (n, columns)
     metric : str or callable
-        A canonical metric: the error names "nan_euclidean" where it can take its place.
+        A canonical metric, for the remedy.
     name : str
         What errors call the rows.
     allow_missing : bool, default=False
@@ -49,8 +49,10 @@ def reject_nonfinite(
     column = column if column_names is None else column_names[column]
     missing = bool(np.isnan(value))
     remedy = "fill it, e.g. with sklearn.impute.SimpleImputer, or drop its row or column"
-    if missing and metric == "euclidean" and not sparse.issparse(rows):
-        remedy += f"; nearest_neighbors({name}, metric='nan_euclidean') compares rows with missing values"
+    if missing and not sparse.issparse(rows):
+        remedy += "; metric='nan_euclidean' and metric='gower' compare rows with missing values"
+        if callable(metric):
+            remedy += ", and so may your function: use ensure_all_finite='allow-nan' in fit and transform"
     raise ValueError(
         f"{name} contains {'NaN' if missing else 'infinity'} in row {row}, column {column!r}: {remedy}"
     )

@@ -61,6 +61,8 @@ class Metric:
         angles.
     negative : NegativeValues
         Whether rows may hold negative values.
+    missing : bool
+        Whether values may be missing (NaN).
     cost : float
         Time to compare two columns, relative to a squared difference.
     """
@@ -79,6 +81,7 @@ class Metric:
     gpu: bool = False
     landmarks: bool = False
     negative: NegativeValues = NegativeValues.ALLOWED
+    missing: bool = False
     cost: float = 1.0
 
     @property
@@ -129,6 +132,7 @@ _TABLE = (
     Metric("seuclidean", ("standardised_euclidean",), ("V",), reduced_to="euclidean"),
     Metric("mahalanobis", (), ("V", "VI"), reduced_to="euclidean", sparse=False),
     Metric("haversine", reduced_to="euclidean", sparse=False),
+    Metric("gower", (), ("categorical", "weights"), reduced_to="manhattan", sparse=False, missing=True),
     Metric("poincare", numpy=_numpy_metrics.poincare, sparse=False),
     Metric("symmetric_kl", numpy=_numpy_metrics.symmetric_kl, sparse=False, negative=NegativeValues.REJECTED),
     Metric(
@@ -158,6 +162,12 @@ def metrics_where(**facts: object) -> list[str]:
 def record_of(metric: str | Callable[..., float]) -> Metric | None:
     """The record of a canonical metric; None for a function, "precomputed", or a metric of scikit-learn."""
     return METRICS.get(metric) if isinstance(metric, str) else None
+
+
+def compares_missing(metric: str | Callable[..., float]) -> bool:
+    """Whether a canonical metric compares rows with missing values; of a function nobody knows."""
+    record = record_of(metric)
+    return metric == "nan_euclidean" or (record is not None and record.missing)
 
 
 def canonical_metric(metric: object) -> str | Callable[..., float]:

@@ -88,7 +88,8 @@ class PairwiseSearch:
         if callable(self._metric):
             X, queries = _float_rows(self._X), _float_rows(rows)
             named = _named_in_errors(self._metric, queries, X)
-            return X, queries, 1.0, partial(self._distance_function(), metric=named)
+            # Rows are checked already, and the caller may have allowed missing values.
+            return X, queries, 1.0, partial(self._distance_function(), metric=named, ensure_all_finite=False)
         X, unit = _scaled_near_one(self._X, self._metric)
         return X, X if rows is self._X else rows.astype(np.float64) / unit, unit, self._distance_function()
 
@@ -98,24 +99,8 @@ class PairwiseSearch:
             tile_rows, tile_points = _function_tile(compare, rows, X)
         else:
             cost = 1.0 if self._record is None else self._record.cost
-            tile_rows, tile_points = _tile(X.shape[0], X.shape[1], cost)
-        total = rows.shape[0] * X.shape[0]
-        done = 0
-        pool = ThreadPoolExecutor(self._threads)
-        try:
-            for begin in range(0, rows.shape[0], tile_rows):
-                part = rows[begin : begin + tile_rows]
-                block = np.empty((part.shape[0], X.shape[0]))
-                tiles = [slice(first, first + tile_points) for first in range(0, X.shape[0], tile_points)]
-                for tile, distances in zip(
-                    tiles, pool.map(lambda tile, part=part: compare(part, X[tile]), tiles), strict=True
-                ):
-                    block[:, tile] = distances
-                    done += distances.size
-                    report(done / total)
-                yield block
-        finally:
-            pool.shutdown(cancel_futures=True)
+            tile_rows, tile_points = tile_size(X.shape[0], X.shape[1], cost)
+        return distance_blocks(compare, rows, X, (tile_rows, tile_points), self._threads)
 
     def _distance_function(self) -> Distances:
         """scikit-learn's function; it compares both ways, as a function need not be symmetric."""
@@ -139,6 +124,30 @@ class PairwiseSearch:
                 raise TypeError(
                     f"metric_kwds={self._parameters!r} do not suit metric={self._metric!r}: {error}"
                 ) from error
+
+
+def distance_blocks(
+    compare: Distances, rows: Rows, X: Rows, tile: tuple[int, int], threads: int
+) -> Iterator[np.ndarray]:
+    """All distances of consecutive rows to X, in blocks of rows; the tiles of a block run in threads."""
+    tile_rows, tile_points = tile
+    total = rows.shape[0] * X.shape[0]
+    done = 0
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for begin in range(0, rows.shape[0], tile_rows):
+            part = rows[begin : begin + tile_rows]
+            block = np.empty((part.shape[0], X.shape[0]))
+            tiles = [slice(first, first + tile_points) for first in range(0, X.shape[0], tile_points)]
+            for tile_slice, distances in zip(
+                tiles, pool.map(lambda points, part=part: compare(part, X[points]), tiles), strict=True
+            ):
+                block[:, tile_slice] = distances
+                done += distances.size
+                report(done / total)
+            yield block
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _named_in_errors(metric: Callable[..., float], rows: Rows, points: Rows) -> Callable[..., float]:
@@ -187,7 +196,7 @@ def comparing_all(rows: int, points: int, metric: str | Callable[..., float]) ->
     return f"comparing {rows:,} rows with {points:,} rows, one by one, with metric={name!r}"
 
 
-def _tile(n_points: int, columns: int, cost: float) -> tuple[int, int]:
+def tile_size(n_points: int, columns: int, cost: float) -> tuple[int, int]:
     """Rows and points of a tile; about as many of each, because some metrics prepare both."""
     pairs = max(1, int(_TILE_VALUES / (cost * max(1, columns))))
     rows = max(1, min(math.isqrt(pairs), _BLOCK_DISTANCES // n_points))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import reprlib
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -20,8 +20,18 @@ from sklearn.utils import check_array
 from actup._csr import read_sparse
 from actup._typing import Rows
 from actup.neighbors._chunks import row_chunks, row_magnitudes
-from actup.neighbors._finite_values import reject_nonfinite, value_chunks
-from actup.neighbors._metrics import record_of
+from actup.neighbors._finite_values import reject_nonfinite
+from actup.neighbors._metrics import compares_missing, record_of
+from actup.neighbors._mixed_rows import mixed_parameters, read_mixed
+from actup.neighbors._tables import (
+    arrow_matrix,
+    as_table,
+    column_names,
+    frame_columns,
+    is_arrow_table,
+    is_frame,
+    temporal_type,
+)
 from actup.neighbors._whole_numbers import narrowed, read_integers
 
 # The types of dense rows that the engine reads without a conversion.
@@ -40,40 +50,55 @@ def read_rows(
     metric: str | Callable[..., float],
     *,
     name: str = "X",
-    allow_missing: bool = False,
     check: Check | None = None,
     dtype: Any = "numeric",
-    finite: bool = True,
+    finite: bool | str = True,
+    check_values: bool = True,
 ) -> Rows:
     """Check X and bring it into the form that all stages take for granted. X itself is never changed.
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n, columns)
+    X : array-like, sparse matrix or data frame of shape (n, columns)
     metric : str or callable
-        A canonical metric: "precomputed" allows infinite distances.
+        A canonical metric: "precomputed" allows infinite distances, "nan_euclidean" and "gower" allow missing
+        values (NaN), and "gower" text.
     name : str, default="X"
         What errors call it.
-    allow_missing : bool, default=False
-        Whether values may be missing (NaN), as metric "nan_euclidean" allows in a search.
     check : callable, default=None
         Called as ``check(X, **options)`` with the options of ``sklearn.utils.check_array``; None: that
         function.
     dtype : str or list of types, default="numeric"
         The types that X may keep.
-    finite : bool, default=True
-        Whether to reject values that are not finite.
+    finite : bool or "allow-nan", default=True
+        Which values a function as ``metric`` may meet: finite ones (True), also missing ones ("allow-nan"),
+        or also infinite ones (False). Named metrics do not depend on it.
+    check_values : bool, default=True
+        Whether to reject values that are not finite; False if the caller does so later.
 
     Returns
     -------
     ndarray or CSR matrix of shape (n, columns)
         C-contiguous, in the machine's byte order, finite; sparse ids ascend without duplicates. Booleans
         become uint8, and integers of uint64, longdouble, objects or pandas' nullable types become int64;
-        every other type stays. A copy only where one is needed.
+        every other type stays. A copy only where one is needed. For "gower": float64, in which numbers stand
+        for text.
     """
+    allow_missing, allow_infinite = _allowed_values(metric, finite)
+    given = X = as_table(X, name)
     reject_unsuitable_types(X, name)
-    X = read_sparse(X, name) if sparse.issparse(X) else read_integers(X, name)
-    check = partial(check_array, input_name=name) if check is None else check
+    names = column_names(X)
+    plain_check = partial(check_array, input_name=name)
+    record_names = None  # scikit-learn's check of what it does not convert itself
+    if sparse.issparse(X):
+        X = read_sparse(X, name)
+    elif metric == "gower":
+        record_names, check, X = check, None, read_mixed(X, name)
+    elif is_arrow_table(X):
+        record_names, check, X = check, None, arrow_matrix(X)
+    else:
+        X = read_integers(X, name)
+    check = plain_check if check is None else check
     # scikit-learn would check all values in one piece, which delays Ctrl-C.
     options: dict[str, Any] = {
         "dtype": dtype,
@@ -87,15 +112,12 @@ def read_rows(
             if rows.dtype.kind == "O":  # categories of a data frame stay objects
                 rows = rows.astype(np.float64)
     except (TypeError, ValueError) as error:
-        _name_what_is_no_number(X, name, error)
+        _name_what_is_no_number(given, name, error)
         raise
-    if finite and metric != "precomputed":
-        may_be_missing = allow_missing or metric == "nan_euclidean"
-        reject_nonfinite(
-            rows, metric, name, allow_missing=may_be_missing, column_names=getattr(X, "columns", None)
-        )
-        if may_be_missing and not allow_missing:
-            _reject_missing(rows, name)
+    if record_names is not None:
+        record_names(given, skip_check_array=True)
+    if check_values and metric != "precomputed" and not allow_infinite:
+        reject_nonfinite(rows, metric, name, allow_missing=allow_missing, column_names=names)
     if max(rows.shape if sparse.issparse(rows) else rows.shape[:1]) > _MAX_ROWS:
         raise ValueError(
             f"{name} has shape {rows.shape}, but rows and columns are numbered up to {_MAX_ROWS}"
@@ -108,6 +130,28 @@ def read_rows(
     return rows
 
 
+def column_parameters(
+    X: Any, metric: str | Callable[..., float], parameters: Mapping[str, Any] | None
+) -> Mapping[str, Any] | None:
+    """The parameters of a canonical metric for X, in which columns are numbers instead of names.
+
+    Only "gower" has such parameters. Columns of text in X are added to its ``categorical``.
+    """
+    if metric != "gower" or not isinstance(
+        parameters, Mapping | None
+    ):  # wrong ones are rejected by the search
+        return parameters
+    return mixed_parameters(X, parameters)
+
+
+def _allowed_values(metric: str | Callable[..., float], finite: bool | str) -> tuple[bool, bool]:
+    """Whether values may be missing, and whether they may be infinite."""
+    if not isinstance(finite, bool | np.bool_) and finite != "allow-nan":
+        raise ValueError(f"ensure_all_finite={finite!r} must be True, False or 'allow-nan'")
+    is_function = callable(metric)
+    return compares_missing(metric) or (is_function and finite is not True), is_function and not finite
+
+
 def reject_unsuitable_types(X: Any, name: str) -> None:
     """Reject what is no matrix of numbers: masked arrays, series of one dimension, dates and durations."""
     if len(getattr(X, "shape", (0, 0))) == 1 and hasattr(X, "to_frame"):  # of pandas or polars
@@ -117,11 +161,10 @@ def reject_unsuitable_types(X: Any, name: str) -> None:
         )
     if np.ma.isMaskedArray(X):
         raise TypeError(f"{name} is a masked array, whose mask would be lost: fill it, or leave rows out")
-    types = [getattr(X, "dtype", None), *getattr(X, "dtypes", ())]  # a data frame has several
-    times = [kind for kind in types if getattr(kind, "kind", None) in ("m", "M")]
-    if times:
+    temporal = temporal_type(X)
+    if temporal is not None:
         raise TypeError(
-            f"{name} holds dates or durations ({times[0]}), which have no scale: convert them to numbers, "
+            f"{name} holds dates or durations ({temporal}), which have no scale: convert them to numbers, "
             "e.g. seconds"
         )
 
@@ -137,6 +180,7 @@ def _name_what_is_no_number(X: Any, name: str, error: Exception) -> None:
             if not _is_number_or_none(value):
                 missing = type(value).__name__ == "NAType"  # of pandas, which need not be installed
                 remedy = "fill missing values or drop their rows" if missing else "convert or drop the column"
+                remedy += f", or use metric='gower', which compares {'rows with gaps' if missing else 'text'}"
                 reason = textwrap.shorten(str(error), _MAX_REASON)
                 place = f"{reprlib.repr(value)} in column {column!r}, row {row}"
                 raise kind(f"{name} holds {place} ({reason}): {remedy}") from None
@@ -152,25 +196,14 @@ def _is_number_or_none(value: Any) -> bool:
 
 def _columns_that_may_hold_text(X: Any) -> Iterator[tuple[Any, Iterable[Any]]]:
     """The columns of objects or text with their names, or their numbers if X is no data frame."""
-    if hasattr(X, "columns") and hasattr(X, "dtypes"):  # of pandas or polars
-        series = (values for _, values in X.items()) if hasattr(X, "items") else iter(X)
-        for column, values in zip(X.columns, series, strict=True):
+    if is_frame(X):
+        for column, values in frame_columns(X):
             if getattr(values.dtype, "kind", "O") not in "biuf":
                 yield column, values
     elif not sparse.issparse(X):
         array = np.asarray(X)
         if array.ndim == 2 and array.dtype.kind in "OUS":
             yield from enumerate(array.T.tolist())
-
-
-def _reject_missing(rows: Rows, name: str) -> None:
-    """Reject missing values where only the search of neighbours could use them."""
-    if rows.dtype.kind == "f" and any(np.isnan(values).any() for values in value_chunks(rows)):
-        raise ValueError(
-            f"{name} has missing values (NaN), which metric='nan_euclidean' compares but a map cannot start "
-            "from: fill them, or make the map without X, with embed(None, recipe, neighbors="
-            "nearest_neighbors(X, metric='nan_euclidean'))"
-        )
 
 
 def reject_underflow(

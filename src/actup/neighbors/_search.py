@@ -32,6 +32,7 @@ from actup.neighbors._distance_lists import neighbors_from_distances, query_dist
 from actup.neighbors._duplicates import Deduplicated, deduplicate
 from actup.neighbors._finite_values import reject_overflow_of
 from actup.neighbors._metrics import METRICS, compiled_metrics
+from actup.neighbors._mixed_points import MixedPoints
 from actup.neighbors._pairwise_search import PairwiseSearch, comparing_all, reject_parameters
 from actup.neighbors._points import DensePoints, SearchablePoints, SparsePoints
 from actup.neighbors._precise_search import PreciseSearch
@@ -103,6 +104,8 @@ def make_search(
         _reject_approximate(options, f"metric={metric!r}")
         reject_parameters(metric, parameters)
         return DistanceSearch(rows)
+    if metric == "gower":
+        return MixedSearch(rows, parameters, options, threads)
     if not is_compiled(metric, parameters):
         power = f", p={parameters['p']}" if parameters and metric == "minkowski" else ""
         _reject_approximate(options, f"metric={metric!r}{power}")
@@ -215,7 +218,7 @@ class EngineSearch:
         self._rows = self._transformed(rows, "X")
         self._options = options
         self._threads = threads
-        self._search_of_all = _PointSearch(self._rows, self._comparison, options, threads)
+        self._search_of_all = _search_points(self._rows, self._comparison, options, threads)
         self._precise: PreciseSearch | None = None  # rows of the engine's types are not rounded
         space = None if is_engine_type(rows) or self._presence else make_space(metric, comparison, rows)
         if space is not None:
@@ -259,7 +262,7 @@ class EngineSearch:
         return 1.0 if self._precise is None else _FLOAT32_SHARE
 
     def _make_point_search(self, rows: Rows, comparison: Comparison) -> _PointSearch:
-        return _PointSearch(rows, comparison, self._options, self._threads)
+        return _search_points(rows, comparison, self._options, self._threads)
 
     def _is_exact(self, rows: Rows) -> bool:
         """Whether rows become float32 without rounding."""
@@ -274,7 +277,7 @@ class EngineSearch:
             deduplicated, search = deduplicate(self._rows, k), self._search_of_all
             if deduplicated is not None:
                 kept = self._rows[deduplicated.kept]
-                search = _PointSearch(kept, self._comparison, self._options, self._threads)
+                search = _search_points(kept, self._comparison, self._options, self._threads)
             self._last = k, deduplicated, search
         return deduplicated, search
 
@@ -319,19 +322,78 @@ class EngineSearch:
             )
 
 
+def _search_points(X: Rows, comparison: Comparison, options: SearchOptions, threads: int) -> _PointSearch:
+    """A search of rows, dense or sparse, where the engine compares them."""
+    points = (SparsePoints if sparse.issparse(X) else DensePoints)(X, comparison, threads)
+    return _PointSearch(points, comparison, options, threads)
+
+
+class MixedSearch:
+    """Search rows of numbers and categories, of which some values may be missing, in metric "gower".
+
+    Complete rows are compared by the engine. Rows with missing values are compared in NumPy: all pairs, or
+    candidates of the rows with their gaps filled.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, columns), float64
+        As ``read_rows`` returns them.
+    parameters : mapping or None
+        ``categorical``: column numbers; ``weights``: one per column.
+    options : SearchOptions
+    threads : int
+    """
+
+    def __init__(self, rows: Rows, parameters: Parameters | None, options: SearchOptions, threads: int):
+        comparison = resolve("gower", parameters, rows)
+        assert comparison.mixed is not None
+        self._columns = comparison.mixed
+        scaled = self._columns.scaled(rows.astype(np.float64, copy=False), "X")
+        filled = self._columns.to_manhattan(scaled)
+        self._is_complete = not np.isnan(scaled).any()
+        self._with_gaps = MixedPoints(scaled, self._columns, filled, threads)
+        self._search: EngineSearch | _PointSearch
+        if self._is_complete:
+            self._search = EngineSearch(filled, "manhattan", None, options, threads)
+        else:
+            self._search = _PointSearch(self._with_gaps, comparison, options, threads)
+
+    def neighbors(self, k: int) -> Neighbors:
+        """The k nearest other points of every point; k from 0 to n - 1."""
+        return reject_overflow(self._search.neighbors(k))
+
+    def query(self, rows: Rows, k: int) -> Neighbors:
+        """The k nearest points of every row; k from 1 to n."""
+        scaled = self._columns.scaled(rows.astype(np.float64, copy=False), "X_new")
+        if not self._is_complete:
+            return reject_overflow(self._search.query(scaled, k))
+        with_gaps = np.isnan(scaled).any(axis=1)
+        indices, distances = np.empty((len(scaled), k), np.int32), np.empty((len(scaled), k), np.float32)
+        method, recall = "exact", 1.0
+        if with_gaps.any():
+            found = self._with_gaps.exact(scaled[with_gaps], k)
+            indices[with_gaps], distances[with_gaps] = found.indices, found.distances
+        if not with_gaps.all():
+            found = self._search.query(self._columns.to_manhattan(scaled[~with_gaps]), k)
+            indices[~with_gaps], distances[~with_gaps] = found.indices, found.distances
+            method, recall = found.method, found.recall
+        return reject_overflow(Neighbors(indices, distances, method, recall))
+
+
 class _PointSearch:
     """Points where the engine compares them, searched exactly or approximately by their number."""
 
-    def __init__(self, X: Rows, comparison: Comparison, options: SearchOptions, threads: int):
+    def __init__(
+        self, points: SearchablePoints, comparison: Comparison, options: SearchOptions, threads: int
+    ):
         self._options = options
-        self._points: SearchablePoints
+        self._points = points
         self._approximate: _cluster_search.ClusterSearch | _proxy_search.ProxySearch
-        self._by_clusters = not sparse.issparse(X) and METRICS[comparison.metric].cluster_search
-        self._points = (SparsePoints if sparse.issparse(X) else DensePoints)(X, comparison, threads)
+        self._by_clusters = isinstance(points, DensePoints) and METRICS[comparison.metric].cluster_search
         if self._by_clusters:
-            self._approximate = _cluster_search.ClusterSearch(X, comparison, options.seed, threads)
+            self._approximate = _cluster_search.ClusterSearch(points.X, comparison, options.seed, threads)
         else:
-            self._approximate = _proxy_search.ProxySearch(self._points, options.seed)
+            self._approximate = _proxy_search.ProxySearch(points, options.seed)
 
     def is_approximate(self, k: int) -> bool:
         """Whether fewer than all pairs are compared for k neighbours."""

@@ -18,7 +18,7 @@ from actup.estimators._state import FittedState, snapshot
 from actup.graph._records import Graph
 from actup.neighbors._chunks import row_chunks
 from actup.neighbors._comparison import is_compiled, resolve
-from actup.neighbors._metrics import record_of
+from actup.neighbors._metrics import compares_missing, record_of
 from actup.neighbors._rows import read_rows
 from actup.recipe._recipe import Recipe
 from actup.saving._codec import Decoder, Encoder, decode_fields, encode_fields
@@ -299,6 +299,10 @@ def _half_precision(rows: Any, metric: Any) -> Any:
     """Rows in float16, which a sparse matrix has in float32; rows of one or two bytes stay as they are."""
     if rows.dtype.kind not in "fiu" or rows.dtype.itemsize <= 2:
         return rows
+    if compares_missing(metric):
+        raise ValueError(
+            f"data='half' keeps neither text nor gaps, which metric={metric!r} compares: use data='full'"
+        )
     values = rows.data if sparse.issparse(rows) else rows
     with np.errstate(over="ignore"):
         half = values.astype(np.float16)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import issparse
 
-from actup._device import on_gpu
+from actup._device import on_gpu, to_host
 from actup._typing import Array, Rows
 from actup.backends._base import Backend, Layout, PointInputs
 from actup.backends._cuda import ahead, arrays, graph, landmarks, layout, neighbors, start, transform
 from actup.backends._cuda.compile import gpu_is_available
 from actup.graph._records import Graph, Neighbors
 from actup.neighbors._comparison import Parameters
+from actup.neighbors._metrics import compares_missing
 from actup.neighbors._rows import ENGINE_TYPES, Check, read_rows
 from actup.recipe._output_metrics import EUCLIDEAN
 from actup.recipe._recipe import Recipe
@@ -41,23 +42,36 @@ class CudaBackend(Backend):
         metric: str | Callable[..., float],
         *,
         check: Check | None = None,
+        finite: bool | str = True,
     ) -> Rows:
-        """Check X. Data on the GPU stays there; values are checked for being finite when they are loaded."""
+        """Check X. Data on the GPU stays there; values are checked for being finite when they are loaded.
+
+        Rows that may have missing values or text are compared by the CPU, and checked at once.
+        """
         if hasattr(X, "tocsr"):
             raise TypeError(
                 "X is sparse, which backend='cuda' does not take: use backend='cpu' or X.toarray()"
             )
         ahead.compile_common()
+        types = list(ENGINE_TYPES)
+        if callable(metric) or compares_missing(metric):
+            dtype = "numeric" if metric == "gower" else types
+            return read_rows(to_host(X), metric, check=check, dtype=dtype, finite=finite)
         if not on_gpu(X):
-            types = list(ENGINE_TYPES)
-            return read_rows(X, metric, check=check, dtype=types, finite=False)
+            return read_rows(X, metric, check=check, dtype=types, check_values=False)
         rows = arrays.to_device(X)
         if rows.ndim != 2 or 0 in rows.shape:
             raise ValueError(f"X has shape {rows.shape}; give at least one row and one column")
         return rows
 
-    def load_rows(self, rows: Rows) -> Rows:
-        """Checked rows on the device in float32, or mapped into its memory if they are too large for it."""
+    def load_rows(self, rows: Rows, metric: str | Callable[..., float] = "euclidean") -> Rows:
+        """Checked rows on the device in float32, or mapped into its memory if they are too large for it.
+
+        Rows with text or missing values, which only the CPU compares, stay where they are.
+        """
+        has_gaps = (callable(metric) or compares_missing(metric)) and not np.isfinite(to_host(rows)).all()
+        if metric == "gower" or has_gaps:
+            return rows
         if not on_gpu(rows):
             with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is rejected
                 rows = arrays.copy_or_map(np.ascontiguousarray(rows, np.float32))
