@@ -326,3 +326,39 @@ def _mean_logs(graph: Any, values: Any) -> np.ndarray:
     )
     means = np.divide(sums, weights, out=np.zeros(len(sums)), where=weights > 0)
     return log(_LEAST_RADIUS + means).astype(np.float32)
+
+
+def init_graph_transform(graph: Any, embedding: np.ndarray) -> np.ndarray:
+    """Where new rows start: at the mean of their neighbours' places, weighted by the edges.
+
+    Parameters
+    ----------
+    graph : CSR matrix of shape (m, n)
+        Edges from new rows to points of the map.
+    embedding : ndarray of shape (n, n_components)
+
+    Returns
+    -------
+    ndarray of shape (m, n_components), float32
+        A row with an edge of weight 1 has the place of the first such neighbour, a row without edges NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_matrix
+    >>> from actup.compat.umap.umap_ import init_graph_transform
+    >>> places = np.array([[0.0, 0.0], [4.0, 2.0]])
+    >>> init_graph_transform(csr_matrix([[0.5, 0.5], [0, 1.0]]), places).tolist()
+    [[2.0, 1.0], [4.0, 2.0]]
+    """
+    graph, embedding = graph.tocsr(copy=True), np.asarray(embedding, np.float64)
+    graph.eliminate_zeros()
+    row_of = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    sums = np.bincount(row_of, graph.data, minlength=graph.shape[0])
+    places = np.full((graph.shape[0], embedding.shape[1]), np.nan)
+    for axis in range(embedding.shape[1]):
+        weighted = np.bincount(row_of, graph.data * embedding[graph.indices, axis], minlength=len(sums))
+        np.divide(weighted, sums, out=places[:, axis], where=sums > 0)
+    full = np.flatnonzero(graph.data == 1)[::-1]  # the first of a row is assigned last
+    places[row_of[full]] = embedding[graph.indices[full]]
+    return places.astype(np.float32)
