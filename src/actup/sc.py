@@ -22,7 +22,7 @@ from actup._typing import Rows
 from actup._warnings import warn_user
 from actup.backends import choose_backend, load_backend
 from actup.estimators import TSNE
-from actup.estimators._base import RandomState, _draw_seed, change
+from actup.estimators._inputs import RandomState, change, draw_seed
 from actup.estimators._learning_rate import is_automatic
 from actup.graph._records import Neighbors
 from actup.neighbors import nearest_neighbors
@@ -131,7 +131,7 @@ def neighbors(
         given, n_neighbors = n_neighbors, 1 + n // 2
         warn_user(f"n_neighbors={given} is larger than the number of cells; using {n_neighbors}")
     name, parameters = canonical_metric(metric), dict(metric_kwds or {})
-    seed, threads = _draw_seed(random_state), count_threads(n_jobs)
+    seed, threads = draw_seed(random_state), count_threads(n_jobs)
     recipe = preset("umap").but(n_neighbors=n_neighbors, metric=name, metric_kwds=parameters)
     computing = load_backend(choose_backend(backend, X, n))
     if computing.name == "cpu":
@@ -254,7 +254,7 @@ def umap(
     key = "neighbors" if neighbors_key is None else neighbors_key
     graph, params = _stored_graph(adata, key)
     X, used = _rows_of_graph(adata, params)
-    seed = _draw_seed(random_state)
+    seed = draw_seed(random_state)
     automatic = is_automatic(alpha, "alpha")
     base = preset_for("umap", n_components) if automatic else preset("sampled_umap")
     init, start = _start(adata, init_pos, n_components, seed, base.initialization)
@@ -369,7 +369,7 @@ def tsne(
         metric=metric,
         early_exaggeration=early_exaggeration,
         learning_rate=learning_rate,
-        random_state=_draw_seed(random_state),
+        random_state=draw_seed(random_state),
         n_jobs=n_jobs,
         verbose=verbose,
         backend=backend,

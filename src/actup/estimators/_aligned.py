@@ -15,7 +15,7 @@ from actup._elementary import exp
 from actup._pipeline import Embedding
 from actup._typing import CsrMatrix
 from actup.estimators._arguments import explain_unknown_arguments
-from actup.estimators._base import FitInputs, RandomState, Start
+from actup.estimators._inputs import FitInputs, RandomState, Start
 from actup.estimators._state import FittedState
 from actup.estimators._umap import UMAP
 from actup.graph._records import Graph

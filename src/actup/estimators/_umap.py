@@ -19,18 +19,10 @@ from actup._typing import Array, Rows
 from actup._warnings import warn_user
 from actup.backends import Backend, load_backend
 from actup.estimators._arguments import explain_unknown_arguments
-from actup.estimators._base import (
-    Embedder,
-    FitInputs,
-    Lists,
-    RandomState,
-    Start,
-    change,
-    fitted_model,
-    start_name,
-)
+from actup.estimators._base import Embedder, fitted_model
 from actup.estimators._combined import combine
 from actup.estimators._growing import GrowingMap
+from actup.estimators._inputs import FitInputs, Lists, RandomState, Start, change, start_name
 from actup.estimators._learning_rate import is_automatic
 from actup.estimators._state import FittedState, snapshot
 from actup.graph._disconnection import disconnection_distance, isolated_points

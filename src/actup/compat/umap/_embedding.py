@@ -15,7 +15,7 @@ from actup._threads import count_threads
 from actup.backends import load_backend
 from actup.compat.umap._graphs import fuzzy_simplicial_set
 from actup.compat.umap.distances import named_distances_with_gradients
-from actup.estimators._base import RandomState, _draw_seed
+from actup.estimators._inputs import RandomState, draw_seed
 from actup.graph._records import Graph
 from actup.neighbors._rows import read_rows
 from actup.progress import Progress
@@ -203,7 +203,7 @@ def simplicial_set_embedding(
     density = _density_fields(densmap_kwds or {}) if densmap else {}
     rows = None if data is None or metric == "precomputed" else _rows_of(data)
     given = Given(init=None if isinstance(init, str) else init, graph=Graph.from_scipy(graph))
-    seed = _draw_seed(random_state)
+    seed = draw_seed(random_state)
     with Progress(bool(verbose)) as progress:
         prepared = prepare(
             rows,

@@ -11,7 +11,7 @@ from scipy.sparse import coo_matrix, csr_matrix
 from actup._warnings import warn_user
 from actup.compat.umap._search_index import SearchIndex
 from actup.compat.umap.utils import fast_knn_indices
-from actup.estimators._base import RandomState, _draw_seed
+from actup.estimators._inputs import RandomState, draw_seed
 from actup.graph import _set_operations
 from actup.graph._memberships import bandwidths, memberships
 
@@ -74,7 +74,7 @@ def nearest_neighbors(
         nearest = np.take_along_axis(distances, indices, axis=1)
         indices[np.isinf(nearest)] = -1
         return indices, nearest, None
-    seed = _draw_seed(random_state)
+    seed = draw_seed(random_state)
     index = SearchIndex(X, n_neighbors, metric, dict(metric_kwds or {}), seed, n_jobs)
     return *index.neighbor_graph, index
 
