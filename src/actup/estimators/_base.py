@@ -14,7 +14,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from actup._device import on_gpu, to_host
-from actup._pipeline import Embedding, Given, count_rows, descend, iterate_maps, prepare
+from actup._given import Given, count_rows
+from actup._pipeline import Embedding, descend, iterate_maps, prepare
 from actup._threads import count_threads
 from actup._typing import Array, CsrMatrix, Rows
 from actup.backends import Backend, choose_backend, load_backend

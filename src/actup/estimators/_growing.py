@@ -10,8 +10,9 @@ from scipy import sparse
 from sklearn.base import clone
 
 from actup._device import to_host
+from actup._given import Given
 from actup._maps import align_to
-from actup._pipeline import Given, descend
+from actup._pipeline import descend
 from actup._typing import CsrMatrix, Rows
 from actup.backends import choose_backend, load_backend
 from actup.estimators._base import Embedder, fitted_model

@@ -12,8 +12,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from actup._device import to_host
+from actup._given import Given
 from actup._labels import label_array
-from actup._pipeline import Embedding, Given
+from actup._pipeline import Embedding
 from actup._threads import count_threads
 from actup._typing import Array, Rows
 from actup._warnings import warn_user

@@ -10,7 +10,8 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from actup._elementary import log
-from actup._pipeline import Embedding, Given, descend, prepare
+from actup._given import Given
+from actup._pipeline import Embedding, descend, prepare
 from actup._threads import count_threads
 from actup.backends import load_backend
 from actup.compat.umap._graphs import fuzzy_simplicial_set
