@@ -89,7 +89,7 @@ class UmapRuns(GrowingMap):
         seed: int,
         like: Any = None,
     ) -> tuple[Embedding, FittedState]:
-        """As in ``Embedder``; equal rows become one point if ``unique``, and samples without edges are reported."""
+        """As in ``Embedder``; equal rows become one point if ``unique``, and isolated points are reported."""
         self._check_choices()
         all_rows, inverse = rows, None
         if self.unique:
