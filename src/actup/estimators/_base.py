@@ -199,8 +199,6 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             backend,
         )
 
-    # --- what an estimator may add ---
-
     def save(
         self, path: str | os.PathLike[str], *, data: str | None = "full", compress: bool = False
     ) -> None:
@@ -275,6 +273,8 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         model = fitted_model(self)
         threads = count_threads(model.n_jobs)
         return rows_of_places(model._training, X, model.embedding_, model.recipe_, threads)
+
+    # --- what an estimator may add ---
 
     def _transform_seed(self) -> int | None:
         """The seed of ``transform`` if an estimator has a parameter for it; None: the seed of the fit."""
