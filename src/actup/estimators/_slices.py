@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from actup._csr import entry_rows
 from actup._elementary import exp
 from actup._pipeline import Embedding
 from actup._typing import CsrMatrix
@@ -157,7 +158,7 @@ def draw_together(slices: list[Slice], number: int, links: list[Link], strength:
 
 def _pulls(graph: Graph) -> np.ndarray:
     """How many edges pull a point in an epoch of umap-learn: both ends of an edge move."""
-    row_of = np.repeat(np.arange(len(graph)), np.diff(graph.offsets))
+    row_of = entry_rows(graph.offsets)
     largest = float(graph.weights.max(initial=0)) or 1.0
     shares = graph.weights.astype(np.float64) / largest
     return np.asarray(2 * np.bincount(row_of, shares, minlength=len(graph)))

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
+from actup._csr import entry_rows
 from actup._elementary import log
 from actup._given import Given
 from actup._pipeline import Embedding, descend, prepare
 from actup._threads import count_threads
-from actup.backends import load_backend
+from actup.backends import PointInputs, load_backend
 from actup.compat.umap._graphs import fuzzy_simplicial_set
 from actup.compat.umap.distances import named_distances_with_gradients
 from actup.estimators._inputs import RandomState, draw_seed
+from actup.graph._radii import standardize
 from actup.graph._records import Graph
 from actup.neighbors._rows import read_rows
 from actup.progress import Progress
@@ -244,7 +246,7 @@ def _recipe(
     if initial_alpha != _DEFAULT_ALPHA:
         base = preset("sampled_umap").but(n_components=n_components, learning_rate=float(initial_alpha))
         return base.but(epochs=epochs)
-    default_epochs = (500 if n <= 10_000 else 200) + (200 if densmap else 0)
+    default_epochs = 500 if n <= 10_000 else 200
     return preset_for("umap", n_components).but(epochs=None if epochs == default_epochs else epochs)
 
 
@@ -289,9 +291,6 @@ def _density_fields(densmap_kwds: Mapping[str, Any]) -> dict[str, Any]:
 
 def _with_density(prepared: Embedding, recipe: Recipe, radii: np.ndarray, seed: int) -> Embedding:
     """A prepared run whose layout also preserves the local radii of the data."""
-    from actup.backends._base import PointInputs
-    from actup.graph._radii import standardize
-
     points = PointInputs(log_radii=standardize(radii))
     layout = load_backend("cpu").make_layout(
         prepared.graph, prepared.embedding, recipe, seed, count_threads(-1), points
@@ -354,7 +353,7 @@ def init_graph_transform(graph: Any, embedding: np.ndarray) -> np.ndarray:
     """
     graph, embedding = graph.tocsr(copy=True), np.asarray(embedding, np.float64)
     graph.eliminate_zeros()
-    row_of = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    row_of = entry_rows(graph.indptr)
     sums = np.bincount(row_of, graph.data, minlength=graph.shape[0])
     places = np.full((graph.shape[0], embedding.shape[1]), np.nan)
     for axis in range(embedding.shape[1]):
