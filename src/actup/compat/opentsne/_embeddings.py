@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -35,6 +34,61 @@ class _Embedding(np.ndarray):
     """Points that carry what their optimisation needs, also through pickles."""
 
     _CARRIED: tuple[str, ...] = ()
+
+    gradient_descent_params: dict[str, Any]
+    optimizer: gradient_descent
+    kl_divergence: float | None
+
+    def optimize(
+        self,
+        n_iter: int,
+        inplace: bool = False,
+        propagate_exception: bool = False,
+        **gradient_descent_params: Any,
+    ) -> Self:
+        """Move the points.
+
+        Parameters
+        ----------
+        n_iter : int
+            Number of iterations.
+        inplace : bool, default=False
+            Whether to move the points of this object, or those of a copy.
+        propagate_exception : bool, default=False
+            Whether to raise ``OptimizationInterrupt`` if a callback stops the optimisation.
+        **gradient_descent_params
+            ``learning_rate``, ``exaggeration``, ``momentum``, ``negative_gradient_method``, ``theta``,
+            ``n_interpolation_points``, ``min_num_intervals``, ``ints_in_interval``, ``dof``,
+            ``max_grad_norm``, ``max_step_norm``, ``n_jobs``, ``callbacks``, ``callbacks_every_iters`` and
+            ``verbose``: as in ``TSNE``, whose values they replace.
+
+        Returns
+        -------
+        TSNEEmbedding or PartialTSNEEmbedding
+            The moved points.
+        """
+        moved: Any = self if inplace else self._copy()
+        arguments = moved._begin_descent()
+        params = resolve_parameters(len(self), {**self.gradient_descent_params, **gradient_descent_params})
+        try:
+            error, moved = moved.optimizer(embedding=moved, n_iter=n_iter, **arguments, **params)
+        except OptimizationInterrupt as interrupt:
+            log.info("Optimization was interrupted with callback.")
+            error, moved = interrupt.error, interrupt.final_embedding
+            if propagate_exception:
+                moved.kl_divergence = error
+                raise
+        moved.kl_divergence = error
+        result: Self = moved
+        return result
+
+    def _copy(self) -> Any:
+        """The same points with a copy of the optimiser's state."""
+        raise NotImplementedError
+
+    def _begin_descent(self) -> dict[str, Any]:
+        """Drop what holds for the present places only; gives the affinities and the reference embedding."""
+        raise NotImplementedError
 
     def __reduce__(self) -> Any:
         reduced: Any = super().__reduce__()
@@ -92,9 +146,6 @@ class PartialTSNEEmbedding(_Embedding):
 
     reference_embedding: TSNEEmbedding
     P: csr_matrix
-    gradient_descent_params: dict[str, Any]
-    optimizer: gradient_descent
-    kl_divergence: float | None
 
     def __new__(
         cls,
@@ -114,70 +165,17 @@ class PartialTSNEEmbedding(_Embedding):
         made.kl_divergence = None
         return made
 
-    def optimize(
-        self,
-        n_iter: int,
-        inplace: bool = False,
-        propagate_exception: bool = False,
-        **gradient_descent_params: Any,
-    ) -> PartialTSNEEmbedding:
-        """Move the points.
-
-        Parameters
-        ----------
-        n_iter : int
-            Number of iterations.
-        inplace : bool, default=False
-            Whether to move the points of this object, or those of a copy.
-        propagate_exception : bool, default=False
-            Whether to raise ``OptimizationInterrupt`` if a callback stops the optimisation.
-        **gradient_descent_params
-            ``learning_rate``, ``exaggeration``, ``momentum``, ``negative_gradient_method``, ``theta``,
-            ``n_interpolation_points``, ``min_num_intervals``, ``ints_in_interval``, ``dof``,
-            ``max_grad_norm``, ``max_step_norm``, ``n_jobs``, ``callbacks``, ``callbacks_every_iters`` and
-            ``verbose``: as in ``TSNE``, whose values they replace.
-
-        Returns
-        -------
-        PartialTSNEEmbedding
-            The moved points.
-        """
-        moved = self
-        if not inplace:
-            moved = PartialTSNEEmbedding(
-                np.copy(self),
-                self.reference_embedding,
-                self.P,
-                optimizer=self.optimizer.copy(),
-                **self.gradient_descent_params,
-            )
-        params = resolve_parameters(len(self), {**self.gradient_descent_params, **gradient_descent_params})
-        result: PartialTSNEEmbedding = _run(
-            moved,
-            propagate_exception,
-            lambda: moved.optimizer(
-                embedding=moved,
-                P=self.P,
-                n_iter=n_iter,
-                reference_embedding=self.reference_embedding,
-                **params,
-            ),
+    def _copy(self) -> PartialTSNEEmbedding:
+        return PartialTSNEEmbedding(
+            np.copy(self),
+            self.reference_embedding,
+            self.P,
+            optimizer=self.optimizer.copy(),
+            **self.gradient_descent_params,
         )
-        return result
 
-
-def _run(moved: Any, propagate_exception: bool, descend: Callable[[], tuple[float, Any]]) -> Any:
-    """Run a descent and record its divergence, also if a callback stops it."""
-    try:
-        error, moved = descend()
-    except OptimizationInterrupt as interrupt:
-        log.info("Optimization was interrupted with callback.")
-        interrupt.final_embedding.kl_divergence = interrupt.error
-        if propagate_exception:
-            raise
-        return interrupt.final_embedding
-    moved.kl_divergence = error
-    return moved
+    def _begin_descent(self) -> dict[str, Any]:
+        return {"P": self.P, "reference_embedding": self.reference_embedding}
 
 
 class TSNEEmbedding(_Embedding):
@@ -232,10 +230,7 @@ class TSNEEmbedding(_Embedding):
     )
 
     affinities: affinity.Affinities
-    gradient_descent_params: dict[str, Any]
     random_state: Any
-    optimizer: gradient_descent
-    kl_divergence: float | None
     interp_coeffs: InterpolationGrid | None
     box_x_lower_bounds: np.ndarray | None
     box_y_lower_bounds: np.ndarray | None
@@ -274,51 +269,18 @@ class TSNEEmbedding(_Embedding):
     def _forget_grid(self) -> None:
         self.interp_coeffs = self.box_x_lower_bounds = self.box_y_lower_bounds = None
 
-    def optimize(
-        self,
-        n_iter: int,
-        inplace: bool = False,
-        propagate_exception: bool = False,
-        **gradient_descent_params: Any,
-    ) -> TSNEEmbedding:
-        """Move the points.
-
-        Parameters
-        ----------
-        n_iter : int
-            Number of iterations.
-        inplace : bool, default=False
-            Whether to move the points of this object, or those of a copy.
-        propagate_exception : bool, default=False
-            Whether to raise ``OptimizationInterrupt`` if a callback stops the optimisation.
-        **gradient_descent_params
-            ``learning_rate``, ``exaggeration``, ``momentum``, ``negative_gradient_method``, ``theta``,
-            ``n_interpolation_points``, ``min_num_intervals``, ``ints_in_interval``, ``dof``,
-            ``max_grad_norm``, ``max_step_norm``, ``n_jobs``, ``callbacks``, ``callbacks_every_iters`` and
-            ``verbose``: as in ``TSNE``, whose values they replace.
-
-        Returns
-        -------
-        TSNEEmbedding
-            The moved points.
-        """
-        moved = self
-        if not inplace:
-            moved = TSNEEmbedding(
-                np.copy(self),
-                self.affinities,
-                random_state=self.random_state,
-                optimizer=self.optimizer.copy(),
-                **self.gradient_descent_params,
-            )
-        moved._forget_grid()
-        params = resolve_parameters(len(self), {**self.gradient_descent_params, **gradient_descent_params})
-        result: TSNEEmbedding = _run(
-            moved,
-            propagate_exception,
-            lambda: moved.optimizer(embedding=moved, P=self.affinities.P, n_iter=n_iter, **params),
+    def _copy(self) -> TSNEEmbedding:
+        return TSNEEmbedding(
+            np.copy(self),
+            self.affinities,
+            random_state=self.random_state,
+            optimizer=self.optimizer.copy(),
+            **self.gradient_descent_params,
         )
-        return result
+
+    def _begin_descent(self) -> dict[str, Any]:
+        self._forget_grid()
+        return {"P": self.affinities.P}
 
     def transform(
         self,
