@@ -31,6 +31,7 @@ class Slice:
 
     @classmethod
     def of(cls, mapper: UMAP, run: Embedding, state: FittedState) -> Slice:
+        """A slice whose run is prepared up to the layout."""
         return cls(mapper, run.graph, run.embedding, run, state)
 
     @classmethod
@@ -62,6 +63,7 @@ class Link:
 
 
 def read_slices(X: Any, y: Any) -> list[tuple[Any, Any]]:
+    """The rows and the labels, or None, of each slice."""
     if not isinstance(X, list | tuple) and getattr(X, "ndim", 0) != 3:
         raise TypeError(f"X is a {type(X).__name__}: give a list of slices, each an array of rows")
     if len(X) == 0:

@@ -97,6 +97,7 @@ class Affinities:
 
 
 def check_source(data: Any, knn_index: Any) -> None:
+    """Reject neither or both of the two."""
     if data is None and knn_index is None:
         raise ValueError("data and knn_index are both None: give one of them")
     if data is not None and knn_index is not None:
