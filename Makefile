@@ -30,7 +30,7 @@ types: $(VENV)/tools  ## check the types
 # In an environment of its own: these packages pin many others, and bring PyTorch.
 INTEGRATION := .venv-integration
 integration: $(INTEGRATION)/installed  ## run ActUp with scanpy, BERTopic, Embedding Atlas, pandas and polars
-	$(INTEGRATION)/bin/python -m pytest tests/integration src/actup/sc.py src/actup/_atlas.py
+	$(INTEGRATION)/bin/python -m pytest tests/integration src/actup/sc src/actup/_atlas.py
 
 doctest: $(firstword $(wildcard $(VENV)/installed $(VENV)/one-level) $(VENV)/installed)  ## run the examples of the docstrings
 	$(BIN)/python -m pytest src/actup

@@ -36,7 +36,7 @@ LAYERS = [
     {"recipe"},
     {"quality", "metrics", "start", "transform"},
     {"backends", "progress"},
-    {"_pipeline"},
+    {"_given", "_pipeline"},
     {"_embed_many", "estimators", "saving"},
     {"compat"},
     {"accel"},

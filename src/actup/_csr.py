@@ -18,6 +18,11 @@ WIDE_COLUMNS = 2**16  # fewer columns take little memory, even if they are empty
 _REMEDY = "rebuild the matrix, e.g. scipy.sparse.csr_matrix((values, (rows, columns)), shape)"
 
 
+def entry_rows(offsets: np.ndarray) -> np.ndarray:
+    """The row of each entry of a CSR matrix with these offsets: (entries,) int64."""
+    return np.repeat(np.arange(len(offsets) - 1, dtype=np.int64), np.diff(offsets))
+
+
 def read_sparse(matrix: Any, name: str) -> CsrMatrix:
     """Any sparse matrix as CSR, with its structure checked: ids ascend, duplicate entries are summed.
 
@@ -204,7 +209,7 @@ class NonemptyColumns:
             ids[chunk] = np.where(known[chunk], at, len(self.kept))
         data = rows.data
         if not known.all():  # ids ascend again
-            order = np.lexsort((ids, np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))))
+            order = np.lexsort((ids, entry_rows(rows.indptr)))
             ids, data = ids[order], data[order]
         return type(rows)((data, ids, rows.indptr), shape=(rows.shape[0], len(self.kept) + 1))
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from actup._given import Given, count_rows
 from actup._maps import align_maps
-from actup._pipeline import Embedding, Given, adapt_to_size, count_rows, descend, prepare, with_column_numbers
+from actup._pipeline import Embedding, adapt_to_size, descend, prepare, with_column_numbers
 from actup._threads import count_threads
 from actup.backends import choose_backend, load_backend
 from actup.graph._records import Graph, Neighbors

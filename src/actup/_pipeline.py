@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from actup._device import array_module, to_host
+from actup._device import array_module
+from actup._given import Given, check_graph, check_neighbors, count_rows, warn_if_asymmetric
 from actup._reporting import reporting_to
 from actup._threads import count_threads
-from actup._typing import Array, Rows
+from actup._typing import Rows
 from actup._warnings import warn_user
 from actup.backends import Backend, Layout, PointInputs, choose_backend, load_backend
 from actup.graph._disconnection import disconnect
@@ -40,8 +41,7 @@ _SLICE_SECONDS = 0.1
 # A slice has at most this many times the epochs of the one before it, because the first epoch may be
 # unusually slow.
 _MAX_SLICE_GROWTH = 4.0
-_CHUNK_IDS = 2**20
-_MAX_ASYMMETRY = 1e-5  # of the largest distance: given distances that differ less do so by rounding
+_CHUNK_VALUES = 2**20
 _REPORT_SECONDS = 0.1  # between two reports of a stage before the layout
 
 
@@ -187,39 +187,6 @@ def embed(
     return descend(prepared, progress)
 
 
-@dataclass(frozen=True)
-class Given:
-    """What the caller gives besides X; None where the pipeline computes it, or does without.
-
-    Attributes
-    ----------
-    init : array-like of shape (n, n_components) or None
-        Where the points start. With ``mobility``, rows of NaN start among their neighbours.
-    neighbors : Neighbors or None
-    graph : Graph or None
-    neighbors_name : str
-        What the caller knows the neighbours as, for errors.
-    disconnection_distance : float
-        Neighbours at this distance or beyond do not count.
-    reshape_graph : callable or None
-        ``reshape_graph(graph, backend=backend, threads=threads)`` gives the graph that is laid out, e.g. one
-        that labels have changed.
-    mobility : ndarray of shape (n,) or None
-        Factor of each point's steps: 0 keeps it where it starts, 1 lets it move freely.
-    keep_radii : bool
-        Whether local radii of the data are computed although the recipe does not preserve them.
-    """
-
-    init: Any = None
-    neighbors: Neighbors | None = None
-    graph: Graph | None = None
-    neighbors_name: str = "neighbors"
-    disconnection_distance: float = math.inf
-    reshape_graph: Callable[..., Graph] | None = None
-    mobility: np.ndarray | None = None
-    keep_radii: bool = False
-
-
 def prepare(
     X: Rows | None,
     recipe: Recipe,
@@ -265,7 +232,7 @@ def prepare(
         with _stage("neighbors", backend, progress, seconds):
             if given.neighbors is None:
                 if recipe.metric == "precomputed":
-                    _warn_if_asymmetric(X)
+                    warn_if_asymmetric(X)
                 parameters = dict(recipe.metric_kwds)
                 neighbors = backend.nearest_neighbors(X, k, recipe.metric, threads, parameters)
                 if not backend.has_valid_distances(neighbors.distances):
@@ -274,7 +241,7 @@ def prepare(
                         "its largest value"
                     )
             else:
-                neighbors = _check_neighbors(given.neighbors, n_samples, k, backend, given.neighbors_name)
+                neighbors = check_neighbors(given.neighbors, n_samples, k, backend, given.neighbors_name)
         with _stage("graph", backend, progress, seconds):
             if given.disconnection_distance < math.inf:
                 neighbors, _ = disconnect(neighbors, given.disconnection_distance)
@@ -282,7 +249,7 @@ def prepare(
             if given.reshape_graph is not None:
                 graph = given.reshape_graph(graph, backend=backend, threads=threads)
     else:
-        neighbors, graph = None, _check_graph(given.graph, n_samples)
+        neighbors, graph = None, check_graph(given.graph, n_samples)
     with _stage("start", backend, progress, seconds):
         if given.mobility is None:
             rows = X if _are_coordinates(X, recipe.metric) else None
@@ -432,18 +399,8 @@ def _are_coordinates(X: Rows | None, metric: str | Callable[..., float]) -> bool
     if isinstance(metric, str) and not compares_missing(metric):
         return True
     return issparse(X) or all(
-        bool(array_module(X).isfinite(X[rows]).all()) for rows in row_chunks(X, _CHUNK_IDS)
+        bool(array_module(X).isfinite(X[rows]).all()) for rows in row_chunks(X, _CHUNK_VALUES)
     )
-
-
-def count_rows(X: Any, given: Given | None = None) -> int:
-    """The number of points; 0 if X has no rows, which its check rejects."""
-    given = Given() if given is None else given
-    known = next((known for known in (X, given.graph, given.neighbors) if known is not None), ())
-    try:
-        return int(known.shape[0]) if hasattr(known, "shape") else len(known)
-    except (TypeError, IndexError, ValueError):
-        return 0
 
 
 def _single_point(recipe: Recipe) -> Embedding:
@@ -465,88 +422,3 @@ def adapt_to_size(recipe: Recipe, n_samples: int) -> Recipe:
         return recipe
     warn_user(f"n_neighbors={recipe.n_neighbors} is larger than the number of samples; using {n_samples}")
     return recipe.but(n_neighbors=n_samples)
-
-
-def _warn_if_asymmetric(distances: Rows | None) -> None:
-    """Warn if two entries of a dense matrix of distances disagree about the same two points."""
-    if not isinstance(distances, np.ndarray) or distances.shape[0] != distances.shape[1]:
-        return
-    largest, place, scale = 0.0, (0, 0), 0.0
-    for chunk in row_chunks(distances, _CHUNK_IDS):
-        here, there = distances[chunk].astype(np.float64), distances[:, chunk].T
-        with np.errstate(invalid="ignore"):  # infinite distances are unknown
-            differences = np.where(np.isfinite(here) & np.isfinite(there), np.abs(here - there), 0.0)
-        at = int(differences.argmax())
-        if differences.flat[at] > largest:
-            largest, place = float(differences.flat[at]), divmod(at, distances.shape[1])
-            place = place[0] + chunk.start, place[1]
-        scale = max(scale, float(here.max(initial=0.0, where=np.isfinite(here))))
-    if largest > _MAX_ASYMMETRY * scale:
-        row, column = place
-        warn_user(
-            f"the distances are not symmetric: X[{row}, {column}] is {distances[row, column]:g}, but "
-            f"X[{column}, {row}] is {distances[column, row]:g}. A point's neighbours are those of its row; "
-            "use (X + X.T) / 2 for one distance of both"
-        )
-
-
-def _check_neighbors(neighbors: Neighbors, n_samples: int, k: int, backend: Backend, name: str) -> Neighbors:
-    """Neighbours given by the caller, cut to k columns; wrong ids would reach compiled code."""
-    n, columns = neighbors.indices.shape
-    if n != n_samples:
-        raise ValueError(
-            f"{name} has {n} rows, but there are {n_samples} samples: give the neighbours of every sample"
-        )
-    indices, distances = neighbors.indices[:, :k], neighbors.distances[:, :k]
-    if indices.size and not 0 <= indices.min() <= indices.max() < n_samples:
-        raise ValueError(
-            f"{name} has ids {indices.min()} to {indices.max()}, but samples are numbered 0 to "
-            f"{n_samples - 1}: give ids of neighbours in the same data, not in other data, and no -1 for "
-            "neighbours that were not found"
-        )
-    if columns < k:
-        raise ValueError(
-            f"{name} has {columns} neighbours of each sample, not counting itself, but at least {k} are "
-            "needed: give more, or lower n_neighbors or perplexity"
-        )
-    if (indices == array_module(indices).arange(n_samples)[:, None]).any():
-        raise ValueError(f"{name} names a point as its own neighbour: leave out the first column")
-    if not backend.has_valid_distances(distances):
-        values = to_host(distances)
-        row, column = np.argwhere(~(values >= 0) | np.isinf(values))[0]
-        raise ValueError(
-            f"{name} has a distance of {values[row, column]} (row {row}): distances must be at least 0, and "
-            "neither NaN nor too large for float32"
-        )
-    _check_order(indices, distances, name)
-    return replace(neighbors, indices=indices, distances=distances)
-
-
-def _check_order(indices: Array, distances: Array, name: str) -> None:
-    """Reject lists of neighbours that name a point twice, or not the nearest first."""
-    for chunk in row_chunks(indices, _CHUNK_IDS):
-        ids, lengths = indices[chunk].copy(), distances[chunk]
-        ids.sort(axis=1)
-        twice = (ids[:, 1:] == ids[:, :-1]).any(axis=1)
-        if twice.any():
-            row = chunk.start + int(twice.argmax())
-            raise ValueError(f"{name} has an id twice in row {row}: give distinct neighbours")
-        decreases = (lengths[:, 1:] < lengths[:, :-1]).any(axis=1)
-        if decreases.any():
-            row = chunk.start + int(decreases.argmax())
-            raise ValueError(
-                f"{name} has distances that decrease in row {row}: give the nearest first, e.g. sort both "
-                "arrays by distance"
-            )
-
-
-def _check_graph(graph: Graph, n_samples: int) -> Graph:
-    """A graph given by the caller; wrong offsets or ids would reach compiled code."""
-    if len(graph) != n_samples:
-        raise ValueError(f"graph has {len(graph)} points, X has {n_samples}")
-    graph.check_structure()
-    if not len(graph.indices):
-        raise ValueError("graph has no edges, so there is nothing to lay out")
-    if not bool(array_module(graph.weights).isfinite(graph.weights).all()) or graph.weights.min() < 0:
-        raise ValueError("graph has weights that are negative, infinite or NaN: leave such edges out")
-    return graph

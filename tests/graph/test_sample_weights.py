@@ -91,7 +91,7 @@ def test_points_of_weight_zero_have_no_edges(graph):
         (np.r_[-1, np.ones(N - 1)], "at least 0"),
         (np.r_[np.nan, np.ones(N - 1)], "NaN"),
         (np.r_[np.inf, np.ones(N - 1)], "infinite"),
-        (np.zeros(N), "0 for all"),
+        (np.zeros(N), "zero for all"),
     ],
 )
 def test_unusable_weights_are_rejected(graph, weights, message):

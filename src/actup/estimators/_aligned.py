@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from actup._elementary import exp
 from actup._pipeline import Embedding
-from actup._typing import CsrMatrix
 from actup.estimators._arguments import explain_unknown_arguments
-from actup.estimators._base import FitInputs, RandomState, Start
+from actup.estimators._inputs import FitInputs, RandomState, Start
+from actup.estimators._slices import (
+    Link,
+    Slice,
+    align_starts,
+    draw_together,
+    link_windows,
+    read_relation,
+    read_slices,
+)
 from actup.estimators._state import FittedState
 from actup.estimators._umap import UMAP
-from actup.graph._records import Graph
 from actup.progress import Callback, Progress
-from actup.start._known_places import fill_places
 
-# With it, related points of digits and of iris move as far, and keep as many neighbours, as in umap-learn.
-_PULLS_PER_EDGE = 0.6
-_FIRST_EPOCHS = 200  # as many as umap-learn runs
+_DEFAULT_EPOCHS = 200  # as many as umap-learn runs
+# Parameters that all slices share; of others, a list has one value for each slice.
+_SINGLE_VALUES = ("init", "n_components", "metric_kwds", "target_metric_kwds")
 
 
 @explain_unknown_arguments
@@ -176,7 +180,7 @@ class AlignedUMAP(BaseEstimator):
         -------
         self
         """
-        slices = _read_slices(X, y)
+        slices = read_slices(X, y)
         if relations is None:
             raise ValueError(
                 "relations is missing: give a list with one dict {number: number in the next slice} for each "
@@ -190,10 +194,10 @@ class AlignedUMAP(BaseEstimator):
         window = self._check_window(window_size)
         with Progress(self.verbose, self.callback) as progress:
             prepared = [self._prepare(i, rows, labels, progress) for i, (rows, labels) in enumerate(slices)]
-            made = [_Slice.of(mapper, run, state) for mapper, run, state in prepared]
-            links = [_read_relation(part, i, made) for i, part in enumerate(relations)]
-            _align_starts(made, links)
-            self._descend(made, _windows(made, links, window), progress, first=0)
+            made = [Slice.of(mapper, run, state) for mapper, run, state in prepared]
+            links = [read_relation(part, i, made) for i, part in enumerate(relations)]
+            align_starts(made, links)
+            self._descend(made, link_windows(made, links, window), progress, first=0)
         self._keep(made, links)
         return self
 
@@ -251,13 +255,13 @@ class AlignedUMAP(BaseEstimator):
         if relations is None:
             raise ValueError("relations is missing: give a dict {number in the last slice: number in X}")
         window = self._check_window(window_size)
-        old = [_Slice.of_model(mapper) for mapper in self.mappers_]
+        old = [Slice.of_model(mapper) for mapper in self.mappers_]
         with Progress(self.verbose, self.callback) as progress:
-            made = [*old, _Slice.of(*self._prepare(len(old), X, y, progress, parameters))]
+            made = [*old, Slice.of(*self._prepare(len(old), X, y, progress, parameters))]
             links = [np.array(list(part.items()), np.int64).reshape(-1, 2) for part in self.dict_relations_]
-            links.append(_read_relation(relations, len(old) - 1, made))
-            _align_starts(made, links, first=len(old))
-            self._descend(made, _windows(made, links, window), progress, first=len(old))
+            links.append(read_relation(relations, len(old) - 1, made))
+            align_starts(made, links, first=len(old))
+            self._descend(made, link_windows(made, links, window), progress, first=len(old))
         self._keep(made, links)
         return self
 
@@ -284,7 +288,7 @@ class AlignedUMAP(BaseEstimator):
         values = given | {
             name: _value_of_slice(name, getattr(self, name), number) for name in sorted(shared - set(given))
         }
-        mapper = UMAP(**values | {"n_epochs": _FIRST_EPOCHS if self.n_epochs is None else self.n_epochs})
+        mapper = UMAP(**values | {"n_epochs": _DEFAULT_EPOCHS if self.n_epochs is None else self.n_epochs})
         if number:
             mapper.init = "random"  # replaced by the places of related points
         try:
@@ -298,7 +302,7 @@ class AlignedUMAP(BaseEstimator):
         return mapper, run, state
 
     def _descend(
-        self, slices: list[_Slice], windows: list[list[_Link]], progress: Progress, first: int
+        self, slices: list[Slice], windows: list[list[Link]], progress: Progress, first: int
     ) -> None:
         """Run the layouts of the slices from ``first`` on in step, and draw related points together."""
         n_epochs = max(part.layout.n_epochs for part in slices[first:])
@@ -309,7 +313,7 @@ class AlignedUMAP(BaseEstimator):
             moved = [
                 part.places
                 if i < first
-                else _drawn_together(slices, i, windows[i], self.alignment_regularisation)
+                else draw_together(slices, i, windows[i], self.alignment_regularisation)
                 for i, part in enumerate(slices)
             ]
             for part, places in zip(slices[first:], moved[first:], strict=True):
@@ -319,7 +323,7 @@ class AlignedUMAP(BaseEstimator):
             if progress.stopped:
                 break
 
-    def _keep(self, slices: list[_Slice], links: list[np.ndarray]) -> None:
+    def _keep(self, slices: list[Slice], links: list[np.ndarray]) -> None:
         """Set all attributes, once everything has succeeded."""
         for part in slices:
             part.finish()
@@ -332,58 +336,6 @@ class AlignedUMAP(BaseEstimator):
         self.__dict__ = self.__dict__ | fitted
 
 
-@dataclass
-class _Slice:
-    """A slice: its model, its run, and where its points are."""
-
-    mapper: UMAP
-    graph: Graph
-    places: np.ndarray
-    run: Embedding | None = None
-    state: FittedState | None = None
-
-    @classmethod
-    def of(cls, mapper: UMAP, run: Embedding, state: FittedState) -> _Slice:
-        return cls(mapper, run.graph, run.embedding, run, state)
-
-    @classmethod
-    def of_model(cls, mapper: UMAP) -> _Slice:
-        """A slice that has been fitted before."""
-        return cls(mapper, Graph.from_scipy(mapper.graph_), mapper.embedding_)
-
-    @property
-    def layout(self) -> Any:
-        assert self.run is not None
-        return self.run.layout
-
-    def finish(self) -> None:
-        """Give the model what its run has reached."""
-        if self.run is None or self.state is None:
-            return
-        reached = replace(self.run, embedding=self.places, n_epochs=self.layout.epoch)
-        self.state.advanced_to(reached).replace_state_of(self.mapper)
-
-
-@dataclass(frozen=True)
-class _Link:
-    """Which points of one slice are related to points of another, and how strongly each pair attracts."""
-
-    other: int
-    own_ids: np.ndarray
-    other_ids: np.ndarray
-    weights: np.ndarray
-
-
-def _read_slices(X: Any, y: Any) -> list[tuple[Any, Any]]:
-    if not isinstance(X, list | tuple) and getattr(X, "ndim", 0) != 3:
-        raise TypeError(f"X is a {type(X).__name__}: give a list of slices, each an array of rows")
-    if len(X) == 0:
-        raise ValueError("X is empty: give at least one slice")
-    if y is not None and len(y) != len(X):
-        raise ValueError(f"y has labels of {len(y)} slices, X has {len(X)} slices")
-    return list(zip(X, [None] * len(X) if y is None else y, strict=True))
-
-
 def _value_of_slice(name: str, value: Any, number: int) -> Any:
     """The parameter's value in a slice, if it has one for each."""
     if name in _SINGLE_VALUES or not isinstance(value, list | tuple | np.ndarray):
@@ -393,102 +345,3 @@ def _value_of_slice(name: str, value: Any, number: int) -> Any:
             f"{name} has {len(value)} values, but there are more slices: give one for each slice"
         )
     return value[number]
-
-
-# Parameters that all slices share; of others, a list has one value for each slice.
-_SINGLE_VALUES = ("init", "n_components", "metric_kwds", "target_metric_kwds")
-
-
-def _read_relation(relation: Any, number: int, slices: list[_Slice]) -> np.ndarray:
-    """Pairs (number in the slice, number in the next slice), (m, 2) int64, checked."""
-    name = f"relations[{number}]"
-    pairs = list(relation.items()) if isinstance(relation, Mapping) else relation
-    pairs = np.asarray(pairs if len(pairs) else np.zeros((0, 2), np.int64))
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-        raise TypeError(
-            f"{name} must be a dict {{number: number in the next slice}}, or an array of such pairs of shape "
-            "(m, 2)"
-        )
-    for side, slice_number in enumerate((number, number + 1)):
-        ids, n = pairs[:, side], len(slices[slice_number].places)
-        if len(ids) and not 0 <= ids.min() <= ids.max() < n:
-            raise ValueError(
-                f"{name} has samples {ids.min()} to {ids.max()} of slice {slice_number}, whose samples are "
-                f"numbered 0 to {n - 1}"
-            )
-        if len(np.unique(ids)) < len(ids):
-            raise ValueError(f"{name} names a sample of slice {slice_number} twice: relate it to one sample")
-    return pairs.astype(np.int64)
-
-
-def _align_starts(slices: list[_Slice], links: list[np.ndarray], first: int = 1) -> None:
-    """Start each slice where its related points start in the slice before; others among their neighbours."""
-    for number in range(max(first, 1), len(slices)):
-        before, part, link = slices[number - 1], slices[number], links[number - 1]
-        places = np.full(part.places.shape, np.nan)
-        places[link[:, 1]] = before.places[link[:, 0]]
-        if len(link):
-            seed = 0 if part.state is None else part.state.seed_
-            part.places = fill_places(part.graph, places, seed).astype(np.float32)
-        part.layout.replace_points(part.places)
-
-
-def _windows(slices: list[_Slice], links: list[np.ndarray], window: int) -> list[list[_Link]]:
-    """For each slice its links to the slices at most ``window`` before and after it."""
-    windows: list[list[_Link]] = [[] for _ in slices]
-    for number in range(len(slices)):
-        chain = np.arange(
-            len(slices[number].places)
-        )  # of each own point: its point in the other slice, or -1
-        for other in range(number + 1, min(len(slices), number + window + 1)):
-            following = np.full(len(slices[other - 1].places), -1)
-            following[links[other - 1][:, 0]] = links[other - 1][:, 1]
-            chain = np.where(chain >= 0, following[chain], -1)
-            own = np.flatnonzero(chain >= 0)
-            fading = float(exp(1.0 - (other - number)))
-            weights = fading * _shared_neighbors(slices[number].graph, slices[other].graph, chain)
-            windows[number].append(_Link(other, own, chain[own], weights))
-            windows[other].append(_Link(number, chain[own], own, weights))
-    return windows
-
-
-def _shared_neighbors(graph: Graph, other: Graph, chain: np.ndarray) -> np.ndarray:
-    """The share of the neighbours of each related pair that are related too: Jaccard's index."""
-    own = np.flatnonzero(chain >= 0)
-    here = _is_neighbor(graph)[own][:, own]
-    there = _is_neighbor(other)[chain[own]][:, chain[own]]
-    shared = np.diff(here.multiply(there).tocsr().indptr)
-    either = np.diff(here.indptr) + np.diff(there.indptr) - shared
-    return np.where(either > 0, shared / np.maximum(either, 1), 1.0)
-
-
-def _is_neighbor(graph: Graph) -> CsrMatrix:
-    ones = np.ones(len(graph.indices), np.int8)
-    return sparse.csr_matrix((ones, graph.indices, graph.offsets), shape=(len(graph), len(graph)))
-
-
-def _drawn_together(slices: list[_Slice], number: int, links: list[_Link], strength: float) -> np.ndarray:
-    """The places of a slice, each moved towards the mean of its related points.
-
-    A point moves by the share s/(1 + s) of the way, where s is the strength times the sum of its relations'
-    weights times the number of edges that pull it per epoch.
-    """
-    part = slices[number]
-    sums, weights = np.zeros(part.places.shape), np.zeros(len(part.places))
-    for link in links:
-        sums[link.own_ids] += link.weights[:, None] * slices[link.other].places[link.other_ids]
-        weights[link.own_ids] += link.weights
-    pulls = _pulls(part.graph)
-    shares = strength * weights * pulls
-    shares = shares / (1 + shares)
-    means = sums / np.where(weights > 0, weights, 1)[:, None]
-    moved = part.places + shares[:, None] * np.where(weights[:, None] > 0, means - part.places, 0)
-    return np.asarray(moved, np.float32)
-
-
-def _pulls(graph: Graph) -> np.ndarray:
-    """How strongly a point's edges pull it in an epoch, in the unit of ``alignment_regularisation``."""
-    row_of = np.repeat(np.arange(len(graph)), np.diff(graph.offsets))
-    largest = float(graph.weights.max(initial=0)) or 1.0
-    shares = graph.weights.astype(np.float64) / largest
-    return np.asarray(_PULLS_PER_EDGE * np.bincount(row_of, shares, minlength=len(graph)))

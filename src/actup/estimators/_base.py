@@ -4,61 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from actup._device import on_gpu, to_host
-from actup._pipeline import (
-    Embedding,
-    Given,
-    count_rows,
-    descend,
-    iterate_maps,
-    prepare,
-    with_column_numbers,
-)
+from actup._given import Given, count_rows
+from actup._pipeline import Embedding, descend, iterate_maps, prepare, with_column_numbers
 from actup._threads import count_threads
 from actup._typing import Array, CsrMatrix, Rows
 from actup.backends import Backend, choose_backend, load_backend
 from actup.estimators._callbacks import CallbackSupportMixin, fit_task
+from actup.estimators._inputs import FitInputs, draw_seed, read_given_neighbors, read_mobility
 from actup.estimators._state import Derived, Estimator, FittedState, snapshot
-from actup.graph._records import Graph, Neighbors, read_lists
+from actup.graph._records import Graph
 from actup.graph._sample_weights import apply_sample_weights, read_sample_weights
 from actup.progress import Progress
 from actup.recipe._recipe import Recipe
 from actup.transform._inverse import rows_of_places
 from actup.transform._new_rows import TrainingRows, place_new_rows
-
-Start = str | np.ndarray | None
-RandomState = int | np.random.RandomState | np.random.Generator | None
-Lists = tuple[Any, ...] | None  # (indices, distances), or umap-learn's (indices, distances, index)
-
-
-@dataclass(frozen=True)
-class FitInputs:
-    """What a fit is given besides X."""
-
-    y: Any = None
-    sample_weight: Any = None
-    fixed: Any = None
-    init: Any = None  # in place of the estimator's own
-    finite: bool | str = True
-
-    def selected(self, kept: np.ndarray, inverse: np.ndarray) -> FitInputs:
-        """The inputs of distinct rows: those of the first sample of each; weights are added up."""
-        weights = self.sample_weight
-        if weights is not None:
-            weights = np.bincount(inverse, read_sample_weights(weights, len(inverse)), len(kept))
-        y, fixed = (None if part is None else np.asarray(part)[kept] for part in (self.y, self.fixed))
-        init = self.init if self.init is None or isinstance(self.init, str) else np.asarray(self.init)[kept]
-        return replace(self, y=y, sample_weight=weights, fixed=fixed, init=init)
 
 
 class Embedder(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -233,8 +202,6 @@ class Embedder(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transforme
             backend,
         )
 
-    # --- what an estimator may add ---
-
     def save(
         self, path: str | os.PathLike[str], *, data: str | None = "full", compress: bool = False
     ) -> None:
@@ -310,6 +277,8 @@ class Embedder(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         threads = count_threads(model.n_jobs)
         return rows_of_places(model._training, X, model.embedding_, model.recipe_, threads)
 
+    # --- what an estimator may add ---
+
     def _transform_seed(self) -> int | None:
         """The seed of ``transform`` if an estimator has a parameter for it; None: the seed of the fit."""
         return None
@@ -328,14 +297,14 @@ class Embedder(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         init = self.init if inputs.init is None else inputs.init
         given = Given(
             init=None if isinstance(init, str) else init,
-            neighbors=_given_neighbors(self.precomputed_knn),
+            neighbors=read_given_neighbors(self.precomputed_knn),
             neighbors_name="precomputed_knn",
         )
         if inputs.sample_weight is not None:
             weights = read_sample_weights(inputs.sample_weight, n)
             given = replace(given, reshape_graph=partial(_weigh, weights=weights))
         if inputs.fixed is not None:
-            given = replace(given, mobility=_read_mobility(inputs.fixed, given.init, n))
+            given = replace(given, mobility=read_mobility(inputs.fixed, given.init, n))
         return given
 
     # --- a run ---
@@ -348,7 +317,7 @@ class Embedder(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         checked = snapshot(self)  # scikit-learn's check sets attributes
         recipe = with_column_numbers(recipe, X)
         rows = checked._read_rows(X, recipe, backend, reset=True, finite=inputs.finite)
-        seed = _draw_seed(self.random_state)
+        seed = draw_seed(self.random_state)
         return checked._prepare_rows(rows, recipe, inputs, backend, progress, seed, like=X)
 
     def _prepare_rows(
@@ -459,77 +428,3 @@ def fitted_model(estimator: Estimator) -> Estimator:
 
 def _weigh(graph: Graph, *, weights: np.ndarray, backend: Backend, threads: int) -> Graph:
     return apply_sample_weights(graph, weights)
-
-
-def _read_mobility(fixed: Any, init: Any, n: int) -> np.ndarray:
-    """The mobility of points of which some are fixed: 1 minus ``fixed``, (n,) float32."""
-    if init is None or isinstance(init, str):
-        raise ValueError(
-            "fixed needs places to keep points at: give init, an array of shape (n_samples, n_components) "
-            "with rows of NaN for samples that have no place yet"
-        )
-    shares = np.asarray(fixed)
-    if shares.shape != (n,) or shares.dtype.kind not in "biuf":
-        raise ValueError(
-            f"fixed has shape {shares.shape} and holds {shares.dtype}: give one Boolean or number for each "
-            f"of {n} samples"
-        )
-    shares = shares.astype(np.float64)
-    wrong = np.flatnonzero(~((shares >= 0) & (shares <= 1)))
-    if len(wrong):
-        raise ValueError(
-            f"fixed has {shares[wrong[0]]} (row {wrong[0]}): give numbers from 0 (moves freely) to 1 (stays)"
-        )
-    unplaced = np.isnan(np.asarray(init, np.float64)).all(axis=1) if len(init) == n else np.zeros(n, bool)
-    if (unplaced & (shares > 0)).any():
-        row = int(np.flatnonzero(unplaced & (shares > 0))[0])
-        raise ValueError(
-            f"fixed keeps sample {row} at its place, but its row of init is NaN: give it a place"
-        )
-    return (1 - shares).astype(np.float32)
-
-
-def start_name(init: Start, otherwise: str) -> str | None:
-    """The start that a recipe names; coordinates are handed to the layout instead."""
-    return init if init is None or isinstance(init, str) else otherwise
-
-
-def change(base: Recipe, names: dict[str, str], **changes: Any) -> Recipe:
-    """``base.but(**changes)``, with errors that speak of the estimator's own parameter names."""
-    try:
-        return base.but(**changes)
-    except (TypeError, ValueError) as error:
-        message = str(error)
-        for switch, name in names.items():
-            if message.startswith(f"{switch}="):
-                message = message.replace(switch, name, 1)
-        raise type(error)(message) from None
-
-
-def _given_neighbors(lists: Lists) -> Neighbors | None:
-    """The neighbours that ``precomputed_knn`` holds; umap-learn's default is a tuple of None."""
-    if lists is None or (isinstance(lists, tuple) and all(part is None for part in lists)):
-        return None
-    if isinstance(lists, Neighbors):
-        return lists
-    if not isinstance(lists, tuple | list) or len(lists) not in (2, 3):
-        raise TypeError(
-            f"precomputed_knn={lists!r} must be (indices, distances) or (indices, distances, index)"
-        )
-    return read_lists(lists[0], lists[1], ("precomputed_knn[0]", "precomputed_knn[1]"))
-
-
-def _draw_seed(random_state: RandomState) -> int:
-    """The seed of a fit; an integer is the seed itself, so that it means the same in ``actup.embed``."""
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**32))
-    try:
-        source = check_random_state(random_state)
-    except ValueError:
-        raise ValueError(
-            f"random_state={random_state!r} must be None, an integer from 0 to 2**32 - 1, or NumPy's "
-            "RandomState or Generator"
-        ) from None
-    if isinstance(random_state, Integral):
-        return int(random_state)
-    return int(source.randint(2**31 - 1))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from actup._pipeline import Given, descend
+from actup._given import Given
+from actup._pipeline import descend
 from actup.backends import load_backend
 from actup.estimators._state import FittedState, snapshot
 from actup.graph._records import Graph

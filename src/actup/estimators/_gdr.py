@@ -7,8 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 
 from actup._warnings import warn_user
 from actup.estimators._arguments import explain_unknown_arguments
-from actup.estimators._base import Lists, RandomState, Start, change
 from actup.estimators._growing import GrowingMap
+from actup.estimators._inputs import Lists, RandomState, Start, change
 from actup.progress import Callback
 from actup.recipe._presets import preset as preset_named
 from actup.recipe._presets import preset_for

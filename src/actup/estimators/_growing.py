@@ -10,11 +10,13 @@ from scipy import sparse
 from sklearn.base import clone
 
 from actup._device import to_host
+from actup._given import Given
 from actup._maps import align_to
-from actup._pipeline import Given, descend
+from actup._pipeline import descend
 from actup._typing import CsrMatrix, Rows
 from actup.backends import choose_backend, load_backend
-from actup.estimators._base import Embedder, FitInputs, fitted_model
+from actup.estimators._base import Embedder, fitted_model
+from actup.estimators._inputs import FitInputs
 from actup.estimators._state import FittedState
 from actup.graph._records import Graph
 from actup.progress import Progress

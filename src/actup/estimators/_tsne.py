@@ -20,9 +20,9 @@ from actup._threads import count_threads
 from actup._typing import Rows
 from actup.backends import Backend
 from actup.estimators._arguments import explain_unknown_arguments
-from actup.estimators._base import FitInputs, Lists, RandomState, Start, change, start_name
 from actup.estimators._convergence import WatchedLayout, mean_sigma
 from actup.estimators._growing import GrowingMap
+from actup.estimators._inputs import FitInputs, Lists, RandomState, Start, change, start_name
 from actup.estimators._learning_rate import is_automatic
 from actup.estimators._state import FittedState, snapshot
 from actup.graph._records import Graph

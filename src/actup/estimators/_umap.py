@@ -2,54 +2,33 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from actup._device import to_host
-from actup._labels import label_array
-from actup._pipeline import Embedding, Given
 from actup._threads import count_threads
-from actup._typing import Array, Rows
-from actup._warnings import warn_user
-from actup.backends import Backend, load_backend
+from actup.backends import load_backend
 from actup.estimators._arguments import explain_unknown_arguments
-from actup.estimators._base import (
-    Embedder,
-    FitInputs,
-    Lists,
-    RandomState,
-    Start,
-    change,
-    fitted_model,
-    start_name,
-)
+from actup.estimators._base import fitted_model
 from actup.estimators._combined import combine
-from actup.estimators._growing import GrowingMap
+from actup.estimators._inputs import Lists, RandomState, Start, change, start_name
 from actup.estimators._learning_rate import is_automatic
-from actup.estimators._state import FittedState, snapshot
-from actup.graph._disconnection import disconnection_distance, isolated_points
+from actup.estimators._umap_runs import UmapRuns
 from actup.graph._memberships import row_memberships
 from actup.graph._radii import map_radii
-from actup.graph._records import Graph, Neighbors
-from actup.graph._target import has_no_categories, intersect_with_target, is_discrete, read_target
-from actup.neighbors._duplicates import distinct_rows
-from actup.neighbors._metrics import canonical_metric
-from actup.progress import Callback, Progress
+from actup.graph._records import Graph
+from actup.progress import Callback
 from actup.recipe._presets import preset, preset_for
 from actup.recipe._recipe import Recipe
-from actup.transform._new_rows import TrainingRows
 from actup.transform._placement import neighbors_needed
 
 # A descent of all points at once needs this multiple of umap-learn's weight for the same correlation of radii
 # and accuracy of neighbours, measured on MNIST.
 _DENSITY_FACTOR = 1.5
-_FEW_DISCONNECTED = 0.1  # the share of samples below which few of them are disconnected
 _OTHER_STARTS = {"tswspectral": "spectral"}  # names that umap-learn has for starts
 
 
@@ -57,7 +36,7 @@ _OTHER_STARTS = {"tswspectral": "spectral"}  # names that umap-learn has for sta
 # scikit-learn reads, and only stores.
 @explain_unknown_arguments
 @dataclass(eq=False, repr=False)
-class UMAP(GrowingMap):
+class UMAP(UmapRuns):
     """Uniform manifold approximation and projection, with the parameters of umap-learn.
 
     Makes a map in which rows that are near each other in the data are near each other. The same
@@ -450,107 +429,6 @@ class UMAP(GrowingMap):
             raise ValueError(f"transform_seed={seed!r} must be an integer from 0 to 2**64 - 1")
         return int(seed)
 
-    def _check_choices(self) -> None:
-        """Reject values of parameters that are no part of the recipe."""
-        for name, choices in (("transform_mode", ("embedding", "graph")), ("disconnected", ("place", "nan"))):
-            if getattr(self, name) not in choices:
-                known = " or ".join(map(repr, choices))
-                raise ValueError(f"{name}={getattr(self, name)!r} must be {known}")
-        if self.unique and self.metric == "precomputed":
-            raise ValueError(
-                "unique=True needs rows to compare, but metric='precomputed' has none: leave it out"
-            )
-
-    # --- a run ---
-
-    def _given(self, inputs: FitInputs, rows: Rows, recipe: Recipe) -> Given:
-        given = super()._given(inputs, rows, recipe)
-        limit = disconnection_distance(recipe.metric, self.disconnection_distance)
-        given = replace(given, disconnection_distance=limit, keep_radii=self.output_dens)
-        if given.neighbors is not None and self._neglects(given.neighbors, rows.shape[0], recipe):
-            given = replace(given, neighbors=None)
-        if inputs.y is None:
-            return given
-        target: dict[str, Any] = {
-            "metric": self.target_metric,
-            "metric_kwds": self.target_metric_kwds,
-            "weight": self.target_weight,
-            "n_neighbors": self.n_neighbors if self.target_n_neighbors == -1 else self.target_n_neighbors,
-        }
-        if not is_discrete(self.target_metric):
-            try:
-                canonical_metric(self.target_metric)
-            except (TypeError, ValueError) as error:
-                raise type(error)(f"target_{error}") from None
-        y = read_target(inputs.y, rows.shape[0], **target)
-        if target["metric"] == "categorical" and has_no_categories(y):
-            target["metric"] = "euclidean"
-        weigh = given.reshape_graph
-
-        def supervise(graph: Graph, *, backend: Backend, threads: int) -> Graph:
-            graph = graph if weigh is None else weigh(graph, backend=backend, threads=threads)
-            return intersect_with_target(graph, y, **target, backend=backend, threads=threads)
-
-        return replace(given, reshape_graph=supervise)
-
-    def _neglects(self, neighbors: Neighbors, n: int, recipe: Recipe) -> bool:
-        """Whether given neighbours do not suit the data, as umap-learn decides: then they are searched."""
-        wanted = min(recipe.neighbors_per_row(), n - 1)
-        if len(neighbors) == n and neighbors.indices.shape[1] >= wanted:
-            return False
-        warn_user(
-            f"precomputed_knn has {neighbors.indices.shape[1]} neighbours of each of {len(neighbors)} "
-            f"samples, not counting itself, but {wanted} of {n} samples are needed: it is not used, and "
-            "neighbours are searched in X"
-        )
-        return True
-
-    def _prepare_rows(
-        self,
-        rows: Rows,
-        recipe: Recipe,
-        inputs: FitInputs,
-        backend: Backend,
-        progress: Progress,
-        seed: int,
-        like: Any = None,
-    ) -> tuple[Embedding, FittedState]:
-        """As in ``Embedder``; equal rows become one point if ``unique``, and lonely points are reported."""
-        self._check_choices()
-        all_rows, inverse = rows, None
-        if self.unique:
-            rows = to_host(rows)
-            kept, inverse = distinct_rows(rows)
-            rows, inputs = rows[kept], inputs.selected(kept, inverse)
-        prepared, state = super()._prepare_rows(rows, recipe, inputs, backend, progress, seed, like)
-        if inverse is not None:
-            training = TrainingRows(all_rows, recipe)
-            radii = None if state.rad_orig_ is None else state.rad_orig_[inverse]
-            state = replace(state, _training=training, _unique_inverse_=inverse, rad_orig_=radii)
-        if inputs.y is not None:
-            state = replace(state, _labels=label_array(inputs.y))
-        lonely = to_host(isolated_points(prepared.graph))
-        if lonely.any() and len(lonely) > 1:
-            limit = disconnection_distance(recipe.metric, self.disconnection_distance)
-            warn_of_disconnected(int(lonely.sum()), len(lonely), limit)
-            state = replace(state, _disconnected=lonely if self.disconnected == "nan" else None)
-        return prepared, state
-
-    def _place(self, rows: Rows, backend: Backend) -> Array:
-        """As in ``Embedder``; rows without a connected neighbour get NaN if such samples have."""
-        if not hasattr(self, "_disconnected"):
-            return super()._place(rows, backend)
-        model = snapshot(self)
-        connected = np.flatnonzero(~np.isnan(self.embedding_).any(axis=1))
-        model._training = self._training.selected(connected)
-        model.embedding_ = self.embedding_[connected]
-        rows = rows[:, connected] if self._training.rows is None else rows
-        places = to_host(Embedder._place(model, rows, backend))
-        found = model._training.query_on_host(to_host(rows), 1, count_threads(self.n_jobs))
-        limit = disconnection_distance(self.recipe_.metric, self.disconnection_distance)
-        places[found.distances[:, 0] >= limit] = np.nan
-        return places
-
     @property
     def rad_emb_(self) -> np.ndarray:
         check_is_fitted(self, "_derived")
@@ -560,14 +438,3 @@ class UMAP(GrowingMap):
         places = self.embedding_[np.unique(inverse, return_index=True)[1]]
         radii: np.ndarray = map_radii(Graph.from_scipy(self.graph_), places, *self.recipe_.kernel())[inverse]
         return radii
-
-
-def warn_of_disconnected(count: int, n: int, limit: float) -> None:
-    """Say how many samples have no neighbour that counts."""
-    amount = "A few" if count < _FEW_DISCONNECTED * n else "A large number"
-    reason = f"at a distance below {limit:g}" if limit < math.inf else "that counts"
-    warn_user(
-        f"{amount} of your vertices were disconnected from the graph: {count} of {n} samples have no "
-        f"neighbour {reason}. Raise n_neighbors or disconnection_distance, or leave these samples out; "
-        "actup.compat.umap.utils.disconnected_vertices(model) lists them"
-    )

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from actup._csr import entry_rows
 from actup._device import to_host
+from actup._elementary import log, power
 from actup.graph._records import Graph, Neighbors
 
 _EPSILON = 1e-8  # added to a mean squared edge length, as in umap-learn; duplicates have radius 0
@@ -19,7 +21,7 @@ def local_radii(graph: Graph, neighbors: Neighbors) -> np.ndarray:
     The radius of a point is the mean of its squared edge lengths, weighted by the weights of the edges. An
     edge has the distance of its ends in ``neighbors``; both ends may know it, or only one of them.
     """
-    rows = _rows_of(graph)
+    rows = entry_rows(to_host(graph.offsets))
     squared = _edge_distances(graph, neighbors, rows) ** 2
     weights = to_host(graph.weights).astype(np.float64)
     return _log_means(rows, weights, squared, len(graph))
@@ -30,9 +32,7 @@ def map_radii(graph: Graph, Y: Any, a: float, b: float) -> np.ndarray:
 
     As ``local_radii``, with distances on the map, and with the map's kernel 1/(1 + a d^(2b)) as weights.
     """
-    from actup._elementary import power
-
-    rows, columns = _rows_of(graph), to_host(graph.indices)
+    rows, columns = entry_rows(to_host(graph.offsets)), to_host(graph.indices)
     Y = np.asarray(to_host(Y), np.float64)
     squared = np.empty(len(columns))
     for begin in range(0, len(columns), _CHUNK_EDGES):
@@ -51,15 +51,8 @@ def standardize(radii: np.ndarray) -> np.ndarray:
     return np.asarray(centred / deviation if deviation > 0 else centred, np.float32)
 
 
-def _rows_of(graph: Graph) -> np.ndarray:
-    """The point that each edge of the rows of a graph belongs to."""
-    return np.repeat(np.arange(len(graph)), np.diff(to_host(graph.offsets)))
-
-
 def _log_means(rows: np.ndarray, weights: np.ndarray, squared: np.ndarray, n: int) -> np.ndarray:
     """The logarithm of each row's weighted mean of squared lengths; edges are summed in their order."""
-    from actup._elementary import log
-
     totals = np.bincount(rows, weights, n)
     sums = np.bincount(rows, weights * squared, n)
     known = totals > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from actup._csr import entry_rows
 from actup._device import to_host
 from actup.graph._records import Graph
 
@@ -47,7 +48,7 @@ def apply_sample_weights(graph: Graph, weights: ArrayLike) -> Graph:
         return graph
     values = values / values.mean()
     offsets, ids, edges = (to_host(part) for part in (graph.offsets, graph.indices, graph.weights))
-    rows = np.repeat(np.arange(len(graph)), np.diff(offsets))
+    rows = entry_rows(offsets)
     strength = np.bincount(rows, edges, len(graph))
     weighted = np.bincount(rows, edges * values[ids], len(graph))
     inverse_mean = np.divide(strength, weighted, out=np.zeros(len(graph)), where=weighted > 0)

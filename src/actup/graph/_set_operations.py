@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from actup._csr import read_sparse
+from actup._csr import entry_rows, read_sparse
 from actup._elementary import power
 from actup._engine import engine
 from actup._threads import count_threads
@@ -148,10 +148,7 @@ def _merged(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Row and column of every edge of either graph, and where it stands in each: -1 if it does not."""
     n = one.shape[0]
-    keys = [
-        np.repeat(np.arange(n, dtype=np.int64), np.diff(each.indptr)) * n + each.indices
-        for each in (one, other)
-    ]
+    keys = [entry_rows(each.indptr) * n + each.indices for each in (one, other)]
     together = keys[0]
     if keep_right:
         together = np.sort(np.concatenate(keys), kind="stable")  # two ascending runs: linear time

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from actup._csr import entry_rows
 from actup._device import to_host
 from actup._elementary import exp, log
 from actup._engine import engine
@@ -221,7 +222,7 @@ def _discrete_distances(
     scale: float,
 ) -> np.ndarray:
     """The distance in y of every edge, multiplied by ``scale``: (edges,)."""
-    rows = np.repeat(np.arange(len(labels)), np.diff(matrix.indptr))
+    rows = entry_rows(matrix.indptr)
     both = known[rows] & known[matrix.indices]
     number = np.cumsum(known) - 1  # of a row among the known ones
     distances = np.full(matrix.nnz, _UNKNOWN_DISTANCE)
@@ -373,7 +374,7 @@ def _target_matrix(
 
 def _replace_known(matrix: CsrMatrix, known: np.ndarray, of_known: CsrMatrix) -> CsrMatrix:
     """The matrix with other edges between known rows; the edges of all other rows stay as they are."""
-    rows = np.repeat(np.arange(len(known)), np.diff(matrix.indptr))
+    rows = entry_rows(matrix.indptr)
     stays = ~(known[rows] & known[matrix.indices])
     offsets = np.concatenate([[0], np.cumsum(stays)])[matrix.indptr]
     rest = csr_matrix((matrix.data[stays], matrix.indices[stays], offsets), shape=matrix.shape)

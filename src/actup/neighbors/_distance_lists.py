@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from actup._csr import entry_rows
 from actup._typing import CsrMatrix, Rows
 from actup._warnings import warn_user
 from actup.graph._records import Neighbors
@@ -65,7 +66,7 @@ def _similarities_reason(X: Rows) -> str | None:
     if diagonal.any():
         return None
     is_one = X.data >= 1 - _ONE_TOLERANCE
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    rows = entry_rows(X.indptr)
     rows_with_one = len(np.unique(rows[is_one]))
     if rows_with_one >= _MIN_ROWS_WITH_ONE * X.shape[0] and is_one.mean() <= _MAX_ONES and _is_symmetric(X):
         return "it is symmetric, no value is above 1, and the largest of most rows is 1, as in UMAP's weights"
@@ -125,7 +126,7 @@ def _smallest_entries(X: CsrMatrix, k: int, without_diagonal: bool = False) -> N
     for chunk in row_chunks(X, _CHUNK_DISTANCES):
         part = X[chunk]
         columns, values, ends = part.indices, part.data, part.indptr
-        rows = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+        rows = entry_rows(part.indptr)
         if without_diagonal:
             others = rows + chunk.start != columns
             rows, columns, values = rows[others], columns[others], values[others]

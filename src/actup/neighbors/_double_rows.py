@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from actup._csr import entry_rows
 from actup._elementary import power
 from actup._typing import Rows
 from actup.neighbors._comparison import Comparison
@@ -62,7 +63,7 @@ def norms(rows: Rows, comparison: Comparison) -> np.ndarray:
                 norms = power(powers.sum(axis=1), 1 / comparison.p)
         return norms
     exponent = exponent_of(comparison)
-    row_of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    row_of = entry_rows(rows.indptr)
     powers = powers_of(np.abs(rows.data.astype(np.float64)), exponent)
     return root_of(np.bincount(row_of, powers, minlength=rows.shape[0]), exponent)
 

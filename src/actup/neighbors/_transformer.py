@@ -290,7 +290,7 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     def _read(self, X: Any, metric: str | Callable[..., float], *, reset: bool) -> Rows:
         check = partial(validate_data, self, reset=reset)
-        return read_rows(X, metric)
+        return read_rows(X, metric, check=check)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

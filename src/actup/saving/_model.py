@@ -195,9 +195,9 @@ def _check_run_parameters(model: Embedder) -> None:
 def _check_state(state: FittedState) -> None:
     """Reject a state that compiled code would read out of bounds with, or that contradicts itself."""
     training, recipe, n = state._training, state.recipe_, len(state.embedding_)
-    points = _check_points(state, n)
     if training is not None and len(training) != n:
-        raise ValueError(f"a map of {n} points belongs to no {len(training)} training rows")
+        check_map(state.embedding_, len(training), recipe.n_components)  # names the shape
+    points = _check_points(state, n)
     _check_placement(recipe, n)
     if not 0 <= state.seed_ < 2**64 or state.n_epochs_ < 0:
         raise ValueError(f"seed_={state.seed_} or n_epochs_={state.n_epochs_} is out of range")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from actup._csr import entry_rows
 from actup.graph._records import Graph
 
 _ROUNDS = 30  # in which places spread along edges, from the points that have one to those that have none
@@ -61,5 +62,5 @@ def fill_places(graph: Graph, places: np.ndarray, seed: int) -> np.ndarray:
 def _weighted_sums(weights: csr_matrix, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The sums of weight times value over the neighbours of some points, added in order."""
     part = weights[rows]
-    row_of = np.repeat(np.arange(len(rows)), np.diff(part.indptr))
+    row_of = entry_rows(part.indptr)
     return np.bincount(row_of, part.data * values[part.indices], minlength=len(rows))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from actup._csr import entry_rows
 from actup._experiments.experiment import Experiment, JsonDict, Run, Scale
 from actup._experiments.page.notes import note
 from actup._experiments.page.tables import number, table
@@ -88,7 +89,7 @@ def _mean_length(forces: np.ndarray) -> float:
 
 def _conditions(Y: np.ndarray, graph: Graph) -> JsonDict:
     """The shares of edges that meet the conditions of the first theorem and of its proof."""
-    rows = np.repeat(np.arange(len(Y)), np.diff(graph.offsets))
+    rows = entry_rows(graph.offsets)
     q = 1 / (1 + ((Y[rows].astype(np.float64) - Y[graph.indices]) ** 2).sum(axis=1))
     return {
         "far_edges": float((graph.weights < 1 / (len(Y) ** 2 + 1)).mean()),

@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
+from actup._csr import entry_rows
 from actup._elementary import log
-from actup._pipeline import Embedding, Given, descend, prepare
+from actup._given import Given
+from actup._pipeline import Embedding, descend, prepare
 from actup._threads import count_threads
-from actup.backends import load_backend
+from actup.backends import PointInputs, load_backend
 from actup.compat.umap._graphs import fuzzy_simplicial_set
 from actup.compat.umap.distances import named_distances_with_gradients
-from actup.estimators._base import RandomState, _draw_seed
+from actup.estimators._inputs import RandomState, draw_seed
+from actup.graph._radii import standardize
 from actup.graph._records import Graph
 from actup.neighbors._rows import read_rows
 from actup.progress import Progress
@@ -203,7 +206,7 @@ def simplicial_set_embedding(
     density = _density_fields(densmap_kwds or {}) if densmap else {}
     rows = None if data is None or metric == "precomputed" else _rows_of(data)
     given = Given(init=None if isinstance(init, str) else init, graph=Graph.from_scipy(graph))
-    seed = _draw_seed(random_state)
+    seed = draw_seed(random_state)
     with Progress(bool(verbose)) as progress:
         prepared = prepare(
             rows,
@@ -243,7 +246,7 @@ def _recipe(
     if initial_alpha != _DEFAULT_ALPHA:
         base = preset("sampled_umap").but(n_components=n_components, learning_rate=float(initial_alpha))
         return base.but(epochs=epochs)
-    default_epochs = (500 if n <= 10_000 else 200) + (200 if densmap else 0)
+    default_epochs = 500 if n <= 10_000 else 200
     return preset_for("umap", n_components).but(epochs=None if epochs == default_epochs else epochs)
 
 
@@ -288,9 +291,6 @@ def _density_fields(densmap_kwds: Mapping[str, Any]) -> dict[str, Any]:
 
 def _with_density(prepared: Embedding, recipe: Recipe, radii: np.ndarray, seed: int) -> Embedding:
     """A prepared run whose layout also preserves the local radii of the data."""
-    from actup.backends._base import PointInputs
-    from actup.graph._radii import standardize
-
     points = PointInputs(log_radii=standardize(radii))
     layout = load_backend("cpu").make_layout(
         prepared.graph, prepared.embedding, recipe, seed, count_threads(-1), points
@@ -326,3 +326,39 @@ def _mean_logs(graph: Any, values: Any) -> np.ndarray:
     )
     means = np.divide(sums, weights, out=np.zeros(len(sums)), where=weights > 0)
     return log(_LEAST_RADIUS + means).astype(np.float32)
+
+
+def init_graph_transform(graph: Any, embedding: np.ndarray) -> np.ndarray:
+    """Where new rows start: at the mean of their neighbours' places, weighted by the edges.
+
+    Parameters
+    ----------
+    graph : CSR matrix of shape (m, n)
+        Edges from new rows to points of the map.
+    embedding : ndarray of shape (n, n_components)
+
+    Returns
+    -------
+    ndarray of shape (m, n_components), float32
+        A row with an edge of weight 1 has the place of the first such neighbour, a row without edges NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_matrix
+    >>> from actup.compat.umap.umap_ import init_graph_transform
+    >>> places = np.array([[0.0, 0.0], [4.0, 2.0]])
+    >>> init_graph_transform(csr_matrix([[0.5, 0.5], [0, 1.0]]), places).tolist()
+    [[2.0, 1.0], [4.0, 2.0]]
+    """
+    graph, embedding = graph.tocsr(copy=True), np.asarray(embedding, np.float64)
+    graph.eliminate_zeros()
+    row_of = entry_rows(graph.indptr)
+    sums = np.bincount(row_of, graph.data, minlength=graph.shape[0])
+    places = np.full((graph.shape[0], embedding.shape[1]), np.nan)
+    for axis in range(embedding.shape[1]):
+        weighted = np.bincount(row_of, graph.data * embedding[graph.indices, axis], minlength=len(sums))
+        np.divide(weighted, sums, out=places[:, axis], where=sums > 0)
+    full = np.flatnonzero(graph.data == 1)[::-1]  # the first of a row is assigned last
+    places[row_of[full]] = embedding[graph.indices[full]]
+    return places.astype(np.float32)

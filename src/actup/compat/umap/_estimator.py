@@ -171,7 +171,7 @@ def _distance_function(model: UMAP, parameter: str, gradients: bool) -> Any:
     return metric if callable(metric) else named.get(metric)
 
 
-def _given_neighbors(model: UMAP, part: int) -> Any:
+def _precomputed_part(model: UMAP, part: int) -> Any:
     """Indices, distances or index of ``precomputed_knn``; None if it is not given."""
     given = model.precomputed_knn
     return given[part] if given is not None and len(given) > part else None
@@ -200,9 +200,9 @@ _DERIVED: dict[str, Callable[[UMAP], Any]] = {
     "_small_data": lambda model: len(model._training) < _SMALL_ROWS,
     "_sparse_data": lambda model: issparse(model._training.rows),
     "_supervised": lambda model: "_labels" in vars(model),
-    "knn_dists": lambda model: _given_neighbors(model, 1),
-    "knn_indices": lambda model: _given_neighbors(model, 0),
-    "knn_search_index": lambda model: _given_neighbors(model, 2),
+    "knn_dists": lambda model: _precomputed_part(model, 1),
+    "knn_indices": lambda model: _precomputed_part(model, 0),
+    "knn_search_index": lambda model: _precomputed_part(model, 2),
     "n_epochs_list": lambda model: model._epoch_list() or None,
 }
 _KNOWN_BEFORE_FIT = ("_a", "_b", "_disconnection_distance", "_initial_alpha", "_metric_kwds", "_n_neighbors")

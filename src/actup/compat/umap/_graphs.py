@@ -1,4 +1,4 @@
-"""The graph functions of ``umap.umap_``: neighbours, bandwidths, fuzzy simplicial sets and their algebra."""
+"""The functions of ``umap.umap_`` that make a graph: neighbours, bandwidths and fuzzy simplicial sets."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
 
-from actup._elementary import exp
 from actup._warnings import warn_user
 from actup.compat.umap._search_index import SearchIndex
 from actup.compat.umap.utils import fast_knn_indices
-from actup.estimators._base import RandomState, _draw_seed
+from actup.estimators._inputs import RandomState, draw_seed
 from actup.graph import _set_operations
 from actup.graph._memberships import bandwidths, memberships
 
@@ -75,7 +74,7 @@ def nearest_neighbors(
         nearest = np.take_along_axis(distances, indices, axis=1)
         indices[np.isinf(nearest)] = -1
         return indices, nearest, None
-    seed = _draw_seed(random_state)
+    seed = draw_seed(random_state)
     index = SearchIndex(X, n_neighbors, metric, dict(metric_kwds or {}), seed, n_jobs)
     return *index.neighbor_graph, index
 
@@ -244,192 +243,6 @@ def fuzzy_simplicial_set(
         return graph, sigmas, rhos, None
     distances = coo_matrix((lengths, (rows, columns)), shape=(n, n)).tocsr()
     return graph, sigmas, rhos, distances.maximum(distances.T).todok()
-
-
-def reset_local_connectivity(simplicial_set: Any, reset_local_metric: bool = False) -> Any:
-    """Scale every row so that its strongest edge is 1, and join both directions again.
-
-    Parameters
-    ----------
-    simplicial_set : sparse matrix of shape (n, n)
-    reset_local_metric : bool, default=False
-        Whether to raise each row to the power with which its sum is log2(15), too.
-
-    Returns
-    -------
-    CSR matrix of shape (n, n), float32
-
-    See Also
-    --------
-    general_simplicial_set_intersection : Intersects two graphs.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_matrix
-    >>> from actup.compat.umap.umap_ import reset_local_connectivity
-    >>> reset_local_connectivity(csr_matrix([[0, 0.5], [0.5, 0]])).toarray().tolist()
-    [[0.0, 1.0], [1.0, 0.0]]
-    """
-    return _set_operations.reset_local_connectivity(simplicial_set, reset_local_metric)
-
-
-def discrete_metric_simplicial_set_intersection(
-    simplicial_set: Any,
-    discrete_space: Any,
-    unknown_dist: float = 1.0,
-    far_dist: float = 5.0,
-    metric: str | None = None,
-    metric_kws: Mapping[str, Any] | None = None,
-    metric_scale: float = 1.0,
-) -> Any:
-    """Weaken the edges of a graph between rows whose labels differ.
-
-    Parameters
-    ----------
-    simplicial_set : sparse matrix of shape (n, n)
-    discrete_space : array-like of shape (n,) or (n, columns)
-        Labels; -1 is unknown.
-    unknown_dist : float, default=1.0
-        An edge of a row whose label is unknown is multiplied by e to minus this.
-    far_dist : float, default=5.0
-        An edge between different labels is multiplied by e to minus this.
-    metric : str, default=None
-        A metric of ``umap.distances.named_distances`` between the labels, in place of equal or not.
-    metric_kws : dict, default=None
-        Its parameters, in their order.
-    metric_scale : float, default=1.0
-        Factor of its distances.
-
-    Returns
-    -------
-    CSR matrix of shape (n, n), float32
-
-    See Also
-    --------
-    general_simplicial_set_intersection : Intersects two graphs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_matrix
-    >>> from actup.compat.umap.umap_ import discrete_metric_simplicial_set_intersection
-    >>> graph = csr_matrix(np.ones((4, 4)) - np.eye(4))
-    >>> joined = discrete_metric_simplicial_set_intersection(graph, [7, 7, 8, 8])
-    >>> (joined.toarray()[0] > 0.5).tolist()
-    [False, True, False, False]
-    """
-    from actup.compat.umap.distances import named_distances
-
-    graph = _set_operations.canonical(simplicial_set).tocoo()
-    labels = np.asarray(discrete_space)
-    one, other = labels[graph.row], labels[graph.col]
-    if metric is None:
-        unknown = (one == -1) | (other == -1)
-        lengths = np.where(unknown, unknown_dist, np.where(one != other, far_dist, 0.0))
-    elif metric in named_distances:
-        arguments = tuple((metric_kws or {}).values())
-        distance = named_distances[metric]
-        lengths = np.array([distance(a, b, *arguments) for a, b in zip(one, other, strict=True)], float)
-        lengths = lengths * metric_scale
-    else:
-        raise ValueError(f"metric={metric!r} is not in umap.distances.named_distances")
-    graph.data = (graph.data * exp(-lengths)).astype(np.float32)
-    graph.eliminate_zeros()
-    return _set_operations.reset_local_connectivity(graph.tocsr())
-
-
-def general_simplicial_set_intersection(
-    simplicial_set1: Any, simplicial_set2: Any, weight: float = 0.5, right_complement: bool = False
-) -> Any:
-    """The intersection of two graphs of the same rows.
-
-    Parameters
-    ----------
-    simplicial_set1, simplicial_set2 : sparse matrix of shape (n, n)
-    weight : float, default=0.5
-        0: the first graph decides, 1: the second.
-    right_complement : bool, default=False
-        Whether to intersect with the complement of the second graph.
-
-    Returns
-    -------
-    COO matrix of shape (n, n), float32
-
-    See Also
-    --------
-    general_simplicial_set_union : Unites two graphs.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_matrix
-    >>> from actup.compat.umap.umap_ import general_simplicial_set_intersection
-    >>> one, other = csr_matrix([[0, 1.0], [1.0, 0]]), csr_matrix([[0, 0.25], [0.25, 0]])
-    >>> general_simplicial_set_intersection(one, other).toarray().tolist()
-    [[0.0, 0.25], [0.25, 0.0]]
-    """
-    return _set_operations.intersect(simplicial_set1, simplicial_set2, weight, right_complement).tocoo()
-
-
-def general_simplicial_set_union(simplicial_set1: Any, simplicial_set2: Any) -> Any:
-    """The union of two graphs of the same rows.
-
-    Parameters
-    ----------
-    simplicial_set1, simplicial_set2 : sparse matrix of shape (n, n)
-
-    Returns
-    -------
-    COO matrix of shape (n, n), float32
-
-    See Also
-    --------
-    general_simplicial_set_intersection : Intersects two graphs.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_matrix
-    >>> from actup.compat.umap.umap_ import general_simplicial_set_union
-    >>> one, other = csr_matrix([[0, 0.5], [0.5, 0]]), csr_matrix([[0, 0.5], [0.5, 0]])
-    >>> general_simplicial_set_union(one, other).toarray().tolist()
-    [[0.0, 0.75], [0.75, 0.0]]
-    """
-    return _set_operations.unite(simplicial_set1, simplicial_set2).tocoo()
-
-
-def init_graph_transform(graph: Any, embedding: np.ndarray) -> np.ndarray:
-    """Where new rows start: at the mean of their neighbours' places, weighted by the edges.
-
-    Parameters
-    ----------
-    graph : CSR matrix of shape (m, n)
-        Edges from new rows to points of the map.
-    embedding : ndarray of shape (n, n_components)
-
-    Returns
-    -------
-    ndarray of shape (m, n_components), float32
-        A row with an edge of weight 1 has the place of the first such neighbour, a row without edges NaN.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_matrix
-    >>> from actup.compat.umap.umap_ import init_graph_transform
-    >>> places = np.array([[0.0, 0.0], [4.0, 2.0]])
-    >>> init_graph_transform(csr_matrix([[0.5, 0.5], [0, 1.0]]), places).tolist()
-    [[2.0, 1.0], [4.0, 2.0]]
-    """
-    graph, embedding = graph.tocsr(copy=True), np.asarray(embedding, np.float64)
-    graph.eliminate_zeros()
-    row_of = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
-    sums = np.bincount(row_of, graph.data, minlength=graph.shape[0])
-    places = np.full((graph.shape[0], embedding.shape[1]), np.nan)
-    for axis in range(embedding.shape[1]):
-        weighted = np.bincount(row_of, graph.data * embedding[graph.indices, axis], minlength=len(sums))
-        np.divide(weighted, sums, out=places[:, axis], where=sums > 0)
-    full = np.flatnonzero(graph.data == 1)[::-1]  # the first of a row is assigned last
-    places[row_of[full]] = embedding[graph.indices[full]]
-    return places.astype(np.float32)
 
 
 def raise_disconnected_warning(

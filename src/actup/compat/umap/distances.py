@@ -6,12 +6,73 @@ Searches and layouts do not call these functions: they are for programs that do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from actup.neighbors import _numpy_metrics
+from actup.compat.umap._label_distances import (
+    categorical_distance,
+    count_distance,
+    hierarchical_categorical_distance,
+    levenshtein,
+    ordinal_distance,
+)
+from actup.compat.umap._label_distances import get_discrete_params as get_discrete_params
+from actup.compat.umap._label_distances import levenshtein_myers_ascii as levenshtein_myers_ascii
+from actup.compat.umap._presence_distances import (
+    dice,
+    hamming,
+    jaccard,
+    kulsinski,
+    matching,
+    rogers_tanimoto,
+    russellrao,
+    sokal_michener,
+    sokal_sneath,
+    yule,
+)
+from actup.compat.umap._vector_distances import (
+    WithGradient,
+    bray_curtis,
+    bray_curtis_grad,
+    canberra,
+    canberra_grad,
+    chebyshev,
+    chebyshev_grad,
+    correlation,
+    correlation_grad,
+    cosine,
+    cosine_grad,
+    diagonal_gaussian_energy_grad,
+    euclidean,
+    euclidean_grad,
+    gaussian_energy_grad,
+    haversine,
+    haversine_grad,
+    hellinger,
+    hellinger_grad,
+    hyperboloid_grad,
+    ll_dirichlet,
+    mahalanobis,
+    mahalanobis_grad,
+    manhattan,
+    manhattan_grad,
+    minkowski,
+    minkowski_grad,
+    poincare,
+    softmax_hellinger,
+    softmax_hellinger_grad,
+    spherical_gaussian_energy_grad,
+    standardised_euclidean,
+    standardised_euclidean_grad,
+    symmetric_kl,
+    symmetric_kl_grad,
+    weighted_minkowski,
+    weighted_minkowski_grad,
+)
+from actup.compat.umap._vector_distances import mahalanobis_f64 as mahalanobis_f64
+from actup.compat.umap._vector_distances import softmax as softmax
 
 __all__ = [
     "DISCRETE_METRICS",
@@ -20,419 +81,6 @@ __all__ = [
     "named_distances_with_gradients",
     "pairwise_special_metric",
 ]
-
-WithGradient = tuple[float, np.ndarray]
-
-_EPSILON = 1e-6  # keeps the gradient of equal vectors finite
-_LOG_2_PI = float(np.log(2 * np.pi))
-
-
-# --- vectors of numbers ---
-
-
-def euclidean(x: Any, y: Any) -> float:
-    """The root of the sum of squared differences."""
-    return float(np.sqrt((_difference(x, y) ** 2).sum()))
-
-
-def euclidean_grad(x: Any, y: Any) -> WithGradient:
-    """The Euclidean distance and its gradient."""
-    return _norm_of(_difference(x, y))
-
-
-def standardised_euclidean(x: Any, y: Any, sigma: Any = 1.0) -> float:
-    """The Euclidean distance with each squared difference divided by its variance ``sigma``."""
-    return float(np.sqrt((_difference(x, y) ** 2 / sigma).sum()))
-
-
-def standardised_euclidean_grad(x: Any, y: Any, sigma: Any = 1.0) -> WithGradient:
-    """The standardised Euclidean distance and its gradient."""
-    distance = standardised_euclidean(x, y, sigma)
-    return distance, _difference(x, y) / (_EPSILON + distance * np.asarray(sigma, float))
-
-
-def manhattan(x: Any, y: Any) -> float:
-    """The sum of absolute differences."""
-    return float(np.abs(_difference(x, y)).sum())
-
-
-def manhattan_grad(x: Any, y: Any) -> WithGradient:
-    """The sum of absolute differences and its gradient."""
-    return manhattan(x, y), np.sign(_difference(x, y))
-
-
-def chebyshev(x: Any, y: Any) -> float:
-    """The largest absolute difference."""
-    return float(np.abs(_difference(x, y)).max(initial=0.0))
-
-
-def chebyshev_grad(x: Any, y: Any) -> WithGradient:
-    """The largest absolute difference and its gradient."""
-    difference = _difference(x, y)
-    gradient = np.zeros(difference.shape)
-    largest = np.abs(difference).argmax()
-    gradient[largest] = np.sign(difference[largest])
-    return chebyshev(x, y), gradient
-
-
-def minkowski(x: Any, y: Any, p: float = 2) -> float:
-    """The p-th root of the sum of absolute differences to the power of p."""
-    return weighted_minkowski(x, y, 1.0, p)
-
-
-def minkowski_grad(x: Any, y: Any, p: float = 2.0) -> WithGradient:
-    """The Minkowski distance and its gradient."""
-    return weighted_minkowski_grad(x, y, 1.0, p)
-
-
-def weighted_minkowski(x: Any, y: Any, w: Any = 1.0, p: float = 2) -> float:
-    """The Minkowski distance with a weight ``w`` for each column."""
-    return float((np.asarray(w) * np.abs(_difference(x, y)) ** p).sum() ** (1 / p))
-
-
-def weighted_minkowski_grad(x: Any, y: Any, w: Any = 1.0, p: float = 2.0) -> WithGradient:
-    """The weighted Minkowski distance and its gradient."""
-    difference = _difference(x, y)
-    distance = weighted_minkowski(x, y, w, p)
-    if distance == 0:
-        return 0.0, np.zeros(difference.shape)
-    return distance, np.asarray(w) * np.sign(difference) * (np.abs(difference) / distance) ** (p - 1)
-
-
-def mahalanobis(x: Any, y: Any, vinv: Any = None) -> float:
-    """The Euclidean distance after a linear map; ``vinv`` is the inverse of the covariance matrix."""
-    difference = _difference(x, y)
-    image = difference if vinv is None else np.asarray(vinv) @ difference
-    return float(np.sqrt(difference @ image))
-
-
-def mahalanobis_grad(x: Any, y: Any, vinv: Any = None) -> WithGradient:
-    """The Mahalanobis distance and its gradient."""
-    difference = _difference(x, y)
-    image = difference if vinv is None else np.asarray(vinv) @ difference
-    distance = float(np.sqrt(difference @ image))
-    return distance, image / (_EPSILON + distance)
-
-
-mahalanobis_f64 = mahalanobis
-
-
-def canberra(x: Any, y: Any) -> float:
-    """The sum of absolute differences, each divided by the sum of both absolute values."""
-    size = np.abs(_vector(x)) + np.abs(_vector(y))
-    return float(_divide(np.abs(_difference(x, y)), size).sum())
-
-
-def canberra_grad(x: Any, y: Any) -> WithGradient:
-    """The Canberra distance and its gradient."""
-    difference, size = _difference(x, y), np.abs(_vector(x)) + np.abs(_vector(y))
-    shares = _divide(np.abs(difference), size)
-    return float(shares.sum()), _divide(np.sign(difference) - shares * np.sign(_vector(x)), size)
-
-
-def bray_curtis(x: Any, y: Any) -> float:
-    """The sum of absolute differences over the sum of absolute sums."""
-    total = np.abs(_vector(x) + _vector(y)).sum()
-    return float(np.abs(_difference(x, y)).sum() / total) if total > 0 else 0.0
-
-
-def bray_curtis_grad(x: Any, y: Any) -> WithGradient:
-    """The Bray-Curtis distance and its gradient."""
-    sums, distance = _vector(x) + _vector(y), bray_curtis(x, y)
-    total = np.abs(sums).sum()
-    if total == 0:
-        return 0.0, np.zeros(sums.shape)
-    return distance, (np.sign(_difference(x, y)) - distance * np.sign(sums)) / total
-
-
-def cosine(x: Any, y: Any) -> float:
-    """1 minus the cosine of the angle; 1 if one vector is 0, and 0 if both are."""
-    return cosine_grad(x, y)[0]
-
-
-def cosine_grad(x: Any, y: Any) -> WithGradient:
-    """The cosine distance and its gradient."""
-    a, b = _vector(x), _vector(y)
-    length, other = float(np.sqrt(a @ a)), float(np.sqrt(b @ b))
-    if length == 0 or other == 0:
-        return float(length != other), np.zeros(a.shape)
-    similarity = float(a @ b / (length * other))
-    return 1 - similarity, similarity * a / length**2 - b / (length * other)
-
-
-def correlation(x: Any, y: Any) -> float:
-    """The cosine distance of the vectors minus their means."""
-    return correlation_grad(x, y)[0]
-
-
-def correlation_grad(x: Any, y: Any) -> WithGradient:
-    """The correlation distance and its gradient."""
-    a, b = _vector(x), _vector(y)
-    distance, gradient = cosine_grad(a - a.mean(), b - b.mean())
-    return distance, gradient - gradient.mean()
-
-
-def hellinger(x: Any, y: Any) -> float:
-    """The distance of two distributions, by the overlap of their square roots."""
-    return hellinger_grad(x, y)[0]
-
-
-def hellinger_grad(x: Any, y: Any) -> WithGradient:
-    """The Hellinger distance and its gradient."""
-    a, b = _vector(x), _vector(y)
-    total, other = a.sum(), b.sum()
-    if total == 0 or other == 0:
-        return float(total != other), np.zeros(a.shape)
-    roots, scale = np.sqrt(a * b), np.sqrt(total * other)
-    overlap = roots.sum() / scale
-    distance = float(np.sqrt(max(0.0, 1 - overlap)))
-    if distance == 0:
-        return 0.0, np.zeros(a.shape)
-    by_overlap = _divide(b, 2 * roots * scale) - overlap / (2 * total)
-    return distance, -by_overlap / (2 * distance)
-
-
-def softmax(z: Any) -> np.ndarray:
-    """The distribution whose logarithms are a vector's values, up to a constant."""
-    values = _vector(z)
-    powers = np.exp(values - values.max())
-    return np.asarray(powers / powers.sum())
-
-
-def softmax_hellinger(x: Any, y: Any) -> float:
-    """The Hellinger distance of the softmax of two vectors."""
-    return hellinger(softmax(x), softmax(y))
-
-
-def softmax_hellinger_grad(x: Any, y: Any) -> WithGradient:
-    """The softmax Hellinger distance and its gradient."""
-    p = softmax(x)
-    distance, gradient = hellinger_grad(p, softmax(y))
-    return distance, p * (gradient - gradient @ p)
-
-
-def haversine(x: Any, y: Any) -> float:
-    """The distance on the unit sphere; vectors are latitude and longitude in radians."""
-    (latitude, longitude), (other_latitude, other_longitude) = _pair(x), _pair(y)
-    across = np.cos(latitude) * np.cos(other_latitude) * np.sin((longitude - other_longitude) / 2) ** 2
-    return float(2 * np.arcsin(np.sqrt(min(1.0, np.sin((latitude - other_latitude) / 2) ** 2 + across))))
-
-
-def haversine_grad(x: Any, y: Any) -> WithGradient:
-    """The distance on the unit sphere and its gradient; here the first value is the angle from the pole."""
-    (polar, longitude), (other_polar, other_longitude) = _pair(x), _pair(y)
-    turn, tilt = (longitude - other_longitude) / 2, (polar - other_polar) / 2
-    inner = np.sin(tilt) ** 2 + np.sin(polar) * np.sin(other_polar) * np.sin(turn) ** 2
-    inner = float(np.clip(inner, 0, 1))
-    by_polar = np.sin(tilt) * np.cos(tilt) + np.cos(polar) * np.sin(other_polar) * np.sin(turn) ** 2
-    by_longitude = np.sin(polar) * np.sin(other_polar) * np.sin(turn) * np.cos(turn)
-    slope = np.array([by_polar, by_longitude]) / (_EPSILON + np.sqrt(inner * (1 - inner)))
-    return float(2 * np.arcsin(np.sqrt(inner))), slope
-
-
-def poincare(u: Any, v: Any) -> float:
-    """The hyperbolic distance inside the unit ball."""
-    return float(_numpy_metrics.poincare(_vector(u)[None], _vector(v)[None])[0, 0])
-
-
-def hyperboloid_grad(x: Any, y: Any) -> WithGradient:
-    """The hyperbolic distance on the hyperboloid over two vectors, and its gradient."""
-    a, b = _vector(x), _vector(y)
-    height, other = np.sqrt(1 + a @ a), np.sqrt(1 + b @ b)
-    product = max(1 + 1e-8, float(height * other - a @ b))
-    return float(np.arccosh(product)), (a * other / height - b) / np.sqrt(product**2 - 1)
-
-
-def ll_dirichlet(data1: Any, data2: Any) -> float:
-    """How unlikely each vector of counts is under the Dirichlet posterior of the other."""
-    return float(_numpy_metrics.ll_dirichlet(_vector(data1)[None], _vector(data2)[None])[0, 0])
-
-
-def symmetric_kl(x: Any, y: Any, z: float = 1e-11) -> float:
-    """The mean of both Kullback-Leibler divergences of two distributions."""
-    return symmetric_kl_grad(x, y, z)[0]
-
-
-def symmetric_kl_grad(x: Any, y: Any, z: float = 1e-11) -> WithGradient:
-    """The symmetric divergence and its gradient by the probabilities."""
-    p, q = ((values + z) / (values + z).sum() for values in (_vector(x), _vector(y)))
-    ratios = np.log(p / q)
-    return float(((p - q) * ratios).sum() / 2), (ratios + 1 - q / p) / 2
-
-
-# --- Gaussian distributions ---
-
-
-def spherical_gaussian_energy_grad(x: Any, y: Any) -> WithGradient:
-    """Energy of two round Gaussians (centre, variance) and its gradient."""
-    a, b = _vector(x), _vector(y)
-    center, variance = a[:2] - b[:2], abs(a[2]) + abs(b[2])
-    squared = center @ center
-    by_variance = np.sign(a[2]) * (1 / variance - squared / (2 * variance**2))
-    return float(squared / (2 * variance) + np.log(variance) + _LOG_2_PI), np.append(
-        center / variance, by_variance
-    )
-
-
-def diagonal_gaussian_energy_grad(x: Any, y: Any) -> WithGradient:
-    """Energy of two Gaussians along the axes (centre, two variances) and its gradient."""
-    a, b = _vector(x), _vector(y)
-    center, variances = a[:2] - b[:2], np.abs(a[2:4]) + np.abs(b[2:4])
-    if variances.min() == 0:
-        return float(center @ center), np.array([0.0, 0.0, 1.0, 1.0])
-    energy = ((center**2 / variances).sum() + np.log(variances).sum()) / 2 + _LOG_2_PI
-    by_variances = np.sign(a[2:4]) * (1 / variances - (center / variances) ** 2) / 2
-    return float(energy), np.concatenate([center / variances, by_variances])
-
-
-def gaussian_energy_grad(x: Any, y: Any) -> WithGradient:
-    """Energy of two Gaussians (centre, width, height, angle) and its gradient."""
-    a, b = _vector(x), _vector(y)
-    center = a[:2] - b[:2]
-    covariance, by_parameter = _covariance(a)
-    covariance = covariance + _covariance(b)[0]
-    determinant = covariance[0, 0] * covariance[1, 1] - covariance[0, 1] ** 2
-    if abs(determinant) < 1e-32:
-        return float(center @ center), np.array([0.0, 0.0, 1.0, 1.0, 0.0])
-    inverse = np.linalg.inv(covariance)
-    image = inverse @ center
-    energy = center @ image + np.log(abs(determinant)) + _LOG_2_PI
-    slope = inverse - np.outer(image, image)  # of the energy by the covariance
-    return float(energy), np.concatenate([2 * image, [(slope * part).sum() for part in by_parameter]])
-
-
-def _covariance(gaussian: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """The covariance matrix of (x, y, width, height, angle), and its derivatives by the last three."""
-    width, height = abs(gaussian[2]), abs(gaussian[3])
-    along = np.array([np.cos(gaussian[4]), np.sin(gaussian[4])])
-    across = np.array([-along[1], along[0]])
-    wide, high = np.outer(along, along), np.outer(across, across)
-    turned = (width - height) * (np.outer(along, across) + np.outer(across, along))
-    return width * wide + height * high, [np.sign(gaussian[2]) * wide, np.sign(gaussian[3]) * high, turned]
-
-
-# --- vectors of which only the zeros and nonzeros are compared ---
-
-
-def hamming(x: Any, y: Any) -> float:
-    """The share of columns that differ."""
-    return float((np.asarray(x) != np.asarray(y)).mean())
-
-
-def jaccard(x: Any, y: Any) -> float:
-    """The share of columns with one nonzero value, among those with any."""
-    both, unequal, _ = _presence(x, y)
-    return unequal / (both + unequal) if unequal else 0.0
-
-
-def dice(x: Any, y: Any) -> float:
-    """The number of columns with one nonzero value over all nonzero values."""
-    both, unequal, _ = _presence(x, y)
-    return unequal / (2 * both + unequal) if unequal else 0.0
-
-
-def matching(x: Any, y: Any) -> float:
-    """The share of columns with one nonzero value."""
-    _, unequal, n = _presence(x, y)
-    return unequal / n
-
-
-def kulsinski(x: Any, y: Any) -> float:
-    """The distance of Kulsinski."""
-    both, unequal, n = _presence(x, y)
-    return (unequal - both + n) / (unequal + n) if unequal else 0.0
-
-
-def rogers_tanimoto(x: Any, y: Any) -> float:
-    """The distance of Rogers and Tanimoto."""
-    _, unequal, n = _presence(x, y)
-    return 2 * unequal / (n + unequal)
-
-
-def russellrao(x: Any, y: Any) -> float:
-    """The share of columns that are not nonzero in both; 0 for equal vectors."""
-    both, unequal, n = _presence(x, y)
-    return (n - both) / n if unequal else 0.0
-
-
-def sokal_michener(x: Any, y: Any) -> float:
-    """The distance of Sokal and Michener."""
-    return rogers_tanimoto(x, y)
-
-
-def sokal_sneath(x: Any, y: Any) -> float:
-    """The distance of Sokal and Sneath."""
-    both, unequal, _ = _presence(x, y)
-    return unequal / (both / 2 + unequal) if unequal else 0.0
-
-
-def yule(x: Any, y: Any) -> float:
-    """The distance of Yule."""
-    a, b = np.asarray(x) != 0, np.asarray(y) != 0
-    only_x, only_y = float((a & ~b).sum()), float((~a & b).sum())
-    crossed = only_x * only_y
-    return float(2 * crossed / ((a & b).sum() * (~a & ~b).sum() + crossed)) if crossed else 0.0
-
-
-# --- labels, which are no vectors ---
-
-
-def categorical_distance(x: Any, y: Any) -> float:
-    """0 if two labels are equal, else 1."""
-    return float(x != y)
-
-
-def hierarchical_categorical_distance(x: Any, y: Any, cat_hierarchy: Sequence[Mapping[Any, Any]]) -> float:
-    """The first level of a hierarchy, as a share of its levels, on which two labels are equal."""
-    for level, categories in enumerate(cat_hierarchy):
-        if categories[x] == categories[y]:
-            return level / len(cat_hierarchy)
-    return 1.0
-
-
-def ordinal_distance(x: Any, y: Any, support_size: float = 1.0) -> float:
-    """The difference of two ranks over the number of ranks."""
-    return float(abs(x - y) / support_size)
-
-
-def count_distance(x: Any, y: Any, poisson_lambda: float = 1.0, normalisation: float = 1.0) -> float:
-    """The sum of a Poisson distribution's log probabilities of the counts from one value to the other."""
-    from scipy.special import gammaln
-
-    counts = np.arange(int(min(x, y)), int(max(x, y)))
-    return float(
-        (counts * np.log(poisson_lambda) - poisson_lambda - gammaln(counts + 1)).sum() / normalisation
-    )
-
-
-def levenshtein(x: str, y: str, normalisation: float = 1.0, max_distance: int = 20) -> float:
-    """The number of characters to insert, delete or replace to get from one text to the other."""
-    if abs(len(x) - len(y)) > max_distance:
-        return max_distance / normalisation
-    costs = list(range(len(y) + 1))
-    for row, letter in enumerate(x):
-        before, costs[0] = costs[0], row + 1
-        for column, other in enumerate(y):
-            replaced, before = before + (letter != other), costs[column + 1]
-            costs[column + 1] = min(replaced, before + 1, costs[column] + 1)
-    return min(costs[-1], max_distance) / normalisation
-
-
-levenshtein_myers_ascii = levenshtein
-
-
-def get_discrete_params(data: Any, metric: str) -> dict[str, float]:
-    """The parameters of a metric of labels that umap-learn takes from the labels."""
-    values = np.asarray(data)
-    if metric == "ordinal":
-        return {"support_size": float(values.max() - values.min()) / 2}
-    if metric == "count":
-        rate = float(values.mean())
-        return {"poisson_lambda": rate, "normalisation": count_distance(values.min(), values.max(), rate) / 2}
-    if metric == "string":
-        longest = max(len(text) for text in values)
-        return {"normalisation": longest / 3, "max_dist": longest / 3}
-    return {}
 
 
 def parallel_special_metric(X: Any, Y: Any = None, metric: Callable[..., float] = hellinger) -> np.ndarray:
@@ -485,9 +133,6 @@ def pairwise_special_metric(
     distance = metric if callable(metric) else named_distances[metric]
     arguments = tuple((kwds or {}).values())
     return np.array([[distance(x, y, *arguments) for y in Y] for x in X], np.float64).reshape(len(X), len(Y))
-
-
-# --- names ---
 
 
 def _with_aliases(table: dict[tuple[str, ...], Any]) -> dict[str, Any]:
@@ -567,34 +212,3 @@ SPECIAL_METRICS = (
     symmetric_kl,
     poincare,
 )
-
-
-def _vector(x: Any) -> np.ndarray:
-    return np.asarray(x, np.float64)
-
-
-def _difference(x: Any, y: Any) -> np.ndarray:
-    return np.asarray(_vector(x) - _vector(y))
-
-
-def _norm_of(difference: np.ndarray) -> WithGradient:
-    distance = float(np.sqrt((difference**2).sum()))
-    return distance, difference / (_EPSILON + distance)
-
-
-def _divide(values: np.ndarray, divisors: np.ndarray) -> np.ndarray:
-    """Quotients, 0 where the divisor is 0."""
-    return np.asarray(np.divide(values, divisors, out=np.zeros(values.shape), where=divisors != 0))
-
-
-def _pair(x: Any) -> np.ndarray:
-    pair = _vector(x)
-    if pair.shape != (2,):
-        raise ValueError(f"haversine is only defined for 2 dimensional data, this has shape {pair.shape}")
-    return pair
-
-
-def _presence(x: Any, y: Any) -> tuple[int, int, int]:
-    """The number of columns that are nonzero in both vectors, in one of them, and of all columns."""
-    a, b = np.asarray(x) != 0, np.asarray(y) != 0
-    return int((a & b).sum()), int((a != b).sum()), a.size

@@ -9,7 +9,7 @@ import numpy as np
 
 from actup._threads import count_threads
 from actup.backends import load_backend
-from actup.estimators._base import RandomState, _draw_seed
+from actup.estimators._inputs import RandomState, draw_seed
 from actup.graph._records import Graph
 from actup.neighbors._rows import read_rows
 
@@ -60,13 +60,13 @@ def component_layout(
     from sklearn.manifold import SpectralEmbedding
 
     if data is None:
-        return np.random.default_rng(_draw_seed(random_state)).random((n_components, dim))
+        return np.random.default_rng(draw_seed(random_state)).random((n_components, dim))
     distances = _component_distances(
         data, n_components, np.asarray(component_labels), metric, metric_kwds or {}
     )
     scale = np.median(distances[distances > 0]) if (distances > 0).any() else 1.0
     affinities = np.exp(-((distances / scale) ** 2))
-    seed = _draw_seed(random_state) % 2**32
+    seed = draw_seed(random_state) % 2**32
     embedding = SpectralEmbedding(dim, affinity="precomputed", random_state=seed).fit_transform(affinities)
     return np.asarray(embedding / max(np.abs(embedding).max(), np.finfo(float).tiny))
 
@@ -178,7 +178,7 @@ def spectral_layout(
     """
     rows = None if data is None or metric == "precomputed" else read_rows(data, "euclidean")
     backend = load_backend("cpu")
-    seed, threads = _draw_seed(random_state), count_threads(-1)
+    seed, threads = draw_seed(random_state), count_threads(-1)
     return np.asarray(backend.spectral_start(Graph.from_scipy(graph), dim, seed, threads, rows))
 
 

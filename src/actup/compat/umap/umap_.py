@@ -6,21 +6,23 @@ import numpy as np
 
 from actup.compat.umap._embedding import (
     find_ab_params,
+    init_graph_transform,
     make_epochs_per_sample,
     noisy_scale_coords,
     simplicial_set_embedding,
 )
 from actup.compat.umap._estimator import UMAP
-from actup.compat.umap._graphs import (
-    compute_membership_strengths,
+from actup.compat.umap._graph_algebra import (
     discrete_metric_simplicial_set_intersection,
-    fuzzy_simplicial_set,
     general_simplicial_set_intersection,
     general_simplicial_set_union,
-    init_graph_transform,
+    reset_local_connectivity,
+)
+from actup.compat.umap._graphs import (
+    compute_membership_strengths,
+    fuzzy_simplicial_set,
     nearest_neighbors,
     raise_disconnected_warning,
-    reset_local_connectivity,
     smooth_knn_dist,
 )
 from actup.graph._disconnection import _LARGEST_DISTANCES

@@ -1,0 +1,153 @@
+"""UmapRuns: how a run of UMAP treats labels, duplicates, given neighbours and disconnected samples."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from actup._device import to_host
+from actup._given import Given
+from actup._labels import label_array
+from actup._pipeline import Embedding
+from actup._threads import count_threads
+from actup._typing import Array, Rows
+from actup._warnings import warn_user
+from actup.backends import Backend
+from actup.estimators._base import Embedder
+from actup.estimators._growing import GrowingMap
+from actup.estimators._inputs import FitInputs
+from actup.estimators._state import FittedState, snapshot
+from actup.graph._disconnection import disconnection_distance, isolated_points
+from actup.graph._records import Graph, Neighbors
+from actup.graph._target import has_no_categories, intersect_with_target, is_discrete, read_target
+from actup.neighbors._duplicates import distinct_rows
+from actup.neighbors._metrics import canonical_metric
+from actup.progress import Progress
+from actup.recipe._recipe import Recipe
+from actup.transform._new_rows import TrainingRows
+
+_FEW_DISCONNECTED = 0.1  # the share of samples below which few of them are disconnected
+
+
+class UmapRuns(GrowingMap):
+    """The runs of an estimator with the parameters of ``UMAP``."""
+
+    def _check_choices(self) -> None:
+        """Reject values of parameters that are no part of the recipe."""
+        for name, choices in (("transform_mode", ("embedding", "graph")), ("disconnected", ("place", "nan"))):
+            if getattr(self, name) not in choices:
+                known = " or ".join(map(repr, choices))
+                raise ValueError(f"{name}={getattr(self, name)!r} must be {known}")
+        if self.unique and self.metric == "precomputed":
+            raise ValueError(
+                "unique=True needs rows to compare, but metric='precomputed' has none: leave it out"
+            )
+
+    def _given(self, inputs: FitInputs, rows: Rows, recipe: Recipe) -> Given:
+        given = super()._given(inputs, rows, recipe)
+        limit = disconnection_distance(recipe.metric, self.disconnection_distance)
+        given = replace(given, disconnection_distance=limit, keep_radii=self.output_dens)
+        if given.neighbors is not None and _are_unsuitable(given.neighbors, rows.shape[0], recipe):
+            given = replace(given, neighbors=None)
+        return given if inputs.y is None else self._with_target(given, inputs.y, rows.shape[0])
+
+    def _with_target(self, given: Given, y: Any, n: int) -> Given:
+        """Have the graph changed by labels or target values, after sample weights have changed it."""
+        metric = self.target_metric
+        if not is_discrete(metric):
+            try:
+                canonical_metric(metric)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"target_{error}") from None
+        target: dict[str, Any] = {
+            "metric": metric,
+            "metric_kwds": self.target_metric_kwds,
+            "weight": self.target_weight,
+            "n_neighbors": self.n_neighbors if self.target_n_neighbors == -1 else self.target_n_neighbors,
+        }
+        values = read_target(y, n, **target)
+        if metric == "categorical" and has_no_categories(values):
+            target["metric"] = "euclidean"
+        weigh = given.reshape_graph
+
+        def supervise(graph: Graph, *, backend: Backend, threads: int) -> Graph:
+            graph = graph if weigh is None else weigh(graph, backend=backend, threads=threads)
+            return intersect_with_target(graph, values, **target, backend=backend, threads=threads)
+
+        return replace(given, reshape_graph=supervise)
+
+    def _prepare_rows(
+        self,
+        rows: Rows,
+        recipe: Recipe,
+        inputs: FitInputs,
+        backend: Backend,
+        progress: Progress,
+        seed: int,
+        like: Any = None,
+    ) -> tuple[Embedding, FittedState]:
+        """As in ``Embedder``; equal rows become one point if ``unique``, and isolated points are reported."""
+        self._check_choices()
+        all_rows, labels, inverse = rows, inputs.y, None
+        if self.unique:
+            rows = to_host(rows)
+            kept, inverse = distinct_rows(rows)
+            rows, inputs = rows[kept], inputs.selected(kept, inverse)
+        prepared, state = super()._prepare_rows(rows, recipe, inputs, backend, progress, seed, like)
+        if inverse is not None:
+            training = TrainingRows(all_rows, recipe)
+            radii = None if state.rad_orig_ is None else state.rad_orig_[inverse]
+            state = replace(state, _training=training, _unique_inverse_=inverse, rad_orig_=radii)
+        if labels is not None:
+            labels = label_array(labels)
+            state = replace(state, _labels=labels.astype(object) if labels.dtype.kind == "U" else labels)
+        isolated = to_host(isolated_points(prepared.graph))
+        if inputs.sample_weight is not None:  # samples of weight 0 are placed as new rows
+            isolated &= np.asarray(inputs.sample_weight, np.float64) > 0
+        if isolated.any() and len(isolated) > 1:
+            limit = disconnection_distance(recipe.metric, self.disconnection_distance)
+            _warn_of_disconnected(int(isolated.sum()), len(isolated), limit)
+            state = replace(state, _disconnected=isolated if self.disconnected == "nan" else None)
+        return prepared, state
+
+    def _place(self, rows: Rows, backend: Backend) -> Array:
+        """As in ``Embedder``; rows without a connected neighbour get NaN if such samples have."""
+        if not hasattr(self, "_disconnected"):
+            return super()._place(rows, backend)
+        model = snapshot(self)
+        connected = np.flatnonzero(~np.isnan(self.embedding_).any(axis=1))
+        model._training = self._training.selected(connected)
+        model.embedding_ = self.embedding_[connected]
+        rows = rows[:, connected] if self._training.rows is None else rows
+        places = to_host(Embedder._place(model, rows, backend))
+        found = model._training.query_on_host(to_host(rows), 1, count_threads(self.n_jobs))
+        limit = disconnection_distance(self.recipe_.metric, self.disconnection_distance)
+        places[found.distances[:, 0] >= limit] = np.nan
+        return places
+
+
+def _are_unsuitable(neighbors: Neighbors, n: int, recipe: Recipe) -> bool:
+    """Whether given neighbours do not suit the data, as umap-learn decides; warns that they are not used."""
+    wanted = min(recipe.neighbors_per_row(), n - 1)
+    if len(neighbors) == n and neighbors.indices.shape[1] >= wanted:
+        return False
+    warn_user(
+        f"precomputed_knn has {neighbors.indices.shape[1]} neighbours of each of {len(neighbors)} "
+        f"samples, not counting itself, but {wanted} of {n} samples are needed: it is not used, and "
+        "neighbours are searched in X"
+    )
+    return True
+
+
+def _warn_of_disconnected(count: int, n: int, limit: float) -> None:
+    """Say how many samples have no neighbour that counts."""
+    amount = "A few" if count < _FEW_DISCONNECTED * n else "A large number"
+    reason = f"at a distance below {limit:g}" if limit < math.inf else "that counts"
+    warn_user(
+        f"{amount} of your vertices were disconnected from the graph: {count} of {n} samples have no "
+        f"neighbour {reason}. Raise n_neighbors or disconnection_distance, or leave these samples out; "
+        "actup.compat.umap.utils.disconnected_vertices(model) lists them"
+    )
