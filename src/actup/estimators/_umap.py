@@ -26,9 +26,6 @@ from actup.recipe._presets import preset, preset_for
 from actup.recipe._recipe import Recipe
 from actup.transform._placement import neighbors_needed
 
-# A descent of all points at once needs this multiple of umap-learn's weight for the same correlation of radii
-# and accuracy of neighbours, measured on MNIST.
-_DENSITY_FACTOR = 1.5
 _OTHER_STARTS = {"tswspectral": "spectral"}  # names that umap-learn has for starts
 
 
@@ -399,7 +396,7 @@ class UMAP(UmapRuns):
             output_metric_kwds=self.output_metric_kwds or {},
             density_share=self.dens_frac,
             density_shift=self.dens_var_shift,
-            density_weight=_DENSITY_FACTOR * self.dens_lambda if self.densmap else 0.0,
+            density_weight=self.dens_lambda if self.densmap else 0.0,
         )
 
     def _start(self) -> Start:
