@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from actup import GDR, TSNE, UMAP
+from actup import GDR, TSNE, UMAP, ParametricUMAP, nearest_neighbors
 
 SHORT = {UMAP: {"n_epochs": 30}, TSNE: {"max_iter": 60, "perplexity": 10}, GDR: {"epochs": 30}}
 KINDS = list(SHORT)
@@ -84,6 +84,38 @@ def test_partial_fit_needs_rows(X):
     model = short(UMAP, metric="precomputed").fit(distances)
     with pytest.raises(ValueError, match="partial_fit needs rows"):
         model.partial_fit(distances)
+
+
+def test_networks_learn_the_grown_map(X):
+    model = ParametricUMAP(n_epochs=20, n_training_epochs=20, hidden_layer_sizes=(20,), random_state=0)
+    list(model.iter_fit(X[:100]))
+    first = model.network_
+    model.partial_fit(X[100:])
+    assert model.network_ is not first and model.transform(X).shape == (160, 2)
+    assert model.subset(np.arange(80)).transform(X[:5]).shape == (5, 2)
+    assert model.refit(X[:120]).transform(X[:5]).shape == (5, 2)
+
+
+def test_partial_fit_after_given_neighbors_and_of_another_kind(X):
+    found = nearest_neighbors(X[:100], 20)
+    model = short(TSNE, precomputed_knn=(found.indices, found.distances), perplexity=5).fit(X[:100])
+    before = model.embedding_.copy()
+    model.partial_fit(sparse.csr_matrix(X[100:]))
+    np.testing.assert_array_equal(model.embedding_[:100], before)
+
+
+def test_disconnected_samples_get_a_place_when_neighbors_come(X):
+    rows = np.vstack([np.eye(20, dtype=bool)[:1], np.random.default_rng(0).random((40, 20)) < 0.5])
+    rows[1:, 0] = False
+    with pytest.warns(UserWarning, match="of your vertices"):
+        model = short(UMAP, metric="jaccard", n_neighbors=5, disconnected="nan").fit(rows)
+    before = model.embedding_.copy()
+    assert np.isnan(before[0]).all()
+    near = np.repeat(rows[:1], 6, axis=0)
+    near[:, 1:7] |= np.eye(6, dtype=bool)
+    model.partial_fit(near)
+    np.testing.assert_array_equal(model.embedding_[1:41], before[1:])
+    assert np.isfinite(model.embedding_).all()
 
 
 # pinned points

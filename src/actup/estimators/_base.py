@@ -156,6 +156,7 @@ class Embedder(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transforme
                 state = state.advanced_to(reached)
                 state.replace_state_of(self)
                 yield state.embedding_
+            self._completed(state).replace_state_of(self)
 
     def transform(self, X: Any, ensure_all_finite: bool | str = True) -> Any:
         """Where new rows lie on the map.

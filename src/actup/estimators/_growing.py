@@ -19,6 +19,7 @@ from actup.estimators._base import Embedder, fitted_model
 from actup.estimators._inputs import FitInputs
 from actup.estimators._state import FittedState
 from actup.graph._records import Graph
+from actup.neighbors._rows import as_sparse_or_dense
 from actup.progress import Progress
 from actup.start._coordinates import scale_start
 
@@ -47,25 +48,30 @@ class GrowingMap(Embedder):
         --------
         refit : A new map of other data, which resembles this one.
         """
-        if not hasattr(self, "embedding_"):
-            return self.fit(X, y)
+        return self._grow(X, y) if hasattr(self, "embedding_") else self.fit(X, y)
+
+    def _grow(self, X: Any, y: Any = None, finite: bool | str = True) -> Self:
+        """Add rows to the map of a fitted model."""
         model = fitted_model(self)
         _reject_distances(model, "partial_fit")
+        model.precomputed_knn = None  # those of the rows before, if they were given
         backend = load_backend(choose_backend(model.backend, X, len(model._training)))
-        rows = model._read_rows(X, model.recipe_, backend, reset=False)
+        rows = model._read_rows(X, model.recipe_, backend, reset=False, finite=finite)
         places = to_host(model._place(backend.load_rows(rows, model.recipe_.metric), backend))
         known = len(model._training)
+        init = np.concatenate([to_host(model.embedding_), places])
+        has_place = np.isfinite(init).all(axis=1)  # disconnected samples may have none
         inputs = FitInputs(
             y=_joined_labels(model, y, rows.shape[0]),
-            fixed=np.arange(known + rows.shape[0]) < known,
-            init=np.concatenate([to_host(model.embedding_), places]),
+            fixed=has_place & (np.arange(len(init)) < known),
+            init=np.where(has_place[:, None], init, np.nan),
         )
         joined = _stack(to_host(model._training.rows), to_host(rows))
         with Progress(self.verbose, self.callback) as progress:
             prepared, state = model._prepare_rows(
                 joined, model.recipe_, inputs, backend, progress, model.seed_
             )
-            state.advanced_to(descend(prepared, progress)).replace_state_of(self)
+            self._completed(state.advanced_to(descend(prepared, progress))).replace_state_of(self)
         return self
 
     def refit(self, X: Any, y: Any = None) -> Self:
@@ -101,7 +107,7 @@ class GrowingMap(Embedder):
         moved = embedding[shared].astype(np.float64) - start[shared]
         radius = np.sqrt(model.embedding_.astype(np.float64).var(axis=0).sum())
         movement = float(np.sqrt((moved**2).sum(axis=1).mean()) / (radius or 1.0))
-        replace(state, embedding_=embedding, movement_=movement).replace_state_of(new)
+        new._completed(replace(state, embedding_=embedding, movement_=movement)).replace_state_of(new)
         return new
 
     def subset(self, selection: Any) -> Self:
@@ -132,7 +138,7 @@ class GrowingMap(Embedder):
             prepared = model._run(rows, recipe, given, backend, progress, model.seed_)
             training = model._training.selected(chosen)
             state = FittedState.of_run(prepared, training, model.seed_, model)
-            state.advanced_to(descend(prepared, progress)).replace_state_of(new)
+            new._completed(state.advanced_to(descend(prepared, progress))).replace_state_of(new)
         return new
 
 
@@ -158,6 +164,7 @@ def _joined_labels(model: Embedder, y: Any, count: int) -> Any:
 
 
 def _stack(rows: Rows, others: Rows) -> Rows:
+    others = as_sparse_or_dense(others, sparse.issparse(rows))
     if sparse.issparse(rows):
         return sparse.vstack([rows, others], format="csr")
     return np.concatenate([rows, others])

@@ -130,6 +130,8 @@ class ParametricUMAP(UMAP):
         return Network(shift.astype(np.float32), scale.astype(np.float32), weights, biases)
 
     def _place(self, rows: Rows, backend: Backend) -> np.ndarray:
+        if not hasattr(self, "network_"):  # a run that has not been finished has trained none
+            return np.asarray(to_host(super()._place(rows, backend)))
         places: np.ndarray = self.network_(_dense(to_host(rows)))
         return places
 

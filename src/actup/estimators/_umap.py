@@ -346,8 +346,7 @@ class UMAP(UmapRuns):
         -------
         self
         """
-        fitted_model(self)
-        return self.partial_fit(X)
+        return self._grow(X, finite=ensure_all_finite)
 
     def __mul__(self, other: UMAP) -> Any:
         return combine(self, other, "intersection")

@@ -6,16 +6,14 @@ import numbers
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 
 from actup._threads import count_threads
-from actup._typing import Rows
 from actup.graph._records import Neighbors
 from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.neighbors._comparison import reject_negative
 from actup.neighbors._metrics import canonical_metric
-from actup.neighbors._rows import column_parameters, read_rows
+from actup.neighbors._rows import as_sparse_or_dense, column_parameters, read_rows
 from actup.neighbors._search import SearchOptions, check_k, make_search
 
 _ALGORITHMS = ("auto", "exact", "approximate")
@@ -216,16 +214,6 @@ class NeighborIndex:
         reject_negative(self._metric, rows, "X_new")
         k = check_k(n_neighbors, self._shape[0], excludes_self=False)
         return self._search.query(rows, k)
-
-
-def as_sparse_or_dense(rows: Rows, wanted_sparse: bool) -> Rows:
-    """Rows as CSR or as an array, whatever they are."""
-    if sparse.issparse(rows) == wanted_sparse:
-        return rows
-    if not wanted_sparse:
-        return rows.toarray()
-    dtype = np.float32 if rows.dtype.itemsize <= 2 else None  # SciPy has no sparse float16
-    return sparse.csr_matrix(rows, dtype=dtype)
 
 
 def check_options(algorithm: str, recall: float, random_state: int) -> SearchOptions:

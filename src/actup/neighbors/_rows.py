@@ -244,3 +244,13 @@ def nonzero_mask(rows: Rows) -> Rows:
 def is_engine_type(rows: Rows) -> bool:
     """Whether the engine reads rows of this type without a conversion."""
     return bool(rows.dtype == np.float32 if sparse.issparse(rows) else rows.dtype in ENGINE_TYPES)
+
+
+def as_sparse_or_dense(rows: Rows, wanted_sparse: bool) -> Rows:
+    """Rows as CSR or as an array, whatever they are."""
+    if sparse.issparse(rows) == wanted_sparse:
+        return rows
+    if not wanted_sparse:
+        return rows.toarray()
+    dtype = np.float32 if rows.dtype.itemsize <= 2 else None  # SciPy has no sparse float16
+    return sparse.csr_matrix(rows, dtype=dtype)

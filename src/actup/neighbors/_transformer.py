@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from actup._threads import count_threads
 from actup._typing import CsrMatrix, Rows
 from actup.graph._records import Neighbors
-from actup.neighbors._api import as_sparse_or_dense, check_options
+from actup.neighbors._api import check_options
 from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.neighbors._comparison import reject_negative
 from actup.neighbors._metrics import canonical_metric
-from actup.neighbors._rows import read_rows
+from actup.neighbors._rows import as_sparse_or_dense, read_rows
 from actup.neighbors._search import Search, SearchOptions, check_k, make_search
 
 _MODES = ("distance", "connectivity")

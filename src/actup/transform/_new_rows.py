@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import issparse
 
 from actup._device import array_module, on_gpu, to_host
 from actup._typing import Array, Rows
 from actup.graph._records import Neighbors
 from actup.neighbors._comparison import reject_negative
+from actup.neighbors._rows import as_sparse_or_dense
 from actup.neighbors._search import Search, SearchOptions, check_k, make_search
 from actup.recipe._recipe import Recipe
 from actup.transform._placement import make_placement, neighbors_needed, row_recipe
@@ -146,8 +147,7 @@ class TrainingRows:
         if self.rows is None:  # new rows hold the distances to the training rows
             return make_search(new_rows, "precomputed", None, SearchOptions(), threads).query(new_rows, k)
         rows = to_host(self.rows)
-        if issparse(rows) != issparse(new_rows):
-            new_rows = csr_matrix(new_rows) if issparse(rows) else new_rows.toarray()
+        new_rows = as_sparse_or_dense(new_rows, issparse(rows))
         reject_negative(self.metric, new_rows, "X")
         if self._search is None:
             self._search = make_search(rows, self.metric, self.parameters, SearchOptions(), threads)
