@@ -314,8 +314,7 @@ def test_sparse_new_rows():
         model = UMAP(6, metric=metric, n_epochs=20, random_state=0).fit(X[:70])
         placed = model.transform(X[70:])
         np.testing.assert_array_equal(model.transform(X[72:73])[0], placed[2])
-    with pytest.raises(TypeError, match="X is dense, but the training data are sparse"):
-        model.transform(X[70:].toarray())
+        np.testing.assert_array_equal(model.transform(X[70:].toarray()), placed)  # dense rows are converted
 
 
 def test_precomputed_distances_from_new_rows_to_training_rows():
