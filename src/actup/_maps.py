@@ -17,10 +17,11 @@ def read_map(Y: ArrayLike, name: str = "Y") -> np.ndarray:
     Parameters
     ----------
     Y : array-like of shape (n,) or (n, n_components)
+        Or a fitted estimator, whose ``embedding_`` is the map.
     name : str
         What error messages call the map.
     """
-    array = np.asarray(Y, dtype=np.float64)
+    array = np.asarray(getattr(Y, "embedding_", Y), dtype=np.float64)
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] == 0:

@@ -177,3 +177,19 @@ def test_the_graph_of_an_estimator_is_accepted(X, Y, graph):
     from_record = quality.quality_report(X, Y, graph=graph, verbose=False)
     from_matrix = quality.quality_report(X, Y, graph=graph.to_scipy(), verbose=False)
     assert from_matrix["kl_divergence"] == from_record["kl_divergence"]
+
+
+def test_a_fitted_model_stands_for_its_map():
+    from actup import UMAP
+
+    X = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+    model = UMAP(n_epochs=5, n_neighbors=5, random_state=0).fit(X)
+    assert quality.trustworthiness(X, model) == quality.trustworthiness(X, model.embedding_)
+
+
+def test_containers_of_several_matrices_are_rejected_with_a_remedy():
+    AnnData = type(
+        "AnnData", (), {"__module__": "anndata", "shape": (3, 2), "obsm": {}, "X": np.ones((3, 2))}
+    )
+    with pytest.raises(TypeError, match="AnnData"):
+        quality.trustworthiness(AnnData(), np.zeros((3, 2)))

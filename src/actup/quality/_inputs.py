@@ -28,8 +28,8 @@ class NotMeasurable(ValueError):
 
 
 def check_map(Y: ArrayLike) -> np.ndarray:
-    """Return the map as an ndarray of shape (n, n_components), float64, finite and not empty."""
-    array = np.asarray(Y)
+    """Return the map, or that of a fitted estimator, as a finite float64 array of shape (n, n_components)."""
+    array = np.asarray(getattr(Y, "embedding_", Y))
     if array.ndim != 2 or 0 in array.shape:
         raise ValueError(f"Y must have the shape (n, n_components) with neither 0, got {array.shape}")
     if array.dtype.kind not in "biuf":

@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from actup._csr import nonempty_columns, read_sparse
 from actup._typing import Rows
+from actup.neighbors._tables import as_table
 
 REPORT_METRICS = ("euclidean", "cosine")
 _CHUNK_ROWS = 2048  # rows that are converted to floats at a time
@@ -32,6 +33,7 @@ class MeasuredPoints:
     def __init__(self, X: Rows, metric: str = "euclidean") -> None:
         if metric not in REPORT_METRICS:
             raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, REPORT_METRICS))}")
+        X = as_table(X, "X")
         self._sparse = scipy.sparse.issparse(X)
         self._X: Rows = read_sparse(X, "X") if self._sparse else np.asarray(X)
         if self._X.ndim != 2:
