@@ -6,6 +6,7 @@ const OCCUPANCY_CELLS = 128;
 const FRAME_SAMPLE = 20000; // positions that decide which part of the map a view shows at first
 const FRAME_TAIL = 0.002; // share of the points beyond the frame on each side, if they lie far out
 const FRAME_SLACK = 0.06; // margin around those quantiles, relative to their distance
+const HIDDEN_PLACE = 1e6; // of points that are not shown, in view units: outside of every view
 const NEAR_ENOUGH = 1.3; // a map whose extent exceeds its bulk by less is shown whole
 
 // Points are drawn in this order: in the order of rows the last class would cover the others. The first points
@@ -51,11 +52,19 @@ class PointMap {
   }
 
   // Takes positions in the map's own units, in the order of slots, and brings them to view units.
-  setRaw(raw) {
-    this.frame = frameOf(raw);
+  // shown: 1 for each slot that is shown, 0 for the others; null: all are.
+  setRaw(raw, shown = null) {
+    const places = shown ? raw.filter((_, k) => shown[k >> 1]) : raw;
+    this.shown = shown;
+    this.shownCount = places.length / 2;
+    this.frame = frameOf(places);
     const { center, half } = this.frame;
     let reach = 1;
     for (let k = 0; k < raw.length; k++) {
+      if (shown && !shown[k >> 1]) {
+        raw[k] = HIDDEN_PLACE;
+        continue;
+      }
       raw[k] = (raw[k] - center[k & 1]) / half;
       const size = Math.abs(raw[k]);
       if (size > reach) reach = size;

@@ -12,13 +12,14 @@ const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sa
 // For each class: where it is densest, and the radius of a disc as large as the cells that hold it.
 // Classes without points have null.
 function findSpots(map, codes, count) {
-  const { positions, order } = map;
+  const { positions, order, shown } = map;
   const starts = new Uint32Array(count + 1);
-  for (const code of codes) if (code >= 0 && code < count) starts[code + 1]++;
+  const isCounted = (i) => codes[i] >= 0 && codes[i] < count && (!shown || shown[order.slotOf[i]]);
+  for (let i = 0; i < codes.length; i++) if (isCounted(i)) starts[codes[i] + 1]++;
   for (let k = 0; k < count; k++) starts[k + 1] += starts[k];
   const members = new Uint32Array(starts[count]);
   const next = starts.slice();
-  for (let i = 0; i < codes.length; i++) if (codes[i] >= 0 && codes[i] < count) members[next[codes[i]]++] = order.slotOf[i];
+  for (let i = 0; i < codes.length; i++) if (isCounted(i)) members[next[codes[i]]++] = order.slotOf[i];
   const counts = new Uint32Array(SPOT_CELLS * SPOT_CELLS);
   return Array.from({ length: count }, (_, k) => densestSpot(positions, members.subarray(starts[k], starts[k + 1]), counts));
 }
