@@ -27,9 +27,9 @@ _HEIGHT = 640  # of the page in a notebook, in CSS pixels
 class View:
     """A page of maps, which a notebook shows by itself.
 
-    ``actup.view`` and ``model.view`` make one. In a notebook the page is in a frame of its own, without access
-    to the notebook. With anywidget (``pip install actup[notebook]``) it is a widget, and ``selection`` follows
-    the lasso.
+    ``actup.view`` and ``model.view`` make one. In a notebook the page is in a frame of its own, without
+    access to the notebook. With anywidget (``pip install actup[notebook]``) it is a widget, and ``selection``
+    follows the lasso.
 
     Attributes
     ----------
@@ -162,8 +162,8 @@ def view(
     Returns
     -------
     View or LiveView
-        The page, which a notebook shows by itself. Elsewhere call ``open()`` or ``save(path)``. With ``live``,
-        the session: call ``open()``, and ``close()`` at its end.
+        The page, which a notebook shows by itself. Elsewhere call ``open()`` or ``save(path)``. With
+        ``live``, the session: call ``open()``, and ``close()`` at its end.
 
     See Also
     --------

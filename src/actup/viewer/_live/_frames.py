@@ -38,4 +38,5 @@ def frame_message(Y: np.ndarray, key: int, epoch: int, n_epochs: int) -> bytes:
     size = np.maximum(high - low, np.finfo(np.float32).tiny)
     steps = ((Y - low) * (np.float32(_LARGEST_STEP) / size) + np.float32(0.5)).astype("<u2")
     header = _FRAME_HEADER.pack(key, epoch, n_epochs, len(Y), *low.tolist(), *size.tolist())
-    return _MESSAGE.pack(_FRAME, len(header) + steps.nbytes) + header + steps.tobytes()
+    places: bytes = steps.tobytes()
+    return _MESSAGE.pack(_FRAME, len(header) + len(places)) + header + places

@@ -87,7 +87,7 @@ def descend_further(model: GrowingMap, progress: Progress) -> np.ndarray:
     backend = load_backend(choose_backend(model.backend, model.embedding_, len(start)))
     layout = backend.make_layout(graph, start, recipe, model.seed_, count_threads(model.n_jobs), points)
     run = Embedding(start, recipe, graph, None, "array", seconds={"layout": 0.0}, layout=layout)
-    return to_host(descend(run, progress).embedding)
+    return np.asarray(to_host(descend(run, progress).embedding))
 
 
 def further_recipe(recipe: Recipe) -> Recipe:

@@ -102,6 +102,16 @@ class LiveView:
         """The samples selected on the page, ascending: (m,) int64, empty if there are none."""
         return self._selection
 
+    def note_selection(self, ids: np.ndarray) -> None:
+        """Remember what is selected on the page.
+
+        Parameters
+        ----------
+        ids : ndarray of shape (m,), int64
+            Numbers of samples.
+        """
+        self._selection = np.unique(ids)
+
     def _repr_html_(self) -> str:
         """Show the page in a notebook that runs on this machine."""
         return f'<iframe src="{self.url}" width="100%" height="640" style="border:0"></iframe>'

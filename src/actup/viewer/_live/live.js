@@ -13,7 +13,6 @@ class LiveSession {
     page.onSelection(() => this.selectionChanged());
     this.levels = []; // of the status: key and count
     this.shown = null; // the key of the level whose points are shown
-    this.ids = null; // of the level's points; null: all
     this.run = null;
     this.stream = new Stream({
       onStatus: (status) => this.showStatus(status),
@@ -56,7 +55,7 @@ class LiveSession {
       await this.enterLevel(frame.key);
       this.fetching = false;
     }
-    if (this.newest.key === this.shown) this.page.setPositions(this.newest.places, 0, this.ids);
+    if (this.newest.key === this.shown) this.page.setPositions(this.newest.places);
     else this.showFrame(this.newest);
   }
 
@@ -67,9 +66,8 @@ class LiveSession {
       const response = await fetch(`level/${key}`).catch(() => null);
       if (response && response.ok) ids = new Uint32Array(await response.arrayBuffer());
     }
-    const entered = this.shown !== null;
-    Object.assign(this, { shown: key, ids });
-    if (entered) this.page.clearSelection();
+    if (ids || this.shown !== null) this.page.showOnly(ids);
+    this.shown = key;
   }
 
   end() {
@@ -85,3 +83,5 @@ function statusText({ state, stage, epoch, epochs, levels, message }) {
   if (state === "running") return `${depth}${stage}`;
   return message || state;
 }
+
+window.actupPage.ready.then(() => new LiveSession(window.actupPage).stream.run());
