@@ -4,6 +4,7 @@
 //   setPositions(xy, mapIndex)   new positions of a map: Float32Array x0, y0, x1, y1, ... in the order of rows;
 //                                of the points of showOnly() alone, in the order of their ids, after it was called
 //   showOnly(ids)                hides all other points until the next call, and ends the lasso; null: shows all
+//   lookAt(ids, animated)        shows the part of the map where points are; null: where the bulk of all points is
 //   selection()                  Uint32Array of the ids of the selected points; empty if all points are shown
 //   onSelection(callback)        callback(ids) after every change of the selection; returns a function that ends it
 //   select(ids)                  selects points as the lasso does; null: all
@@ -34,7 +35,15 @@ class PageInterface {
     const shown = ids && new Uint8Array(count);
     for (const i of ids || []) this.shownSlots[order.slotOf[i]] = shown[i] = 1;
     this.page.selection.setShown(shown);
-    for (const { camera } of this.page.bar.views) camera.flyTo([0, 0], 1);
+    this.lookAt(null, false);
+  }
+
+  lookAt(ids, animated = true) {
+    for (const view of this.page.bar.views) {
+      const box = ids ? this.page.boxOf(ids, view.shownMap) : null;
+      if (box) view.camera.show(box, animated);
+      else view.camera.goTo([0, 0], 1, animated);
+    }
   }
 
   setPositions(xy, mapIndex = 0) {
