@@ -1,13 +1,16 @@
 // LivePanel: the buttons and sliders of a session.
 "use strict";
 
+const MAX_FACTOR_LOG2 = 3; // sliders reach from 1/8 to 8
+const SLIDER_STEPS = 12; // per doubling
+
 class LivePanel {
   // send(name, body): asks the server for something; zoomIn(): asks for a map of the selection.
   constructor(send, zoomIn) {
     this.send = send;
     this.element = document.createElement("section");
     this.element.className = "live";
-    this.element.setAttribute("aria-label", "Live layout");
+    this.element.appendChild(document.createElement("h2")).textContent = "Live layout";
     this.buttons = {
       pause: this.button("Pause", () => send(this.running ? "pause" : "resume")),
       stop: this.button("Stop", () => send("stop")),
@@ -23,6 +26,7 @@ class LivePanel {
     const row = this.element.appendChild(document.createElement("div"));
     row.className = "live-buttons";
     row.append(...Object.values(this.buttons));
+    this.buttons.zoomIn.className = "live-main";
     this.showSelection(0);
   }
 
