@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,8 @@
-"""Columns to colour by: labels and further columns, read as classes, values or dates and packed for the page."""
+"""Columns to colour by: labels and others, read as classes, values or dates, and packed for the page."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date
@@ -85,14 +86,15 @@ def read_column(name: str, given: ArrayLike, n: int, kind: str = "auto", paramet
     """
     try:
         milliseconds = _dates(given)
-        if milliseconds is not None and milliseconds.shape == (n,) and _on_scale(milliseconds, kind):
-            return Column(name, read_values(milliseconds), is_date=True)
+        if milliseconds is not None and milliseconds.shape == (n,):
+            if _on_scale(milliseconds, kind):
+                return Column(name, read_values(milliseconds), is_date=True)
+            given = _moments(milliseconds)
         scene = read_labels(given, n, kind)
     except ValueError as error:
-        message = str(error)
-        raise ValueError(parameter + message.removeprefix("labels") if message.startswith("labels ") else message)  # fmt: skip  # noqa: B904
+        raise ValueError(re.sub(r"^labels\b", parameter, str(error))) from error
     assert scene is not None
-    return Column(name, recolor(scene))
+    return Column(name, recolor(scene) if isinstance(scene, Classes) else scene)
 
 
 def read_values(values: np.ndarray, low: float | None = None, high: float | None = None) -> Values:
@@ -108,11 +110,7 @@ def _dates(given: Any) -> np.ndarray | None:
     """Dates as milliseconds since 1970, NaN where missing; None if these are no dates."""
     zone = getattr(getattr(given, "dtype", None), "tz", None)
     if zone is not None:  # pandas: the same moments in UTC
-        given = (
-            given.dt.tz_convert("UTC").dt.tz_localize(None)
-            if hasattr(given, "dt")
-            else given.tz_convert(None)
-        )
+        given = (given.dt if hasattr(given, "dt") else given).tz_convert(None)
     array = label_array(given)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -130,6 +128,15 @@ def _dates(given: Any) -> np.ndarray | None:
     return milliseconds
 
 
+def _moments(milliseconds: np.ndarray) -> np.ndarray:
+    """Milliseconds since 1970 as NumPy's dates, of days if these are all whole."""
+    known = ~np.isnan(milliseconds)
+    moments = np.full(len(milliseconds), np.datetime64("NaT"), "M8[ms]")
+    moments[known] = milliseconds[known].astype(np.int64).astype("M8[ms]")
+    days = moments.astype("M8[D]")
+    return days if (days[known] == moments[known]).all() else moments
+
+
 def _without_zone(value: Any) -> Any:
     """A date or a moment in UTC without its time zone, which NumPy does not take."""
     if getattr(value, "tzinfo", None) is None:
@@ -144,9 +151,9 @@ def _on_scale(milliseconds: np.ndarray, kind: str) -> bool:
     return len(np.unique(milliseconds[~np.isnan(milliseconds)])) > _MAX_DATE_CLASSES
 
 
-def recolor(scene: Classes | Values) -> Classes | Values:
+def recolor(scene: Classes) -> Classes:
     """Give the colours that are told apart best to the largest of many classes."""
-    if not isinstance(scene, Classes) or len(scene.names) <= _MANY_CLASSES:
+    if len(scene.names) <= _MANY_CLASSES:
         return scene
     sizes = np.bincount(scene.codes[scene.codes >= 0], minlength=len(scene.names))
     palette = categorical_palette(len(scene.names))
@@ -179,11 +186,9 @@ def limit_classes(column: Column) -> tuple[Column | None, dict[int, str]]:
 
 
 def _recolor_rest(scene: Classes) -> Classes:
-    named = Classes(
-        np.where(scene.codes == len(scene.names) - 1, -1, scene.codes), scene.names[:-1], scene.colors[:-1]
-    )
-    recolored = recolor(named)
-    return Classes(scene.codes, scene.names, [*recolored.colors, scene.colors[-1]], has_rest=True)  # type: ignore[union-attr]
+    named = np.where(scene.codes == len(scene.names) - 1, -1, scene.codes)
+    colors = recolor(Classes(named, scene.names[:-1], scene.colors[:-1])).colors
+    return Classes(scene.codes, scene.names, [*colors, scene.colors[-1]], has_rest=True)
 
 
 def label_column_name(taken: set[str]) -> str:
@@ -221,14 +226,12 @@ def pack_values(
     """Pack values on one scale: one entry for all maps, or one for each map, None where a map has none."""
     known = [scene for scene in by_map if scene is not None]
     finite = np.concatenate([scene.values[np.isfinite(scene.values)] for scene in known])
-    low, high = known[0].low, known[0].high
+    low, high = min(scene.low for scene in known), max(scene.high for scene in known)
+    dtype = "f8" if is_date else "f4"
     return {
         "name": name,
         "kind": "dates" if is_date else "values",
-        "values": [
-            None if scene is None else blobs.add_array(scene.values, "f8" if is_date else "f4")
-            for scene in by_map
-        ],
+        "values": [None if scene is None else blobs.add_array(scene.values, dtype) for scene in by_map],
         "low": low,
         "high": high,
         "clipped": [bool((finite < low).any()), bool((finite > high).any())],

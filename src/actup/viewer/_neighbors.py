@@ -45,7 +45,8 @@ def read_neighbors(given: Any, sources: Mapping[str, Any], n: int) -> np.ndarray
     if given is False or (given is None and n > _MAX_UNASKED_POINTS):
         return None
     if given is None or (isinstance(given, str) and given == "auto"):
-        found = next((lists for lists in (_model_neighbors(s, n) for s in sources.values()) if lists is not None), None)  # fmt: skip
+        lists_by_model = (_model_neighbors(source, n) for source in sources.values())
+        found = next((lists for lists in lists_by_model if lists is not None), None)
         if found is None and given is not None:
             raise ValueError("neighbors='auto' needs a fitted model among the maps; give (n, k) ids instead")
         return found
@@ -174,6 +175,7 @@ def _given_distortion(given: Any, n: int) -> Values:
     values = np.asarray(given)
     if values.shape != (n,) or values.dtype.kind not in "biuf":
         raise ValueError(
-            f"distortion must have one number for each of the {n} points, got {values.dtype} of shape {values.shape}"
+            f"distortion must have one number for each of the {n} points, got {values.dtype} of shape "
+            f"{values.shape}"
         )
     return read_values(values.astype(np.float64))

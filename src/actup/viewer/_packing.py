@@ -17,7 +17,7 @@ _LEVEL = 6  # of the compression: higher ones take several times as long for 1 %
 
 
 class Blobs:
-    """Compressed blobs of a page; what is packed is replaced by a small description with the blob's number."""
+    """Compressed blobs of a page; what is packed is described by the number of its blob."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []  # base64
@@ -46,9 +46,7 @@ class Blobs:
         """Pack texts as one string and their lengths in UTF-16 units, in which JavaScript counts."""
         # An unpaired surrogate cannot be written as UTF-8: it becomes a question mark.
         clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-        lengths = np.array(
-            [len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2 for text in clean]
-        )
+        lengths = np.array([len(text.encode("utf-16-le")) // 2 for text in clean])
         longest = int(lengths.max(initial=0))
         return {
             "text": {"blob": self.add_bytes("".join(clean).encode("utf-8"))},
@@ -65,8 +63,9 @@ class Blobs:
         Returns
         -------
         dict
-            ``knots``: for each axis the lowest value, the two ends of the bulk and the highest value; ``x`` and
-            ``y``: the steps. They divide the bulk evenly, and on either side of it the way to the last outlier.
+            ``knots``: for each axis the lowest value, the two ends of the bulk and the highest value; ``x``
+            and ``y``: the steps. They divide the bulk evenly, and on either side of it the way to the last
+            outlier.
         """
         knots = [_axis_knots(values) for values in Y.T]
         steps = [_axis_steps(values, axis) for values, axis in zip(Y.T, knots, strict=True)]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from actup._whole_file import whole_file
-from actup.plotting._scene import Values, read_captions
+from actup.plotting._scene import Values, read_captions, read_labels
 from actup.viewer._assembly import Addition, assemble
 from actup.viewer._clusters import cluster_columns, pack_layers, read_layers
 from actup.viewer._columns import (
@@ -50,45 +50,46 @@ def write_page(
 ) -> Path:
     """Write one HTML file that shows maps of the same points.
 
-    The page needs no network and no other file. It has zoom, search, tooltips, a lasso and a legend, colours the
-    points by any column, morphs between maps or shows them side by side, and saves tables and pictures. All
-    labels, captions and texts are shown as plain text, never interpreted as HTML. The file is written aside
-    and renamed: it is whole or absent.
+    The page needs no network and no other file. It has zoom, search, tooltips, a lasso and a legend, colours
+    the points by any column, morphs between maps or shows them side by side, and saves tables and pictures.
+    All labels, captions and texts are shown as plain text, never interpreted as HTML. The file is written
+    aside and renamed: it is whole or absent.
 
     Parameters
     ----------
     path : str or path-like
         The file to write; missing folders are created.
     maps : array-like of shape (n,), (n, 1) or (n, 2), fitted model, or mapping of str to these
-        Maps by name, or one map. They are rotated and mirrored by :func:`align_maps`. A one-dimensional map is
-        drawn as a line of points that spread out where they are dense. Results of ``actup.embed`` and
+        Maps by name, or one map. They are rotated and mirrored by :func:`align_maps`. A one-dimensional map
+        is drawn as a line of points that spread out where they are dense. Results of ``actup.embed`` and
         ``actup.embed_many`` are maps too. If the names of at least three maps differ in one number that
         increases or decreases, as in "exaggeration 1", "exaggeration 2", ..., they get a slider.
     labels : array-like of shape (n,), default=None
         Classes, values or dates of the points: the first column to colour by. Points without a label (None,
-        NaN, NaT, pandas' NA, masked) are grey, and the legend lists them last, as "missing". Of more than 1,000
-        classes, the largest keep their names and colours; the names of the others are added to the texts of
-        their points. If all labels differ, they are such texts only.
+        NaN, NaT, pandas' NA, masked) are grey, and the legend lists them last, as "missing". Of more than
+        1,000 classes, the largest keep their names and colours; the names of the others are added to the
+        texts of their points. If all labels differ, they are such texts only.
     captions : mapping of str to str, default=None
         Line under a map, by map name.
     hover : sequence of length n, mapping of str to such, or data frame, default=None
-        Texts of the points, for the tooltip and the search. Columns of a mapping or a data frame become fields
-        of the tooltip.
+        Texts of the points, for the tooltip and the search. Columns of a mapping or a data frame become
+        fields of the tooltip.
     images : array-like of shape (n, height, width) or (n, height, width, 3 or 4), default=None
         Small picture of every point, for its tooltip.
     title : str, default="ActUp"
         Title of the page.
     label_kind : {"auto", "classes", "values"}, default="auto"
-        Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans, whole numbers with at
-        most 128 and dates with at most 12 distinct values as classes.
+        Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans, whole numbers with
+        at most 128 and dates with at most 12 distinct values as classes.
     columns : mapping of str to array-like of shape (n,), or data frame, default=None
         Further columns to colour by, each read as ``labels`` are.
     clusters : Clusters, default=None
         What ``actup.find_clusters`` returns: its layers become names on the map, the finer ones when the view
         is closer, and columns to colour by.
     neighbors : array-like of shape (n, k), Neighbors, "auto" or False, default=None
-        Ids of the nearest points in the data space, which are marked when the pointer is on a point. ``"auto"``
-        takes them from the first model among the maps. None does so too, up to 250,000 points; False: none.
+        Ids of the nearest points in the data space, which are marked when the pointer is on a point.
+        ``"auto"`` takes them from the first model among the maps. None does so too, up to 250,000 points;
+        False: none.
     distortion : array-like of shape (n,), mapping of map name to such, "auto" or False, default=None
         How badly each point is placed, as a column to colour by. ``"auto"``, and None where neighbours are
         shown: the share of a point's neighbours in the data that are among its nearest points on each map.
@@ -124,9 +125,19 @@ def write_page(
     True
     """
     text = page_text(
-        maps, labels, captions, hover, images, title,
-        label_kind=label_kind, columns=columns, clusters=clusters, neighbors=neighbors, distortion=distortion, info=info,
-    )  # fmt: skip
+        maps,
+        labels,
+        captions,
+        hover,
+        images,
+        title,
+        label_kind=label_kind,
+        columns=columns,
+        clusters=clusters,
+        neighbors=neighbors,
+        distortion=distortion,
+        info=info,
+    )
     return write_text(path, text)
 
 
@@ -190,13 +201,9 @@ def _read_columns(
 ) -> list[Column]:
     """Labels and further columns; names of classes that the legend leaves out are added to the texts."""
     given = [] if columns is None else list(table_columns(columns, n, "columns"))
-    read = []
-    if labels is not None or label_kind != "auto":
-        name = label_column_name({name for name, _ in given})
-        if labels is not None:
-            read.append(read_column(name, labels, n, label_kind))
-        elif label_kind not in ("classes", "values"):
-            raise ValueError(f"label_kind={label_kind!r} must be 'auto', 'classes' or 'values'")
+    read_labels(None, n, label_kind)  # rejects an unknown kind
+    name = label_column_name({name for name, _ in given})
+    read = [] if labels is None else [read_column(name, labels, n, label_kind)]
     read += [read_column(name, column, n, parameter=f"columns[{name!r}]") for name, column in given]
     shown = []
     for column in read:

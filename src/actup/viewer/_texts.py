@@ -43,7 +43,7 @@ def _as_texts(column: Any) -> list[str]:
     if numbers.dtype.kind == "M":
         days = numbers.astype("M8[D]")
         unit = "D" if (days[~missing] == numbers[~missing]).all() else "s"
-        return ["" if gone else str(text) for text, gone in zip(np.datetime_as_string(numbers, unit), missing, strict=True)]  # fmt: skip
+        entries = [str(moment.astype(f"M8[{unit}]")) for moment in numbers]
     return ["" if gone else str(entry) for entry, gone in zip(entries, missing, strict=True)]
 
 

@@ -20,7 +20,7 @@ class LivePanel {
     };
     this.progress = this.element.appendChild(document.createElement("progress"));
     this.sliders = {
-      exaggeration: this.slider("exaggeration", "Attraction"),
+      exaggeration: this.slider("exaggeration", "Exaggeration"),
       repulsion: this.slider("repulsion", "Repulsion"),
     };
     const row = this.element.appendChild(document.createElement("div"));
