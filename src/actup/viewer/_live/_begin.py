@@ -16,6 +16,8 @@ from actup.viewer._live._page import live_page
 from actup.viewer._live._session import LiveView
 from actup.viewer._page import page_text
 
+_OWN_CLASSES: dict[str, type[GrowingMap]] = {"umap": UMAP, "tsne": TSNE}  # presets that are an estimator's
+
 
 def read_estimator(model: Any) -> GrowingMap:
     """Return an unfitted estimator for what a caller gave: an estimator, or the name of a method or preset.
@@ -26,10 +28,8 @@ def read_estimator(model: Any) -> GrowingMap:
     """
     if isinstance(model, GrowingMap):
         estimator: GrowingMap = clone(model)
-    elif model in ("umap", "tsne"):
-        estimator = UMAP() if model == "umap" else TSNE()
     elif isinstance(model, str) and model in presets():
-        estimator = GDR(preset=model)
+        estimator = _OWN_CLASSES[model]() if model in _OWN_CLASSES else GDR(preset=model)
     elif isinstance(model, Recipe):
         raise TypeError("model is a Recipe: give actup.GDR(preset=...) with the switches that differ from it")
     else:

@@ -196,7 +196,7 @@ class LiveView:
     def model(self) -> Any:
         """The fitted model of the map that is shown: of all samples, or of a selection.
 
-        It is a copy, whose map follows the layout after ``fit``. Before the fit has ended, this raises RuntimeError.
+        It is a copy, whose map follows the layout after ``fit``; RuntimeError before the fit has ended.
         """
         with self._lock:
             if not self._levels or self._levels[-1].model is None:
