@@ -323,6 +323,14 @@ def test_other_requests_are_rejected(session):
     assert status(session)["state"] == "finished"
 
 
+def test_labels_that_do_not_fit_the_data_are_named_on_the_page():
+    model = actup.UMAP(random_state=0)
+    with model.view(labels=Y_LABELS[:-1], live=True) as session:
+        model.fit(X)
+        response = Client(session).request()
+        assert response.status == 500 and "399" in response.read().decode()
+
+
 def test_titles_are_text_while_the_fit_is_awaited():
     with actup.view(actup.UMAP(), title="<script>alert(1)</script>", live=True) as session:
         page = Client(session).request().read()

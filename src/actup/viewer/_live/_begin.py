@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from actup._given import count_rows
 from actup.estimators import GDR, TSNE, UMAP
 from actup.estimators._growing import GrowingMap
 from actup.recipe import Recipe, presets
@@ -138,7 +140,11 @@ def live(
         columns=columns,
         info=info,
     )
-    session = LiveView(estimator, live_page(make_text, estimator), title)
+    make_page = live_page(make_text, estimator)
+    n = count_rows(X)
+    if n:
+        make_page(np.zeros((n, 2), np.float32))  # rejects labels and texts that do not fit X
+    session = LiveView(estimator, make_page, title)
     session.fit_in_background(X, y, wait_for_page=wait_for_page)
     return session.open() if browser else session
 

@@ -9,6 +9,7 @@ import webbrowser
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,7 +23,7 @@ from actup.viewer._live._frames import frame_message
 from actup.viewer._live._levels import Level, descend_further, map_of_selection, read_selection
 from actup.viewer._live._progress import LiveProgress, SessionClosed
 from actup.viewer._live._requests import command_table
-from actup.viewer._live._server import LiveServer, Routes
+from actup.viewer._live._server import LiveServer, Rejected, Routes
 from actup.viewer._live._waiting_page import waiting_page
 from actup.viewer._live._worker import Worker
 
@@ -120,9 +121,12 @@ class LiveView:
         with self._lock:
             known = bool(self._levels) and self._levels[0].model is not None
             places = self._levels[0].places() if known else self._start
-        return (
-            waiting_page(self._title, self._channel.status()) if places is None else self._make_page(places)
-        )
+        if places is None:
+            return waiting_page(self._title, self._channel.status())
+        try:
+            return self._make_page(places)
+        except (TypeError, ValueError) as error:  # such as labels of another length than X
+            raise Rejected(HTTPStatus.INTERNAL_SERVER_ERROR, f"the page cannot be made: {error}") from error
 
     @contextmanager
     def _listen(self) -> Iterator[Iterator[bytes]]:
