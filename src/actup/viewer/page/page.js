@@ -252,8 +252,11 @@ class Page {
   placeTooltip() {
     const view = this.hoveredView || this.bar.views[0];
     if (this.tooltip.point < 0 || !this.bar.views.includes(view)) return;
-    const [x, y] = view.camera.toScreen(...view.place(this.data.order.slotOf[this.tooltip.point]));
-    this.tooltip.placeAt(x, y, view.look(this.data.count).size / 2 + 12);
+    const screenOf = (i) => view.camera.toScreen(...view.place(this.data.order.slotOf[i]));
+    const [x, y] = screenOf(this.tooltip.point);
+    const others = this.neighborsOf(this.tooltip.point).map(screenOf);
+    const right = others.filter((other) => other[0] > x).length > others.length / 2;
+    this.tooltip.placeAt(x, y, view.look(this.data.count).size / 2 + 12, right);
   }
 
   // Shows the tooltip of the next selected point, so that points can be read without a pointer.
