@@ -53,7 +53,7 @@ class LiveView:
     >>> X, y = load_digits(return_X_y=True)
     >>> with actup.live(X, actup.UMAP(random_state=0), y, browser=False, wait_for_page=False) as session:
     ...     session.steer(exaggeration=2.0)
-    ...     session.wait_for_layout()
+    ...     ended = session.wait_for_layout()
     ...     threes = session.zoom_in((y == 3).nonzero()[0])
     ...     session.zoom_out()
     >>> session.model.embedding_.shape, threes.embedding_.shape
@@ -262,7 +262,7 @@ class LiveView:
         """Show the map that was shown before the last ``zoom_in``; nothing happens at the first map."""
         if len(self._levels) > 1:
             self._controls.stop()
-            self._worker.submit(self._drop_level)
+            self._worker.submit(self._drop_level).result()
 
     def _new_level(self, ids: np.ndarray) -> Level:
         with self._lock:
