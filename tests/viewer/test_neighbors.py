@@ -35,7 +35,7 @@ def test_distortion_is_that_of_each_map(tmp_path):
     page = page_of(tmp_path, maps, neighbors=lists)
     column = page.column()
     good, bad = (page.array(reference) for reference in column["values"])
-    assert column["low"] == 0 and column["high"] == 1
+    assert column["low"] == 0 and column["high"] == np.float32(np.quantile(good, 0.99))
     assert good.mean() > 0.3 and bad.mean() < 0.1
     ids = page.array(page.data["neighbors"]["ids"]).reshape(400, 10)
     np.testing.assert_array_equal(ids, lists)
