@@ -251,7 +251,7 @@ class LiveView:
 
     # --- runs ---
 
-    def fit_in_background(self, X: Any, y: Any, *, wait_for_page: bool) -> None:
+    def _fit_in_background(self, X: Any, y: Any, *, wait_for_page: bool) -> None:
         """Fit the estimator in the session's own thread.
 
         Parameters
@@ -264,7 +264,7 @@ class LiveView:
         self._waits_for_page = wait_for_page
         if wait_for_page:
             self._controls.pause()
-        self.follow_fits()
+        self._follow_fits()
         self._worker.submit(lambda: self._fit(X, y))
 
     def _fit(self, X: Any, y: Any) -> None:
@@ -273,7 +273,7 @@ class LiveView:
         except BaseException as error:  # wait() raises it
             self._fit_ended(error)
 
-    def follow_fits(self) -> None:
+    def _follow_fits(self) -> None:
         """Have all further fits of the estimator report to this session."""
         self._estimator._watcher = self
 
@@ -297,12 +297,12 @@ class LiveView:
     def _fit_ended(self, error: BaseException | None, key: int = 0) -> None:
         self._fitting = False
         if error is None or isinstance(error, GeneratorExit):  # iter_fit may be left before its end
-            self.show_fitted(key)
+            self._show_fitted(key)
         else:
             self._error = error
             self._channel.update_status(state="failed", message=f"{type(error).__name__}: {error}")
 
-    def show_fitted(self, key: int = 0) -> None:
+    def _show_fitted(self, key: int = 0) -> None:
         """Show the map of the estimator, which is fitted.
 
         Parameters
