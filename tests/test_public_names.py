@@ -29,11 +29,13 @@ NAMES = {
     "__version__",
     "embed",
     "embed_many",
+    "live",
     "load",
     "nearest_neighbors",
     "preset",
     "presets",
     "quality_report",
+    "view",
     "write_atlas",
 }
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from actup.quality import quality_report
     from actup.recipe import Recipe, preset, presets
     from actup.saving import load
+    from actup.viewer import live, view
 
 _NAMES = {
     "GDR": "actup.estimators",
@@ -54,11 +55,13 @@ _NAMES = {
     "Recipe": "actup.recipe",
     "embed": "actup._pipeline",
     "embed_many": "actup._embed_many",
+    "live": "actup.viewer",
     "load": "actup.saving",
     "nearest_neighbors": "actup.neighbors",
     "preset": "actup.recipe",
     "presets": "actup.recipe",
     "quality_report": "actup.quality",
+    "view": "actup.viewer",
     "write_atlas": "actup._atlas",
 }
 _MODULES = (
@@ -93,11 +96,13 @@ __all__ = [
     "__version__",
     "embed",
     "embed_many",
+    "live",
     "load",
     "nearest_neighbors",
     "preset",
     "presets",
     "quality_report",
+    "view",
     "write_atlas",
 ]
 
