@@ -59,12 +59,19 @@ _ABOUT = (
 )
 
 
-def _program(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
-) -> None:
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         print(f"actup {actup.__version__}")
         raise typer.Exit
+
+
+def _program(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Take the options that stand before the name of a command."""
 
 
 def _command(name: str) -> Callable[..., Any]:

@@ -170,7 +170,7 @@ def _write_lines(file: IO[str], result: Result, delimiter: str) -> None:
 
 
 def axis_names(dimensions: int, taken: Iterable[str]) -> list[str]:
-    """The names of the columns of coordinates: x, y, z, x4, ...; projection_x, ... if one of them is taken."""
+    """The names of the columns of coordinates: x, y, z, x4, ..., or projection_x, ... if one is taken."""
     names = [*"xyz"[:dimensions], *(f"x{number + 1}" for number in range(3, dimensions))]
     return [f"projection_{name}" for name in names] if set(names) & set(taken) else names
 

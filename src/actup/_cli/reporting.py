@@ -50,7 +50,8 @@ def exit_status(command: Callable[[], Any]) -> int:
         except KeyboardInterrupt:
             status = _INTERRUPTED
         except typer.TyperException as error:
-            complain(f"{_one_line(error.format_message())} (see actup --help)")
+            where = getattr(getattr(error, "ctx", None), "command_path", "actup")
+            complain(f"{_one_line(error.format_message())} (see {where} --help)")
             return _BAD_INPUT
         except _ERRORS_OF_THE_CALLER as error:
             _show_calls()

@@ -61,7 +61,7 @@ def switch_parameters() -> list[inspect.Parameter]:
                 name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=None,
-                annotation=Annotated[kind.annotation | None, option],  # type: ignore[name-defined]
+                annotation=Annotated[kind.annotation | None, option],
             )
         )
     return parameters

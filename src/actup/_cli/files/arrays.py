@@ -73,7 +73,7 @@ def _as_rows(array: np.ndarray, name: str) -> np.ndarray:
 
 
 def _damaged(source: Source, error: Any) -> InputError:
-    if "allow_pickle" in str(error) or "Object arrays" in str(error):
+    if "allow_pickle" in str(error) or "Python objects" in str(error):
         return InputError(
             f"{source.name} holds Python objects, whose reading would run code of the file: save an array of "
             "numbers or text"
