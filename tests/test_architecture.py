@@ -30,6 +30,7 @@ LAYERS = [
         "_csr",
         "_maps",
         "_labels",
+        "_whole_file",
     },
     {"graph"},
     {"neighbors"},

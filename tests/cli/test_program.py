@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from dataclasses import field, fields, make_dataclass
+from dataclasses import field, make_dataclass
 from enum import StrEnum
 
 import pytest
@@ -10,7 +10,8 @@ import pytest
 import actup
 from actup._cli import main, switches
 from actup._cli.app import COMMANDS, make_app
-from actup.recipe import Loss, Phase, Recipe, Role
+from actup.recipe import Loss, Phase, Role
+from actup.recipe._recipe import switches as switch_names
 
 
 def test_version_and_help(run):
@@ -72,7 +73,7 @@ def test_info(run):
 
 def test_every_switch_is_an_option_with_help(run):
     text = " ".join(run("embed", "--help").out.split())
-    for name in (field.name for field in fields(Recipe)):
+    for name in switch_names():
         assert f"--{name.replace('_', '-')}" in text
     for member in Loss:
         assert str(member) in text
@@ -97,7 +98,7 @@ def test_a_new_switch_is_an_option(monkeypatch):
 
 
 def test_switches_of_several_values():
-    values = dict.fromkeys(field.name for field in fields(Recipe))
+    values = dict.fromkeys(switch_names())
     values |= {
         "perplexities": "30,300",
         "metric_kwds": 'p=3,w=[1,2],name="x"',
@@ -116,5 +117,5 @@ def test_switches_of_several_values():
      ("normalized", "maybe"), ("n_neighbors", "2.5"), ("colour", "red")],
 )  # fmt: skip
 def test_wrong_values_of_switches_are_rejected(name, text):
-    with pytest.raises(ValueError, match="give|is no switch"):
+    with pytest.raises(ValueError, match=r"give|is no switch"):
         switches.read_switch(name, text)
