@@ -30,6 +30,7 @@ LAYERS = [
         "_csr",
         "_maps",
         "_labels",
+        "_files",
     },
     {"graph"},
     {"neighbors"},

@@ -1,0 +1,160 @@
+"""Names of classes and clusters on a picture, placed anew whenever its size or view changes."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backend_bases import RendererBase
+from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
+from matplotlib.text import Text
+
+from actup.plotting._naming import MapName
+from actup.plotting._placement import Board, Box, Request
+from actup.plotting._theme import Theme
+
+_MAX_FRAME_SHARE = 0.42  # of the frame's width, for one name
+_MAX_LINES = 3
+_PADDING = 3.0  # points (1/72 inch) between the boxes of two names
+_HALO = 2.4  # width of the halo in points
+
+
+class HaloText(Text):
+    """A text with a halo. The text itself stays text in a file of vector graphics."""
+
+    halo: Any = None
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Draw the halo as outlines, then the text over it."""
+        if self.halo is not None and self.get_visible():
+            callback, self.stale_callback = self.stale_callback, None  # only this drawing sees the halo
+            self.set_path_effects([self.halo])
+            super().draw(renderer)
+            self.set_path_effects([])
+            self.stale_callback = callback
+        super().draw(renderer)
+
+
+class NameLayer(Artist):
+    """Places names before they are drawn: at every size of the figure they are inside and do not overlap.
+
+    Parameters
+    ----------
+    axes : Axes
+    names : sequence of MapName
+        The most important first; a name that finds no free place is not shown.
+    points : ndarray of shape (n, 2)
+        Points that names beside their class should not cover; some of many are enough.
+    theme : Theme
+    others : sequence of Text
+        Other texts within the frame.
+    """
+
+    def __init__(
+        self,
+        axes: Axes,
+        names: Sequence[MapName],
+        points: np.ndarray,
+        theme: Theme,
+        others: Sequence[Text] = (),
+    ) -> None:
+        super().__init__()
+        self.set_zorder(4)
+        self._names = list(names)
+        self._points = points
+        self._others = list(others)
+        self._texts = [_new_text(axes, name, theme) for name in self._names]
+        self._leaders = [_new_leader(axes, theme) for _ in self._names]
+        self._geometry: tuple[float, ...] | None = None
+        axes.add_artist(self)
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Place the names if the frame, the view or the resolution has changed since the last time."""
+        axes: Any = self.axes
+        geometry = (*axes.bbox.extents, *axes.viewLim.extents, renderer.points_to_pixels(1.0))
+        if geometry != self._geometry:
+            self._geometry = geometry
+            self._place(renderer)
+        self.stale = False
+
+    def _place(self, renderer: RendererBase) -> None:
+        axes: Any = self.axes
+        frame = axes.bbox
+        padding = renderer.points_to_pixels(_PADDING)
+        inner = (frame.x0 + padding, frame.y0 + padding, frame.x1 - padding, frame.y1 - padding)
+        taken: list[Box] = [tuple(text.get_window_extent(renderer).padded(padding).extents) for text in self._others]
+        board = Board(inner, axes.transData.transform(self._points), taken)
+        back = axes.transData.inverted()
+        for name, text, leader in zip(self._names, self._texts, self._leaders, strict=True):
+            text.set_visible(True)
+            _fit_text(text, name.text, _MAX_FRAME_SHARE * frame.width, renderer)
+            extent = text.get_window_extent(renderer)
+            lines = text.get_text().count("\n") + 1
+            request = Request(
+                extent.width + padding,
+                extent.height + padding,
+                axes.transData.transform(name.anchors),
+                axes.transData.transform(name.members),
+                name.may_stand_beside,
+                extent.height / lines,
+            )
+            fits = request.width <= inner[2] - inner[0] and request.height <= inner[3] - inner[1]
+            place = board.place(request) if fits else None
+            text.set_visible(place is not None)
+            leader.set_visible(place is not None and place.leader is not None)
+            if place is not None:
+                text.set_position(tuple(back.transform((place.x, place.y))))
+                if place.leader is not None:
+                    leader.set_data(*back.transform(place.leader).T)
+
+
+def one_line(name: str, most: int = 28) -> str:
+    """Return a name without line breaks, elided if it is longer than ``most`` characters."""
+    name = " ".join(name.split())
+    return name if len(name) <= most else name[: most - 1].rstrip() + "…"
+
+
+def _fit_text(text: Text, name: str, width: float, renderer: RendererBase) -> None:
+    """Break a long name into lines and elide it, until it is at most ``width`` pixels wide."""
+    name = one_line(name, 60)
+    for most in (20, 16, 13, 10, 8, 6, 4, 2, 1):
+        lines = textwrap.wrap(name, most, break_long_words=False) or [name]
+        if len(lines) > _MAX_LINES:
+            lines = [*lines[: _MAX_LINES - 1], " ".join(lines[_MAX_LINES - 1 :])]
+        text.set_text("\n".join(one_line(line, most + 6) for line in lines))
+        if text.get_window_extent(renderer).width <= width:
+            return
+
+
+def _new_text(axes: Axes, name: MapName, theme: Theme) -> Text:
+    text = HaloText(
+        *name.anchors[0],
+        name.text,
+        fontsize=name.font_size,
+        fontweight="bold" if name.bold else "normal",
+        color=theme.ink,
+        ha="center",
+        va="center",
+        multialignment="center",
+        linespacing=1.0,
+        parse_math=False,
+        zorder=5,
+    )
+    text.halo = withStroke(linewidth=_HALO, foreground=theme.background, alpha=0.85)
+    axes.add_artist(text)
+    text.set_clip_on(True)
+    text.set_in_layout(False)  # it is inside the frame
+    return text
+
+
+def _new_leader(axes: Axes, theme: Theme) -> Line2D:
+    leader = Line2D([], [], color=theme.quiet_ink, linewidth=0.6, zorder=4.5, solid_capstyle="round")
+    axes.add_artist(leader)
+    leader.set_in_layout(False)
+    leader.set_visible(False)
+    return leader
