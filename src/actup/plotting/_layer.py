@@ -18,8 +18,9 @@ from actup.plotting._raster import Shades, Window, render_density
 from actup.plotting._theme import Theme
 
 _MAX_DISCS = 5000  # more points are rendered by their density
-_COVERED_SHARE = 0.17  # of a panel's area, by all discs together
+_COVERED_SHARE = 0.10  # of a panel's area, by all discs together
 _MIN_DIAMETER, _MAX_DIAMETER = 0.9, 6.5  # points (1/72 inch)
+_MIN_RADIUS = 0.6  # pixels: a smaller disc would be paler than its colour
 _BACKDROP_OPACITY = 0.7
 
 
@@ -71,21 +72,31 @@ class PointLayer(Artist):
         """The box of the axes."""
         return self._box()
 
+    def radius(self, renderer: RendererBase) -> float:
+        """Radius of the discs, in the backend's units: as given, or so that all cover a share of the axes."""
+        dot = float(renderer.points_to_pixels(1.0))
+        if self._diameter is not None:
+            return 0.5 * dot * self._diameter
+        count = len(self.points.places) + (0 if self.backdrop is None else len(self.backdrop))
+        area = self._box().width * self._box().height / dot**2
+        usual = math.sqrt(_COVERED_SHARE * area / max(count, 1) * 4 / math.pi)
+        return 0.5 * dot * min(max(usual, _MIN_DIAMETER), _MAX_DIAMETER)
+
     def draw(self, renderer: RendererBase) -> None:
         """Render what the axes show, unless that is the image drawn last, and hand it to the backend."""
         if not self.get_visible():
             return
         box, scale = self._box(), float(renderer.get_image_magnification())
-        dot = float(renderer.points_to_pixels(1.0)) * scale
         left, bottom = math.floor(box.x0), math.floor(box.y0)
         width, height = (round(scale * (math.ceil(end) - begin)) for end, begin in ((box.x1, left), (box.y1, bottom)))
         if width < 1 or height < 1:
             return
         window = self._window(left, bottom, scale, width, height)
         projection = self._projection()
-        key = (window, dot, None if projection is None else projection.tobytes())
+        key = (window, renderer.points_to_pixels(1.0), None if projection is None else projection.tobytes())
         if self._drawn is None or self._drawn[0] != key:
-            self._drawn = (key, self._render(window, dot, projection))
+            radius = max(scale * self.radius(renderer), _MIN_RADIUS)
+            self._drawn = (key, self._render(window, radius, projection))
         gc = renderer.new_gc()
         gc.set_clip_rectangle(box)
         renderer.draw_image(gc, left, bottom, self._drawn[1])
@@ -110,21 +121,13 @@ class PointLayer(Artist):
         axes: Any = self.axes
         return np.asarray(axes.get_proj()) if self.points.places.shape[1] == 3 else None
 
-    def _render(self, window: Window, dot: float, projection: np.ndarray | None) -> np.ndarray:
+    def _render(self, window: Window, radius: float, projection: np.ndarray | None) -> np.ndarray:
         """Return the image as bytes of red, green, blue and alpha, shape (height, width, 4)."""
-        radius = 0.5 * (self._diameter or self._usual_diameter(window, dot)) * dot
         image = self._painted(self.points, window, radius, projection)
         if self.backdrop is not None and len(self.backdrop):
             behind = PointSet(self.backdrop, PlainInk(self._theme.backdrop))
             image = _over(image, self._painted(behind, window, radius, projection, flat=True))
         return np.rint(255.0 * image).astype(np.uint8)
-
-    def _usual_diameter(self, window: Window, dot: float) -> float:
-        """Return the diameter of discs that together cover a fixed share of the panel."""
-        count = len(self.points.places) + (0 if self.backdrop is None else len(self.backdrop))
-        area = window.width * window.height / dot**2
-        usual = math.sqrt(_COVERED_SHARE * area / max(count, 1) * 4 / math.pi)
-        return min(max(usual, _MIN_DIAMETER), _MAX_DIAMETER)
 
     def _painted(
         self, points: PointSet, window: Window, radius: float, projection: np.ndarray | None, flat: bool = False

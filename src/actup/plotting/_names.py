@@ -10,10 +10,12 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import RendererBase
+from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.lines import Line2D
-from matplotlib.patheffects import withStroke
+from matplotlib.patheffects import Stroke, withStroke
 from matplotlib.text import Text
 
+from actup.plotting._layer import PointLayer
 from actup.plotting._naming import MapName
 from actup.plotting._placement import Board, Box, Request
 from actup.plotting._theme import Theme
@@ -27,17 +29,24 @@ _HALO = 2.4  # width of the halo in points
 class HaloText(Text):
     """A text with a halo. The text itself stays text in a file of vector graphics."""
 
-    halo: Any = None
+    halo_color = "#ffffff"
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw the halo as outlines, then the text over it."""
-        if self.halo is not None and self.get_visible():
-            callback, self.stale_callback = self.stale_callback, None  # only this drawing sees the halo
-            self.set_path_effects([self.halo])
+        """Draw the halo as outlines, and the text over it."""
+        if not self.get_visible():
+            return
+        style = {"linewidth": _HALO, "foreground": self.halo_color, "alpha": 0.85}
+        callback, self.stale_callback = self.stale_callback, None  # the path effects last for this drawing
+        if isinstance(renderer, RendererAgg):  # which spaces a text otherwise if it has outlines
+            self.set_path_effects([withStroke(**style)])
             super().draw(renderer)
             self.set_path_effects([])
-            self.stale_callback = callback
-        super().draw(renderer)
+        else:
+            self.set_path_effects([Stroke(**style)])
+            super().draw(renderer)
+            self.set_path_effects([])
+            super().draw(renderer)
+        self.stale_callback = callback
 
 
 class NameLayer(Artist):
@@ -51,6 +60,8 @@ class NameLayer(Artist):
     points : ndarray of shape (n, 2)
         Points that names beside their class should not cover; some of many are enough.
     theme : Theme
+    layer : PointLayer
+        The points as they are drawn.
     others : sequence of Text
         Other texts within the frame.
     """
@@ -61,12 +72,14 @@ class NameLayer(Artist):
         names: Sequence[MapName],
         points: np.ndarray,
         theme: Theme,
+        layer: PointLayer,
         others: Sequence[Text] = (),
     ) -> None:
         super().__init__()
         self.set_zorder(4)
         self._names = list(names)
         self._points = points
+        self._layer = layer
         self._others = list(others)
         self._texts = [_new_text(axes, name, theme) for name in self._names]
         self._leaders = [_new_leader(axes, theme) for _ in self._names]
@@ -88,7 +101,7 @@ class NameLayer(Artist):
         padding = renderer.points_to_pixels(_PADDING)
         inner = (frame.x0 + padding, frame.y0 + padding, frame.x1 - padding, frame.y1 - padding)
         taken: list[Box] = [tuple(text.get_window_extent(renderer).padded(padding).extents) for text in self._others]
-        board = Board(inner, axes.transData.transform(self._points), taken)
+        board = Board(inner, axes.transData.transform(self._points), taken, self._layer.radius(renderer))
         back = axes.transData.inverted()
         for name, text, leader in zip(self._names, self._texts, self._leaders, strict=True):
             text.set_visible(True)
@@ -145,7 +158,7 @@ def _new_text(axes: Axes, name: MapName, theme: Theme) -> Text:
         parse_math=False,
         zorder=5,
     )
-    text.halo = withStroke(linewidth=_HALO, foreground=theme.background, alpha=0.85)
+    text.halo_color = theme.background
     axes.add_artist(text)
     text.set_clip_on(True)
     text.set_in_layout(False)  # it is inside the frame

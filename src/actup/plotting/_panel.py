@@ -16,6 +16,8 @@ from actup.plotting._view import View, fit_view
 if TYPE_CHECKING:
     from matplotlib.text import Text
 
+    from actup.plotting._layer import PointLayer
+
 
 @dataclass(frozen=True)
 class Style:
@@ -79,14 +81,14 @@ def draw_panel(ax: Any, panel: Panel, style: Style) -> None:
     Y = _flat_line(panel.Y, style.view) if panel.Y.shape[1] == 1 else panel.Y
     _clear_frame(ax, style.theme)
     view = _set_view(ax, Y, style)
-    _add_points(ax, Y, panel, style, view)
+    layer = _add_points(ax, Y, panel, style, view)
     if panel.title is not None:
         ax.set_title(panel.title, color=style.theme.ink, fontsize=12, pad=6, parse_math=False)
     if panel.caption:
         _write_caption(ax, panel.caption, style.theme)
     note = [_write_note(ax, view.outside, style.theme)] if style.note and view.outside else []
     if Y.shape[1] == 2:
-        _add_names(ax, Y, panel, style, view, note)
+        _add_names(ax, Y, panel, style, view, layer, note)
 
 
 def take(scene: Classes | Values | None, chosen: np.ndarray) -> Classes | Values | None:
@@ -121,7 +123,7 @@ def _set_view(ax: Any, Y: np.ndarray, style: Style) -> View:
     return view
 
 
-def _add_points(ax: Any, Y: np.ndarray, panel: Panel, style: Style, view: View) -> None:
+def _add_points(ax: Any, Y: np.ndarray, panel: Panel, style: Style, view: View) -> PointLayer:
     from actup.plotting._layer import PointLayer, PointSet
 
     front = panel.members
@@ -132,10 +134,14 @@ def _add_points(ax: Any, Y: np.ndarray, panel: Panel, style: Style, view: View) 
         behind = None if behind is None else behind[((behind >= view.low) & (behind <= view.high)).all(axis=1)]
     scene = panel.scene if front is None else take(panel.scene, front)
     points = PointSet(Y if front is None else Y[front], make_ink(scene, style.theme.plain))
-    ax.add_artist(PointLayer(points, style.theme, behind, style.point_size))
+    layer = PointLayer(points, style.theme, behind, style.point_size)
+    ax.add_artist(layer)
+    return layer
 
 
-def _add_names(ax: Any, Y: np.ndarray, panel: Panel, style: Style, view: View, note: list[Text]) -> None:
+def _add_names(
+    ax: Any, Y: np.ndarray, panel: Panel, style: Style, view: View, layer: PointLayer, note: list[Text]
+) -> None:
     from actup.plotting._names import NameLayer
 
     if panel.clusters is not None:
@@ -145,7 +151,7 @@ def _add_names(ax: Any, Y: np.ndarray, panel: Panel, style: Style, view: View, n
     else:
         return
     codes = panel.scene.codes if isinstance(panel.scene, Classes) else None
-    NameLayer(ax, names, Y[sampled_points(codes, len(Y))], style.theme, note)
+    NameLayer(ax, names, Y[sampled_points(codes, len(Y))], style.theme, layer, note)
 
 
 def _clear_frame(ax: Any, theme: Theme) -> None:

@@ -15,8 +15,12 @@ _CELL = 4.0  # pixels: the side of the cells in which points are counted
 _DIRECTIONS = 24  # in which a name beside its cluster is tried
 _STEPS = 36  # distances tried per direction
 _FREE_SHARE = 0.06  # a box in which no more cells than this hold points is free
-_OWN_COVER_COST = 3.0  # of covering the whole cluster by its name, relative to standing beside it
-_BESIDE_COST = 0.8
+_MIN_DENSITY = 0.5  # of the densest place: a name does not stand where its cluster is thinner
+_FREE_COVER = 0.2  # share of its own cluster that a name may cover at no cost, if that has ...
+_MANY_MEMBERS = 100  # ... so many points; the fewer there are, the more each of them counts
+_COVER_COST = 4.0  # of covering the whole cluster
+_THIN_COST = 0.5  # of standing where the cluster is thin
+_BESIDE_COST = 0.8  # of standing beside the cluster
 _LEADER_GAP = 0.75  # a name farther from its cluster than this multiple of a line's height has a leader line
 
 
@@ -45,6 +49,12 @@ class Request:
     may_stand_beside: bool
     line_height: float
 
+    @property
+    def core(self) -> np.ndarray:
+        """The half of the members that is nearest to the best place: strays far away do not belong to it."""
+        distance = ((self.members - self.anchors[0]) ** 2).sum(axis=1)
+        return self.members[distance <= np.median(distance)]
+
 
 @dataclass(frozen=True)
 class Place:
@@ -66,10 +76,13 @@ class Board:
         In pixels: the points that names should not cover.
     taken : list of Box
         Boxes of other texts.
+    radius : float
+        Of the discs around the points.
     """
 
-    def __init__(self, frame: Box, points: np.ndarray, taken: list[Box]) -> None:
+    def __init__(self, frame: Box, points: np.ndarray, taken: list[Box], radius: float) -> None:
         self._frame = frame
+        self._radius = radius
         self._taken = list(taken)
         self._leaders: list[Segment] = []
         columns = max(math.ceil((frame[2] - frame[0]) / _CELL), 1)
@@ -83,6 +96,7 @@ class Board:
     def place(self, request: Request) -> Place | None:
         """Return the cheapest free place for a name and keep it free of others; None if there is none."""
         boxes, costs = self._on_cluster(request)
+        on_cluster = len(boxes)
         if request.may_stand_beside:
             more = self._beside(request)
             boxes, costs = np.vstack([boxes, more[0]]), np.concatenate([costs, more[1]])
@@ -91,7 +105,7 @@ class Board:
             box = (left, bottom, right, top)
             if not math.isfinite(costs[index]) or any(overlap(box, other) for other in self._taken):
                 continue
-            leader = _leader(box, request)
+            leader = None if index < on_cluster else _leader(box, request)
             if self._crosses(box, leader):
                 continue
             self._taken.append(box)
@@ -103,10 +117,12 @@ class Board:
     def _on_cluster(self, request: Request) -> tuple[np.ndarray, np.ndarray]:
         """Boxes around the anchors and their costs: a name must not cover much of its own cluster."""
         boxes = self._boxes(request.anchors, request)
-        own = _covered_share(boxes, request.members)
-        rank = np.arange(len(boxes)) / max(len(boxes), 1)
+        own = _covered_share(boxes, request.members, self._radius)
+        density = own / max(float(own.max(initial=0.0)), 1e-12)
         moved = np.abs((boxes[:, :2] + boxes[:, 2:]) / 2 - request.anchors).sum(axis=1) / request.width
-        return boxes, _OWN_COVER_COST * own + 0.3 * rank + moved
+        free = _FREE_COVER * min(len(request.members) / _MANY_MEMBERS, 1.0) ** 2
+        cost = _COVER_COST * np.maximum(own - free, 0.0) + _THIN_COST * (1.0 - density) + moved
+        return boxes, np.where(density >= _MIN_DENSITY, cost, np.inf)
 
     def _beside(self, request: Request) -> tuple[np.ndarray, np.ndarray]:
         """Boxes beside the cluster: in every direction the first one that covers hardly any points."""
@@ -121,10 +137,11 @@ class Board:
         free = covered <= _FREE_SHARE
         first = np.where(free.any(axis=1), free.argmax(axis=1), covered.argmin(axis=1))
         chosen = np.arange(_DIRECTIONS) * _STEPS + first
-        gap = np.array([_gap(box, request.members) for box in boxes[chosen]])
+        gap = np.array([_gap(box, request.core) for box in boxes[chosen]])
         cost = _BESIDE_COST + gap / (6 * request.line_height) + 2.0 * covered.ravel()[chosen]
         # A little preference for above and below, where a name is nearest to the middle of its cluster.
-        return boxes[chosen], cost + 0.1 * np.abs(np.cos(angles)) + 0.5 * _covered_share(boxes[chosen], request.members)
+        own = _covered_share(boxes[chosen], request.members, self._radius)
+        return boxes[chosen], cost + 0.1 * np.abs(np.cos(angles)) + 0.5 * own
 
     def _boxes(self, centers: np.ndarray, request: Request) -> np.ndarray:
         """Boxes around centers, moved into the frame."""
@@ -135,6 +152,7 @@ class Board:
 
     def _occupied_share(self, boxes: np.ndarray) -> np.ndarray:
         """Share of the cells under each box that hold points."""
+        boxes = boxes + self._radius * np.array([-1, -1, 1, 1])
         cells = (boxes - np.tile(self._frame[:2], 2)) / _CELL
         largest = np.array(self._sums.shape) - 1
         left, bottom = np.clip(np.floor(cells[:, :2]), 0, largest).astype(np.intp).T
@@ -159,8 +177,9 @@ def overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def _covered_share(boxes: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """Share of the points under each box."""
+def _covered_share(boxes: np.ndarray, members: np.ndarray, radius: float) -> np.ndarray:
+    """Share of the points whose discs each box covers, at least in part."""
+    boxes = boxes + radius * np.array([-1, -1, 1, 1])
     inside = (members[:, 0] > boxes[:, [0]]) & (members[:, 0] < boxes[:, [2]])
     inside &= (members[:, 1] > boxes[:, [1]]) & (members[:, 1] < boxes[:, [3]])
     return np.asarray(inside.mean(axis=1))
@@ -181,7 +200,7 @@ def _gap(box: np.ndarray, members: np.ndarray) -> float:
 def _leader(box: Box, request: Request) -> Segment | None:
     """Return the line from a name to the nearest point of its cluster; None if they are close."""
     edges = np.array(box)
-    member, place = _nearest(edges, request.members)
+    member, place = _nearest(edges, request.core)
     if np.hypot(*(member - place)) <= _LEADER_GAP * request.line_height:
         return None
     return (float(place[0]), float(place[1])), (float(member[0]), float(member[1]))

@@ -12,7 +12,6 @@ from actup.plotting._ink import Ink
 _CHUNK_ENTRIES = 1 << 20  # entries added to the image at a time: bounds the memory beside the image
 _MAX_EXACT_POINTS = 300_000  # discs of more points are centred in their pixels, which is not seen any more
 _MAX_SHIFTED_ENTRIES = 30  # larger kernels are convolved by Fourier transforms
-_MIN_RADIUS = 0.6  # pixels: a smaller disc would be paler than its colour
 _NO_COVERAGE = 1e-3  # coverage below this is empty: it is the rounding of Fourier transforms
 _DENSE_QUANTILE = 0.995  # of the covered pixels: the coverage that is drawn in the deepest shade
 _EQUALIZED_SHARE = 0.35  # how far the ranks of pixels, beside logarithms, decide their shade
@@ -112,7 +111,7 @@ def tone(coverage: np.ndarray, density: np.ndarray) -> tuple[np.ndarray, np.ndar
         Local average of the coverage.
     """
     dense = max(float(np.quantile(density, _DENSE_QUANTILE)), 1.0)
-    lone = float(np.clip(0.92 - 0.2 * math.log10(dense), 0.3, 0.92))  # opacity of one disc
+    lone = float(np.clip(0.92 - 0.22 * math.log10(dense), 0.22, 0.92))  # opacity of one disc
     sparse = min(float(np.quantile(density, 1 - _DENSE_QUANTILE)), 1.0)
     grown = np.log(np.maximum(density, sparse) / sparse) / max(math.log(dense / sparse), math.log(4.0))
     ranks = np.empty(len(density))
@@ -134,7 +133,6 @@ def _smoothed(coverage: np.ndarray, amount: np.ndarray) -> np.ndarray:
 
 def _covered(points: np.ndarray, ink: Ink, window: Window, radius: float) -> list[np.ndarray]:
     """Return the number of discs that cover each pixel, and the sums of their channels, as images."""
-    radius = max(radius, _MIN_RADIUS)
     reach = math.ceil(radius + 0.5)  # discs may reach into the image from outside
     if len(points) <= _MAX_EXACT_POINTS:
         planes = _splatted(points, ink, window, radius, reach)

@@ -246,8 +246,10 @@ def spread_line(Y: np.ndarray) -> np.ndarray:
     """
     x = Y[:, 0]
     width = np.ptp(x) or 1.0
-    cell = np.minimum(((x - x.min()) / width * _LINE_BINS).astype(int), _LINE_BINS - 1)
-    density = np.convolve(np.bincount(cell, minlength=_LINE_BINS), np.hanning(9) / 4, mode="same")[cell]
+    place = (x - x.min()) / width * _LINE_BINS
+    cell = np.minimum(place.astype(int), _LINE_BINS - 1)
+    smooth = np.convolve(np.bincount(cell, minlength=_LINE_BINS), np.hanning(9) / 4, mode="same")
+    density = np.interp(place, np.arange(_LINE_BINS) + 0.5, smooth)
     # Multiples of the golden ratio modulo 1 are evenly spread and need no random numbers.
     offset = np.arange(len(x)) * 0.6180339887498949 % 1.0 - 0.5
     return np.column_stack([x, offset * density / max(density.max(), 1e-12) * 0.3 * width])
