@@ -120,7 +120,7 @@ def ramp(values: np.ndarray, low: float, high: float) -> np.ndarray:
 
 
 def color_distances(colors: Sequence[str]) -> np.ndarray:
-    """Return the distances between colours in OKLab, each with the vision that makes it smallest, shape (n, n)."""
+    """Return the OKLab distances between colours, each with the vision that makes it smallest: (n, n)."""
     seen = _as_seen(_to_rgb(colors))
     return np.asarray(np.linalg.norm(seen[:, :, None] - seen[:, None], axis=3).min(axis=0))
 

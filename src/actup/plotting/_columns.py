@@ -48,7 +48,9 @@ def read_columns(columns: Any, n: int) -> dict[str, Any]:
     if is_frame(columns):
         return {str(name): column for name, column in frame_columns(as_table(columns, "labels"))}
     if isinstance(columns, list | tuple) and columns and all(_is_column(column, n) for column in columns):
-        return {str(getattr(column, "name", None) or index + 1): column for index, column in enumerate(columns)}
+        return {
+            str(getattr(column, "name", None) or index + 1): column for index, column in enumerate(columns)
+        }
     return {"": columns}
 
 

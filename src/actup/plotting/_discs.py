@@ -45,11 +45,11 @@ def paint_discs(
     image = np.zeros((height, width, 4), np.float32)  # colours are multiplied by alpha until the end
     seen = (columns > -reach) & (columns < width + reach) & (rows > -reach) & (rows < height + reach)
     for column, row, color in zip(columns[seen], rows[seen], colors[seen], strict=True):
-        left, top = math.floor(column) - reach, math.floor(row) - reach
+        left, bottom = math.floor(column) - reach, math.floor(row) - reach
         across = np.arange(max(left, 0), min(left + 2 * reach + 1, width)) + 0.5 - column
-        down = np.arange(max(top, 0), min(top + 2 * reach + 1, height)) + 0.5 - row
-        distance = np.sqrt(down[:, None] ** 2 + across**2)
-        patch = image[max(top, 0) : top + 2 * reach + 1, max(left, 0) : left + 2 * reach + 1]
+        up = np.arange(max(bottom, 0), min(bottom + 2 * reach + 1, height)) + 0.5 - row
+        distance = np.sqrt(up[:, None] ** 2 + across**2)
+        patch = image[max(bottom, 0) : bottom + 2 * reach + 1, max(left, 0) : left + 2 * reach + 1]
         # The edge erases a part of the discs below; on the empty background it is not seen.
         rim = np.clip(radius + edge + 0.5 - distance, 0.0, 1.0)[:, :, None] * patch[:, :, 3:] * 0.75
         patch[:, :, :3] += rim * (edge_color * patch[:, :, 3:] - patch[:, :, :3])

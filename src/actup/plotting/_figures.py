@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _FORMATS = ("png", "pdf", "svg", "jpg", "jpeg", "tif", "tiff", "webp")
 # Text stays text in files of vector graphics, so that it can be edited and searched.
-_FILE_SETTINGS = {"svg.fonttype": "none", "pdf.fonttype": 42}
+_FILE_SETTINGS: Any = {"svg.fonttype": "none", "pdf.fonttype": 42}
 
 
 def require_matplotlib() -> None:

@@ -74,7 +74,7 @@ class PointLayer(Artist):
 
     def radius(self, renderer: RendererBase) -> float:
         """Radius of the discs, in the backend's units: as given, or so that all cover a share of the axes."""
-        dot = float(renderer.points_to_pixels(1.0))
+        dot = pixels_per_point(renderer)
         if self._diameter is not None:
             return 0.5 * dot * self._diameter
         count = len(self.points.places) + (0 if self.backdrop is None else len(self.backdrop))
@@ -88,12 +88,14 @@ class PointLayer(Artist):
             return
         box, scale = self._box(), float(renderer.get_image_magnification())
         left, bottom = math.floor(box.x0), math.floor(box.y0)
-        width, height = (round(scale * (math.ceil(end) - begin)) for end, begin in ((box.x1, left), (box.y1, bottom)))
+        width, height = (
+            round(scale * (math.ceil(end) - begin)) for end, begin in ((box.x1, left), (box.y1, bottom))
+        )
         if width < 1 or height < 1:
             return
         window = self._window(left, bottom, scale, width, height)
         projection = self._projection()
-        key = (window, renderer.points_to_pixels(1.0), None if projection is None else projection.tobytes())
+        key = (window, pixels_per_point(renderer), None if projection is None else projection.tobytes())
         if self._drawn is None or self._drawn[0] != key:
             radius = max(scale * self.radius(renderer), _MIN_RADIUS)
             self._drawn = (key, self._render(window, radius, projection))
@@ -105,7 +107,7 @@ class PointLayer(Artist):
 
     def _box(self) -> Bbox:
         assert self.axes is not None
-        return Bbox(self.axes.bbox.extents.reshape(2, 2))
+        return Bbox.from_extents(*self.axes.bbox.extents)
 
     def _window(self, left: float, bottom: float, scale: float, width: int, height: int) -> Window:
         """Return which part of the map the image shows; its rows count upwards, as backends want them."""
@@ -115,7 +117,7 @@ class PointLayer(Artist):
         first, last = axes.transData.transform(limits)
         pixels = (last - first) / (limits[1] - limits[0])
         corner = limits[0] + (np.array([left, bottom]) - first) / pixels
-        return Window(*corner.tolist(), *(scale * pixels).tolist(), width, height)
+        return Window(corner[0], corner[1], scale * pixels[0], scale * pixels[1], width, height)
 
     def _projection(self) -> np.ndarray | None:
         axes: Any = self.axes
@@ -130,12 +132,17 @@ class PointLayer(Artist):
         return np.rint(255.0 * image).astype(np.uint8)
 
     def _painted(
-        self, points: PointSet, window: Window, radius: float, projection: np.ndarray | None, flat: bool = False
+        self,
+        points: PointSet,
+        window: Window,
+        radius: float,
+        projection: np.ndarray | None,
+        flat: bool = False,
     ) -> np.ndarray:
         """Return one set of points as an image; ``flat`` ones show no density."""
         places, ink = points.places, points.ink
         if projection is not None:
-            from mpl_toolkits.mplot3d.proj3d import proj_transform
+            from mpl_toolkits.mplot3d.proj3d import proj_transform  # type: ignore[import-untyped]
 
             places = np.column_stack(proj_transform(*places.T, projection))
         if len(places) <= _MAX_DISCS and not flat:
@@ -151,6 +158,12 @@ class PointLayer(Artist):
         if flat:
             image[:, :, 3] = np.minimum(image[:, :, 3], 1.0) * _BACKDROP_OPACITY
         return image
+
+
+def pixels_per_point(renderer: RendererBase) -> float:
+    """Return how many of a backend's units are one point (1/72 inch)."""
+    pixels: Any = renderer.points_to_pixels(1.0)
+    return float(pixels)
 
 
 def _painting_order(places: np.ndarray) -> np.ndarray:

@@ -22,9 +22,10 @@ _SECONDS_PER_DAY = 86_400
 
 
 def legend_entries(classes: Classes, most: int) -> list[tuple[str, str]]:
-    """Names and colours of the classes by size, the largest first, at most ``most``; the last line counts the rest.
+    """Names and colours of the classes, the largest first.
 
-    The class that stands for all small ones, and missing labels, come last.
+    The class that stands for all small ones, and missing labels, come last. Of more than ``most`` entries, the
+    last one counts those that are left out.
     """
     entries = classes.entries()
     count = len(classes.names) - classes.has_rest
@@ -68,7 +69,9 @@ def write_legend(
         text.set_parse_math(False)
 
 
-def draw_colorbar(figure: Any, values: Values, theme: Theme, horizontal: bool = False, **placement: Any) -> None:
+def draw_colorbar(
+    figure: Any, values: Values, theme: Theme, horizontal: bool = False, **placement: Any
+) -> None:
     """Draw a colour bar; ``placement`` are the arguments of matplotlib's ``colorbar`` that place it."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
@@ -76,7 +79,7 @@ def draw_colorbar(figure: Any, values: Values, theme: Theme, horizontal: bool = 
     colormap = LinearSegmentedColormap.from_list("actup", SEQUENTIAL)
     ends = (values.low, values.high)
     if values.scale == "date":
-        ends = tuple(_date_number(seconds) for seconds in ends)
+        ends = (_date_number(values.low), _date_number(values.high))
     mappable = ScalarMappable(Normalize(*ends), colormap)
     known = values.values[np.isfinite(values.values)]
     below, above = bool((known < values.low).any()), bool((known > values.high).any())
@@ -89,11 +92,11 @@ def draw_colorbar(figure: Any, values: Values, theme: Theme, horizontal: bool = 
     bar.ax.tick_params(labelsize=8, colors=theme.quiet_ink, length=0)
     axis = bar.ax.xaxis if horizontal else bar.ax.yaxis
     if values.scale == "date":
-        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+        from matplotlib import dates
 
-        locator = AutoDateLocator(minticks=3, maxticks=6)
+        locator = dates.AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
         axis.set_major_locator(locator)
-        axis.set_major_formatter(ConciseDateFormatter(locator))
+        axis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
         axis.get_offset_text().set(color=theme.quiet_ink, fontsize=8)
     elif values.scale == "duration":
         bar.set_label("days", fontsize=8, color=theme.quiet_ink)
@@ -103,4 +106,5 @@ def _date_number(seconds: float) -> float:
     """Return seconds since 1970 as matplotlib counts dates."""
     from matplotlib.dates import date2num
 
-    return float(date2num(np.datetime64("1970-01-01"))) + seconds / _SECONDS_PER_DAY
+    start = date2num(np.datetime64("1970-01-01"))  # type: ignore[no-untyped-call]
+    return float(start) + seconds / _SECONDS_PER_DAY

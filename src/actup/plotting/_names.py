@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import Stroke, withStroke
 from matplotlib.text import Text
 
-from actup.plotting._layer import PointLayer
+from actup.plotting._layer import PointLayer, pixels_per_point
 from actup.plotting._naming import MapName
 from actup.plotting._placement import Board, Box, Request
 from actup.plotting._theme import Theme
@@ -35,7 +35,7 @@ class HaloText(Text):
         """Draw the halo as outlines, and the text over it."""
         if not self.get_visible():
             return
-        style = {"linewidth": _HALO, "foreground": self.halo_color, "alpha": 0.85}
+        style: Any = {"linewidth": _HALO, "foreground": self.halo_color, "alpha": 0.85}
         callback, self.stale_callback = self.stale_callback, None  # the path effects last for this drawing
         if isinstance(renderer, RendererAgg):  # which spaces a text otherwise if it has outlines
             self.set_path_effects([withStroke(**style)])
@@ -89,7 +89,7 @@ class NameLayer(Artist):
     def draw(self, renderer: RendererBase) -> None:
         """Place the names if the frame, the view or the resolution has changed since the last time."""
         axes: Any = self.axes
-        geometry = (*axes.bbox.extents, *axes.viewLim.extents, renderer.points_to_pixels(1.0))
+        geometry = (*axes.bbox.extents, *axes.viewLim.extents, pixels_per_point(renderer))
         if geometry != self._geometry:
             self._geometry = geometry
             self._place(renderer)
@@ -98,9 +98,10 @@ class NameLayer(Artist):
     def _place(self, renderer: RendererBase) -> None:
         axes: Any = self.axes
         frame = axes.bbox
-        padding = renderer.points_to_pixels(_PADDING)
+        padding = _PADDING * pixels_per_point(renderer)
         inner = (frame.x0 + padding, frame.y0 + padding, frame.x1 - padding, frame.y1 - padding)
-        taken: list[Box] = [tuple(text.get_window_extent(renderer).padded(padding).extents) for text in self._others]
+        others = [text.get_window_extent(renderer).padded(padding) for text in self._others]
+        taken: list[Box] = [(box.x0, box.y0, box.x1, box.y1) for box in others]
         board = Board(inner, axes.transData.transform(self._points), taken, self._layer.radius(renderer))
         back = axes.transData.inverted()
         for name, text, leader in zip(self._names, self._texts, self._leaders, strict=True):
@@ -146,7 +147,8 @@ def _fit_text(text: Text, name: str, width: float, renderer: RendererBase) -> No
 
 def _new_text(axes: Axes, name: MapName, theme: Theme) -> Text:
     text = HaloText(
-        *name.anchors[0],
+        float(name.anchors[0, 0]),
+        float(name.anchors[0, 1]),
         name.text,
         fontsize=name.font_size,
         fontweight="bold" if name.bold else "normal",
@@ -154,7 +156,7 @@ def _new_text(axes: Axes, name: MapName, theme: Theme) -> Text:
         ha="center",
         va="center",
         multialignment="center",
-        linespacing=1.0,
+        linespacing=1.15,
         parse_math=False,
         zorder=5,
     )

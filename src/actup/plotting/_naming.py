@@ -138,7 +138,7 @@ def _names(
     """Names of the classes, the largest first; ``centers`` are tried before all other places."""
     sizes = np.bincount(codes[codes >= 0], minlength=len(names))
     ids = sampled_points(codes, len(Y))
-    ids = ids[((Y[ids] >= view.low) & (Y[ids] <= view.high)).all(axis=1)]
+    ids = ids[view.holds(Y[ids])]
     if not len(ids):
         return []
     Y, codes = Y[ids], codes[ids]
@@ -152,7 +152,7 @@ def _names(
         if not len(members) or not text.strip():
             continue
         anchors = spots[code]
-        if centers is not None and ((centers[code] >= view.low) & (centers[code] <= view.high)).all():
+        if centers is not None and view.holds(centers[[code]])[0]:
             anchors = np.vstack([centers[code], anchors])
         members = members[:: -(-len(members) // _MAX_MEMBERS)]
         found.append(MapName(text, anchors, members, font_size, important, important))

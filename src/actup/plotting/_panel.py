@@ -111,7 +111,12 @@ def _flat_line(Y: np.ndarray, view: str) -> np.ndarray:
 def _set_view(ax: Any, Y: np.ndarray, style: Style) -> View:
     if Y.shape[1] == 3:
         view = fit_view(Y, style.view)
-        ax.set(**{f"{axis}lim": ends for axis, ends in zip("xyz", zip(view.low, view.high, strict=True), strict=True)})
+        ax.set(
+            **{
+                f"{axis}lim": ends
+                for axis, ends in zip("xyz", zip(view.low, view.high, strict=True), strict=True)
+            }
+        )
         ax.set_aspect("equal")
         return view
     box = ax.bbox
@@ -129,9 +134,9 @@ def _add_points(ax: Any, Y: np.ndarray, panel: Panel, style: Style, view: View) 
     front = panel.members
     behind = None if front is None else Y[~front]
     if Y.shape[1] == 3 and view.outside:  # a projection would draw them across the panes
-        inside = ((Y >= view.low) & (Y <= view.high)).all(axis=1)
-        front = inside if front is None else front & inside
-        behind = None if behind is None else behind[((behind >= view.low) & (behind <= view.high)).all(axis=1)]
+        inside = view.holds(Y)
+        front = inside if front is None else np.logical_and(front, inside)
+        behind = None if behind is None else behind[view.holds(behind)]
     scene = panel.scene if front is None else take(panel.scene, front)
     points = PointSet(Y if front is None else Y[front], make_ink(scene, style.theme.plain))
     layer = PointLayer(points, style.theme, behind, style.point_size)

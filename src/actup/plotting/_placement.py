@@ -53,7 +53,7 @@ class Request:
     def core(self) -> np.ndarray:
         """The half of the members that is nearest to the best place: strays far away do not belong to it."""
         distance = ((self.members - self.anchors[0]) ** 2).sum(axis=1)
-        return self.members[distance <= np.median(distance)]
+        return np.asarray(self.members[distance <= np.median(distance)])
 
 
 @dataclass(frozen=True)

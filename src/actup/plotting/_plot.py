@@ -203,14 +203,18 @@ def _cluster_classes(Y: np.ndarray, clusters: LayeredClusters) -> Classes | None
     if not layers:
         return None
     codes = np.asarray(layers[0].codes, np.int32)
-    classes = Classes(codes, [str(name) for name in layers[0].names], categorical_palette(len(layers[0].names)))
+    classes = Classes(
+        codes, [str(name) for name in layers[0].names], categorical_palette(len(layers[0].names))
+    )
     return assign_colors(classes, Y)
 
 
 def _facet_panels(panels: list[Panel], facets: Any, n: int) -> list[Panel]:
     """Return a panel for each of the largest classes, in the order of their names."""
     if len(panels) > 1:
-        raise ValueError(f"facets need one column of labels or values, got {len(panels)}; draw them one by one")
+        raise ValueError(
+            f"facets need one column of labels or values, got {len(panels)}; draw them one by one"
+        )
     classes = read_scene(facets, np.zeros((n, 1)), "classes", "facets")
     if not isinstance(classes, Classes) or not classes.names:
         raise ValueError("facets must name classes of several points each; it names none")
@@ -220,7 +224,10 @@ def _facet_panels(panels: list[Panel], facets: Any, n: int) -> list[Panel]:
         warn_user(f"facets has {len(sizes):,} classes: the {len(shown)} largest have a panel")
     return [
         replace(
-            panels[0], title=f"{classes.names[code]} ({sizes[code]:,})", members=classes.codes == code, clusters=None
+            panels[0],
+            title=f"{classes.names[code]} ({sizes[code]:,})",
+            members=classes.codes == code,
+            clusters=None,
         )
         for code in shown
     ]

@@ -25,24 +25,24 @@ class Window:
 
     Attributes
     ----------
-    left, top : float
-        Coordinates of the image's upper left corner.
+    left, bottom : float
+        Coordinates of the image's lower left corner. Rows of pixels are counted from there.
     scale_x, scale_y : float
-        Pixels per unit of the map; ``scale_y`` counts downwards for growing coordinates if negative.
+        Pixels per unit of the map.
     width, height : int
         Size of the image in pixels.
     """
 
     left: float
-    top: float
+    bottom: float
     scale_x: float
     scale_y: float
     width: int
     height: int
 
     def pixels(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return columns and rows of points as fractions of pixels, from the upper left corner."""
-        return (points[:, 0] - self.left) * self.scale_x, (points[:, 1] - self.top) * self.scale_y
+        """Return columns and rows of points as fractions of pixels, from the lower left corner."""
+        return (points[:, 0] - self.left) * self.scale_x, (points[:, 1] - self.bottom) * self.scale_y
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,7 @@ class Shades:
     depth: float
 
 
-def render_density(
-    points: np.ndarray, ink: Ink, window: Window, radius: float, shades: Shades
-) -> np.ndarray:
+def render_density(points: np.ndarray, ink: Ink, window: Window, radius: float, shades: Shades) -> np.ndarray:
     """Return an image of the points, each a small disc, with straight alpha.
 
     A pixel's colour is the mean over the discs that cover it. A lone disc is well visible. Where discs
@@ -151,12 +149,12 @@ def _splatted(points: np.ndarray, ink: Ink, window: Window, radius: float, reach
     for start in range(0, len(points), size):
         column, row, channels = _inside(points, ink, window, slice(start, start + size), reach)
         # The disc's pixels are those around the one that holds its centre.
-        left, top = np.floor(column), np.floor(row)
+        left, bottom = np.floor(column), np.floor(row)
         across = (left + 0.5 - column)[:, None] + steps
-        down = (top + 0.5 - row)[:, None] + steps
-        distance = np.sqrt(across[:, None, :] ** 2 + down[:, :, None] ** 2)
+        up = (bottom + 0.5 - row)[:, None] + steps
+        distance = np.sqrt(across[:, None, :] ** 2 + up[:, :, None] ** 2)
         share = np.clip(radius + 0.5 - distance, 0.0, 1.0)
-        pixels = (top.astype(np.intp)[:, None, None] + steps[:, None]) * width
+        pixels = (bottom.astype(np.intp)[:, None, None] + steps[:, None]) * width
         pixels = pixels + left.astype(np.intp)[:, None, None] + steps
         covered = np.flatnonzero((share > 0) & (pixels >= 0) & (pixels < height * width))
         entries, weights = pixels.ravel()[covered], share.ravel()[covered]
@@ -209,13 +207,13 @@ def _disc(radius: float) -> np.ndarray:
     fine = (offsets[:, None] + steps).ravel()
     covered = fine[:, None] ** 2 + fine**2 <= radius**2
     side = len(offsets)
-    return covered.reshape(side, 8, side, 8).mean(axis=(1, 3))
+    return np.asarray(covered.reshape(side, 8, side, 8).mean(axis=(1, 3)))
 
 
 def _convolved(plane: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     """Return the plane with every bin spread out as the kernel; the kernel is symmetric."""
     if kernel.size == 1:
-        return plane * kernel[0, 0]
+        return np.asarray(plane * kernel[0, 0])
     if kernel.size > _MAX_SHIFTED_ENTRIES:
         return _transformed(plane, kernel)
     reach = len(kernel) // 2
@@ -235,5 +233,6 @@ def _transformed(plane: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     shape = [next_fast_len(size + len(kernel) - 1, real=True) for size in plane.shape]
     product = rfft2(plane, shape) * rfft2(kernel, shape)
     reach = len(kernel) // 2
-    whole = irfft2(product, shape)
-    return np.maximum(whole[reach : reach + plane.shape[0], reach : reach + plane.shape[1]], 0.0)
+    whole = np.asarray(irfft2(product, shape))
+    inner = whole[reach : reach + plane.shape[0], reach : reach + plane.shape[1]]
+    return np.asarray(np.maximum(inner, 0.0))

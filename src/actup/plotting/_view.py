@@ -29,6 +29,13 @@ class View:
     high: np.ndarray
     outside: int = 0
 
+    def holds(self, points: np.ndarray) -> np.ndarray:
+        """Return which points are inside, Booleans of shape (n,)."""
+        inside = np.ones(len(points), bool)
+        for axis in range(points.shape[1]):
+            inside &= (points[:, axis] >= self.low[axis]) & (points[:, axis] <= self.high[axis])
+        return inside
+
 
 def fit_view(Y: np.ndarray, kind: str = "bulk", aspect: float | None = None) -> View:
     """Return the part of a map to show.
@@ -56,9 +63,7 @@ def fit_view(Y: np.ndarray, kind: str = "bulk", aspect: float | None = None) -> 
         middle, half = (low + high) / 2, (high - low) / 2
         half = np.maximum(half, [half[1] * aspect, half[0] / aspect])
         low, high = middle - half, middle + half
-    inside = np.ones(len(Y), bool)
-    for axis in range(Y.shape[1]):
-        inside &= (Y[:, axis] >= low[axis]) & (Y[:, axis] <= high[axis])
+    inside = View(low, high).holds(Y)
     return View(low, high, len(Y) - int(np.count_nonzero(inside)))
 
 
@@ -72,7 +77,7 @@ def _bulk(Y: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray,
     least, most = first - margin, last + margin
     if (low >= least).all() and (high <= most).all():
         return low, high
-    near = ((Y >= least) & (Y <= most)).all(axis=1)
+    near = View(least, most).holds(Y)
     if not near.any():
         return low, high
     kept = Y[near]
