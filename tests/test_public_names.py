@@ -31,6 +31,7 @@ NAMES = {
     "embed_many",
     "load",
     "nearest_neighbors",
+    "plot",
     "preset",
     "presets",
     "quality_report",
@@ -147,6 +148,7 @@ FUNCTIONS = [
     "embed_many",
     "load",
     "nearest_neighbors",
+    "plot",
     "quality_report",
     "write_atlas",
 ]

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from actup.estimators import GDR, TSNE, UMAP, AlignedUMAP, ParametricUMAP
     from actup.graph import Graph, Neighbors
     from actup.neighbors import KNeighborsTransformer, NeighborIndex, nearest_neighbors
+    from actup.plotting import plot
     from actup.quality import quality_report
     from actup.recipe import Recipe, preset, presets
     from actup.saving import load
@@ -56,6 +57,7 @@ _NAMES = {
     "embed_many": "actup._embed_many",
     "load": "actup.saving",
     "nearest_neighbors": "actup.neighbors",
+    "plot": "actup.plotting",
     "preset": "actup.recipe",
     "presets": "actup.recipe",
     "quality_report": "actup.quality",
@@ -95,6 +97,7 @@ __all__ = [
     "embed_many",
     "load",
     "nearest_neighbors",
+    "plot",
     "preset",
     "presets",
     "quality_report",
