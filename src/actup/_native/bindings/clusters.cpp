@@ -72,19 +72,19 @@ void bind_hierarchy(nb::module_& module) {
       .def("order", [](const Hierarchy& self) { return copied(self.order(), self.size()); })
       .def(
           "clusters",
-          [](const Hierarchy& self, int64_t min_cluster_size, bool leaves) {
+          [](const Hierarchy& self, int64_t min_cluster_size, double division) {
             CondensedTree tree;
             std::vector<int32_t> selected;
             {
               const Interruptible call;
               tree = self.condense(min_cluster_size);
-              selected = select_clusters(tree, leaves ? Selection::leaves : Selection::excess_of_mass);
+              selected = select_clusters(tree, division);
             }
             const auto whole = [](const auto& values) { return copied(values, values.size()); };
             return nb::make_tuple(whole(selected), whole(tree.begins), whole(tree.ends),
-                                  whole(tree.persistence), whole(tree.parents), whole(tree.births));
+                                  whole(tree.persistence));
           },
-          nb::arg("min_cluster_size"), nb::arg("leaves"))
+          nb::arg("min_cluster_size"), nb::arg("division"))
       .def(
           "spread",
           [](const Hierarchy& self, Vector<int32_t> codes) {

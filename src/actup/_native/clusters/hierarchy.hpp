@@ -24,8 +24,6 @@ struct CondensedTree {
   std::vector<double> persistence;  // the mean over its points of 1 - distance at which they leave / birth
 };
 
-enum class Selection { excess_of_mass, leaves };
-
 class Hierarchy {
  public:
   // a, b, distances: n - 1 edges of a spanning tree, shortest first.
@@ -170,15 +168,15 @@ class Hierarchy {
   std::vector<int32_t> order_;
 };
 
-// The clusters of a condensed tree, none of which contains another; never the whole. By excess of mass: a
-// cluster is preferred to those inside it if its stability is not less than theirs together.
-inline std::vector<int32_t> select_clusters(const CondensedTree& tree, Selection selection) {
+// Clusters of a condensed tree, none of which contains another; never the whole. A cluster is divided into
+// those inside it if their stability together exceeds `division` times its own: 1 is the excess of mass, -1
+// takes the leaves of the tree.
+inline std::vector<int32_t> select_clusters(const CondensedTree& tree, double division) {
   const int64_t count = static_cast<int64_t>(tree.parents.size());
   std::vector<double> inside(count, 0.0);
   std::vector<char> chosen(count, 0), has_children(count, 0);
   for (int64_t c = count - 1; c > 0; --c) {
-    const bool stable = selection == Selection::excess_of_mass && inside[c] <= tree.stability[c];
-    chosen[c] = !has_children[c] || stable;
+    chosen[c] = !has_children[c] || inside[c] <= division * tree.stability[c];
     inside[tree.parents[c]] += chosen[c] ? tree.stability[c] : inside[c];
     has_children[tree.parents[c]] = 1;
   }
