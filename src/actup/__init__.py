@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from actup import (
         accel,
         backends,
+        clusters,
         compat,
         datasets,
         estimators,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from actup._atlas import write_atlas
     from actup._embed_many import embed_many
     from actup._pipeline import embed
+    from actup.clusters import find_clusters
     from actup.estimators import GDR, TSNE, UMAP, AlignedUMAP, ParametricUMAP
     from actup.graph import Graph, Neighbors
     from actup.neighbors import KNeighborsTransformer, NeighborIndex, nearest_neighbors
@@ -55,6 +57,7 @@ _NAMES = {
     "Recipe": "actup.recipe",
     "embed": "actup._pipeline",
     "embed_many": "actup._embed_many",
+    "find_clusters": "actup.clusters",
     "load": "actup.saving",
     "nearest_neighbors": "actup.neighbors",
     "plot": "actup.plotting",
@@ -66,6 +69,7 @@ _NAMES = {
 _MODULES = (
     "accel",
     "backends",
+    "clusters",
     "compat",
     "datasets",
     "estimators",
@@ -95,6 +99,7 @@ __all__ = [
     "__version__",
     "embed",
     "embed_many",
+    "find_clusters",
     "load",
     "nearest_neighbors",
     "plot",

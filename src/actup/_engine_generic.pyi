@@ -607,6 +607,30 @@ def edge_sums(
     curve: Curve,
     threads: int,
 ) -> tuple[Any, ...]: ...
+def reachability_tree(Y: NDArray[numpy.float64], min_samples: int, threads: int) -> tuple[Any, ...]: ...
+def graph_tree(
+    offsets: NDArray[numpy.int64],
+    indices: NDArray[numpy.int32],
+    distances: NDArray[numpy.float64],
+    min_samples: int,
+    threads: int,
+) -> tuple[Any, ...]: ...
+
+class Hierarchy:
+    def __init__(
+        self, a: NDArray[numpy.int32], b: NDArray[numpy.int32], lengths: NDArray[numpy.float64]
+    ) -> None: ...
+    def order(self) -> NDArray[numpy.int32]: ...
+    def clusters(self, min_cluster_size: int, division: float) -> tuple[Any, ...]: ...
+    def spread(self, codes: NDArray[numpy.int32]) -> NDArray[numpy.int32]: ...
+
+def representatives(
+    Y: NDArray[numpy.float64],
+    offsets: NDArray[numpy.int64],
+    members: NDArray[numpy.int32],
+    wanted: int,
+    threads: int,
+) -> NDArray[numpy.int32]: ...
 
 class Placement:
     def __init__(self) -> None: ...
