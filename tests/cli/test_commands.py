@@ -88,8 +88,8 @@ def test_slider_from_tsne_to_umap(run, rejected, iris, tmp_path):
     outputs = ("-o", page, "-o", arrays)
     ran = run("spectrum", iris, "-l", "species", "--steps", "1,2,4", *QUICK, *outputs)
     assert ran.status == 0, ran.err
-    assert np.load(arrays).files == ["1 (t-SNE)", "2", "4 (like UMAP)"]
-    assert "4 (like UMAP)" in page.read_text(encoding="utf-8")
+    assert np.load(arrays).files == ["exaggeration 1", "exaggeration 2", "exaggeration 4"]
+    assert "resembles UMAP" in page.read_text(encoding="utf-8")
     common = ("spectrum", iris, "-l", "species", "-o", page)
     assert "at least two" in rejected(*common, "--steps", "1")
     assert "give numbers" in rejected(*common, "--steps", "a,b")

@@ -87,7 +87,7 @@ def fit_map(chosen: Chosen, method: str, switches: Mapping[str, Any], running: R
 
 
 def make_maps(chosen: Chosen, recipes: Mapping[str, Recipe], running: RunningOptions) -> dict[str, Any]:
-    """Make a map for each of several recipes, aligned with the first; Ctrl-C ends the command."""
+    """Make a map for each of several recipes, as results of ``actup.embed``; Ctrl-C ends the command."""
     from actup import embed_many
     from actup.progress import Progress
 
@@ -107,15 +107,17 @@ def make_maps(chosen: Chosen, recipes: Mapping[str, Recipe], running: RunningOpt
         f"{len(made.results)} maps of {len(chosen):,} rows in {time.perf_counter() - begin:.1f} s",
         running.quiet,
     )
-    return dict(made.aligned)
+    return dict(made.results)
 
 
 def find_clusters(model: Any, chosen: Chosen, running: RunningOptions) -> Any:
-    """The clusters of a map, named by the words of the text column if there is one."""
+    """The clusters of a map, named by the words of the text column or by the labels, if there are any."""
     import actup
 
-    clusters: Any = actup.find_clusters(model, texts=chosen.texts)
-    note(f"{len(clusters.layers[-1].names):,} clusters", running.quiet)
+    texts = None if chosen.texts is None else ["" if text is None else str(text) for text in chosen.texts]
+    labels = None if texts is not None else next(iter(chosen.labels.values()), None)
+    clusters = actup.find_clusters(model, texts=texts, labels=labels, n_jobs=running.jobs)
+    note(f"{len(clusters):,} clusters", running.quiet)
     return clusters
 
 

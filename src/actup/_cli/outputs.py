@@ -27,7 +27,7 @@ class Result:
 
     Attributes
     ----------
-    maps : dict of str to fitted estimator or ndarray of shape (n, n_components)
+    maps : dict of str to fitted estimator, Embedding or ndarray of shape (n, n_components)
         Maps by name.
     chosen : Chosen
         The rows that they were made of, and their columns.
@@ -47,10 +47,6 @@ class Result:
     clusters: Any = None
     neighbors: int = 0
 
-    def places(self) -> np.ndarray:
-        """The coordinates of the one map."""
-        return np.asarray(getattr(self.model(), "embedding_", self.model()))
-
     def model(self) -> Any:
         """The one map, as it was given: a fitted estimator or an array."""
         return next(iter(self.maps.values()))
@@ -58,6 +54,20 @@ class Result:
     def columns(self) -> dict[str, np.ndarray]:
         """The columns that are written beside the coordinates."""
         return {**self.chosen.shown_columns(), **_cluster_columns(self.clusters)}
+
+    def page_options(self) -> dict[str, Any]:
+        """What a page shows besides its maps, as ``write_page`` and ``actup.live`` take it."""
+        label = self.chosen.first_label()
+        further = {**self.chosen.labels, **self.chosen.values}
+        if label is not None:
+            further.pop(label[0])
+        return {
+            "labels": None if label is None else label[1],
+            "label_kind": "auto" if label is None else label[2],
+            "columns": further or None,
+            "hover": {**self.chosen.ids, **self.chosen.hover} or None,
+            "title": self.title,
+        }
 
 
 @dataclass(frozen=True)
@@ -131,11 +141,11 @@ def _row(path: Path) -> Output:
 
 def _write_npy(path: Path, result: Result) -> None:
     with open(path, "wb") as file:
-        np.save(file, result.places(), allow_pickle=False)
+        np.save(file, places_of(result.model()), allow_pickle=False)
 
 
 def _write_npz(path: Path, result: Result) -> None:
-    maps = {name: np.asarray(getattr(Y, "embedding_", Y)) for name, Y in result.maps.items()}
+    maps = {name: places_of(source) for name, source in result.maps.items()}
     with open(path, "wb") as file:
         np.savez_compressed(file, allow_pickle=False, **maps)
 
@@ -157,7 +167,7 @@ def _write_fields(path: Path, result: Result, delimiter: str) -> None:
 
 
 def _write_lines(file: IO[str], result: Result, delimiter: str) -> None:
-    places = result.places()
+    places = places_of(result.model())
     columns: dict[str, Iterable[Any]] = dict(result.columns())
     first = {} if result.chosen.ids else {"row": result.chosen.rows.tolist()}
     ids = {name: columns.pop(name) for name in result.chosen.ids}
@@ -197,32 +207,62 @@ def _write_model(path: Path, result: Result) -> None:
 def _write_html(path: Path, result: Result) -> None:
     from actup.viewer import write_page
 
-    label = result.chosen.first_label()
     write_page(
         path,
         result.maps,
-        labels=None if label is None else label[1],
         captions=result.captions or None,
-        title=result.title,
-        label_kind="auto" if label is None else label[2],
+        clusters=result.clusters,
+        **result.page_options(),
     )
 
 
 def _write_picture(path: Path, result: Result) -> None:
+    import actup
+    from actup._maps import align_maps
     from actup.plotting import plot_gallery
 
-    label = result.chosen.first_label()
+    chosen = result.chosen
+    if len(result.maps) == 1:
+        labels, values = (columns or None for columns in (chosen.labels, chosen.values))
+        actup.plot(
+            places_of(result.model()),
+            _only_column(labels),
+            _only_column(values),
+            clusters=result.clusters,
+            title=result.title,
+            path=path,
+        )
+        return
+    label = chosen.first_label()
     plot_gallery(
-        result.maps,
+        align_maps({name: places_of(source) for name, source in result.maps.items()}),
         labels=None if label is None else label[1],
-        captions=result.captions or None,
-        path=path,
         label_kind="auto" if label is None else label[2],
+        captions=result.captions or None,
+        title=result.title,
+        path=path,
     )
 
 
+def _only_column(columns: dict[str, np.ndarray] | None) -> Any:
+    """One column as it is, which needs no panel of its own; several by name."""
+    return next(iter(columns.values())) if columns is not None and len(columns) == 1 else columns
+
+
+def places_of(source: Any) -> np.ndarray:
+    """The coordinates of a fitted estimator, of a result of ``actup.embed``, or of an array."""
+    for name in ("embedding_", "embedding"):
+        if hasattr(source, name):
+            source = getattr(source, name)
+    return np.asarray(source)
+
+
 def _cluster_columns(clusters: Any) -> dict[str, np.ndarray]:
-    return {} if clusters is None else {"cluster": np.asarray(clusters.labels)}
+    """The cluster of every row and its name: -1 and none for rows in no cluster."""
+    if clusters is None:
+        return {}
+    names = np.array([*clusters.layers[clusters.main].names, None], object)
+    return {"cluster": np.asarray(clusters.labels), "cluster_name": names[clusters.labels]}
 
 
 # To add an output: a function that writes it, and its row here.

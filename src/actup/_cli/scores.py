@@ -10,6 +10,7 @@ import numpy as np
 
 from actup._cli.chosen import Chosen
 from actup._cli.options import RunningOptions
+from actup._cli.outputs import places_of
 from actup._labels import missing_labels
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def score_map(
         label = None
     return quality_report(
         chosen.X,
-        np.asarray(getattr(Y, "embedding_", Y)),
+        places_of(Y),
         label,
         graph=graph,
         a=kernel[0],

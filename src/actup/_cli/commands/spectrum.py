@@ -15,7 +15,7 @@ from actup._cli.records import Switches
 from actup._cli.reporting import InputError, note
 
 _DEFAULT_STEPS = "1,1.5,2,3,4"
-_TSNE, _LIKE_UMAP = 1.0, 4.0  # exaggerations that have a name
+_KNOWN_STEPS = {1.0: "t-SNE", 4.0: "resembles UMAP"}
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,17 @@ def command(
     if "late_exaggeration" in switches.given:
         raise InputError("--late-exaggeration is what --steps change: leave it out")
     base = make_estimator("tsne", switches.given, running)._recipe()
-    recipes = {_name(step): base.but(late_exaggeration=step) for step in _read_steps(options.steps)}
+    # The page makes a slider of names that differ in one number.
+    steps = {f"exaggeration {step:g}": step for step in _read_steps(options.steps)}
+    recipes = {name: base.but(late_exaggeration=step) for name, step in steps.items()}
     if not running.dry_run:
         check_outputs(options.output, files, base.n_components, several=True)
     chosen = load_rows(InputOptions(files, reading, preparing, running), base.metric)
     if announce(chosen, base, running, maps=len(recipes)):
         return
     made = make_maps(chosen, recipes, running)
-    write_outputs(options.output, Result(made, chosen, map_title(options.title, files)))
+    captions = {name: _KNOWN_STEPS.get(step, "") for name, step in steps.items()}
+    write_outputs(options.output, Result(made, chosen, map_title(options.title, files), captions))
     for path in options.output:
         note(f"wrote {path}", running.quiet)
 
@@ -70,8 +73,3 @@ def _read_steps(text: str) -> list[float]:
     if len(steps) < 2:
         raise InputError(f"--steps {text!r}: a slider needs at least two different numbers")
     return steps
-
-
-def _name(step: float) -> str:
-    names = {_TSNE: " (t-SNE)", _LIKE_UMAP: " (like UMAP)"}
-    return f"{step:g}{names.get(step, '')}"

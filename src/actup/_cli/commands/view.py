@@ -81,9 +81,10 @@ def command(
     check_outputs([output], files, 2)
     if output.suffix.lower() != ".html":
         raise InputError(f"-o {output}: a page is an html file; actup embed writes other kinds")
-    found = None if options.live else _existing_map(files, reading)
-    if found is None:
-        found = _make_map(inputs, options, switches)
+    if options.live:
+        _follow_live(inputs, options, switches)
+        return
+    found = _existing_map(files, reading) or _make_map(inputs, options, switches)
     if found is None:
         return
     model, chosen = found
@@ -119,9 +120,28 @@ def _columns_of_map(table: Table, Y: np.ndarray, reading: ReadingOptions) -> Cho
 
 
 def _make_map(inputs: InputOptions, options: ViewOptions, switches: Switches) -> tuple[Any, Chosen] | None:
-    """A map of data, and what is shown with it; None after a dry run or a live view."""
+    """A map of data, and what is shown with it; None after a dry run."""
     recipe = make_estimator(options.method, switches.given, inputs.running)._recipe()
     chosen = load_rows(inputs, recipe.metric)
     if announce(chosen, recipe, inputs.running):
         return None
     return fit_map(chosen, options.method, switches.given, inputs.running), chosen
+
+
+def _follow_live(inputs: InputOptions, options: ViewOptions, switches: Switches) -> None:
+    """Show the layout of data while it runs, until the page is closed or Ctrl-C is pressed."""
+    import actup
+
+    if options.output is not None:
+        raise InputError(f"-o {options.output}: a live page is not a file; leave out --live, or -o")
+    model = make_estimator(options.method, switches.given, inputs.running)
+    recipe = model._recipe()
+    chosen = load_rows(inputs, recipe.metric)
+    if announce(chosen, recipe, inputs.running):
+        return
+    result = Result({}, chosen, map_title(options.title, inputs.files))
+    begin: Any = actup.live
+    with begin(chosen.X, model, browser=options.open, **result.page_options()) as session:
+        print(session.url, flush=True)
+        note("Ctrl-C or the page's End button ends the session", inputs.running.quiet)
+        session.wait()
