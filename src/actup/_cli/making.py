@@ -115,8 +115,11 @@ def find_clusters(model: Any, chosen: Chosen, running: RunningOptions) -> Any:
     import actup
 
     texts = None if chosen.texts is None else ["" if text is None else str(text) for text in chosen.texts]
-    labels = None if texts is not None else next(iter(chosen.labels.values()), None)
-    clusters = actup.find_clusters(model, texts=texts, labels=labels, n_jobs=running.jobs)
+    if texts is not None:
+        clusters = actup.find_clusters(model, texts=texts, n_jobs=running.jobs)
+    else:  # labels would name all finer layers alike
+        labels = next(iter(chosen.labels.values()), None)
+        clusters = actup.find_clusters(model, labels=labels, n_layers=1, n_jobs=running.jobs)
     note(f"{len(clusters):,} clusters", running.quiet)
     return clusters
 

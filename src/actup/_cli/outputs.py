@@ -57,14 +57,9 @@ class Result:
 
     def page_options(self) -> dict[str, Any]:
         """What a page shows besides its maps, as ``write_page`` and ``actup.live`` take it."""
-        label = self.chosen.first_label()
-        further = {**self.chosen.labels, **self.chosen.values}
-        if label is not None:
-            further.pop(label[0])
         return {
-            "labels": None if label is None else label[1],
-            "label_kind": "auto" if label is None else label[2],
-            "columns": further or None,
+            "columns": {**self.chosen.labels, **self.chosen.values} or None,
+            "label_kind": dict.fromkeys(self.chosen.values, "values"),
             "hover": {**self.chosen.ids, **self.chosen.hover} or None,
             "title": self.title,
         }
