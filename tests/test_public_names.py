@@ -30,12 +30,14 @@ NAMES = {
     "embed",
     "embed_many",
     "find_clusters",
+    "live",
     "load",
     "nearest_neighbors",
     "plot",
     "preset",
     "presets",
     "quality_report",
+    "view",
     "write_atlas",
 }
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from actup.quality import quality_report
     from actup.recipe import Recipe, preset, presets
     from actup.saving import load
+    from actup.viewer import live, view
 
 _NAMES = {
     "GDR": "actup.estimators",
@@ -58,12 +59,14 @@ _NAMES = {
     "embed": "actup._pipeline",
     "embed_many": "actup._embed_many",
     "find_clusters": "actup.clusters",
+    "live": "actup.viewer",
     "load": "actup.saving",
     "nearest_neighbors": "actup.neighbors",
     "plot": "actup.plotting",
     "preset": "actup.recipe",
     "presets": "actup.recipe",
     "quality_report": "actup.quality",
+    "view": "actup.viewer",
     "write_atlas": "actup._atlas",
 }
 _MODULES = (
@@ -100,12 +103,14 @@ __all__ = [
     "embed",
     "embed_many",
     "find_clusters",
+    "live",
     "load",
     "nearest_neighbors",
     "plot",
     "preset",
     "presets",
     "quality_report",
+    "view",
     "write_atlas",
 ]
 

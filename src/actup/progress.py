@@ -6,9 +6,12 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from actup.backends import Layout
 
 __all__ = ["Progress"]
 
@@ -65,6 +68,9 @@ class Progress:
     (True, 0)
     """
 
+    # During the layout control returns to Python this often, for Ctrl-C, the callback and the progress bar.
+    slice_seconds: ClassVar[float] = 0.1
+
     def __init__(self, verbose: bool | int = False, callback: Callback | None = None) -> None:
         if callback is not None and not callable(callback):
             raise TypeError(f"callback={callback!r} must be callable as callback(stage, fraction, embedding)")
@@ -120,6 +126,15 @@ class Progress:
         >>> progress.begin_run(1, 3)  # the bar goes on from 33 %
         """
         self._run, self._runs = number, count
+
+    def guide(self, layout: Layout) -> None:
+        """Do nothing; a subclass may steer the layout here, between two slices of epochs, or have it wait.
+
+        Parameters
+        ----------
+        layout : Layout
+            The layout, at its start or after some epochs.
+        """
 
     def __enter__(self) -> Progress:
         return self

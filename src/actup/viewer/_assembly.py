@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 import json
+from dataclasses import dataclass
 from importlib.resources import files
 from string import Template
 from typing import Any
@@ -43,7 +44,35 @@ SCRIPTS = (
 )
 
 
-def assemble(data: dict[str, Any], blobs: list[str], sheets: list[str], title: str) -> str:
+@dataclass(frozen=True)
+class Addition:
+    """What a page has besides those that are written to files.
+
+    Attributes
+    ----------
+    scripts : tuple of str
+        Programs that run after those of the page.
+    style : str
+        CSS after that of the page.
+    connects : bool
+        Whether the page may talk to the server that it comes from.
+    """
+
+    scripts: tuple[str, ...]
+    style: str = ""
+    connects: bool = False
+
+
+_NO_ADDITION = Addition(())
+
+
+def assemble(
+    data: dict[str, Any],
+    blobs: list[str],
+    sheets: list[str],
+    title: str,
+    addition: Addition | None = None,
+) -> str:
     """Return the page.
 
     Parameters
@@ -53,15 +82,18 @@ def assemble(data: dict[str, Any], blobs: list[str], sheets: list[str], title: s
     blobs, sheets : list of str
         Compressed arrays and PNG files, in base64, which ``data`` refers to by number.
     title : str
+    addition : Addition, default=None
     """
+    addition = addition or _NO_ADDITION
     folder = files("actup.viewer").joinpath("page")
-    style = folder.joinpath("page.css").read_text(encoding="utf-8")
-    program = "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
+    style = folder.joinpath("page.css").read_text(encoding="utf-8") + addition.style
+    scripts = [folder.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS]
+    program = "\n".join([*scripts, *addition.scripts])
     # The browser accepts this style and this program only, and pictures embedded in the page.
     policy = (
         f"default-src 'none'; script-src '{_digest(program)}'; style-src '{_digest(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
-    )
+    ) + ("; connect-src 'self'" if addition.connects else "")
     packed = [_carrier(f"blob-{k}", text) for k, text in enumerate(blobs)]
     packed += [_carrier(f"sheet-{k}", text) for k, text in enumerate(sheets)]
     template = Template(folder.joinpath("page.html").read_text(encoding="utf-8"))

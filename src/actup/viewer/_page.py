@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from actup._whole_file import whole_file
 from actup.plotting._scene import Values, read_captions, read_labels
-from actup.viewer._assembly import assemble
+from actup.viewer._assembly import Addition, assemble
 from actup.viewer._clusters import cluster_columns, pack_layers, read_layers
 from actup.viewer._columns import (
     Column,
@@ -125,7 +125,6 @@ def write_page(
     ...     path.read_text(encoding="utf-8").startswith("<!doctype html>")
     True
     """
-    path = Path(path)
     text = page_text(
         maps,
         labels,
@@ -140,6 +139,12 @@ def write_page(
         distortion=distortion,
         info=info,
     )
+    return write_text(path, text)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> Path:
+    """Write a page, whole or not at all; missing folders are created."""
+    path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as unfinished:
         # An unpaired surrogate cannot be written as UTF-8: it becomes a question mark.
@@ -161,8 +166,9 @@ def page_text(
     neighbors: Any = None,
     distortion: Any = None,
     info: Mapping[str, Mapping[str, object]] | None = None,
+    addition: Addition | None = None,
 ) -> str:
-    """The text of the file that :func:`write_page` writes; the parameters are the same."""
+    """The text of the file that :func:`write_page` writes; the parameters are the same, but ``addition``."""
     sources = read_sources(maps)
     arrays = flat_maps(sources)
     n = len(next(iter(arrays.values())))
@@ -188,7 +194,7 @@ def page_text(
         "images": pictures,
         "info": sections,
     }
-    return assemble(data, blobs.texts, sheets, str(title))
+    return assemble(data, blobs.texts, sheets, str(title), addition)
 
 
 def _read_columns(

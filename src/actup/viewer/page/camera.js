@@ -93,10 +93,16 @@ class Camera {
   }
 
   // Shows a box of the map: left, bottom, right, top.
-  show([left, bottom, right, top]) {
+  show([left, bottom, right, top], animated = true) {
     const { width, height } = this.box;
     const wanted = Math.min(width / Math.max(right - left, 1e-6), height / Math.max(top - bottom, 1e-6));
-    this.flyTo([(left + right) / 2, (bottom + top) / 2], this.limited((0.85 * wanted) / this.fit));
+    this.goTo([(left + right) / 2, (bottom + top) / 2], this.limited((0.85 * wanted) / this.fit), animated);
+  }
+
+  goTo(center, zoom, animated) {
+    if (animated) return this.flyTo(center, zoom);
+    this.moveNumber++;
+    return this.set(center, zoom);
   }
 
   flyTo(center, zoom) {

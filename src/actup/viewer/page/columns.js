@@ -95,16 +95,16 @@ class ValueColumn {
     return this.kind === "dates" ? this.format(values[i]) : String(Number(values[i].toPrecision(7)));
   }
 
-  format(value) {
-    if (this.kind !== "dates") return formatNumber(value);
+  format(value, digits = 4) {
+    if (this.kind !== "dates") return formatNumber(value, digits);
     const text = new Date(value).toISOString();
     const wholeDays = value % DAY_MILLISECONDS === 0 || this.high - this.low > 60 * DAY_MILLISECONDS;
     return wholeDays ? text.slice(0, 10) : text.slice(0, 16).replace("T", " ");
   }
 }
 
-function formatNumber(value) {
-  const rounded = Number(value.toPrecision(6));
+function formatNumber(value, digits) {
+  const rounded = Number.isInteger(value) ? value : Number(value.toPrecision(digits));
   return Math.abs(rounded) >= 1e4 && Math.abs(rounded) < 1e15 ? rounded.toLocaleString("en") : String(rounded);
 }
 

@@ -1,7 +1,10 @@
 // window.actupPage: what other programs of the same page, such as a live view or a notebook, may call.
 //
 //   ready                        promise that is fulfilled when the page can be used
-//   setPositions(xy, mapIndex)   new positions of a map: Float32Array x0, y0, x1, y1, ... in the order of rows
+//   setPositions(xy, mapIndex)   new positions of a map: Float32Array x0, y0, x1, y1, ... in the order of rows;
+//                                of the points of showOnly() alone, in the order of their ids, after it was called
+//   showOnly(ids)                hides all other points until the next call, and ends the lasso; null: shows all
+//   lookAt(ids, animated)        shows the part of the map where points are; null: where the bulk of all points is
 //   selection()                  Uint32Array of the ids of the selected points; empty if all points are shown
 //   onSelection(callback)        callback(ids) after every change of the selection; returns a function that ends it
 //   select(ids)                  selects points as the lasso does; null: all
@@ -12,6 +15,7 @@
 
 class PageInterface {
   constructor() {
+    Object.assign(this, { ids: null, shownSlots: null }); // of showOnly()
     this.ready = readData().then(async (data) => {
       this.page = new Page(data);
       await this.page.restore(readLink());
@@ -24,14 +28,38 @@ class PageInterface {
     });
   }
 
+  showOnly(ids) {
+    const { count, order } = this.page.data;
+    this.ids = ids;
+    this.shownSlots = ids && new Uint8Array(count);
+    const shown = ids && new Uint8Array(count);
+    for (const i of ids || []) this.shownSlots[order.slotOf[i]] = shown[i] = 1;
+    this.page.selection.setShown(shown);
+    this.lookAt(null, false);
+  }
+
+  lookAt(ids, animated = true) {
+    for (const view of this.page.bar.views) {
+      const box = ids ? this.page.boxOf(ids, view.shownMap) : null;
+      if (box) view.camera.show(box, animated);
+      else view.camera.goTo([0, 0], 1, animated);
+    }
+  }
+
   setPositions(xy, mapIndex = 0) {
     const { data, bar } = this.page;
     const map = data.maps[mapIndex];
-    if (!map || xy.length !== 2 * data.count) throw new RangeError(`setPositions needs ${2 * data.count} numbers and a map below ${data.maps.length}`);
-    const raw = new Float32Array(xy.length);
-    for (let i = 0; i < data.count; i++) raw.set([xy[2 * i], xy[2 * i + 1]], 2 * data.order.slotOf[i]);
+    const count = this.ids ? this.ids.length : data.count;
+    if (!map || xy.length !== 2 * count) throw new RangeError(`setPositions needs ${2 * count} numbers and a map below ${data.maps.length}`);
+    const { slotOf } = data.order;
+    const raw = new Float32Array(2 * data.count);
+    for (let k = 0; k < count; k++) {
+      const slot = slotOf[this.ids ? this.ids[k] : k];
+      raw[2 * slot] = xy[2 * k];
+      raw[2 * slot + 1] = xy[2 * k + 1];
+    }
     map.loading = map.loading || Promise.resolve();
-    map.setRaw(raw);
+    map.setRaw(raw, this.shownSlots);
     for (const view of bar.views) if (view.map === map || view.next === map) view.followFrame();
     this.page.viewsChanged();
   }

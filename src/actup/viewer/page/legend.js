@@ -66,8 +66,8 @@ class Legend {
     });
     drawHistogram(bars, column, map);
     const [low, high] = this.scale.querySelectorAll("span");
-    low.textContent = (column.clipped[0] ? "≤ " : "") + column.format(column.low);
-    high.textContent = (column.clipped[1] ? "≥ " : "") + column.format(column.high);
+    low.textContent = (column.clipped[0] ? "≤ " : "") + column.format(column.low, 3);
+    high.textContent = (column.clipped[1] ? "≥ " : "") + column.format(column.high, 3);
     this.scale.querySelector("p").textContent = column.note;
   }
 }
@@ -75,7 +75,8 @@ class Legend {
 function drawHistogram(canvas, column, map) {
   const counts = new Uint32Array(HISTOGRAM_BINS);
   for (const value of column.valuesOn(map) || []) {
-    if (value === value) counts[Math.min(Math.max(Math.floor(((value - column.low) / (column.high - column.low || 1)) * HISTOGRAM_BINS), 0), HISTOGRAM_BINS - 1)]++;
+    if (!(value >= column.low && value <= column.high)) continue;
+    counts[Math.min(Math.floor(((value - column.low) / (column.high - column.low || 1)) * HISTOGRAM_BINS), HISTOGRAM_BINS - 1)]++;
   }
   const highest = Math.max(...counts, 1);
   canvas.width = 4 * HISTOGRAM_BINS;

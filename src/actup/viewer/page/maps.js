@@ -2,10 +2,12 @@
 "use strict";
 
 const TAIL_STEPS = 4096; // of the 65,536 steps of a coordinate, on each side of the bulk of the points, if there are outliers
-const OCCUPANCY_CELLS = 128;
+const MIN_OCCUPANCY_CELLS = 16; // per side, of the grid that tells how large the occupied area is
+const MAX_OCCUPANCY_CELLS = 128;
 const FRAME_SAMPLE = 20000; // positions that decide which part of the map a view shows at first
 const FRAME_TAIL = 0.002; // share of the points beyond the frame on each side, if they lie far out
 const FRAME_SLACK = 0.06; // margin around those quantiles, relative to their distance
+const HIDDEN_PLACE = 1e6; // of points that are not shown, in view units: outside of every view
 const NEAR_ENOUGH = 1.3; // a map whose extent exceeds its bulk by less is shown whole
 
 // Points are drawn in this order: in the order of rows the last class would cover the others. The first points
@@ -51,11 +53,19 @@ class PointMap {
   }
 
   // Takes positions in the map's own units, in the order of slots, and brings them to view units.
-  setRaw(raw) {
-    this.frame = frameOf(raw);
+  // shown: 1 for each slot that is shown, 0 for the others; null: all are.
+  setRaw(raw, shown = null) {
+    const places = shown ? raw.filter((_, k) => shown[k >> 1]) : raw;
+    this.shown = shown;
+    this.shownCount = places.length / 2;
+    this.frame = frameOf(places);
     const { center, half } = this.frame;
     let reach = 1;
     for (let k = 0; k < raw.length; k++) {
+      if (shown && !shown[k >> 1]) {
+        raw[k] = HIDDEN_PLACE;
+        continue;
+      }
       raw[k] = (raw[k] - center[k & 1]) / half;
       const size = Math.abs(raw[k]);
       if (size > reach) reach = size;
@@ -126,15 +136,16 @@ function frameOf(raw) {
 
 // Area of the cells that hold points, in square view units: where it is small, points overlap.
 function occupiedArea(positions) {
-  const filled = new Uint8Array(OCCUPANCY_CELLS * OCCUPANCY_CELLS);
+  const side = Math.min(Math.max(Math.round(Math.sqrt(positions.length / 4)), MIN_OCCUPANCY_CELLS), MAX_OCCUPANCY_CELLS);
+  const filled = new Uint8Array(side * side);
   const step = 2 * Math.max(1, Math.floor(positions.length / 2 / 200000));
   let cells = 0;
   for (let k = 0; k + 1 < positions.length; k += step) {
-    const column = Math.floor(((positions[k] + 1) / 2) * OCCUPANCY_CELLS);
-    const row = Math.floor(((positions[k + 1] + 1) / 2) * OCCUPANCY_CELLS);
-    if (column < 0 || row < 0 || column >= OCCUPANCY_CELLS || row >= OCCUPANCY_CELLS) continue;
-    cells += 1 - filled[row * OCCUPANCY_CELLS + column];
-    filled[row * OCCUPANCY_CELLS + column] = 1;
+    const column = Math.floor(((positions[k] + 1) / 2) * side);
+    const row = Math.floor(((positions[k + 1] + 1) / 2) * side);
+    if (column < 0 || row < 0 || column >= side || row >= side) continue;
+    cells += 1 - filled[row * side + column];
+    filled[row * side + column] = 1;
   }
-  return Math.max(cells, 1) * (2 / OCCUPANCY_CELLS) ** 2;
+  return Math.max(cells, 1) * (2 / side) ** 2;
 }

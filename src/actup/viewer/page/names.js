@@ -12,13 +12,14 @@ const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sa
 // For each class: where it is densest, and the radius of a disc as large as the cells that hold it.
 // Classes without points have null.
 function findSpots(map, codes, count) {
-  const { positions, order } = map;
+  const { positions, order, shown } = map;
   const starts = new Uint32Array(count + 1);
-  for (const code of codes) if (code >= 0 && code < count) starts[code + 1]++;
+  const isCounted = (i) => codes[i] >= 0 && codes[i] < count && (!shown || shown[order.slotOf[i]]);
+  for (let i = 0; i < codes.length; i++) if (isCounted(i)) starts[codes[i] + 1]++;
   for (let k = 0; k < count; k++) starts[k + 1] += starts[k];
   const members = new Uint32Array(starts[count]);
   const next = starts.slice();
-  for (let i = 0; i < codes.length; i++) if (codes[i] >= 0 && codes[i] < count) members[next[codes[i]]++] = order.slotOf[i];
+  for (let i = 0; i < codes.length; i++) if (isCounted(i)) members[next[codes[i]]++] = order.slotOf[i];
   const counts = new Uint32Array(SPOT_CELLS * SPOT_CELLS);
   return Array.from({ length: count }, (_, k) => densestSpot(positions, members.subarray(starts[k], starts[k + 1]), counts));
 }
@@ -105,7 +106,10 @@ function placeNames(candidates, camera, context) {
   const crowded = candidates.length > 40;
   const narrow = camera.box.width < 480;
   const taken = [];
-  const obstacles = candidates.filter((name) => name.radius < SMALL_CLUSTER_PIXELS).map((name) => discBox(name, 0.7));
+  // Clusters of layers lie side by side everywhere: their names may stand on others.
+  const layered = candidates.some((name) => name.level > 0);
+  const small = layered ? [] : candidates.filter((name) => name.radius < SMALL_CLUSTER_PIXELS);
+  const obstacles = small.map((name) => discBox(name, 0.7));
   const placed = [];
   for (const name of candidates) {
     const font = Math.max((crowded || narrow ? 12.5 : 14.5) - 1.5 * Math.max(name.level - 1, 0) + (name.level === 0 && !crowded ? 0.5 : 0), 11);
@@ -114,7 +118,7 @@ function placeNames(candidates, camera, context) {
     const width = Math.max(...name.lines.map((line) => context.measureText(line).width));
     const height = font * 1.22 * name.lines.length;
     const own = discBox(name, 0.7);
-    const spot = namePlaces(name, width, height, camera.box).find(
+    const spot = namePlaces(name, width, height, camera.box, layered).find(
       (box) => !taken.some((other) => overlaps(box, other)) && !obstacles.some((other) => !sameBox(other, own) && overlaps(box, other)),
     );
     if (!spot) continue;
@@ -124,13 +128,13 @@ function placeNames(candidates, camera, context) {
   return placed;
 }
 
-function namePlaces({ x, y, radius }, width, height, { left, top, width: w, height: h }) {
+function namePlaces({ x, y, radius }, width, height, { left, top, width: w, height: h }, layered) {
   const inside = ([cx, cy]) => {
     const bx = Math.min(Math.max(cx, left + width / 2 + 5), left + w - width / 2 - 5);
     const by = Math.min(Math.max(cy, top + height / 2 + 4), top + h - height / 2 - 4);
     return [bx - width / 2, by - height / 2, bx + width / 2, by + height / 2];
   };
-  if (radius >= SMALL_CLUSTER_PIXELS) return [[x, y], [x, y - height * 0.9], [x, y + height * 0.9]].map(inside);
+  if (radius >= SMALL_CLUSTER_PIXELS || layered) return [[x, y], [x, y - height * 0.9], [x, y + height * 0.9]].map(inside);
   const gap = radius + 5;
   return [
     [x, y - gap - height / 2],

@@ -20,8 +20,8 @@ class Overlay {
   // An empty canvas in CSS pixels.
   cleared(canvas) {
     const context = canvas.getContext("2d");
+    canvas.width = canvas.width; // empties it; Chromium may drop a clearRect after which nothing is drawn
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    context.clearRect(0, 0, this.stage.clientWidth, this.stage.clientHeight);
     return context;
   }
 

@@ -145,9 +145,9 @@ class Page {
   }
 
   showStatus() {
-    const { count, narrowed } = this.selection;
+    const { count, narrowed, total } = this.selection;
     const all = `${this.data.count.toLocaleString("en")} ${this.data.count === 1 ? "point" : "points"}`;
-    this.elements.status.textContent = narrowed ? `${count.toLocaleString("en")} of ${all}` : all;
+    this.elements.status.textContent = narrowed || total < this.data.count ? `${count.toLocaleString("en")} of ${all}` : all;
     this.elements["selection-count"].textContent = `${count.toLocaleString("en")} selected`;
     this.elements.selection.hidden = !narrowed;
   }
@@ -176,16 +176,22 @@ class Page {
 
   zoomToSelection() {
     for (const view of this.bar.views) {
-      const box = [Infinity, Infinity, -Infinity, -Infinity];
-      for (const i of this.selection.ids()) {
-        const [x, y] = view.shownMap.place(i);
-        box[0] = Math.min(box[0], x);
-        box[1] = Math.min(box[1], y);
-        box[2] = Math.max(box[2], x);
-        box[3] = Math.max(box[3], y);
-      }
-      if (box[0] <= box[2]) view.camera.show(box);
+      const box = this.boxOf(this.selection.ids(), view.shownMap);
+      if (box) view.camera.show(box);
     }
+  }
+
+  // The smallest box around points of a map, or null if there are none.
+  boxOf(ids, map) {
+    const box = [Infinity, Infinity, -Infinity, -Infinity];
+    for (const i of ids) {
+      const [x, y] = map.place(i);
+      box[0] = Math.min(box[0], x);
+      box[1] = Math.min(box[1], y);
+      box[2] = Math.max(box[2], x);
+      box[3] = Math.max(box[3], y);
+    }
+    return box[0] <= box[2] ? box : null;
   }
 
   // ---- hovering ----
@@ -246,8 +252,11 @@ class Page {
   placeTooltip() {
     const view = this.hoveredView || this.bar.views[0];
     if (this.tooltip.point < 0 || !this.bar.views.includes(view)) return;
-    const [x, y] = view.camera.toScreen(...view.place(this.data.order.slotOf[this.tooltip.point]));
-    this.tooltip.placeAt(x, y, view.look(this.data.count).size / 2 + 12);
+    const screenOf = (i) => view.camera.toScreen(...view.place(this.data.order.slotOf[i]));
+    const [x, y] = screenOf(this.tooltip.point);
+    const others = this.neighborsOf(this.tooltip.point).map(screenOf);
+    const right = others.filter((other) => other[0] > x).length > others.length / 2;
+    this.tooltip.placeAt(x, y, view.look(this.data.count).size / 2 + 12, right);
   }
 
   // Shows the tooltip of the next selected point, so that points can be read without a pointer.

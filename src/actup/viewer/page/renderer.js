@@ -87,7 +87,7 @@ class Renderer {
     }
     const total = slots ? slots.length : this.count;
     const sample = Math.min(total, Math.ceil(budget));
-    const look = sampleLook(view.look(this.count), sample / total);
+    const look = sampleLook(view.look(view.shownMap.shownCount), sample / total);
     const size = look.size * ratio;
     const muted = [...this.mutedColor(), Math.max(MUTED_OPACITY * look.opacity, 0.05)];
     const colors = this.colorsOf(view.shownMap);

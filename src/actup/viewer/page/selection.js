@@ -8,6 +8,8 @@ class Selection {
     Object.assign(this, { data, changed, query: "", matches: null, lasso: null, column: null });
     this.off = new Set(); // classes that are switched off
     this.highlighted = new Set(); // if there are any, all other classes are switched off
+    this.shown = null; // 1 for each point that is shown, 0 for the others; null: all are
+    this.total = data.count; // points that are shown
     this.states = new Uint8Array(data.count).fill(1);
     this.count = data.count;
     this.classCounts = null; // of selected points, by class
@@ -21,7 +23,7 @@ class Selection {
   }
 
   get narrowed() {
-    return this.count < this.data.count;
+    return this.count < this.total;
   }
 
   selected(i) {
@@ -29,12 +31,12 @@ class Selection {
   }
 
   update() {
-    const { states, matches, lasso, column } = this;
-    const shown = column && column.names.map((_, code) => !this.off.has(code) && (!this.highlighted.size || this.highlighted.has(code)));
+    const { states, matches, lasso, column, shown } = this;
+    const classes = column && column.names.map((_, code) => !this.off.has(code) && (!this.highlighted.size || this.highlighted.has(code)));
     this.classCounts = column ? new Uint32Array(column.names.length) : null;
     let count = 0;
     for (let i = 0; i < states.length; i++) {
-      const on = (!matches || matches[i] === 1) && (!lasso || lasso[i] === 1) && (!shown || shown[column.codes[i]]);
+      const on = (!matches || matches[i] === 1) && (!lasso || lasso[i] === 1) && (!shown || shown[i] === 1) && (!classes || classes[column.codes[i]]);
       states[i] = on ? 1 : 0;
       if (!on) continue;
       count++;
@@ -56,6 +58,13 @@ class Selection {
       for (const texts of this.data.texts) texts.search(wanted, this.matches);
     }
     this.update();
+  }
+
+  // Shows some points only, without a lasso; null: all.
+  setShown(shown) {
+    this.shown = shown;
+    this.total = shown ? shown.reduce((sum, value) => sum + value, 0) : this.data.count;
+    this.setLasso(null);
   }
 
   setLasso(lasso) {

@@ -17,13 +17,14 @@ class Tooltip {
     this.point = -1;
   }
 
-  // column: the column of colours, which stands first; place(): where to put the tooltip once it has its size.
+  // column: the column of colours, whose class stands first; place(): where to put the tooltip once it has its size.
   fill(i, column, map, place) {
     this.point = i;
     this.fields.replaceChildren();
-    if (column) this.add("strong", column.kind === "classes" ? "" : column.name, column.text(i, map));
-    for (const texts of this.data.texts) this.add("span", texts.name, texts.of(i));
-    for (const other of this.data.columns) if (other !== column && other.has(map)) this.add("span", other.name, other.text(i, map));
+    const isClass = column && column.kind === "classes";
+    if (isClass) this.add("strong", "", column.text(i, map));
+    this.data.texts.forEach((texts, k) => this.add(isClass || k ? "span" : "strong", texts.name, texts.of(i)));
+    for (const other of this.data.columns) if (!(isClass && other === column) && other.has(map)) this.add("span", other.name, other.text(i, map));
     this.add("small", "", `#${i}`);
     this.element.hidden = false;
     if (this.pictures) this.pictures.draw(i, this.picture).then(() => this.point === i && place());
@@ -44,10 +45,11 @@ class Tooltip {
     this.fields.append(line);
   }
 
-  // Beside the pixel (x, y), inside the stage.
-  placeAt(x, y, gap) {
+  // Beside the pixel (x, y), inside the stage; on the left if what matters lies on the right.
+  placeAt(x, y, gap, preferLeft) {
     const { offsetWidth: width, offsetHeight: height } = this.element;
-    const onLeft = x + gap + width > this.stage.clientWidth - 4;
+    const fitsLeft = x - gap - width > 4;
+    const onLeft = (preferLeft && fitsLeft) || x + gap + width > this.stage.clientWidth - 4;
     const left = Math.max(4, Math.min(onLeft ? x - gap - width : x + gap, this.stage.clientWidth - width - 4));
     // Where it fits on neither side, as on a phone, it stands above or below the point.
     const covers = left < x + gap && left + width > x - gap;
