@@ -132,3 +132,24 @@ def test_the_page_of_a_view_is_temporary_by_default(run, launched, tmp_path, mon
 
 def test_views_are_pages(rejected, iris, tmp_path):
     assert "is an html file" in rejected("view", iris, "-l", "species", "-o", tmp_path / "map.png")
+
+
+def test_live_layouts_are_served_until_the_session_ends(run, rejected, iris, tmp_path, monkeypatch):
+    from urllib.request import urlopen
+
+    from actup.viewer import LiveView
+
+    sessions = []
+
+    def wait(session):
+        with urlopen(session.url) as answer:
+            sessions.append((session, answer.status, answer.read()))
+
+    monkeypatch.setattr(LiveView, "wait", wait)
+    ran = run("view", iris, "--label", "species", "--live", "--no-open", "--title", "Flowers", *QUICK)
+    assert ran.status == 0, ran.err
+    (session, status, text), *_ = sessions
+    assert ran.out.strip() == session.url and status == 200 and b"Flowers" in text
+    assert session.closed and os.listdir(tmp_path) == ["iris.csv"]
+    error = rejected("view", iris, "-l", "species", "--live", "-o", tmp_path / "page.html")
+    assert "a live page is not a file" in error

@@ -266,3 +266,50 @@ def test_warnings_are_one_line(run, iris, tmp_path):
     assert ran.err.splitlines() == [
         "actup: warning: n_neighbors=400 is larger than the number of samples; using 150"
     ]
+
+
+# ---- clusters and what is shown ----
+
+
+def test_clusters_are_written_and_named_by_labels_or_texts(run, tmp_path):
+    random = np.random.default_rng(0)
+    groups = np.repeat([0, 1, 2], 60)
+    places = random.normal(size=(180, 5)) + 20 * np.eye(5)[groups]
+    words = np.array([["apple", "bread"], ["river", "stone"], ["north", "south"]], object)[groups]
+    path = tmp_path / "groups.npz"
+    texts = np.array([f"{first} {second} {i % 7}" for i, (first, second) in enumerate(words)])
+    np.savez(path, X=places, group=groups, text=texts)
+    by_label = embedded(run, path, "--label", "group", "--cluster")
+    named = [row for row in by_label if row["cluster"] != "-1"]
+    assert len(named) > 150
+    assert np.mean([row["cluster_name"] == row["group"] for row in named]) > 0.9
+    by_text = embedded(run, path, "--text", "text", "--cluster")
+    names = " ".join({row["cluster_name"] for row in by_text})
+    assert all(word in names for word in ("apple", "river", "north"))
+
+
+def test_a_page_is_coloured_by_the_columns_of_the_file(run, iris, tmp_path):
+    page = tmp_path / "map.html"
+    options = ("--label", "species", "--values", "petal_width", "--hover", "sepal_width", "--cluster")
+    assert run("embed", iris, *options, *QUICK, "-o", page).status == 0
+    text = page.read_text(encoding="utf-8")
+    for name in ("species", "petal_width", "sepal_width", "setosa"):
+        assert name in text
+
+
+def test_images_are_shown_at_the_pointer(run, rejected, tmp_path):
+    np.save(tmp_path / "images.npy", np.random.default_rng(0).integers(0, 255, (60, 8, 8), np.uint8))
+    common = ("embed", tmp_path / "images.npy", *QUICK, "-o", tmp_path / "map.html")
+    assert "needs rows of 49 numbers, these have 64" in rejected(*common, "--images", "7x7")
+    assert "must be HEIGHTxWIDTH" in rejected(*common, "--images", "8")
+    assert run(*common, "--images", "8x8", "--sample", 40).status == 0
+    assert "data:image/png" in (tmp_path / "map.html").read_text(encoding="utf-8")
+
+
+def test_dates_are_values_or_shown(run, tmp_path):
+    path = tmp_path / "days.csv"
+    lines = [f"{a},{b},2024-01-{1 + i % 28:02}" for i, (a, b) in enumerate(X[:60, :2].tolist())]
+    path.write_text("a,b,day\n" + "\n".join(lines) + "\n")
+    assert run("embed", path, "--values", "day", *QUICK, "-o", tmp_path / "map.html").status == 0
+    rows = embedded(run, path, "--hover", "day")
+    assert rows[0]["day"].startswith("2024-01-01")

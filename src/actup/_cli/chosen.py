@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,8 @@ class Chosen:
         Text of every row, for the names of clusters.
     ids : dict of str to ndarray of shape (n,)
         The column that identifies a row, by its name; empty if there is none.
+    images : ndarray of shape (n, height, width) or (n, height, width, channels), or None
+        The rows as pictures.
     """
 
     source: str
@@ -47,6 +50,7 @@ class Chosen:
     hover: dict[str, np.ndarray] = field(default_factory=dict)
     texts: np.ndarray | None = None
     ids: dict[str, np.ndarray] = field(default_factory=dict)
+    images: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -72,6 +76,7 @@ class Chosen:
             hover=part(self.hover),
             texts=None if self.texts is None else self.texts[kept],
             ids=part(self.ids),
+            images=None if self.images is None else self.images[kept],
         )
 
     def first_label(self) -> tuple[str, np.ndarray, str] | None:
@@ -128,7 +133,20 @@ def choose(
     ids = {} if identifier is None else columns([identifier], "--id")
     used = {*labels, *values, *hover, *ids}
     X, feature_names = _features(table, options, used, mixed, one_hot or [])
-    return Chosen(table.source, X, feature_names, np.arange(len(table)), labels, values, hover, texts, ids)
+    images = None if options.images is None else _as_images(X, options.images)
+    rows = np.arange(len(table))
+    return Chosen(table.source, X, feature_names, rows, labels, values, hover, texts, ids, images)
+
+
+def _as_images(X: Any, size: str) -> np.ndarray:
+    """The rows as pictures of ``HEIGHTxWIDTH`` or ``HEIGHTxWIDTHxCHANNELS``."""
+    sides = size.lower().split("x")
+    if len(sides) not in (2, 3) or not all(side.isdecimal() for side in sides):
+        raise InputError(f"--images {size!r} must be HEIGHTxWIDTH, such as 28x28, or 32x32x3")
+    shape = tuple(map(int, sides))
+    if not isinstance(X, np.ndarray) or X.dtype == object or math.prod(shape) != X.shape[1]:
+        raise InputError(f"--images {size} needs rows of {math.prod(shape)} numbers, these have {X.shape[1]}")
+    return X.reshape(len(X), *shape)
 
 
 def _labels_of_file(written: str, table: Table) -> dict[str, np.ndarray] | None:

@@ -26,7 +26,7 @@ _EDGES_PER_NEIGHBOR = 1.45  # of the symmetric graph
 # Bytes: a neighbour is an id and a distance; an edge stands in the graph and in the layout's copy of it.
 _NEIGHBOR_BYTES, _EDGE_BYTES, _POINT_BYTES = 8, 20, 200
 _SEARCH_SHARE = 0.3  # of the memory of X, for the search
-_BASE_BYTES = 150 * 2**20  # Python, NumPy, SciPy and scikit-learn
+_BASE_BYTES = 190 * 2**20  # Python, NumPy, SciPy and scikit-learn
 LONG_SECONDS = 10.0  # a run that takes longer is announced
 
 

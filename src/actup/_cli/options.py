@@ -100,6 +100,14 @@ class ReadingOptions:
             rich_help_panel=_READING,
         ),
     ] = None
+    images: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HEIGHTxWIDTH",
+            help="Rows are images of this size (28x28, 32x32x3): shown at the pointer of a page.",
+            rich_help_panel=_READING,
+        ),
+    ] = None
     delimiter: Annotated[
         str | None,
         typer.Option(metavar="CHARACTER", help="What separates the fields of csv.", rich_help_panel=_READING),

@@ -61,6 +61,7 @@ class Result:
             "columns": {**self.chosen.labels, **self.chosen.values} or None,
             "label_kind": dict.fromkeys(self.chosen.values, "values"),
             "hover": {**self.chosen.ids, **self.chosen.hover} or None,
+            "images": self.chosen.images,
             "title": self.title,
         }
 
@@ -182,8 +183,11 @@ def axis_names(dimensions: int, taken: Iterable[str]) -> list[str]:
 
 def _texts(values: Iterable[Any]) -> Iterator[Any]:
     """Values as csv writes them: nothing for what is missing."""
-    plain = values.tolist() if isinstance(values, np.ndarray) else values
-    return ("" if value is None or value != value else value for value in plain)
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind in "mM":
+            values = np.where(np.isnat(values), "", values.astype(str))
+        values = values.tolist()
+    return ("" if value is None or value != value else value for value in values)
 
 
 def _write_parquet(path: Path, result: Result) -> None:

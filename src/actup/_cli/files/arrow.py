@@ -60,10 +60,10 @@ def read_jsonl(source: Source) -> Table:
     pa = _require_pyarrow(source)
     from pyarrow import json
 
-    data = source.file.read()
-    options = json.ReadOptions(block_size=min(max(len(data), 2**20), _LARGEST_BLOCK))
+    # A block must hold whole lines, and types are inferred from the first one.
+    options = json.ReadOptions(block_size=_LARGEST_BLOCK)
     try:
-        return _as_table(json.read_json(io.BytesIO(data), read_options=options), source)
+        return _as_table(json.read_json(_bytes_of(source), read_options=options), source)
     except pa.ArrowException as error:
         raise _damaged(source, error) from None
 
@@ -76,6 +76,14 @@ def _require_pyarrow(source: Source) -> Any:
             f"reading {source.name} needs the package pyarrow: pip install 'actup[cli]'"
         ) from None
     return pyarrow
+
+
+def _bytes_of(source: Source) -> Any:
+    """What pyarrow reads and closes: the path of a file on disk, or a copy of the bytes of any other."""
+    if source.path is not None:
+        return str(source.path)
+    source.file.seek(0)
+    return io.BytesIO(source.file.read())
 
 
 # ---- csv ----
@@ -94,10 +102,10 @@ def _read_delimited(source: Source, delimiter: str) -> Table:
     convert = csv.ConvertOptions(strings_can_be_null=True)
 
     def read(block_size: int | None) -> Any:
-        source.file.seek(0)
         options = csv.ReadOptions(block_size=block_size, autogenerate_column_names=not header)
-        data = io.BytesIO(source.file.read())  # pyarrow closes what it reads
-        return csv.read_csv(data, read_options=options, parse_options=parse, convert_options=convert)
+        return csv.read_csv(
+            _bytes_of(source), read_options=options, parse_options=parse, convert_options=convert
+        )
 
     try:
         try:
