@@ -65,5 +65,6 @@ def _suggestion(text: str, names: Sequence[str]) -> str:
     close = difflib.get_close_matches(text, names, n=1)
     if close:
         return f": did you mean {close[0]!r}?"
-    listed = ", ".join(names[:_MAX_LISTED])
-    return f"; it has: {listed}{', …' if len(names) > _MAX_LISTED else ''}" if names else ""
+    if not names:
+        return ", which has no columns with names"
+    return f"; it has: {', '.join(names[:_MAX_LISTED])}{', …' if len(names) > _MAX_LISTED else ''}"

@@ -13,10 +13,12 @@ from actup.neighbors._metrics import record_of
 from actup.neighbors._tables import available_memory
 from actup.recipe import Initialization, Recipe, Repulsion
 
-# Nanoseconds of one core, measured as the processor time of maps of 1,000 to 70,000 rows of images, words and
+# Nanoseconds of one core, measured as the processor time of maps of 1,000 to 60,000 rows of images, words and
 # cells on one x86-64 machine; other machines and data differ by a factor of two or three.
+# benchmarks/estimates.py compares estimates with what is measured.
 _SEARCH_FACTOR = 2.0  # planning, calibration and refinement, besides the search itself
 _OTHER_PAIR_NS = 30.0  # comparing two rows in a metric without a fast search, per pair
+_GIVEN_PAIR_NS = 1.0  # choosing among given distances, per pair
 _GRAPH_NS = 160.0  # per row and neighbour
 _SPECTRAL_NS, _PCA_COLUMN_NS = 15_000.0, 20.0  # start: per row, and per row and column
 _POINT_NS, _EDGE_NS, _EXACT_PAIR_NS = 80.0, 2.5, 0.25  # layout: per epoch and point, edge, pair
@@ -95,12 +97,8 @@ def estimate_map(X: Any, recipe: Recipe, threads: int, maps: int = 1) -> Estimat
     k = recipe.neighbors_searched(n)
     edges = n * k * _EDGES_PER_NEIGHBOR
     epochs = recipe.n_epochs(n)
-    is_fast = (record := record_of(recipe.metric)) is not None and record.cluster_search
     values = X.nnz / n if sparse.issparse(X) else columns
-    if is_fast and recipe.metric != "precomputed":
-        search = _SEARCH_FACTOR * search_nanoseconds(n, round(values), k)
-    else:
-        search = float(n) ** 2 * _OTHER_PAIR_NS if recipe.metric != "precomputed" else float(n) ** 2
+    search = _search_ns(recipe, n, round(values), k)
     is_pca = recipe.initialization is Initialization.PCA
     start = n * (_PCA_COLUMN_NS * values if is_pca else _SPECTRAL_NS)
     layout = maps * epochs * (n * (_POINT_NS + _repulsion_ns(recipe, n)) + edges * _EDGE_NS)
@@ -111,6 +109,16 @@ def estimate_map(X: Any, recipe: Recipe, threads: int, maps: int = 1) -> Estimat
     return Estimate(
         n, columns, k, epochs, {name: ns / threads * 1e-9 for name, ns in stages.items()}, int(memory)
     )
+
+
+def _search_ns(recipe: Recipe, n: int, columns: int, k: int) -> float:
+    """The time of the search for neighbours: of all pairs, unless the engine knows the metric."""
+    if recipe.metric == "precomputed":
+        return _GIVEN_PAIR_NS * float(n) ** 2
+    record = record_of(recipe.metric)
+    if record is not None and (record.is_compiled or record.name == "gower"):
+        return _SEARCH_FACTOR * search_nanoseconds(n, columns, k)
+    return _OTHER_PAIR_NS * float(n) ** 2
 
 
 def _repulsion_ns(recipe: Recipe, n: int) -> float:

@@ -57,9 +57,7 @@ def announce(chosen: Chosen, recipe: Recipe, running: RunningOptions, maps: int 
         Whether the run is only to be estimated.
     """
     from actup._pipeline import adapt_to_size
-    from actup.neighbors._rows import column_parameters
 
-    column_parameters(chosen.X, recipe.metric, dict(recipe.metric_kwds))  # rejects wrong ones
     recipe = adapt_to_size(recipe, len(chosen))
     estimate = estimate_map(chosen.X, recipe, count_threads(running.jobs, "--jobs"), maps)
     if running.dry_run:

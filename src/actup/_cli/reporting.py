@@ -51,7 +51,8 @@ def exit_status(command: Callable[[], Any]) -> int:
             status = _INTERRUPTED
         except typer.TyperException as error:
             where = getattr(getattr(error, "ctx", None), "command_path", "actup")
-            complain(f"{_one_line(error.format_message())} (see {where} --help)")
+            what = _one_line(error.format_message()).replace("Value error, ", "")  # pydantic's words
+            complain(f"{what} (see {where} --help)")
             return _BAD_INPUT
         except _ERRORS_OF_THE_CALLER as error:
             _show_calls()

@@ -140,8 +140,7 @@ def _follow_live(inputs: InputOptions, options: ViewOptions, switches: Switches)
     if announce(chosen, recipe, inputs.running):
         return
     result = Result({}, chosen, map_title(options.title, inputs.files))
-    begin: Any = actup.live
-    with begin(chosen.X, model, browser=options.open, **result.page_options()) as session:
+    with actup.live(chosen.X, model, browser=options.open, **result.page_options()) as session:
         print(session.url, flush=True)
         note("Ctrl-C or the page's End button ends the session", inputs.running.quiet)
         session.wait()
