@@ -5,35 +5,23 @@ from __future__ import annotations
 import base64
 import re
 from importlib.resources import files
-from shutil import which
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
 import actup
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+from browser import chromium
 
 X, LABELS = load_digits(return_X_y=True)
 X, LABELS = X[:900], LABELS[:900]
 MILLISECONDS = 20_000  # a test fails if something takes longer
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-
-
-def chromium() -> str | None:
-    return next(filter(None, map(which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 @pytest.fixture(scope="module")
 def browser():
-    path = chromium()
-    if path is None:
-        pytest.skip("Chromium is not installed")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ def assemble(
     program = "\n".join([*scripts, *addition.scripts])
     # The browser accepts this style and this program only, and pictures embedded in the page.
     policy = (
-        f"default-src 'none'; script-src '{_digest(program)}'; style-src '{_digest(style)}'; img-src data:; "
+        f"default-src 'none'; script-src '{digest(program)}'; style-src '{digest(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     ) + ("; connect-src 'self'" if addition.connects else "")
     packed = [_carrier(f"blob-{k}", text) for k, text in enumerate(blobs)]
@@ -112,7 +112,7 @@ def _carrier(name: str, text: str) -> str:
     return f'<script type="text/plain" id="{name}">{text}</script>'
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
     """Return the hash of an inline style or script as a content security policy writes it."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 

@@ -97,13 +97,11 @@ def read_column(name: str, given: ArrayLike, n: int, kind: str = "auto", paramet
     return Column(name, recolor(scene) if isinstance(scene, Classes) else scene)
 
 
-def read_values(values: np.ndarray, low: float | None = None, high: float | None = None) -> Values:
-    """Values on a scale between two ends, by default the 1st and 99th percentile."""
+def read_values(values: np.ndarray) -> Values:
+    """Values on a scale from their 1st to their 99th percentile."""
     scene = read_labels(values, len(values), "values")
     assert isinstance(scene, Values)
-    if low is None or high is None:
-        return scene
-    return Values(scene.values, low, high)
+    return scene
 
 
 def _dates(given: Any) -> np.ndarray | None:

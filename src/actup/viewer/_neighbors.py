@@ -159,7 +159,8 @@ def read_distortion(
             return None
         if given is None and n > _MAX_UNASKED_POINTS and not asked:
             return None
-        return "neighbours kept", [read_values(neighbors_kept(Y, lists), 0.0, 1.0) for Y in maps.values()]
+        shares = [neighbors_kept(Y, lists) for Y in maps.values()]
+        return "neighbours kept", [Values(share, 0.0, _highest_shown(share)) for share in shares]
     if isinstance(given, Mapping):
         unknown = [name for name in given if str(name) not in maps]
         if unknown or not given:
@@ -169,6 +170,12 @@ def read_distortion(
         by_name = {str(name): _given_distortion(values, n) for name, values in given.items()}
         return "distortion", [by_name.get(name) for name in maps]
     return "distortion", [_given_distortion(given, n)]
+
+
+def _highest_shown(shares: np.ndarray) -> float:
+    """The upper end of the scale of shares: their 99th percentile, so that low shares keep their colours."""
+    known = shares[np.isfinite(shares)]
+    return max(float(np.quantile(known, 0.99)), 0.05) if len(known) else 1.0
 
 
 def _given_distortion(given: Any, n: int) -> Values:

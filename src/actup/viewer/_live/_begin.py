@@ -145,7 +145,7 @@ def live(
     if n:
         make_page(np.zeros((n, 2), np.float32))  # rejects labels and texts that do not fit X
     session = LiveView(estimator, make_page, title)
-    session.fit_in_background(X, y, wait_for_page=wait_for_page)
+    session._fit_in_background(X, y, wait_for_page=wait_for_page)
     return session.open() if browser else session
 
 
@@ -162,6 +162,6 @@ def follow(model: Any, make_text: Callable[..., str], title: str) -> LiveView:
     check_can_be_shown(model)
     session = LiveView(model, live_page(make_text, model), title)
     if hasattr(model, "embedding_"):
-        session.show_fitted()
-    session.follow_fits()
+        session._show_fitted()
+    session._follow_fits()
     return session

@@ -7,6 +7,8 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from actup.viewer._assembly import digest
+
 _TEXTS = {
     "neighbors": "Searching for the nearest neighbours",
     "graph": "Making the graph of similarities",
@@ -27,8 +29,14 @@ def waiting_page(title: str, status: dict[str, Any]) -> bytes:
     text = _TEXTS.get(status.get("stage", ""), "Waiting for the fit to begin")
     if status["state"] in ("failed", "ended"):
         text = status["message"] or "The session has ended"
-    template = files("actup.viewer._live").joinpath("waiting.html").read_text(encoding="utf-8")
+    folder = files("actup.viewer._live")
+    style = folder.joinpath("waiting.css").read_text(encoding="utf-8")
+    template = folder.joinpath("waiting.html").read_text(encoding="utf-8")
     page = Template(template).substitute(
-        title=html.escape(title), text=html.escape(text), fraction=f"{status.get('fraction', 0.0):.3f}"
+        title=html.escape(title),
+        policy=f"default-src 'none'; style-src '{digest(style)}'",
+        style=style,
+        text=html.escape(text),
+        fraction=f"{status.get('fraction', 0.0):.3f}",
     )
     return page.encode("utf-8", "replace")

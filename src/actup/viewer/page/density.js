@@ -4,19 +4,20 @@
 const FILLED_SHARE = 0.75; // of the occupied area that all discs together would cover
 const MIN_POINT_PIXELS = 1.5; // diameters, in CSS pixels
 const MAX_POINT_PIXELS = 9;
-const MAX_ZOOMED_PIXELS = 18;
-const SIZE_PER_ZOOM = 0.5; // points grow with this power of the zoom, their distances with the first
-const MAX_OPACITY = 0.88;
+const MAX_ZOOMED_PIXELS = 16;
+const SIZE_PER_ZOOM = 0.38; // points grow with this power of the zoom, their distances with the first
+const MAX_OPACITY = 0.85;
 const MIN_OPACITY = 0.07;
 const OPACITY_PER_OVERLAP = 0.62;
 const MUTED_OPACITY = 0.45; // relative to that of points in colour
 
-// area: occupied area in CSS pixels at zoom 1; count: number of points. Returns CSS pixels and opacity.
-function pointLook(area, count, zoom) {
+// area: occupied area in CSS pixels at zoom 1; count: number of points; visibleDensity: points per CSS pixel of
+// the view, 0 if not known. Returns the diameter in CSS pixels, and the opacity.
+function pointLook(area, count, zoom, visibleDensity) {
   const fitting = Math.sqrt((FILLED_SHARE * area * 4) / (Math.PI * count));
   const base = Math.min(Math.max(fitting, MIN_POINT_PIXELS), MAX_POINT_PIXELS);
   const size = Math.min(base * Math.max(zoom, 0.5) ** SIZE_PER_ZOOM, MAX_ZOOMED_PIXELS);
-  const overlap = (count * Math.PI * size * size) / 4 / (area * zoom * zoom);
+  const overlap = ((Math.PI * size * size) / 4) * Math.max(count / (area * zoom * zoom), visibleDensity);
   const opacity = MAX_OPACITY * Math.min(1, (overlap / FILLED_SHARE) ** -OPACITY_PER_OVERLAP);
   return { size, opacity: Math.max(opacity, MIN_OPACITY) };
 }

@@ -50,6 +50,12 @@ class Grid {
     return best;
   }
 
+  countIn(box) {
+    let count = 0;
+    this.visitRows(box, (first, last) => (count += last - first));
+    return count;
+  }
+
   // The slots of all cells that a box touches.
   slotsIn(box) {
     const parts = [];

@@ -104,7 +104,7 @@ class PageInterface {
       frames: { ...renderer.frames, ...overlay.frames },
       milliseconds: [...renderer.milliseconds],
       names: placedNames.map(({ lines, x, y, font }) => ({ text: lines.join(" "), x, y, font })),
-      busy: Boolean(renderer.pending || renderer.refining || !renderer.frames.moving),
+      busy: renderer.busy,
     };
   }
 

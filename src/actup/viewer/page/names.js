@@ -4,7 +4,8 @@
 const SPOT_CELLS = 64; // per side, of the grid on which a class is densest somewhere
 const MAX_LINE_LETTERS = 24;
 const MAX_LINES = 2;
-const SHOWN_RADIUS_PIXELS = 16; // names of finer layers appear when their cluster is this large
+const SHOWN_RADIUS_PIXELS = 12; // names of finer layers appear when their cluster is this large,
+const HELD_SHARE = 0.75; // and as wide as this share of the name
 const COVERING_SHARE = 0.55; // of the view: a cluster so large gives way to the names of its parts
 const SMALL_CLUSTER_PIXELS = 22; // names stand beside clusters smaller than this, and beside those of others
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
@@ -113,9 +114,9 @@ function placeNames(candidates, camera, context) {
   const placed = [];
   for (const name of candidates) {
     const font = Math.max((crowded || narrow ? 12.5 : 14.5) - 1.5 * Math.max(name.level - 1, 0) + (name.level === 0 && !crowded ? 0.5 : 0), 11);
-    const weight = name.level === 0 ? 650 : name.level === 1 ? 560 : 480;
-    context.font = `${weight} ${font}px ${FONT}`;
-    const width = Math.max(...name.lines.map((line) => context.measureText(line).width));
+    const weight = name.level === 0 ? 650 : name.level === 1 ? 500 : 400;
+    const width = Math.max(...name.lines.map((line) => textWidth(context, line, `${weight} ${font}px ${FONT}`)));
+    if (name.level > 0 && 2 * name.radius < HELD_SHARE * width) continue;
     const height = font * 1.22 * name.lines.length;
     const own = discBox(name, 0.7);
     const spot = namePlaces(name, width, height, camera.box, layered).find(
@@ -126,6 +127,17 @@ function placeNames(candidates, camera, context) {
     placed.push({ ...name, font, weight, x: (spot[0] + spot[2]) / 2, y: (spot[1] + spot[3]) / 2 });
   }
   return placed;
+}
+
+const knownWidths = new Map();
+
+function textWidth(context, text, font) {
+  const key = font + text;
+  if (!knownWidths.has(key)) {
+    context.font = font;
+    knownWidths.set(key, context.measureText(text).width);
+  }
+  return knownWidths.get(key);
 }
 
 function namePlaces({ x, y, radius }, width, height, { left, top, width: w, height: h }, layered) {

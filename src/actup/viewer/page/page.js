@@ -2,6 +2,7 @@
 "use strict";
 
 const SEARCH_DELAY_MILLISECONDS = 150;
+const GRID_DELAY_MILLISECONDS = 300;
 const HOVER_PIXELS = 9; // distance from which a point is found
 
 class Page {
@@ -83,6 +84,9 @@ class Page {
   }
 
   pointsPainted() {
+    // Hovering needs the grid of the points: have it before the pointer comes.
+    clearTimeout(this.gridTimer);
+    this.gridTimer = setTimeout(() => this.bar.views.forEach(({ map }) => map.pointGrid()), GRID_DELAY_MILLISECONDS);
     this.placedNames = this.overlay.drawNames(this.showNames ? this.bar.views.map((view) => ({ camera: view.camera, layers: this.nameLayers(view) })) : []);
     this.drawMarks();
   }

@@ -31,8 +31,7 @@ class PixelPainter {
     const morphs = share > 0 && here !== there;
     const width = this.canvas.width;
     const reach = stamp.reach;
-    const [left, top] = [box.left + reach, box.top + reach];
-    const [right, bottom] = [box.left + box.width - reach - 1, box.top + box.height - reach - 1];
+    const [left, top, right, bottom] = [box.left, box.top, box.left + box.width, box.top + box.height];
     const middleX = box.left + box.width / 2 - view.x * view.scale;
     const middleY = box.top + box.height / 2 + view.y * view.scale;
     const mutedColor = packedRgb(muted);
@@ -49,11 +48,13 @@ class PixelPainter {
       }
       x = middleX + x * view.scale;
       y = middleY - y * view.scale;
-      if (!(x >= left && x < right && y >= top && y < bottom)) continue;
-      const column = x | 0;
-      const row = y | 0;
-      const phase = (((y - row) * PHASES) | 0) * PHASES + (((x - column) * PHASES) | 0);
-      blend(this.pixels, row * width + column, width, stamp.phases[phase], mutedPass ? mutedColor : color);
+      if (!(x > left - reach && x < right + reach && y > top - reach && y < bottom + reach)) continue;
+      const column = Math.floor(x);
+      const row = Math.floor(y);
+      let pixels = stamp.phases[(((y - row) * PHASES) | 0) * PHASES + (((x - column) * PHASES) | 0)];
+      const inside = column - reach >= left && row - reach >= top && column + reach < right && row + reach < bottom;
+      if (!inside) pixels = clipStamp(pixels, column, row, left, top, right, bottom);
+      blend(this.pixels, row * width + column, width, pixels, mutedPass ? mutedColor : color);
     }
   }
 
@@ -75,6 +76,16 @@ class PixelPainter {
 
 function packedRgb([red, green, blue]) {
   return Math.round(255 * red) | (Math.round(255 * green) << 8) | (Math.round(255 * blue) << 16);
+}
+
+// The pixels of a stamp at (column, row) that lie inside a box.
+function clipStamp(stamp, column, row, left, top, right, bottom) {
+  const kept = [];
+  for (let k = 0; k < stamp.length; k += 3) {
+    const [x, y] = [column + stamp[k], row + stamp[k + 1]];
+    if (x >= left && x < right && y >= top && y < bottom) kept.push(stamp[k], stamp[k + 1], stamp[k + 2]);
+  }
+  return kept;
 }
 
 // Two channels at a time: red and blue share a number, with room between them.

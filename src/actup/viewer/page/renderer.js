@@ -11,6 +11,7 @@ class Renderer {
   constructor(stage, count, wanted, painted) {
     Object.assign(this, { stage, count, painted, views: [], colorsOf: () => null, narrowed: false });
     this.canvas = stage.querySelector("#points");
+    this.waiting = false; // for the view to rest
     this.frames = { moving: 0, refined: 0 };
     this.milliseconds = []; // of the latest frames
     this.start(wanted);
@@ -19,7 +20,7 @@ class Renderer {
   start(wanted) {
     this.painter = makePainter(this.canvas, wanted);
     this.canvas = this.painter.canvas;
-    this.budget = Math.min(this.painter.startingBudget, this.count);
+    this.budget = this.painter.startingBudget; // points per frame
     document.documentElement.dataset.renderer = this.painter.kind;
     this.canvas.addEventListener("webglcontextlost", () => {
       if (this.painter.kind !== "webgl") return;
@@ -43,6 +44,7 @@ class Renderer {
   // Draws in the next frame; and all points, if that was a sample, when nothing has changed for a while.
   redraw() {
     this.lastChange = performance.now();
+    clearTimeout(this.restTimer);
     this.refining = null;
     if (this.pending) return;
     this.pending = true;
@@ -55,6 +57,7 @@ class Renderer {
     const complete = this.drawMoving();
     this.adapt(now, performance.now() - begin);
     this.painted(true);
+    this.waiting = !complete;
     if (!complete) this.waitForRest();
   }
 
@@ -118,15 +121,12 @@ class Renderer {
     this.milliseconds.push(spent);
     if (this.milliseconds.length > 120) this.milliseconds.shift();
     const factor = Math.min(Math.max(FRAME_MILLISECONDS / Math.max(spent, 1), 0.5), 1.25);
-    this.budget = Math.min(Math.max(this.budget * factor, MIN_SAMPLE), this.count);
+    this.budget = Math.min(Math.max(this.budget * factor, MIN_SAMPLE), this.count * this.views.length + MIN_SAMPLE);
   }
 
   waitForRest() {
     clearTimeout(this.restTimer);
-    this.restTimer = setTimeout(() => {
-      if (this.pending || performance.now() - this.lastChange < REST_MILLISECONDS - 5) return this.pending || this.waitForRest();
-      return this.refine();
-    }, REST_MILLISECONDS);
+    this.restTimer = setTimeout(() => this.refine(), REST_MILLISECONDS);
   }
 
   // Draws all points, as many in a frame as time allows, and then shows them.
@@ -136,6 +136,7 @@ class Renderer {
       const job = { ...this.job(view, Infinity) };
       for (const mutedPass of this.passes()) steps.push({ ...job, mutedPass, first: 0 });
     }
+    this.waiting = false;
     const refining = { steps, begun: false };
     this.refining = refining;
     const next = () => {
@@ -166,6 +167,10 @@ class Renderer {
     this.refining = null;
     this.frames.refined++;
     this.painted(false);
+  }
+
+  get busy() {
+    return Boolean(this.pending || this.waiting || this.refining || !this.frames.moving);
   }
 
   // Draws everything at once and returns the canvas, for a picture to save.

@@ -67,6 +67,9 @@ class View {
   }
 
   look(count) {
-    return pointLook(this.occupied * this.camera.fit ** 2, count, this.camera.zoom);
+    const { camera, map } = this;
+    const known = map.grid && !this.passing && this.share === 0 && camera.zoom > 1.5;
+    const density = known ? map.grid.countIn(camera.bounds) / (camera.box.width * camera.box.height) : 0;
+    return pointLook(this.occupied * camera.fit ** 2, count, camera.zoom, density);
   }
 }
