@@ -21,7 +21,8 @@ _MANY_MEMBERS = 100  # ... so many points; the fewer there are, the more each of
 _COVER_COST = 4.0  # of covering the whole cluster
 _THIN_COST = 0.5  # of standing where the cluster is thin
 _BESIDE_COST = 0.8  # of standing beside the cluster
-_POINTS_COST = 6.0  # of standing beside the cluster where all cells hold points
+_GAP_COST = 0.3  # per line height between the name and the cluster
+_POINTS_COST = 4.0  # of standing beside the cluster where all cells hold points
 _MAX_GAP = 8.0  # line heights between a name and its cluster; farther away, it would not be found
 _LEADER_GAP = 0.75  # a name farther from its cluster than this multiple of a line's height has a leader line
 
@@ -139,7 +140,7 @@ class Board:
         covered = covered.reshape(_DIRECTIONS, _STEPS)
         chosen = np.concatenate([_first_below(covered, share) for share in (0.0, _FREE_SHARE)])
         gap = np.array([_gap(box, request.core) for box in boxes[chosen]])
-        cost = _BESIDE_COST + gap / (6 * request.line_height) + _POINTS_COST * covered.ravel()[chosen]
+        cost = _BESIDE_COST + _GAP_COST * gap / request.line_height + _POINTS_COST * covered.ravel()[chosen]
         cost = np.where(gap <= _MAX_GAP * request.line_height, cost, np.inf)
         # A little preference for above and below, where a name is nearest to the middle of its cluster.
         own = _covered_share(boxes[chosen], request.members, self._radius)

@@ -55,7 +55,7 @@ def fit_view(Y: np.ndarray, kind: str = "bulk", aspect: float | None = None) -> 
     aspect : float, default=None
         Width of the picture relative to its height, for a map of two dimensions: the rectangle grows to it.
     """
-    low, high = Y.min(axis=0), Y.max(axis=0)
+    low, high = _ends(Y)
     if kind == "bulk" and len(Y) >= _MIN_POINTS:
         low, high = _bulk(Y, low, high)
     size = high - low
@@ -83,8 +83,12 @@ def _bulk(Y: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray,
     inside = near.holds(Y)
     far = Y[~inside]
     shown = far[View(first - _CLUSTER_MARGIN * size, last + _CLUSTER_MARGIN * size).holds(far)]
-    shown = np.vstack([Y[inside], _clustered(shown, size / _CLUSTER_CELLS)])
-    return shown.min(axis=0), shown.max(axis=0)
+    return _ends(np.vstack([Y[inside], _clustered(shown, size / _CLUSTER_CELLS)]))
+
+
+def _ends(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest and the largest coordinates; column by column, which is faster."""
+    return np.array([column.min() for column in Y.T]), np.array([column.max() for column in Y.T])
 
 
 def _clustered(points: np.ndarray, cell: np.ndarray) -> np.ndarray:
