@@ -236,6 +236,17 @@ def test_names_on_clusters_layer_by_layer():
     assert any("coarse" in text.get_text() for text in visible_names(labelled))
 
 
+@pytest.mark.parametrize("dimensions", [1, 3])
+def test_clusters_of_other_dimensions(dimensions):
+    Y = np.column_stack([Y_OF, Y_OF])[:, :dimensions]
+    clusters = clusters_of(CODES, CODES)
+    for layer in clusters.layers:
+        layer.centers = np.full((4, dimensions), np.nan)
+    ax = actup.plot(Y, clusters=clusters)
+    ax.figure.canvas.draw()
+    assert len(visible_names(ax)) >= 2 if dimensions == 1 else not visible_names(ax)
+
+
 def test_legend_lists_classes_by_size():
     labels = np.array(["b"] * 5 + ["a"] * 2 + ["c"] * 9 + [None] * 3, object)
     ax = actup.plot(np.random.default_rng(0).normal(size=(19, 2)), labels, names="legend")
