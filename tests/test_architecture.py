@@ -30,7 +30,7 @@ LAYERS = [
         "_csr",
         "_maps",
         "_labels",
-        "_files",
+        "_whole_file",
     },
     {"graph"},
     {"neighbors"},

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from actup._device import to_host
-from actup._files import whole_file
 from actup._pipeline import Embedding
+from actup._whole_file import whole_file
 from actup.estimators._base import Embedder
 from actup.graph._records import Neighbors, read_lists
 from actup.neighbors import nearest_neighbors
@@ -91,7 +90,7 @@ def write_atlas(
             if name in table.column_names:
                 raise ValueError(f"frame has a column {name!r} already: drop it, or give another name")
             table = table.append_column(name, values)
-    with whole_file(Path(path)) as unfinished:
+    with whole_file(path) as unfinished:
         parquet.write_table(table, unfinished)
 
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from actup._files import whole_file
+from actup._whole_file import whole_file
 from actup.plotting._grid import HEADING_INCHES, PANEL_INCHES, Grid
 from actup.plotting._theme import Theme
 
