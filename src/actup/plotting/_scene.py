@@ -15,6 +15,7 @@ from actup.plotting._dates import as_dates, days, seconds_since_1970
 
 # Integer labels with more distinct values than this are read as values, not as classes.
 _MAX_INTEGER_CLASSES = 128
+_MAX_DATE_CLASSES = 12  # dates with more distinct values are shown on a scale
 _MAX_COUNTED_RANGE = 1 << 16  # whole numbers within such a range are counted instead of sorted
 _QUICK_LOOK = 10_000  # entries that usually show that labels are no whole numbers
 _CHUNK_LABELS = 1 << 18
@@ -98,8 +99,8 @@ def read_labels(
 ) -> Classes | Values | None:
     """Decide whether labels are classes or values, and prepare them for colouring.
 
-    Text, Booleans and whole numbers with at most 128 distinct values name classes; other numbers, dates and
-    durations are values.
+    Text, Booleans, whole numbers with at most 128 distinct values and dates with at most twelve name classes;
+    other numbers and dates, and durations, are values.
 
     Parameters
     ----------
@@ -129,8 +130,10 @@ def read_labels(
 
 
 def _names_classes(array: np.ndarray) -> bool:
+    if array.dtype.kind == "M":
+        return len(np.unique(array[~np.isnat(array)])) <= _MAX_DATE_CLASSES
     if array.dtype.kind not in "iuf":
-        return array.dtype.kind not in "mM"
+        return array.dtype.kind != "m"
     if array.dtype.kind == "f":
         array = array[np.isfinite(array)]
         first = array[:_QUICK_LOOK]

@@ -151,8 +151,6 @@ def _read_scene(
 ) -> tuple[Classes | Values | None, list[str] | None]:
     """Read the labels, and add the names of classes that the legend leaves out to the points' texts."""
     scene = read_labels(labels, n, label_kind)
-    if isinstance(scene, Values) and scene.scale != "number":  # the page's colour bar has numbers only
-        scene = read_labels(labels, n, "classes")
     if not isinstance(scene, Classes):
         return scene, texts
     shown = name_largest(scene, "; tooltips and the search still name them")
