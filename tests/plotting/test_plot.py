@@ -314,7 +314,7 @@ def test_several_columns_make_a_panel_each():
     pandas = pytest.importorskip("pandas")
     Y, codes = blobs()
     frame = pandas.DataFrame(
-        {"type": codes, "day": np.datetime64("2021-05-01") + codes.astype("timedelta64[D]")}
+        {"type": codes, "day": np.datetime64("2021-05-01") + np.arange(200).astype("timedelta64[D]")}
     )
     figure = actup.plot(Y, frame, {"height": Y[:, 1]}, title="Three")
     assert isinstance(figure, Figure)
