@@ -21,6 +21,8 @@ from actup.plotting._placement import Board, Box, Request
 from actup.plotting._theme import Theme
 
 _MAX_FRAME_SHARE = 0.42  # of the frame's width, for one name
+_FULL_WIDTH = 430.0  # points (1/72 inch): names in a narrower frame are smaller ...
+_MIN_SHRINK = 0.65  # ... down to this share of their size
 _MAX_LINES = 3
 _PADDING = 3.0  # points (1/72 inch) between the boxes of two names
 _HALO = 2.4  # width of the halo in points
@@ -100,12 +102,15 @@ class NameLayer(Artist):
         frame = axes.bbox
         padding = _PADDING * pixels_per_point(renderer)
         inner = (frame.x0 + padding, frame.y0 + padding, frame.x1 - padding, frame.y1 - padding)
+        width = frame.width / pixels_per_point(renderer)
+        shrink = min(max((width / _FULL_WIDTH) ** 0.5, _MIN_SHRINK), 1.0)
         others = [text.get_window_extent(renderer).padded(padding) for text in self._others]
         taken: list[Box] = [(box.x0, box.y0, box.x1, box.y1) for box in others]
         board = Board(inner, axes.transData.transform(self._points), taken, self._layer.radius(renderer))
         back = axes.transData.inverted()
         for name, text, leader in zip(self._names, self._texts, self._leaders, strict=True):
             text.set_visible(True)
+            text.set_fontsize(name.font_size * shrink)
             _fit_text(text, name.text, _MAX_FRAME_SHARE * frame.width, renderer)
             extent = text.get_window_extent(renderer)
             lines = text.get_text().count("\n") + 1

@@ -47,9 +47,20 @@ class MapName:
 class Layer(Protocol):
     """One layer of clusters, as ``actup.clusters`` makes them."""
 
-    codes: np.ndarray
-    names: Sequence[str]
-    centers: np.ndarray
+    @property
+    def codes(self) -> np.ndarray:
+        """Cluster of every point, -1 for none."""
+        ...
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the clusters."""
+        ...
+
+    @property
+    def centers(self) -> np.ndarray:
+        """Where each name should stand on the map, NaN where unknown."""
+        ...
 
 
 class LayeredClusters(Protocol):
@@ -136,7 +147,7 @@ def _names(
     important: bool = True,
 ) -> list[MapName]:
     """Names of the classes, the largest first; ``centers`` are tried before all other places."""
-    sizes = np.bincount(codes[codes >= 0], minlength=len(names))
+    sizes = np.bincount(codes + 1, minlength=len(names) + 1)[1:]  # without those of no class
     ids = sampled_points(codes, len(Y))
     ids = ids[view.holds(Y[ids])]
     if not len(ids):
@@ -152,7 +163,7 @@ def _names(
         if not len(members) or not text.strip():
             continue
         anchors = spots[code]
-        if centers is not None and view.holds(centers[[code]])[0]:
+        if centers is not None and centers.shape[1] == 2 and view.holds(centers[[code]])[0]:
             anchors = np.vstack([centers[code], anchors])
         members = members[:: -(-len(members) // _MAX_MEMBERS)]
         found.append(MapName(text, anchors, members, font_size, important, important))

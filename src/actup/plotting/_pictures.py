@@ -57,8 +57,8 @@ def plot_embedding(
         Where to write class names: on the map at a dense spot of each class, in a legend beside it, or
         nowhere. ``"auto"`` is the map in two dimensions and the legend otherwise.
     label_kind : {"auto", "classes", "values"}, default="auto"
-        Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans and whole numbers
-        with at most 128 distinct values as classes.
+        Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans, whole numbers with
+        at most 128 distinct values and dates with at most twelve as classes.
     colorbar : bool, default=True
         Whether to draw a colour bar for values.
 
@@ -128,8 +128,8 @@ def plot_gallery(
     title : str, default=None
         Line above all panels.
     label_kind : {"auto", "classes", "values"}, default="auto"
-        Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans and whole numbers
-        with at most 128 distinct values as classes.
+        Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans, whole numbers with
+        at most 128 distinct values and dates with at most twelve as classes.
     columns : int, default=None
         Number of panels in a row; None makes the gallery as square as possible.
 

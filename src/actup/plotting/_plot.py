@@ -86,8 +86,8 @@ def plot(
         Where to write class names: on the map, beside or on each class, never over each other; in a legend by
         the size of the classes; or nowhere. ``"auto"`` is the map in two dimensions and the legend otherwise.
     label_kind : {"auto", "classes", "values"}, default="auto"
-        Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans and whole numbers
-        with at most 128 distinct values as classes.
+        Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans, whole numbers with
+        at most 128 distinct values and dates with at most twelve as classes.
     theme : {"light", "dark"}, default="light"
         Colour of background and text.
     view : {"bulk", "all"}, default="bulk"

@@ -41,7 +41,7 @@ class Theme:
 
 _THEMES = {
     "light": Theme("#ffffff", INK, QUIET_INK, "#0072b2", "#c9cdd4", "#000000", 0.4, "#f7f7fa"),
-    "dark": Theme("#14161a", "#f1f3f6", "#9aa3b0", "#56b4e9", "#3c424c", "#ffffff", 0.16, "#1c1f25"),
+    "dark": Theme("#14161a", "#f1f3f6", "#9aa3b0", "#56b4e9", "#3c424c", "#ffffff", 0.08, "#1c1f25"),
 }
 
 
