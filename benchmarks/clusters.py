@@ -2,7 +2,7 @@
 
     python benchmarks/clusters.py [--data mnist usps single_cell] [--seeds 3] [--points 60000 1000000]
 
-Maps are those of UMAP with its defaults, one per seed, and clusters are compared with the classes of the data:
+Maps are those of UMAP with its defaults, one per seed; clusters are compared with the classes of the data:
 with points in no cluster as a cluster of their own ("outside counts"), and with every point in the cluster
 that it is nearest to ("all assigned"). hdbscan runs with its defaults, with the settings of umap-learn's
 documentation (min_samples=10, min_cluster_size=500), and with the sizes that find_clusters uses. It has its
