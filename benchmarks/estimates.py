@@ -30,9 +30,8 @@ def main() -> None:
         for points in sorted({min(count, len(full)) for count in options.points}):
             X = actup.datasets.load(name, n_samples=points).X
             for method in METHODS:
-                print(
-                    f"| {name} | {points:,} | {X.shape[1]} | {method} | {compared(X, method)} |", flush=True
-                )
+                cells = compared(X, method)
+                print(f"| {name} | {points:,} | {X.shape[1]} | {method} | {cells} |", flush=True)
     print("\nEstimated / measured seconds of one core.")
 
 

@@ -43,20 +43,33 @@ void bind_trees(nb::module_& module) {
       nb::arg("Y"), nb::arg("min_samples"), nb::arg("threads"));
   module.def(
       "graph_tree",
-      [](Vector<int64_t> offsets, Vector<int32_t> indices, Vector<double> distances, int64_t min_samples,
+      [](Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights, int64_t min_samples,
          int threads) {
-        const int64_t n = static_cast<int64_t>(offsets.size()) - 1;
-        std::vector<double> cores(n);
+        std::vector<double> cores(offsets.size() - 1);
         std::vector<TreeEdge> edges;
         {
           const Interruptible call;
-          edges = graph_tree({n, offsets.data(), indices.data(), distances.data()}, min_samples, threads,
-                             cores.data());
+          edges = graph_tree(view(offsets, indices, weights), min_samples, threads, cores.data());
         }
         return tree_arrays(edges, cores);
       },
-      nb::arg("offsets"), nb::arg("indices"), nb::arg("distances"), nb::arg("min_samples"),
-      nb::arg("threads"));
+      nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"), nb::arg("min_samples"), nb::arg("threads"));
+}
+
+// Ranges of the leaves' order, (clusters, 2), and persistence of the clusters that are selected.
+template <class Select>
+nb::tuple selected_clusters(const Hierarchy& hierarchy, int64_t min_cluster_size, const Select& select) {
+  std::vector<int64_t> ranges;
+  std::vector<double> persistence;
+  {
+    const Interruptible call;
+    const CondensedTree tree = hierarchy.condense(min_cluster_size);
+    for (const int32_t cluster : select(tree)) {
+      ranges.insert(ranges.end(), {tree.begins[cluster], tree.ends[cluster]});
+      persistence.push_back(tree.persistence[cluster]);
+    }
+  }
+  return nb::make_tuple(copied(ranges, persistence.size(), 2), copied(persistence, persistence.size()));
 }
 
 void bind_hierarchy(nb::module_& module) {
@@ -73,18 +86,19 @@ void bind_hierarchy(nb::module_& module) {
       .def(
           "clusters",
           [](const Hierarchy& self, int64_t min_cluster_size, double division) {
-            CondensedTree tree;
-            std::vector<int32_t> selected;
-            {
-              const Interruptible call;
-              tree = self.condense(min_cluster_size);
-              selected = select_clusters(tree, division);
-            }
-            const auto whole = [](const auto& values) { return copied(values, values.size()); };
-            return nb::make_tuple(whole(selected), whole(tree.begins), whole(tree.ends),
-                                  whole(tree.persistence));
+            return selected_clusters(self, min_cluster_size, [=](const CondensedTree& tree) {
+              return select_clusters(tree, division);
+            });
           },
           nb::arg("min_cluster_size"), nb::arg("division"))
+      .def(
+          "distinct_clusters",
+          [](const Hierarchy& self, int64_t min_cluster_size, double persistence) {
+            return selected_clusters(self, min_cluster_size, [=](const CondensedTree& tree) {
+              return select_distinct(tree, persistence);
+            });
+          },
+          nb::arg("min_cluster_size"), nb::arg("persistence"))
       .def(
           "spread",
           [](const Hierarchy& self, Vector<int32_t> codes) {
