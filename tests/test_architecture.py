@@ -35,7 +35,7 @@ LAYERS = [
     {"graph"},
     {"neighbors"},
     {"recipe"},
-    {"quality", "metrics", "start", "transform"},
+    {"quality", "metrics", "start", "transform", "clusters"},
     {"backends", "progress"},
     {"_given", "_pipeline"},
     {"_embed_many", "estimators", "saving"},

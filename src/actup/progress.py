@@ -77,6 +77,7 @@ class Progress:
         self._callback = callback
         self._verbose = bool(verbose)
         self._bar: _TqdmBar | _PrintedBar | None = None  # made with the first report
+        self._run, self._runs = 0, 1
         self.stopped = False
         self.stopped_in: str | None = None
 
@@ -101,11 +102,30 @@ class Progress:
         """
         if self._verbose:
             self._bar = self._bar or _make_bar()
-            self._bar.show(stage, _percent(stage, fraction))
+            percent = (100 * self._run + _percent(stage, fraction)) / self._runs
+            self._bar.show(stage if self._runs == 1 else f"{stage} {self._run + 1}/{self._runs}", percent)
         if self._callback is not None:
             points = None if embedding is None else embedding()
             if self._callback(stage, fraction, points) and not self.stopped:
                 self.stopped, self.stopped_in = True, stage
+
+    def begin_run(self, number: int, count: int) -> None:
+        """Say which of several runs begins: together they fill the bar once.
+
+        Parameters
+        ----------
+        number : int
+            From 0 to ``count`` - 1.
+        count : int
+            How many runs share the bar.
+
+        Examples
+        --------
+        >>> from actup.progress import Progress
+        >>> progress = Progress()
+        >>> progress.begin_run(1, 3)  # the bar goes on from 33 %
+        """
+        self._run, self._runs = number, count
 
     def guide(self, layout: Layout) -> None:
         """Do nothing; a subclass may steer the layout here, between two slices of epochs, or have it wait.
@@ -143,7 +163,7 @@ def _make_bar() -> _TqdmBar | _PrintedBar:
 
 class _TqdmBar:
     def __init__(self, tqdm: Any) -> None:
-        self._bar = tqdm(total=100, bar_format="{desc:<9} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}")
+        self._bar = tqdm(total=100, bar_format="{desc:<13} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}")
 
     def show(self, stage: str, percent: float) -> None:
         self._bar.set_description_str(stage, refresh=False)

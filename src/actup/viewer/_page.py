@@ -41,7 +41,7 @@ def write_page(
     images: ArrayLike | None = None,
     title: str = "ActUp",
     *,
-    label_kind: str = "auto",
+    label_kind: str | Mapping[str, str] = "auto",
     columns: Any = None,
     clusters: Any = None,
     neighbors: Any = None,
@@ -78,9 +78,10 @@ def write_page(
         Small picture of every point, for its tooltip.
     title : str, default="ActUp"
         Title of the page.
-    label_kind : {"auto", "classes", "values"}, default="auto"
+    label_kind : {"auto", "classes", "values"} or mapping of str to these, default="auto"
         Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans, whole numbers with
-        at most 128 and dates with at most 12 distinct values as classes.
+        at most 128 and dates with at most 12 distinct values as classes. A mapping says it of ``columns``, by
+        name.
     columns : mapping of str to array-like of shape (n,), or data frame, default=None
         Further columns to colour by, each read as ``labels`` are.
     clusters : Clusters, default=None
@@ -159,7 +160,7 @@ def page_text(
     images: ArrayLike | None = None,
     title: str = "ActUp",
     *,
-    label_kind: str = "auto",
+    label_kind: str | Mapping[str, str] = "auto",
     columns: Any = None,
     clusters: Any = None,
     neighbors: Any = None,
@@ -197,14 +198,22 @@ def page_text(
 
 
 def _read_columns(
-    labels: ArrayLike | None, columns: Any, n: int, label_kind: str, texts: dict[str, list[str]]
+    labels: ArrayLike | None,
+    columns: Any,
+    n: int,
+    label_kind: str | Mapping[str, str],
+    texts: dict[str, list[str]],
 ) -> list[Column]:
     """Labels and further columns; names of classes that the legend leaves out are added to the texts."""
     given = [] if columns is None else list(table_columns(columns, n, "columns"))
-    read_labels(None, n, label_kind)  # rejects an unknown kind
+    kinds = label_kind if isinstance(label_kind, Mapping) else {}
+    own_kind = "auto" if isinstance(label_kind, Mapping) else label_kind
+    for kind in (own_kind, *kinds.values()):
+        read_labels(None, n, kind)  # rejects an unknown kind
     name = label_column_name({name for name, _ in given})
-    read = [] if labels is None else [read_column(name, labels, n, label_kind)]
-    read += [read_column(name, column, n, parameter=f"columns[{name!r}]") for name, column in given]
+    read = [] if labels is None else [read_column(name, labels, n, own_kind)]
+    for name, column in given:
+        read.append(read_column(name, column, n, kinds.get(name, "auto"), f"columns[{name!r}]"))
     shown = []
     for column in read:
         limited, names = limit_classes(column)

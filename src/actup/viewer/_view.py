@@ -118,7 +118,7 @@ def view(
     images: ArrayLike | None = None,
     title: str = "ActUp",
     *,
-    label_kind: str = "auto",
+    label_kind: str | Mapping[str, str] = "auto",
     columns: Any = None,
     clusters: Any = None,
     neighbors: Any = None,
@@ -142,8 +142,8 @@ def view(
         Small picture of every point, for its tooltip.
     title : str, default="ActUp"
         Title of the page.
-    label_kind : {"auto", "classes", "values"}, default="auto"
-        Whether labels are classes or values on a scale.
+    label_kind : {"auto", "classes", "values"} or mapping of str to these, default="auto"
+        Whether labels are classes or values on a scale; a mapping says it of ``columns``, by name.
     columns : mapping of str to array-like of shape (n,), or data frame, default=None
         Further columns to colour by.
     clusters : Clusters, default=None

@@ -70,7 +70,7 @@ def live(
     hover: Any = None,
     images: ArrayLike | None = None,
     columns: Any = None,
-    label_kind: str = "auto",
+    label_kind: str | Mapping[str, str] = "auto",
     info: Mapping[str, Mapping[str, object]] | None = None,
     title: str = "ActUp",
     browser: bool = True,
@@ -98,8 +98,8 @@ def live(
         Small picture of every point, for its tooltip.
     columns : mapping of str to array-like of shape (n,), or data frame, default=None
         Further columns to colour by.
-    label_kind : {"auto", "classes", "values"}, default="auto"
-        Whether labels are classes or values on a scale.
+    label_kind : {"auto", "classes", "values"} or mapping of str to these, default="auto"
+        Whether labels are classes or values on a scale; a mapping says it of ``columns``, by name.
     info : mapping of str to mapping of str to object, default=None
         Sections of the panel about the map.
     title : str, default="ActUp"
