@@ -90,8 +90,10 @@ def _short_table(rows: list[dict]) -> str:
             cells += [number(warm(ran[name]) if name in ran else None, 2) for name in pair]
             cells.append(number(ratio(ran, ours, warm)))
         lines.append(cells)
-    names = [column for ours in _ESTIMATORS for column in (f"{ours}, s", f"{RIVALS[kind(ours)]}, s", "times faster")]
-    return table(["from the data to the map", *names], lines)
+    header = ["from the data to the map"]
+    for ours in _ESTIMATORS:
+        header += [f"{ours}, s", f"{RIVALS[kind(ours)]}, s", "times faster"]
+    return table(header, lines)
 
 
 def groups(rows: list[dict]) -> list[tuple[tuple[str, int], dict[str, dict]]]:

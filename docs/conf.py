@@ -23,10 +23,16 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "api_pages",
     "mathml",
-    "repository_links",
+    "links",
 ]
 root_doc = "index"
-exclude_patterns = ["_extensions", "gallery", "pictures", "sg_execution_times.rst"]
+exclude_patterns = [
+    "_extensions",
+    "gallery",
+    "pictures",
+    "sg_execution_times.rst",
+    "**/sg_execution_times.rst",
+]
 
 # ---- Markdown ----
 
@@ -43,7 +49,9 @@ autosummary_imported_members = True
 numpydoc_show_class_members = False  # the templates list methods
 numpydoc_class_members_toctree = False
 templates_path = ["_templates"]
-nitpick_ignore_regex = [("py:.*", r"(sklearn|numpy|scipy|matplotlib|anndata|pandas)\..*")]  # of other packages
+nitpick_ignore_regex = [
+    ("py:.*", r"(sklearn|numpy|scipy|matplotlib|anndata|pandas)\..*")
+]  # of other packages
 
 # ---- the gallery ----
 

@@ -21,8 +21,8 @@ _HEAD = """API reference
 
 .. module:: actup
 
-Every public name, with its parameters and an example. Names that most programs need are in ``actup`` itself; the
-modules below it hold the rest. A name that is not listed here is private and may change.
+Every public name, with its parameters and an example. Names that most programs need are in ``actup`` itself;
+the modules below it hold the rest. A name that is not listed here is private and may change.
 
 """
 
@@ -105,7 +105,7 @@ def _sections(module: ModuleType) -> Iterator[str]:
 
 
 def _module_page(module: ModuleType, seen: set[int]) -> str:
-    """The page of a module; ``seen`` has the ids of what is documented already, and gets those of this page."""
+    """The page of a module; ``seen`` has the ids of what is documented already, and gets this page's."""
     name = module.__name__
     head = f"{name}\n{'=' * len(name)}\n\n.. module:: {name}\n\n{inspect.getdoc(module)}\n\n"
     if name.startswith(ONE_PAGE_PER_MODULE):
@@ -115,6 +115,9 @@ def _module_page(module: ModuleType, seen: set[int]) -> str:
 
 def _entries(module: ModuleType, seen: set[int]) -> Iterator[str]:
     """The documentation itself of a module's classes and functions."""
+    others = [name for name in own_names(module) if not callable(getattr(module, name))]
+    if others:
+        yield f"Other names: {', '.join(f'``{name}``' for name in others)}.\n\n"
     for name in own_names(module):
         value = getattr(module, name)
         if not callable(value):

@@ -34,7 +34,7 @@ def _write_display(translator: nodes.NodeVisitor, node: nodes.math_block) -> Non
 
 
 def _mathml(node: nodes.Element, display: bool) -> str:
-    """The MathML of an equation in TeX's notation; the TeX itself, with a warning, if it is not understood."""
+    """The MathML of an equation in TeX's notation; the TeX itself, with a warning, if it is unknown."""
     code = node.astext()
     try:
         return latex2mathml.tex2mathml(code, as_block=display)

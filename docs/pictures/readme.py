@@ -35,7 +35,10 @@ def main() -> None:
     arguments.add_argument("--folder", type=Path, default=FOLDER, help="where the files are written")
     folder = arguments.parse_args().folder
     X, digits = load_digits(return_X_y=True)
-    for path in (draw_first_map(folder / "first_map.png", X, digits), draw_slider(folder / "slider.webp", X, digits)):
+    for path in (
+        draw_first_map(folder / "first_map.png", X, digits),
+        draw_slider(folder / "slider.webp", X, digits),
+    ):
         print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
 
 
@@ -77,8 +80,8 @@ def _draw_frame(stops: list[np.ndarray], digits: np.ndarray, position: float) ->
     Y = (1 - share) * stops[before] + share * stops[before + 1]
     plot_embedding(Y, labels=digits, ax=axes, names="none")
     for digit in np.unique(digits):  # at the median, which moves without jumps
-        text = axes.text(*np.median(Y[digits == digit], axis=0), str(digit), ha="center", va="center", fontsize=13,
-                         color=INK, weight="bold")  # fmt: skip
+        place = np.median(Y[digits == digit], axis=0)
+        text = axes.text(*place, str(digit), ha="center", va="center", fontsize=13, color=INK, weight="bold")
         text.set_path_effects([withStroke(linewidth=3, foreground="white")])
     axes.set_aspect("equal", adjustable="box")
     axes.set(xlim=(-1.22, 1.22), ylim=(-1.08, 1.08))

@@ -40,7 +40,11 @@ from actup.quality import knn_accuracy, neighbor_recall, triplet_accuracy
 
 print(f"{'':<18}{'recall':>8}{'accuracy':>10}{'triplets':>10}")
 for name, Y in maps.items():
-    recall, accuracy, triplets = neighbor_recall(X, Y), knn_accuracy(Y, y, k=10), triplet_accuracy(X, Y)
+    recall, accuracy, triplets = (
+        neighbor_recall(X, Y),
+        knn_accuracy(Y, y, k=10),
+        triplet_accuracy(X, Y),
+    )
     print(f"{name:<18}{recall:>8.2f}{accuracy:>10.2f}{triplets:>10.2f}")
 
 # %%

@@ -14,7 +14,8 @@ from actup.viewer import align_maps
 
 X, y = load_digits(return_X_y=True)
 maps = {
-    f"n_neighbors={k}": actup.UMAP(n_neighbors=k, random_state=0).fit_transform(X) for k in (3, 15, 50, 200)
+    f"n_neighbors={k}": actup.UMAP(n_neighbors=k, random_state=0).fit_transform(X)
+    for k in (3, 15, 50, 200)
 }
 figure = plot_gallery(align_maps(maps), labels=y, title="UMAP")
 
@@ -26,7 +27,8 @@ figure = plot_gallery(align_maps(maps), labels=y, title="UMAP")
 # number of rows.
 
 maps = {
-    f"perplexity={p}": actup.TSNE(perplexity=p, random_state=0).fit_transform(X) for p in (3, 30, 100, 300)
+    f"perplexity={p}": actup.TSNE(perplexity=p, random_state=0).fit_transform(X)
+    for p in (3, 30, 100, 300)
 }
 figure = plot_gallery(align_maps(maps), labels=y, title="t-SNE")
 
@@ -37,5 +39,8 @@ figure = plot_gallery(align_maps(maps), labels=y, title="t-SNE")
 # ``TSNE`` also takes a list. Small perplexities keep the detail, large ones arrange the clusters.
 
 model = actup.TSNE(perplexity=[10, 200], random_state=0)
-maps = {"perplexity=30": maps["perplexity=30"], "perplexity=[10, 200]": model.fit_transform(X)}
+maps = {
+    "perplexity=30": maps["perplexity=30"],
+    "perplexity=[10, 200]": model.fit_transform(X),
+}
 figure = plot_gallery(align_maps(maps), labels=y)

@@ -17,8 +17,13 @@ from actup.plotting import plot_gallery
 X, y = load_digits(return_X_y=True)
 graph_once = actup.preset("umap")
 values = (0.0, 0.1, 0.5, 0.99)
-results = actup.embed_many(X, [graph_once.but(min_dist=value) for value in values], seed=0)
-maps = {f"min_dist={value}": Y for value, Y in zip(values, results.aligned.values(), strict=True)}
+results = actup.embed_many(
+    X, [graph_once.but(min_dist=value) for value in values], seed=0
+)
+maps = {
+    f"min_dist={value}": Y
+    for value, Y in zip(values, results.aligned.values(), strict=True)
+}
 figure = plot_gallery(maps, labels=y, title="UMAP")
 
 # %%
@@ -34,5 +39,7 @@ figure = plot_gallery(maps, labels=y, title="UMAP")
 tsne = actup.preset("tsne")
 values = (0.5, 1.0, 3.0)
 results = actup.embed_many(X, [tsne.but(dof=value) for value in values], seed=0)
-maps = {f"dof={value}": Y for value, Y in zip(values, results.aligned.values(), strict=True)}
+maps = {
+    f"dof={value}": Y for value, Y in zip(values, results.aligned.values(), strict=True)
+}
 figure = plot_gallery(maps, labels=y, title="t-SNE")

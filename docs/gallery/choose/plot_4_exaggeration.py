@@ -15,8 +15,13 @@ from actup.quality import knn_accuracy, neighbor_recall
 X, y = load_digits(return_X_y=True)
 factors = (1, 1.5, 2, 4, 8)
 recipe = actup.preset("tsne")
-result = actup.embed_many(X, [recipe.but(late_exaggeration=factor) for factor in factors], seed=0)
-maps = {f"exaggeration={factor}": Y for factor, Y in zip(factors, result.aligned.values(), strict=True)}
+result = actup.embed_many(
+    X, [recipe.but(late_exaggeration=factor) for factor in factors], seed=0
+)
+maps = {
+    f"exaggeration={factor}": Y
+    for factor, Y in zip(factors, result.aligned.values(), strict=True)
+}
 maps["UMAP"] = actup.UMAP(random_state=0).fit_transform(X)
 figure = plot_gallery(maps, labels=y, columns=3)
 

@@ -16,8 +16,12 @@ from actup.plotting import plot_gallery
 X, along = make_swiss_roll(1500, random_state=0)
 maps = {}
 for init in ("spectral", "pca", "random"):
-    maps[f'UMAP, init="{init}"'] = actup.UMAP(init=init, random_state=0).fit_transform(X)
-    maps[f'TSNE, init="{init}"'] = actup.TSNE(init=init, random_state=0).fit_transform(X)
+    maps[f'UMAP, init="{init}"'] = actup.UMAP(init=init, random_state=0).fit_transform(
+        X
+    )
+    maps[f'TSNE, init="{init}"'] = actup.TSNE(init=init, random_state=0).fit_transform(
+        X
+    )
 figure = plot_gallery(maps, labels=along, columns=2)
 
 # %%

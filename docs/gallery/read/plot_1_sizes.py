@@ -33,4 +33,6 @@ figure = plot_gallery(maps, labels=group)
 # neighbour:
 
 distances = actup.nearest_neighbors(X, 15).distances[:, -1]
-print(f"distance to the 15th neighbour: narrow {np.median(distances[:500]):.1f}, wide {np.median(distances[500:]):.1f}")
+print(
+    f"distance to the 15th neighbour: narrow {np.median(distances[:500]):.1f}, wide {np.median(distances[500:]):.1f}"
+)

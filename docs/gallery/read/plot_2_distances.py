@@ -20,7 +20,9 @@ maps = {
     "the data, two of ten columns": X[:, :2],
     "UMAP": actup.UMAP(random_state=0).fit_transform(X),
     "t-SNE": actup.TSNE(random_state=0).fit_transform(X),
-    "t-SNE, perplexity=280": actup.TSNE(perplexity=280, random_state=0).fit_transform(X),
+    "t-SNE, perplexity=280": actup.TSNE(perplexity=280, random_state=0).fit_transform(
+        X
+    ),
 }
 figure = plot_gallery(maps, labels=group)
 

@@ -14,12 +14,16 @@ from actup.quality import trustworthiness
 rng = np.random.default_rng(0)
 X = rng.normal(size=(800, 50))
 maps = {
-    f"t-SNE, perplexity={perplexity}": actup.TSNE(perplexity=perplexity, random_state=0).fit_transform(X)
+    f"t-SNE, perplexity={perplexity}": actup.TSNE(
+        perplexity=perplexity, random_state=0
+    ).fit_transform(X)
     for perplexity in (2, 5, 30)
 }
 maps["UMAP, n_neighbors=3"] = actup.UMAP(n_neighbors=3, random_state=0).fit_transform(X)
 maps["UMAP, n_neighbors=15"] = actup.UMAP(random_state=0).fit_transform(X)
-captions = {name: f"trustworthiness {trustworthiness(X, Y):.2f}" for name, Y in maps.items()}
+captions = {
+    name: f"trustworthiness {trustworthiness(X, Y):.2f}" for name, Y in maps.items()
+}
 figure = plot_gallery(maps, captions=captions, columns=3)
 
 # %%

@@ -19,12 +19,18 @@ Y = model.embedding_
 
 in_data = actup.nearest_neighbors(X, 10).indices
 on_map = actup.nearest_neighbors(Y, 10).indices
-kept = np.array([len(np.intersect1d(a, b)) / 10 for a, b in zip(in_data, on_map, strict=True)])
+kept = np.array(
+    [len(np.intersect1d(a, b)) / 10 for a, b in zip(in_data, on_map, strict=True)]
+)
 
 figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 5), layout="constrained")
 plot_embedding(Y, labels=y, ax=left, title="t-SNE of the digits")
-plot_embedding(Y, labels=kept, ax=right, title="share of 10 neighbours that the map keeps")
-print(f"mean {kept.mean():.2f}; lowest tenth of the points {np.quantile(kept, 0.1):.2f}")
+plot_embedding(
+    Y, labels=kept, ax=right, title="share of 10 neighbours that the map keeps"
+)
+print(
+    f"mean {kept.mean():.2f}; lowest tenth of the points {np.quantile(kept, 0.1):.2f}"
+)
 
 # %%
 # Bright regions can be read point by point. In dark ones, the group is right at best.
@@ -49,4 +55,7 @@ from actup.quality import knn_accuracy
 print(f"all digits: {knn_accuracy(Y, y, k=10):.3f}")
 for digit in range(10):
     nearest = y[on_map[y == digit]]
-    print(digit, f"{(nearest == digit).mean():.2f} of the nearest points on the map are the same digit")
+    print(
+        digit,
+        f"{(nearest == digit).mean():.2f} of the nearest points on the map are the same digit",
+    )

@@ -16,7 +16,9 @@ from actup.plotting import plot_embedding
 
 rng = np.random.default_rng(0)
 n_genes = 600
-programs = rng.gamma(0.3, 3.0, size=(4, n_genes))  # expression of stem, T, B and blood cells
+programs = rng.gamma(
+    0.3, 3.0, size=(4, n_genes)
+)  # expression of stem, T, B and blood cells
 names = np.array(["stem", "T", "B", "blood"])
 kind = rng.choice([1, 2, 3], p=[0.4, 0.4, 0.2], size=2000)
 progress = np.where(kind == 3, rng.random(2000), 1.0)  # 0: stem, 1: settled
@@ -45,8 +47,14 @@ actup.sc.tsne(cells, random_state=0)
 figure, axes = pyplot.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
 types = cells.obs["type"].to_numpy()
 plot_embedding(cells.obsm["X_umap"], labels=types, ax=axes[0], title="UMAP, type")
-plot_embedding(cells.obsm["X_umap"], labels=progress, ax=axes[1], title="UMAP, progress", colorbar=False)
-plot_embedding(cells.obsm["X_tsne"], labels=types, ax=axes[2], title="t-SNE, type");
+plot_embedding(
+    cells.obsm["X_umap"],
+    labels=progress,
+    ax=axes[1],
+    title="UMAP, progress",
+    colorbar=False,
+)
+plot_embedding(cells.obsm["X_tsne"], labels=types, ax=axes[2], title="t-SNE, type")
 
 # %%
 # The path is one band whose colour runs from one end to the other, and T and B cells stand apart. What the map does *not*

@@ -19,9 +19,15 @@ new = model.transform(X[1400:])
 
 figure, ax = pyplot.subplots(figsize=(7, 6), layout="constrained")
 plot_embedding(model.embedding_, labels=y[:1400], ax=ax)
-ax.scatter(*new.T, s=14, facecolors="none", edgecolors="black", linewidths=0.7, label="new rows")
-ax.legend(loc="lower left", frameon=False);
-
+ax.scatter(
+    *new.T,
+    s=14,
+    facecolors="none",
+    edgecolors="black",
+    linewidths=0.7,
+    label="new rows",
+)
+ax.legend(loc="lower left", frameon=False)
 # %%
 # A row's place does not depend on its company: alone or in a batch, it gets the same bits.
 

@@ -39,13 +39,21 @@ documents, subjects, titles = [], [], []
 for module, subject in modules.items():
     for name in dir(import_module(module)):
         value = getattr(import_module(module), name)
-        text = inspect.getdoc(value) if callable(value) and not name.startswith("_") else None
+        text = (
+            inspect.getdoc(value)
+            if callable(value) and not name.startswith("_")
+            else None
+        )
         if text and len(text) > 400:
             documents.append(" ".join(re.findall(r"[a-z]{3,}", text.lower())))
             subjects.append(subject)
             titles.append(f"{module}.{name}")
-X = TfidfVectorizer(max_df=0.3, min_df=3, stop_words="english", sublinear_tf=True).fit_transform(documents)
-print(f"{X.shape[0]} documents, {X.shape[1]} words, {X.nnz / X.shape[0]:.0f} of them in a document")
+X = TfidfVectorizer(
+    max_df=0.3, min_df=3, stop_words="english", sublinear_tf=True
+).fit_transform(documents)
+print(
+    f"{X.shape[0]} documents, {X.shape[1]} words, {X.nnz / X.shape[0]:.0f} of them in a document"
+)
 
 # %%
 # Sparse rows go in as they are. Texts have different lengths, so the metric is the cosine.
@@ -53,8 +61,7 @@ print(f"{X.shape[0]} documents, {X.shape[1]} words, {X.nnz / X.shape[0]:.0f} of 
 subjects = np.array(subjects)
 model = actup.UMAP(metric="cosine", n_neighbors=20, min_dist=0.3, random_state=0).fit(X)
 figure, ax = pyplot.subplots(figsize=(9, 8), layout="constrained")
-plot_embedding(model.embedding_, labels=subjects, ax=ax);
-
+plot_embedding(model.embedding_, labels=subjects, ax=ax)
 # %%
 # Ask the map: which documents lie next to one?
 

@@ -12,14 +12,14 @@ from actup._experiments.results import Findings, Store
 _HEAD = """# The paper, reproduced
 
 The experiments of *ActUp: Analyzing and Consolidating tSNE and UMAP* (Draganov et al., IJCAI 2023), run with
-ActUp. Each section begins with the paper's claim, in italics. Numbers in parentheses are the paper's. Long tables are
-folded: click on their line to open them.
+ActUp. Each section begins with the paper's claim, in italics. Numbers in parentheses are the paper's. Long
+tables are folded: click on their line to open them.
 
 {scale} *The paper's settings* are the presets `paper_*`; where the paper's code differs from its text, they
 follow the code.
 
-`actup reproduce all` does the runs; it stores one JSON line per run and can be stopped and resumed at any time.
-`actup reproduce report --page docs` writes this page: do not edit it.
+`actup reproduce all` does the runs; it stores one JSON line per run and can be stopped and resumed at any
+time. `actup reproduce report --page docs` writes this page: do not edit it.
 """
 
 # What the page calls the runs of each measure.

@@ -73,7 +73,8 @@ def fold_tables(page: str) -> str:
         if rows <= _MAX_OPEN_ROWS and max(map(len, lines)) <= _MAX_OPEN_CHARACTERS:
             return match[0]
         headings = re.findall(r"^##+ (.+)$", page[: match.start()], re.MULTILINE)
-        summary = html.escape(f"{headings[-1] if headings else 'Table'}: {_describe_columns(lines[0])}", quote=False)
+        heading = headings[-1] if headings else "Table"
+        summary = html.escape(f"{heading}: {_describe_columns(lines[0])}", quote=False)
         counted = f"{rows} row{'s' if rows > 1 else ''}"
         return f"<details>\n<summary>{summary} ({counted})</summary>\n\n{match[0]}\n</details>\n"
 
