@@ -187,7 +187,7 @@ $(VENV)/installed: $(VENV)/tools $(SOURCES)
 	touch $@
 
 $(VENV)/one-level: $(VENV)/build-tools $(SOURCES)
-	$(INSTALL) $(call DEFINE,ACTUP_LEVELS=native) --editable ".[plot]"
+	$(INSTALL) $(call DEFINE,ACTUP_LEVELS=native) --editable ".[plot,cli]"
 	touch $@
 
 $(INTEGRATION)/installed: $(SOURCES)
