@@ -48,7 +48,7 @@ LAYERS = [
 ]
 LAYER_OF = {name: layer for layer, names in enumerate(LAYERS) for name in names}
 # Imports that point up, inside functions: a model shows itself with the viewer.
-UPWARDS = {"estimators/_base.py": ["actup.viewer.view"]}
+UPWARDS = {"estimators/_viewing.py": ["actup.viewer.view"]}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py" or path.parent != ROOT)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -22,6 +22,7 @@ from actup.backends import Backend, choose_backend, load_backend
 from actup.estimators._callbacks import CallbackSupportMixin, fit_task
 from actup.estimators._inputs import FitInputs, draw_seed, read_given_neighbors, read_mobility
 from actup.estimators._state import Derived, Estimator, FittedState, snapshot
+from actup.estimators._viewing import ViewMixin
 from actup.graph._records import Graph
 from actup.graph._sample_weights import apply_sample_weights, read_sample_weights
 from actup.progress import Progress
@@ -30,14 +31,9 @@ from actup.transform._inverse import rows_of_places
 from actup.transform._new_rows import TrainingRows, place_new_rows
 
 
-class Watcher(Protocol):
-    """A live view of an estimator's fits."""
-
-    def progress(self) -> Progress:
-        """What a fit that begins now reports to."""
-
-
-class Embedder(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Embedder(
+    ViewMixin, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Fits a recipe to data. An estimator says with ``_recipe`` what to run.
 
     A run changes no attribute before it has succeeded; then it sets all of them at once (``FittedState``).
@@ -51,7 +47,6 @@ class Embedder(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transforme
     recipe_: Recipe
     _training: TrainingRows
     _derived: Derived
-    _watcher: Watcher | None = None  # follows the next fits
 
     def _recipe(self) -> Recipe:
         raise NotImplementedError
@@ -260,61 +255,6 @@ class Embedder(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transforme
 
         save_model(self, path, data, compress)
 
-    def view(
-        self,
-        labels: Any = None,
-        *,
-        hover: Any = None,
-        images: Any = None,
-        columns: Any = None,
-        clusters: Any = None,
-        title: str = "ActUp",
-        live: bool = False,
-    ) -> Any:
-        """Show the map in a notebook or a browser, or watch and steer its layout.
-
-        ``actup.view`` does the same for several maps, with further parameters.
-
-        Parameters
-        ----------
-        labels : array-like of shape (n_samples,), default=None
-            Classes, values or dates of the samples, which colour them.
-        hover : sequence of length n_samples, mapping of str to such, or data frame, default=None
-            Texts of the samples, for the tooltip and the search.
-        images : array-like of shape (n_samples, height, width[, 3 or 4]), default=None
-            Small picture of every sample, for its tooltip.
-        columns : mapping of str to array-like of shape (n_samples,), or data frame, default=None
-            Further columns to colour by.
-        clusters : Clusters, default=None
-            What ``actup.find_clusters`` returns.
-        title : str, default="ActUp"
-            Title of the page.
-        live : bool, default=False
-            Whether to begin a session: its page shows the map and the layout of further calls of ``fit``,
-            which it can pause, stop and steer, and makes maps of selections. The model need not be fitted.
-
-        Returns
-        -------
-        actup.viewer.View or actup.viewer.LiveView
-            The page, which a notebook shows by itself; elsewhere call its ``open()`` or ``save(path)``.
-
-        See Also
-        --------
-        actup.live : Fits in the background instead.
-        """
-        from actup.viewer import view  # the layer above this one: only who looks at a map loads it
-
-        return view(
-            self,
-            labels,
-            hover=hover,
-            images=images,
-            columns=columns,
-            clusters=clusters,
-            title=title,
-            live=live,
-        )
-
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Which data would lie at places of the map.
 
@@ -372,10 +312,6 @@ class Embedder(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         return given
 
     # --- a run ---
-
-    def _progress(self) -> Progress:
-        """What the stages of a fit report to."""
-        return Progress(self.verbose, self.callback) if self._watcher is None else self._watcher.progress()
 
     def _prepare(self, X: Any, inputs: FitInputs, progress: Progress) -> tuple[Embedding, FittedState]:
         """Run all stages up to the layout; the estimator itself stays as it is."""

@@ -13,7 +13,7 @@ from actup.viewer._live._server import Rejected
 
 
 class Controllable(Protocol):
-    """The methods of a session that a page calls; none of them waits for a layout."""
+    """The methods of a session that a page calls; none of them waits for a layout to come to its end."""
 
     def pause(self) -> None:
         """Have the layout wait."""

@@ -19,11 +19,11 @@ from actup.estimators._growing import GrowingMap
 from actup.estimators._state import snapshot
 from actup.viewer._live._channel import Channel
 from actup.viewer._live._controls import Controls
-from actup.viewer._live._frames import frame_message
-from actup.viewer._live._levels import Level, descend_further, map_of_selection, read_selection
+from actup.viewer._live._levels import descend_further, map_of_selection, read_selection
 from actup.viewer._live._progress import LiveProgress, SessionClosed
 from actup.viewer._live._requests import command_table
 from actup.viewer._live._server import LiveServer, Rejected, Routes
+from actup.viewer._live._stack import LevelStack
 from actup.viewer._live._waiting_page import waiting_page
 from actup.viewer._live._worker import Worker
 
@@ -53,7 +53,7 @@ class LiveView:
     >>> X, y = load_digits(return_X_y=True)
     >>> with actup.live(X, actup.UMAP(random_state=0), y, browser=False, wait_for_page=False) as session:
     ...     session.steer(exaggeration=2.0)
-    ...     session.wait_for_layout()
+    ...     ended = session.wait_for_layout()
     ...     threes = session.zoom_in((y == 3).nonzero()[0])
     ...     session.zoom_out()
     >>> session.model.embedding_.shape, threes.embedding_.shape
@@ -63,10 +63,9 @@ class LiveView:
     def __init__(self, model: GrowingMap, make_page: Callable[[np.ndarray], bytes], title: str) -> None:
         self._estimator, self._make_page, self._title = model, make_page, title
         self._channel, self._controls, self._worker = Channel(), Controls(), Worker()
-        self._lock = threading.RLock()
-        self._levels: list[Level] = []
-        self._start: np.ndarray | None = None  # where the points of the first level start
-        self._runs = self._keys = 0
+        self._levels = LevelStack(self._channel)
+        self._runs = 0
+        self._closing = threading.Lock()
         self._waits_for_page = self._fitting = False
         self._selection = np.zeros(0, np.int64)
         self._error: BaseException | None = None
@@ -78,9 +77,9 @@ class LiveView:
         routes = Routes(
             page=self._page,
             listen=self._listen,
-            read={"level": self._ids_of_level},
+            read={"level": self._levels.ids_of},
             act=command_table(self),
-            max_ids=self._count,
+            max_ids=self._levels.count,
         )
         self._server = LiveServer(routes)
         self.url = self._server.url
@@ -118,9 +117,7 @@ class LiveView:
         return f'<iframe src="{self.url}" width="100%" height="640" style="border:0"></iframe>'
 
     def _page(self) -> bytes:
-        with self._lock:
-            known = bool(self._levels) and self._levels[0].model is not None
-            places = self._levels[0].places() if known else self._start
+        places = self._levels.first_places()
         if places is None:
             return waiting_page(self._title, self._channel.status())
         try:
@@ -135,14 +132,6 @@ class LiveView:
                 self._waits_for_page = False
                 self.resume()
             yield messages
-
-    def _ids_of_level(self, key: str) -> bytes:
-        with self._lock:
-            ids = [level.ids for level in self._levels if str(level.key) == key]
-        return ids[0].astype("<u4").tobytes() if ids else b""
-
-    def _count(self) -> int:
-        return len(self._start) if self._start is not None else 0
 
     # --- the layout ---
 
@@ -189,7 +178,7 @@ class LiveView:
             self._worker.submit(self._run_further)
 
     def _run_further(self) -> None:
-        level = self._levels[-1]
+        level = self._levels.top
         assert level.model is not None
         with self._progress(level.key) as progress:
             level.model.embedding_ = descend_further(level.model, progress)
@@ -202,12 +191,9 @@ class LiveView:
 
         It is a copy, whose map follows the layout after ``fit``; RuntimeError before the fit has ended.
         """
-        with self._lock:
-            if not self._levels or self._levels[-1].model is None:
-                raise RuntimeError(
-                    "the session has no model yet: call wait_for_layout() first"
-                ) from self._error
-            return self._levels[-1].model
+        if not self._levels or self._levels.top.model is None:
+            raise RuntimeError("the session has no model yet: call wait_for_layout() first") from self._error
+        return self._levels.top.model
 
     def zoom_in(self, selection: Any) -> Any:
         """Make and show a map of some of the samples on the map that is shown, from its graph.
@@ -237,22 +223,21 @@ class LiveView:
         concurrent.futures.Future
             Its result is the model of the selection.
         """
-        with self._lock:
-            if not self._levels:
-                raise RuntimeError("the first layout has not ended: wait for it, or stop it")
-            ids = read_selection(ids, self._levels[-1])
+        if not self._levels:
+            raise RuntimeError("the first layout has not ended: wait for it, or stop it")
+        ids = read_selection(ids, self._levels.top)
         self._controls.stop()  # what runs now ends where it is
         return self._worker.submit(lambda: self._embed_selection(ids))
 
     def _embed_selection(self, ids: np.ndarray) -> GrowingMap:
-        outer = self._levels[-1]
-        level = self._new_level(read_selection(ids, outer))
+        outer = self._levels.top
+        level = self._levels.push(read_selection(ids, outer))
         begin = time.perf_counter()
         try:
             with self._progress(level.key) as progress:
                 level.model = map_of_selection(outer, ids, progress)
         except Exception as error:
-            self._drop_level(f"no map of the selection: {error}")
+            self._levels.pop(f"no map of the selection: {error}")
             raise
         seconds = time.perf_counter() - begin
         self._channel.update_status(message=f"{len(ids):,} points in {seconds:.2f} s")
@@ -262,30 +247,7 @@ class LiveView:
         """Show the map that was shown before the last ``zoom_in``; nothing happens at the first map."""
         if len(self._levels) > 1:
             self._controls.stop()
-            self._worker.submit(self._drop_level)
-
-    def _new_level(self, ids: np.ndarray) -> Level:
-        with self._lock:
-            self._keys += 1
-            level = Level(self._keys, ids)
-            self._levels.append(level)
-            self._show_levels("")
-        return level
-
-    def _drop_level(self, message: str = "") -> None:
-        with self._lock:
-            if len(self._levels) < 2:
-                return
-            self._levels.pop()
-            self._show_levels(message)
-            self._show_map(self._levels[-1])
-
-    def _show_levels(self, message: str) -> None:
-        levels = [{"key": level.key, "count": len(level.ids)} for level in self._levels]
-        self._channel.update_status(levels=levels, message=message)
-
-    def _show_map(self, level: Level) -> None:
-        self._channel.publish_frame(frame_message(level.places(), level.key, 0, 0))
+            self._worker.submit(self._levels.pop).result()
 
     # --- runs ---
 
@@ -317,30 +279,25 @@ class LiveView:
 
     def progress(self) -> LiveProgress:
         """What a fit of the estimator reports to; called when it begins."""
-        with self._lock:
-            self._runs += 1
-            self._keys += 1
-            self._levels, self._start, self._error = [], None, None
-            self._fitting = True
-            self._controls.forget_stop()
-            self._channel.update_status(run=self._runs, levels=[], message="")
+        self._runs += 1
+        self._fitting, self._error = True, None
+        self._controls.forget_stop()
+        self._channel.update_status(run=self._runs)
+        key = self._levels.begin()
         return LiveProgress(
             self._channel,
             self._controls,
-            self._keys,
-            self._fit_begun,
-            self._fit_ended,
+            key,
+            self._levels.set_start,
+            lambda error: self._fit_ended(error, key),
             self._estimator.verbose,
             self._estimator.callback,
         )
 
-    def _fit_begun(self, Y: np.ndarray) -> None:
-        self._start = Y
-
-    def _fit_ended(self, error: BaseException | None) -> None:
+    def _fit_ended(self, error: BaseException | None, key: int = 0) -> None:
         self._fitting = False
         if error is None or isinstance(error, GeneratorExit):  # iter_fit may be left before its end
-            self.show_fitted(self._keys)
+            self.show_fitted(key)
         else:
             self._error = error
             self._channel.update_status(state="failed", message=f"{type(error).__name__}: {error}")
@@ -355,12 +312,8 @@ class LiveView:
         """
         model = snapshot(self._estimator)
         model._watcher = None
-        level = Level(key, np.arange(len(model.embedding_)), model)
-        with self._lock:
-            self._levels, self._start = [level], level.places()
-            self._show_levels(f"{len(level.ids):,} points")
-            self._show_map(level)
-            self._channel.update_status(state="finished")
+        self._levels.show_first(model, key)
+        self._channel.update_status(state="finished")
 
     def _progress(self, key: int) -> LiveProgress:
         """What a run of the session itself reports to."""
@@ -423,7 +376,7 @@ class LiveView:
 
         A ``fit`` that runs in another thread goes on without the page.
         """
-        with self._lock:
+        with self._closing:
             if self.closed:
                 return
             self.closed = True
