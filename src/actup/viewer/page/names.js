@@ -114,8 +114,7 @@ function placeNames(candidates, camera, context) {
   for (const name of candidates) {
     const font = Math.max((crowded || narrow ? 12.5 : 14.5) - 1.5 * Math.max(name.level - 1, 0) + (name.level === 0 && !crowded ? 0.5 : 0), 11);
     const weight = name.level === 0 ? 650 : name.level === 1 ? 560 : 480;
-    context.font = `${weight} ${font}px ${FONT}`;
-    const width = Math.max(...name.lines.map((line) => context.measureText(line).width));
+    const width = Math.max(...name.lines.map((line) => textWidth(context, line, `${weight} ${font}px ${FONT}`)));
     const height = font * 1.22 * name.lines.length;
     const own = discBox(name, 0.7);
     const spot = namePlaces(name, width, height, camera.box, layered).find(
@@ -126,6 +125,17 @@ function placeNames(candidates, camera, context) {
     placed.push({ ...name, font, weight, x: (spot[0] + spot[2]) / 2, y: (spot[1] + spot[3]) / 2 });
   }
   return placed;
+}
+
+const knownWidths = new Map();
+
+function textWidth(context, text, font) {
+  const key = font + text;
+  if (!knownWidths.has(key)) {
+    context.font = font;
+    knownWidths.set(key, context.measureText(text).width);
+  }
+  return knownWidths.get(key);
 }
 
 function namePlaces({ x, y, radius }, width, height, { left, top, width: w, height: h }, layered) {
