@@ -127,7 +127,7 @@ golden: $(VENV)/installed  ## record the hashes of ten maps, which the tests com
 
 # The compiled code without Python: natively, and under emulators for an ARM64 and an old x86-64 processor.
 HASHES := build/hashes
-HASHED := searches layouts
+HASHED := searches layouts clusters
 HASH = mkdir -p $(@D) && $(1) -std=gnu++20 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra \
   -Wno-psabi -Wno-array-bounds -pthread -Isrc/actup/_native $< -o $@
 HASH_SOURCES := $(NATIVE) $(wildcard tests/native/*.hpp) tests/native/hashes/hash.hpp

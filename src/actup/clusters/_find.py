@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from actup._engine import engine
 from actup._threads import count_threads
-from actup.clusters._inputs import ClusterInput, read_count, read_input
+from actup.clusters._inputs import ClusterInput, read_count, read_input, read_optional_count
 from actup.clusters._layers import LEAVES, LayerParts, choose_layers, number_by_size
 from actup.clusters._names import LabelNamer, Namer, NumberNamer, TextNamer
 from actup.clusters._records import ClusterLayer, Clusters
@@ -20,6 +20,7 @@ _DIVISIONS = {"balanced": 0.7, "eom": 1.0, "leaf": LEAVES}
 _CLUSTERS_PER_MAP = 200  # the least size of clusters is n over this
 _MIN_CLUSTER_SIZE = 5
 _MIN_SAMPLES = 25
+_GRAPH_MIN_SAMPLES = 5  # a point has few edges
 _POINTS_PER_SAMPLE = 50  # fewer than 25 samples for maps of fewer than 25 times this
 
 
@@ -49,7 +50,9 @@ def find_clusters(
     model_or_Y : fitted estimator, result of ``actup.embed``, or array-like of shape (n, n_components)
         The map, of at most 16 dimensions. Points with NaN coordinates are in no cluster.
     space : {"map", "graph"}, default="map"
-        Where density is measured: by distances on the map, or by weights of the model's graph.
+        Where density is measured: by distances on the map, or in the model's graph, where points are near
+        that have an edge and many common neighbours. Dense cores of a graph hold few of its points: use
+        ``assign_all=True`` there.
     graph : Graph or sparse matrix of shape (n, n), default=None
         Look for clusters in this graph of positive similarities; implies ``space="graph"``.
     min_cluster_size : int, default=None
@@ -57,7 +60,8 @@ def find_clusters(
         and layers of smaller clusters are added.
     min_samples : int, default=None
         Density is that of the distance to the ``min_samples``-th nearest point, counting the point itself;
-        more give fewer, smoother clusters and more points in none. None: 25, fewer below 1,250 points.
+        more give fewer, smoother clusters and more points in none. None: 25, fewer below 1,250 points; 5 in a
+        graph.
     selection : {"balanced", "eom", "leaf"}, default="balanced"
         Which clusters of the tree to take. "eom": HDBSCAN's excess of mass, the most stable ones. "balanced":
         the same, but a cluster is divided if those inside it hold 70 % of its stability, which separates
@@ -100,22 +104,23 @@ def find_clusters(
     True
     """
     division = _read_selection(selection)
-    sizes = {
-        "min_cluster_size": read_count(min_cluster_size, "min_cluster_size", 2),
-        "min_samples": read_count(min_samples, "min_samples", 1),
-        "n_layers": read_count(n_layers, "n_layers", 1),
-    }
-    wanted = read_count(n_representatives, "n_representatives", 1) or 1
+    size = read_optional_count(min_cluster_size, "min_cluster_size", 2)
+    samples = read_optional_count(min_samples, "min_samples", 1)
+    n_layers = read_optional_count(n_layers, "n_layers", 1)
+    wanted = read_count(n_representatives, "n_representatives", 1)
     threads = count_threads(n_jobs)
     points = read_input(model_or_Y, space, graph)
     n = len(points.Y)
     namer = _read_namer(texts, labels, stop_words, n)
     clustered = np.arange(n) if points.graph is not None else np.flatnonzero(points.placed)
-    hierarchy = _make_hierarchy(points, clustered, sizes["min_samples"], threads)
-    size = sizes["min_cluster_size"] or max(_MIN_CLUSTER_SIZE, n // _CLUSTERS_PER_MAP)
-    finer = min_cluster_size is None
+    hierarchy = _make_hierarchy(points, clustered, samples, threads)
     chosen, main = choose_layers(
-        hierarchy, len(clustered), size, sizes["n_layers"], finer=finer, division=division
+        hierarchy,
+        len(clustered),
+        size or max(_MIN_CLUSTER_SIZE, n // _CLUSTERS_PER_MAP),
+        n_layers,
+        finer=size is None,
+        division=division,
     )
     layers: list[ClusterLayer] = []
     for layer in chosen:
@@ -145,22 +150,16 @@ def _make_hierarchy(
 ) -> engine.Hierarchy:
     """The hierarchy of single linkage under mutual reachability distances."""
     n = len(clustered)
-    usual = min(_MIN_SAMPLES, max(2, n // _POINTS_PER_SAMPLE))
-    samples = min(usual if min_samples is None else min_samples, max(n, 1))
     if points.graph is not None:
-        distances = 1.0 / points.graph.weights.astype(np.float64)
-        tree = engine.graph_tree(points.graph.offsets, points.graph.indices, distances, samples, threads)
+        samples = min(min_samples or _GRAPH_MIN_SAMPLES, n)
+        graph = points.graph
+        tree = engine.graph_tree(graph.offsets, graph.indices, graph.weights, samples, threads)
     elif n:
-        tree = engine.reachability_tree(_scaled(points.Y[clustered]), samples, threads)
+        usual = min(_MIN_SAMPLES, max(2, n // _POINTS_PER_SAMPLE))
+        tree = engine.reachability_tree(points.Y[clustered], min(min_samples or usual, n), threads)
     else:
         tree = engine.reachability_tree(np.zeros((1, 1)), 1, threads)  # no point has a place
     return engine.Hierarchy(*tree[:3])
-
-
-def _scaled(Y: np.ndarray) -> np.ndarray:
-    """The places divided by a power of two, so that no square of them overflows or underflows."""
-    largest = float(np.abs(Y).max())
-    return np.ascontiguousarray(np.ldexp(Y, -int(np.frexp(largest)[1])))
 
 
 def _describe(
@@ -178,7 +177,7 @@ def _describe(
     codes = np.full(len(points.Y), -1, np.int32)
     codes[clustered] = local[: len(clustered)]
     rows = _representatives(np.where(points.placed, codes, -1), len(ranked), points.Y, wanted, threads)
-    centers = np.where(rows[:, :1] >= 0, points.Y[rows[:, 0]], np.nan)
+    centers = np.where(rows[:, :1] >= 0, points.given[rows[:, 0]], np.nan)
     return ClusterLayer(
         codes=codes,
         names=[],

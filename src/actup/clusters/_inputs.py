@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from actup._csr import entry_rows
 from actup._device import to_host
 from actup.graph._records import Graph
 
@@ -22,13 +21,17 @@ class ClusterInput:
 
     Attributes
     ----------
+    given : ndarray of shape (n, n_components), float64
+        The places.
     Y : ndarray of shape (n, n_components), float64
+        The places divided by a power of two, so that no square of them overflows or underflows.
     placed : ndarray of shape (n,), bool
         False for points that have no place on the map (NaN).
     graph : Graph or None
         None: clusters are sought on the map.
     """
 
+    given: np.ndarray
     Y: np.ndarray
     placed: np.ndarray
     graph: Graph | None
@@ -38,16 +41,17 @@ def read_input(model_or_Y: Any, space: str, graph: Any) -> ClusterInput:
     """Read a fitted model, a result of ``embed`` or an array, and the graph where it is used."""
     if space not in SPACES:
         raise ValueError(f"space={space!r} is not one of {', '.join(map(repr, SPACES))}")
-    Y, placed = _read_places(model_or_Y)
+    given, placed = _read_places(model_or_Y)
+    Y = _scaled(given, placed)
     if graph is not None or space == "graph":
         own = graph if graph is not None else _own_graph(model_or_Y)
-        return ClusterInput(Y, placed, _read_graph(own, len(Y)))
+        return ClusterInput(given, Y, placed, _read_graph(own, len(Y)))
     if Y.shape[1] > MAX_DIMENSIONS:
         raise ValueError(
             f"Y has {Y.shape[1]} columns, but clusters are sought on maps of at most {MAX_DIMENSIONS}: "
             "reduce it first, or give the graph of a model with space='graph'"
         )
-    return ClusterInput(Y, placed, None)
+    return ClusterInput(given, Y, placed, None)
 
 
 def _read_places(model_or_Y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -68,6 +72,11 @@ def _read_places(model_or_Y: Any) -> tuple[np.ndarray, np.ndarray]:
     return array, ~np.isnan(array).any(axis=1)
 
 
+def _scaled(places: np.ndarray, placed: np.ndarray) -> np.ndarray:
+    largest = float(np.abs(places[placed]).max(initial=0))
+    return np.ascontiguousarray(np.ldexp(places, -int(np.frexp(largest)[1])))
+
+
 def _own_graph(model: Any) -> Any:
     for name in ("graph_", "graph"):
         if getattr(model, name, None) is not None:
@@ -76,26 +85,25 @@ def _own_graph(model: Any) -> Any:
 
 
 def _read_graph(graph: Any, n: int) -> Graph:
-    read = graph if isinstance(graph, Graph) else Graph.from_scipy(graph)
+    """The graph on the host, with ascending ids and positive weights."""
+    if isinstance(graph, Graph):
+        graph.check_structure()
+        graph = graph.to_scipy()
+    read = Graph.from_scipy(graph)
     if len(read) != n:
         raise ValueError(f"graph has {len(read)} points, but the map has {n}: they must be the same points")
-    read = Graph(*map(to_host, (read.offsets, read.indices, read.weights)))
-    read.check_structure()
-    weak = np.flatnonzero(~(read.weights > 0))
-    if len(weak):
-        raise ValueError(
-            f"graph has the weight {read.weights[weak[0]]} at point {entry_rows(read.offsets)[weak[0]]}: "
-            "weights must be positive"
-        )
     return read
 
 
-def read_count(value: int | None, name: str, least: int) -> int | None:
-    """An optional whole number of at least ``least``."""
-    if value is None:
-        return None
+def read_count(value: Any, name: str, least: int) -> int:
+    """A whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name}={value!r} must be a whole number or None")
+        raise TypeError(f"{name}={value!r} must be a whole number")
     if value < least:
         raise ValueError(f"{name}={value} must be at least {least}")
     return int(value)
+
+
+def read_optional_count(value: Any, name: str, least: int) -> int | None:
+    """None, or a whole number of at least ``least``."""
+    return None if value is None else read_count(value, name, least)

@@ -42,6 +42,7 @@ class Keywords:
         try:
             self._counts: Any = vectorizer.fit_transform([texts[row] for row in self._rows])
             self._terms = vectorizer.get_feature_names_out()
+            self._words = np.array([term.count(" ") for term in self._terms])  # pairs win ties
         except ValueError as error:
             if "empty vocabulary" not in str(error):
                 raise
@@ -74,7 +75,7 @@ class Keywords:
         ids, counts = ids[counts > 1], counts[counts > 1]
         scores = counts / max(length, 1) * rarity[ids]
         chosen: list[str] = []
-        for place in np.lexsort((self._terms[ids].astype(str), -scores)).tolist():
+        for place in np.lexsort((self._terms[ids].astype(str), -self._words[ids], -scores)).tolist():
             term = str(self._terms[ids[place]])
             words = set(term.split())
             if not any(words <= set(other.split()) or set(other.split()) <= words for other in chosen):

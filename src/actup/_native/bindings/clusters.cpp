@@ -43,20 +43,17 @@ void bind_trees(nb::module_& module) {
       nb::arg("Y"), nb::arg("min_samples"), nb::arg("threads"));
   module.def(
       "graph_tree",
-      [](Vector<int64_t> offsets, Vector<int32_t> indices, Vector<double> distances, int64_t min_samples,
+      [](Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights, int64_t min_samples,
          int threads) {
-        const int64_t n = static_cast<int64_t>(offsets.size()) - 1;
-        std::vector<double> cores(n);
+        std::vector<double> cores(offsets.size() - 1);
         std::vector<TreeEdge> edges;
         {
           const Interruptible call;
-          edges = graph_tree({n, offsets.data(), indices.data(), distances.data()}, min_samples, threads,
-                             cores.data());
+          edges = graph_tree(view(offsets, indices, weights), min_samples, threads, cores.data());
         }
         return tree_arrays(edges, cores);
       },
-      nb::arg("offsets"), nb::arg("indices"), nb::arg("distances"), nb::arg("min_samples"),
-      nb::arg("threads"));
+      nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"), nb::arg("min_samples"), nb::arg("threads"));
 }
 
 void bind_hierarchy(nb::module_& module) {
