@@ -44,11 +44,11 @@ def labels(request):
 
 def test_pictures_show_missing_labels_grey(labels):
     given, names = labels
-    scene = read_labels(given, 6)
+    scene = read_labels(given, 6, "classes")
     assert isinstance(scene, Classes)
     assert scene.names == names and scene.codes.tolist() == CODES
     assert scene.point_colors()[1].tolist() == [154, 154, 154]
-    ax = plot_embedding(Y, given, names="legend")
+    ax = plot_embedding(Y, given, names="legend", label_kind="classes")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [*names, "missing"]
     matplotlib.pyplot.close(ax.figure)
 

@@ -24,8 +24,8 @@ _SECONDS_PER_DAY = 86_400
 def legend_entries(classes: Classes, most: int) -> list[tuple[str, str]]:
     """Names and colours of the classes, the largest first.
 
-    The class that stands for all small ones, and missing labels, come last. Of more than ``most`` entries, the
-    last one counts those that are left out.
+    The class that stands for all small ones, and missing labels, come last. Of more than ``most`` entries,
+    the last one counts those that are left out.
     """
     entries = classes.entries()
     count = len(classes.names) - classes.has_rest
@@ -94,7 +94,7 @@ def draw_colorbar(
     if values.scale == "date":
         from matplotlib import dates
 
-        locator = dates.AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
+        locator = dates.AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
         axis.set_major_locator(locator)
         axis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
         axis.get_offset_text().set(color=theme.quiet_ink, fontsize=8)

@@ -136,7 +136,7 @@ def _names(
     important: bool = True,
 ) -> list[MapName]:
     """Names of the classes, the largest first; ``centers`` are tried before all other places."""
-    sizes = np.bincount(codes[codes >= 0], minlength=len(names))
+    sizes = np.bincount(codes + 1, minlength=len(names) + 1)[1:]  # without those of no class
     ids = sampled_points(codes, len(Y))
     ids = ids[view.holds(Y[ids])]
     if not len(ids):

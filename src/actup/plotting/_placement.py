@@ -21,6 +21,9 @@ _MANY_MEMBERS = 100  # ... so many points; the fewer there are, the more each of
 _COVER_COST = 4.0  # of covering the whole cluster
 _THIN_COST = 0.5  # of standing where the cluster is thin
 _BESIDE_COST = 0.8  # of standing beside the cluster
+_GAP_COST = 0.3  # per line height between the name and the cluster
+_POINTS_COST = 4.0  # of standing beside the cluster where all cells hold points
+_MAX_GAP = 8.0  # line heights between a name and its cluster; farther away, it would not be found
 _LEADER_GAP = 0.75  # a name farther from its cluster than this multiple of a line's height has a leader line
 
 
@@ -125,7 +128,7 @@ class Board:
         return boxes, np.where(density >= _MIN_DENSITY, cost, np.inf)
 
     def _beside(self, request: Request) -> tuple[np.ndarray, np.ndarray]:
-        """Boxes beside the cluster: in every direction the first one that covers hardly any points."""
+        """Boxes beside the cluster: in every direction the first one that covers no points, or hardly any."""
         angles = 2 * math.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
         reach = 0.5 * request.line_height * (1 + np.arange(_STEPS)) * np.linspace(1.0, 2.0, _STEPS)
         steps = np.column_stack([np.cos(angles), np.sin(angles)])[:, None, :] * reach[:, None]
@@ -133,15 +136,15 @@ class Board:
         steps[:, :, 0] += np.sign(steps[:, :, 0]) * np.abs(np.cos(angles))[:, None] * request.width / 2
         centers = (request.anchors[0] + steps).reshape(-1, 2)
         boxes = self._boxes(centers, request)
-        covered = self._occupied_share(boxes).reshape(_DIRECTIONS, _STEPS)
-        free = covered <= _FREE_SHARE
-        first = np.where(free.any(axis=1), free.argmax(axis=1), covered.argmin(axis=1))
-        chosen = np.arange(_DIRECTIONS) * _STEPS + first
+        covered = np.where(self._is_taken(boxes), np.inf, self._occupied_share(boxes))
+        covered = covered.reshape(_DIRECTIONS, _STEPS)
+        chosen = np.concatenate([_first_below(covered, share) for share in (0.0, _FREE_SHARE)])
         gap = np.array([_gap(box, request.core) for box in boxes[chosen]])
-        cost = _BESIDE_COST + gap / (6 * request.line_height) + 2.0 * covered.ravel()[chosen]
+        cost = _BESIDE_COST + _GAP_COST * gap / request.line_height + _POINTS_COST * covered.ravel()[chosen]
+        cost = np.where(gap <= _MAX_GAP * request.line_height, cost, np.inf)
         # A little preference for above and below, where a name is nearest to the middle of its cluster.
         own = _covered_share(boxes[chosen], request.members, self._radius)
-        return boxes[chosen], cost + 0.1 * np.abs(np.cos(angles)) + 0.5 * own
+        return boxes[chosen], cost + 0.1 * np.tile(np.abs(np.cos(angles)), 2) + 0.5 * own
 
     def _boxes(self, centers: np.ndarray, request: Request) -> np.ndarray:
         """Boxes around centers, moved into the frame."""
@@ -161,6 +164,15 @@ class Board:
         held = sums[right, top] - sums[left, top] - sums[right, bottom] + sums[left, bottom]
         return np.asarray(held / np.maximum((right - left) * (top - bottom), 1))
 
+    def _is_taken(self, boxes: np.ndarray) -> np.ndarray:
+        """Whether each box overlaps one of another name."""
+        left, bottom, right, top = (boxes[:, [side]] for side in range(4))
+        others = np.array(self._taken).reshape(-1, 4)
+        meets = (
+            (left < others[:, 2]) & (others[:, 0] < right) & (bottom < others[:, 3]) & (others[:, 1] < top)
+        )
+        return np.asarray(meets.any(axis=1))
+
     def _crosses(self, box: Box, leader: Segment | None) -> bool:
         """Whether a name or its leader line crosses those of another name."""
         if any(_meets(segment, box) for segment in self._leaders):
@@ -175,6 +187,13 @@ class Board:
 def overlap(one: Box, other: Box) -> bool:
     """Whether two boxes share an area."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def _first_below(covered: np.ndarray, share: float) -> np.ndarray:
+    """Return for every row the flat index of the first entry of at most ``share``, or of the smallest one."""
+    free = covered <= share
+    first = np.where(free.any(axis=1), free.argmax(axis=1), covered.argmin(axis=1))
+    return np.asarray(np.arange(len(covered)) * covered.shape[1] + first)
 
 
 def _covered_share(boxes: np.ndarray, members: np.ndarray, radius: float) -> np.ndarray:

@@ -17,6 +17,7 @@ from actup.plotting._dates import as_dates, days, seconds_since_1970
 _MAX_INTEGER_CLASSES = 128
 _MAX_COUNTED_RANGE = 1 << 16  # whole numbers within such a range are counted instead of sorted
 _QUICK_LOOK = 10_000  # entries that usually show that labels are no whole numbers
+_CHUNK_LABELS = 1 << 18
 _MAX_NAMED_CLASSES = 1000  # more cannot be told apart, and a legend of more is useless
 _LINE_BINS = 128  # bins of the histogram that gives one-dimensional maps their height
 _SPOT_CELLS = 64  # cells per side of the grid on which class names find a dense spot
@@ -157,11 +158,21 @@ def _read_classes(array: np.ndarray) -> Classes:
         distinct, codes[~missing] = _distinct(known)
         names = [_number_as_text(value) for value in distinct.tolist()]
     else:  # objects may mix types, so they are compared as text
-        text = _as_text(known)
-        names = sorted(set(text))
-        code_of = {name: code for code, name in enumerate(names)}
-        codes[~missing] = [code_of[name] for name in text]
+        codes[~missing], names = _text_codes(known)
     return Classes(codes, names, categorical_palette(len(names)))
+
+
+def _text_codes(labels: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Return the class of every label and the names of the classes in order."""
+    found: dict[str, int] = {}
+    codes = np.empty(len(labels), np.int32)
+    for start in range(0, len(labels), _CHUNK_LABELS):  # lists of Python's text take much memory
+        chunk = _as_text(labels[start : start + _CHUNK_LABELS])
+        codes[start : start + len(chunk)] = [found.setdefault(name, len(found)) for name in chunk]
+    names = sorted(found)
+    order = np.empty(len(names), np.int32)
+    order[[found[name] for name in names]] = np.arange(len(names))
+    return order[codes], names
 
 
 def _as_text(labels: np.ndarray) -> list[str]:
