@@ -23,6 +23,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "api_pages",
     "mathml",
+    "interactive_pages",
     "links",
 ]
 root_doc = "index"
@@ -63,6 +64,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "show_memory": False,
+    "capture_repr": (),  # what a block prints is shown, what it returns is not
     "min_reported_time": 10**6,  # times say more about the machine than about the example
     "remove_config_comments": True,
     "doc_module": ("actup",),

@@ -14,7 +14,6 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 import actup
-from actup.plotting import plot_embedding
 
 FOLDER = Path(__file__).parent
 DPI = 100
@@ -45,7 +44,7 @@ def main() -> None:
 def draw_first_map(path: Path, X: np.ndarray, digits: np.ndarray) -> Path:
     """Draw the map of the README's five lines."""
     figure, axes = _square_figure(SIDE_INCHES)
-    plot_embedding(actup.UMAP(random_state=0).fit_transform(X), labels=digits, ax=axes)
+    actup.plot(actup.UMAP(random_state=0).fit_transform(X), digits, ax=axes)
     figure.savefig(path, dpi=2 * DPI)
     Image.open(path).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
     return path
@@ -78,7 +77,7 @@ def _draw_frame(stops: list[np.ndarray], digits: np.ndarray, position: float) ->
     share = position - before
     figure, axes = _square_figure(SIDE_INCHES, foot=0.12)
     Y = (1 - share) * stops[before] + share * stops[before + 1]
-    plot_embedding(Y, labels=digits, ax=axes, names="none")
+    actup.plot(Y, digits, ax=axes, names="none", view="all", note=False)
     for digit in np.unique(digits):  # at the median, which moves without jumps
         place = np.median(Y[digits == digit], axis=0)
         text = axes.text(*place, str(digit), ha="center", va="center", fontsize=13, color=INK, weight="bold")

@@ -11,7 +11,6 @@ from matplotlib import pyplot
 from sklearn.datasets import load_digits
 
 import actup
-from actup.plotting import plot_embedding
 
 X, y = load_digits(return_X_y=True)
 model = actup.TSNE(random_state=0).fit(X)
@@ -24,10 +23,8 @@ kept = np.array(
 )
 
 figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 5), layout="constrained")
-plot_embedding(Y, labels=y, ax=left, title="t-SNE of the digits")
-plot_embedding(
-    Y, labels=kept, ax=right, title="share of 10 neighbours that the map keeps"
-)
+actup.plot(Y, labels=y, ax=left, title="t-SNE of the digits")
+actup.plot(Y, labels=kept, ax=right, title="share of 10 neighbours that the map keeps")
 print(
     f"mean {kept.mean():.2f}; lowest tenth of the points {np.quantile(kept, 0.1):.2f}"
 )
@@ -38,7 +35,7 @@ print(
 # Points among strangers
 # ----------------------
 #
-# The worst points are worth a look. These have no neighbour of their own on the map, and many are odd images:
+# The worst points are worth a look. These have lost all or nearly all of their neighbours, and many are odd images:
 
 worst = np.argsort(kept, kind="stable")[:12]
 figure, axes = pyplot.subplots(1, 12, figsize=(11, 1.4))

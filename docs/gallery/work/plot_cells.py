@@ -12,7 +12,6 @@ from matplotlib import pyplot
 from sklearn.decomposition import PCA
 
 import actup
-from actup.plotting import plot_embedding
 
 rng = np.random.default_rng(0)
 n_genes = 600
@@ -46,15 +45,15 @@ actup.sc.tsne(cells, random_state=0)
 
 figure, axes = pyplot.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
 types = cells.obs["type"].to_numpy()
-plot_embedding(cells.obsm["X_umap"], labels=types, ax=axes[0], title="UMAP, type")
-plot_embedding(
+actup.plot(cells.obsm["X_umap"], labels=types, ax=axes[0], title="UMAP, type")
+actup.plot(
     cells.obsm["X_umap"],
     labels=progress,
     ax=axes[1],
     title="UMAP, progress",
     colorbar=False,
 )
-plot_embedding(cells.obsm["X_tsne"], labels=types, ax=axes[2], title="t-SNE, type")
+actup.plot(cells.obsm["X_tsne"], labels=types, ax=axes[2], title="t-SNE, type")
 
 # %%
 # The path is one band whose colour runs from one end to the other, and T and B cells stand apart. What the map does *not*

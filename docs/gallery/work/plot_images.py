@@ -11,14 +11,13 @@ from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 from sklearn.datasets import load_digits
 
 import actup
-from actup.plotting import plot_embedding
 
 digits = load_digits()
 Y = actup.TSNE(random_state=0).fit_transform(digits.data)
 
 figure, ax = pyplot.subplots(figsize=(9, 9), layout="constrained")
-plot_embedding(Y, labels=digits.target, ax=ax, names="none")
-room = 0.028 * np.ptp(Y, axis=0).max()  # the distance that two images keep
+actup.plot(Y, labels=digits.target, ax=ax, names="none")
+room = 0.04 * np.ptp(Y, axis=0).max()  # the distance that two images keep
 shown = []
 for i in np.random.default_rng(0).permutation(len(Y)):
     if all(np.abs(Y[i] - Y[j]).max() > room for j in shown):

@@ -11,14 +11,13 @@ from matplotlib import pyplot
 from sklearn.datasets import load_digits
 
 import actup
-from actup.plotting import plot_embedding
 
 X, y = load_digits(return_X_y=True)
 model = actup.UMAP(random_state=0).fit(X[:1400])
 new = model.transform(X[1400:])
 
 figure, ax = pyplot.subplots(figsize=(7, 6), layout="constrained")
-plot_embedding(model.embedding_, labels=y[:1400], ax=ax)
+actup.plot(model.embedding_, labels=y[:1400], ax=ax)
 ax.scatter(
     *new.T,
     s=14,

@@ -15,7 +15,6 @@ from matplotlib import pyplot
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import actup
-from actup.plotting import plot_embedding
 
 modules = {
     "numpy": "arrays",
@@ -61,7 +60,7 @@ print(
 subjects = np.array(subjects)
 model = actup.UMAP(metric="cosine", n_neighbors=20, min_dist=0.3, random_state=0).fit(X)
 figure, ax = pyplot.subplots(figsize=(9, 8), layout="constrained")
-plot_embedding(model.embedding_, labels=subjects, ax=ax)
+actup.plot(model.embedding_, labels=subjects, ax=ax)
 # %%
 # Ask the map: which documents lie next to one?
 
