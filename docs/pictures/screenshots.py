@@ -111,9 +111,8 @@ def main() -> None:
             for screen in SCREENS:
                 path = options.folder / f"{name}_{screen}.webp"
                 _take(browser, page, path, screen)
-                print(
-                    f"{path.name}: {path.stat().st_size / 1e3:.0f} kB; page {page.stat().st_size / 1e6:.1f} MB"
-                )
+                sizes = f"{path.stat().st_size / 1e3:.0f} kB; html {page.stat().st_size / 1e6:.1f} MB"
+                print(f"{path.name}: {sizes}")
         browser.close()
 
 

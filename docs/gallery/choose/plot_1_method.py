@@ -25,9 +25,10 @@ maps = {
 figure = plot_gallery(align_maps(maps), labels=y)
 
 # %%
-# ``GDR`` is the method of the paper that ActUp implements. It shows that the two maps on top differ in essentially one
-# choice, the *normalisation* of the similarities: the lower row changes nothing else. ``GDR`` has every choice as a
-# parameter; ``UMAP`` and ``TSNE`` have the parameters that users of umap-learn and scikit-learn know.
+# ``GDR`` is the method of the paper that ActUp implements. The paper shows that UMAP and t-SNE differ in essentially
+# one choice, the *normalisation* of the similarities. The lower row turns only that switch, with the constants that
+# belong to it. ``GDR`` has every choice as a parameter; ``UMAP`` and ``TSNE`` have the parameters that users of
+# umap-learn and scikit-learn know.
 #
 # Measure before you choose
 # -------------------------

@@ -34,26 +34,18 @@ print(cells)
 # --------------------
 #
 # The usual steps: divide by the depth, take logarithms, keep the leading principal components. ``actup.sc`` then writes
-# neighbours and maps under scanpy's keys, so that clustering and plots of scanpy go on from here.
+# neighbours and the map under scanpy's keys, so that clustering and plots of scanpy go on from here.
 
 per_cell = cells.X.sum(axis=1, keepdims=True)
 logarithms = np.log1p(cells.X / per_cell * np.median(per_cell))
 cells.obsm["X_pca"] = PCA(30, random_state=0).fit_transform(logarithms)
 actup.sc.neighbors(cells, random_state=0)
 actup.sc.umap(cells, random_state=0)
-actup.sc.tsne(cells, random_state=0)
 
-figure, axes = pyplot.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
-types = cells.obs["type"].to_numpy()
-actup.plot(cells.obsm["X_umap"], labels=types, ax=axes[0], title="UMAP, type")
-actup.plot(
-    cells.obsm["X_umap"],
-    labels=progress,
-    ax=axes[1],
-    title="UMAP, progress",
-    colorbar=False,
-)
-actup.plot(cells.obsm["X_tsne"], labels=types, ax=axes[2], title="t-SNE, type")
+figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 5), layout="constrained")
+Y = cells.obsm["X_umap"]
+actup.plot(Y, cells.obs["type"], ax=left, title="type")
+actup.plot(Y, values=progress, ax=right, title="progress", colorbar=False)
 
 # %%
 # The path is one band whose colour runs from one end to the other, and T and B cells stand apart. What the map does *not*
