@@ -41,7 +41,7 @@ class ClusterLayer:
 
     See Also
     --------
-    find_clusters : Makes them.
+    actup.find_clusters : Makes them.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class Clusters:
 
     See Also
     --------
-    find_clusters : Makes them.
+    actup.find_clusters : Makes them.
 
     Examples
     --------

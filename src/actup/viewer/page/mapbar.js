@@ -116,6 +116,10 @@ class MapBar {
       tab.tabIndex = k === this.current ? 0 : -1;
     });
     if (tabs.contains(document.activeElement)) this.tabs[this.current].focus();
-    if (!tabs.hidden) this.tabs[this.current].scrollIntoView({ block: "nearest", inline: "nearest" });
+    if (!tabs.hidden) {
+      // Not scrollIntoView(): in a frame, it would also scroll the page around it.
+      const [box, tab] = [tabs, this.tabs[this.current]].map((element) => element.getBoundingClientRect());
+      tabs.scrollLeft += Math.min(0, tab.left - box.left) + Math.max(0, tab.right - box.right);
+    }
   }
 }
