@@ -1,6 +1,7 @@
 """find_clusters on ActUp's maps beside hdbscan on umap-learn's: adjusted Rand index, and seconds.
 
-    python benchmarks/clusters.py [--data mnist usps single_cell] [--seeds 3] [--points 60000 1000000]
+    python benchmarks/clusters.py [--data mnist usps single_cell] [--seeds 3] [--peer-seeds 3]
+                                  [--points 60000 1000000] [--maps FOLDER]
 
 Maps are those of UMAP with its defaults, one per seed; clusters are compared with the classes of the data:
 with points in no cluster as a cluster of their own ("outside counts"), and with every point in the cluster
@@ -109,6 +110,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--data", nargs="*", default=["mnist", "usps", "single_cell"])
     arguments.add_argument("--seeds", type=int, default=3)
+    arguments.add_argument("--peer-seeds", type=int, default=3, help="maps of umap-learn, which take long")
     arguments.add_argument("--points", nargs="*", type=int, default=[60_000, 1_000_000])
     arguments.add_argument("--maps", type=Path, help="keep umap-learn's maps in this folder")
     options = arguments.parse_args()
@@ -122,7 +124,7 @@ def main() -> None:
             if find_spec("umap") is None or find_spec("hdbscan") is None:
                 print("skipped hdbscan on umap-learn's maps: both must be installed")
             else:
-                caches = [maps / f"umap_{name}_{seed}.npy" for seed in range(options.seeds)]
+                caches = [maps / f"umap_{name}_{seed}.npy" for seed in range(options.peer_seeds)]
                 runs = [hdbscan_clusters(X, y, seed, cache) for seed, cache in enumerate(caches)]
                 table |= mean_rows(runs)
             results.setdefault("adjusted_rand_index", {})[f"{name} {len(X)}"] = table
