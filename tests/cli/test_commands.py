@@ -1,5 +1,6 @@
 """actup view, score, compare and spectrum."""
 
+import io
 import json
 import os
 
@@ -123,11 +124,18 @@ def test_maps_are_shown_as_they_are(kind, run, iris, launched, tmp_path, monkeyp
 
 
 def test_the_page_of_a_view_is_temporary_by_default(run, launched, tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     path = write_kind("npy", tmp_path)
     assert run("view", path, *QUICK).status == 0
-    assert sorted(os.listdir(tmp_path)) == ["actup-iris.html", "iris.npy"]
-    assert launched == [(tmp_path / "actup-iris.html").as_uri()]
+    assert sorted(tmp_path.glob("actup-*/*")) == sorted(tmp_path.glob("actup-*/iris.html"))
+    assert launched == [page.as_uri() for page in tmp_path.glob("actup-*/iris.html")]
+
+
+def test_standard_input_can_be_viewed(run, iris, launched, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(iris.read_bytes())))
+    page = tmp_path / "page.html"
+    assert run("view", "-", "--label", "species", *QUICK, "-o", page).status == 0
+    assert "setosa" in page.read_text(encoding="utf-8")
 
 
 def test_views_are_pages(rejected, iris, tmp_path):

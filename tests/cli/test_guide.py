@@ -54,7 +54,7 @@ def test_every_command_runs(page, run, files, monkeypatch):
     ran = list(commands(page))
     assert len(ran) >= 3
     monkeypatch.setattr("typer.launch", lambda url: None)
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(files))
+    monkeypatch.setattr("tempfile.tempdir", str(files))
     for arguments, standard_input in ran:
         data = Path(standard_input).read_bytes() if standard_input else b""
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))

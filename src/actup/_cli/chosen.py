@@ -91,26 +91,26 @@ class Chosen:
         return {**self.ids, **self.labels, **self.values, **self.hover}
 
 
-def read_and_choose(paths: list[str], options: ReadingOptions, mixed: bool, one_hot: list[str]) -> Chosen:
-    """Read files and choose columns as the options say.
-
-    Parameters
-    ----------
-    paths : list of str
-    options : ReadingOptions
-    mixed : bool
-        Whether the metric compares text and missing values ("gower").
-    one_hot : list of str
-        Columns of categories that become numbers; they are chosen, though they may hold text.
-    """
+def read_files(paths: list[str], options: ReadingOptions) -> Table:
+    """Read files as the options say."""
     hints = ReadingHints(options.format, options.array, options.delimiter, options.header)
-    return choose(read_tables(paths, hints), options, mixed, one_hot)
+    return read_tables(paths, hints)
 
 
 def choose(
     table: Table, options: ReadingOptions, mixed: bool = False, one_hot: list[str] | None = None
 ) -> Chosen:
-    """Choose columns of a table as the options say; see ``read_and_choose``."""
+    """Choose columns of a table as the options say.
+
+    Parameters
+    ----------
+    table : Table
+    options : ReadingOptions
+    mixed : bool, default=False
+        Whether the metric compares text and missing values ("gower").
+    one_hot : list of str, default=None
+        Columns of categories that become numbers; they are chosen, though they may hold text.
+    """
     names = list(table.columns)
 
     def columns(written: list[str], option: str) -> dict[str, np.ndarray]:

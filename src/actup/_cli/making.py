@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from actup._cli.chosen import Chosen, read_and_choose
+from actup._cli.chosen import Chosen, choose, read_files
 from actup._cli.estimate import estimate_map
+from actup._cli.files import Table
 from actup._cli.files.formats import STANDARD_INPUT
 from actup._cli.methods import make_estimator
 from actup._cli.options import PreparingOptions, ReadingOptions, RunningOptions
@@ -34,12 +35,19 @@ class InputOptions:
     running: RunningOptions
 
 
-def load_rows(inputs: InputOptions, metric: Any) -> Chosen:
-    """Read the files, choose columns and prepare rows, and say in one line what they are."""
-    metric = metric if isinstance(metric, str) else "euclidean"
-    chosen = read_and_choose(
-        inputs.files, inputs.reading, mixed=metric == "gower", one_hot=inputs.preparing.one_hot
-    )
+def load_rows(inputs: InputOptions, metric: Any, table: Table | None = None) -> Chosen:
+    """Read the files, choose columns and prepare rows, and say in one line what they are.
+
+    Parameters
+    ----------
+    inputs : InputOptions
+    metric : str
+        The metric of the map: "gower" takes text too.
+    table : Table, default=None
+        What the files hold, if they were read already.
+    """
+    table = read_files(inputs.files, inputs.reading) if table is None else table
+    chosen = choose(table, inputs.reading, metric == "gower", inputs.preparing.one_hot)
     running = inputs.running
     chosen = prepare_rows(
         chosen, inputs.preparing, metric, running.seed, count_threads(running.jobs, "--jobs")

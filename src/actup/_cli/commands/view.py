@@ -10,14 +10,15 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from actup._cli.chosen import Chosen, choose
+from actup._cli.chosen import Chosen, choose, read_files
 from actup._cli.existing_maps import (
     choose_of_model,
     columns_beside,
     coordinates_of,
     is_saved_model,
 )
-from actup._cli.files import ReadingHints, Table, read_tables
+from actup._cli.files import Table
+from actup._cli.files.formats import STANDARD_INPUT
 from actup._cli.files.table import Matrix
 from actup._cli.making import InputOptions, announce, find_clusters, fit_map, load_rows, map_title
 from actup._cli.methods import Method, make_estimator
@@ -77,37 +78,47 @@ def command(
     actup view cells.csv --label type --live
     """
     inputs = InputOptions(files, reading, preparing, running)
-    output = options.output or Path(tempfile.gettempdir()) / f"actup-{Path(files[0]).stem or 'map'}.html"
-    check_outputs([output], files, 2)
-    if output.suffix.lower() != ".html":
-        raise InputError(f"-o {output}: a page is an html file; actup embed writes other kinds")
+    if options.output is not None:
+        check_outputs([options.output], files, 2)
+        if options.output.suffix.lower() != ".html":
+            raise InputError(f"-o {options.output}: a page is an html file; actup embed writes other kinds")
     if options.live:
         _follow_live(inputs, options, switches)
         return
-    found = _existing_map(files, reading) or _make_map(inputs, options, switches)
+    found = _find_map(inputs, options, switches)
     if found is None:
         return
-    model, chosen = found
+    (name, model), chosen = found
     clusters = find_clusters(model, chosen, running) if clustering.cluster else None
-    result = Result({options.method: model}, chosen, map_title(options.title, files), {}, clusters)
-    write_outputs([output], result)
+    output = options.output or _temporary_page(files[0])
+    write_outputs([output], Result({name: model}, chosen, map_title(options.title, files), {}, clusters))
     note(f"wrote {output}", running.quiet)
     if options.open:
         typer.launch(output.resolve().as_uri())
 
 
-def _existing_map(files: list[str], reading: ReadingOptions) -> tuple[Any, Chosen] | None:
-    """The map that the files hold, and what is shown with it; None if they hold data."""
+def _temporary_page(file: str) -> Path:
+    """A path in a new folder of the caller's own, which stays there for the browser."""
+    name = "map" if file == STANDARD_INPUT else Path(file).stem
+    return Path(tempfile.mkdtemp(prefix="actup-")) / f"{name}.html"
+
+
+def _find_map(
+    inputs: InputOptions, options: ViewOptions, switches: Switches
+) -> tuple[tuple[str, Any], Chosen] | None:
+    """The map that the files hold, or one of their data, and what is shown with it; None after a dry run."""
+    files, reading = inputs.files, inputs.reading
     if is_saved_model(files):
         import actup
 
         model = actup.load(files[0])
-        return model, choose_of_model(model, files[0], reading)
-    if reading.columns or reading.array:
-        return None
-    table = read_tables(files, ReadingHints(reading.format, None, reading.delimiter, reading.header))
-    Y = coordinates_of(table)
-    return None if Y is None else (Y, _columns_of_map(table, Y, reading))
+        return (type(model).__name__, model), choose_of_model(model, files[0], reading)
+    table = read_files(files, reading)
+    Y = None if reading.columns or reading.array else coordinates_of(table)
+    if Y is not None:
+        return ("map", Y), _columns_of_map(table, Y, reading)
+    made = _make_map(inputs, options, switches, table)
+    return None if made is None else ((options.method, made[0]), made[1])
 
 
 def _columns_of_map(table: Table, Y: np.ndarray, reading: ReadingOptions) -> Chosen:
@@ -119,10 +130,12 @@ def _columns_of_map(table: Table, Y: np.ndarray, reading: ReadingOptions) -> Cho
     return chosen if reading.hover else replace(chosen, hover={**chosen.hover, **others})
 
 
-def _make_map(inputs: InputOptions, options: ViewOptions, switches: Switches) -> tuple[Any, Chosen] | None:
+def _make_map(
+    inputs: InputOptions, options: ViewOptions, switches: Switches, table: Table
+) -> tuple[Any, Chosen] | None:
     """A map of data, and what is shown with it; None after a dry run."""
     recipe = make_estimator(options.method, switches.given, inputs.running)._recipe()
-    chosen = load_rows(inputs, recipe.metric)
+    chosen = load_rows(inputs, recipe.metric, table)
     if announce(chosen, recipe, inputs.running):
         return None
     return fit_map(chosen, options.method, switches.given, inputs.running), chosen
