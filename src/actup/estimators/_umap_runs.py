@@ -20,7 +20,7 @@ from actup.estimators._base import Embedder
 from actup.estimators._growing import GrowingMap
 from actup.estimators._inputs import FitInputs
 from actup.estimators._state import FittedState, snapshot
-from actup.graph._disconnection import disconnection_distance, isolated_points
+from actup.graph._disconnection import disconnection_distance, isolated_points, too_far
 from actup.graph._records import Graph, Neighbors
 from actup.graph._target import has_no_categories, intersect_with_target, is_discrete, read_target
 from actup.neighbors._duplicates import distinct_rows
@@ -125,7 +125,7 @@ class UmapRuns(GrowingMap):
         places = to_host(Embedder._place(model, rows, backend))
         found = model._training.query_on_host(to_host(rows), 1, count_threads(self.n_jobs))
         limit = disconnection_distance(self.recipe_.metric, self.disconnection_distance)
-        places[found.distances[:, 0] >= limit] = np.nan
+        places[too_far(found.distances[:, 0], limit)] = np.nan
         return places
 
 

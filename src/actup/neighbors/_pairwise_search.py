@@ -89,7 +89,12 @@ class PairwiseSearch:
             X, queries = _float_rows(self._X), _float_rows(rows)
             function = on_private_rows(self._metric, queries, X)
             # Rows are checked already, and the caller may have allowed missing values.
-            return X, queries, 1.0, partial(self._distance_function(), metric=function, ensure_all_finite=False)
+            return (
+                X,
+                queries,
+                1.0,
+                partial(self._distance_function(), metric=function, ensure_all_finite=False),
+            )
         X, unit = _scaled_near_one(self._X, self._metric)
         return X, X if rows is self._X else rows.astype(np.float64) / unit, unit, self._distance_function()
 
