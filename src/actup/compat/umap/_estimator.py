@@ -40,7 +40,7 @@ class UMAP(_UMAP):
 
     Parameters, attributes and methods are those of ``actup.UMAP``. As in umap-learn, samples without
     connected neighbours have coordinates of NaN, a densMAP or a model of one sample places no new rows, and
-    ``inverse_transform`` is an error for densMAP, sparse data, metrics without a gradient and the mode "graph".
+    ``inverse_transform`` is an error for densMAP, sparse data, metrics without a gradient and mode "graph".
     Programs that build a fitted model by hand, as scanpy's ``ingest`` does, set ``embedding_``, ``_raw_data``
     and what else they know (``_a``, ``_b``, ``_n_neighbors``, ``_metric_kwds``) and call ``transform``.
 
