@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from actup import UMAP, nearest_neighbors
+from actup import GDR, TSNE, UMAP, nearest_neighbors
+from actup.compat import umap as compat
 
 # The signature of umap-learn 0.5.12, in its order; of the value None, only the name counts.
 UMAP_LEARN = {
@@ -133,6 +134,34 @@ def test_verbose_shows_a_bar(digits, capfd):
 def test_unknown_arguments_are_explained(name, meant):
     with pytest.raises(TypeError, match=f"^UMAP has no parameter '{name}': did you mean '{meant}'"):
         UMAP(**{name: 3})
+
+
+@pytest.mark.parametrize("estimator", [UMAP, TSNE, GDR, compat.UMAP])
+def test_unknown_arguments_of_methods_are_explained(estimator):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    for method in (estimator().fit, estimator().fit_transform):
+        with pytest.raises(TypeError, match="'sample_weights': did you mean 'sample_weight'"):
+            method(X, sample_weights=np.ones(40))
+        with pytest.raises(TypeError, match="'labels': did you mean 'y'"):
+            method(X, labels=np.ones(40))
+    model = estimator().fit(X)
+    with pytest.raises(TypeError, match=r"transform\(\) has no parameter 'ensure_finite': did you mean"):
+        model.transform(X, ensure_finite=True)
+    with pytest.raises(ValueError, match="'n_component': did you mean 'n_components'"):
+        model.set_params(n_component=3)
+    assert model.set_params(n_components=3).n_components == 3
+    assert list(inspect.signature(estimator.fit).parameters)[:4] == ["self", "X", "y", "ensure_all_finite"]
+
+
+@pytest.mark.parametrize("estimator", [UMAP, compat.UMAP])
+def test_the_former_name_of_ensure_all_finite(estimator):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    X[0, 0] = np.nan
+    model = estimator(metric=lambda a, b: float(np.nansum(np.abs(a - b))), n_epochs=2)
+    for method in (model.fit, model.fit_transform, model.transform):
+        with pytest.raises(ValueError, match="NaN"):
+            method(X, force_all_finite=True)
+        method(X, force_all_finite="allow-nan")
 
 
 def test_unknown_argument_without_a_resemblance():
