@@ -73,6 +73,15 @@ def test_the_index_searches_new_rows_also_after_pickling():
     assert index.query(new, 1)[0][:, 0].tolist() == [250, 251, 252, 253, 254]
 
 
+def test_metrics_in_which_umap_learn_compares_no_sparse_rows():
+    rows = sparse.random(50, 20, density=0.5, format="csr", random_state=0)
+    for metric in ("seuclidean", "wminkowski", "no such metric"):
+        with pytest.raises(ValueError, match=f"{metric}.*sparse"):
+            nearest_neighbors(rows, 5, metric, {}, False, 0)
+    for metric in ("euclidean", "l2", "sqeuclidean", "jaccard", "dot"):
+        assert nearest_neighbors(rows, 5, metric, {}, False, 0)[0].shape == (50, 5)
+
+
 def test_nearest_neighbors_among_given_distances():
     D = pairwise_distances(X)
     D[0, 5:] = np.inf

@@ -8,7 +8,8 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import pairwise_distances
 
 from actup.backends import backends, load_backend
-from actup.neighbors import NeighborIndex, nearest_neighbors
+from actup.estimators import UMAP
+from actup.neighbors import KNeighborsTransformer, NeighborIndex, nearest_neighbors
 from metric_oracle import exclude_self
 
 cpu = load_backend("cpu")
@@ -223,6 +224,59 @@ def test_jaccard_ties_go_to_the_smallest_ids():
 def test_callable_metric_equals_manhattan(blobs):
     found = nearest_neighbors(blobs[:40], 5, metric=lambda x, y: np.abs(x - y).sum())
     np.testing.assert_array_equal(found.indices, nearest_neighbors(blobs[:40], 5, metric="l1").indices)
+
+
+def overwriting_manhattan(a, b):
+    a -= b
+    np.abs(a, out=a)
+    b[:] = np.nan
+    return float(a.sum())
+
+
+def overwriting_search(X):
+    return nearest_neighbors(X, 5, metric=overwriting_manhattan)
+
+
+def overwriting_index(X):
+    return NeighborIndex(X, metric=overwriting_manhattan).query(X, 5)
+
+
+def overwriting_transformer(X):
+    return KNeighborsTransformer(n_neighbors=5, metric=overwriting_manhattan).fit(X).transform(X)
+
+
+def overwriting_map(X):
+    return UMAP(n_epochs=2, metric=overwriting_manhattan, random_state=0).fit(X).transform(X)
+
+
+def overwriting_target(X):
+    y = X[:, 0].astype(np.float64)
+    UMAP(n_epochs=2, target_metric=overwriting_manhattan, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(y, X[:, 0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "use",
+    [
+        overwriting_search,
+        overwriting_index,
+        overwriting_transformer,
+        overwriting_map,
+        overwriting_target,
+    ],
+)
+def test_a_function_that_writes_to_its_rows_changes_no_data(use, dtype):
+    X = np.random.default_rng(3).normal(size=(30, 4)).astype(dtype)
+    before = X.copy()
+    use(X)
+    np.testing.assert_array_equal(X, before)
+
+
+def test_a_function_that_writes_to_its_rows_changes_no_distance(blobs):
+    found = nearest_neighbors(blobs[:60], 5, metric=overwriting_manhattan)
+    exact = exclude_self(all_distances(blobs[:60], blobs[:60], "manhattan"))
+    assert_nearest(found.indices, found.distances, exact)
 
 
 def test_callable_metric_decides_the_distance_of_equal_rows(blobs):

@@ -50,7 +50,8 @@ def nearest_neighbors(
         values; see Notes); and the presence metrics, which compare which columns are nonzero: "jaccard",
         "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath" and
         "yule". umap-learn's "poincare", "symmetric_kl" and "ll_dirichlet", any other metric of
-        ``sklearn.metrics.pairwise_distances`` and functions of two rows are searched exactly, more slowly.
+        ``sklearn.metrics.pairwise_distances`` and functions of two rows are searched exactly, more slowly. A
+        function gets copies of the rows for every pair, so that it may change them.
         With "nan_euclidean" rows may have missing values (NaN). "precomputed": ``X`` holds the distances from
         row to column.
     metric_kwds : dict, default=None

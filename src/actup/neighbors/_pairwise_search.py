@@ -87,9 +87,14 @@ class PairwiseSearch:
             return X, X if rows is self._X else check_values(rows, self._record), 1.0, self._record.numpy
         if callable(self._metric):
             X, queries = _float_rows(self._X), _float_rows(rows)
-            named = _named_in_errors(self._metric, queries, X)
+            function = on_private_rows(self._metric, queries, X)
             # Rows are checked already, and the caller may have allowed missing values.
-            return X, queries, 1.0, partial(self._distance_function(), metric=named, ensure_all_finite=False)
+            return (
+                X,
+                queries,
+                1.0,
+                partial(self._distance_function(), metric=function, ensure_all_finite=False),
+            )
         X, unit = _scaled_near_one(self._X, self._metric)
         return X, X if rows is self._X else rows.astype(np.float64) / unit, unit, self._distance_function()
 
@@ -150,12 +155,15 @@ def distance_blocks(
         pool.shutdown(cancel_futures=True)
 
 
-def _named_in_errors(metric: Callable[..., float], rows: Rows, points: Rows) -> Callable[..., float]:
-    """A function of two rows whose errors carry a note with its name and the numbers of the two rows."""
+def on_private_rows(metric: Callable[..., float], rows: Rows, points: Rows) -> Callable[..., float]:
+    """A function of two rows that gets its own copies of them: whatever it writes changes no other distance.
+
+    Its errors carry a note with its name and the numbers of the two rows.
+    """
 
     def compare(row: Any, point: Any, **parameters: Any) -> float:
         try:
-            return metric(row, point, **parameters)
+            return metric(row.copy(), point.copy(), **parameters)
         except Exception as error:
             name = getattr(metric, "__name__", repr(metric))
             pair = f"row {_number_of(row, rows)} and row {_number_of(point, points)} of the data"

@@ -132,7 +132,9 @@ def pairwise_special_metric(
         raise ValueError("X contains NaN or infinite values: leave such rows out, or ensure_all_finite=False")
     distance = metric if callable(metric) else named_distances[metric]
     arguments = tuple((kwds or {}).values())
-    return np.array([[distance(x, y, *arguments) for y in Y] for x in X], np.float64).reshape(len(X), len(Y))
+    # A function may write to its arguments: it gets its own copies for every pair.
+    distances = [[distance(x.copy(), y.copy(), *arguments) for y in Y] for x in X]
+    return np.array(distances, np.float64).reshape(len(X), len(Y))
 
 
 def _with_aliases(table: dict[tuple[str, ...], Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ __all__ = ["trustworthiness_vector"]
 _CHUNK_VALUES = 2**22  # distances compared at a time
 
 
-def trustworthiness_vector(source: Any, embedding: Any, max_k: int, metric: str = "euclidean") -> np.ndarray:
+def trustworthiness_vector(source: Any, embedding: Any, max_k: int, metric: Any = "euclidean") -> np.ndarray:
     """The trustworthiness of a map for 1 to ``max_k`` neighbours.
 
     Parameters
@@ -23,8 +23,8 @@ def trustworthiness_vector(source: Any, embedding: Any, max_k: int, metric: str 
         Its map; neighbours on it are Euclidean.
     max_k : int
         The largest number of neighbours, less than n / 2.
-    metric : str, default="euclidean"
-        Distance between rows of ``source``.
+    metric : str or callable, default="euclidean"
+        Distance between rows of ``source``: a name of ``sklearn.metrics.pairwise_distances`` or a function.
 
     Returns
     -------
@@ -42,16 +42,18 @@ def trustworthiness_vector(source: Any, embedding: Any, max_k: int, metric: str 
     from sklearn.metrics import pairwise_distances
 
     from actup.neighbors._api import nearest_neighbors
+    from actup.neighbors._pairwise_search import on_private_rows
 
     source = source.tocsr() if sparse.issparse(source) else np.asarray(source)
     n = source.shape[0]
     if not 1 <= max_k < n / 2:
         raise ValueError(f"max_k={max_k} must be at least 1 and less than half of the {n} rows")
+    compare = on_private_rows(metric, source, source) if callable(metric) else metric
     on_map = nearest_neighbors(embedding, max_k, algorithm="exact").indices
     penalties = np.zeros(max_k + 1)
     for begin in range(0, n, max(1, _CHUNK_VALUES // n)):
         rows = np.arange(begin, min(n, begin + max(1, _CHUNK_VALUES // n)))
-        distances = pairwise_distances(source[rows], source, metric=metric)
+        distances = pairwise_distances(source[rows], source, metric=compare)
         distances[np.arange(len(rows)), rows] = -np.inf  # a row is the first of its own neighbours
         ranks = np.empty(distances.shape, np.int64)
         np.put_along_axis(ranks, np.argsort(distances, axis=1, kind="stable"), np.arange(n)[None], axis=1)
