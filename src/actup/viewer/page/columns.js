@@ -95,16 +95,17 @@ class ValueColumn {
     return this.kind === "dates" ? this.format(values[i]) : String(Number(values[i].toPrecision(7)));
   }
 
-  format(value, digits = 4) {
-    if (this.kind !== "dates") return formatNumber(value, digits);
+  format(value) {
+    if (this.kind !== "dates") return formatNumber(value);
     const text = new Date(value).toISOString();
     const wholeDays = value % DAY_MILLISECONDS === 0 || this.high - this.low > 60 * DAY_MILLISECONDS;
     return wholeDays ? text.slice(0, 10) : text.slice(0, 16).replace("T", " ");
   }
 }
 
-function formatNumber(value, digits) {
-  const rounded = Number.isInteger(value) ? value : Number(value.toPrecision(digits));
+// Whole numbers as they are, others to three digits or one decimal.
+function formatNumber(value) {
+  const rounded = Number.isInteger(value) ? value : Number(Math.abs(value) >= 100 ? value.toFixed(1) : value.toPrecision(3));
   return Math.abs(rounded) >= 1e4 && Math.abs(rounded) < 1e15 ? rounded.toLocaleString("en") : String(rounded);
 }
 

@@ -106,10 +106,11 @@ function pointsAsImage(renderer) {
 
 function addCircles(root, renderer) {
   for (const view of renderer.views) {
-    const { size, opacity } = view.look(renderer.count);
     const muted = `rgb(${renderer.mutedColor().map((value) => Math.round(255 * value)).join(" ")})`;
     const colors = renderer.colorsOf(view.shownMap).array;
+    const all = view.look(renderer.count);
     for (const selected of [false, true]) {
+      const { size, opacity } = selected && renderer.narrowed ? renderer.selectedLook(view, all) : all;
       const group = svgElement(root, "g", { "fill-opacity": (selected ? opacity : MUTED_OPACITY * opacity).toFixed(3) });
       if (!selected) group.setAttribute("fill", muted);
       for (let slot = 0; slot < renderer.count; slot++) {

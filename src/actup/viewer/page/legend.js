@@ -66,8 +66,8 @@ class Legend {
     });
     drawHistogram(bars, column, map);
     const [low, high] = this.scale.querySelectorAll("span");
-    low.textContent = (column.clipped[0] ? "≤ " : "") + column.format(column.low, 3);
-    high.textContent = (column.clipped[1] ? "≥ " : "") + column.format(column.high, 3);
+    low.textContent = (column.clipped[0] ? "≤ " : "") + column.format(column.low);
+    high.textContent = (column.clipped[1] ? "≥ " : "") + column.format(column.high);
     this.scale.querySelector("p").textContent = column.note;
   }
 }

@@ -141,6 +141,7 @@ class Page {
   selectionChanged() {
     this.colorVersion++;
     this.renderer.narrowed = this.selection.narrowed;
+    this.renderer.selectedCount = this.selection.count;
     this.legend.update();
     this.showStatus();
     if (this.hovered >= 0 && !this.selection.selected(this.hovered)) this.setHovered(-1, null);

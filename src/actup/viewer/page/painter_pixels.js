@@ -7,7 +7,7 @@ const PHASES = 4; // positions within a pixel, per axis, that a point's disc is 
 class PixelPainter {
   constructor(canvas) {
     this.canvas = canvas;
-    this.context = canvas.getContext("2d");
+    this.context = canvas.getContext("2d", { alpha: false, willReadFrequently: true }); // kept in memory, not on a GPU
     if (!this.context) throw new Error("no 2-D canvas");
     Object.assign(this, { kind: "canvas", startingBudget: 200000, culls: true, stamps: new Map() });
   }

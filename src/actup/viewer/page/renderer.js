@@ -2,14 +2,17 @@
 // all of them, over several frames, as soon as it rests.
 "use strict";
 
-const FRAME_MILLISECONDS = 24; // wanted for the points of a frame: 30 frames per second leave 33
+const FRAME_MILLISECONDS = 18; // wanted for the points of a frame: 30 frames per second leave 33 for all it takes
 const REST_MILLISECONDS = 90; // without a move, after which all points are drawn
 const MIN_SAMPLE = 20000;
+const EMPHASIS_PER_RARITY = 0.18; // selected points are larger, the fewer they are: by this power of their share,
+const MAX_EMPHASIS = 3; // up to this factor
+const MAX_REFINING_FRAMES = 40; // in which all points are drawn, even if each takes longer than wanted
 
 class Renderer {
   // stage: the element; painted(moving): called after points were drawn.
   constructor(stage, count, wanted, painted) {
-    Object.assign(this, { stage, count, painted, views: [], colorsOf: () => null, narrowed: false });
+    Object.assign(this, { stage, count, painted, views: [], colorsOf: () => null, narrowed: false, selectedCount: count });
     this.canvas = stage.querySelector("#points");
     this.waiting = false; // for the view to rest
     this.frames = { moving: 0, refined: 0 };
@@ -68,15 +71,25 @@ class Renderer {
     for (const view of this.views) {
       const job = this.job(view, this.budget / this.views.length);
       complete = complete && job.sample === job.total;
-      for (const mutedPass of this.passes()) this.painter.draw({ ...job, mutedPass, first: 0, count: job.sample });
+      for (const pass of this.passes(job)) this.painter.draw({ ...pass, first: 0, count: job.sample });
     }
     this.painter.present(false);
     this.frames.moving++;
     return complete;
   }
 
-  passes() {
-    return this.narrowed ? [true, false] : [false];
+  // Grey points are drawn first, then those in colour, which are larger if they are few.
+  passes(job) {
+    const pass = (mutedPass, { size, opacity }) => ({ ...job, mutedPass, size: size * this.ratio, opacity });
+    if (!this.narrowed) return [pass(false, job.look)];
+    return [pass(true, job.look), pass(false, this.selectedLook(job.ofView, job.look))];
+  }
+
+  selectedLook(view, look) {
+    const count = Math.max(this.selectedCount, 1);
+    const alone = view.look(count);
+    const largest = look.size * Math.min((this.count / count) ** EMPHASIS_PER_RARITY, MAX_EMPHASIS);
+    return { size: Math.min(Math.max(look.size, alone.size), largest), opacity: Math.max(look.opacity, alone.opacity) };
   }
 
   // What the painter needs to know of a view. If most points lie outside of it, only those inside are drawn.
@@ -84,29 +97,16 @@ class Renderer {
     const { camera } = view;
     const ratio = this.ratio;
     const box = Object.fromEntries(Object.entries(camera.box).map(([side, value]) => [side, Math.round(value * ratio)]));
-    let slots = null;
-    if (this.painter.culls && !view.morphing && !view.passing && camera.zoom > 1.5 && this.count > MIN_SAMPLE) {
-      slots = this.visibleSlots(view, budget);
-    }
-    const total = slots ? slots.length : this.count;
-    const sample = Math.min(total, Math.ceil(budget));
+    const culled = this.painter.culls && view.share === 0 && !view.passing && camera.zoom > 1.5 && this.count > MIN_SAMPLE;
+    const grid = culled ? view.map.pointGrid() : null;
+    const total = grid ? grid.countIn(camera.bounds) : this.count;
+    const slots = grid ? grid.slotsIn(camera.bounds, Math.max(Math.ceil(total / budget), 1)) : null;
+    const sample = slots ? slots.length : Math.min(total, Math.ceil(budget));
     const look = sampleLook(view.look(view.shownMap.shownCount), sample / total);
-    const size = look.size * ratio;
     const muted = [...this.mutedColor(), Math.max(MUTED_OPACITY * look.opacity, 0.05)];
     const colors = this.colorsOf(view.shownMap);
     const shown = { x: camera.center[0], y: camera.center[1], scale: camera.scale * ratio };
-    return { box, view: shown, positions: view.positions(), colors, size, opacity: look.opacity, muted, slots, total, sample };
-  }
-
-  visibleSlots(view, budget) {
-    const all = view.map.pointGrid().slotsIn(view.camera.bounds);
-    if (all.length <= budget) return all;
-    // A sample must not be that of a few cells: take a fair one first, then all others.
-    const step = Math.ceil(all.length / budget);
-    const ordered = new Uint32Array(all.length);
-    let at = 0;
-    for (let offset = 0; offset < step; offset++) for (let k = offset; k < all.length; k += step) ordered[at++] = all[k];
-    return ordered;
+    return { box, view: shown, positions: view.positions(), colors, look, muted, slots, total, sample, ofView: view };
   }
 
   mutedColor() {
@@ -133,8 +133,7 @@ class Renderer {
   refine() {
     const steps = [];
     for (const view of this.views) {
-      const job = { ...this.job(view, Infinity) };
-      for (const mutedPass of this.passes()) steps.push({ ...job, mutedPass, first: 0 });
+      for (const pass of this.passes(this.job(view, Infinity))) steps.push({ ...pass, first: 0 });
     }
     this.waiting = false;
     const refining = { steps, begun: false };
@@ -151,7 +150,7 @@ class Renderer {
   }
 
   refineStep(steps) {
-    let left = this.budget;
+    let left = Math.max(this.budget, this.count / MAX_REFINING_FRAMES);
     while (steps.length && left > 0) {
       const step = steps[0];
       const count = Math.min(left, step.total - step.first);
