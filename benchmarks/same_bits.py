@@ -358,7 +358,7 @@ def cluster_runs() -> Iterator[Run]:
     places = {
         "2 dimensions": blobs(6000, 2),
         "5 dimensions": blobs(3000, 5),
-        "lattice": np.round(blobs(3000, 2)),
+        "a lattice": np.round(blobs(3000, 2)),
     }
     for name, Y in places.items():
         yield f"clusters in {name}", lambda Y=Y: layers_of(actup.find_clusters(Y))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +13,6 @@ from sklearn.metrics import adjusted_rand_score
 
 import actup
 from actup.clusters._layers import Part, nest
-from test_public_names import documented_names
 
 CENTERS = np.array([[0, 0], [30, 0], [0, 30], [30, 30]])
 
@@ -251,8 +249,3 @@ def test_tables_have_a_row_per_cluster(digits):
 def test_tables_of_many_dimensions_number_the_axes():
     Y = np.repeat(np.eye(5), 30, axis=0)
     assert {"center_0", "center_4"} <= set(actup.find_clusters(Y).to_table())
-
-
-def test_documented_parameters_equal_the_signature():
-    signature = inspect.signature(actup.find_clusters)
-    assert documented_names(actup.find_clusters.__doc__) == list(signature.parameters)

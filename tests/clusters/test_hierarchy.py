@@ -138,8 +138,8 @@ def test_equal_distances_are_one_merger():
     lengths, a, b = (np.array(column) for column in zip(*edges, strict=True))
     tree = engine.Hierarchy(a.astype(np.int32), b.astype(np.int32), lengths)
     assert len(Y) == 12
-    assert len(tree.clusters(5, 1.0)[0]) == 0  # only the group of six is large enough: nothing splits
-    assert len(tree.clusters(3, 1.0)[0]) == 3
+    assert len(tree.clusters(5, 1.0)[1]) == 0  # only the group of six is large enough: nothing splits
+    assert len(tree.clusters(3, 1.0)[1]) == 3
 
 
 def test_leaves_are_ranges_of_the_order():
@@ -147,14 +147,25 @@ def test_leaves_are_ranges_of_the_order():
     tree = hierarchy(Y)
     order = tree.order()
     assert sorted(order.tolist()) == list(range(len(Y)))
-    chosen, begins, ends, persistence = tree.clusters(20, 1.0)
-    assert len(chosen) >= 5
+    ranges, persistence = tree.clusters(20, 1.0)
+    assert len(ranges) >= 5
     assert ((persistence >= 0) & (persistence <= 1)).all()
-    for cluster in chosen:
-        members = Y[order[begins[cluster] : ends[cluster]]]
-        others = np.delete(Y, order[begins[cluster] : ends[cluster]], axis=0)
-        gap = np.sqrt(((members[:, None] - others[None]) ** 2).sum(axis=2)).min()
-        assert gap > 0
+    for begin, end in ranges.tolist():
+        members, others = Y[order[begin:end]], Y[np.delete(order, np.s_[begin:end])]
+        within = engine.reachability_tree(np.ascontiguousarray(members), 5, 1)[2].max()
+        assert cdist(members, others).min() > 0 and end - begin >= 20 and within > 0
+
+
+def test_distinct_clusters_are_no_fluctuations():
+    """Leaves of uniform points are fluctuations; two groups inside one of three are distinct."""
+    uniform = hierarchy(np.random.default_rng(0).uniform(size=(3000, 2)), 25)
+    assert len(uniform.clusters(15, -1.0)[1]) > 10
+    assert len(uniform.distinct_clusters(15, 0.1)[1]) == 0
+    rng = np.random.default_rng(1)
+    centers = np.repeat([[0.0, 0], [5, 0], [40, 0], [0, 40]], 300, axis=0)
+    groups = hierarchy(rng.normal(size=(1200, 2)) + centers, 25)
+    ranges, persistence = groups.distinct_clusters(15, 0.1)
+    assert len(ranges) == 4 and persistence.min() > 0.1
 
 
 def test_spreading_follows_the_shortest_edges():

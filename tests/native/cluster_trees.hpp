@@ -26,11 +26,12 @@ inline void append_clusters(const std::vector<TreeEdge>& edges, int64_t n, const
   all.insert(all.end(), lengths.begin(), lengths.end());
   const Hierarchy hierarchy(n, a.data(), b.data(), lengths.data());
   all.insert(all.end(), hierarchy.order().begin(), hierarchy.order().end());
-  for (const double division : {-1.0, 0.7, 1.0}) {
-    const CondensedTree tree = hierarchy.condense(5);
+  const CondensedTree tree = hierarchy.condense(5);
+  for (const std::vector<int32_t>& selected :
+       {select_clusters(tree, -1.0), select_clusters(tree, 0.7), select_distinct(tree, 0.1)}) {
     std::vector<int32_t> codes(n, -1), members;
     std::vector<int64_t> offsets{0};
-    for (const int32_t cluster : select_clusters(tree, division)) {
+    for (const int32_t cluster : selected) {
       for (int64_t at = tree.begins[cluster]; at < tree.ends[cluster]; ++at) {
         codes[hierarchy.order()[at]] = static_cast<int32_t>(offsets.size()) - 1;
         members.push_back(hierarchy.order()[at]);

@@ -12,6 +12,8 @@ LEAVES = -1.0  # divides every cluster that holds others
 SIZE_FACTOR = 4  # between the least cluster sizes of neighbouring layers
 _USUAL_STEPS = 2  # layers on either side of the main one, if their number is not given
 _MIN_FINE_SIZE = 10  # points; finer layers are left out
+# Clusters of finer layers must be this persistent; fluctuations of uniform points stay below it.
+_DISTINCT_PERSISTENCE = 0.1
 
 
 @dataclass(frozen=True, order=True)
@@ -98,12 +100,13 @@ def _coarser_layers(
 
 
 def _finer_layers(hierarchy: engine.Hierarchy, main: LayerParts, steps: int) -> list[LayerParts]:
-    """Layers of smaller clusters, the next one first: the leaves of the tree, inside the clusters above."""
+    """Layers of smaller clusters, the next one first, inside those above, where they are distinct."""
     found: list[LayerParts] = []
     above, size = main, main.min_cluster_size
     while len(found) < steps and size // SIZE_FACTOR >= _MIN_FINE_SIZE:
         size //= SIZE_FACTOR
-        parts = nest(_select(hierarchy, size, LEAVES), above.parts, finer_wins=False)
+        distinct = _parts(hierarchy.distinct_clusters(size, _DISTINCT_PERSISTENCE))
+        parts = nest(distinct, above.parts, finer_wins=False)
         if len(parts) > len(above.parts):
             above = LayerParts(parts, size)
             found.append(above)
@@ -111,10 +114,13 @@ def _finer_layers(hierarchy: engine.Hierarchy, main: LayerParts, steps: int) -> 
 
 
 def _select(hierarchy: engine.Hierarchy, size: int, division: float) -> list[Part]:
-    chosen, begins, ends, persistence = hierarchy.clusters(size, division)
-    return sorted(
-        Part(int(begins[c]), int(ends[c]), float(persistence[c])) for c in np.asarray(chosen).tolist()
-    )
+    return _parts(hierarchy.clusters(size, division))
+
+
+def _parts(found: tuple[np.ndarray, np.ndarray]) -> list[Part]:
+    ranges, persistence = found
+    pairs = zip(ranges.tolist(), persistence.tolist(), strict=True)
+    return sorted(Part(begin, end, value) for (begin, end), value in pairs)
 
 
 def nest(fine: list[Part], coarse: list[Part], *, finer_wins: bool = True) -> list[Part]:

@@ -56,6 +56,22 @@ void bind_trees(nb::module_& module) {
       nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"), nb::arg("min_samples"), nb::arg("threads"));
 }
 
+// Ranges of the leaves' order, (clusters, 2), and persistence of the clusters that are selected.
+template <class Select>
+nb::tuple selected_clusters(const Hierarchy& hierarchy, int64_t min_cluster_size, const Select& select) {
+  std::vector<int64_t> ranges;
+  std::vector<double> persistence;
+  {
+    const Interruptible call;
+    const CondensedTree tree = hierarchy.condense(min_cluster_size);
+    for (const int32_t cluster : select(tree)) {
+      ranges.insert(ranges.end(), {tree.begins[cluster], tree.ends[cluster]});
+      persistence.push_back(tree.persistence[cluster]);
+    }
+  }
+  return nb::make_tuple(copied(ranges, persistence.size(), 2), copied(persistence, persistence.size()));
+}
+
 void bind_hierarchy(nb::module_& module) {
   nb::class_<Hierarchy>(module, "Hierarchy")
       .def(
@@ -70,18 +86,19 @@ void bind_hierarchy(nb::module_& module) {
       .def(
           "clusters",
           [](const Hierarchy& self, int64_t min_cluster_size, double division) {
-            CondensedTree tree;
-            std::vector<int32_t> selected;
-            {
-              const Interruptible call;
-              tree = self.condense(min_cluster_size);
-              selected = select_clusters(tree, division);
-            }
-            const auto whole = [](const auto& values) { return copied(values, values.size()); };
-            return nb::make_tuple(whole(selected), whole(tree.begins), whole(tree.ends),
-                                  whole(tree.persistence));
+            return selected_clusters(self, min_cluster_size, [=](const CondensedTree& tree) {
+              return select_clusters(tree, division);
+            });
           },
           nb::arg("min_cluster_size"), nb::arg("division"))
+      .def(
+          "distinct_clusters",
+          [](const Hierarchy& self, int64_t min_cluster_size, double persistence) {
+            return selected_clusters(self, min_cluster_size, [=](const CondensedTree& tree) {
+              return select_distinct(tree, persistence);
+            });
+          },
+          nb::arg("min_cluster_size"), nb::arg("persistence"))
       .def(
           "spread",
           [](const Hierarchy& self, Vector<int32_t> codes) {

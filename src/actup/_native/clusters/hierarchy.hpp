@@ -189,4 +189,28 @@ inline std::vector<int32_t> select_clusters(const CondensedTree& tree, double di
   return selected;
 }
 
+// The smallest clusters of a condensed tree that are distinct: of at least the given persistence, or divided
+// into distinct ones. Clusters that are not distinct, such as random fluctuations of the density, divide
+// nothing.
+inline std::vector<int32_t> select_distinct(const CondensedTree& tree, double persistence) {
+  const int64_t count = static_cast<int64_t>(tree.parents.size());
+  std::vector<int32_t> distinct_children(count, 0);
+  std::vector<char> divided(count, 0), distinct(count, 0), child_is_divided(count, 0);
+  for (int64_t c = count - 1; c > 0; --c) {
+    divided[c] = distinct_children[c] > 1 || child_is_divided[c];
+    distinct[c] = divided[c] || tree.persistence[c] >= persistence;
+    distinct_children[tree.parents[c]] += distinct[c];
+    child_is_divided[tree.parents[c]] |= divided[c];
+  }
+  divided[0] = distinct_children[0] > 1 || child_is_divided[0];
+  std::vector<char> open(count, 0);  // all that contain it are divided
+  open[0] = 1;
+  std::vector<int32_t> selected;
+  for (int64_t c = 1; c < count; ++c) {
+    open[c] = open[tree.parents[c]] && divided[tree.parents[c]] && distinct[c];
+    if (open[c] && !divided[c]) selected.push_back(static_cast<int32_t>(c));
+  }
+  return selected;
+}
+
 }  // namespace actup

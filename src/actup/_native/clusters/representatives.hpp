@@ -21,8 +21,8 @@ struct ClusteredPoints {
 
 namespace representatives_detail {
 
-constexpr int64_t kSample = 256;     // points of a cluster that are compared; all if it has fewer
-constexpr double kBandwidth = 0.25;  // of the density, over the root mean square distance of the points
+constexpr int64_t kSample = 256;    // points of a cluster that are compared; all if it has fewer
+constexpr double kBandwidth = 0.6;  // of the density, over the root mean square distance of the points
 
 inline double squared_distance(const double* a, const double* b, int64_t dimensions) {
   double sum = 0;
