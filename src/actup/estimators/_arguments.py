@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable
 from typing import Any, TypeVar
+
+from actup._suggestions import unknown_argument
 
 Class = TypeVar("Class", bound=type)
 
@@ -51,16 +52,8 @@ def explain_unknown_arguments(estimator: Class) -> Class:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         unknown = [name for name in kwargs if name not in names]
         if unknown:
-            raise TypeError(_describe(estimator.__name__, unknown[0], names, _OTHER_NAMES))
+            raise TypeError(unknown_argument(estimator.__name__, unknown[0], names, _OTHER_NAMES))
         plain(self, *args, **kwargs)
 
     setattr(estimator, "__init__", __init__)  # noqa: B010  (mypy objects to an assignment)
     return estimator
-
-
-def _describe(estimator: str, unknown: str, names: list[str], other_names: Mapping[str, str]) -> str:
-    """The error for an unknown argument, with the parameter that was probably meant."""
-    meant = other_names.get(unknown.lower())
-    close = [meant] if meant in names else get_close_matches(unknown.lower(), names, n=1, cutoff=0.7)
-    hint = f": did you mean {close[0]!r}?" if close else f"; its parameters are {', '.join(names)}"
-    return f"{estimator} has no parameter {unknown!r}{hint}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from scipy import sparse
 
+from actup._suggestions import explain_unknown_keywords, not_one_of
 from actup._threads import count_threads
 from actup.graph._records import Neighbors
 from actup.neighbors._calibration import DEFAULT_RECALL
@@ -17,8 +18,18 @@ from actup.neighbors._rows import as_sparse_or_dense, column_parameters, read_ro
 from actup.neighbors._search import SearchOptions, check_k, make_search
 
 _ALGORITHMS = ("auto", "exact", "approximate")
+# Names that other libraries have for parameters.
+_OTHER_NAMES = {
+    "k": "n_neighbors",
+    "metric_params": "metric_kwds",
+    "metric_kwargs": "metric_kwds",
+    "seed": "random_state",
+    "threads": "n_jobs",
+    "method": "algorithm",
+}
 
 
+@explain_unknown_keywords(_OTHER_NAMES)
 def nearest_neighbors(
     X: Any,
     n_neighbors: int = 15,
@@ -220,7 +231,7 @@ class NeighborIndex:
 def check_options(algorithm: str, recall: float, random_state: int) -> SearchOptions:
     """The options of a search, if they are valid."""
     if algorithm not in _ALGORITHMS:
-        raise ValueError(f"algorithm={algorithm!r} is not one of {', '.join(map(repr, _ALGORITHMS))}")
+        raise ValueError(not_one_of("algorithm", algorithm, _ALGORITHMS))
     if isinstance(recall, bool) or not isinstance(recall, numbers.Real) or not 0 < recall <= 1:
         raise ValueError(f"recall={recall!r} must be a share above 0 and at most 1")
     if (

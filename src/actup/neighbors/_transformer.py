@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from actup._suggestions import not_one_of
 from actup._threads import count_threads
 from actup._typing import CsrMatrix, Rows
 from actup.graph._records import Neighbors
@@ -313,4 +314,4 @@ class _SearchedRows:
 
 def _check_mode(mode: str) -> None:
     if mode not in _MODES:
-        raise ValueError(f"mode={mode!r} is not one of {', '.join(map(repr, _MODES))}")
+        raise ValueError(not_one_of("mode", mode, _MODES))
