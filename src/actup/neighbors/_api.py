@@ -62,7 +62,8 @@ def nearest_neighbors(
         "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath" and
         "yule". umap-learn's "poincare", "symmetric_kl" and "ll_dirichlet", any other metric of
         ``sklearn.metrics.pairwise_distances`` and functions of two rows are searched exactly, more slowly. A
-        function gets copies of the rows for every pair, so that it may change them.
+        function gets copies of the rows for every pair, so that it may change them. It is called once for
+        each pair if it is symmetric, as metrics are; a few pairs, compared both ways, show whether it is.
         With "nan_euclidean" rows may have missing values (NaN). "precomputed": ``X`` holds the distances from
         row to column.
     metric_kwds : dict, default=None

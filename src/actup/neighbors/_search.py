@@ -33,7 +33,7 @@ from actup.neighbors._duplicates import Deduplicated, deduplicate
 from actup.neighbors._finite_values import reject_overflow_of
 from actup.neighbors._metrics import METRICS, compiled_metrics
 from actup.neighbors._mixed_points import MixedPoints
-from actup.neighbors._pairwise_search import PairwiseSearch, comparing_all, reject_parameters
+from actup.neighbors._pairwise_search import PairwiseSearch, comparing_all, reject_parameters, remedies
 from actup.neighbors._points import DensePoints, SearchablePoints, SparsePoints
 from actup.neighbors._precise_search import PreciseSearch
 from actup.neighbors._precise_space import make_space
@@ -436,7 +436,9 @@ class _PointSearch:
             return self._points.exact(rows, k)
         points = len(self._points)
         queries = points if rows is None else rows.shape[0]
-        with announced_if_long(comparing_all(queries, points, self._points.record.name)):
+        metric = self._points.record.name
+        what = comparing_all(queries, points, metric)
+        with announced_if_long(what, remedies(metric, is_query=rows is not None)):
             return self._points.exact(rows, k)
 
     def _outliers(self, found: Neighbors, k: int, factor: float) -> np.ndarray:
