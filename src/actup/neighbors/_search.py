@@ -27,6 +27,7 @@ from actup.neighbors._comparison import (
     overflow_reason,
     reject_negative,
     resolve,
+    warn_of_degrees,
 )
 from actup.neighbors._distance_lists import neighbors_from_distances, query_distances, reject_overflow
 from actup.neighbors._duplicates import Deduplicated, deduplicate
@@ -202,6 +203,7 @@ class EngineSearch:
     ):
         reject_negative(metric, rows)
         reject_underflow(rows, metric, "X")
+        warn_of_degrees(metric, rows)
         self._metric = metric
         self._presence = METRICS[metric].presence
         # Parameters that are arrays have a value for every column.
@@ -243,6 +245,7 @@ class EngineSearch:
     def query(self, rows: Rows, k: int) -> Neighbors:
         """The k nearest points of every row, dense or sparse as the points are; k from 1 to n."""
         reject_underflow(rows, self._metric, "X_new", is_query=True)
+        warn_of_degrees(self._metric, rows, "X_new")
         rows = self._narrowed(rows)
         deduplicated, search = self._search_for(k)
         transformed = self._transformed(rows, "X_new")
