@@ -13,6 +13,7 @@ from actup._threads import count_threads
 from actup.graph._records import Neighbors
 from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.neighbors._comparison import reject_negative
+from actup.neighbors._finite_values import Role
 from actup.neighbors._metrics import canonical_metric
 from actup.neighbors._rows import as_sparse_or_dense, column_parameters, read_rows
 from actup.neighbors._search import SearchOptions, check_k, make_search
@@ -220,7 +221,7 @@ class NeighborIndex:
             ``indices`` of rows of ``X`` and ``distances``, of shape (m, n_neighbors). ``recall`` is that of
             rows like those of ``X``; outliers among the new rows are searched exactly.
         """
-        rows = read_rows(X_new, self._metric, name="X_new")
+        rows = read_rows(X_new, self._metric, name="X_new", role=Role.NEW_ROWS)
         if rows.shape[1] != self._shape[1]:
             raise ValueError(f"X_new has {rows.shape[1]} columns, but X has {self._shape[1]}")
         rows = as_sparse_or_dense(rows, self._is_sparse)

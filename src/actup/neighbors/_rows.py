@@ -20,7 +20,7 @@ from sklearn.utils import check_array
 from actup._csr import read_sparse
 from actup._typing import Rows
 from actup.neighbors._chunks import row_chunks, row_magnitudes
-from actup.neighbors._finite_values import reject_nonfinite
+from actup.neighbors._finite_values import Role, reject_nonfinite
 from actup.neighbors._metrics import compares_missing, record_of
 from actup.neighbors._mixed_rows import mixed_parameters, read_mixed
 from actup.neighbors._tables import (
@@ -54,6 +54,7 @@ def read_rows(
     dtype: Any = "numeric",
     finite: bool | str = True,
     check_values: bool = True,
+    role: Role = Role.DATA,
 ) -> Rows:
     """Check X and bring it into the form that all stages take for granted. X itself is never changed.
 
@@ -75,6 +76,8 @@ def read_rows(
         or also infinite ones (False). Named metrics do not depend on it.
     check_values : bool, default=True
         Whether to reject values that are not finite; False if the caller does so later.
+    role : Role, default=Role.DATA
+        What the rows are given for: errors name the remedy that suits it.
 
     Returns
     -------
@@ -117,7 +120,7 @@ def read_rows(
     if record_names is not None:
         record_names(given, skip_check_array=True)
     if check_values and metric != "precomputed" and not allow_infinite:
-        reject_nonfinite(rows, metric, name, allow_missing=allow_missing, column_names=names)
+        reject_nonfinite(rows, metric, name, allow_missing=allow_missing, column_names=names, role=role)
     if max(rows.shape if sparse.issparse(rows) else rows.shape[:1]) > _MAX_ROWS:
         raise ValueError(
             f"{name} has shape {rows.shape}, but rows and columns are numbered up to {_MAX_ROWS}"

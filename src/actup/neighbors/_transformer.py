@@ -19,6 +19,7 @@ from actup.graph._records import Neighbors
 from actup.neighbors._api import check_options
 from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.neighbors._comparison import reject_negative
+from actup.neighbors._finite_values import Role
 from actup.neighbors._metrics import canonical_metric
 from actup.neighbors._rows import as_sparse_or_dense, read_rows
 from actup.neighbors._search import Search, SearchOptions, check_k, make_search
@@ -291,7 +292,7 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     def _read(self, X: Any, metric: str | Callable[..., float], *, reset: bool) -> Rows:
         check = partial(validate_data, self, reset=reset)
-        return read_rows(X, metric, check=check)
+        return read_rows(X, metric, check=check, role=Role.DATA if reset else Role.NEW_ROWS)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
