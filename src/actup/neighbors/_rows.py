@@ -23,6 +23,7 @@ from actup.neighbors._chunks import row_chunks, row_magnitudes
 from actup.neighbors._finite_values import Role, reject_nonfinite
 from actup.neighbors._metrics import compares_missing, record_of
 from actup.neighbors._mixed_rows import mixed_parameters, read_mixed
+from actup.neighbors._not_rows import reject_other_kinds, reject_other_shapes
 from actup.neighbors._tables import (
     arrow_matrix,
     as_table,
@@ -89,6 +90,7 @@ def read_rows(
     """
     allow_missing, allow_infinite = _allowed_values(metric, finite)
     given = X = as_table(X, name)
+    reject_other_kinds(X, name)
     reject_unsuitable_types(X, name)
     names = column_names(X)
     plain_check = partial(check_array, input_name=name)
@@ -156,7 +158,7 @@ def _allowed_values(metric: str | Callable[..., float], finite: bool | str) -> t
 
 
 def reject_unsuitable_types(X: Any, name: str) -> None:
-    """Reject what is no matrix of numbers: masked arrays, series of one dimension, dates and durations."""
+    """Reject what is no matrix of numbers: masked arrays, other shapes, dates and durations."""
     if len(getattr(X, "shape", (0, 0))) == 1 and hasattr(X, "to_frame"):  # of pandas or polars
         raise ValueError(
             f"{name} is a {type(X).__name__}, which has one dimension: use {name}.to_frame() for one column, "
@@ -170,12 +172,14 @@ def reject_unsuitable_types(X: Any, name: str) -> None:
             f"{name} holds dates or durations ({temporal}), which have no scale: convert them to numbers, "
             "e.g. seconds"
         )
+    reject_other_shapes(X, name)
 
 
 def _name_what_is_no_number(X: Any, name: str, error: Exception) -> None:
     """Raise the error of a failed check anew with the column and row of the first value that is no number.
 
-    Does nothing if every value is a number: the check then failed for another reason, which it names.
+    Does nothing if every value is a number, unless all are text: the check then failed for another reason,
+    which it names.
     """
     kind = TypeError if isinstance(error, TypeError) else ValueError
     for column, values in _columns_that_may_hold_text(X):
@@ -187,6 +191,12 @@ def _name_what_is_no_number(X: Any, name: str, error: Exception) -> None:
                 reason = textwrap.shorten(str(error), _MAX_REASON)
                 place = f"{reprlib.repr(value)} in column {column!r}, row {row}"
                 raise kind(f"{name} holds {place} ({reason}): {remedy}") from None
+    if np.asarray(X).dtype.kind in "US":
+        first = reprlib.repr(np.asarray(X).ravel()[0].item())
+        raise kind(
+            f"{name} holds text that reads as numbers, {first} in column 0, row 0: convert it, e.g. with "
+            f"np.asarray({name}, dtype=float)"
+        ) from None
 
 
 def _is_number_or_none(value: Any) -> bool:
