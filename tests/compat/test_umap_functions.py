@@ -318,6 +318,14 @@ def test_spectral_coordinates(function, graph):
     assert np.isfinite(function(np.concatenate([X, X + 9]), apart, 2, 0)).all()
 
 
+def test_spectral_coordinates_say_if_a_tolerance_is_not_reached(graph, recwarn):
+    for function in (spectral.spectral_layout, spectral.tswspectral_layout):
+        function(None, graph, 2, 0, tol=1e-3)
+        assert not recwarn.list
+        with pytest.warns(UserWarning, match="did not converge to tol=1e-15"):
+            function(None, graph, 2, 0, maxiter=2, tol=1e-15)
+
+
 @pytest.mark.parametrize("linkage", ["average", "complete", "single"])
 def test_places_of_components(linkage):
     means = np.array([[0.0, 0], [1, 0], [0, 9], [1, 9], [9, 9], [9, 0]])
