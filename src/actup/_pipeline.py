@@ -26,7 +26,7 @@ from actup._typing import Rows
 from actup._warnings import warn_user
 from actup.backends import Backend, Layout, PointInputs, choose_backend, load_backend
 from actup.graph._disconnection import disconnect
-from actup.graph._radii import local_radii, standardize
+from actup.graph._radii import edge_lengths, local_radii, standardize
 from actup.graph._records import Graph, Neighbors
 from actup.neighbors._chunks import row_chunks
 from actup.neighbors._metrics import compares_missing
@@ -76,6 +76,8 @@ class Embedding:
         The map after each of the epochs that the caller asked for, as far as they were reached.
     radii : ndarray of shape (n,) or None
         The logarithms of the local radii of the data, if the recipe preserves density.
+    edge_lengths : ndarray of shape (edges,), float32, or None
+        The distances of the two ends of each edge of the graph, if there are radii.
     seconds : dict of str to float
         Wall time of every stage that ran.
     layout : Layout or None
@@ -92,6 +94,7 @@ class Embedding:
     interrupted: bool = False
     snapshots: tuple[np.ndarray, ...] = ()
     radii: np.ndarray | None = None
+    edge_lengths: np.ndarray | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     layout: Layout | None = None
 
@@ -280,7 +283,9 @@ def prepare(
             "and the points stay where they start"
         )
     begin = time.perf_counter()
-    radii = _log_radii(graph, neighbors, recipe) if recipe.density_weight or given.keep_radii else None
+    with_radii = recipe.density_weight > 0 or given.keep_radii
+    lengths = _edge_lengths(graph, neighbors, recipe) if with_radii else None
+    radii = None if lengths is None else local_radii(graph, lengths)
     points = None
     if recipe.density_weight or given.mobility is not None:
         points = PointInputs(
@@ -289,18 +294,26 @@ def prepare(
     layout = backend.make_layout(graph, start, recipe, seed, threads, points)
     seconds["layout"] = time.perf_counter() - begin
     prepared = Embedding(
-        start, recipe, graph, neighbors, init_used, seconds=seconds, radii=radii, layout=layout
+        start,
+        recipe,
+        graph,
+        neighbors,
+        init_used,
+        seconds=seconds,
+        radii=radii,
+        edge_lengths=lengths,
+        layout=layout,
     )
     return backend.results_as_callers_kind(prepared, like)
 
 
-def _log_radii(graph: Graph, neighbors: Neighbors | None, recipe: Recipe) -> np.ndarray:
+def _edge_lengths(graph: Graph, neighbors: Neighbors | None, recipe: Recipe) -> np.ndarray:
     if neighbors is None:
         raise ValueError(
             f"density_weight={recipe.density_weight:g} needs distances of neighbours, but only a graph was "
             "given: give X or neighbors"
         )
-    return local_radii(graph, neighbors)
+    return edge_lengths(graph, neighbors)
 
 
 def descend(prepared: Embedding, progress: Progress, epochs: Sequence[int] = ()) -> Embedding:

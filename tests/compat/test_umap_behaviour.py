@@ -16,6 +16,7 @@ from sklearn.manifold import trustworthiness
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.neighbors import KNeighborsClassifier
 
+import actup
 from actup.compat import umap
 from actup.compat.umap import UMAP
 from actup.compat.umap.umap_ import nearest_neighbors
@@ -275,9 +276,18 @@ def test_hellinger_needs_values_of_at_least_0():
         {"densmap": True, "output_metric": "haversine"},
         {"disconnection_distance": "far"},
         {"random_state": "seed"},
+        {"precomputed_knn": (None,)},
+        {"precomputed_knn": (np.zeros((120, 15), int),)},
+        {"precomputed_knn": 3},
+        {"precomputed_knn": ([[1]] * 120, np.ones((120, 1)))},
+        {"precomputed_knn": (np.ones((120, 1), int), [[1.0]] * 120)},
+        {"precomputed_knn": (np.ones((120, 1), int), np.ones((120, 1))), "unique": True},
+        {"target_metric_kwds": 3},
+        {"target_metric": "euclidean", "target_metric_kwds": 3},
     ],
     ids=lambda parameters: ",".join(
-        f"{name}={np.shape(value) or value}" for name, value in parameters.items()
+        f"{name}={type(value).__name__ if isinstance(value, tuple) else np.shape(value) or value}"
+        for name, value in parameters.items()
     ),
 )
 def test_wrong_parameters_raise_value_error_in_fit(parameters):
@@ -285,6 +295,15 @@ def test_wrong_parameters_raise_value_error_in_fit(parameters):
     y = np.arange(120) % 4 if any("target" in name for name in parameters) else None
     with pytest.raises(ValueError):
         model.fit(NUMBERS, y)
+
+
+def test_what_umap_learn_accepts():
+    for parameters in (
+        {"target_metric": "no such metric"},
+        {"target_weight": 2.0},
+        {"local_connectivity": 0.5},
+    ):
+        assert short(**parameters).fit(NUMBERS).embedding_.shape == (120, 2)
 
 
 def test_unknown_parameters():
@@ -450,12 +469,38 @@ def test_inverse_transform_needs_rows():
         model.inverse_transform(np.zeros((3, 2)))
 
 
-@pytest.mark.parametrize("kind", ["graph", "yule", "sparse"])
+def plain_function(a, b):
+    return float(np.abs(a - b).sum())
+
+
+def function_with_gradient(a, b):
+    return float(np.abs(a - b).sum()), np.sign(a - b)
+
+
+@pytest.mark.parametrize("kind", ["graph", "yule", "function", "sparse"])
 def test_inverse_transform_where_umap_learn_has_none(kind):
-    parameters = {"graph": {"transform_mode": "graph"}, "yule": {"metric": "yule"}}.get(kind, {})
+    parameters = {
+        "graph": {"transform_mode": "graph"},
+        "yule": {"metric": "yule"},
+        "function": {"metric": plain_function},
+    }.get(kind, {})
     X = {"yule": NUMBERS > 0.5, "sparse": sparse.csr_matrix(NUMBERS)}.get(kind, NUMBERS)
-    rows = short(**parameters).fit(X).inverse_transform(np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="not available"):
+        short(**parameters).fit(X).inverse_transform(np.zeros((3, 2)))
+    model = actup.UMAP(n_epochs=30, random_state=0, **parameters).fit(X)
+    rows = model.inverse_transform(np.zeros((3, 2)))
     assert rows.shape == (3, NUMBERS.shape[1]) and np.isfinite(rows).all()
+
+
+def test_inverse_transform_of_a_function_with_a_gradient():
+    model = short(metric=function_with_gradient).fit(NUMBERS)
+    assert model.inverse_transform(np.zeros((3, 2))).shape == (3, 5)
+
+
+def test_inverse_transform_in_many_dimensions_warns():
+    model = short(n_components=8).fit(NUMBERS)
+    with pytest.warns(UserWarning, match="n_components=8"):
+        model.inverse_transform(model.embedding_[:2])
 
 
 @pytest.mark.parametrize("output_metric", ["haversine", "hyperboloid", "manhattan", "cosine", "canberra"])

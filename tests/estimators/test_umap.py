@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from actup import UMAP
+from actup import GDR, TSNE, UMAP, nearest_neighbors
+from actup.compat import umap as compat
 
 # The signature of umap-learn 0.5.12, in its order; of the value None, only the name counts.
 UMAP_LEARN = {
@@ -135,6 +136,34 @@ def test_unknown_arguments_are_explained(name, meant):
         UMAP(**{name: 3})
 
 
+@pytest.mark.parametrize("estimator", [UMAP, TSNE, GDR, compat.UMAP])
+def test_unknown_arguments_of_methods_are_explained(estimator):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    for method in (estimator().fit, estimator().fit_transform):
+        with pytest.raises(TypeError, match="'sample_weights': did you mean 'sample_weight'"):
+            method(X, sample_weights=np.ones(40))
+        with pytest.raises(TypeError, match="'labels': did you mean 'y'"):
+            method(X, labels=np.ones(40))
+    model = estimator().fit(X)
+    with pytest.raises(TypeError, match=r"transform\(\) has no parameter 'ensure_finite': did you mean"):
+        model.transform(X, ensure_finite=True)
+    with pytest.raises(ValueError, match="'n_component': did you mean 'n_components'"):
+        model.set_params(n_component=3)
+    assert model.set_params(n_components=3).n_components == 3
+    assert list(inspect.signature(estimator.fit).parameters)[:4] == ["self", "X", "y", "ensure_all_finite"]
+
+
+@pytest.mark.parametrize("estimator", [UMAP, compat.UMAP])
+def test_the_former_name_of_ensure_all_finite(estimator):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    X[0, 0] = np.nan
+    model = estimator(metric=lambda a, b: float(np.nansum(np.abs(a - b))), n_epochs=2)
+    for method in (model.fit, model.fit_transform, model.transform):
+        with pytest.raises(ValueError, match="NaN"):
+            method(X, force_all_finite=True)
+        method(X, force_all_finite="allow-nan")
+
+
 def test_unknown_argument_without_a_resemblance():
     with pytest.raises(TypeError, match=r"^UMAP has no parameter 'xyz'; its parameters are n_neighbors, "):
         UMAP(xyz=1)
@@ -208,6 +237,48 @@ def test_wrong_targets(digits, parameters, y, message):
 
 
 # epochs, density, graphs
+
+
+@pytest.mark.parametrize("y", [None, np.arange(200) % 3])
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"target_metric": "foo"}, "target_metric='foo'"),
+        ({"target_metric": 45}, "target_metric=45"),
+        ({"target_metric_kwds": 3}, "target_metric_kwds=3 must be a dict"),
+        ({"target_weight": 2.0}, "target_weight=2.0"),
+        ({"target_weight": "much"}, "target_weight='much'"),
+        ({"target_n_neighbors": 1}, "target_n_neighbors=1"),
+        ({"target_n_neighbors": 2.5}, "target_n_neighbors=2.5 must be an integer"),
+    ],
+)
+def test_wrong_parameters_of_targets_are_rejected_also_without_a_target(digits, parameters, message, y):
+    with pytest.raises(ValueError, match=message):
+        UMAP(**parameters).fit(digits[0][:200], y)
+
+
+def test_distances_along_the_edges(digits):
+    X = digits[0][:300]
+    assert UMAP(n_epochs=1).fit(X).graph_dists_ is None
+    for parameters in ({"densmap": True}, {"output_dens": True}):
+        model = UMAP(n_epochs=1, random_state=0, **parameters).fit(X)
+        lengths, graph = model.graph_dists_.tocoo(), model.graph_.tocoo()
+        np.testing.assert_array_equal(lengths.row, graph.row)
+        np.testing.assert_array_equal(lengths.col, graph.col)
+        exact = np.linalg.norm(X[graph.row] - X[graph.col], axis=1)
+        np.testing.assert_allclose(lengths.data, exact, rtol=1e-5)
+
+
+def test_parts_of_given_neighbors_and_epochs_are_attributes(digits):
+    X = digits[0][:300]
+    found = nearest_neighbors(X, 15)
+    ids, distances = found.indices, found.distances
+    model = UMAP(n_epochs=[1, 2], precomputed_knn=(ids, distances), random_state=0).fit(X)
+    assert model.knn_indices is ids and model.knn_dists is distances and model.knn_search_index is None
+    assert model.n_epochs_list == [1, 2]
+    plain = UMAP(n_epochs=1).fit(X)
+    assert plain.knn_indices is plain.knn_dists is plain.n_epochs_list is None
+    assert not hasattr(UMAP(), "knn_indices") and not hasattr(UMAP(), "graph_dists_")
 
 
 def test_list_of_epochs(digits):

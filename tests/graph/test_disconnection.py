@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from actup.backends import load_backend
 from actup.graph._disconnection import disconnect, disconnection_distance, isolated_points
@@ -67,3 +68,37 @@ def test_isolated_points_are_the_disconnected_rows():
     graph = load_backend("cpu").affinity_graph(lists, Recipe(), 2)
     np.testing.assert_array_equal(isolated_points(graph), disconnected)
     assert disconnected.tolist() == [True] * 5 + [False] * 195
+
+
+def disjoint_rows(n, columns):
+    """Rows of which no two have a nonzero column in common."""
+    rows = np.zeros((n, n * columns))
+    for row in range(n):
+        rows[row, row * columns : (row + 1) * columns] = np.random.default_rng(row).exponential(size=columns)
+    return rows
+
+
+@pytest.mark.parametrize("columns", [1, 3, 20, 300])
+@pytest.mark.parametrize("convert", [np.float32, np.float64, csr_matrix])
+def test_rows_at_the_bound_of_a_metric_are_disconnected_whatever_the_rounding(columns, convert):
+    disjoint = disjoint_rows(12, columns)
+    ray = np.random.default_rng(0).normal(size=5 * columns)
+    opposite = np.vstack([ray, -np.arange(1, 12)[:, None] * ray])
+    for metric, rows in (
+        ("hellinger", disjoint),
+        ("jaccard", disjoint),
+        ("dice", disjoint),
+        ("cosine", opposite),
+    ):
+        found = nearest_neighbors(convert(rows), 3, metric=metric)
+        disconnected = disconnect(found, disconnection_distance(metric))[1]
+        assert disconnected[0], metric
+        assert disconnected.all() == (metric != "cosine")
+
+
+def test_rows_that_have_something_in_common_stay_connected():
+    rows = np.vstack([np.ones(2000), np.zeros((3, 2000))])
+    rows[1:, :2] = 1
+    for metric in ("jaccard", "dice", "hellinger", "cosine"):
+        found = nearest_neighbors(rows, 1, metric=metric)
+        assert not disconnect(found, disconnection_distance(metric))[1].any()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from actup.backends import load_backend
-from actup.graph._radii import local_radii, map_radii, standardize
+from actup.graph._radii import edge_lengths, local_radii, map_radii, standardize
 from actup.graph._records import Graph, Neighbors
 from actup.recipe._presets import preset
 from variations import clustered_points, graph_of, neighbors_of, start_of
@@ -20,9 +20,13 @@ def radius(weights: list[float], distances: list[float]) -> float:
     return float(np.log(1e-8 + np.dot(weights, squared) / np.sum(weights)))
 
 
+def radii_of(graph: Graph, neighbors: Neighbors) -> np.ndarray:
+    return local_radii(graph, edge_lengths(graph, neighbors))
+
+
 def test_local_radii_equal_a_loop_over_the_edges():
     graph = graph_of(N, RECIPE)
-    found = local_radii(graph, neighbors_of(N, RECIPE.neighbors_searched(N), RECIPE.metric))
+    found = radii_of(graph, neighbors_of(N, RECIPE.neighbors_searched(N), RECIPE.metric))
     X = clustered_points(N).astype(np.float64)
     for i in range(N):
         edges = slice(graph.offsets[i], graph.offsets[i + 1])
@@ -34,7 +38,7 @@ def test_local_radii_equal_a_loop_over_the_edges():
 def test_an_edge_that_one_side_knows_has_the_distance_of_that_side():
     neighbors = Neighbors(np.array([[1], [0], [0]]), np.array([[1.0], [1.0], [3.0]]))
     weights = np.array([[0, 1, 0.5], [1, 0, 0], [0.5, 0, 0]])
-    found = local_radii(Graph.from_scipy(weights), neighbors)
+    found = radii_of(Graph.from_scipy(weights), neighbors)
     wanted = [radius([1, 0.5], [1, 3]), radius([1], [1]), radius([0.5], [3])]
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
@@ -42,7 +46,7 @@ def test_an_edge_that_one_side_knows_has_the_distance_of_that_side():
 def test_duplicates_have_a_finite_radius_and_points_without_edges_none():
     neighbors = Neighbors(np.array([[1], [0], [0]]), np.array([[0.0], [0.0], [2.0]]))
     weights = np.array([[0, 1.0, 0], [1.0, 0, 0], [0, 0, 0]])
-    found = local_radii(Graph.from_scipy(weights), neighbors)
+    found = radii_of(Graph.from_scipy(weights), neighbors)
     np.testing.assert_allclose(found[:2], np.log(1e-8), rtol=1e-6)
     assert np.isnan(found[2])
     standardized = standardize(found)
@@ -52,7 +56,7 @@ def test_duplicates_have_a_finite_radius_and_points_without_edges_none():
 def test_a_graph_of_other_neighbors_is_rejected():
     neighbors = Neighbors(np.array([[1], [0], [0]]), np.ones((3, 1)))
     with pytest.raises(ValueError, match="points 1 and 2"):
-        local_radii(Graph.from_scipy(np.ones((3, 3))), neighbors)
+        radii_of(Graph.from_scipy(np.ones((3, 3))), neighbors)
 
 
 def test_map_radii_equal_a_loop_over_the_edges():
@@ -79,4 +83,4 @@ def test_radii_of_the_cpu_graph():
     cpu = load_backend("cpu")
     neighbors = cpu.nearest_neighbors(X, 14, "euclidean", 1)
     graph = cpu.affinity_graph(neighbors, RECIPE, 1)
-    assert np.isfinite(local_radii(graph, neighbors)).all()
+    assert np.isfinite(radii_of(graph, neighbors)).all()

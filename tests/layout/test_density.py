@@ -7,7 +7,7 @@ import pytest
 
 from actup.backends import backends, load_backend
 from actup.backends._base import PointInputs
-from actup.graph._radii import local_radii, map_radii, standardize
+from actup.graph._radii import edge_lengths, local_radii, map_radii, standardize
 from actup.graph._records import Graph
 from actup.recipe._presets import preset
 from actup.recipe._recipe import Recipe
@@ -32,7 +32,8 @@ RECIPES = {
 
 def radii_of(n: int, recipe: Recipe) -> np.ndarray:
     neighbors = neighbors_of(n, recipe.neighbors_searched(n), recipe.metric)
-    return standardize(local_radii(graph_of(n, recipe), neighbors))
+    graph = graph_of(n, recipe)
+    return standardize(local_radii(graph, edge_lengths(graph, neighbors)))
 
 
 def map_of(backend, graph, start, recipe, log_radii, epochs=12, threads=1, mobility=None) -> np.ndarray:

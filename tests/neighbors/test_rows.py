@@ -1,6 +1,7 @@
 """Input rows: sparse formats, precomputed distances, rejected input, unusual data, forms of queries."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
@@ -229,3 +230,10 @@ def test_queries_may_be_sparse_or_dense_whatever_the_points_are():
             found = NeighborIndex(given).query(rows, 3)
             np.testing.assert_array_equal(found.indices, expected.indices)
             np.testing.assert_allclose(found.distances, expected.distances, atol=1e-6)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_matrix, pd.DataFrame, np.ndarray.tolist])
+def test_complex_numbers_are_rejected_in_one_line(convert):
+    with pytest.raises(ValueError, match=r"Complex data not supported: X .* real and imaginary") as caught:
+        nearest_neighbors(convert(np.ones((50, 4)) * 1j), 3)
+    assert len(str(caught.value)) < 120

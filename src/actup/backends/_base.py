@@ -45,7 +45,7 @@ class PointInputs:
         None: all points are free.
     log_radii : array of shape (n,), float32, or None
         The standardised log local radii of the data, which densMAP needs:
-        ``standardize(local_radii(graph, neighbors))`` of ``actup.graph._radii``.
+        ``standardize(local_radii(graph, edge_lengths(graph, neighbors)))`` of ``actup.graph._radii``.
 
     See Also
     --------

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from actup._errors import WrongType
 from actup.graph._records import Neighbors, read_lists
 from actup.graph._sample_weights import read_sample_weights
 from actup.recipe._recipe import Recipe
@@ -85,15 +86,24 @@ def change(base: Recipe, names: dict[str, str], **changes: Any) -> Recipe:
 
 def read_given_neighbors(lists: Lists) -> Neighbors | None:
     """The neighbours that ``precomputed_knn`` holds; umap-learn's default is a tuple of None."""
-    if lists is None or (isinstance(lists, tuple) and all(part is None for part in lists)):
-        return None
-    if isinstance(lists, Neighbors):
+    if lists is None or isinstance(lists, Neighbors):
         return lists
     if not isinstance(lists, tuple | list) or len(lists) not in (2, 3):
-        raise TypeError(
-            f"precomputed_knn={lists!r} must be (indices, distances) or (indices, distances, index)"
+        parts = f" of {len(lists)} parts" if isinstance(lists, tuple | list) else ""
+        raise WrongType(
+            f"precomputed_knn is a {type(lists).__name__}{parts}, but must be (indices, distances) or "
+            "(indices, distances, index)"
         )
+    if all(part is None for part in lists):
+        return None
     return read_lists(lists[0], lists[1], ("precomputed_knn[0]", "precomputed_knn[1]"))
+
+
+def given_part(lists: Lists, part: int) -> Any:
+    """Indices (0), distances (1) or index (2) of ``precomputed_knn``; None if it is not given."""
+    if isinstance(lists, Neighbors):
+        return (lists.indices, lists.distances, None)[part]
+    return lists[part] if lists is not None and len(lists) > part else None
 
 
 def draw_seed(random_state: RandomState) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from actup._pipeline import Embedding
 from actup._typing import CsrMatrix
@@ -22,6 +24,22 @@ def snapshot(estimator: Estimator) -> Estimator:
     same = object.__new__(type(estimator))
     same.__dict__ = dict(vars(estimator))
     return same
+
+
+class FittedAttribute:
+    """An attribute that follows from a fitted model and is computed when it is read.
+
+    A value that a program assigns takes its place, as with umap-learn's attributes.
+    """
+
+    def __init__(self, derive: Callable[[Any], Any]):
+        self._derive = derive
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self
+        check_is_fitted(model, "embedding_")
+        return self._derive(model)
 
 
 @dataclass(eq=False)
@@ -59,6 +77,7 @@ class FittedState:
     # What only some runs leave; None: there is no such attribute.
     embedding_list_: list[np.ndarray] | None = None
     rad_orig_: np.ndarray | None = None
+    _edge_lengths: np.ndarray | None = None  # (edges,): the distances along the edges of the graph
     movement_: float | None = None
     network_: Network | None = None
     network_error_: float | None = None
@@ -93,6 +112,7 @@ class FittedState:
             _training=training,
             _derived=Derived(prepared.graph),
             rad_orig_=prepared.radii,
+            _edge_lengths=prepared.edge_lengths,
         )
 
     def advanced_to(self, reached: Embedding) -> Self:

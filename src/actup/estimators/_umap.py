@@ -8,15 +8,18 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from actup._threads import count_threads
+from actup._typing import CsrMatrix
 from actup.backends import load_backend
 from actup.estimators._arguments import explain_unknown_arguments
 from actup.estimators._base import fitted_model
 from actup.estimators._combined import combine
-from actup.estimators._inputs import Lists, RandomState, Start, change, start_name
+from actup.estimators._inputs import Lists, RandomState, Start, change, given_part, start_name
 from actup.estimators._learning_rate import is_automatic
+from actup.estimators._state import FittedAttribute
 from actup.estimators._umap_runs import UmapRuns
 from actup.graph._memberships import row_memberships
 from actup.graph._radii import map_radii
@@ -154,9 +157,14 @@ class UMAP(UmapRuns):
     graph_ : scipy CSR matrix of shape (n_samples, n_samples)
         The symmetric graph of similarities; of the distinct rows if ``unique``.
     graph_dists_ : scipy CSR matrix of shape (n_samples, n_samples) or None
-        The distances along the edges, if ``densmap`` or ``output_dens``.
+        The distances along the edges of ``graph_``, if ``densmap`` or ``output_dens``. Edges between equal
+        rows are stored zeros.
     embedding_list_ : list of ndarray
         The map after each of the epochs, if ``n_epochs`` is a list.
+    n_epochs_list : list of int or None
+        These epochs.
+    knn_indices, knn_dists, knn_search_index : object or None
+        The parts of ``precomputed_knn``, if it is given.
     rad_orig_, rad_emb_ : ndarray of shape (n_samples,)
         Logarithms of the local radii in the data and on the map, if ``densmap`` or ``output_dens``.
     recall_ : float
@@ -424,6 +432,19 @@ class UMAP(UmapRuns):
         if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**64:
             raise ValueError(f"transform_seed={seed!r} must be an integer from 0 to 2**64 - 1")
         return int(seed)
+
+    knn_indices = FittedAttribute(lambda model: given_part(model.precomputed_knn, 0))
+    knn_dists = FittedAttribute(lambda model: given_part(model.precomputed_knn, 1))
+    knn_search_index = FittedAttribute(lambda model: given_part(model.precomputed_knn, 2))
+    n_epochs_list = FittedAttribute(lambda model: model._epoch_list() or None)
+
+    @property
+    def graph_dists_(self) -> CsrMatrix | None:
+        check_is_fitted(self, "_derived")
+        if not hasattr(self, "_edge_lengths"):
+            return None
+        graph = self.graph_
+        return csr_matrix((self._edge_lengths.copy(), graph.indices, graph.indptr), shape=graph.shape)
 
     @property
     def rad_emb_(self) -> np.ndarray:

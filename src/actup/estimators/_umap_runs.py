@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from actup._device import to_host
+from actup._errors import WrongType
 from actup._given import Given
 from actup._labels import label_array
 from actup._pipeline import Embedding
@@ -20,9 +22,16 @@ from actup.estimators._base import Embedder
 from actup.estimators._growing import GrowingMap
 from actup.estimators._inputs import FitInputs
 from actup.estimators._state import FittedState, snapshot
-from actup.graph._disconnection import disconnection_distance, isolated_points
+from actup.graph._disconnection import disconnection_distance, isolated_points, too_far
 from actup.graph._records import Graph, Neighbors
-from actup.graph._target import has_no_categories, intersect_with_target, is_discrete, read_target
+from actup.graph._target import (
+    check_target_neighbors,
+    check_target_weight,
+    has_no_categories,
+    intersect_with_target,
+    is_discrete,
+    read_target,
+)
 from actup.neighbors._duplicates import distinct_rows
 from actup.neighbors._metrics import canonical_metric
 from actup.progress import Progress
@@ -46,6 +55,19 @@ class UmapRuns(GrowingMap):
                 "unique=True needs rows to compare, but metric='precomputed' has none: leave it out"
             )
 
+    def _check_target(self, y: Any) -> None:
+        """Reject wrong parameters of the target, also if there is none: a later fit may have one."""
+        if not is_discrete(self.target_metric):
+            try:
+                canonical_metric(self.target_metric)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"target_{error}") from None
+        if not isinstance(self.target_metric_kwds, Mapping | None):
+            raise WrongType(f"target_metric_kwds={self.target_metric_kwds!r} must be a dict or None")
+        check_target_weight(self.target_weight)
+        if self.target_n_neighbors != -1:
+            check_target_neighbors(self.target_n_neighbors)
+
     def _given(self, inputs: FitInputs, rows: Rows, recipe: Recipe) -> Given:
         given = super()._given(inputs, rows, recipe)
         limit = disconnection_distance(recipe.metric, self.disconnection_distance)
@@ -57,11 +79,6 @@ class UmapRuns(GrowingMap):
     def _with_target(self, given: Given, y: Any, n: int) -> Given:
         """Have the graph changed by labels or target values, after sample weights have changed it."""
         metric = self.target_metric
-        if not is_discrete(metric):
-            try:
-                canonical_metric(metric)
-            except (TypeError, ValueError) as error:
-                raise type(error)(f"target_{error}") from None
         target: dict[str, Any] = {
             "metric": metric,
             "metric_kwds": self.target_metric_kwds,
@@ -91,6 +108,7 @@ class UmapRuns(GrowingMap):
     ) -> tuple[Embedding, FittedState]:
         """As in ``Embedder``; equal rows become one point if ``unique``, and isolated points are reported."""
         self._check_choices()
+        self._check_target(inputs.y)
         all_rows, labels, inverse = rows, inputs.y, None
         if self.unique:
             rows = to_host(rows)
@@ -125,7 +143,7 @@ class UmapRuns(GrowingMap):
         places = to_host(Embedder._place(model, rows, backend))
         found = model._training.query_on_host(to_host(rows), 1, count_threads(self.n_jobs))
         limit = disconnection_distance(self.recipe_.metric, self.disconnection_distance)
-        places[found.distances[:, 0] >= limit] = np.nan
+        places[too_far(found.distances[:, 0], limit)] = np.nan
         return places
 
 

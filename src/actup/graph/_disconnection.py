@@ -23,6 +23,9 @@ _LARGEST_DISTANCES = {
     "bit_jaccard": 1.0,
     "dice": 1.0,
 }
+# A share of the limit: float32 rounds the largest distances of "hellinger", "cosine" and "correlation" to
+# slightly less than their bound. Distances of "jaccard" and "dice" this close to 1 need a million columns.
+_ROUNDING = 1e-6
 
 
 def disconnection_distance(metric: str | Callable[..., float], given: float | None = None) -> float:
@@ -46,6 +49,11 @@ def disconnection_distance(metric: str | Callable[..., float], given: float | No
     return float(distance)
 
 
+def too_far(distances: Array, limit: float) -> Array:
+    """Which distances are at or beyond the limit, up to the rounding of float32: Booleans."""
+    return distances >= limit * (1 - _ROUNDING)
+
+
 def disconnect(neighbors: Neighbors, distance: float) -> tuple[Neighbors, Array]:
     """Lists in which neighbours at or beyond a distance do not count.
 
@@ -65,7 +73,7 @@ def disconnect(neighbors: Neighbors, distance: float) -> tuple[Neighbors, Array]
         Which rows have no neighbour left.
     """
     xp = array_module(neighbors.distances)
-    cut = neighbors.distances >= distance
+    cut = too_far(neighbors.distances, distance)
     disconnected = cut.all(axis=1) if cut.shape[1] else xp.zeros(len(neighbors), bool)
     if not bool(cut.any()):
         return neighbors, disconnected

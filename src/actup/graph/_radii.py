@@ -15,14 +15,39 @@ _EPSILON = 1e-8  # added to a mean squared edge length, as in umap-learn; duplic
 _CHUNK_EDGES = 2**22  # edges whose lengths are computed at a time
 
 
-def local_radii(graph: Graph, neighbors: Neighbors) -> np.ndarray:
+def edge_lengths(graph: Graph, neighbors: Neighbors) -> np.ndarray:
+    """The distance of the two ends of every edge of a graph: (edges,) float32.
+
+    An edge has the distance of its ends in ``neighbors``; both ends may know it, or only one of them.
+    """
+    n, columns = len(graph), to_host(graph.indices).astype(np.int64)
+    rows = entry_rows(to_host(graph.offsets))
+    ids, distances = to_host(neighbors.indices), to_host(neighbors.distances)
+    order = np.argsort(ids, axis=1)
+    keys = (np.arange(n)[:, None] * n + np.take_along_axis(ids, order, axis=1)).ravel()
+    values = np.take_along_axis(distances, order, axis=1).ravel()
+    found = np.full(len(columns), np.float32(-1))
+    if keys.size:
+        for wanted in (rows * n + columns, columns * n + rows):
+            at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+            found = np.where(keys[at] == wanted, np.maximum(found, values[at]), found)
+    if (found < 0).any():
+        edge = int(np.argmax(found < 0))
+        raise ValueError(
+            f"the graph has an edge between points {rows[edge]} and {columns[edge]}, of which neither is "
+            "among the neighbours of the other: local radii need the neighbours that the graph was made of"
+        )
+    return np.asarray(found, np.float32)
+
+
+def local_radii(graph: Graph, lengths: np.ndarray) -> np.ndarray:
     """The log local radii of the data: (n,) float32, NaN for points without edges.
 
-    The radius of a point is the mean of its squared edge lengths, weighted by the weights of the edges. An
-    edge has the distance of its ends in ``neighbors``; both ends may know it, or only one of them.
+    The radius of a point is the mean of its squared edge lengths (``edge_lengths``), weighted by the weights
+    of the edges.
     """
     rows = entry_rows(to_host(graph.offsets))
-    squared = _edge_distances(graph, neighbors, rows) ** 2
+    squared = lengths.astype(np.float64) ** 2
     weights = to_host(graph.weights).astype(np.float64)
     return _log_means(rows, weights, squared, len(graph))
 
@@ -58,24 +83,3 @@ def _log_means(rows: np.ndarray, weights: np.ndarray, squared: np.ndarray, n: in
     known = totals > 0
     means = np.where(known, sums, 0) / np.where(known, totals, 1)
     return np.where(known, log(_EPSILON + means), np.nan).astype(np.float32)
-
-
-def _edge_distances(graph: Graph, neighbors: Neighbors, rows: np.ndarray) -> np.ndarray:
-    """The distance of the two ends of every edge of a graph, as the end that knows it has it: float64."""
-    n, columns = len(graph), to_host(graph.indices).astype(np.int64)
-    ids, distances = to_host(neighbors.indices), to_host(neighbors.distances)
-    order = np.argsort(ids, axis=1)
-    keys = (np.arange(n)[:, None] * n + np.take_along_axis(ids, order, axis=1)).ravel()
-    values = np.take_along_axis(distances, order, axis=1).ravel().astype(np.float64)
-    found = np.full(len(columns), -1.0)
-    if keys.size:
-        for wanted in (rows * n + columns, columns * n + rows):
-            at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-            found = np.where(keys[at] == wanted, np.maximum(found, values[at]), found)
-    if (found < 0).any():
-        edge = int(np.argmax(found < 0))
-        raise ValueError(
-            f"the graph has an edge between points {rows[edge]} and {columns[edge]}, of which neither is "
-            "among the neighbours of the other: local radii need the neighbours that the graph was made of"
-        )
-    return found

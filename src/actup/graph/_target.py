@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,7 +81,7 @@ def intersect_with_target(
     Graph
         In the host's memory, symmetric to the bit.
     """
-    weight = _check_weight(weight)
+    weight = check_target_weight(weight)
     kwds = dict(metric_kwds or {})
     metric = "string" if metric == "myers" else metric
     discrete = _DISCRETE.get(metric) if isinstance(metric, str) else None
@@ -101,7 +101,7 @@ def intersect_with_target(
     rows, known = _read_numbers(y, len(graph), metric)
     if np.count_nonzero(known) < 2:
         return graph
-    k = min(_check_neighbors(n_neighbors), int(np.count_nonzero(known))) - 1
+    k = min(check_target_neighbors(n_neighbors), int(np.count_nonzero(known))) - 1
     target = _target_matrix(rows[known], k, metric, kwds, backend, threads)
     matrix = graph.to_scipy()
     if known.all():
@@ -120,12 +120,12 @@ def read_target(
     n_neighbors: int,
 ) -> np.ndarray:
     """The targets as an array; rejects, before any work, what ``intersect_with_target`` cannot use."""
-    _check_weight(weight)
+    check_target_weight(weight)
     if metric == "categorical" and has_no_categories(label_array(to_host(y))):
         metric = "euclidean"
     if isinstance(metric, str) and is_discrete(metric):
         return _read_labels(y, n, metric)
-    _check_neighbors(n_neighbors)
+    check_target_neighbors(n_neighbors)
     return _read_numbers(y, n, metric)[0]
 
 
@@ -145,7 +145,8 @@ def _graph(matrix: CsrMatrix) -> Graph:
     return Graph(matrix.indptr, matrix.indices, matrix.data)
 
 
-def _check_weight(weight: Any) -> float:
+def check_target_weight(weight: Any) -> float:
+    """``target_weight`` as a number from 0 to 1."""
     if isinstance(weight, bool) or not isinstance(weight, Real):
         raise WrongType(f"target_weight={weight!r} must be a number")
     value = float(weight)
@@ -154,7 +155,10 @@ def _check_weight(weight: Any) -> float:
     return value
 
 
-def _check_neighbors(n_neighbors: int) -> int:
+def check_target_neighbors(n_neighbors: Any) -> int:
+    """``target_n_neighbors`` as an integer of at least 2."""
+    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, Integral):
+        raise WrongType(f"target_n_neighbors={n_neighbors!r} must be an integer")
     if n_neighbors < 2:
         raise ValueError(f"target_n_neighbors={n_neighbors!r} must be at least 2, or -1 to use n_neighbors")
     return int(n_neighbors)

@@ -41,6 +41,7 @@ ENGINE_TYPES = (np.float32, np.float16, np.uint8, np.int8)
 _SMALLEST_MAGNITUDE = 1e-36  # below it float32 has fewer digits
 _CHUNK_VALUES = 2**20
 _MAX_REASON = 100  # characters of another library's error, which may print a whole cell
+_COMPLEX = "Complex data not supported"  # the words of scikit-learn, which its checks look for
 _MAX_ROWS = 2**31 - 1  # ids are int32
 
 Check = Callable[..., Any]
@@ -117,6 +118,10 @@ def read_rows(
             if rows.dtype.kind == "O":  # categories of a data frame stay objects
                 rows = rows.astype(np.float64)
     except (TypeError, ValueError) as error:
+        if str(error).startswith(_COMPLEX):  # scikit-learn's message prints the matrix
+            raise ValueError(
+                f"{_COMPLEX}: {name} holds complex numbers; give their real and imaginary parts as columns"
+            ) from None
         _name_what_is_no_number(given, name, error)
         raise
     if record_names is not None:

@@ -207,6 +207,7 @@ def _check_state(state: FittedState) -> None:
     if not 0 < columns < 2**31 or (names is not None and names.shape != (columns,)):
         raise ValueError(f"n_features_in_={columns} is out of range, or has another number of names")
     _check_graph(state._derived.graph, points)
+    _check_edge_lengths(state)
     if state.network_ is not None:
         state.network_.check(columns, recipe.n_components)
     if training is None:
@@ -274,6 +275,13 @@ def _check_graph(graph: Any, n: int) -> None:
     graph.check_structure()
     if not np.isfinite(graph.weights).all() or graph.weights.min(initial=0) < 0:
         raise ValueError("graph has weights that are negative, infinite or NaN")
+
+
+def _check_edge_lengths(state: FittedState) -> None:
+    graph, lengths = state._derived.graph, state._edge_lengths
+    edges = len(graph.weights) if isinstance(graph, Graph) else graph.nnz
+    if lengths is not None and (lengths.shape != (edges,) or lengths.dtype.kind != "f"):
+        raise ValueError(f"_edge_lengths has shape {lengths.shape}, but the graph has {edges} edges")
 
 
 # ---- what is kept of X ----

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from actup._warnings import warn_user
 from actup.backends import load_backend
 from actup.compat.umap._search_index import SearchIndex
 from actup.estimators._arguments import explain_unknown_arguments
@@ -17,6 +18,7 @@ from actup.graph._disconnection import disconnection_distance
 from actup.recipe._recipe import Recipe
 from actup.transform._new_rows import TrainingRows
 
+_MANY_COMPONENTS = 8  # umap-learn warns of the inverse in this many dimensions
 _SMALL_ROWS = 4096  # umap-learn compares all pairs of fewer rows
 
 
@@ -37,7 +39,8 @@ class UMAP(_UMAP):
     """``actup.UMAP``, with the private attributes of umap-learn's class that other programs read or set.
 
     Parameters, attributes and methods are those of ``actup.UMAP``. As in umap-learn, samples without
-    connected neighbours have coordinates of NaN, and a densMAP or a model of one sample places no new rows.
+    connected neighbours have coordinates of NaN, a densMAP or a model of one sample places no new rows, and
+    ``inverse_transform`` is an error for densMAP, sparse data, metrics without a gradient and mode "graph".
     Programs that build a fitted model by hand, as scanpy's ``ingest`` does, set ``embedding_``, ``_raw_data``
     and what else they know (``_a``, ``_b``, ``_n_neighbors``, ``_metric_kwds``) and call ``transform``.
 
@@ -82,9 +85,15 @@ class UMAP(_UMAP):
         return super().transform(X, *args, **kwargs)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        recipe = vars(self).get("recipe_")
-        if recipe is not None and recipe.density_weight:
-            raise ValueError("a densMAP has no inverse here; actup.UMAP(densmap=True) has one")
+        if "recipe_" in vars(self):
+            reason = _why_no_inverse(self)
+            if reason is not None:
+                raise ValueError(f"inverse_transform is not available for {reason}; actup.UMAP has it")
+            if self.n_components >= _MANY_COMPONENTS:
+                warn_user(
+                    f"n_components={self.n_components}: in so many dimensions few points of the map lie "
+                    "around a place, so that its row is less precise"
+                )
         return super().inverse_transform(X)
 
     def _recipe(self) -> Recipe:
@@ -95,6 +104,11 @@ class UMAP(_UMAP):
         except TypeError as error:
             raise ValueError(str(error)) from None
         return recipe.but(metric=DistanceAlone(recipe.metric)) if callable(recipe.metric) else recipe
+
+    def _check_target(self, y: Any) -> None:
+        """As in ``actup.UMAP``, but without a target no parameter of it is checked, as in umap-learn."""
+        if y is not None:
+            super()._check_target(y)
 
     def _validate_parameters(self) -> None:
         """Reject parameters that cannot be used, as umap-learn does before it fits."""
@@ -127,6 +141,20 @@ class UMAP(_UMAP):
         return index
 
 
+def _why_no_inverse(model: UMAP) -> str | None:
+    """Why umap-learn has no ``inverse_transform`` for a fitted model; None if it has one."""
+    training = vars(model).get("_training")
+    if training is None or training.rows is None:
+        return None  # actup.UMAP says why
+    if model.recipe_.density_weight:
+        return "a densMAP"
+    if issparse(training.rows):
+        return "sparse data"
+    if model._inverse_distance_func is None:
+        return f"metric={model.metric!r}, which has no gradient"
+    return "transform_mode='graph'" if model.transform_mode == "graph" else None
+
+
 def _check_parameters(model: Any) -> None:
     """Reject values that umap-learn rejects and ``actup.UMAP`` checks later, or has no use for."""
     if not isinstance(model.init, str) and np.ndim(model.init) != 2:
@@ -139,6 +167,18 @@ def _check_parameters(model: Any) -> None:
     if not isinstance(getattr(model, "tqdm_kwds", None), dict | None):
         raise ValueError(f"tqdm_kwds={model.tqdm_kwds!r} must be a dict or None")
     disconnection_distance(model.metric, getattr(model, "disconnection_distance", None))
+    _check_given_neighbors(model)
+
+
+def _check_given_neighbors(model: Any) -> None:
+    given = model.precomputed_knn
+    if not isinstance(given, tuple | list) or all(part is None for part in given):
+        return
+    if getattr(model, "unique", False):
+        raise ValueError("unique=True cannot be used with precomputed_knn: leave one of them out")
+    for part, array in enumerate(given[:2]):
+        if not isinstance(array, np.ndarray):
+            raise ValueError(f"precomputed_knn[{part}] is a {type(array).__name__}, but must be an ndarray")
 
 
 def _recipe_of(model: UMAP) -> Recipe:
@@ -168,13 +208,16 @@ def _distance_function(model: UMAP, parameter: str, gradients: bool) -> Any:
 
     named = distances.named_distances_with_gradients if gradients else distances.named_distances
     metric = getattr(model, parameter, "euclidean")
-    return metric if callable(metric) else named.get(metric)
+    if not callable(metric):
+        return named.get(metric)
+    return metric if not gradients or _returns_gradient(model, metric) else None
 
 
-def _precomputed_part(model: UMAP, part: int) -> Any:
-    """Indices, distances or index of ``precomputed_knn``; None if it is not given."""
-    given = model.precomputed_knn
-    return given[part] if given is not None and len(given) > part else None
+def _returns_gradient(model: UMAP, metric: Callable[..., Any]) -> bool:
+    """Whether a function of two rows returns a pair (distance, gradient), tried on two rows of the data."""
+    rows: Any = model._training.rows
+    value = metric(rows[0].copy(), rows[-1].copy(), **dict(_recipe_of(model).metric_kwds))
+    return isinstance(value, tuple)
 
 
 # What umap-learn keeps in attributes, and how it follows from an estimator of ActUp.
@@ -200,9 +243,5 @@ _DERIVED: dict[str, Callable[[UMAP], Any]] = {
     "_small_data": lambda model: len(model._training) < _SMALL_ROWS,
     "_sparse_data": lambda model: issparse(model._training.rows),
     "_supervised": lambda model: "_labels" in vars(model),
-    "knn_dists": lambda model: _precomputed_part(model, 1),
-    "knn_indices": lambda model: _precomputed_part(model, 0),
-    "knn_search_index": lambda model: _precomputed_part(model, 2),
-    "n_epochs_list": lambda model: model._epoch_list() or None,
 }
 _KNOWN_BEFORE_FIT = ("_a", "_b", "_disconnection_distance", "_initial_alpha", "_metric_kwds", "_n_neighbors")

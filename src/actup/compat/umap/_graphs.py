@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_matrix, csr_matrix
+from scipy.sparse import coo_matrix, csr_matrix, issparse
 
 from actup._warnings import warn_user
 from actup.compat.umap._search_index import SearchIndex
+from actup.compat.umap.sparse import sparse_named_distances
 from actup.compat.umap.utils import fast_knn_indices
 from actup.estimators._inputs import RandomState, draw_seed
 from actup.graph import _set_operations
 from actup.graph._memberships import bandwidths, memberships
 
+# Metrics of sparse rows besides those of ``umap.sparse`` that pynndescent has, and ActUp too.
+_OTHER_SPARSE_METRICS = ("l2", "sqeuclidean", "dot")
 _SHARE_OF_MANY = 0.1  # of all rows: more disconnected ones than this are "a large number"
 
 
@@ -74,9 +77,21 @@ def nearest_neighbors(
         nearest = np.take_along_axis(distances, indices, axis=1)
         indices[np.isinf(nearest)] = -1
         return indices, nearest, None
+    if issparse(X) and isinstance(metric, str):
+        _check_sparse_metric(metric)
     seed = draw_seed(random_state)
     index = SearchIndex(X, n_neighbors, metric, dict(metric_kwds or {}), seed, n_jobs)
     return *index.neighbor_graph, index
+
+
+def _check_sparse_metric(metric: str) -> None:
+    """Reject metrics in which umap-learn compares no sparse rows, though ActUp may do so."""
+    known = (*sparse_named_distances, *_OTHER_SPARSE_METRICS)
+    if metric not in known:
+        raise ValueError(
+            f"metric={metric!r} is not supported for sparse data: use one of {', '.join(known)}, or "
+            "actup.nearest_neighbors"
+        )
 
 
 def smooth_knn_dist(
