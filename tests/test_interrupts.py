@@ -100,7 +100,8 @@ def test_a_long_search_is_announced(name, monkeypatch):
     monkeypatch.setattr(_reporting, "_ESTIMATE_AFTER_SECONDS", 0.0)
     monkeypatch.setattr(_reporting, "_LONG_SECONDS", 0.0)
     X, metric, parameters = SEARCHES[name]
-    with pytest.warns(UserWarning, match=r"comparing .* rows with .* metric=.* will take about \d+ seconds"):
+    message = r"comparing .* metric=.* will take about \d+ seconds; Ctrl-C stops it\. .*precomputed_knn"
+    with pytest.warns(UserWarning, match=message):
         actup.nearest_neighbors(X, 5, metric=metric, metric_kwds=parameters, n_jobs=1)
 
 

@@ -10,7 +10,16 @@ import numpy as np
 
 from actup._given import Given, count_rows
 from actup._maps import align_maps
-from actup._pipeline import Embedding, adapt_to_size, descend, prepare, with_column_numbers
+from actup._pipeline import (
+    OTHER_NAMES,
+    Embedding,
+    adapt_to_size,
+    belongs_to_recipe,
+    descend,
+    prepare,
+    with_column_numbers,
+)
+from actup._suggestions import explain_unknown_keywords
 from actup._threads import count_threads
 from actup.backends import choose_backend, load_backend
 from actup.graph._records import Graph, Neighbors
@@ -52,6 +61,7 @@ class Embeddings:
     aligned: dict[str, np.ndarray]
 
 
+@explain_unknown_keywords(OTHER_NAMES, belongs_to_recipe)
 def embed_many(
     X: Any,
     recipes: Iterable[Recipe | str] | Recipe | str,

@@ -87,18 +87,23 @@ def warn_if_asymmetric(distances: Rows | None) -> None:
 
 
 def check_neighbors(neighbors: Neighbors, n_samples: int, k: int, backend: Backend, name: str) -> Neighbors:
-    """Neighbours given by the caller, cut to k columns; wrong ids would reach compiled code."""
+    """Neighbours given by the caller, cut to k columns; wrong ids would reach compiled code.
+
+    An id of -1 at an infinite distance stands for a neighbour that is missing, as in umap-learn.
+    """
     n, columns = neighbors.indices.shape
     if n != n_samples:
         raise ValueError(
             f"{name} has {n} rows, but there are {n_samples} samples: give the neighbours of every sample"
         )
     indices, distances = neighbors.indices[:, :k], neighbors.distances[:, :k]
-    if indices.size and not 0 <= indices.min() <= indices.max() < n_samples:
+    missing = (indices == -1) & array_module(distances).isinf(distances)
+    wrong = ((indices < 0) | (indices >= n_samples)) & ~missing
+    if bool(wrong.any()):
         raise ValueError(
             f"{name} has ids {indices.min()} to {indices.max()}, but samples are numbered 0 to "
-            f"{n_samples - 1}: give ids of neighbours in the same data, not in other data, and no -1 for "
-            "neighbours that were not found"
+            f"{n_samples - 1}: give ids of neighbours in the same data, not in other data; neighbours that "
+            "were not found have id -1 and distance np.inf"
         )
     if columns < k:
         raise ValueError(
@@ -107,8 +112,9 @@ def check_neighbors(neighbors: Neighbors, n_samples: int, k: int, backend: Backe
         )
     if (indices == array_module(indices).arange(n_samples)[:, None]).any():
         raise ValueError(f"{name} names a point as its own neighbour: leave out the first column")
-    if not backend.has_valid_distances(distances):
-        values = to_host(distances)
+    known = array_module(distances).where(missing, 0, distances) if bool(missing.any()) else distances
+    if not backend.has_valid_distances(known):
+        values = to_host(known)
         row, column = np.argwhere(~(values >= 0) | np.isinf(values))[0]
         raise ValueError(
             f"{name} has a distance of {values[row, column]} (row {row}): distances must be at least 0, and "
@@ -123,7 +129,7 @@ def _check_order(indices: Array, distances: Array, name: str) -> None:
     for chunk in row_chunks(indices, _CHUNK_IDS):
         ids, lengths = indices[chunk].copy(), distances[chunk]
         ids.sort(axis=1)
-        twice = (ids[:, 1:] == ids[:, :-1]).any(axis=1)
+        twice = ((ids[:, 1:] == ids[:, :-1]) & (ids[:, 1:] >= 0)).any(axis=1)
         if twice.any():
             row = chunk.start + int(twice.argmax())
             raise ValueError(f"{name} has an id twice in row {row}: give distinct neighbours")

@@ -6,6 +6,7 @@ X ──> neighbors ──> graph ──> start ──> layout ──> embedding
 from __future__ import annotations
 
 import math
+import reprlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from scipy.sparse import issparse
 from actup._device import array_module
 from actup._given import Given, check_graph, check_neighbors, count_rows, warn_if_asymmetric
 from actup._reporting import reporting_to
+from actup._suggestions import explain_unknown_keywords
 from actup._threads import count_threads
 from actup._typing import Rows
 from actup._warnings import warn_user
@@ -31,7 +33,7 @@ from actup.neighbors._metrics import compares_missing
 from actup.neighbors._rows import column_parameters
 from actup.progress import Progress
 from actup.recipe._presets import preset
-from actup.recipe._recipe import Recipe
+from actup.recipe._recipe import Recipe, switches
 from actup.start._coordinates import read_places
 from actup.start._known_places import fill_places
 from actup.start._start import make_start
@@ -40,6 +42,13 @@ from actup.start._start import make_start
 # unusually slow.
 _MAX_SLICE_GROWTH = 4.0
 _CHUNK_VALUES = 2**20
+# Names that the estimators have for parameters of ``embed`` and ``embed_many``.
+OTHER_NAMES = {
+    "random_state": "seed",
+    "n_jobs": "threads",
+    "precomputed_knn": "neighbors",
+    "callback": "progress",
+}
 _REPORT_SECONDS = 0.1  # between two reports of a stage before the layout
 
 
@@ -94,6 +103,14 @@ class Embedding:
         return replace(self)
 
 
+def belongs_to_recipe(name: str, value: object) -> str | None:
+    """Where an argument belongs that is a switch of recipes, for errors; None if it is none."""
+    if name not in switches():
+        return None
+    return f"it is a switch of the recipe, e.g. actup.preset('umap').but({name}={reprlib.repr(value)})"
+
+
+@explain_unknown_keywords(OTHER_NAMES, belongs_to_recipe)
 def embed(
     X: Any,
     recipe: Recipe | str,

@@ -66,13 +66,15 @@ def part_of_work(begin: float, end: float) -> Iterator[None]:
 
 
 @contextmanager
-def announced_if_long(what: str) -> Iterator[None]:
+def announced_if_long(what: str, remedy: str) -> Iterator[None]:
     """Warn once, with an estimate, when the work inside turns out to take more than ten seconds.
 
     Parameters
     ----------
     what : str
         The work, as the subject of the warning's sentence.
+    remedy : str
+        What would take less time, as a sentence without its full stop.
     """
     outer = _current.get()
     begin = time.perf_counter()
@@ -84,7 +86,8 @@ def announced_if_long(what: str) -> Iterator[None]:
         if not decided and fraction > 0 and seconds > _ESTIMATE_AFTER_SECONDS:
             decided = True
             if seconds / fraction > _LONG_SECONDS:
-                warn_user(f"{what} will take about {seconds / fraction:.0f} seconds; Ctrl-C stops it")
+                estimate = f"{seconds / fraction:.0f} seconds"
+                warn_user(f"{what} will take about {estimate}; Ctrl-C stops it. {remedy}")
         if outer is not None:
             outer.report(fraction)
 

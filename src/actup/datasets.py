@@ -15,6 +15,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from actup._suggestions import not_one_of
 from actup._warnings import warn_user
 
 __all__ = [
@@ -282,7 +283,7 @@ def _find_entry(name: str) -> tuple[str, _Entry]:
     for own_name, entry in _DATASETS.items():
         if name == own_name or name in entry.files:
             return own_name, entry
-    raise ValueError(f"name={name!r} is not one of {', '.join(map(repr, names()))}")
+    raise ValueError(not_one_of("name", name, names()))
 
 
 def _resolve_folder(folder: str | os.PathLike[str] | None) -> Path | None:

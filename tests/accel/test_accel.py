@@ -31,7 +31,7 @@ def umap_learn(tmp_path, monkeypatch):
     folder = tmp_path / "site" / "umap"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("from umap.umap_ import UMAP\nspecialty = 'of umap-learn'\n")
-    (folder / "umap_.py").write_text("class UMAP: pass\ndef breadth_first_search(): return 'found'\n")
+    (folder / "umap_.py").write_text("class UMAP: pass\ndef rare_function(): return 'found'\n")
     (folder / "plot.py").write_text("import umap\nfrom umap.umap_ import UMAP\nreal_class = umap.UMAP\n")
     (folder / "extra").mkdir()
     (folder / "extra" / "__init__.py").write_text("")
@@ -165,7 +165,7 @@ def test_other_modules_and_names_come_from_the_real_package(umap_learn, installe
 
     assert issubclass(umap.UMAP, actup.UMAP)
     assert umap.specialty == "of umap-learn"
-    assert umap.umap_.breadth_first_search() == "found"
+    assert umap.umap_.rare_function() == "found"
     assert value == 7
     assert umap.plot.real_class.__module__ == "umap.umap_"  # it works among the modules of its own package
     assert umap.plot.__spec__.name == umap.plot.__name__ == "umap.plot"
@@ -181,7 +181,9 @@ def test_other_modules_and_names_come_from_the_real_package(umap_learn, installe
 def test_what_nobody_has_is_named(installed):
     import umap
 
-    with pytest.raises(AttributeError, match=r"no umap\.ParametricUMAP, and umap-learn.* is not installed"):
+    with pytest.raises(
+        AttributeError, match=r"no umap\.ParametricUMAP \(actup\.Para.*\), and umap-learn.* is not installed"
+    ):
         umap.ParametricUMAP  # noqa: B018
     with pytest.raises(ImportError, match="ParametricUMAP"):
         from umap import ParametricUMAP  # noqa: F401

@@ -13,7 +13,7 @@ from sklearn.manifold import trustworthiness
 from sklearn.metrics import pairwise_distances
 
 from actup.compat import umap
-from actup.compat.umap import distances, spectral, umap_, utils
+from actup.compat.umap import _compiled, distances, spectral, umap_, utils, validation
 from actup.compat.umap import sparse as sparse_distances
 from actup.compat.umap.umap_ import (
     compute_membership_strengths,
@@ -318,6 +318,14 @@ def test_spectral_coordinates(function, graph):
     assert np.isfinite(function(np.concatenate([X, X + 9]), apart, 2, 0)).all()
 
 
+def test_spectral_coordinates_say_if_a_tolerance_is_not_reached(graph, recwarn):
+    for function in (spectral.spectral_layout, spectral.tswspectral_layout):
+        function(None, graph, 2, 0, tol=1e-3)
+        assert not recwarn.list
+        with pytest.warns(UserWarning, match="did not converge to tol=1e-15"):
+            function(None, graph, 2, 0, maxiter=2, tol=1e-15)
+
+
 @pytest.mark.parametrize("linkage", ["average", "complete", "single"])
 def test_places_of_components(linkage):
     means = np.array([[0.0, 0], [1, 0], [0, 9], [1, 9], [9, 9], [9, 0]])
@@ -450,6 +458,157 @@ def test_pairwise_special_metric():
     assert own.shape == (5, 2)
     with pytest.raises(ValueError, match="NaN"):
         distances.pairwise_special_metric(np.full((2, 2), np.nan))
+
+
+# names that programs import less often
+
+
+def test_small_names_of_umap():
+    assert umap_.flattened([1, (2, [3, "four"])]) == (1, 2, 3, "four")
+    assert umap_.dist is distances and umap_.sparse is sparse_distances
+    path = sparse.diags([np.ones(9), np.ones(9)], [-1, 1]).tocsr()
+    assert umap_.breadth_first_search(path, 4, min_vertices=2).tolist() == [4, 3, 5, 2]
+    assert sorted(umap_.breadth_first_search(path, 4, min_vertices=20).tolist()) == list(range(10))
+
+
+def test_weights_changed_in_place():
+    rows, columns = np.array([0, 1, 2, 3]), np.array([1, 2, 3, 0])
+    values = np.ones(4, np.float32)
+    umap_.fast_intersection(rows, columns, values, np.array([1, 1, 2, -1]), 1.0, 5.0)
+    np.testing.assert_allclose(values, np.exp([0, -5, -1, -1]), rtol=1e-6)
+    values = np.ones(4)
+    umap_.fast_metric_intersection(
+        rows, columns, values, np.arange(4.0), distances.ordinal_distance, (2.0,), 3.0
+    )
+    np.testing.assert_allclose(values, np.exp(-3 * np.array([0.5, 0.5, 0.5, 1.5])))
+    weights = RNG.random(40)
+    assert umap_.reprocess_row(weights, 15).sum() == pytest.approx(np.log2(15), abs=1e-4)
+    graph = sparse.random(20, 60, density=0.6, format="csr", random_state=0)
+    umap_.reset_local_metrics(graph.indptr, graph.data)
+    np.testing.assert_allclose(graph.sum(axis=1), np.log2(15), atol=1e-3)
+
+
+def test_first_places_of_new_points():
+    places = RNG.random((6, 2)).astype(np.float32)
+    ids, weights = np.array([[0, 1], [4, 5]]), np.array([[0.25, 0.75], [1.0, 0.0]])
+    found = umap_.init_transform(ids, weights, places)
+    np.testing.assert_allclose(found, [0.25 * places[0] + 0.75 * places[1], places[4]], rtol=1e-6)
+    start = np.vstack([places, np.zeros((2, 2), np.float32)])
+    neighbors = np.vstack([np.zeros((6, 3), int), [[0, 2, 7], [7, 6, 7]]])
+    umap_.init_update(start, 6, neighbors)
+    np.testing.assert_allclose(start[6], (places[0] + places[2]) / 2, rtol=1e-6)
+    np.testing.assert_array_equal(start[7], 0)
+
+
+def test_weights_of_joined_graphs():
+    one, other = (sparse.random(30, 30, density=0.3, format="csr", random_state=seed) for seed in (0, 1))
+    edges = (one + other).tocoo()
+    arrays = (
+        one.indptr,
+        one.indices,
+        one.data,
+        other.indptr,
+        other.indices,
+        other.data,
+        edges.row,
+        edges.col,
+    )
+    for weight in (0.3, 0.5, 0.8):
+        joined = general_simplicial_set_intersection(one, other, weight).tocsr()
+        values = np.zeros(edges.nnz)
+        sparse_distances.general_sset_intersection(*arrays, values, False, weight)
+        expected = np.asarray(joined[edges.row, edges.col]).ravel()
+        np.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-7)
+    united, values = general_simplicial_set_union(one, other).tocsr(), np.zeros(edges.nnz)
+    sparse_distances.general_sset_union(*arrays, values)
+    np.testing.assert_allclose(values, np.asarray(united[edges.row, edges.col]).ravel(), rtol=1e-5, atol=1e-7)
+    assert set(sparse_distances.SPARSE_SPECIAL_METRICS.values()) == {"hellinger", "ll_dirichlet"}
+    assert sparse_distances.norm(np.array([3.0, 4.0])) == 5
+
+
+def test_small_distances():
+    assert [distances.sign(value) for value in (-2.0, 0.0, 3.0)] == [-1, 1, 1]
+    assert distances.log_beta(3.0, 4.0) == pytest.approx(np.log(1 / 60))
+    assert distances.log_single_beta(3.0) == pytest.approx(np.log(1 / 30))
+    assert distances.approx_log_Gamma(5.0) == pytest.approx(np.log(24))
+    bins = np.arange(4.0)
+    cost = np.abs(bins[:, None] - bins)
+    left, right = np.array([1.0, 1, 0, 0]), np.array([0.0, 0, 1, 1])
+    assert distances.sinkhorn_distance(left, right, np.exp(-20 * cost), cost) == pytest.approx(2, abs=1e-3)
+    x, y = np.array([0.5, -1.0, 0.7]), np.array([0.1, 0.2, 0.4])
+    energy, gradient = distances.spherical_gaussian_grad(x, y)
+    assert energy == pytest.approx((0.4**2 + 1.2**2) / 1.1 + 2 * np.log(1.1) + np.log(2 * np.pi))
+    numeric = approx_fprime(x, lambda point: distances.spherical_gaussian_grad(point, y)[0])
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-5)
+    assert distances.spherical_gaussian_grad(x, -x)[0] == 10
+    assert distances.ll_dirichlet(np.zeros(3), np.zeros(3)) == 0
+    assert distances.ll_dirichlet(np.zeros(3), np.ones(3)) == 1e8
+
+
+def test_trustworthiness_of_listed_neighbors():
+    places = RNG.random((80, 2))
+    data = RNG.random((80, 4))
+    order = np.argsort(pairwise_distances(data), axis=1)
+    near = np.argsort(pairwise_distances(places), axis=1)[:, 1:11]
+    expected = [trustworthiness(data, places, n_neighbors=k) for k in range(1, 11)]
+    np.testing.assert_allclose(validation.trustworthiness_vector_bulk(order, near, 10)[1:], expected)
+    calculate = validation.make_trustworthiness_calculator(distances.euclidean)
+    np.testing.assert_allclose(calculate(data, near, 10), [1.0, *expected])
+
+
+def test_names_that_actup_lacks_say_what_to_use_instead():
+    with pytest.raises(AttributeError, match=r"actup\.plotting"):
+        umap.plot  # noqa: B018
+    with pytest.raises(AttributeError, match=r"actup\.ParametricUMAP"):
+        umap.parametric_umap  # noqa: B018
+    with pytest.raises(AttributeError, match="simplicial_set_embedding"):
+        umap.layouts.optimize_layout_euclidean  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'no_such'$"):
+        umap.layouts.no_such  # noqa: B018
+
+
+# calls from functions that numba compiles
+
+
+def compiled_call(numba, function):
+    @numba.njit
+    def call(a, b):
+        return function(a, b)
+
+    return call
+
+
+VECTORS = RNG.random((2, 5)) / 3 + 0.1
+# Distances of vectors of other lengths.
+LENGTHS = {
+    "haversine": 2,
+    "spherical_gaussian_energy": 3,
+    "diagonal_gaussian_energy": 4,
+    "gaussian_energy": 5,
+}
+
+
+def check_compiled_call(name, function):
+    numba = pytest.importorskip("numba")
+    _compiled.offer_to_numba()
+    x, y = VECTORS[:, : LENGTHS.get(name, 5)]
+    found, expected = compiled_call(numba, function)(x, y), function(x, y)
+    pairs = zip(found, expected, strict=True) if isinstance(expected, tuple) else [(found, expected)]
+    for part, expected_part in pairs:
+        np.testing.assert_allclose(part, expected_part, rtol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("name", ["euclidean", "jaccard"])
+def test_compiled_functions_call_distances(name):
+    check_compiled_call(name, distances.named_distances[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", [distances.named_distances, distances.named_distances_with_gradients])
+def test_compiled_functions_call_all_distances_of_vectors(table):
+    for name, function in table.items():
+        if name not in distances.DISCRETE_METRICS:
+            check_compiled_call(name, function)
 
 
 def test_importing_the_package_is_light():

@@ -50,6 +50,34 @@ def test_same_bits_at_any_number_of_threads(slices, aligned):
         np.testing.assert_array_equal(one, other)
 
 
+def test_an_interrupt_of_the_layout_keeps_the_maps(slices):
+    def interrupt(stage, fraction, embedding):
+        if stage == "layout" and fraction >= 0.25:
+            raise KeyboardInterrupt
+
+    model = AlignedUMAP(random_state=0, n_epochs=40, callback=interrupt)
+    with pytest.warns(UserWarning, match="interrupted at epoch 10 of 40: the points stay where they are"):
+        model.fit(slices, relations=RELATIONS)
+    finished = AlignedUMAP(random_state=0, n_epochs=40).fit(slices, relations=RELATIONS)
+    for X, Y, mapper, last in zip(
+        slices, model.embeddings_, model.mappers_, finished.embeddings_, strict=True
+    ):
+        assert np.isfinite(Y).all() and not np.array_equal(Y, last)
+        np.testing.assert_array_equal(mapper.transform(X), Y)
+
+
+def test_an_interrupt_before_the_layout_keeps_the_former_model(slices):
+    def interrupt(stage, fraction, embedding):
+        if stage == "graph":
+            raise KeyboardInterrupt
+
+    model = AlignedUMAP(random_state=0, n_epochs=5).fit(slices[:2], relations=RELATIONS[:1])
+    former = model.embeddings_
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(callback=interrupt).fit(slices, relations=RELATIONS)
+    assert model.embeddings_ is former
+
+
 def test_strength_and_window_matter(slices, aligned):
     loose = clone(aligned).set_params(alignment_regularisation=0.0).fit(slices, relations=RELATIONS)
     assert movement(loose.embeddings_) > movement(aligned.embeddings_)

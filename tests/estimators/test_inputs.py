@@ -218,6 +218,36 @@ def test_missing_neighbors_beyond_those_needed_are_allowed(X):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_missing_neighbors_at_an_infinite_distance_have_no_edge(X, kind):
+    """As umap-learn has it: id -1 at distance infinity."""
+    found = nearest_neighbors(X, 20)
+    own, nothing = np.arange(120)[:, None], np.zeros((120, 1), np.float32)
+    few = (slice(40, 80), slice(5, None))  # 40 samples have five neighbours
+    lists = changed(found.indices, few, -1), changed(found.distances, few, np.inf)
+    model = short(kind, precomputed_knn=lists).fit(X)
+    assert np.isfinite(model.embedding_).all() and np.isfinite(model.graph_.data).all()
+    pairs = {(i, j) for i in range(120) for j in lists[0][i] if j >= 0}
+    edges = zip(*(part.tolist() for part in model.graph_.nonzero()), strict=True)
+    assert all((i, j) in pairs or (j, i) in pairs for i, j in edges)
+    with_self = np.hstack([own, lists[0]]), np.hstack([nothing, lists[1]])
+    again = short(kind, precomputed_knn=with_self).fit(X)
+    np.testing.assert_array_equal(again.embedding_, model.embedding_)
+
+
+def test_missing_neighbors_leave_samples_disconnected(X):
+    found = nearest_neighbors(X, 20)
+    lone = (slice(0, 1), slice(None))
+    ids = np.where(found.indices == 0, -1, found.indices)  # no sample names sample 0
+    lengths = np.where(ids == -1, np.inf, found.distances).astype(np.float32)
+    order = np.argsort(lengths, axis=1, kind="stable")
+    ids, lengths = (np.take_along_axis(part, order, axis=1) for part in (ids, lengths))
+    lists = changed(ids, lone, -1), changed(lengths, lone, np.inf)
+    with pytest.warns(UserWarning, match="1 of 120 samples have no neighbour that counts"):
+        model = short(UMAP, precomputed_knn=lists, disconnected="nan").fit(X)
+    assert np.isnan(model.embedding_[0]).all() and np.isfinite(model.embedding_[1:]).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [np.float16, np.uint8, np.int8])
 def test_small_dtypes_reach_the_search_unconverted(kind, dtype, monkeypatch):
     seen = []

@@ -46,6 +46,42 @@ def test_sparse_rows(digits, model):
     assert again.transform(X[:5]).shape == (5, 2)
 
 
+def test_an_interrupt_keeps_the_network_and_says_so(digits, monkeypatch):
+    from sklearn.neural_network._stochastic_optimizers import AdamOptimizer
+
+    steps, update = [], AdamOptimizer.update_params
+
+    def interrupted_update(self, *args):
+        steps.append(1)
+        if len(steps) == 20:
+            raise KeyboardInterrupt
+        update(self, *args)
+
+    monkeypatch.setattr(AdamOptimizer, "update_params", interrupted_update)
+    X = digits[0][:300]
+    with pytest.warns(UserWarning, match="interrupted in epoch .* transform uses the network") as caught:
+        model = ParametricUMAP(random_state=0, n_epochs=10).fit(X)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    assert len(steps) == 20
+    assert np.isfinite(model.transform(X)).all()
+
+
+def test_the_training_uses_one_thread(digits, monkeypatch):
+    from sklearn.neural_network import MLPRegressor
+    from threadpoolctl import threadpool_info
+
+    threads, fit = [], MLPRegressor.fit
+
+    def counting_fit(self, X, y):
+        threads.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        assert X.dtype == y.dtype == np.float32
+        return fit(self, X, y)
+
+    monkeypatch.setattr(MLPRegressor, "fit", counting_fit)
+    ParametricUMAP(random_state=0, n_epochs=10, n_training_epochs=1).fit(digits[0][:100])
+    assert set(threads) <= {1}
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

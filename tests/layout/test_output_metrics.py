@@ -210,7 +210,7 @@ def test_rows_of_places_do_not_change_by_a_turn_around_the_sphere():
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"output_metric": "haversin"}, ValueError, "'haversin' is not one of 'euclidean', 'haversine'"),
+        ({"output_metric": "haversin"}, ValueError, "'haversin' is not known: did you mean 'haversine'"),
         ({"output_metric": cdist}, TypeError, "must be a name"),
         ({"output_metric": "haversine", "n_components": 3}, ValueError, "needs n_components=2, not 3"),
         ({"output_metric": "gaussian_energy"}, ValueError, "needs n_components=5, not 2"),

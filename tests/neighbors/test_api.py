@@ -9,7 +9,7 @@ from sklearn.metrics import pairwise_distances
 
 from actup.backends import backends, load_backend
 from actup.estimators import UMAP
-from actup.neighbors import KNeighborsTransformer, NeighborIndex, nearest_neighbors
+from actup.neighbors import KNeighborsTransformer, NeighborIndex, _pairwise_search, nearest_neighbors
 from metric_oracle import exclude_self
 
 cpu = load_backend("cpu")
@@ -224,6 +224,54 @@ def test_jaccard_ties_go_to_the_smallest_ids():
 def test_callable_metric_equals_manhattan(blobs):
     found = nearest_neighbors(blobs[:40], 5, metric=lambda x, y: np.abs(x - y).sum())
     np.testing.assert_array_equal(found.indices, nearest_neighbors(blobs[:40], 5, metric="l1").indices)
+
+
+def test_a_symmetric_function_is_called_once_for_each_pair(blobs):
+    calls = 0
+
+    def manhattan(a, b):
+        nonlocal calls
+        calls += 1
+        return float(np.abs(a - b).sum())
+
+    X = np.round(blobs, 1)[:150]  # distances come several times, so that ids decide
+    found = nearest_neighbors(X, 12, metric=manhattan, n_jobs=2)
+    n_pairs = len(X) * (len(X) + 1) // 2
+    assert calls < 1.05 * n_pairs
+    distances = exclude_self(pairwise_distances(X, metric=manhattan))
+    np.testing.assert_array_equal(found.indices, np.argsort(distances, axis=1, kind="stable")[:, :12])
+
+
+@pytest.mark.parametrize("tile_pairs", [1, 7, 50, 5000])
+def test_pairs_of_symmetric_functions_do_not_depend_on_the_tiles(blobs, tile_pairs, monkeypatch):
+    X = np.round(blobs, 1)[:60]
+    monkeypatch.setattr(_pairwise_search, "_function_tile", lambda *_: (1, tile_pairs))
+    found = nearest_neighbors(X, 7, metric=lambda a, b: np.abs(a - b).sum())
+    expected = nearest_neighbors(X.astype(np.float64), 7, metric="manhattan", algorithm="exact")
+    np.testing.assert_allclose(found.distances, expected.distances, rtol=1e-6)
+    assert found.method == "exact" and found.recall == 1
+
+
+@pytest.mark.parametrize(
+    ("result", "got"),
+    [
+        (lambda a, b: a - b, r"an array of shape \(4,\)"),
+        (lambda a, b: None, "a NoneType"),
+        (lambda a, b: 1j, "a complex"),
+    ],
+)
+def test_a_function_that_returns_no_number_is_named(blobs, result, got):
+    def difference(a, b):
+        return result(a, b)
+
+    message = f"metric=difference returned {got} for row 0 and row 0 of the data: a metric returns one number"
+    with pytest.raises(TypeError, match=message):
+        nearest_neighbors(blobs[:20, :4], 3, metric=difference)
+
+
+def test_a_function_may_return_an_array_of_one_number(blobs):
+    found = nearest_neighbors(blobs[:30], 3, metric=lambda a, b: np.abs(a - b).sum(keepdims=True))
+    np.testing.assert_array_equal(found.indices, nearest_neighbors(blobs[:30], 3, metric="l1").indices)
 
 
 def overwriting_manhattan(a, b):

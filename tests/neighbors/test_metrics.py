@@ -149,9 +149,24 @@ def test_haversine_keeps_its_precision_for_short_arcs():
     np.testing.assert_allclose(found.distances, np.take_along_axis(exact, found.indices, 1), rtol=1e-5)
 
 
+def test_latitudes_beyond_the_poles_cause_a_warning():
+    degrees = np.random.default_rng(0).uniform((-60, -180), (60, 180), size=(40, 2))
+    degrees[7, 0] = 75
+    message = r"X has latitude 75 in row 7, beyond pi / 2: convert degrees with np\.radians\(X\)"
+    with pytest.warns(UserWarning, match=message) as caught:
+        nearest_neighbors(degrees, 3, metric="haversine")
+    assert len(caught) == 1
+    index = NeighborIndex(np.radians(degrees), metric="haversine")
+    with pytest.warns(UserWarning, match=r"np\.radians\(X_new\)"):
+        index.query(degrees[:10], 3)
+    poles = np.array([[np.pi / 2, 0], [-np.pi / 2, 0], [0.1, 0.2]], np.float32)
+    nearest_neighbors(poles, 1, metric="haversine")  # no warning
+
+
 @pytest.mark.parametrize("spread", [1.0, 1e-4, 1e-8])
 def test_haversine_distinguishes_places_of_one_town(spread):
     X = np.radians([48.1, 11.5]) + spread * np.random.default_rng(0).normal(size=(6000, 2))
+    X[:, 0] = X[:, 0].clip(-np.pi / 2, np.pi / 2)
     exact = exclude_self(brute_force("haversine", X, X))
     nearest = np.sort(exact, axis=1)[:, :K]
     for algorithm, min_recall in (("exact", 1.0), ("approximate", 0.97)):

@@ -109,6 +109,20 @@ def test_sparse_values_must_be_finite():
         nearest_neighbors(X, K)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_the_remedy_for_new_rows_and_places_names_no_other_metric(value):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model = UMAP(n_neighbors=5, n_epochs=5, random_state=0).fit(X)
+    rows, places = X[:4].copy(), model.embedding_[:4].copy()
+    rows[2, 1] = places[2, 1] = value
+    what = "fill it as in the data of fit" if np.isnan(value) else "replace it by a finite number"
+    for use in (model.transform, model.update, NeighborIndex(X).query):
+        with pytest.raises(ValueError, match=rf"in row 2, column 1: {what}, or drop its row$"):
+            use(rows)
+    with pytest.raises(ValueError, match=r"column 1: places on a map are finite numbers: drop the row$"):
+        model.inverse_transform(places)
+
+
 @pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (-np.inf, "infinity")])
 @pytest.mark.parametrize("search", [nearest_neighbors, UMAP().fit])
 def test_the_first_value_that_is_not_finite_is_named(search, value, word):
@@ -117,7 +131,8 @@ def test_the_first_value_that_is_not_finite_is_named(search, value, word):
     X[[30, 20, 20], [0, 1, 2]] = value
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
     for given, column in ((X, "1"), (X.astype(np.float16), "1"), (sparse.csr_matrix(X), "1"), (frame, "'b'")):
-        message = rf"^X contains {word} in row 20, column {column}: fill it, .* or drop its row or column"
+        remedy = "fill it, e.g. with" if word == "NaN" else "replace it by a finite number, or by NaN, which"
+        message = rf"^X contains {word} in row 20, column {column}: {remedy} .*or drop its row or column"
         with pytest.raises(ValueError, match=message) as raised:
             search(given)
         named = word == "NaN" and not sparse.issparse(given)

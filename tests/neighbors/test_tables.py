@@ -271,9 +271,9 @@ def test_an_anndata_is_rejected_before_any_conversion(X):
 @pytest.mark.parametrize("metric", ["euclidean", "gower"])
 def test_arrays_of_other_dimensions_are_rejected(X, metric):
     for wrong, message in (
-        (X[:, 0], "Expected 2D array"),
-        (X[None], "dim 3"),
-        (X[0, 0], "Expected 2D array"),
+        (X[:, 0], "one dimension"),
+        (X[None], "3 dimensions"),
+        (X[0, 0], "X is a single number"),
     ):
         with pytest.raises(ValueError, match=message):
             UMAP(metric=metric, **SHORT).fit(wrong)

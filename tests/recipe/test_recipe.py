@@ -199,8 +199,10 @@ def test_but_changes_one_switch_and_rejects_unknown_ones():
     assert changed.sampling is Sampling.SCALAR
     assert recipe.sampling is Sampling.EXHAUSTIVE
     assert changed.but(sampling=recipe.sampling) == recipe
-    with pytest.raises(TypeError, match=r"'smapling' is not a switch of Recipe; the switches are .*sampling"):
+    with pytest.raises(TypeError, match=r"'smapling' is not a switch of Recipe: did you mean 'sampling'"):
         recipe.but(smapling="scalar")
+    with pytest.raises(TypeError, match=r"'nonsense' is not a switch of Recipe; the switches are .*sampling"):
+        recipe.but(nonsense="scalar")
     with pytest.raises(ValueError, match="epochs=-1 must be at least 0"):
         recipe.but(epochs=-1)
 
@@ -225,7 +227,7 @@ def test_presets_are_complete_and_valid(name):
 
 
 def test_an_unknown_preset_is_rejected_with_the_known_ones():
-    with pytest.raises(ValueError, match="preset='umpa' is not one of umap, tsne"):
+    with pytest.raises(ValueError, match="preset='umpa' is not known: did you mean 'umap'"):
         preset("umpa")
 
 

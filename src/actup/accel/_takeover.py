@@ -16,7 +16,6 @@ from typing import Any
 STAND_INS = {"umap": "actup.compat.umap", "openTSNE": "actup.compat.opentsne"}
 # What to install to get the modules that ActUp does not have.
 _DISTRIBUTIONS = {"umap": "umap-learn", "openTSNE": "openTSNE"}
-_WITHOUT_STAND_IN = ("umap.plot", "umap.parametric_umap")
 # Names that are replaced in modules which are otherwise left alone: (module, name), and what stands for it.
 # sklearn.manifold has its TSNE from the first module.
 _REPLACED = {
@@ -115,10 +114,11 @@ class Takeover(MetaPathFinder):
         if real is not None:
             is_package = real.submodule_search_locations is not None
             return ModuleSpec(fullname, RealLoader(self), origin=real.origin, is_package=is_package)
-        if fullname in _WITHOUT_STAND_IN:
+        instead = _instead(fullname)
+        if instead:
             raise ModuleNotFoundError(
-                f"{fullname} is not part of ActUp, and {_DISTRIBUTIONS[package]}, which has it, is not "
-                f"installed: pip install {_DISTRIBUTIONS[package]}",
+                f"{fullname} is not part of ActUp{instead}, and {_DISTRIBUTIONS[package]}, which has it, is "
+                f"not installed: pip install {_DISTRIBUTIONS[package]}",
                 name=fullname,
             )
         return None
@@ -203,7 +203,8 @@ class StandIn(ModuleType):
             real = TAKEOVER.real(module)
         except ImportError:
             raise AttributeError(
-                f"ActUp has no {module}.{name}, and {distribution}, which may have it, is not installed",
+                f"ActUp has no {module}.{name}{_instead(f'{module}.{name}')}, and {distribution}, which may "
+                "have it, is not installed",
                 name=name,
                 obj=self,
             ) from None
@@ -275,6 +276,14 @@ class ReplacingLoader(Loader):
         self._loader.exec_module(module)
         if self._takeover.is_installed:
             self._takeover.replace_names(module)
+
+
+def _instead(path: str) -> str:
+    """What to use in place of a name of umap-learn that ActUp lacks, in brackets; empty if unknown."""
+    from actup.compat.umap._absent import INSTEAD
+
+    package, _, name = path.partition(".")
+    return f" ({INSTEAD[name]})" if package == "umap" and name in INSTEAD else ""
 
 
 def _is_private(rest: str) -> bool:

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from actup._device import on_gpu
+from actup._suggestions import not_one_of
 from actup._warnings import warn_user
 from actup.backends._base import Backend, Layout, PointInputs
 
@@ -109,7 +110,7 @@ def load_backend(name: str) -> Backend:
     'cpu'
     """
     if name not in _BACKENDS:
-        raise ValueError(f"backend={name!r} is not one of 'auto', {', '.join(map(repr, _BACKENDS))}")
+        raise ValueError(not_one_of("backend", name, ["auto", *_BACKENDS]))
     module, kind = _BACKENDS[name]
     backend: Backend = getattr(import_module(module), kind)()
     return backend

@@ -21,6 +21,7 @@ from actup._device import to_host
 from actup._typing import Array, Rows
 from actup.graph._records import Graph, Neighbors
 from actup.neighbors._comparison import Parameters
+from actup.neighbors._finite_values import Role
 from actup.neighbors._metrics import canonical_metric
 from actup.neighbors._rows import Check, read_rows
 from actup.neighbors._search import SearchOptions, make_search
@@ -185,9 +186,10 @@ class Backend(ABC):
         *,
         check: Check | None = None,
         finite: bool | str = True,
+        role: Role = Role.DATA,
     ) -> Rows:
         """Check X as ``actup.neighbors._rows.read_rows`` does; data on a GPU is copied to the host first."""
-        return read_rows(to_host(X), metric, check=check, finite=finite)
+        return read_rows(to_host(X), metric, check=check, finite=finite, role=role)
 
     def load_rows(self, rows: Rows, metric: str | Callable[..., float] = "euclidean") -> Rows:
         """Checked rows where the backend compares them in a metric."""

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from actup._pipeline import Embedding
+from actup._warnings import warn_user
 from actup.estimators._arguments import explain_unknown_arguments
 from actup.estimators._inputs import FitInputs, RandomState, Start
 from actup.estimators._slices import (
@@ -164,6 +165,9 @@ class AlignedUMAP(BaseEstimator):
     ) -> Self:
         """Make a map of each slice, aligned with the others.
 
+        Ctrl-C during the layout keeps the points of all slices where they are: ``fit`` then warns and returns
+        as usual.
+
         Parameters
         ----------
         X : list of array-like of shape (n_samples, n_features)
@@ -304,24 +308,33 @@ class AlignedUMAP(BaseEstimator):
     def _descend(
         self, slices: list[Slice], windows: list[list[Link]], progress: Progress, first: int
     ) -> None:
-        """Run the layouts of the slices from ``first`` on in step, and draw related points together."""
+        """Run the layouts of the slices from ``first`` on in step, and draw related points together.
+
+        Ctrl-C ends it with a warning; the points stay where they are.
+        """
         n_epochs = max(part.layout.n_epochs for part in slices[first:])
-        for epoch in range(n_epochs):
-            for part in slices[first:]:
-                part.layout.run(epoch + 1)
-                part.places = part.layout.embedding()
-            moved = [
-                part.places
-                if i < first
-                else draw_together(slices, i, windows[i], self.alignment_regularisation)
-                for i, part in enumerate(slices)
-            ]
-            for part, places in zip(slices[first:], moved[first:], strict=True):
-                part.places = places
-                part.layout.replace_points(places)
-            progress.report("layout", (epoch + 1) / n_epochs)
-            if progress.stopped:
-                break
+        done = 0
+        try:
+            while done < n_epochs and not progress.stopped:
+                self._run_epoch(slices, windows, first, done)
+                done += 1
+                progress.report("layout", done / n_epochs)
+        except KeyboardInterrupt:
+            warn_user(f"interrupted at epoch {done} of {n_epochs}: the points stay where they are")
+
+    def _run_epoch(self, slices: list[Slice], windows: list[list[Link]], first: int, epoch: int) -> None:
+        """Run one epoch of every layout, then draw related points together, once all places are known."""
+        reached = [part.places for part in slices]
+        for number in range(first, len(slices)):
+            slices[number].layout.run(epoch + 1)
+            reached[number] = slices[number].layout.embedding()
+        moved = [
+            draw_together(slices, reached, number, windows[number], self.alignment_regularisation)
+            for number in range(first, len(slices))
+        ]
+        for part, places in zip(slices[first:], moved, strict=True):
+            part.places = places
+            part.layout.replace_points(places)
 
     def _keep(self, slices: list[Slice], links: list[np.ndarray]) -> None:
         """Set all attributes, once everything has succeeded."""

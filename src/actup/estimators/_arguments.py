@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable
 from typing import Any, TypeVar
+
+from actup._suggestions import unknown_argument
 
 Class = TypeVar("Class", bound=type)
 
@@ -63,7 +64,7 @@ def explain_unknown_arguments(estimator: Class) -> Class:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         unknown = [name for name in kwargs if name not in names]
         if unknown:
-            raise TypeError(_describe(estimator.__name__, unknown[0], names, _OTHER_NAMES))
+            raise TypeError(unknown_argument(estimator.__name__, unknown[0], names, _OTHER_NAMES))
         plain(self, *args, **kwargs)
 
     setattr(estimator, "__init__", __init__)  # noqa: B010  (mypy objects to an assignment)
@@ -90,7 +91,8 @@ def _explained(method: Callable[..., Any], name: str) -> Callable[..., Any]:
                 del kwargs[former]
         unknown = [] if takes_any else [argument for argument in kwargs if argument not in names]
         if unknown:
-            raise TypeError(_describe(f"{type(self).__name__}.{name}()", unknown[0], names, _OTHER_NAMES))
+            owner = f"{type(self).__name__}.{name}()"
+            raise TypeError(unknown_argument(owner, unknown[0], names, _OTHER_NAMES))
         return method(self, *args, **kwargs)
 
     return explained
@@ -104,15 +106,7 @@ def _explained_set_params(set_params: Callable[..., Any]) -> Callable[..., Any]:
         names = self._get_param_names()
         unknown = [name for name in params if name.partition("__")[0] not in names]
         if unknown:
-            raise ValueError(_describe(type(self).__name__, unknown[0], names, _OTHER_NAMES))
+            raise ValueError(unknown_argument(type(self).__name__, unknown[0], names, _OTHER_NAMES))
         return set_params(self, **params)
 
     return explained
-
-
-def _describe(owner: str, unknown: str, names: list[str], other_names: Mapping[str, str]) -> str:
-    """The error for an unknown argument, with the parameter that was probably meant."""
-    meant = other_names.get(unknown.lower())
-    close = [meant] if meant in names else get_close_matches(unknown.lower(), names, n=1, cutoff=0.7)
-    hint = f": did you mean {close[0]!r}?" if close else f"; its parameters are {', '.join(names)}"
-    return f"{owner} has no parameter {unknown!r}{hint}"

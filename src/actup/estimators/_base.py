@@ -25,6 +25,7 @@ from actup.estimators._state import Derived, Estimator, FittedState, snapshot
 from actup.estimators._viewing import ViewMixin
 from actup.graph._records import Graph
 from actup.graph._sample_weights import apply_sample_weights, read_sample_weights
+from actup.neighbors._finite_values import Role
 from actup.progress import Progress
 from actup.recipe._recipe import Recipe
 from actup.transform._inverse import rows_of_places
@@ -387,7 +388,8 @@ class Embedder(
     ) -> Rows:
         """Check X; record its columns for scikit-learn (``reset``), or compare them with the record."""
         check = partial(validate_data, self, reset=reset)
-        rows = backend.read_rows(X, recipe.metric, check=check, finite=finite)
+        role = Role.DATA if reset else Role.NEW_ROWS
+        rows = backend.read_rows(X, recipe.metric, check=check, finite=finite, role=role)
         if on_gpu(X):  # scikit-learn has not seen it
             self._record_columns(rows, reset)
         return rows

@@ -142,22 +142,24 @@ def _is_neighbor(graph: Graph) -> CsrMatrix:
     return sparse.csr_matrix((ones, graph.indices, graph.offsets), shape=(len(graph), len(graph)))
 
 
-def draw_together(slices: list[Slice], number: int, links: list[Link], strength: float) -> np.ndarray:
-    """The places of a slice, each moved towards the mean of its related points.
+def draw_together(
+    slices: list[Slice], places: list[np.ndarray], number: int, links: list[Link], strength: float
+) -> np.ndarray:
+    """The places of a slice, each moved towards the mean of its related points; ``places`` are of all slices.
 
     A point moves by the share s/(1 + s) of the way, where s is the strength times the sum of its relations'
     weights times the number of edges that pull it per epoch.
     """
-    part = slices[number]
-    sums, weights = np.zeros(part.places.shape), np.zeros(len(part.places))
+    own = places[number]
+    sums, weights = np.zeros(own.shape), np.zeros(len(own))
     for link in links:
-        sums[link.own_ids] += link.weights[:, None] * slices[link.other].places[link.other_ids]
+        sums[link.own_ids] += link.weights[:, None] * places[link.other][link.other_ids]
         weights[link.own_ids] += link.weights
-    pulls = _pulls(part.graph)
+    pulls = _pulls(slices[number].graph)
     shares = strength * weights * pulls
     shares = shares / (1 + shares)
     means = sums / np.where(weights > 0, weights, 1)[:, None]
-    moved = part.places + shares[:, None] * np.where(weights[:, None] > 0, means - part.places, 0)
+    moved = own + shares[:, None] * np.where(weights[:, None] > 0, means - own, 0)
     return np.asarray(moved, np.float32)
 
 

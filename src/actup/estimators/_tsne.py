@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from actup._device import to_host
 from actup._pipeline import Embedding
+from actup._suggestions import not_one_of
 from actup._threads import count_threads
 from actup._typing import Rows
 from actup.backends import Backend
@@ -303,8 +304,7 @@ class TSNE(GrowingMap):
     def _check_parameters(self) -> None:
         """Check the parameters that no recipe has, with the ranges and errors of scikit-learn."""
         if not (isinstance(self.method, str) and self.method in _METHODS):
-            names = ", ".join(map(repr, _METHODS))
-            raise InvalidParameterError(f"method={self.method!r} is not one of {names}")
+            raise InvalidParameterError(not_one_of("method", self.method, _METHODS))
         _check_number("angle", self.angle, Real, 0, 1)
         _check_number("min_grad_norm", self.min_grad_norm, Real, 0)
         _check_number("n_iter_without_progress", self.n_iter_without_progress, Integral, -1)

@@ -8,17 +8,29 @@ from typing import Any
 
 from scipy import sparse
 
+from actup._suggestions import explain_unknown_keywords, not_one_of
 from actup._threads import count_threads
 from actup.graph._records import Neighbors
 from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.neighbors._comparison import reject_negative
+from actup.neighbors._finite_values import Role
 from actup.neighbors._metrics import canonical_metric
 from actup.neighbors._rows import as_sparse_or_dense, column_parameters, read_rows
 from actup.neighbors._search import SearchOptions, check_k, make_search
 
 _ALGORITHMS = ("auto", "exact", "approximate")
+# Names that other libraries have for parameters.
+_OTHER_NAMES = {
+    "k": "n_neighbors",
+    "metric_params": "metric_kwds",
+    "metric_kwargs": "metric_kwds",
+    "seed": "random_state",
+    "threads": "n_jobs",
+    "method": "algorithm",
+}
 
 
+@explain_unknown_keywords(_OTHER_NAMES)
 def nearest_neighbors(
     X: Any,
     n_neighbors: int = 15,
@@ -51,7 +63,8 @@ def nearest_neighbors(
         "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath" and
         "yule". umap-learn's "poincare", "symmetric_kl" and "ll_dirichlet", any other metric of
         ``sklearn.metrics.pairwise_distances`` and functions of two rows are searched exactly, more slowly. A
-        function gets copies of the rows for every pair, so that it may change them.
+        function gets copies of the rows for every pair, so that it may change them. It is called once for
+        each pair if it is symmetric, as metrics are; a few pairs, compared both ways, show whether it is.
         With "nan_euclidean" rows may have missing values (NaN). "precomputed": ``X`` holds the distances from
         row to column.
     metric_kwds : dict, default=None
@@ -208,7 +221,7 @@ class NeighborIndex:
             ``indices`` of rows of ``X`` and ``distances``, of shape (m, n_neighbors). ``recall`` is that of
             rows like those of ``X``; outliers among the new rows are searched exactly.
         """
-        rows = read_rows(X_new, self._metric, name="X_new")
+        rows = read_rows(X_new, self._metric, name="X_new", role=Role.NEW_ROWS)
         if rows.shape[1] != self._shape[1]:
             raise ValueError(f"X_new has {rows.shape[1]} columns, but X has {self._shape[1]}")
         rows = as_sparse_or_dense(rows, self._is_sparse)
@@ -220,7 +233,7 @@ class NeighborIndex:
 def check_options(algorithm: str, recall: float, random_state: int) -> SearchOptions:
     """The options of a search, if they are valid."""
     if algorithm not in _ALGORITHMS:
-        raise ValueError(f"algorithm={algorithm!r} is not one of {', '.join(map(repr, _ALGORITHMS))}")
+        raise ValueError(not_one_of("algorithm", algorithm, _ALGORITHMS))
     if isinstance(recall, bool) or not isinstance(recall, numbers.Real) or not 0 < recall <= 1:
         raise ValueError(f"recall={recall!r} must be a share above 0 and at most 1")
     if (

@@ -20,6 +20,7 @@ from actup import _elementary as elementary
 from actup._engine import engine
 from actup._threads import count_threads
 from actup._typing import Rows
+from actup._warnings import warn_user
 from actup.neighbors._chunks import row_magnitudes
 from actup.neighbors._finite_values import value_chunks
 from actup.neighbors._metrics import METRICS, NegativeValues, record_of
@@ -47,6 +48,7 @@ _MAX_COMPILED_POWER = 4  # of "minkowski"; SciPy computes higher powers
 _MAX_FINITE_POWER = 30  # higher powers leave the range of float64
 _MAX_POWER_DIGITS = 20  # powers of rows may span this many decimal digits in float32
 _CHUNK_VALUES = 2**18
+_LATITUDE_ROUNDING = 1e-5  # radians, by which rounding may move a pole
 _SMALLEST_VARIANCE = 1e-14  # relative to the mean: a column that varies less is constant up to rounding
 
 
@@ -245,6 +247,18 @@ def reject_negative(metric: str | Callable[..., float], X: Rows, name: str = "X"
     smallest = min((values.min() for values in value_chunks(X) if values.size), default=0)
     if smallest < 0:
         raise ValueError(f"metric={metric!r} needs values of at least 0, {name} has {smallest}")
+
+
+def warn_of_degrees(metric: str, X: Rows, name: str = "X") -> None:
+    """Warn of latitudes that no place has, where a metric reads them in radians."""
+    if metric != "haversine" or sparse.issparse(X) or X.shape[1] != 2 or not len(X):
+        return
+    row = int(np.abs(X[:, 0].astype(np.float64)).argmax())
+    if abs(float(X[row, 0])) > math.pi / 2 + _LATITUDE_ROUNDING:
+        warn_user(
+            f"metric='haversine' reads latitude and longitude in radians, but {name} has latitude "
+            f"{X[row, 0]:g} in row {row}, beyond pi / 2: convert degrees with np.radians({name})"
+        )
 
 
 def _minkowski(X: Rows, p: object = 2.0, w: object = None) -> Comparison:

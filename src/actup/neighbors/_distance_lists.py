@@ -120,6 +120,50 @@ def nearest_others(blocks: Iterator[np.ndarray], n_samples: int, k: int) -> Neig
     return Neighbors(indices, distances, method="exact", recall=1.0)
 
 
+class NearestLists:
+    """The k nearest others of every point among the pairs seen so far; ties go to the smaller id.
+
+    Parameters
+    ----------
+    n_samples : int
+    k : int
+    """
+
+    def __init__(self, n_samples: int, k: int):
+        self._indices = np.full((n_samples, k), -1, np.int32)
+        self._distances = np.full((n_samples, k), np.inf)
+
+    def add(self, first: int, ids: np.ndarray, block: np.ndarray) -> None:
+        """Take in the distances of consecutive points to others.
+
+        Parameters
+        ----------
+        first : int
+            The first of the points.
+        ids : ndarray of shape (m,)
+            The others, ascending, all larger than the others that these points have met before.
+        block : ndarray of shape (points, m)
+        """
+        _reject_invalid(block)
+        k = self._indices.shape[1]
+        farthest = self._distances[first : first + len(block), -1]
+        rows = np.flatnonzero(block.min(axis=1, initial=np.inf) < farthest)
+        if not len(rows):
+            return
+        columns = _smallest(block[rows], min(k, len(ids)))
+        found = np.take_along_axis(block[rows], columns, axis=1)
+        distances = np.concatenate([self._distances[first + rows], found], axis=1)
+        indices = np.concatenate([self._indices[first + rows], ids[columns]], axis=1)
+        order = np.argsort(distances, axis=1, kind="stable")[:, :k]
+        self._distances[first + rows] = np.take_along_axis(distances, order, axis=1)
+        self._indices[first + rows] = np.take_along_axis(indices, order, axis=1)
+
+    def neighbors(self) -> Neighbors:
+        """The lists; infinite distances stand for neighbours that no pair had."""
+        with np.errstate(over="ignore"):
+            return Neighbors(self._indices, self._distances, method="exact", recall=1.0)
+
+
 def _smallest_entries(X: CsrMatrix, k: int, without_diagonal: bool = False) -> Neighbors:
     """The k smallest stored entries of every row."""
     indices, distances = np.empty((X.shape[0], k), np.int32), np.empty((X.shape[0], k), np.float64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from enum import Enum, auto
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,24 @@ from actup._typing import Rows
 from actup.neighbors._chunks import row_chunks
 
 _CHUNK_VALUES = 2**20  # values that are checked at a time: Ctrl-C is answered between chunks
+
+
+class Role(Enum):
+    """What rows are given for, which decides how a value that is not finite can be mended.
+
+    Attributes
+    ----------
+    DATA
+        A map is made of them, or they are searched.
+    NEW_ROWS
+        They are compared with other rows, whose metric is settled.
+    PLACES
+        They are places on a map.
+    """
+
+    DATA = auto()
+    NEW_ROWS = auto()
+    PLACES = auto()
 
 
 def value_chunks(rows: Rows, values: int = _CHUNK_VALUES) -> Iterator[np.ndarray]:
@@ -28,6 +47,7 @@ def reject_nonfinite(
     *,
     allow_missing: bool = False,
     column_names: Any = None,
+    role: Role = Role.DATA,
 ) -> None:
     """Reject infinite values, and missing ones (NaN) unless they are allowed.
 
@@ -41,6 +61,7 @@ def reject_nonfinite(
     allow_missing : bool, default=False
     column_names : sequence, default=None
         Those of a data frame; None: columns are numbered.
+    role : Role, default=Role.DATA
     """
     found = _first_nonfinite(rows, allow_missing)
     if found is None:
@@ -48,14 +69,34 @@ def reject_nonfinite(
     row, column, value = found
     column = column if column_names is None else column_names[column]
     missing = bool(np.isnan(value))
-    remedy = "fill it, e.g. with sklearn.impute.SimpleImputer, or drop its row or column"
-    if missing and not sparse.issparse(rows):
-        remedy += "; metric='nan_euclidean' and metric='gower' compare rows with missing values"
-        if callable(metric):
-            remedy += ", and so may your function: use ensure_all_finite='allow-nan' in fit and transform"
+    remedy = _missing_remedy(metric, sparse.issparse(rows), role) if missing else _INFINITY_REMEDIES[role]
     raise ValueError(
         f"{name} contains {'NaN' if missing else 'infinity'} in row {row}, column {column!r}: {remedy}"
     )
+
+
+_INFINITY_REMEDIES = {
+    Role.DATA: "replace it by a finite number, or by NaN, which sklearn.impute.SimpleImputer fills, or drop "
+    "its row or column",
+    Role.NEW_ROWS: "replace it by a finite number, or drop its row",
+    Role.PLACES: "places on a map are finite numbers: drop the row",
+}
+
+
+def _missing_remedy(metric: str | Callable[..., float], is_sparse: bool, role: Role) -> str:
+    if role is Role.PLACES:
+        return _INFINITY_REMEDIES[role]
+    if role is Role.NEW_ROWS:
+        remedy = "fill it as in the data of fit, or drop its row"
+        if callable(metric):
+            remedy += ", or use ensure_all_finite='allow-nan' if your function compares missing values"
+        return remedy
+    remedy = "fill it, e.g. with sklearn.impute.SimpleImputer, or drop its row or column"
+    if not is_sparse:
+        remedy += "; metric='nan_euclidean' and metric='gower' compare rows with missing values"
+        if callable(metric):
+            remedy += ", and so may your function: use ensure_all_finite='allow-nan' in fit and transform"
+    return remedy
 
 
 def _first_nonfinite(rows: Rows, allow_missing: bool = False) -> tuple[int, Any, Any] | None:

@@ -14,6 +14,7 @@ from enum import Enum, auto
 import numpy as np
 
 from actup._errors import WrongType
+from actup._suggestions import closest_name, not_one_of
 from actup.neighbors import _numpy_metrics
 
 
@@ -187,6 +188,9 @@ def canonical_metric(metric: object) -> str | Callable[..., float]:
     name = _NAMES.get(metric, metric)
     if name in METRICS or name == "precomputed" or name in _scikit_learn_metrics():
         return name
+    known = [*_NAMES, *sorted(_scikit_learn_metrics()), "precomputed"]
+    if closest_name(metric, known) is not None:
+        raise ValueError(not_one_of("metric", metric, known))
     raise ValueError(
         f"metric={metric!r} is not one of {', '.join(map(repr, METRICS))}, 'nan_euclidean', 'precomputed' "
         "nor another one of sklearn.metrics.pairwise_distances; a function of two rows is possible as well"

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from actup.neighbors._not_rows import reject_other_kinds
 from actup.neighbors._tables import as_table, column_names, frame_columns, is_frame
 
 _MISSING_TYPES = ("NAType", "NaTType")  # of pandas, which need not be installed
@@ -47,6 +48,7 @@ def mixed_parameters(X: Any, parameters: Mapping[str, Any] | None, name: str = "
     given = dict(parameters or {})
     is_array = hasattr(X, "dtype") and hasattr(X, "shape")  # a dask array is not computed for its columns
     X = X if is_array else as_table(X, name)
+    reject_other_kinds(X, name)
     names = column_names(X)
     text = [number for number, (_, values) in enumerate(_columns(X)) if _is_categorical(values)]
     count = len(names) if names is not None else _column_count(X)

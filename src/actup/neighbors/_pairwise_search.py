@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from actup._errors import WrongType
 from actup._reporting import announced_if_long, report
 from actup._typing import Rows
 from actup.graph._records import Neighbors
 from actup.neighbors._comparison import Parameters, check_weights, no_sparse_form
-from actup.neighbors._distance_lists import nearest_columns, nearest_others, reject_overflow
+from actup.neighbors._distance_lists import NearestLists, nearest_columns, nearest_others, reject_overflow
 from actup.neighbors._metrics import Metric, NegativeValues, record_of
 
 # Distances are computed in tiles, each in one thread. A tile takes less than about 0.1 s, so that Ctrl-C and
@@ -25,6 +26,8 @@ _TILE_VALUES = 2**21  # pairs of rows times columns
 _BLOCK_DISTANCES = 2**22  # of one row of tiles, which are in memory at once
 _FUNCTION_TILE_SECONDS = 0.05  # tiles of a Python function, whose distances do not depend on the tile
 _MAX_FUNCTION_TILE_PAIRS = 2**16
+_SYMMETRY_SAMPLE = 5  # rows whose pairs are compared both ways, to see whether a function is symmetric
+_MAX_ASYMMETRY = 1e-6  # of a distance: two ways that differ less do so by rounding
 
 Distances = Callable[..., np.ndarray]
 
@@ -57,9 +60,24 @@ class PairwiseSearch:
         """The k nearest other points of every point."""
         X, _, unit, compare = self._inputs(self._X)
         n = X.shape[0]
-        with announced_if_long(comparing_all(n, n, self._metric)):
-            found = nearest_others(self._blocks(compare, X, X), n, k)
+        with announced_if_long(comparing_all(n, n, self._metric), remedies(self._metric)):
+            if callable(self._metric) and _is_symmetric(compare, X):
+                found = self._each_pair_once(compare, X, k)
+            else:
+                found = nearest_others(self._blocks(compare, X, X), n, k)
         return reject_overflow(_scale_distances(found, unit))
+
+    def _each_pair_once(self, compare: Distances, X: Rows, k: int) -> Neighbors:
+        """The k nearest others of every point by a symmetric function, which is called once for each pair."""
+        n, tile = X.shape[0], _function_tile(compare, X, X)
+        lists = NearestLists(n, k)
+        for begin, block in _upper_blocks(compare, X, tile[0] * tile[1], self._threads):
+            end = begin + len(block)
+            block[np.arange(len(block)), np.arange(len(block))] = np.inf  # not its own neighbour
+            lists.add(begin, np.arange(begin, n), block)
+            if end < n:
+                lists.add(end, np.arange(begin, end), block[:, len(block) :].T)
+        return lists.neighbors()
 
     def query(self, rows: Rows, k: int) -> Neighbors:
         """The k nearest points of every row.
@@ -73,7 +91,8 @@ class PairwiseSearch:
         def compare_singly(rows: Rows, points: Rows) -> np.ndarray:
             return np.concatenate([compare(rows[row : row + 1], points) for row in range(rows.shape[0])])
 
-        with announced_if_long(comparing_all(queries.shape[0], X.shape[0], self._metric)):
+        what = comparing_all(queries.shape[0], X.shape[0], self._metric)
+        with announced_if_long(what, remedies(self._metric, is_query=True)):
             found = nearest_columns(self._blocks(compare_singly, queries, X), k)
         if not callable(self._metric):
             found.distances[(X[found.indices[:, 0]] == queries).all(axis=1), 0] = 0
@@ -89,12 +108,8 @@ class PairwiseSearch:
             X, queries = _float_rows(self._X), _float_rows(rows)
             function = on_private_rows(self._metric, queries, X)
             # Rows are checked already, and the caller may have allowed missing values.
-            return (
-                X,
-                queries,
-                1.0,
-                partial(self._distance_function(), metric=function, ensure_all_finite=False),
-            )
+            compare = partial(self._distance_function(), metric=function, ensure_all_finite=False)
+            return X, queries, 1.0, compare
         X, unit = _scaled_near_one(self._X, self._metric)
         return X, X if rows is self._X else rows.astype(np.float64) / unit, unit, self._distance_function()
 
@@ -108,7 +123,7 @@ class PairwiseSearch:
         return distance_blocks(compare, rows, X, (tile_rows, tile_points), self._threads)
 
     def _distance_function(self) -> Distances:
-        """scikit-learn's function; it compares both ways, as a function need not be symmetric."""
+        """scikit-learn's function."""
         from sklearn.metrics import pairwise_distances
 
         return partial(pairwise_distances, metric=self._metric, **self._parameters)
@@ -155,20 +170,73 @@ def distance_blocks(
         pool.shutdown(cancel_futures=True)
 
 
+def _upper_blocks(
+    compare: Distances, X: Rows, tile_pairs: int, threads: int
+) -> Iterator[tuple[int, np.ndarray]]:
+    """The distances of consecutive rows of X to themselves and all later rows, with their first row.
+
+    scikit-learn compares rows with themselves once for each pair. The tiles of a block run in threads.
+    """
+    n = X.shape[0]
+    rows = max(1, min(math.isqrt(tile_pairs), _BLOCK_DISTANCES // n))
+    width = tile_pairs // rows
+    done, total = 0, n * (n + 1) // 2
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for begin in range(0, n, rows):
+            part = X[begin : begin + rows]
+            height = part.shape[0]
+            block = np.empty((height, n - begin))
+            starts = range(height, n - begin, width)
+            tiles = [slice(0, height), *(slice(first, first + width) for first in starts)]
+
+            def distances_of(tile: slice, part: Rows = part, begin: int = begin) -> np.ndarray:
+                points = part if tile.start == 0 else X[begin + tile.start : begin + tile.stop]
+                return compare(part, points)
+
+            for tile, distances in zip(tiles, pool.map(distances_of, tiles), strict=True):
+                block[:, tile] = distances
+                done += height * (height + 1) // 2 if tile.start == 0 else distances.size
+                report(done / total)
+            yield begin, block
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _is_symmetric(compare: Distances, X: Rows) -> bool:
+    """Whether a function gives the pairs of a few rows the same distance both ways."""
+    ids = np.unique(np.arange(_SYMMETRY_SAMPLE) * (X.shape[0] - 1) // (_SYMMETRY_SAMPLE - 1))
+    sample = X[ids]
+    distances = compare(sample, sample.copy())  # scikit-learn would compare an array with itself one way only
+    return np.allclose(distances, distances.T, rtol=_MAX_ASYMMETRY, atol=0, equal_nan=True)
+
+
 def on_private_rows(metric: Callable[..., float], rows: Rows, points: Rows) -> Callable[..., float]:
     """A function of two rows that gets its own copies of them: whatever it writes changes no other distance.
 
     Its errors carry a note with its name and the numbers of the two rows.
     """
 
+    def pair(row: Any, point: Any) -> str:
+        return f"row {_number_of(row, rows)} and row {_number_of(point, points)} of the data"
+
     def compare(row: Any, point: Any, **parameters: Any) -> float:
+        name = getattr(metric, "__name__", repr(metric))
         try:
-            return metric(row.copy(), point.copy(), **parameters)
+            distance = metric(row.copy(), point.copy(), **parameters)
         except Exception as error:
-            name = getattr(metric, "__name__", repr(metric))
-            pair = f"row {_number_of(row, rows)} and row {_number_of(point, points)} of the data"
-            error.add_note(f"raised by metric={name} for {pair}")
+            error.add_note(f"raised by metric={name} for {pair(row, point)}")
             raise
+        if isinstance(distance, float):  # NumPy's float64 is one
+            return distance
+        value = np.asarray(distance)
+        if value.size != 1 or value.dtype.kind not in "biuf":
+            got = f"an array of shape {value.shape}" if value.ndim else f"a {type(distance).__name__}"
+            raise WrongType(
+                f"metric={name} returned {got} for {pair(row, point)}: a metric returns one number, the "
+                "distance between two rows"
+            )
+        return float(value.item())
 
     return compare
 
@@ -202,6 +270,14 @@ def comparing_all(rows: int, points: int, metric: str | Callable[..., float]) ->
     """The search of all pairs, as the subject of a sentence."""
     name = getattr(metric, "__name__", metric) if callable(metric) else metric
     return f"comparing {rows:,} rows with {points:,} rows, one by one, with metric={name!r}"
+
+
+def remedies(metric: str | Callable[..., float], is_query: bool = False) -> str:
+    """What takes less time than comparing all pairs in a metric, as a sentence."""
+    others = "fewer rows" if is_query else "neighbours from elsewhere (precomputed_knn), or fewer rows"
+    if callable(metric):
+        return f"One of the named metrics, which are compiled, {others} take less time"
+    return f"Another metric, such as 'euclidean' or 'cosine', {others} take less time"
 
 
 def tile_size(n_points: int, columns: int, cost: float) -> tuple[int, int]:

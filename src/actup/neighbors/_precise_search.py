@@ -50,6 +50,7 @@ _EXTRA_NEIGHBORS = 16  # neighbours that are compared in float64, beyond twice k
 _SEARCH_SHARE = 0.9  # of the work, before listed distances are recomputed
 _COMPARED_ROWS = 64  # rows that are compared in float64 at a time
 _TILE_VALUES = 2**16  # values of points that are compared with one row at a time: they fit into a cache
+_REMEDY = "Rows in float32, X.astype('float32'), are compared faster, but what they round is lost"
 
 
 class _PointSearch(Protocol):
@@ -235,7 +236,7 @@ class _GroupSearch:
             waiting -= len(rows)
             if len(left):
                 what = comparing_all(len(left), len(ids), self._search._space.metric)
-                with part_of_work(done + share / 2, done + share), announced_if_long(what):
+                with part_of_work(done + share / 2, done + share), announced_if_long(what, _REMEDY):
                     self._compare_in_double(left, ids)
 
     def recompute(self, rows: np.ndarray) -> None:

@@ -20,9 +20,10 @@ from sklearn.utils import check_array
 from actup._csr import read_sparse
 from actup._typing import Rows
 from actup.neighbors._chunks import row_chunks, row_magnitudes
-from actup.neighbors._finite_values import reject_nonfinite
+from actup.neighbors._finite_values import Role, reject_nonfinite
 from actup.neighbors._metrics import compares_missing, record_of
 from actup.neighbors._mixed_rows import mixed_parameters, read_mixed
+from actup.neighbors._not_rows import reject_other_kinds, reject_other_shapes
 from actup.neighbors._tables import (
     arrow_matrix,
     as_table,
@@ -55,6 +56,7 @@ def read_rows(
     dtype: Any = "numeric",
     finite: bool | str = True,
     check_values: bool = True,
+    role: Role = Role.DATA,
 ) -> Rows:
     """Check X and bring it into the form that all stages take for granted. X itself is never changed.
 
@@ -76,6 +78,8 @@ def read_rows(
         or also infinite ones (False). Named metrics do not depend on it.
     check_values : bool, default=True
         Whether to reject values that are not finite; False if the caller does so later.
+    role : Role, default=Role.DATA
+        What the rows are given for: errors name the remedy that suits it.
 
     Returns
     -------
@@ -87,6 +91,7 @@ def read_rows(
     """
     allow_missing, allow_infinite = _allowed_values(metric, finite)
     given = X = as_table(X, name)
+    reject_other_kinds(X, name)
     reject_unsuitable_types(X, name)
     names = column_names(X)
     plain_check = partial(check_array, input_name=name)
@@ -122,7 +127,7 @@ def read_rows(
     if record_names is not None:
         record_names(given, skip_check_array=True)
     if check_values and metric != "precomputed" and not allow_infinite:
-        reject_nonfinite(rows, metric, name, allow_missing=allow_missing, column_names=names)
+        reject_nonfinite(rows, metric, name, allow_missing=allow_missing, column_names=names, role=role)
     if max(rows.shape if sparse.issparse(rows) else rows.shape[:1]) > _MAX_ROWS:
         raise ValueError(
             f"{name} has shape {rows.shape}, but rows and columns are numbered up to {_MAX_ROWS}"
@@ -158,7 +163,7 @@ def _allowed_values(metric: str | Callable[..., float], finite: bool | str) -> t
 
 
 def reject_unsuitable_types(X: Any, name: str) -> None:
-    """Reject what is no matrix of numbers: masked arrays, series of one dimension, dates and durations."""
+    """Reject what is no matrix of numbers: masked arrays, other shapes, dates and durations."""
     if len(getattr(X, "shape", (0, 0))) == 1 and hasattr(X, "to_frame"):  # of pandas or polars
         raise ValueError(
             f"{name} is a {type(X).__name__}, which has one dimension: use {name}.to_frame() for one column, "
@@ -172,12 +177,14 @@ def reject_unsuitable_types(X: Any, name: str) -> None:
             f"{name} holds dates or durations ({temporal}), which have no scale: convert them to numbers, "
             "e.g. seconds"
         )
+    reject_other_shapes(X, name)
 
 
 def _name_what_is_no_number(X: Any, name: str, error: Exception) -> None:
     """Raise the error of a failed check anew with the column and row of the first value that is no number.
 
-    Does nothing if every value is a number: the check then failed for another reason, which it names.
+    Does nothing if every value is a number, unless all are text: the check then failed for another reason,
+    which it names.
     """
     kind = TypeError if isinstance(error, TypeError) else ValueError
     for column, values in _columns_that_may_hold_text(X):
@@ -189,6 +196,12 @@ def _name_what_is_no_number(X: Any, name: str, error: Exception) -> None:
                 reason = textwrap.shorten(str(error), _MAX_REASON)
                 place = f"{reprlib.repr(value)} in column {column!r}, row {row}"
                 raise kind(f"{name} holds {place} ({reason}): {remedy}") from None
+    if np.asarray(X).dtype.kind in "US":
+        first = reprlib.repr(np.asarray(X).ravel()[0].item())
+        raise kind(
+            f"{name} holds text that reads as numbers, {first} in column 0, row 0: convert it, e.g. with "
+            f"np.asarray({name}, dtype=float)"
+        ) from None
 
 
 def _is_number_or_none(value: Any) -> bool:

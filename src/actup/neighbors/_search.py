@@ -27,13 +27,14 @@ from actup.neighbors._comparison import (
     overflow_reason,
     reject_negative,
     resolve,
+    warn_of_degrees,
 )
 from actup.neighbors._distance_lists import neighbors_from_distances, query_distances, reject_overflow
 from actup.neighbors._duplicates import Deduplicated, deduplicate
 from actup.neighbors._finite_values import reject_overflow_of
 from actup.neighbors._metrics import METRICS, compiled_metrics
 from actup.neighbors._mixed_points import MixedPoints
-from actup.neighbors._pairwise_search import PairwiseSearch, comparing_all, reject_parameters
+from actup.neighbors._pairwise_search import PairwiseSearch, comparing_all, reject_parameters, remedies
 from actup.neighbors._points import DensePoints, SearchablePoints, SparsePoints
 from actup.neighbors._precise_search import PreciseSearch
 from actup.neighbors._precise_space import make_space
@@ -202,6 +203,7 @@ class EngineSearch:
     ):
         reject_negative(metric, rows)
         reject_underflow(rows, metric, "X")
+        warn_of_degrees(metric, rows)
         self._metric = metric
         self._presence = METRICS[metric].presence
         # Parameters that are arrays have a value for every column.
@@ -243,6 +245,7 @@ class EngineSearch:
     def query(self, rows: Rows, k: int) -> Neighbors:
         """The k nearest points of every row, dense or sparse as the points are; k from 1 to n."""
         reject_underflow(rows, self._metric, "X_new", is_query=True)
+        warn_of_degrees(self._metric, rows, "X_new")
         rows = self._narrowed(rows)
         deduplicated, search = self._search_for(k)
         transformed = self._transformed(rows, "X_new")
@@ -436,7 +439,9 @@ class _PointSearch:
             return self._points.exact(rows, k)
         points = len(self._points)
         queries = points if rows is None else rows.shape[0]
-        with announced_if_long(comparing_all(queries, points, self._points.record.name)):
+        metric = self._points.record.name
+        what = comparing_all(queries, points, metric)
+        with announced_if_long(what, remedies(metric, is_query=rows is not None)):
             return self._points.exact(rows, k)
 
     def _outliers(self, found: Neighbors, k: int, factor: float) -> np.ndarray:

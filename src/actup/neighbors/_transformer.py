@@ -12,12 +12,14 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from actup._suggestions import not_one_of
 from actup._threads import count_threads
 from actup._typing import CsrMatrix, Rows
 from actup.graph._records import Neighbors
 from actup.neighbors._api import check_options
 from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.neighbors._comparison import reject_negative
+from actup.neighbors._finite_values import Role
 from actup.neighbors._metrics import canonical_metric
 from actup.neighbors._rows import as_sparse_or_dense, read_rows
 from actup.neighbors._search import Search, SearchOptions, check_k, make_search
@@ -290,7 +292,7 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     def _read(self, X: Any, metric: str | Callable[..., float], *, reset: bool) -> Rows:
         check = partial(validate_data, self, reset=reset)
-        return read_rows(X, metric, check=check)
+        return read_rows(X, metric, check=check, role=Role.DATA if reset else Role.NEW_ROWS)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -313,4 +315,4 @@ class _SearchedRows:
 
 def _check_mode(mode: str) -> None:
     if mode not in _MODES:
-        raise ValueError(f"mode={mode!r} is not one of {', '.join(map(repr, _MODES))}")
+        raise ValueError(not_one_of("mode", mode, _MODES))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 import numpy as np
 
 from actup._errors import WrongType
+from actup._suggestions import not_one_of
 from actup.neighbors._metrics import canonical_metric
 from actup.recipe._output_metrics import canonical_output_metric, reject_output_metric_contradictions
 from actup.recipe._schedule import Phase
@@ -70,8 +71,7 @@ def _parse_enums(recipe: Recipe, types: dict[str, Any]) -> None:
         try:
             _set(recipe, name, kind(value))
         except ValueError:
-            allowed = ", ".join(repr(str(member)) for member in kind)
-            raise ValueError(f"{name}={value!r} is not one of {allowed}") from None
+            raise ValueError(not_one_of(name, value, [str(member) for member in kind])) from None
 
 
 def _parse_metric_kwds(values: object, field: str) -> tuple[tuple[str, object], ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING
 
+from actup._suggestions import not_one_of
 from actup.recipe._switches import Loss, NonEdgeWeight, Repulsion, Update
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def canonical_output_metric(metric: object) -> str:
     if not isinstance(metric, str):
         raise TypeError(f"output_metric={metric!r} must be a name: one of {', '.join(OUTPUT_METRICS)}")
     if metric not in _NAMES:
-        raise ValueError(f"output_metric={metric!r} is not one of {', '.join(map(repr, OUTPUT_METRICS))}")
+        raise ValueError(not_one_of("output_metric", metric, OUTPUT_METRICS))
     return _NAMES[metric]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from actup._suggestions import not_one_of
 from actup.recipe._recipe import Recipe
 from actup.recipe._schedule import Phase, Role
 from actup.recipe._switches import (
@@ -55,10 +56,11 @@ def preset(name: str) -> Recipe:
     >>> preset("gdr_tsne").normalized
     True
     """
-    try:
-        return _PRESETS[name]
-    except KeyError:
-        raise ValueError(f"preset={name!r} is not one of {', '.join(presets())}") from None
+    if not isinstance(name, str):
+        raise TypeError(f"preset={name!r} must be the name of a preset: one of {', '.join(presets())}")
+    if name not in _PRESETS:
+        raise ValueError(not_one_of("preset", name, _PRESETS))
+    return _PRESETS[name]
 
 
 def preset_for(name: str, n_components: int) -> Recipe:

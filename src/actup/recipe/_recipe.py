@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from actup._suggestions import closest_name
 from actup.recipe._checks import check_recipe
 from actup.recipe._kernel import fit_kernel
 from actup.recipe._schedule import Phase, Schedule, falling_schedule, phase_lengths, phased_schedule
@@ -41,6 +42,25 @@ _EXACT_UNNORMALIZED_REPULSION_MAX_N = 500
 
 _LONG_DESCENT_MAX_N = 10_000  # more epochs for fewer points, as in umap-learn
 _WIDE_MESH_MIN_N = 60_000  # the interpolation errors of many points cancel, so that a wider mesh is enough
+
+# Names that the estimators, or other libraries, have for a switch.
+_ESTIMATOR_NAMES = {
+    "n_epochs": "epochs",
+    "max_iter": "epochs",
+    "n_iter": "epochs",
+    "init": "initialization",
+    "dim": "n_components",
+    "n_dims": "n_components",
+    "k": "n_neighbors",
+    "metric_params": "metric_kwds",
+    "negative_sample_rate": "repulsion_rate",
+    "repulsion_strength": "repulsion_rate",
+    "early_exaggeration": "exaggeration",
+    "angle": "theta",
+    "dens_lambda": "density_weight",
+    "dens_frac": "density_share",
+    "dens_var_shift": "density_shift",
+}
 
 
 @dataclass(frozen=True)
@@ -287,9 +307,9 @@ class Recipe:
         """
         unknown = sorted(set(changes) - set(switches()))
         if unknown:
-            raise TypeError(
-                f"{unknown[0]!r} is not a switch of Recipe; the switches are {', '.join(switches())}"
-            )
+            close = closest_name(unknown[0], switches(), _ESTIMATOR_NAMES)
+            hint = f": did you mean {close!r}?" if close else f"; the switches are {', '.join(switches())}"
+            raise TypeError(f"{unknown[0]!r} is not a switch of Recipe{hint}")
         return replace(self, **changes)
 
     def n_epochs(self, n_samples: int) -> int:

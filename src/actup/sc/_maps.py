@@ -9,6 +9,7 @@ from scipy import sparse
 
 from actup._device import to_host
 from actup._pipeline import embed
+from actup._suggestions import explain_unknown_keywords
 from actup.estimators import TSNE
 from actup.estimators._inputs import RandomState, change, draw_seed
 from actup.estimators._learning_rate import is_automatic
@@ -22,6 +23,18 @@ if TYPE_CHECKING:
 _STARTS = ("spectral", "random", "pca")
 
 
+# Names that ``actup.UMAP`` and ``actup.TSNE`` have for scanpy's parameters.
+_OTHER_NAMES = {
+    "n_epochs": "maxiter",
+    "max_iter": "maxiter",
+    "learning_rate": "alpha",
+    "repulsion_strength": "gamma",
+    "init": "init_pos",
+    "seed": "random_state",
+}
+
+
+@explain_unknown_keywords(_OTHER_NAMES)
 def umap(
     adata: AnnData,
     *,
@@ -151,6 +164,7 @@ def umap(
     return adata if copy else None
 
 
+@explain_unknown_keywords(_OTHER_NAMES)
 def tsne(
     adata: AnnData,
     n_pcs: int | None = None,

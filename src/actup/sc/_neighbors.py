@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from actup._device import to_host
+from actup._suggestions import explain_unknown_keywords
 from actup._threads import count_threads
 from actup._warnings import warn_user
 from actup.backends import choose_backend, load_backend
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 
+@explain_unknown_keywords({"k": "n_neighbors", "metric_params": "metric_kwds", "seed": "random_state"})
 def neighbors(
     adata: AnnData,
     n_neighbors: int = 15,

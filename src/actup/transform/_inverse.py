@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from actup._device import to_host
 from actup._engine import engine
 from actup._typing import Array, Rows
+from actup.neighbors._finite_values import Role
 from actup.neighbors._rows import is_engine_type, read_rows
 from actup.neighbors._search import SearchOptions, make_search
 from actup.recipe._output_metrics import EUCLIDEAN
@@ -101,7 +102,7 @@ def _rows_used(rows: Rows, ids: np.ndarray) -> tuple[Rows, slice | np.ndarray, n
 
 def _read_places(places: Any, dimensions: int) -> np.ndarray:
     """Places as C-contiguous float32, one column per dimension of the map."""
-    rows = read_rows(to_host(places), "euclidean")
+    rows = read_rows(to_host(places), "euclidean", role=Role.PLACES)
     if issparse(rows):
         raise TypeError("X is sparse, but places on a map are dense: use X.toarray()")
     if rows.shape[1] != dimensions:

@@ -15,6 +15,7 @@ from actup.backends._cuda import ahead, arrays, graph, landmarks, layout, neighb
 from actup.backends._cuda.compile import gpu_is_available
 from actup.graph._records import Graph, Neighbors
 from actup.neighbors._comparison import Parameters
+from actup.neighbors._finite_values import Role
 from actup.neighbors._metrics import compares_missing
 from actup.neighbors._rows import ENGINE_TYPES, Check, read_rows
 from actup.recipe._output_metrics import EUCLIDEAN
@@ -43,6 +44,7 @@ class CudaBackend(Backend):
         *,
         check: Check | None = None,
         finite: bool | str = True,
+        role: Role = Role.DATA,
     ) -> Rows:
         """Check X. Data on the GPU stays there; values are checked for being finite when they are loaded.
 
@@ -56,7 +58,7 @@ class CudaBackend(Backend):
         types = list(ENGINE_TYPES)
         if callable(metric) or compares_missing(metric):
             dtype = "numeric" if metric == "gower" else types
-            return read_rows(to_host(X), metric, check=check, dtype=dtype, finite=finite)
+            return read_rows(to_host(X), metric, check=check, dtype=dtype, finite=finite, role=role)
         if not on_gpu(X):
             return read_rows(X, metric, check=check, dtype=types, check_values=False)
         rows = arrays.to_device(X)

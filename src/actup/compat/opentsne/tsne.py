@@ -21,6 +21,7 @@ from actup.compat.opentsne._embeddings import (
 from actup.compat.opentsne._objectives import Objective
 from actup.compat.opentsne._objectives import kl_divergence_bh as kl_divergence_bh
 from actup.compat.opentsne._objectives import kl_divergence_fft as kl_divergence_fft
+from actup.estimators._arguments import explain_unknown_arguments
 
 __all__ = [
     "TSNE",
@@ -36,6 +37,7 @@ _WIDE_START = 1e-2  # standard deviation from which a given start may converge b
 _MIN_EARLY_EXAGGERATION = 12.0  # early_exaggeration="auto": this, or exaggeration if that is larger
 
 
+@explain_unknown_arguments
 class TSNE(BaseEstimator):
     """t-SNE with the parameters, the schedule and the results of openTSNE.
 

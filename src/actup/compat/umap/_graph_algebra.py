@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from actup._elementary import exp
 from actup.graph import _set_operations
+
+SMOOTH_K_TOLERANCE = 1e-5  # of the sum of a row's weights
 
 
 def reset_local_connectivity(simplicial_set: Any, reset_local_metric: bool = False) -> Any:
@@ -159,3 +163,55 @@ def general_simplicial_set_union(simplicial_set1: Any, simplicial_set2: Any) -> 
     [[0.0, 0.75], [0.75, 0.0]]
     """
     return _set_operations.unite(simplicial_set1, simplicial_set2).tocoo()
+
+
+def fast_intersection(
+    rows: np.ndarray,
+    cols: np.ndarray,
+    values: np.ndarray,
+    target: Any,
+    unknown_dist: float = 1.0,
+    far_dist: float = 5.0,
+) -> None:
+    """Weaken, in place, the weights of edges whose ends have different or unknown (-1) labels."""
+    labels = np.asarray(target)
+    one, other = labels[rows], labels[cols]
+    lengths = np.where((one == -1) | (other == -1), unknown_dist, np.where(one != other, far_dist, 0.0))
+    values *= exp(-lengths)
+
+
+def fast_metric_intersection(
+    rows: np.ndarray,
+    cols: np.ndarray,
+    values: np.ndarray,
+    discrete_space: Any,
+    metric: Callable[..., float],
+    metric_args: tuple[Any, ...],
+    scale: float,
+) -> None:
+    """Weaken, in place, the weights of edges by the distances of the labels of their ends."""
+    pairs = zip(rows, cols, strict=True)
+    lengths = [metric(discrete_space[row], discrete_space[column], *metric_args) for row, column in pairs]
+    values *= exp(-scale * np.array(lengths, np.float64))
+
+
+def reprocess_row(probabilities: Any, k: float = 15, n_iters: int = 32) -> np.ndarray:
+    """The weights of a row to the power with which their sum is log2(k), found by bisection."""
+    weights, wanted = np.asarray(probabilities), math.log2(k)
+    least, exponent, largest = 0.0, 1.0, math.inf
+    for _ in range(n_iters):
+        total = float((weights**exponent).sum())
+        if abs(total - wanted) < SMOOTH_K_TOLERANCE:
+            break
+        if total < wanted:
+            largest = exponent
+        else:
+            least = exponent
+        exponent = 2 * exponent if largest == math.inf else (least + largest) / 2
+    return np.asarray(weights**exponent)
+
+
+def reset_local_metrics(simplicial_set_indptr: np.ndarray, simplicial_set_data: np.ndarray) -> None:
+    """Apply ``reprocess_row``, in place, to every row of a CSR matrix."""
+    for begin, end in itertools.pairwise(simplicial_set_indptr):
+        simplicial_set_data[begin:end] = reprocess_row(simplicial_set_data[begin:end])

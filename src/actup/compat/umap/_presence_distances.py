@@ -1,4 +1,4 @@
-"""Distances that compare which columns of two vectors are nonzero."""
+"""Distances that compare which columns of two vectors are nonzero; numba can compile them."""
 
 from __future__ import annotations
 

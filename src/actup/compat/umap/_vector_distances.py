@@ -1,4 +1,7 @@
-"""Distances between two vectors of numbers, and the same with their gradients."""
+"""Distances between two vectors of numbers, and the same with their gradients.
+
+All functions of this file keep to what numba compiles: ``_compiled.py`` offers them to it.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from actup.neighbors import _numpy_metrics
-
 WithGradient = tuple[float, np.ndarray]
 
 _EPSILON = 1e-6  # keeps the gradient of equal vectors finite
+_TWO_BINS = np.eye(2)
 _LOG_2_PI = float(np.log(2 * np.pi))
+
+
+def sign(a: float) -> int:
+    """-1 for numbers below 0, else 1."""
+    return -1 if a < 0 else 1
 
 
 def euclidean(x: Any, y: Any) -> float:
@@ -32,7 +39,7 @@ def standardised_euclidean(x: Any, y: Any, sigma: Any = 1.0) -> float:
 def standardised_euclidean_grad(x: Any, y: Any, sigma: Any = 1.0) -> WithGradient:
     """The standardised Euclidean distance and its gradient."""
     distance = standardised_euclidean(x, y, sigma)
-    return distance, _difference(x, y) / (_EPSILON + distance * np.asarray(sigma, float))
+    return distance, _difference(x, y) / (_EPSILON + distance * np.asarray(sigma))
 
 
 def manhattan(x: Any, y: Any) -> float:
@@ -47,7 +54,8 @@ def manhattan_grad(x: Any, y: Any) -> WithGradient:
 
 def chebyshev(x: Any, y: Any) -> float:
     """The largest absolute difference."""
-    return float(np.abs(_difference(x, y)).max(initial=0.0))
+    difference = _difference(x, y)
+    return float(np.abs(difference).max()) if difference.size else 0.0
 
 
 def chebyshev_grad(x: Any, y: Any) -> WithGradient:
@@ -137,7 +145,7 @@ def cosine_grad(x: Any, y: Any) -> WithGradient:
     a, b = _vector(x), _vector(y)
     length, other = float(np.sqrt(a @ a)), float(np.sqrt(b @ b))
     if length == 0 or other == 0:
-        return float(length != other), np.zeros(a.shape)
+        return 0.0 if length == other else 1.0, np.zeros(a.shape)
     similarity = float(a @ b / (length * other))
     return 1 - similarity, similarity * a / length**2 - b / (length * other)
 
@@ -164,7 +172,7 @@ def hellinger_grad(x: Any, y: Any) -> WithGradient:
     a, b = _vector(x), _vector(y)
     total, other = a.sum(), b.sum()
     if total == 0 or other == 0:
-        return float(total != other), np.zeros(a.shape)
+        return 0.0 if total == other else 1.0, np.zeros(a.shape)
     roots, scale = np.sqrt(a * b), np.sqrt(total * other)
     overlap = roots.sum() / scale
     distance = float(np.sqrt(max(0.0, 1 - overlap)))
@@ -205,7 +213,7 @@ def haversine_grad(x: Any, y: Any) -> WithGradient:
     (polar, longitude), (other_polar, other_longitude) = _pair(x), _pair(y)
     turn, tilt = (longitude - other_longitude) / 2, (polar - other_polar) / 2
     inner = np.sin(tilt) ** 2 + np.sin(polar) * np.sin(other_polar) * np.sin(turn) ** 2
-    inner = float(np.clip(inner, 0, 1))
+    inner = min(max(float(inner), 0.0), 1.0)
     by_polar = np.sin(tilt) * np.cos(tilt) + np.cos(polar) * np.sin(other_polar) * np.sin(turn) ** 2
     by_longitude = np.sin(polar) * np.sin(other_polar) * np.sin(turn) * np.cos(turn)
     slope = np.array([by_polar, by_longitude]) / (_EPSILON + np.sqrt(inner * (1 - inner)))
@@ -214,7 +222,12 @@ def haversine_grad(x: Any, y: Any) -> WithGradient:
 
 def poincare(u: Any, v: Any) -> float:
     """The hyperbolic distance inside the unit ball."""
-    return float(_numpy_metrics.poincare(_vector(u)[None], _vector(v)[None])[0, 0])
+    a, b = _vector(u), _vector(v)
+    inside, other = 1 - a @ a, 1 - b @ b
+    if inside <= 0 or other <= 0:
+        raise ValueError("poincare needs vectors of length below 1: divide them")
+    excess = 2 * ((a - b) ** 2).sum() / (inside * other)
+    return float(np.log1p(excess + np.sqrt(excess * (excess + 2))))  # arccosh(1 + excess)
 
 
 def hyperboloid_grad(x: Any, y: Any) -> WithGradient:
@@ -225,11 +238,6 @@ def hyperboloid_grad(x: Any, y: Any) -> WithGradient:
     return float(np.arccosh(product)), (a * other / height - b) / np.sqrt(product**2 - 1)
 
 
-def ll_dirichlet(data1: Any, data2: Any) -> float:
-    """How unlikely each vector of counts is under the Dirichlet posterior of the other."""
-    return float(_numpy_metrics.ll_dirichlet(_vector(data1)[None], _vector(data2)[None])[0, 0])
-
-
 def symmetric_kl(x: Any, y: Any, z: float = 1e-11) -> float:
     """The mean of both Kullback-Leibler divergences of two distributions."""
     return symmetric_kl_grad(x, y, z)[0]
@@ -237,9 +245,24 @@ def symmetric_kl(x: Any, y: Any, z: float = 1e-11) -> float:
 
 def symmetric_kl_grad(x: Any, y: Any, z: float = 1e-11) -> WithGradient:
     """The symmetric divergence and its gradient by the probabilities."""
-    p, q = ((values + z) / (values + z).sum() for values in (_vector(x), _vector(y)))
+    p, q = _vector(x) + z, _vector(y) + z
+    p, q = p / p.sum(), q / q.sum()
     ratios = np.log(p / q)
     return float(((p - q) * ratios).sum() / 2), (ratios + 1 - q / p) / 2
+
+
+def sinkhorn_distance(
+    x: Any, y: Any, M: Any = _TWO_BINS, cost: Any = 1 - _TWO_BINS, maxiter: int = 64
+) -> float:
+    """The cost of moving one histogram to another, by Sinkhorn's scaling of the kernel ``M``."""
+    kernel = _vector(M)
+    p, q = _vector(x) / _vector(x).sum(), _vector(y) / _vector(y).sum()
+    left, right = np.ones(p.shape), np.ones(q.shape)
+    for _ in range(maxiter):
+        left = _divide(p, kernel @ right)
+        right = _divide(q, left @ kernel)
+    plan = left.reshape(-1, 1) * kernel * right
+    return float((plan * _vector(cost)).sum())
 
 
 def spherical_gaussian_energy_grad(x: Any, y: Any) -> WithGradient:
@@ -253,6 +276,18 @@ def spherical_gaussian_energy_grad(x: Any, y: Any) -> WithGradient:
     )
 
 
+def spherical_gaussian_grad(x: Any, y: Any) -> WithGradient:
+    """Twice the energy of two round Gaussians whose variances may have any sign, and its gradient."""
+    a, b = _vector(x), _vector(y)
+    center, sum_of_variances = a[:2] - b[:2], a[2] + b[2]
+    if sum_of_variances == 0:
+        return 10.0, np.array([0.0, 0.0, -1.0])
+    variance, squared = abs(sum_of_variances), center @ center
+    by_variance = np.sign(sum_of_variances) * (2 / variance - squared / variance**2)
+    energy = squared / variance + 2 * np.log(variance) + _LOG_2_PI
+    return float(energy), np.append(2 * center / variance, by_variance)
+
+
 def diagonal_gaussian_energy_grad(x: Any, y: Any) -> WithGradient:
     """Energy of two Gaussians along the axes (centre, two variances) and its gradient."""
     a, b = _vector(x), _vector(y)
@@ -261,7 +296,7 @@ def diagonal_gaussian_energy_grad(x: Any, y: Any) -> WithGradient:
         return float(center @ center), np.array([0.0, 0.0, 1.0, 1.0])
     energy = ((center**2 / variances).sum() + np.log(variances).sum()) / 2 + _LOG_2_PI
     by_variances = np.sign(a[2:4]) * (1 / variances - (center / variances) ** 2) / 2
-    return float(energy), np.concatenate([center / variances, by_variances])
+    return float(energy), np.concatenate((center / variances, by_variances))
 
 
 def gaussian_energy_grad(x: Any, y: Any) -> WithGradient:
@@ -277,7 +312,8 @@ def gaussian_energy_grad(x: Any, y: Any) -> WithGradient:
     image = inverse @ center
     energy = center @ image + np.log(abs(determinant)) + _LOG_2_PI
     slope = inverse - np.outer(image, image)  # of the energy by the covariance
-    return float(energy), np.concatenate([2 * image, [(slope * part).sum() for part in by_parameter]])
+    by_shape = np.array([(slope * part).sum() for part in by_parameter])
+    return float(energy), np.concatenate((2 * image, by_shape))
 
 
 def _covariance(gaussian: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -305,7 +341,7 @@ def _norm_of(difference: np.ndarray) -> WithGradient:
 
 def _divide(values: np.ndarray, divisors: np.ndarray) -> np.ndarray:
     """Quotients, 0 where the divisor is 0."""
-    return np.asarray(np.divide(values, divisors, out=np.zeros(values.shape), where=divisors != 0))
+    return np.asarray(np.where(divisors == 0, 0.0, values / np.where(divisors == 0, 1.0, divisors)))
 
 
 def _pair(x: Any) -> np.ndarray:

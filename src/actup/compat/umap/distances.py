@@ -2,6 +2,7 @@
 
 Searches and layouts do not call these functions: they are for programs that do. A distance is ``f(x, y,
 *parameters)``; a distance with its gradient returns ``(distance, gradient by x)``. No argument is changed.
+Functions that numba compiles may call those of vectors.
 """
 
 from __future__ import annotations
@@ -11,6 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from actup.compat.umap._compiled import offer_to_numba
+from actup.compat.umap._count_distances import approx_log_Gamma as approx_log_Gamma
+from actup.compat.umap._count_distances import ll_dirichlet
+from actup.compat.umap._count_distances import log_beta as log_beta
+from actup.compat.umap._count_distances import log_single_beta as log_single_beta
 from actup.compat.umap._label_distances import (
     categorical_distance,
     count_distance,
@@ -53,7 +59,6 @@ from actup.compat.umap._vector_distances import (
     hellinger,
     hellinger_grad,
     hyperboloid_grad,
-    ll_dirichlet,
     mahalanobis,
     mahalanobis_grad,
     manhattan,
@@ -72,7 +77,10 @@ from actup.compat.umap._vector_distances import (
     weighted_minkowski_grad,
 )
 from actup.compat.umap._vector_distances import mahalanobis_f64 as mahalanobis_f64
+from actup.compat.umap._vector_distances import sign as sign
+from actup.compat.umap._vector_distances import sinkhorn_distance as sinkhorn_distance
 from actup.compat.umap._vector_distances import softmax as softmax
+from actup.compat.umap._vector_distances import spherical_gaussian_grad as spherical_gaussian_grad
 
 __all__ = [
     "DISCRETE_METRICS",
@@ -214,3 +222,5 @@ SPECIAL_METRICS = (
     symmetric_kl,
     poincare,
 )
+
+offer_to_numba()

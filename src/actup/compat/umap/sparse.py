@@ -8,7 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from actup.compat.umap._count_distances import approx_log_Gamma as approx_log_Gamma
+from actup.compat.umap._count_distances import log_beta as log_beta
+from actup.compat.umap._count_distances import log_single_beta as log_single_beta
 from actup.compat.umap.distances import named_distances
+from actup.compat.umap.utils import norm as norm
 
 __all__ = ["sparse_named_distances", "sparse_need_n_features"]
 
@@ -22,6 +26,8 @@ sparse_need_n_features = (
     "sokalmichener",
     "correlation",
 )
+
+_LEAST_SMALL_WEIGHT, _LARGEST_SMALL_WEIGHT = 1e-8, 1e-4  # of edges that a graph does not have
 
 _OTHERS = (
     "euclidean", "manhattan", "l1", "taxicab", "chebyshev", "linf", "linfty", "linfinity", "minkowski",
@@ -86,6 +92,77 @@ def _distance(metric: str, ind1: Any, data1: Any, ind2: Any, data2: Any, *parame
 sparse_named_distances: dict[str, Callable[..., float]] = {
     metric: partial(_distance, metric) for metric in (*_OTHERS, *sparse_need_n_features)
 }
+
+
+SPARSE_SPECIAL_METRICS = {sparse_named_distances[name]: name for name in ("hellinger", "ll_dirichlet")}
+
+
+def general_sset_intersection(
+    indptr1: np.ndarray,
+    indices1: np.ndarray,
+    data1: np.ndarray,
+    indptr2: np.ndarray,
+    indices2: np.ndarray,
+    data2: np.ndarray,
+    result_row: np.ndarray,
+    result_col: np.ndarray,
+    result_val: np.ndarray,
+    right_complement: bool = False,
+    mix_weight: float = 0.5,
+) -> None:
+    """Set, in place, the weights of edges in the intersection of two graphs, which are given as CSR arrays.
+
+    Edges that neither graph has keep their values.
+    """
+    right = 1 - data2 if right_complement else data2
+    least_left, least_right = _small_weight(data1), min(_small_weight(right), _LARGEST_SMALL_WEIGHT)
+    one = _weights_at(indptr1, indices1, data1, result_row, result_col, least_left)
+    other = _weights_at(indptr2, indices2, right, result_row, result_col, least_right)
+    known = (one > least_left) | (other > least_right)
+    if mix_weight < 0.5:
+        weights = one * other ** (mix_weight / (1 - mix_weight))
+    else:
+        weights = one ** ((1 - mix_weight) / mix_weight) * other
+    result_val[known] = weights[known]
+
+
+def general_sset_union(
+    indptr1: np.ndarray,
+    indices1: np.ndarray,
+    data1: np.ndarray,
+    indptr2: np.ndarray,
+    indices2: np.ndarray,
+    data2: np.ndarray,
+    result_row: np.ndarray,
+    result_col: np.ndarray,
+    result_val: np.ndarray,
+) -> None:
+    """Set, in place, the weights of edges in the union of two graphs, which are given as CSR arrays."""
+    one = _weights_at(indptr1, indices1, data1, result_row, result_col, _small_weight(data1))
+    other = _weights_at(indptr2, indices2, data2, result_row, result_col, _small_weight(data2))
+    result_val[:] = one + other - one * other
+
+
+def _small_weight(weights: np.ndarray) -> float:
+    """The weight of an edge that a graph does not have: half of its least one."""
+    return max(float(weights.min()) / 2, _LEAST_SMALL_WEIGHT)
+
+
+def _weights_at(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    otherwise: float,
+) -> np.ndarray:
+    """The weights of some edges of a graph in CSR arrays; ``otherwise`` for those that it does not have."""
+    width = int(max(indices.max(initial=0), columns.max(initial=0))) + 1
+    keys = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)) * width + indices
+    order = np.argsort(keys, kind="stable")
+    wanted = rows.astype(np.int64) * width + columns
+    at = order[np.minimum(np.searchsorted(keys[order], wanted), len(order) - 1)]
+    return np.where(keys[at] == wanted, data[at], otherwise).astype(np.float64)
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from actup._threads import count_threads
+from actup._typing import CsrMatrix
+from actup._warnings import warn_user
 from actup.backends import load_backend
 from actup.estimators._inputs import RandomState, draw_seed
 from actup.graph._records import Graph
@@ -130,7 +132,7 @@ def multi_component_layout(
     >>> multi_component_layout(None, graph, 2, np.repeat([0, 1], 9), 2, 0).shape
     (18, 2)
     """
-    return spectral_layout(data, graph, dim, random_state, metric)
+    return spectral_layout(data, graph, dim, random_state, metric, tol=tol)
 
 
 def spectral_layout(
@@ -155,12 +157,19 @@ def spectral_layout(
     random_state : int, RandomState, Generator or None
     metric : str or callable, default="euclidean"
         Only "precomputed" matters: ``data`` are then no rows.
-    metric_kwds, tol, maxiter
+    tol : float, default=0.0
+        If greater than 0, eigenvectors with a larger residual cause a warning; only for connected graphs.
+    metric_kwds, maxiter
         Without effect: the solver stops by itself.
 
     Returns
     -------
     ndarray of shape (n, dim), float32
+
+    Warns
+    -----
+    UserWarning
+        If the residual of an eigenvector is larger than ``tol``.
 
     See Also
     --------
@@ -179,7 +188,31 @@ def spectral_layout(
     rows = None if data is None or metric == "precomputed" else read_rows(data, "euclidean")
     backend = load_backend("cpu")
     seed, threads = draw_seed(random_state), count_threads(-1)
-    return np.asarray(backend.spectral_start(Graph.from_scipy(graph), dim, seed, threads, rows))
+    links = Graph.from_scipy(graph)
+    coordinates = np.asarray(backend.spectral_start(links, dim, seed, threads, rows))
+    if tol > 0:
+        _warn_if_inexact(links.to_scipy(), coordinates, tol)
+    return coordinates
+
+
+def _warn_if_inexact(graph: CsrMatrix, coordinates: np.ndarray, tol: float) -> None:
+    """Warn if coordinates are no eigenvectors of the random walk on a connected graph, up to ``tol``."""
+    from scipy.sparse.csgraph import connected_components
+
+    if connected_components(graph, directed=False, return_labels=False) > 1:
+        return
+    degrees = np.asarray(graph.sum(axis=1), np.float64).reshape(-1, 1)
+    vectors = coordinates - (degrees * coordinates).sum(axis=0) / degrees.sum()
+    lengths = (degrees * vectors**2).sum(axis=0)
+    walked = (graph @ vectors) / degrees
+    eigenvalues = (degrees * vectors * walked).sum(axis=0) / np.where(lengths > 0, lengths, 1.0)
+    remainders = (degrees * (walked - eigenvalues * vectors) ** 2).sum(axis=0)
+    residual = float(np.sqrt(remainders / np.where(lengths > 0, lengths, 1.0)).max())
+    if residual > tol:
+        warn_user(
+            f"the spectral coordinates did not converge to tol={tol:g}: the largest residual of an "
+            f"eigenvector is {residual:.1e}. They are float32, which holds about seven digits"
+        )
 
 
 def tswspectral_layout(
@@ -218,4 +251,4 @@ def tswspectral_layout(
     >>> tswspectral_layout(None, diags([np.ones(29), np.ones(29)], [-1, 1]), 2, 0).shape
     (30, 2)
     """
-    return spectral_layout(data, graph, dim, random_state, metric)
+    return spectral_layout(data, graph, dim, random_state, metric, tol=tol)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -58,9 +59,67 @@ def trustworthiness_vector(source: Any, embedding: Any, max_k: int, metric: Any 
         ranks = np.empty(distances.shape, np.int64)
         np.put_along_axis(ranks, np.argsort(distances, axis=1, kind="stable"), np.arange(n)[None], axis=1)
         found = np.take_along_axis(ranks, on_map[rows], axis=1)
-        for k in range(1, max_k + 1):
-            penalties[k] += np.maximum(found[:, :k] - k, 0).sum()
-    sizes = np.arange(1, max_k + 1)
-    result = np.ones(max_k + 1)
+        penalties += _penalties(found, max_k)
+    return _from_penalties(penalties, n)
+
+
+def trustworthiness_vector_bulk(
+    indices_source: np.ndarray, indices_embedded: np.ndarray, max_k: int
+) -> np.ndarray:
+    """The trustworthiness of a map for 1 to ``max_k`` neighbours, of neighbours in order of distance.
+
+    Parameters
+    ----------
+    indices_source : ndarray of shape (n, n), int
+        All rows in order of their distance in the data, the row itself first.
+    indices_embedded : ndarray of shape (n, at least max_k), int
+        The nearest rows on the map, without the row itself.
+    max_k : int
+
+    Returns
+    -------
+    ndarray of shape (max_k + 1,), float64
+        0 at index 0, as in umap-learn.
+    """
+    order = np.asarray(indices_source)
+    n = len(order)
+    ranks = np.empty((n, n), np.int64)
+    np.put_along_axis(ranks, order, np.arange(n)[None], axis=1)
+    found = np.take_along_axis(ranks, np.asarray(indices_embedded)[:, :max_k], axis=1)
+    result = _from_penalties(_penalties(found, max_k), n)
+    result[0] = 0.0
+    return result
+
+
+def make_trustworthiness_calculator(metric: Callable[..., float]) -> Callable[..., np.ndarray]:
+    """A function of (source, indices_embedded, max_k), for a function that compares two rows of the source.
+
+    It returns what ``trustworthiness_vector`` does; ``indices_embedded`` are the nearest rows on the map.
+    """
+
+    def calculate(source: Any, indices_embedded: np.ndarray, max_k: int) -> np.ndarray:
+        from sklearn.metrics import pairwise_distances
+
+        from actup.neighbors._pairwise_search import on_private_rows
+
+        rows = np.asarray(source)
+        distances = pairwise_distances(rows, metric=on_private_rows(metric, rows, rows))
+        result = trustworthiness_vector_bulk(np.argsort(distances, axis=1), indices_embedded, max_k)
+        result[0] = 1.0
+        return result
+
+    return calculate
+
+
+def _penalties(ranks: np.ndarray, max_k: int) -> np.ndarray:
+    """By how much the ranks of 1 to ``max_k`` neighbours exceed their number, summed: (max_k + 1,)."""
+    sums = [0.0] + [float(np.maximum(ranks[:, :k] - k, 0).sum()) for k in range(1, max_k + 1)]
+    return np.array(sums)
+
+
+def _from_penalties(penalties: np.ndarray, n: int) -> np.ndarray:
+    """Trustworthiness: 1 at index 0."""
+    sizes = np.arange(1, len(penalties))
+    result = np.ones(len(penalties))
     result[1:] = 1 - penalties[1:] * 2 / (n * sizes * (2 * n - 3 * sizes - 1))
     return result

@@ -1,0 +1,66 @@
+"""Errors for names that do not exist say which one was probably meant."""
+
+import re
+
+import numpy as np
+import pytest
+
+import actup
+from actup._suggestions import closest_name, not_one_of
+from actup.compat import opentsne
+
+X = np.random.default_rng(0).normal(size=(40, 4))
+
+
+def test_names_are_compared_whatever_their_case():
+    assert closest_name("Cosine", ["euclidean", "cosine"]) == "cosine"
+    assert closest_name("hybrid_tsne", ["TSNE", "hybrid_TSNE"]) == "hybrid_TSNE"
+    assert closest_name("nonsense", ["euclidean", "cosine"]) is None
+    assert closest_name(5, ["5"]) is None
+
+
+def test_other_names_count_only_where_the_name_exists():
+    assert closest_name("k", ["n_neighbors"], {"k": "n_neighbors"}) == "n_neighbors"
+    assert closest_name("k", ["perplexity"], {"k": "n_neighbors"}) is None
+
+
+def test_all_names_are_listed_where_none_is_close():
+    assert (
+        not_one_of("init", "nonsense", ["pca", "random"]) == "init='nonsense' is not one of 'pca', 'random'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("work", "error", "message"),
+    [
+        (lambda: actup.UMAP(metric="euclidian").fit(X), ValueError, "metric='euclidian'.*'euclidean'"),
+        (lambda: actup.UMAP(metric="Cosine").fit(X), ValueError, "metric='Cosine'.*'cosine'"),
+        (lambda: actup.UMAP(init="spectrall").fit(X), ValueError, "init='spectrall'.*'spectral'"),
+        (lambda: actup.TSNE(init="PCA").fit(X), ValueError, "init='PCA'.*'pca'"),
+        (lambda: actup.TSNE(method="barnes-hut").fit(X), ValueError, "method='barnes-hut'.*'barnes_hut'"),
+        (lambda: actup.UMAP(backend="CPU").fit(X), ValueError, "backend='CPU'.*'cpu'"),
+        (lambda: actup.UMAP(output_metric="Haversine").fit(X), ValueError, "output_metric=.*'haversine'"),
+        (lambda: actup.preset("UMAP"), ValueError, "preset='UMAP'.*'umap'"),
+        (lambda: actup.preset("umap").but(n_neighbor=5), TypeError, "'n_neighbor'.*'n_neighbors'"),
+        (lambda: actup.preset("umap").but(n_epochs=5), TypeError, "'n_epochs'.*'epochs'"),
+        (lambda: actup.embed(X, "Umap"), ValueError, "preset='Umap'.*'umap'"),
+        (lambda: actup.embed(X, "umap", random_state=5), TypeError, "'random_state'.*'seed'"),
+        (lambda: actup.embed_many(X, ["umap"], n_jobs=5), TypeError, "'n_jobs'.*'threads'"),
+        (lambda: actup.nearest_neighbors(X, k=5), TypeError, "'k'.*'n_neighbors'"),
+        (lambda: actup.nearest_neighbors(X, algorithm="Exact"), ValueError, "'Exact'.*'exact'"),
+        (lambda: actup.datasets.load("MNIST"), ValueError, "name='MNIST'.*'mnist'"),
+        (lambda: opentsne.TSNE(n_iters=50), TypeError, "TSNE has no parameter 'n_iters'.*'n_iter'"),
+        (lambda: actup.sc.umap(None, n_epochs=5), TypeError, "umap has no parameter 'n_epochs'.*'maxiter'"),
+        (lambda: actup.sc.tsne(None, perplexty=5), TypeError, "tsne has no parameter .*'perplexity'"),
+        (lambda: actup.sc.neighbors(None, k=5), TypeError, "neighbors has no parameter 'k'.*'n_neighbors'"),
+    ],
+)
+def test_a_close_name_is_suggested(work, error, message):
+    with pytest.raises(error, match=message.replace(".*", ".*did you mean ") + r"\?$"):
+        work()
+
+
+@pytest.mark.parametrize("run", [actup.embed, actup.embed_many])
+def test_switches_belong_to_the_recipe(run):
+    with pytest.raises(TypeError, match=re.escape("actup.preset('umap').but(n_neighbors=5)")):
+        run(X, "umap", n_neighbors=5)
