@@ -71,5 +71,5 @@ def _signals_afterwards() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    for number, frame in arrived[:1]:
-        handlers[number](number, frame)
+    for sent, frame in arrived[:1]:
+        handlers[signal.Signals(sent)](sent, frame)
