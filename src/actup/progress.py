@@ -125,8 +125,9 @@ def _check_arguments(callback: Callback) -> None:
     except TypeError:
         name = getattr(callback, "__name__", type(callback).__name__)
         raise TypeError(
-            f"callback={name}{signature} cannot be called as callback(stage, fraction, embedding): it gets the "
-            "name of the stage, the share of that stage that is done, and the points, or None before the layout"
+            f"callback={name}{signature} cannot be called as callback(stage, fraction, embedding): it gets "
+            "the name of the stage, the share of that stage that is done, and the points, or None before the "
+            "layout"
         ) from None
 
 
