@@ -7,7 +7,7 @@ WORKERS ?= 2
 NATIVE := $(shell find src/actup/_native -type f)
 SOURCES := $(NATIVE) CMakeLists.txt pyproject.toml
 
-.PHONY: demo help develop test lint types doctest format stubs bench bench-quick figures reproduce reproduce-quick \
+.PHONY: demo help docs pictures screenshots develop test lint types doctest format stubs bench bench-quick figures reproduce reproduce-quick \
   golden same-bits sanitize sanitize-cuda interrupts fuzz-files integration upstream dist clean
 
 demo: $(firstword $(wildcard $(VENV)/installed) $(VENV)/one-level)  ## embed handwritten digits four ways, into out/
@@ -39,6 +39,19 @@ format: $(VENV)/tools  ## put the style right
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i src/actup/_native/*/* tests/native/*.?pp tests/native/hashes/*
+
+# ---- the documentation ----
+
+# Warnings are errors, and so are names and links that lead nowhere. The gallery's programs run when they have changed.
+docs: $(VENV)/docs  ## build the documentation, into build/docs/html
+	$(BIN)/python -m sphinx -b html -W --keep-going -n --jobs auto docs build/docs/html
+	$(BIN)/python docs/_extensions/check_links.py build/docs/html
+
+pictures: $(VENV)/docs  ## draw the picture and the animation of the README
+	$(BIN)/python docs/pictures/readme.py
+
+screenshots: $(VENV)/screenshots  ## pictures of interactive pages in the docs; needs Chromium and data sets
+	$(BIN)/python docs/pictures/screenshots.py
 
 # ---- the bench, the paper ----
 
@@ -114,7 +127,7 @@ golden: $(VENV)/installed  ## record the hashes of ten maps, which the tests com
 
 # The compiled code without Python: natively, and under emulators for an ARM64 and an old x86-64 processor.
 HASHES := build/hashes
-HASHED := searches layouts
+HASHED := searches layouts clusters
 HASH = mkdir -p $(@D) && $(1) -std=gnu++20 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra \
   -Wno-psabi -Wno-array-bounds -pthread -Isrc/actup/_native $< -o $@
 HASH_SOURCES := $(NATIVE) $(wildcard tests/native/*.hpp) tests/native/hashes/hash.hpp
@@ -174,7 +187,7 @@ $(VENV)/installed: $(VENV)/tools $(SOURCES)
 	touch $@
 
 $(VENV)/one-level: $(VENV)/build-tools $(SOURCES)
-	$(INSTALL) $(call DEFINE,ACTUP_LEVELS=native) --editable ".[plot]"
+	$(INSTALL) $(call DEFINE,ACTUP_LEVELS=native) --editable ".[plot,cli]"
 	touch $@
 
 $(INTEGRATION)/installed: $(SOURCES)
@@ -185,6 +198,14 @@ $(INTEGRATION)/installed: $(SOURCES)
 	  --config-settings=build-dir=build/integration --editable ".[integration]"
 	$(INTEGRATION)/bin/python -c '$(call REQUIREMENTS,toml["project"]["optional-dependencies"]["integration-atlas"])' > $@.txt
 	$(INTEGRATION)/bin/pip install --quiet --requirement $@.txt || echo "Embedding Atlas cannot be installed: its tests are skipped"
+	touch $@
+
+$(VENV)/docs: $(VENV)/installed
+	$(INSTALL) --editable ".[docs]"
+	touch $@
+
+$(VENV)/screenshots: $(VENV)/installed
+	$(INSTALL) --editable ".[screenshots]"
 	touch $@
 
 $(VENV)/benchmarks: $(VENV)/installed
@@ -216,5 +237,5 @@ $(VENV)/build-tools: pyproject.toml
 	touch $@
 
 # Not out/, which may hold hours of results.
-clean:  ## remove .venv, .venv-integration and build/
-	rm -rf $(VENV) $(INTEGRATION) build
+clean:  ## remove .venv, .venv-integration, build/ and what the documentation generates
+	rm -rf $(VENV) $(INTEGRATION) build docs/api docs/examples docs/sg_execution_times.rst

@@ -10,6 +10,7 @@ from types import ModuleType
 from report import load
 
 from actup._experiments.environment import describe_environment
+from actup._experiments.page.tables import fold_tables
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -46,11 +47,16 @@ PAGES = {"race": "race_page"}  # sections whose text is in another module than t
 
 HEAD = """# Benchmarks
 
-Written by `make figures` from the results that the scripts in `benchmarks/` save in `benchmarks/results/`: do
-not edit. Each section names the command that measured it. Quality measures: *accuracy* is the share of
-points, in per cent, whose label wins the vote of their nearest neighbours in the map; *V* the V-measure of
-k-means in the map against the labels, in per cent; *recall@10* the share of the 10 nearest neighbours in the
-data that are among the 10 nearest in the map; *KL* the loss of t-SNE."""
+How fast ActUp is, how much memory it takes and how good its maps are, beside other libraries. Pictures and
+short tables are open; long tables are folded: click on their line to open them. Each section names the
+command that measured it, and the machine.
+
+*Accuracy* is the share of points, in per cent, whose label wins the vote of their nearest neighbours in the
+map; *V* the V-measure of k-means in the map against the labels, in per cent; *recall@10* the share of the 10
+nearest neighbours in the data that are among the 10 nearest in the map; *KL* the loss of t-SNE.
+
+`make figures` writes this page from the results that the scripts in `benchmarks/` save in
+`benchmarks/results/`: do not edit it."""
 
 
 def main() -> None:
@@ -72,17 +78,18 @@ def write_page(docs: Path) -> Path:
         if not hasattr(benchmark, "provenance"):  # otherwise its own text has it
             parts.append(f"*{describe_environment(record['machine'], record['versions'])}.*")
     page = docs / "benchmarks.md"
-    page.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
+    text = "\n\n".join(part for part in parts if part) + "\n"
+    page.write_text(fold_tables(text), encoding="utf-8")
     return page
 
 
 def section(benchmark: ModuleType, results: dict, docs: Path) -> str:
-    """The text of a benchmark, and its pictures if it draws any."""
-    parts = [benchmark.markdown(results).strip()]
+    """The pictures of a benchmark, if it draws any, and its text."""
+    parts = []
     if hasattr(benchmark, "pictures"):
         for file in benchmark.pictures(results, docs / "pictures"):
             parts.append(f"![{Path(file).stem.replace('_', ' ')}](pictures/{file})")
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, benchmark.markdown(results).strip()])
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from actup._experiments.page.tables import number, table
 RIVALS = {"umap": "umap-learn", "tsne": "openTSNE"}
 STAGES = ("neighbors", "graph", "start", "layout")
 CLAIMED = ("GradientDR", "actup GDR, paper", "actup GDR")  # the methods of the paper's claims about speed
+_ESTIMATORS = ("actup UMAP", "actup TSNE")  # which the short table compares with their rivals
 KINDS = {"umap": "maps of UMAP's kind", "tsne": "maps of t-SNE's kind"}
 
 _INTRODUCTION = (
@@ -67,7 +68,7 @@ def times(rows: dict[str, dict], slower: str, faster: str, figure: Callable) -> 
 
 def markdown(results: dict) -> str:
     """The section: tables, contestants that did not run, machine and versions."""
-    parts = [_INTRODUCTION]
+    parts = [_short_table(results["rows"]), _INTRODUCTION]
     for (data, points), rows in groups(results["rows"]):
         ran = {name: row for name, row in rows.items() if "seconds" in row}
         parts.append(f"### {data}, {points:,} points")
@@ -76,6 +77,23 @@ def markdown(results: dict) -> str:
         parts.append(_did_not_run(rows))
     parts.append(provenance(results))
     return "\n\n".join(part for part in parts if part)
+
+
+def _short_table(rows: list[dict]) -> str:
+    """Warm seconds of ActUp's two estimators and of their rivals, for every data set and size."""
+    lines = []
+    for (data, points), own in groups(rows):
+        ran = {name: row for name, row in own.items() if "seconds" in row}
+        cells = [f"{data}, {points:,} points"]
+        for ours in _ESTIMATORS:
+            pair = (ours, RIVALS[kind(ours)])
+            cells += [number(warm(ran[name]) if name in ran else None, 2) for name in pair]
+            cells.append(number(ratio(ran, ours, warm)))
+        lines.append(cells)
+    header = ["from the data to the map"]
+    for ours in _ESTIMATORS:
+        header += [f"{ours}, s", f"{RIVALS[kind(ours)]}, s", "times faster"]
+    return table(header, lines)
 
 
 def groups(rows: list[dict]) -> list[tuple[tuple[str, int], dict[str, dict]]]:

@@ -352,6 +352,29 @@ def landmark_start(X: np.ndarray) -> np.ndarray:
     return done.embedding
 
 
+def cluster_runs() -> Iterator[Run]:
+    """Clusters of maps, of rows in more dimensions and of graphs."""
+    graph = actup.embed(blobs(2000, 20), "umap", seed=0).graph
+    places = {
+        "2 dimensions": blobs(6000, 2),
+        "5 dimensions": blobs(3000, 5),
+        "a lattice": np.round(blobs(3000, 2)),
+    }
+    for name, Y in places.items():
+        yield f"clusters in {name}", lambda Y=Y: layers_of(actup.find_clusters(Y))
+    yield "clusters of a graph", lambda: layers_of(actup.find_clusters(blobs(2000, 2), graph=graph))
+    texts = [f"word{i % 7} word{i % 30} word{i % 11}" for i in range(3000)]
+    yield (
+        "names of clusters",
+        lambda: [np.array(layer.names) for layer in actup.find_clusters(blobs(3000, 2), texts=texts).layers],
+    )
+
+
+def layers_of(clusters: actup.clusters.Clusters) -> list[np.ndarray]:
+    parts = ((layer.codes, layer.centers, layer.persistence, layer.parents) for layer in clusters.layers)
+    return [array for part in parts for array in part]
+
+
 GOLDEN = (
     "map umap digits", "map tsne blobs", "map gdr_umap sheet", "map sampled_umap digits",
     "map of components in 3 dimensions", "map from landmarks blobs", "neighbors cosine approximate",
@@ -368,7 +391,9 @@ def main() -> None:
     warnings.simplefilter("ignore")
     total = hashlib.sha256()
     quick = arguments.quick or arguments.golden
-    for runs in (quick_runs,) if quick else (neighbor_runs, map_runs, transform_runs):
+    for runs in (
+        (quick_runs, cluster_runs) if quick else (neighbor_runs, map_runs, transform_runs, cluster_runs)
+    ):
         for name, run in runs():
             if arguments.only in name and (name in GOLDEN or not arguments.golden):
                 line = f"{hash_of(run())}  {name}"

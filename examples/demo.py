@@ -29,7 +29,7 @@ def main() -> None:
     out = parser.parse_args().out
     X, digits = load_digits(return_X_y=True)
 
-    maps, captions = {}, {}
+    maps, captions, quality = {}, {}, {}
     print(f"{len(X)} handwritten digits of {X.shape[1]} pixels\n")
     print(f"{'method':<16}{'seconds':>9}{'kNN accuracy':>14}{'recall@10':>11}{'trustworthiness':>17}")
     for name, method in METHODS.items():
@@ -41,6 +41,7 @@ def main() -> None:
         trust = trustworthiness(X, Y)
         print(f"{name:<16}{seconds:>9.2f}{accuracy:>14.3f}{recall:>11.3f}{trust:>17.3f}")
         maps[name] = Y
+        quality[name] = {"kNN accuracy": accuracy, "recall@10": recall, "trustworthiness": trust}
         captions[name] = f"kNN accuracy {accuracy:.3f} · recall@10 {recall:.3f} · {seconds:.2f} s"
 
     # Rotate and mirror the maps to match each other, so that they are easy to compare.
@@ -48,7 +49,17 @@ def main() -> None:
     title = f"{len(X):,} handwritten digits"
     picture = out / "digits.png"
     plot_gallery(maps, digits, captions, picture, title=title)
-    page = write_page(out / "digits.html", maps, digits, captions, images=X.reshape(-1, 8, 8), title=title)
+    # Of fitted models the page also shows the recipe, and how many neighbours of a point a map keeps.
+    page = write_page(
+        out / "digits.html",
+        METHODS,
+        digits,
+        captions,
+        images=X.reshape(-1, 8, 8),
+        title=title,
+        columns={"ink": X.sum(axis=1)},
+        info=quality,
+    )
     print(f"\npicture  {picture.resolve()}\npage     {page.resolve()}")
 
 

@@ -31,11 +31,12 @@ LAYERS = [
         "_csr",
         "_maps",
         "_labels",
+        "_whole_file",
     },
     {"graph"},
     {"neighbors"},
     {"recipe"},
-    {"quality", "metrics", "start", "transform"},
+    {"quality", "metrics", "start", "transform", "clusters"},
     {"backends", "progress"},
     {"_given", "_pipeline"},
     {"_embed_many", "estimators", "saving"},
@@ -47,6 +48,8 @@ LAYERS = [
     {"_cli", "__main__"},
 ]
 LAYER_OF = {name: layer for layer, names in enumerate(LAYERS) for name in names}
+# Imports that point up, inside functions: a model shows itself with the viewer.
+UPWARDS = {"estimators/_viewing.py": ["actup.viewer.view"]}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py" or path.parent != ROOT)
 
 
@@ -86,7 +89,7 @@ def test_every_part_has_a_layer():
 def test_imports_point_one_way(path):
     own = LAYER_OF[path.relative_to(ROOT).parts[0].removesuffix(".py")]
     upwards = [name for name in imported_modules(path) if LAYER_OF.get(top(name), own) > own]
-    assert upwards == []
+    assert upwards == UPWARDS.get(path.relative_to(ROOT).as_posix(), [])
 
 
 def record_callers(monkeypatch, name: str) -> list[list[str]]:

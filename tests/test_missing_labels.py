@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import re
-
 import matplotlib
 import numpy as np
 import pytest
@@ -14,7 +10,7 @@ from actup import quality
 from actup._labels import label_array, missing_labels
 from actup.plotting import plot_embedding
 from actup.plotting._scene import Classes, Values, read_labels
-from actup.viewer import write_page
+from page_file import page_of
 
 matplotlib.use("Agg")
 pd = pytest.importorskip("pandas")
@@ -59,11 +55,9 @@ def test_pictures_show_missing_labels_grey(labels):
 
 def test_page_lists_missing_labels_last(labels, tmp_path):
     given, names = labels
-    text = write_page(tmp_path / "page.html", {"map": Y}, given).read_text(encoding="utf-8")
-    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
-    assert data["classes"]["names"] == [*names, "missing"]
-    codes = np.frombuffer(base64.b64decode(data["classes"]["codes"]), "<u2")
-    assert codes.tolist() == [2 if code < 0 else code for code in CODES]
+    page = page_of(tmp_path, {"map": Y}, given)
+    assert page.column()["names"] == [*names, "missing"]
+    assert page.array(page.column()["codes"]).tolist() == [2 if code < 0 else code for code in CODES]
 
 
 @pytest.mark.parametrize("measure", [quality.knn_accuracy, quality.v_measure])

@@ -29,11 +29,15 @@ NAMES = {
     "__version__",
     "embed",
     "embed_many",
+    "find_clusters",
+    "live",
     "load",
     "nearest_neighbors",
+    "plot",
     "preset",
     "presets",
     "quality_report",
+    "view",
     "write_atlas",
 }
 
@@ -151,8 +155,10 @@ FUNCTIONS = [
     "KNeighborsTransformer",
     "embed",
     "embed_many",
+    "find_clusters",
     "load",
     "nearest_neighbors",
+    "plot",
     "quality_report",
     "write_atlas",
 ]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from actup import (
         accel,
         backends,
+        clusters,
         compat,
         datasets,
         estimators,
@@ -34,12 +35,15 @@ if TYPE_CHECKING:
     from actup._atlas import write_atlas
     from actup._embed_many import embed_many
     from actup._pipeline import embed
+    from actup.clusters import find_clusters
     from actup.estimators import GDR, TSNE, UMAP, AlignedUMAP, ParametricUMAP
     from actup.graph import Graph, Neighbors
     from actup.neighbors import KNeighborsTransformer, NeighborIndex, nearest_neighbors
+    from actup.plotting import plot
     from actup.quality import quality_report
     from actup.recipe import Recipe, preset, presets
     from actup.saving import load
+    from actup.viewer import live, view
 
 _NAMES = {
     "GDR": "actup.estimators",
@@ -54,16 +58,21 @@ _NAMES = {
     "Recipe": "actup.recipe",
     "embed": "actup._pipeline",
     "embed_many": "actup._embed_many",
+    "find_clusters": "actup.clusters",
+    "live": "actup.viewer",
     "load": "actup.saving",
     "nearest_neighbors": "actup.neighbors",
+    "plot": "actup.plotting",
     "preset": "actup.recipe",
     "presets": "actup.recipe",
     "quality_report": "actup.quality",
+    "view": "actup.viewer",
     "write_atlas": "actup._atlas",
 }
 _MODULES = (
     "accel",
     "backends",
+    "clusters",
     "compat",
     "datasets",
     "estimators",
@@ -93,11 +102,15 @@ __all__ = [
     "__version__",
     "embed",
     "embed_many",
+    "find_clusters",
+    "live",
     "load",
     "nearest_neighbors",
+    "plot",
     "preset",
     "presets",
     "quality_report",
+    "view",
     "write_atlas",
 ]
 

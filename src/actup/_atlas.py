@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from actup._device import to_host
 from actup._pipeline import Embedding
+from actup._whole_file import whole_file
 from actup.estimators._base import Embedder
 from actup.graph._records import Neighbors, read_lists
 from actup.neighbors import nearest_neighbors
@@ -92,7 +90,7 @@ def write_atlas(
             if name in table.column_names:
                 raise ValueError(f"frame has a column {name!r} already: drop it, or give another name")
             table = table.append_column(name, values)
-    with _whole_file(Path(path)) as unfinished:
+    with whole_file(path) as unfinished:
         parquet.write_table(table, unfinished)
 
 
@@ -184,14 +182,3 @@ def _structs(pa: Any, neighbors: Neighbors) -> Any:
     fields = {"ids": ids.ravel(), "distances": distances.ravel()}
     lists = [pa.LargeListArray.from_arrays(offsets, pa.array(values)) for values in fields.values()]
     return pa.StructArray.from_arrays(lists, names=list(fields))
-
-
-@contextmanager
-def _whole_file(path: Path) -> Iterator[Path]:
-    """A path to write to, which becomes ``path`` at the end, and is removed if anything fails."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        yield unfinished
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)

@@ -132,7 +132,9 @@ def embed_many(
     shared = _Shared()
     results: dict[str, Embedding] = {}
     # The one with most neighbours goes first, so that all others can take theirs from it.
-    for i in sorted(range(len(adapted)), key=lambda i: -adapted[i].neighbors_searched(n_samples)):
+    order = sorted(range(len(adapted)), key=lambda i: -adapted[i].neighbors_searched(n_samples))
+    for number, i in enumerate(order):
+        progress.begin_run(number, len(order))
         prepared = prepare(
             X,
             adapted[i],

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
+from types import FrameType
 
 
 def lazy_names(
@@ -30,11 +34,10 @@ def lazy_names(
 
     def __getattr__(name: str) -> object:
         if name not in homes:
-            raise AttributeError(
-                f"module {package!r} has no attribute {name!r}{_hint(name, homes, elsewhere or {})}",
-                name=name,
-            )
-        module = import_module(homes[name])
+            hint = _hint(name, homes, elsewhere or {})
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}", name=name)
+        with _signals_afterwards():
+            module = import_module(homes[name])
         if homes[name] == f"{package}.{name}":
             return module
         value = getattr(module, name)
@@ -55,3 +58,31 @@ def _hint(name: str, homes: Mapping[str, str], elsewhere: Mapping[str, str]) -> 
         return f": use {elsewhere[name]}"
     close = None if name.startswith("_") else closest_name(name, homes)
     return "" if close is None else f": did you mean {close!r}?"
+
+
+@contextmanager
+def _signals_afterwards() -> Iterator[None]:
+    """Call the handlers of signals that arrive in the block, such as Ctrl-C, when it ends.
+
+    A package whose import is interrupted cannot be imported again in the same process: the submodules that
+    were complete stay in ``sys.modules``, but they are no attributes of the new package. asyncio, which
+    scikit-learn imports, is such a package.
+    """
+    if threading.current_thread() is not threading.main_thread():  # others cannot be interrupted
+        yield
+        return
+    arrived: list[tuple[int, FrameType | None]] = []
+    handlers = {
+        number: handler
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if callable(handler := signal.getsignal(number))
+    }
+    for number in handlers:
+        signal.signal(number, lambda *arguments: arrived.append(arguments))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    for sent, frame in arrived[:1]:
+        handlers[signal.Signals(sent)](sent, frame)

@@ -28,8 +28,9 @@ def read_map(Y: ArrayLike, name: str = "Y") -> np.ndarray:
         raise ValueError(f"{name} must have shape (n, d) with one point per row, got shape {np.shape(Y)}")
     if len(array) == 0:
         raise ValueError(f"{name} holds no points: shape {np.shape(Y)}")
-    nonfinite = int(np.count_nonzero(~np.isfinite(array).all(axis=1)))
-    if nonfinite:
+    finite = np.isfinite(array)
+    if not finite.all():
+        nonfinite = int(np.count_nonzero(~finite.all(axis=1)))
         raise ValueError(f"{name} has {nonfinite} points with NaN or infinite coordinates; remove them first")
     return array
 

@@ -38,8 +38,6 @@ from actup.start._coordinates import read_places
 from actup.start._known_places import fill_places
 from actup.start._start import make_start
 
-# During the layout control returns to Python this often, for Ctrl-C, the callback and the progress bar.
-_SLICE_SECONDS = 0.1
 # A slice has at most this many times the epochs of the one before it, because the first epoch may be
 # unusually slow.
 _MAX_SLICE_GROWTH = 4.0
@@ -373,20 +371,25 @@ def _record(prepared: Embedding, seconds: float) -> Embedding:
 def _slices(
     layout: Layout, progress: Progress, every: int | None = None, stops: Sequence[int] = ()
 ) -> Iterator[float]:
-    """Run the layout in slices of ``every`` epochs, or of about 0.1 s; report each and give its seconds.
+    """Run the layout in slices of ``every`` epochs, or of about ``progress.slice_seconds``; report each.
+
+    Yields the seconds of each slice.
 
     No slice goes beyond the next epoch of ``stops``.
     """
     pace = 1 if every is None else every
     progress.report("layout", _fraction(layout), layout.embedding)
+    progress.guide(layout)
     while layout.epoch < layout.n_epochs and not progress.stopped:
         begin = time.perf_counter()
         next_stop = min((stop for stop in stops if stop > layout.epoch), default=layout.n_epochs)
         layout.run(min(layout.epoch + pace, next_stop, layout.n_epochs))
         seconds = time.perf_counter() - begin
         if every is None:
-            pace = max(1, int(pace * min(_SLICE_SECONDS / max(seconds, 1e-9), _MAX_SLICE_GROWTH)))
+            growth = min(progress.slice_seconds / max(seconds, 1e-9), _MAX_SLICE_GROWTH)
+            pace = max(1, int(pace * growth))
         progress.report("layout", _fraction(layout), layout.embedding)
+        progress.guide(layout)
         yield seconds
 
 

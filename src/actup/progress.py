@@ -7,9 +7,12 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from actup.backends import Layout
 
 __all__ = ["Progress"]
 
@@ -66,6 +69,9 @@ class Progress:
     (True, 0)
     """
 
+    # During the layout control returns to Python this often, for Ctrl-C, the callback and the progress bar.
+    slice_seconds: ClassVar[float] = 0.1
+
     def __init__(self, verbose: bool | int = False, callback: Callback | None = None) -> None:
         if callback is not None and not callable(callback):
             raise TypeError(f"callback={callback!r} must be callable as callback(stage, fraction, embedding)")
@@ -74,6 +80,7 @@ class Progress:
         self._callback = callback
         self._verbose = bool(verbose)
         self._bar: _TqdmBar | _PrintedBar | None = None  # made with the first report
+        self._run, self._runs = 0, 1
         self.stopped = False
         self.stopped_in: str | None = None
 
@@ -98,11 +105,39 @@ class Progress:
         """
         if self._verbose:
             self._bar = self._bar or _make_bar()
-            self._bar.show(stage, _percent(stage, fraction))
+            percent = (100 * self._run + _percent(stage, fraction)) / self._runs
+            self._bar.show(stage if self._runs == 1 else f"{stage} {self._run + 1}/{self._runs}", percent)
         if self._callback is not None:
             points = None if embedding is None else embedding()
             if self._callback(stage, fraction, points) and not self.stopped:
                 self.stopped, self.stopped_in = True, stage
+
+    def begin_run(self, number: int, count: int) -> None:
+        """Say which of several runs begins: together they fill the bar once.
+
+        Parameters
+        ----------
+        number : int
+            From 0 to ``count`` - 1.
+        count : int
+            How many runs share the bar.
+
+        Examples
+        --------
+        >>> from actup.progress import Progress
+        >>> progress = Progress()
+        >>> progress.begin_run(1, 3)  # the bar goes on from 33 %
+        """
+        self._run, self._runs = number, count
+
+    def guide(self, layout: Layout) -> None:
+        """Do nothing; a subclass may steer the layout here, between two slices of epochs, or have it wait.
+
+        Parameters
+        ----------
+        layout : Layout
+            The layout, at its start or after some epochs.
+        """
 
     def __enter__(self) -> Progress:
         return self
@@ -148,7 +183,7 @@ def _make_bar() -> _TqdmBar | _PrintedBar:
 
 class _TqdmBar:
     def __init__(self, tqdm: Any) -> None:
-        self._bar = tqdm(total=100, bar_format="{desc:<9} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}")
+        self._bar = tqdm(total=100, bar_format="{desc:<13} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}")
 
     def show(self, stage: str, percent: float) -> None:
         self._bar.set_description_str(stage, refresh=False)

@@ -10,7 +10,8 @@ import pytest
 from matplotlib import pyplot
 
 from actup.plotting._colors import _as_seen, _to_rgb, categorical_palette, ramp
-from actup.plotting._pictures import _point_style, plot_embedding, plot_gallery
+from actup.plotting._layer import PointLayer
+from actup.plotting._pictures import plot_embedding, plot_gallery
 from actup.plotting._scene import Classes, Values, dense_spots, read_labels, spread_line
 
 matplotlib.use("Agg")
@@ -32,7 +33,11 @@ def blobs(count=5, size=60, spread=0.4):
 
 def drawn_boxes(ax):
     ax.figure.canvas.draw()
-    return [text.get_window_extent() for text in ax.texts]
+    return [text.get_window_extent() for text in ax.texts if text.get_visible()]
+
+
+def point_layer(ax):
+    return next(artist for artist in ax.get_children() if isinstance(artist, PointLayer))
 
 
 def test_gallery_writes_a_png_with_every_panel(tmp_path):
@@ -56,12 +61,15 @@ def test_gallery_writes_a_png_with_every_panel(tmp_path):
 
 
 def test_every_point_is_drawn_in_the_colour_of_its_class():
-    Y, codes = blobs(3)
-    ax = plot_embedding(Y, codes)
-    points = ax.collections[0]
-    order = np.lexsort(np.asarray(points.get_offsets()).T)
-    expected = _to_rgb(categorical_palette(3))[codes][np.lexsort(Y.T)]
-    np.testing.assert_allclose(points.get_facecolors()[order, :3], expected)
+    Y, codes = blobs(3, 40, 1.0)
+    ax = plot_embedding(Y, codes, names="none")
+    ax.figure.canvas.draw()
+    pixels = np.asarray(ax.figure.canvas.buffer_rgba())[::-1, :, :3] / 255.0
+    colors = _to_rgb(categorical_palette(3))[codes]
+    columns, rows = ax.transData.transform(Y).astype(int).T
+    # Discs are a little transparent, and others may cover them.
+    near = np.abs(pixels[rows, columns] - colors).max(axis=1) < 0.2
+    assert near.mean() > 0.9
     assert ax.get_aspect() == 1.0
 
 
@@ -74,9 +82,11 @@ def test_names_are_on_their_class_and_never_overlap(count, spread):
     for index, box in enumerate(boxes):
         assert not any(box.overlaps(other) for other in boxes[index + 1 :])
     for text in ax.texts:
+        if not text.get_visible():
+            continue
         members = Y[codes == int(text.get_text().split()[1])]
         nearest = np.linalg.norm(members - text.get_position(), axis=1).min()
-        assert nearest < 0.1 * np.ptp(Y)
+        assert nearest < 0.25 * np.ptp(Y)
 
 
 def test_names_are_text_and_not_formulas():
@@ -108,7 +118,7 @@ def test_legend_of_many_classes_names_the_largest():
     labels[:50] = 99
     ax = plot_embedding(Y, labels, names="legend")
     entries = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert len(entries) == 72 and entries[-2:] == ["99", "and 29 more"]
+    assert len(entries) == 72 and entries[0] == "99" and entries[-1] == "and 29 more"
     gallery = plot_gallery({"map": Y, "line": Y[:, 0]}, labels)
     assert len(gallery.legends[0].get_texts()) == 24
     gallery.canvas.draw()
@@ -145,7 +155,7 @@ def test_identical_points_and_no_labels():
     for labels in (None, np.ones(10) * 0.5):
         ax = plot_embedding(np.zeros((10, 2)), labels)
         ax.figure.canvas.draw()
-        assert len(ax.collections[0].get_offsets()) == 10
+        assert len(point_layer(ax).points.places) == 10
 
 
 @pytest.mark.parametrize(
@@ -190,14 +200,6 @@ def test_sixty_thousand_points_draw_within_seconds(tmp_path):
     start = time.process_time()
     plot_gallery({"a": Y, "b": -Y}, np.arange(60_000) % 10, path=tmp_path / "picture.png")
     assert time.process_time() - start < 8
-
-
-def test_points_are_smaller_and_more_transparent_the_more_there_are():
-    styles = [_point_style(n, 1e5) for n in (1, 100, 10_000, 1_000_000)]
-    sizes, opacities = zip(*styles, strict=True)
-    assert list(sizes) == sorted(sizes, reverse=True)
-    assert list(opacities) == sorted(opacities, reverse=True)
-    assert _point_style(1000, 4e5)[0] > _point_style(1000, 1e5)[0]
 
 
 @pytest.mark.parametrize(

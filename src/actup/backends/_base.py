@@ -9,6 +9,7 @@ bit of the result.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -107,6 +108,16 @@ def check_places(Y: Array, n: int, dimensions: int) -> np.ndarray:
     return places
 
 
+def check_steering(exaggeration: float, repulsion: float) -> None:
+    """Reject factors that ``Layout.steer`` cannot use."""
+    for name, value, least in (
+        ("exaggeration", exaggeration, "above 0"),
+        ("repulsion", repulsion, "at least 0"),
+    ):
+        if not math.isfinite(value) or value < 0 or (value == 0 and name == "exaggeration"):
+            raise ValueError(f"{name}={value!r} must be a finite number {least}; 1 is what the recipe says")
+
+
 class Layout(Protocol):
     """A descent that can be run in steps: run(5) then run(10) equals run(10).
 
@@ -130,6 +141,12 @@ class Layout(Protocol):
 
     def replace_points(self, Y: Array) -> None:
         """Continue from the places Y, (n, n_components); momentum and epoch are kept."""
+
+    def steer(self, exaggeration: float = 1.0, repulsion: float = 1.0) -> None:
+        """From the next epoch on, multiply all attractions and all repulsions by these factors.
+
+        They are factors of what the recipe says: 1 and 1 give the unsteered descent again, to the bit.
+        """
 
     def embedding(self) -> np.ndarray:
         """A copy of the points now: (n, n_components) float32."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from actup._engine import engine
 from actup._typing import Array
-from actup.backends._base import Backend, Layout, PointInputs, check_places
+from actup.backends._base import Backend, Layout, PointInputs, check_places, check_steering
 from actup.backends._metric_layout import MetricLayout, reject_point_inputs
 from actup.graph._memberships import engine_affinity
 from actup.graph._records import Graph, Neighbors
@@ -158,6 +158,11 @@ class CpuLayout:
     def replace_points(self, Y: Array) -> None:
         """Continue from the places Y."""
         self._layout.replace_points(check_places(Y, len(self._graph), self._recipe.n_components))
+
+    def steer(self, exaggeration: float = 1.0, repulsion: float = 1.0) -> None:
+        """Multiply attraction and repulsion by these factors from the next epoch on."""
+        check_steering(exaggeration, repulsion)
+        self._layout.steer(exaggeration, repulsion)
 
     def embedding(self) -> np.ndarray:
         """A copy of the points now."""

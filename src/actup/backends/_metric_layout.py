@@ -7,7 +7,7 @@ import numpy as np
 from actup._elementary import log, power
 from actup._engine import engine
 from actup._typing import Array
-from actup.backends._base import PointInputs
+from actup.backends._base import PointInputs, check_steering
 from actup.graph._records import Graph
 from actup.recipe._output_metrics import output_metric_parameter
 from actup.recipe._recipe import Recipe
@@ -45,6 +45,11 @@ class MetricLayout:
     def run(self, until: int) -> None:
         """Advance to epoch ``until``."""
         self._layout.run(until)
+
+    def steer(self, exaggeration: float = 1.0, repulsion: float = 1.0) -> None:
+        """Multiply attraction and repulsion by these factors from the next epoch on."""
+        check_steering(exaggeration, repulsion)
+        self._layout.steer(exaggeration, repulsion)
 
     def embedding(self) -> np.ndarray:
         """A copy of the points now."""

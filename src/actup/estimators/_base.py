@@ -22,6 +22,7 @@ from actup.backends import Backend, choose_backend, load_backend
 from actup.estimators._callbacks import CallbackSupportMixin, fit_task
 from actup.estimators._inputs import FitInputs, draw_seed, read_given_neighbors, read_mobility
 from actup.estimators._state import Derived, Estimator, FittedState, snapshot
+from actup.estimators._viewing import ViewMixin
 from actup.graph._records import Graph
 from actup.graph._sample_weights import apply_sample_weights, read_sample_weights
 from actup.neighbors._finite_values import Role
@@ -31,7 +32,9 @@ from actup.transform._inverse import rows_of_places
 from actup.transform._new_rows import TrainingRows, place_new_rows
 
 
-class Embedder(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Embedder(
+    ViewMixin, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Fits a recipe to data. An estimator says with ``_recipe`` what to run.
 
     A run changes no attribute before it has succeeded; then it sets all of them at once (``FittedState``).
@@ -86,7 +89,7 @@ class Embedder(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         self
         """
         inputs = FitInputs(y, sample_weight, fixed, finite=ensure_all_finite)
-        with fit_task(self, X, y), Progress(self.verbose, self.callback) as progress:
+        with fit_task(self, X, y), self._progress() as progress:
             prepared, state = self._prepare(X, inputs, progress)
             reached = descend(prepared, progress, self._snapshot_epochs())
             state = self._with_weightless(state.advanced_to(reached), sample_weight)
@@ -151,7 +154,7 @@ class Embedder(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         return self._iterate(X, y, int(every))
 
     def _iterate(self, X: Any, y: Any, every: int) -> Iterator[np.ndarray]:
-        with Progress(self.verbose, self.callback) as progress:
+        with self._progress() as progress:
             prepared, state = self._prepare(X, FitInputs(y), progress)
             for reached in iterate_maps(prepared, every, progress):
                 state = state.advanced_to(reached)

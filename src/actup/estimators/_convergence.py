@@ -81,6 +81,10 @@ class WatchedLayout:
         """Continue from other places."""
         self._layout.replace_points(Y)
 
+    def steer(self, exaggeration: float = 1.0, repulsion: float = 1.0) -> None:
+        """Multiply attraction and repulsion by these factors; convergence is measured without them."""
+        self._layout.steer(exaggeration, repulsion)
+
     def loss(self) -> float:
         """The recipe's loss at the points now."""
         return self._layout.loss()

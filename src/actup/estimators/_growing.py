@@ -124,6 +124,11 @@ class GrowingMap(Embedder):
             A new model of the same parameters, fitted to the selected rows; this one does not change. It
             starts from this map.
         """
+        with Progress(self.verbose, self.callback) as progress:
+            return self._subset(selection, progress)
+
+    def _subset(self, selection: Any, progress: Progress) -> Self:
+        """As ``subset``, reporting to ``progress``."""
         model = fitted_model(self)
         chosen = _selected_rows(selection, len(model._training))
         graph = _subgraph(model, chosen)
@@ -133,12 +138,11 @@ class GrowingMap(Embedder):
         new: Self = clone(self)
         rows = None if model._training.rows is None else to_host(model._training.rows)[chosen]
         backend = load_backend(choose_backend(model.backend, model.embedding_, len(chosen)))
-        with Progress(self.verbose, self.callback) as progress:
-            given = Given(init=start, graph=graph)
-            prepared = model._run(rows, recipe, given, backend, progress, model.seed_)
-            training = model._training.selected(chosen)
-            state = FittedState.of_run(prepared, training, model.seed_, model)
-            new._completed(state.advanced_to(descend(prepared, progress))).replace_state_of(new)
+        given = Given(init=start, graph=graph)
+        prepared = model._run(rows, recipe, given, backend, progress, model.seed_)
+        training = model._training.selected(chosen)
+        state = FittedState.of_run(prepared, training, model.seed_, model)
+        new._completed(state.advanced_to(descend(prepared, progress))).replace_state_of(new)
         return new
 
 

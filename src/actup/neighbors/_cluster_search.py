@@ -57,10 +57,22 @@ _ROUND_CANDIDATES = 300  # points that a row is compared with in a refinement ro
 
 def exact_is_cheaper(n_points: int, columns: int, k: int) -> bool:
     """Whether an exact search takes less time than the cluster search, or a negligible time."""
+    exact, approximate = _search_costs(n_points, columns, k)
+    return exact <= max(approximate, _NEGLIGIBLE_NS)
+
+
+def search_nanoseconds(n_points: int, columns: int, k: int) -> float:
+    """The time of one core that a search for the k neighbours of all points takes, roughly."""
+    exact, approximate = _search_costs(n_points, columns, k)
+    return exact if exact_is_cheaper(n_points, columns, k) else approximate
+
+
+def _search_costs(n_points: int, columns: int, k: int) -> tuple[float, float]:
+    """The time of an exact search and of the cluster search."""
     extra = max(0, k - _BASE_K)
     approximate = n_points * float(_ROW_NS + _ROW_COLUMN_NS * columns + _EXTRA_NEIGHBOR_NS * extra)
     lists = n_points * (_list_ns(n_points, k) - _list_ns(n_points, _BASE_K)) if extra else 0.0
-    return _exact_ns(n_points, columns) + lists <= max(approximate, _NEGLIGIBLE_NS)
+    return _exact_ns(n_points, columns) + lists, approximate
 
 
 def _list_ns(n_points: int, k: int) -> float:

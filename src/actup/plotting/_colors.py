@@ -119,6 +119,12 @@ def ramp(values: np.ndarray, low: float, high: float) -> np.ndarray:
     )
 
 
+def color_distances(colors: Sequence[str]) -> np.ndarray:
+    """Return the OKLab distances between colours, each with the vision that makes it smallest: (n, n)."""
+    seen = _as_seen(_to_rgb(colors))
+    return np.asarray(np.linalg.norm(seen[:, :, None] - seen[:, None], axis=3).min(axis=0))
+
+
 @lru_cache(maxsize=8)
 def _extended_palette(count: int) -> tuple[str, ...]:
     """Extend the twelve colours to ``count`` by farthest-point selection among a grid of RGB colours."""
@@ -145,13 +151,24 @@ def _to_rgb(colors: Sequence[str]) -> np.ndarray:
     return np.array([[int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)] for color in colors])
 
 
-def _linear(rgb: np.ndarray) -> np.ndarray:
+def to_linear(rgb: np.ndarray) -> np.ndarray:
     """Undo the gamma curve of sRGB."""
     return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
 
 
+def to_srgb(linear: np.ndarray) -> np.ndarray:
+    """Apply the gamma curve of sRGB."""
+    linear = np.clip(linear, 0.0, 1.0)
+    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+
+
+def linear_rgb(colors: Sequence[str]) -> np.ndarray:
+    """Convert ``"#rrggbb"`` to linear light from 0 to 1, shape (n, 3)."""
+    return to_linear(_to_rgb(colors))
+
+
 def _oklab(rgb: np.ndarray, vision: np.ndarray = _VISIONS[0]) -> np.ndarray:
-    seen = np.clip(_linear(rgb) @ vision.T, 0.0, 1.0)
+    seen = np.clip(to_linear(rgb) @ vision.T, 0.0, 1.0)
     return np.asarray(np.cbrt(seen @ _LINEAR_TO_LMS.T) @ _LMS_TO_OKLAB.T)
 
 

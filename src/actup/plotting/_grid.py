@@ -27,29 +27,35 @@ class Grid:
         Whether there is a line above all panels.
     aside : bool
         Whether there is a strip to the right of the panels, for a legend or a colour bar.
+    panel : float
+        Side of a panel in inches.
+    foot : float
+        Height of the strip under each panel, for a caption or a colour bar, in inches.
     """
 
     panels: int
     columns: int
     heading: bool
     aside: bool
+    panel: float = PANEL_INCHES
+    foot: float = CAPTION_INCHES
 
     @property
     def size(self) -> tuple[float, float]:
         """Width and height of the figure in inches."""
         rows = math.ceil(self.panels / self.columns)
-        width = self.columns * (PANEL_INCHES + MARGIN_INCHES) + MARGIN_INCHES
-        height = rows * (PANEL_INCHES + TITLE_INCHES + CAPTION_INCHES)
+        width = self.columns * (self.panel + MARGIN_INCHES) + MARGIN_INCHES
+        height = rows * (self.panel + TITLE_INCHES + self.foot)
         return width + self.aside * ASIDE_INCHES, height + self.heading * HEADING_INCHES
 
-    def cell(self, panel: int) -> tuple[float, float, float, float]:
+    def cell(self, index: int) -> tuple[float, float, float, float]:
         """Left, bottom, width and height of a panel in figure coordinates."""
         width, height = self.size
-        row, column = divmod(panel, self.columns)
-        left = MARGIN_INCHES + column * (PANEL_INCHES + MARGIN_INCHES)
+        row, column = divmod(index, self.columns)
+        left = MARGIN_INCHES + column * (self.panel + MARGIN_INCHES)
         top = height - self.heading * HEADING_INCHES - TITLE_INCHES
-        bottom = top - row * (PANEL_INCHES + TITLE_INCHES + CAPTION_INCHES) - PANEL_INCHES
-        return left / width, bottom / height, PANEL_INCHES / width, PANEL_INCHES / height
+        bottom = top - row * (self.panel + TITLE_INCHES + self.foot) - self.panel
+        return left / width, bottom / height, self.panel / width, self.panel / height
 
     def aside_anchor(self) -> tuple[float, float]:
         """Left edge and middle of the strip beside the panels."""
@@ -58,5 +64,11 @@ class Grid:
     def aside_bar(self) -> tuple[float, float, float, float]:
         """Box of a colour bar in the strip beside the panels."""
         width, height = self.size
-        bar = min(0.6 * height, PANEL_INCHES)
+        bar = min(0.6 * height, self.panel)
         return (width - 0.85 * ASIDE_INCHES) / width, 0.5 - 0.5 * bar / height, 0.12 / width, bar / height
+
+    def foot_bar(self, index: int) -> tuple[float, float, float, float]:
+        """Box of a colour bar under a panel."""
+        left, bottom, width, _ = self.cell(index)
+        inch = 1 / self.size[1]
+        return left + 0.15 * width, bottom - 0.16 * inch, 0.7 * width, 0.09 * inch

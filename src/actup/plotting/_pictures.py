@@ -1,43 +1,29 @@
-"""Static pictures of maps with matplotlib: one map, or a gallery of several."""
+"""Pictures of one map on given axes, and galleries of several maps of the same points."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from actup._maps import read_map, read_maps
-from actup.plotting._colors import SEQUENTIAL
-from actup.plotting._grid import HEADING_INCHES, PANEL_INCHES, Grid
-from actup.plotting._scene import (
-    Classes,
-    Values,
-    dense_spots,
-    name_largest,
-    read_captions,
-    read_labels,
-    spread_line,
-)
+from actup.plotting._color_assignment import assign_colors
+from actup.plotting._figures import check_axes, check_path, new_axes, new_figure, save_figure
+from actup.plotting._grid import Grid
+from actup.plotting._legend import draw_colorbar, write_legend
+from actup.plotting._panel import Panel, draw_panel, read_style
+from actup.plotting._scene import Classes, Values, name_largest, read_captions, read_labels
+from actup.plotting._theme import Theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.transforms import Transform
 
-Box: TypeAlias = tuple[float, float, float, float]  # left, bottom, right, top
-
-INK = "#22252b"
-QUIET_INK = "#6b7280"
-_PLAIN_COLOR = (0, 114, 178)  # of points without labels
-_MAX_LEGEND_ROWS = 24
-_MAX_LEGEND_COLUMNS = 3  # a wider legend would push the map aside
-_MAX_NAME_LENGTH = 28
-_NAME_SPOTS = 60  # places tried for each class name
+_DPI = 160
 
 
 def plot_embedding(
@@ -51,7 +37,7 @@ def plot_embedding(
     label_kind: str = "auto",
     colorbar: bool = True,
 ) -> Axes:
-    """Draw one map.
+    """Draw one map, with the usual choices of :func:`actup.plot`.
 
     Parameters
     ----------
@@ -71,8 +57,8 @@ def plot_embedding(
         Where to write class names: on the map at a dense spot of each class, in a legend beside it, or
         nowhere. ``"auto"`` is the map in two dimensions and the legend otherwise.
     label_kind : {"auto", "classes", "values"}, default="auto"
-        Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans and whole numbers
-        with at most 128 distinct values as classes.
+        Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans, whole numbers with
+        at most 128 distinct values and dates with at most twelve as classes.
     colorbar : bool, default=True
         Whether to draw a colour bar for values.
 
@@ -88,6 +74,7 @@ def plot_embedding(
 
     See Also
     --------
+    actup.plot : Has more choices: several columns, facets, clusters, themes, files.
     plot_gallery : Draws several maps side by side.
     actup.viewer.write_page : Writes an interactive page.
 
@@ -104,20 +91,14 @@ def plot_embedding(
     ['setosa', 'versicolor', 'virginica']
     >>> pyplot.close(ax.figure)
     """
-    if names not in ("auto", "map", "legend", "none"):
-        raise ValueError(f"names={names!r} must be 'auto', 'map', 'legend' or 'none'")
     Y = read_map(Y)
-    scene = _read_scene(labels, len(Y), label_kind)
-    ax = _axes_for(Y, ax)
-    if names == "auto":
-        names = "map" if Y.shape[1] == 2 else "legend"
-    if names == "map" and Y.shape[1] == 3:
-        raise ValueError("names='map' needs a map of one or two dimensions, Y has 3; use names='legend'")
-    _draw_map(ax, Y, scene, title, caption, names == "map")
-    if isinstance(scene, Classes) and names == "legend":
-        _write_legend(ax, scene, ax.transAxes, (1.0, 0.5))
-    if isinstance(scene, Values) and colorbar:
-        _draw_colorbar(ax.figure, scene, ax=ax, shrink=0.6, aspect=30, pad=0.02)
+    check_axes(Y.shape[1], ax)
+    scene = read_scene(labels, Y, label_kind)
+    panel = Panel(Y, scene, title, caption, names_on_map(names, Y.shape[1]))
+    style = read_style("light", "bulk", True, None)
+    ax = ax or new_axes(Y.shape[1], style.theme, registered=True)
+    draw_panel(ax, panel, style)
+    add_keys(ax, panel, names, style.theme, colorbar)
     return ax
 
 
@@ -142,12 +123,13 @@ def plot_gallery(
     captions : mapping of str to str, default=None
         Line under a panel, by map name.
     path : str or path-like, default=None
-        Where to write the picture; the suffix decides the format. None writes no file.
+        Where to write the picture, whole or not at all; the suffix decides the format: png, pdf or svg. None
+        writes no file.
     title : str, default=None
         Line above all panels.
     label_kind : {"auto", "classes", "values"}, default="auto"
-        Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans and whole numbers
-        with at most 128 distinct values as classes.
+        Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans, whole numbers with
+        at most 128 distinct values and dates with at most twelve as classes.
     columns : int, default=None
         Number of panels in a row; None makes the gallery as square as possible.
 
@@ -163,7 +145,7 @@ def plot_gallery(
 
     See Also
     --------
-    plot_embedding : Draws one map.
+    actup.plot : Draws one map, also with several columns of labels.
     actup.embed_many : Computes several maps of the same data.
 
     Examples
@@ -184,242 +166,58 @@ def plot_gallery(
     """
     if columns is not None and columns < 1:
         raise ValueError(f"columns={columns} must be at least 1")
+    path = check_path(path)
     arrays = read_maps(maps)
     captions = read_captions(captions, arrays)
-    n = len(next(iter(arrays.values())))
-    scene = _read_scene(labels, n, label_kind)
-    if columns is None:
-        columns = len(arrays) if len(arrays) <= 3 else math.ceil(math.sqrt(len(arrays)))
-    columns = min(columns, len(arrays))
+    for Y in arrays.values():
+        check_axes(Y.shape[1], None)
+    scene = read_scene(labels, next(iter(arrays.values())), label_kind)
+    columns = grid_columns(len(arrays), columns)
     # Panels of two dimensions show the class names themselves; any other panel needs the common legend.
     legend = scene if isinstance(scene, Classes) and any(Y.shape[1] != 2 for Y in arrays.values()) else None
     grid = Grid(len(arrays), columns, title is not None, legend is not None or isinstance(scene, Values))
-    figure = _new_figure(grid, title)
-    for panel, (name, Y) in enumerate(arrays.items()):
-        ax = figure.add_axes(grid.cell(panel), projection="3d" if Y.shape[1] == 3 else None)
-        _draw_map(_axes_for(Y, ax), Y, scene, name, captions[name], Y.shape[1] == 2)
+    style = read_style("light", "bulk", True, None)
+    figure = new_figure(grid, title, style.theme)
+    for index, (name, Y) in enumerate(arrays.items()):
+        ax = figure.add_axes(grid.cell(index), projection="3d" if Y.shape[1] == 3 else None)
+        draw_panel(ax, Panel(Y, scene, name, captions[name], Y.shape[1] == 2), style)
     if legend is not None:
-        _write_legend(figure, legend, figure.transFigure, grid.aside_anchor(), columns=1)
+        write_legend(figure, legend, style.theme, figure.transFigure, grid.aside_anchor(), columns=1)
     elif isinstance(scene, Values):
-        _draw_colorbar(figure, scene, cax=figure.add_axes(grid.aside_bar()))
+        draw_colorbar(figure, scene, style.theme, cax=figure.add_axes(grid.aside_bar()))
     if path is not None:
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=160)
+        save_figure(figure, path, _DPI)
     return figure
 
 
-def _read_scene(labels: ArrayLike | None, n: int, label_kind: str) -> Classes | Values | None:
-    scene = read_labels(labels, n, label_kind)
-    return name_largest(scene) if isinstance(scene, Classes) else scene
+def read_scene(
+    labels: ArrayLike | None, Y: np.ndarray, kind: str, name: str = "labels"
+) -> Classes | Values | None:
+    """Read labels, name the largest classes, and give neighbours on the map different colours."""
+    scene = read_labels(labels, len(Y), kind, name)
+    named = name_largest(scene) if isinstance(scene, Classes) else scene
+    return assign_colors(named, Y) if isinstance(named, Classes) else named
 
 
-def _require_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install actup[plot]") from error
+def names_on_map(names: str, dimensions: int) -> bool:
+    """Whether class names are written on the map; checks the choice."""
+    if names not in ("auto", "map", "legend", "none"):
+        raise ValueError(f"names={names!r} must be 'auto', 'map', 'legend' or 'none'")
+    if names == "map" and dimensions == 3:
+        raise ValueError("names='map' needs a map of one or two dimensions, Y has 3; use names='legend'")
+    return names == "map" or (names == "auto" and dimensions == 2)
 
 
-def _new_figure(grid: Grid, title: str | None) -> Figure:
-    _require_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=grid.size, facecolor="white")
-    FigureCanvasAgg(figure)
-    if title is not None:
-        y = 1 - 0.6 * HEADING_INCHES / grid.size[1]
-        figure.text(0.5, y, title, ha="center", va="center", fontsize=15, color=INK, parse_math=False)
-    return figure
+def grid_columns(panels: int, columns: int | None) -> int:
+    """Return the number of panels in a row: as given, or so that the grid is about square."""
+    if columns is None:
+        columns = panels if panels <= 3 else math.ceil(math.sqrt(panels))
+    return min(columns, panels)
 
 
-def _axes_for(Y: np.ndarray, ax: Axes | None) -> Axes:
-    """Return the given axes, or new ones, after checking that they can show the map."""
-    dimensions = Y.shape[1]
-    if dimensions > 3:
-        raise ValueError(
-            f"Y has {dimensions} dimensions, pictures show at most 3; choose columns, such as Y[:, :2], "
-            "or embed with n_components=2"
-        )
-    if ax is None:
-        _require_matplotlib()
-        from matplotlib import pyplot
-
-        size = (PANEL_INCHES * 1.4, PANEL_INCHES * (0.7 if dimensions == 1 else 1.4))
-        figure = pyplot.figure(figsize=size, facecolor="white", layout="constrained")
-        return figure.add_subplot(projection="3d" if dimensions == 3 else None)
-    if dimensions == 3 and ax.name != "3d":
-        raise ValueError("Y has 3 dimensions; give axes made with projection='3d', or Y[:, :2]")
-    return ax
-
-
-def _point_style(n: int, area: float) -> tuple[float, float]:
-    """Return the marker area in square points and the opacity for ``n`` points on a panel.
-
-    All markers together cover a fixed share of the panel's ``area``, given in square points (1/72 inch). The
-    more points there are, the more of them overlap, and the more transparent each one is.
-    """
-    size = float(np.clip(0.22 * area / n, 0.8, 42.0))
-    opacity = float(np.clip(1.05 - 0.1 * math.log10(max(n, 1)), 0.3, 0.9))
-    return size, opacity
-
-
-def _draw_map(
-    ax: Axes,
-    Y: np.ndarray,
-    scene: Classes | Values | None,
-    title: str | None,
-    caption: str | None,
-    names: bool,
-) -> None:
-    if Y.shape[1] == 1:
-        Y = spread_line(Y)
-    _draw_points(ax, Y, scene)
-    _clear_frame(ax)
-    if title is not None:
-        ax.set_title(title, color=INK, fontsize=12, pad=6, parse_math=False)
-    if caption:
-        _write_caption(ax, caption)
-    if names and isinstance(scene, Classes):
-        _write_names(ax, Y, scene)
-
-
-def _draw_points(ax: Any, Y: np.ndarray, scene: Classes | Values | None) -> None:
-    box = ax.get_window_extent()
-    size, opacity = _point_style(len(Y), box.width * box.height * (72.0 / ax.figure.dpi) ** 2)
-    colors = np.full((len(Y), 3), _PLAIN_COLOR) if scene is None else scene.point_colors()
-    # Shuffled, with a fixed seed: in the order of the rows the last class would cover the others.
-    order = np.random.default_rng(0).permutation(len(Y))
-    ax.scatter(
-        *Y[order].T, s=size, c=colors[order] / 255.0, alpha=opacity, linewidths=0, marker="o", rasterized=True
-    )
-
-
-def _clear_frame(ax: Any) -> None:
-    """Remove ticks and frame, and make the axes equal."""
-    if ax.name == "3d":
-        ax.set_aspect("equal")
-        for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
-            axis.set_ticklabels([])
-            axis.set_tick_params(length=0, color="#ffffff00")
-            axis.set_pane_color((0.97, 0.97, 0.98, 1.0))
-            axis.line.set_color("#d4d7dd")
-        ax.grid(False)
-        return
-    ax.set_xticks([])
-    ax.set_yticks([])
-    for spine in ax.spines.values():
-        spine.set_visible(False)
-    ax.margins(0.04)
-    ax.set_aspect("equal", adjustable="datalim")
-
-
-def _write_caption(ax: Any, caption: str) -> None:
-    style = {"fontsize": 9, "color": QUIET_INK, "parse_math": False}
-    if ax.name == "3d":
-        ax.text2D(0.5, -0.02, caption, transform=ax.transAxes, ha="center", va="top", **style)
-    else:
-        ax.set_xlabel(caption, labelpad=6, **style)
-
-
-def _write_names(ax: Axes, Y: np.ndarray, classes: Classes) -> None:
-    """Write class names at dense spots, large classes first; leave out a name that finds no free spot."""
-    from matplotlib.patheffects import withStroke
-
-    ax.apply_aspect()
-    count = len(classes.names) - classes.has_rest
-    style: dict[str, Any] = {
-        "fontsize": float(np.clip(14 - 1.6 * math.log2(max(count, 1)) * 0.55, 6.0, 12.0)),
-        "fontweight": "bold",
-        "color": INK,
-        "ha": "center",
-        "va": "center",
-        "path_effects": [withStroke(linewidth=2.6, foreground=(1, 1, 1, 0.85))],
-        "parse_math": False,
-        "zorder": 5,
-    }
-    sizes = np.bincount(classes.codes[classes.codes >= 0], minlength=count)[:count]
-    spots = dense_spots(Y, classes.codes, count, most=_NAME_SPOTS)
-    frame = ax.get_window_extent()
-    taken: list[Box] = []
-    for code in np.argsort(-sizes, kind="stable"):
-        if not sizes[code]:
-            continue
-        text = ax.text(0, 0, _short(classes.names[code]), **style)
-        extent = text.get_window_extent()
-        width, height = extent.width + 3, extent.height + 1
-        for x, y in ax.transData.transform(spots[code]):
-            # Keep the name inside the panel, and above a class of few points, which it would cover.
-            x = float(np.clip(x, frame.x0 + width / 2, frame.x1 - width / 2))
-            y += height if sizes[code] < 5 else 0.0
-            box = (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
-            if not any(_overlap(box, other) for other in taken):
-                taken.append(box)
-                spot_x, spot_y = ax.transData.inverted().transform((x, y))
-                text.set_position((spot_x, spot_y))
-                break
-        else:
-            text.remove()
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _MAX_NAME_LENGTH else name[: _MAX_NAME_LENGTH - 1] + "…"
-
-
-def _overlap(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
-
-
-def _legend_entries(classes: Classes, most: int) -> list[tuple[str, str]]:
-    """Names and colours of all classes, or of the largest ones and a line that counts the others."""
-    entries = classes.entries()
-    if len(entries) <= most:
-        return entries
-    sizes = np.bincount(classes.codes % len(entries), minlength=len(entries))  # missing ones are the last
-    kept = np.sort(np.argsort(-sizes, kind="stable")[: most - 1])
-    left_out = len(entries) - len(kept)
-    return [*(entries[code] for code in kept), (f"and {left_out:,} more", "none")]
-
-
-def _write_legend(
-    owner: Axes | Figure,
-    classes: Classes,
-    transform: Transform,
-    anchor: tuple[float, float],
-    columns: int = _MAX_LEGEND_COLUMNS,
-) -> None:
-    from matplotlib.lines import Line2D
-
-    entries = _legend_entries(classes, columns * _MAX_LEGEND_ROWS)
-    handles = [Line2D([], [], marker="o", linestyle="", markersize=6, color=color) for _, color in entries]
-    legend = owner.legend(
-        handles,
-        [_short(name) for name, _ in entries],
-        loc="center left",
-        bbox_to_anchor=anchor,
-        bbox_transform=transform,
-        frameon=False,
-        fontsize=8,
-        labelcolor=INK,
-        handletextpad=0.2,
-        borderaxespad=0.3,
-        ncols=math.ceil(len(handles) / _MAX_LEGEND_ROWS),
-    )
-    for text in legend.get_texts():
-        text.set_parse_math(False)
-
-
-def _draw_colorbar(figure: Any, values: Values, **placement: Any) -> None:
-    """Draw a colour bar; ``placement`` are the arguments of matplotlib's ``colorbar`` that place it."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import LinearSegmentedColormap, Normalize
-
-    colormap = LinearSegmentedColormap.from_list("actup", SEQUENTIAL)
-    mappable = ScalarMappable(Normalize(values.low, values.high), colormap)
-    known = values.values[np.isfinite(values.values)]
-    below, above = bool((known < values.low).any()), bool((known > values.high).any())
-    extend = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
-    bar = figure.colorbar(mappable, extend=extend[below, above], extendfrac=0.03, **placement)
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(labelsize=8, colors=QUIET_INK, length=0)
+def add_keys(ax: Axes, panel: Panel, names: str, theme: Theme, colorbar: bool) -> None:
+    """Add the legend or the colour bar that explains the colours of a panel beside it."""
+    if isinstance(panel.scene, Classes) and names in ("auto", "legend") and not panel.names:
+        write_legend(ax, panel.scene, theme, ax.transAxes, (1.0, 0.5))
+    if isinstance(panel.scene, Values) and colorbar:
+        draw_colorbar(ax.figure, panel.scene, theme, ax=ax, shrink=0.6, aspect=30, pad=0.02)

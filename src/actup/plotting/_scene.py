@@ -11,9 +11,14 @@ from numpy.typing import ArrayLike
 from actup._labels import label_array, missing_labels
 from actup._warnings import warn_user
 from actup.plotting._colors import MISSING, OTHER, categorical_palette, ramp
+from actup.plotting._dates import as_dates, days, seconds_since_1970
 
 # Integer labels with more distinct values than this are read as values, not as classes.
 _MAX_INTEGER_CLASSES = 128
+_MAX_DATE_CLASSES = 12  # dates with more distinct values are shown on a scale
+_MAX_COUNTED_RANGE = 1 << 16  # whole numbers within such a range are counted instead of sorted
+_QUICK_LOOK = 10_000  # entries that usually show that labels are no whole numbers
+_CHUNK_LABELS = 1 << 18
 _MAX_NAMED_CLASSES = 1000  # more cannot be told apart, and a legend of more is useless
 _LINE_BINS = 128  # bins of the histogram that gives one-dimensional maps their height
 _SPOT_CELLS = 64  # cells per side of the grid on which class names find a dense spot
@@ -60,11 +65,14 @@ class Values:
         NaN where missing.
     low, high : float
         Ends of the colour ramp: the 1st and 99th percentile, so that outliers do not use up the ramp.
+    scale : {"number", "date", "duration"}
+        What the values are: numbers, seconds since 1970 of dates, or days of durations.
     """
 
     values: np.ndarray
     low: float
     high: float
+    scale: str = "number"
 
     def point_colors(self) -> np.ndarray:
         """Colours of the points, shape (n, 3), uint8."""
@@ -86,10 +94,13 @@ def read_captions(captions: Mapping[str, str] | None, names: Collection[str]) ->
     return dict.fromkeys(names, "") | {str(name): str(text) for name, text in captions.items()}
 
 
-def read_labels(labels: ArrayLike | None, n: int, kind: str = "auto") -> Classes | Values | None:
+def read_labels(
+    labels: ArrayLike | None, n: int, kind: str = "auto", name: str = "labels"
+) -> Classes | Values | None:
     """Decide whether labels are classes or values, and prepare them for colouring.
 
-    Text, Booleans and whole numbers with at most 128 distinct values name classes; other numbers are values.
+    Text, Booleans, whole numbers with at most 128 distinct values and dates with at most twelve name classes;
+    other numbers and dates, and durations, are values.
 
     Parameters
     ----------
@@ -98,27 +109,48 @@ def read_labels(labels: ArrayLike | None, n: int, kind: str = "auto") -> Classes
         Number of points.
     kind : {"auto", "classes", "values"}
         Overrides the decision.
+    name : str
+        What errors call the labels.
     """
     if kind not in ("auto", "classes", "values"):
         raise ValueError(f"label_kind={kind!r} must be 'auto', 'classes' or 'values'")
     if labels is None:
         return None
+    if isinstance(labels, str):
+        raise TypeError(f"{name}={labels!r} is a text: give one entry per point, such as frame[{labels!r}]")
     array = label_array(labels)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or len(array) != n:
-        raise ValueError(f"labels must have one entry for each of the {n} points, got shape {array.shape}")
+        raise ValueError(f"{name} must have one entry for each of the {n} points, got shape {array.shape}")
+    array = as_dates(array)
     if kind == "auto":
         kind = "classes" if _names_classes(array) else "values"
-    return _read_classes(array) if kind == "classes" else _read_values(array)
+    return _read_classes(array) if kind == "classes" else _read_values(array, name)
 
 
 def _names_classes(array: np.ndarray) -> bool:
+    if array.dtype.kind == "M":
+        return len(np.unique(array[~np.isnat(array)])) <= _MAX_DATE_CLASSES
     if array.dtype.kind not in "iuf":
-        return True
-    known = array[np.isfinite(array)]
-    distinct = np.unique(known)
+        return array.dtype.kind != "m"
+    if array.dtype.kind == "f":
+        array = array[np.isfinite(array)]
+        first = array[:_QUICK_LOOK]
+        if (first != np.rint(first)).any():
+            return False
+    distinct = _distinct(array)[0]
     return len(distinct) <= _MAX_INTEGER_CLASSES and bool(np.all(distinct == np.rint(distinct)))
+
+
+def _distinct(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct numbers in ascending order, and which of them each entry is."""
+    if len(array) and array.dtype.kind in "iu" and int(array.max()) - int(array.min()) < _MAX_COUNTED_RANGE:
+        shifted = (array - array.min()).astype(np.intp)
+        held = np.bincount(shifted) > 0
+        return (np.flatnonzero(held) + int(array.min())).astype(array.dtype), (np.cumsum(held) - 1)[shifted]
+    distinct, codes = np.unique(array, return_inverse=True)
+    return distinct, codes
 
 
 def _read_classes(array: np.ndarray) -> Classes:
@@ -126,14 +158,24 @@ def _read_classes(array: np.ndarray) -> Classes:
     known = array[~missing]
     codes = np.full(len(array), -1, np.int32)
     if array.dtype.kind in "iubf":
-        distinct, codes[~missing] = np.unique(known, return_inverse=True)
+        distinct, codes[~missing] = _distinct(known)
         names = [_number_as_text(value) for value in distinct.tolist()]
     else:  # objects may mix types, so they are compared as text
-        text = _as_text(known)
-        names = sorted(set(text))
-        code_of = {name: code for code, name in enumerate(names)}
-        codes[~missing] = [code_of[name] for name in text]
+        codes[~missing], names = _text_codes(known)
     return Classes(codes, names, categorical_palette(len(names)))
+
+
+def _text_codes(labels: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Return the class of every label and the names of the classes in order."""
+    found: dict[str, int] = {}
+    codes = np.empty(len(labels), np.int32)
+    for start in range(0, len(labels), _CHUNK_LABELS):  # lists of Python's text take much memory
+        chunk = _as_text(labels[start : start + _CHUNK_LABELS])
+        codes[start : start + len(chunk)] = [found.setdefault(name, len(found)) for name in chunk]
+    names = sorted(found)
+    order = np.empty(len(names), np.int32)
+    order[[found[name] for name in names]] = np.arange(len(names))
+    return order[codes], names
 
 
 def _as_text(labels: np.ndarray) -> list[str]:
@@ -180,19 +222,29 @@ def name_largest(classes: Classes, remedy: str = "") -> Classes | None:
     return Classes(code_of[classes.codes], names, [*categorical_palette(len(named)), OTHER], has_rest=True)
 
 
-def _read_values(array: np.ndarray) -> Values:
+def _read_values(array: np.ndarray, name: str) -> Values:
+    scale = {"M": "date", "m": "duration"}.get(array.dtype.kind, "number")
+    if scale == "number":
+        values = _read_numbers(array, name)
+    else:
+        values = seconds_since_1970(array) if scale == "date" else days(array)
+    known = values[np.isfinite(values)]
+    low, high = np.percentile(known, (1, 99)) if len(known) else (0.0, 1.0)
+    if low == high and len(known):
+        low, high = known.min(), known.max()
+    return Values(values, float(low), float(high), scale)
+
+
+def _read_numbers(array: np.ndarray, name: str) -> np.ndarray:
     missing = missing_labels(array)
     values = np.full(len(array), np.nan)
     try:
         values[~missing] = array[~missing].astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"labels of type {array.dtype} are not numbers; use label_kind='classes'") from error
+        remedy = "use label_kind='classes'" if name == "labels" else "give them as labels"
+        raise ValueError(f"{name} of type {array.dtype} are not numbers; {remedy}") from error
     values[~np.isfinite(values)] = np.nan
-    known = values[np.isfinite(values)]
-    low, high = np.percentile(known, (1, 99)) if len(known) else (0.0, 1.0)
-    if low == high and len(known):
-        low, high = known.min(), known.max()
-    return Values(values, float(low), float(high))
+    return values
 
 
 def spread_line(Y: np.ndarray) -> np.ndarray:
@@ -208,8 +260,10 @@ def spread_line(Y: np.ndarray) -> np.ndarray:
     """
     x = Y[:, 0]
     width = np.ptp(x) or 1.0
-    cell = np.minimum(((x - x.min()) / width * _LINE_BINS).astype(int), _LINE_BINS - 1)
-    density = np.convolve(np.bincount(cell, minlength=_LINE_BINS), np.hanning(9) / 4, mode="same")[cell]
+    place = (x - x.min()) / width * _LINE_BINS
+    cell = np.minimum(place.astype(int), _LINE_BINS - 1)
+    smooth = np.convolve(np.bincount(cell, minlength=_LINE_BINS), np.hanning(9) / 4, mode="same")
+    density = np.interp(place, np.arange(_LINE_BINS) + 0.5, smooth)
     # Multiples of the golden ratio modulo 1 are evenly spread and need no random numbers.
     offset = np.arange(len(x)) * 0.6180339887498949 % 1.0 - 0.5
     return np.column_stack([x, offset * density / max(density.max(), 1e-12) * 0.3 * width])

@@ -55,7 +55,7 @@ class QualityReport(Mapping[str, float]):
 
     See Also
     --------
-    quality_report : Computes it.
+    actup.quality_report : Computes it.
 
     Examples
     --------

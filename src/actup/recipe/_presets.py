@@ -28,10 +28,10 @@ def preset(name: str) -> Recipe:
     ----------
     name : str
         One of ``presets()``. "umap" and "tsne" are what the estimators of these names run. "gdr_umap" and
-        "gdr_tsne" are GDR, the paper's method, without and with normalisation. Of the variants, "sampled_..."
-        estimate the repulsion from random points, "accelerated_..." also let an edge attract only in some of
-        the epochs, "paper_..." have the constants of the paper's own code, and "classic_tsne" descends like
-        scikit-learn.
+        "gdr_tsne" are GDR, the paper's method, without and with normalisation. Of the variants,
+        ``"sampled_..."`` estimate the repulsion from random points, ``"accelerated_..."`` also let an edge
+        attract only in some of the epochs, ``"paper_..."`` have the constants of the paper's own code, and
+        "classic_tsne" descends like scikit-learn.
 
     Returns
     -------

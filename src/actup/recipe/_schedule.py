@@ -54,7 +54,7 @@ class Phase:
 
     See Also
     --------
-    Recipe : Its field ``phases`` holds the phases of a run.
+    actup.Recipe : Its field ``phases`` holds the phases of a run.
 
     Examples
     --------

@@ -1,78 +1,102 @@
-"""Assemble the interactive page: style, program and packed data in one HTML file."""
+"""write_page: one HTML file that shows maps of the same points."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
-import json
 import os
-from collections.abc import Mapping, Sequence
-from importlib.resources import files
+from collections.abc import Mapping
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from actup._maps import align_maps, read_maps
-from actup.plotting._colors import SEQUENTIAL
-from actup.plotting._scene import (
-    Classes,
-    Values,
-    dense_spots,
-    name_largest,
-    read_captions,
-    read_labels,
-    spread_line,
+from actup._whole_file import whole_file
+from actup.plotting._scene import Values, read_captions, read_labels
+from actup.viewer._assembly import Addition, assemble
+from actup.viewer._clusters import cluster_columns, pack_layers, read_layers
+from actup.viewer._columns import (
+    Column,
+    label_column_name,
+    limit_classes,
+    pack_column,
+    pack_values,
+    read_column,
+    table_columns,
 )
 from actup.viewer._images import pack_images
+from actup.viewer._neighbors import read_distortion, read_neighbors, shown_neighbors
+from actup.viewer._packing import Blobs
+from actup.viewer._sources import flat_maps, is_sequence, read_info, read_sources
+from actup.viewer._texts import add_names, read_hover
 
-# The scripts are concatenated in this order: each uses only those before it.
-_SCRIPTS = ("data.js", "draw.js", "camera.js", "selection.js", "page.js")
-_LARGEST_STEP = 65535  # largest coordinate in 16 bits
+_DISTORTION_NOTE = "Share of a point's nearest points in the data that are also nearest on the map."
 
 
 def write_page(
     path: str | os.PathLike[str],
-    maps: Mapping[str, ArrayLike],
+    maps: Any,
     labels: ArrayLike | None = None,
     captions: Mapping[str, str] | None = None,
-    hover: Sequence[object] | None = None,
+    hover: Any = None,
     images: ArrayLike | None = None,
     title: str = "ActUp",
     *,
-    label_kind: str = "auto",
+    label_kind: str | Mapping[str, str] = "auto",
+    columns: Any = None,
+    clusters: Any = None,
+    neighbors: Any = None,
+    distortion: Any = None,
+    info: Mapping[str, Mapping[str, object]] | None = None,
 ) -> Path:
-    """Write one HTML file that shows maps of the same points and morphs between them.
+    """Write one HTML file that shows maps of the same points.
 
-    The page needs no network and no other file. All labels, captions and texts are shown as plain text, never
-    interpreted as HTML.
+    The page needs no network and no other file. It has zoom, search, tooltips, a lasso and a legend, colours
+    the points by any column, morphs between maps or shows them side by side, and saves tables and pictures.
+    All labels, captions and texts are shown as plain text, never interpreted as HTML. The file is written
+    aside and renamed: it is whole or absent.
 
     Parameters
     ----------
     path : str or path-like
         The file to write; missing folders are created.
-    maps : mapping of str to array-like of shape (n,), (n, 1) or (n, 2)
-        Maps by name. They are rotated and mirrored by :func:`align_maps`. A one-dimensional map is drawn as a
-        line of points that spread out where they are dense.
+    maps : array-like of shape (n,), (n, 1) or (n, 2), fitted model, or mapping of str to these
+        Maps by name, or one map. They are rotated and mirrored by :func:`align_maps`. A one-dimensional map
+        is drawn as a line of points that spread out where they are dense. Results of ``actup.embed`` and
+        ``actup.embed_many`` are maps too. If the names of at least three maps differ in one number that
+        increases or decreases, as in "exaggeration 1", "exaggeration 2", ..., they get a slider.
     labels : array-like of shape (n,), default=None
-        Classes or values of the points. Points without a label (None, NaN, NaT, pandas' NA, masked) are grey,
-        and the legend lists them last, as "missing". Of more than 1,000 classes, the largest keep their names
-        and colours; the names of the others are added to the texts of their points. If all labels differ,
-        they are such texts only.
+        Classes, values or dates of the points: the first column to colour by. Points without a label (None,
+        NaN, NaT, pandas' NA, masked) are grey, and the legend lists them last, as "missing". Of more than
+        1,000 classes, the largest keep their names and colours; the names of the others are added to the
+        texts of their points. If all labels differ, they are such texts only.
     captions : mapping of str to str, default=None
         Line under a map, by map name.
-    hover : sequence of length n, default=None
-        Text of every point, for its tooltip and the search.
+    hover : sequence of length n, mapping of str to such, or data frame, default=None
+        Texts of the points, for the tooltip and the search. Columns of a mapping or a data frame become
+        fields of the tooltip.
     images : array-like of shape (n, height, width) or (n, height, width, 3 or 4), default=None
         Small picture of every point, for its tooltip.
     title : str, default="ActUp"
         Title of the page.
-    label_kind : {"auto", "classes", "values"}, default="auto"
-        Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans and whole numbers
-        with at most 128 distinct values as classes.
+    label_kind : {"auto", "classes", "values"} or mapping of str to these, default="auto"
+        Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans, whole numbers with
+        at most 128 and dates with at most 12 distinct values as classes. A mapping says it of ``columns``, by
+        name.
+    columns : mapping of str to array-like of shape (n,), or data frame, default=None
+        Further columns to colour by, each read as ``labels`` are.
+    clusters : Clusters, default=None
+        What ``actup.find_clusters`` returns: its layers become names on the map, the finer ones when the view
+        is closer, and columns to colour by.
+    neighbors : array-like of shape (n, k), Neighbors, "auto" or False, default=None
+        Ids of the nearest points in the data space, which are marked when the pointer is on a point.
+        ``"auto"`` takes them from the first model among the maps. None does so too, up to 250,000 points;
+        False: none.
+    distortion : array-like of shape (n,), mapping of map name to such, "auto" or False, default=None
+        How badly each point is placed, as a column to colour by. ``"auto"``, and None where neighbours are
+        shown: the share of a point's neighbours in the data that are among its nearest points on each map.
+    info : mapping of str to mapping of str to object, default=None
+        Sections of the panel about the maps, such as quality figures. Those of the models (recipe, seed,
+        recall, seconds) are there without it; a section of the name of a map is added to its model's.
 
     Returns
     -------
@@ -101,123 +125,115 @@ def write_page(
     ...     path.read_text(encoding="utf-8").startswith("<!doctype html>")
     True
     """
-    arrays = _flat_maps(maps)
-    n = len(next(iter(arrays.values())))
-    scene, texts = _read_scene(labels, n, label_kind, None if hover is None else _read_hover(hover, n))
-    captions = read_captions(captions, arrays)
-    data = {
-        "count": n,
-        "maps": [_pack_map(name, Y, captions[name], scene) for name, Y in arrays.items()],
-        "classes": _pack_classes(scene) if isinstance(scene, Classes) else None,
-        "values": _pack_values(scene) if isinstance(scene, Values) else None,
-        "hover": texts,
-        "images": None if images is None else pack_images(images, n),
-    }
+    text = page_text(
+        maps,
+        labels,
+        captions,
+        hover,
+        images,
+        title,
+        label_kind=label_kind,
+        columns=columns,
+        clusters=clusters,
+        neighbors=neighbors,
+        distortion=distortion,
+        info=info,
+    )
+    return write_text(path, text)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> Path:
+    """Write a page, whole or not at all; missing folders are created."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # An unpaired surrogate cannot be written as UTF-8: it becomes a question mark.
-    path.write_bytes(_assemble(data, str(title)).encode("utf-8", "replace"))
+    with whole_file(path) as unfinished:
+        # An unpaired surrogate cannot be written as UTF-8: it becomes a question mark.
+        unfinished.write_bytes(text.encode("utf-8", "replace"))
     return path
 
 
-def _flat_maps(maps: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
-    """Return the maps with two dimensions each, aligned."""
-    flat = {}
-    for name, Y in read_maps(maps).items():
-        if Y.shape[1] > 2:
-            raise ValueError(
-                f"maps[{name!r}] has {Y.shape[1]} dimensions, the page shows 1 or 2; choose columns, such as "
-                "Y[:, :2], or embed with n_components=2"
-            )
-        flat[name] = spread_line(Y) if Y.shape[1] == 1 else Y
-    return align_maps(flat)
-
-
-def _pack_map(name: str, Y: np.ndarray, caption: str, scene: Classes | Values | None) -> dict[str, Any]:
-    """Pack the coordinates of each axis as 16-bit steps between its ends, far finer than a pixel."""
-    low = Y.min(axis=0)
-    size = np.ptp(Y, axis=0)
-    steps = np.rint((Y - low) / np.where(size > 0, size, 1.0) * float(_LARGEST_STEP))
-    packed: dict[str, Any] = {"name": name, "caption": caption, "low": low.tolist(), "size": size.tolist()}
-    packed["packed"] = _base64(steps, "<u2")
-    if isinstance(scene, Classes):
-        spots = dense_spots(Y, scene.codes, len(scene.names) - scene.has_rest)
-        packed["anchors"] = [spot[0].tolist() if len(spot) else None for spot in spots]
-    return packed
-
-
-def _read_scene(
-    labels: ArrayLike | None, n: int, label_kind: str, texts: list[str] | None
-) -> tuple[Classes | Values | None, list[str] | None]:
-    """Read the labels, and add the names of classes that the legend leaves out to the points' texts."""
-    scene = read_labels(labels, n, label_kind)
-    if not isinstance(scene, Classes):
-        return scene, texts
-    shown = name_largest(scene, "; tooltips and the search still name them")
-    if shown is scene:
-        return scene, texts
-    unnamed = scene.codes >= 0
-    if shown is not None:
-        unnamed &= shown.codes == len(shown.names) - 1
-    texts = [""] * n if texts is None else texts
-    for point in np.flatnonzero(unnamed):
-        name = scene.names[scene.codes[point]]
-        texts[point] = f"{name}\n{texts[point]}" if texts[point] else name
-    return shown, texts
-
-
-def _pack_classes(classes: Classes) -> dict[str, Any]:
-    names, colors = zip(*classes.entries(), strict=True)
-    # Missing labels are the last entry. At most 1,000 classes have names, so that 16 bits are enough.
-    codes = np.where(classes.codes < 0, len(names) - 1, classes.codes)
-    return {"names": names, "colors": colors, "codes": _base64(codes, "<u2")}
-
-
-def _pack_values(values: Values) -> dict[str, Any]:
-    known = values.values[np.isfinite(values.values)]
-    return {
-        "values": _base64(values.values, "<f4"),
-        "low": values.low,
-        "high": values.high,
-        "clipped": [bool((known < values.low).any()), bool((known > values.high).any())],
-        "stops": list(SEQUENTIAL),
+def page_text(
+    maps: Any,
+    labels: ArrayLike | None = None,
+    captions: Mapping[str, str] | None = None,
+    hover: Any = None,
+    images: ArrayLike | None = None,
+    title: str = "ActUp",
+    *,
+    label_kind: str | Mapping[str, str] = "auto",
+    columns: Any = None,
+    clusters: Any = None,
+    neighbors: Any = None,
+    distortion: Any = None,
+    info: Mapping[str, Mapping[str, object]] | None = None,
+    addition: Addition | None = None,
+) -> str:
+    """The text of the file that :func:`write_page` writes; the parameters are the same, but ``addition``."""
+    sources = read_sources(maps)
+    arrays = flat_maps(sources)
+    n = len(next(iter(arrays.values())))
+    captions = read_captions(captions, arrays)
+    texts = read_hover(hover, n)
+    layers = read_layers(clusters, n)
+    read = _read_columns(labels, columns, n, label_kind, texts) + cluster_columns(layers)
+    lists = read_neighbors(neighbors, sources, n)
+    kept = read_distortion(distortion, arrays, lists, asked=neighbors is not None)
+    sections = read_info(info, sources)
+    pictures: dict[str, Any] | None = None if images is None else pack_images(images, n)
+    sheets = [] if pictures is None else pictures.pop("sheets")
+    blobs = Blobs()
+    data = {
+        "count": n,
+        "title": str(title),
+        "sequence": is_sequence(list(arrays)),
+        "maps": [{"name": name, "caption": captions[name], **blobs.add_map(Y)} for name, Y in arrays.items()],
+        "columns": [pack_column(column, blobs) for column in read] + _pack_distortion(kept, read, blobs),
+        "layers": pack_layers(layers, blobs),
+        "texts": [{"name": name, **blobs.add_texts(field)} for name, field in texts.items()],
+        "neighbors": None if lists is None else _pack_neighbors(shown_neighbors(lists), n, blobs),
+        "images": pictures,
+        "info": sections,
     }
+    return assemble(data, blobs.texts, sheets, str(title), addition)
 
 
-def _read_hover(hover: Sequence[object], n: int) -> list[str]:
-    if isinstance(hover, str) or len(hover) != n:
-        raise ValueError(f"hover must have one text for each of the {n} points, got {len(hover)} of them")
-    return [str(text) for text in hover]
+def _read_columns(
+    labels: ArrayLike | None,
+    columns: Any,
+    n: int,
+    label_kind: str | Mapping[str, str],
+    texts: dict[str, list[str]],
+) -> list[Column]:
+    """Labels and further columns; names of classes that the legend leaves out are added to the texts."""
+    given = [] if columns is None else list(table_columns(columns, n, "columns"))
+    kinds = label_kind if isinstance(label_kind, Mapping) else {}
+    own_kind = "auto" if isinstance(label_kind, Mapping) else label_kind
+    for kind in (own_kind, *kinds.values()):
+        read_labels(None, n, kind)  # rejects an unknown kind
+    name = label_column_name({name for name, _ in given})
+    read = [] if labels is None else [read_column(name, labels, n, own_kind)]
+    for name, column in given:
+        read.append(read_column(name, column, n, kinds.get(name, "auto"), f"columns[{name!r}]"))
+    shown = []
+    for column in read:
+        limited, names = limit_classes(column)
+        add_names(texts, names, n)
+        if limited is not None:
+            shown.append(limited)
+    return shown
 
 
-def _base64(numbers: np.ndarray, dtype: str) -> str:
-    return base64.b64encode(np.ascontiguousarray(numbers, dtype=dtype).tobytes()).decode("ascii")
+def _pack_distortion(
+    kept: tuple[str, list[Values | None]] | None, columns: list[Column], blobs: Blobs
+) -> list[dict[str, Any]]:
+    if kept is None:
+        return []
+    name, values = kept
+    while any(column.name == name for column in columns):
+        name += "_"
+    note = _DISTORTION_NOTE if kept[0] == "neighbours kept" else ""
+    return [pack_values(name, values, blobs, note=note)]
 
 
-def _assemble(data: dict[str, Any], title: str) -> str:
-    """Fill the page's template with title, security policy, style, program and data."""
-    folder = files("actup.viewer").joinpath("page")
-    style = folder.joinpath("page.css").read_text(encoding="utf-8")
-    program = "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in _SCRIPTS)
-    # The browser accepts this style and this program only, and pictures embedded in the page.
-    policy = (
-        f"default-src 'none'; script-src '{_digest(program)}'; style-src '{_digest(style)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    template = Template(folder.joinpath("page.html").read_text(encoding="utf-8"))
-    return template.substitute(
-        title=html.escape(title), policy=policy, style=style, script=program, data=_json_for_html(data)
-    )
-
-
-def _digest(text: str) -> str:
-    """Return the hash of an inline style or script as a content security policy writes it."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
-
-
-def _json_for_html(data: dict[str, Any]) -> str:
-    """Return JSON that no HTML parser can mistake for a tag or the end of the script element."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+def _pack_neighbors(lists: np.ndarray, n: int, blobs: Blobs) -> dict[str, Any]:
+    return {"width": lists.shape[1], "ids": blobs.add_whole_numbers(lists, min(int(lists.min()), 0), n - 1)}

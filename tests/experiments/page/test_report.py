@@ -6,6 +6,7 @@ from actup import preset
 from actup._experiments import experiments
 from actup._experiments.experiment import QUICK, Experiment, Run
 from actup._experiments.page.report import describe_runs, write_report
+from actup._experiments.page.tables import fold_tables, table
 from actup._experiments.results import Store
 from actup._experiments.runner import DataSource, run_missing
 
@@ -72,3 +73,14 @@ def test_page_without_results_says_how_to_run(tmp_path):
     page = write_report(list(experiments().values()), Store(tmp_path), QUICK, tmp_path)
     text = page.read_text(encoding="utf-8")
     assert text.count("Not run yet: `actup reproduce") == len(experiments()) - 1  # gradient maps need no runs
+
+
+def test_long_and_wide_tables_are_folded():
+    short = table(["data", "s"], [["a", "1"]])
+    long = table(["`data`", "s"], [[str(i), "1"] for i in range(9)])
+    wide = table(["a", "b", "c", "d", "e"], [["x" * 40] * 5])
+    page = fold_tables(f"# Page\n\n{short}\n\n## Times < 1 s\n\n{long}\n\ntext\n\n{wide}\n")
+    assert page.startswith(f"# Page\n\n{short}\n\n## Times")
+    assert f"<summary>Times &lt; 1 s: data, s (9 rows)</summary>\n\n{long}\n\n</details>\n" in page
+    assert f"<summary>Times &lt; 1 s: a, b, c, d, … (1 row)</summary>\n\n{wide}\n\n</details>\n" in page
+    assert page.count("<details>") == 2

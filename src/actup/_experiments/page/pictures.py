@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from actup.plotting._colors import CATEGORICAL, categorical_palette, ramp
-from actup.plotting._pictures import INK, QUIET_INK
+from actup.plotting._theme import INK, QUIET_INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

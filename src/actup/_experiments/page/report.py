@@ -6,17 +6,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from actup._experiments.experiment import Experiment, Run, Scale
+from actup._experiments.page.tables import fold_tables
 from actup._experiments.results import Findings, Store
 
 _HEAD = """# The paper, reproduced
 
 The experiments of *ActUp: Analyzing and Consolidating tSNE and UMAP* (Draganov et al., IJCAI 2023), run with
-ActUp. Numbers in parentheses are the paper's. `actup reproduce all` does the runs; it stores one JSON line
-per run and can be stopped and resumed at any time. `actup reproduce report --page docs` writes this page: do
-not edit it.
+ActUp. Each section begins with the paper's claim, in italics. Numbers in parentheses are the paper's. Long
+tables are folded: click on their line to open them.
 
 {scale} *The paper's settings* are the presets `paper_*`; where the paper's code differs from its text, they
 follow the code.
+
+`actup reproduce all` does the runs; it stores one JSON line per run and can be stopped and resumed at any
+time. `actup reproduce report --page docs` writes this page: do not edit it.
 """
 
 # What the page calls the runs of each measure.
@@ -74,7 +77,8 @@ def write_report(
     sections = [_HEAD.format(scale=_describe_scale(scale))]
     for experiment in experiments:
         sections.append(section(experiment, store, scale, folder))
-    path.write_text("\n\n".join(part.strip() for part in sections) + "\n", encoding="utf-8")
+    page = "\n\n".join(part.strip() for part in sections) + "\n"
+    path.write_text(fold_tables(page), encoding="utf-8")
     store.copy_lines(shown, lines)
     return path
 

@@ -49,6 +49,7 @@ inline GraphView view(const Vector<int64_t>& offsets, const Vector<int32_t>& ind
 
 // One part per .cpp file of this folder.
 void bind_arithmetic(nb::module_& module);
+void bind_clusters(nb::module_& module);
 void bind_graph(nb::module_& module);
 void bind_neighbors(nb::module_& module);
 void bind_cluster_search(nb::module_& module);

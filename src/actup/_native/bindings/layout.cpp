@@ -92,6 +92,12 @@ void bind_layout(nb::module_& module) {
           },
           nb::arg("until"))
       .def(
+          "steer",
+          [](Layout& layout, float exaggeration, float repulsion) {
+            layout.steer({exaggeration, repulsion});
+          },
+          nb::arg("exaggeration"), nb::arg("repulsion"))
+      .def(
           "replace_points",
           [](Layout& layout, Matrix<float> places) { layout.replace_points(places.data()); },
           nb::arg("places"))

@@ -13,5 +13,6 @@ NB_MODULE(ACTUP_MODULE, module) {
   actup::bind_repulsion(module);
   actup::bind_reference_forces(module);
   actup::bind_quality(module);
+  actup::bind_clusters(module);
   actup::bind_transform(module);
 }

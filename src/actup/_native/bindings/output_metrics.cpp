@@ -49,6 +49,12 @@ void bind_output_metrics(nb::module_& module) {
             layout.run(until);
           },
           nb::arg("until"))
+      .def(
+          "steer",
+          [](MetricLayout& layout, float exaggeration, float repulsion) {
+            layout.steer({exaggeration, repulsion});
+          },
+          nb::arg("exaggeration"), nb::arg("repulsion"))
       .def("embedding", [](const MetricLayout& layout) {
         auto result = new_matrix(layout.size(), layout.dimensions());
         layout.copy_embedding(result.data());

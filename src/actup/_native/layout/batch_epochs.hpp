@@ -97,10 +97,10 @@ class BatchEpochs final : public Epochs {
                                  static_cast<double>(state.run_length),
                                  s.partition,
                                  s.normalized && s.sampling != Sampling::scalar ? state.p_max : 1.0f,
-                                 state.scheduled(s.schedule.exaggeration),
+                                 state.exaggeration(),
                                  static_cast<float>(s.attraction_repeats()),
                                  state.non_edge_weight,
-                                 s.repulsion_rate,
+                                 state.repulsion_rate(),
                                  s.rate_in_points};
     return with_loss(s.loss,
                      [&](auto loss) { return force_factors<decltype(loss)>(s.normalized, sums, settings); });
@@ -126,7 +126,7 @@ class BatchEpochs final : public Epochs {
             s.gradient_clip,
             scale,
             state.scheduled(schedule.stiffness_floor) * scale /
-                (state.scheduled(schedule.exaggeration) * static_cast<float>(s.attraction_repeats()))};
+                (state.exaggeration() * static_cast<float>(s.attraction_repeats()))};
   }
 
   // Each point's own factor of its repulsion, for the points of a block: g_i/repulsion_rate, or 1/m_i.

@@ -42,7 +42,7 @@ class Density {
       parallel_ranges(state.points.n, kPointsPerChunk, state.threads,
                       [&](int64_t begin, int64_t end) { measure<d(), shape()>(state, rows, begin, end); });
     });
-    settle(state.settings, state.scheduled(state.settings.schedule.exaggeration));
+    settle(state.settings, state.exaggeration());
     parallel_ranges(state.points.n, kPointsPerChunk, state.threads,
                     [&](int64_t begin, int64_t end) { weigh(begin, end); });
   }

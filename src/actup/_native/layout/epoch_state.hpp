@@ -8,6 +8,7 @@ namespace actup {
 
 struct EpochState {
   const Settings& settings;
+  const Steering& steering;
   Points& points;
   const float* mass;  // strength or degree of each point, padded to whole blocks
   const float*
@@ -19,6 +20,11 @@ struct EpochState {
   int threads;
 
   float scheduled(const std::vector<float>& values) const { return values[epoch]; }
+  float exaggeration() const { return scheduled(settings.schedule.exaggeration) * steering.exaggeration; }
+  // Settings::repulsion_rate belongs to the unnormalised setting.
+  float repulsion_rate() const {
+    return (settings.normalized ? 1.0f : settings.repulsion_rate) * steering.repulsion;
+  }
 };
 
 class Epochs {

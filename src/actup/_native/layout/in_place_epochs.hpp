@@ -154,7 +154,7 @@ class InPlaceEpochs final : public Epochs {
     const Settings& s = state.settings;
     const bool all_act = s.sampling == Sampling::exhaustive;
     const bool unit_weights = s.sampling == Sampling::scalar || s.sampling == Sampling::unbiased;
-    const float rate = state.scheduled(s.schedule.learning_rate) * state.scheduled(s.schedule.exaggeration) *
+    const float rate = state.scheduled(s.schedule.learning_rate) * state.exaggeration() *
                        LossPolicy::leading_factors(s.curve, s.normalized).attraction;
     Edge edges[capacity + kBlock];
     float weights[capacity + kBlock];
@@ -199,7 +199,7 @@ class InPlaceEpochs final : public Epochs {
     float16* force = D ? stack : heap.data();
     const float rate = state.scheduled(s.schedule.learning_rate) *
                        LossPolicy::leading_factors(s.curve, s.normalized).repulsion * state.non_edge_weight *
-                       s.repulsion_rate / (2.0f * static_cast<float>(state.run_length));
+                       state.repulsion_rate() / (2.0f * static_cast<float>(state.run_length));
     for (int64_t block = begin; block < end; ++block) {
       std::fill_n(force, dimensions, float16{});
       RunSums sums{force, nullptr};

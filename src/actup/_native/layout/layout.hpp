@@ -63,9 +63,12 @@ class Layout {
   // run() goes on.
   void run(int until) {
     for (until = std::min(until, s_.n_epochs); epoch_ < until; ++epoch_)
-      epochs_->run({s_, points_, mass_.data(), mobility_.empty() ? nullptr : mobility_.data(), p_max_,
-                    non_edge_weight_, run_length_, epoch_, threads_});
+      epochs_->run({s_, steering_, points_, mass_.data(), mobility_.empty() ? nullptr : mobility_.data(),
+                    p_max_, non_edge_weight_, run_length_, epoch_, threads_});
   }
+
+  // From the next epoch on, attraction and repulsion are multiplied by these factors.
+  void steer(const Steering& steering) { steering_ = steering; }
 
   // Goes on from other places, n x dimensions in the order of the graph; the steps keep their momentum.
   void replace_points(const float* places) {
@@ -87,6 +90,7 @@ class Layout {
   }
 
   Settings s_;
+  Steering steering_;
   int threads_;
   int epoch_ = 0;
   float p_max_ = 0;

@@ -59,7 +59,7 @@ struct ForceSettings {
   float exaggeration;
   float attraction_repeats;  // 2 if both ends of an edge are pulled, else 1
   float non_edge_weight;
-  float repulsion_rate;
+  float repulsion_rate;  // normalised: 1, unless the layout is steered
   bool rate_in_points;
 };
 
@@ -143,6 +143,8 @@ ACTUP_DEVICE inline ForceFactors force_factors(bool normalized, const ForceSums&
     factors.repulsion = lead.repulsion * s.non_edge_weight * s.repulsion_rate;
   } else if (sums.q > 0) {
     LossPolicy::normalize_factors(sums, s, lead.repulsion, factors);
+    factors.repulsion *= s.repulsion_rate;
+    factors.second *= s.repulsion_rate;
   }
   return factors;
 }

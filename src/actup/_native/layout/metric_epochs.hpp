@@ -77,6 +77,7 @@ class MetricLayout {
   virtual ~MetricLayout() = default;
   virtual void run(int until) = 0;
   virtual void copy_embedding(float* to) const = 0;
+  void steer(const Steering& steering) { steering_ = steering; }
   int epoch() const { return epoch_; }
   int64_t size() const { return n_; }
   int dimensions() const { return dimensions_; }
@@ -86,6 +87,7 @@ class MetricLayout {
   int64_t n_;
   int dimensions_;
   int epoch_ = 0;
+  Steering steering_;
 };
 
 template <class Metric>
@@ -116,10 +118,10 @@ class MetricEpochs : public MetricLayout {
   // An exception from a checkpoint leaves the points as they were after the last whole epoch.
   void run(int until) override {
     for (until = std::min(until, s_.n_epochs); epoch_ < until; ++epoch_) {
-      const MetricForces forces{
-          s_.curve.a, s_.curve.b, parameter_,
-          static_cast<double>(s_.attraction_repeats()) * s_.schedule.exaggeration[epoch_],
-          s_.repulsion_epsilon};
+      const MetricForces forces{s_.curve.a, s_.curve.b, parameter_,
+                                static_cast<double>(s_.attraction_repeats()) *
+                                    (s_.schedule.exaggeration[epoch_] * steering_.exaggeration),
+                                s_.repulsion_epsilon};
       parallel_ranges(n_, 64, threads_, [&](int64_t begin, int64_t end) {
         MovingPoint<Metric> point(forces, coordinates_);
         for (int64_t i = begin; i < end; ++i) move(i, point);
@@ -143,7 +145,8 @@ class MetricEpochs : public MetricLayout {
       const float weight = all ? weights_[e] : acting_weight(s_.sampling, weights_[e]);
       point.attract(&now_[int64_t{ids_[e]} * coordinates_], rate * weight);
     }
-    const double size = rate * s_.repulsion_rate * mass_[i] / static_cast<double>(s_.negatives);
+    const double size =
+        rate * (s_.repulsion_rate * steering_.repulsion) * mass_[i] / static_cast<double>(s_.negatives);
     for (int64_t draw = 0; draw < s_.negatives; ++draw) {
       const uint64_t bits = random_bits(s_.seed, static_cast<uint32_t>(epoch_), static_cast<uint32_t>(i),
                                         static_cast<uint32_t>(draw));

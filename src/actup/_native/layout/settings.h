@@ -54,6 +54,11 @@ struct Schedule {  // one value per epoch
   float momentum_after_stop = 0;  // for the rest of the expansion, once the map has stopped growing
 };
 
+struct Steering {  // factors that a caller may change between two epochs; 1: as the settings say
+  float exaggeration = 1;
+  float repulsion = 1;
+};
+
 struct Settings {
   int n_epochs = 0;
   Curve curve;

@@ -140,6 +140,9 @@ class ConvertedLayout:
     def replace_points(self, Y: Array) -> None:
         self._layout.replace_points(Y)
 
+    def steer(self, exaggeration: float = 1.0, repulsion: float = 1.0) -> None:
+        self._layout.steer(exaggeration, repulsion)
+
     def embedding(self) -> Array:
         return as_kind_of(self._layout.embedding(), self._template)
 

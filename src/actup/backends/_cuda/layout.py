@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from actup._device import on_gpu
 from actup._typing import Array
-from actup.backends._base import PointInputs, check_places
+from actup.backends._base import PointInputs, check_places, check_steering
 from actup.backends._cpu import loss_of
 from actup.backends._cuda.arrays import device_graph, host_graph, require_bytes, to_device, to_host
 from actup.backends._cuda.batch import BatchEpochs
@@ -56,8 +56,8 @@ class CudaLayout:
             shuffled=in_place or recipe.repulsion_for(n) is Repulsion.SAMPLED,
             weakest=1 / self.n_epochs if recipe.prune and self.n_epochs else 0.0,
         )
-        state = LayoutState(self._graph, recipe, seed, inputs.mobility)
-        self._epochs = (InPlaceEpochs if in_place else BatchEpochs)(self._graph, state, recipe)
+        self._state = LayoutState(self._graph, recipe, seed, inputs.mobility)
+        self._epochs = (InPlaceEpochs if in_place else BatchEpochs)(self._graph, self._state, recipe)
 
     def run(self, until: int) -> None:
         """Launch all epochs up to ``until``."""
@@ -69,6 +69,11 @@ class CudaLayout:
         """Continue from the places Y, (n, n_components); momentum and epoch are kept."""
         places = to_device(check_places(Y, len(self._graph), self._recipe.n_components))
         self._epochs.replace_points(places.take(self._graph.order, axis=0), self.epoch)
+
+    def steer(self, exaggeration: float = 1.0, repulsion: float = 1.0) -> None:
+        """Multiply attraction and repulsion by these factors from the next epoch on."""
+        check_steering(exaggeration, repulsion)
+        self._state.steer(exaggeration, repulsion)
 
     def embedding(self) -> Array:
         """The current points in the caller's order: a CuPy array if the graph is one, else a NumPy array."""

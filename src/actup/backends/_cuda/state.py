@@ -36,6 +36,8 @@ STATE = np.dtype(
         ("box", np.int32, (3, 4)),
     ]
 )
+# The rows of the schedule, as kernels/layout.h numbers them.
+_SCHEDULE_ROWS = ("learning_rate", "momentum", "exaggeration", "step_cap", "stiffness_floor")
 
 
 class LayoutState:
@@ -66,7 +68,10 @@ class LayoutState:
         constants["expansion_begin"], constants["expansion_end"] = schedule.expansion
         constants["sampling"] = engine.Sampling[recipe.sampling.value].value
         constants["curve"] = *recipe.kernel(), recipe.dof
-        for name in ("repulsion_rate", "repulsion_epsilon", "force_scale"):
+        # The rate belongs to the unnormalised setting; steer() multiplies it in both.
+        self._repulsion_rate = np.float32(1 if recipe.normalized else recipe.repulsion_rate)
+        constants["repulsion_rate"] = self._repulsion_rate
+        for name in ("repulsion_epsilon", "force_scale"):
             constants[name] = getattr(recipe, name)
         constants["gradient_clip"] = math.inf if recipe.gradient_clip is None else recipe.gradient_clip
         constants["momentum_after_stop"] = schedule.momentum_after_stop
@@ -84,8 +89,8 @@ class LayoutState:
                 np.int32(recipe.non_edge_weight is NonEdgeWeight.MEAN),
             ),
         )
-        rows = ("learning_rate", "momentum", "exaggeration", "step_cap", "stiffness_floor")
-        self.schedule = cp.asarray(np.stack([getattr(schedule, name) for name in rows]))
+        self._exaggeration = schedule.exaggeration
+        self.schedule = cp.asarray(np.stack([getattr(schedule, name) for name in _SCHEDULE_ROWS]))
         by_strength = recipe.repulsion_mass is RepulsionMass.STRENGTH
         self.mass = graph.strength if by_strength else graph.degree.astype(np.float32)
         self.limits_moves = mobility is not None and bool((mobility != 1).any())
@@ -93,6 +98,15 @@ class LayoutState:
             cp.asarray(mobility).take(graph.order) if self.limits_moves else cp.ones(1, np.float32)
         )
         self.state = _first_state(graph.points)
+
+    def steer(self, exaggeration: float, repulsion: float) -> None:
+        """Multiply what later epochs read by factors, in the arrays that the recorded launches read."""
+        cp = cupy()
+        steered = self._exaggeration * np.float32(exaggeration)
+        self.schedule[_SCHEDULE_ROWS.index("exaggeration")] = cp.asarray(steered)
+        assert _CONSTANTS.fields is not None
+        begin = _CONSTANTS.fields["repulsion_rate"][1]
+        self.constants[begin : begin + 4].view(np.float32)[...] = self._repulsion_rate * np.float32(repulsion)
 
     def measure_replaced(self, points: Array, epoch: int) -> None:
         """Make the box before this epoch that of the points, which have been replaced."""

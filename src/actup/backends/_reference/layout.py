@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from actup._typing import Array
-from actup.backends._base import PointInputs, check_places
+from actup.backends._base import PointInputs, check_places, check_steering
 from actup.backends._reference.losses import LOSSES, EpochPairs, sum_forces
 from actup.backends._reference.random import random_below, random_bits
 from actup.graph._records import Graph
@@ -47,6 +47,7 @@ class Layout:
         self._factor = 0.0  # of all attractions in the last epoch
         self._schedule = recipe.schedule(n)
         self._expansion_ended = False
+        self._steering = 1.0, 1.0  # factors of exaggeration and repulsion
         self._a, self._b = recipe.kernel()
         # "Before the first epoch", 3: order[new id] = id in the caller's order
         keys = [random_bits(seed, _RELABELLING_EPOCH, i, 0) for i in range(n)]
@@ -84,6 +85,11 @@ class Layout:
         """Continue from the places Y; steps keep their momentum, the schedule its epoch."""
         self._y = check_places(Y, *self._y.shape).astype(np.float64)[self._order]
 
+    def steer(self, exaggeration: float = 1.0, repulsion: float = 1.0) -> None:
+        """Multiply attraction and repulsion by these factors from the next epoch on."""
+        check_steering(exaggeration, repulsion)
+        self._steering = exaggeration, repulsion
+
     def embedding(self) -> np.ndarray:
         """The current points in the caller's order: (n, n_components) float32, a copy."""
         Y = np.empty(self._y.shape, np.float32)
@@ -109,7 +115,7 @@ class Layout:
         return float(self._schedule.learning_rate[self.epoch])
 
     def _exaggeration(self) -> float:
-        return float(self._schedule.exaggeration[self.epoch])
+        return self._steering[0] * float(self._schedule.exaggeration[self.epoch])
 
     def _momentum(self) -> float:
         begin, end = self._schedule.expansion
@@ -165,7 +171,7 @@ class Layout:
                 mass = self._degree / length
             case RepulsionMass.STRENGTH:
                 mass = self._strength / length
-        return self._non_edge_weight() * self._recipe.repulsion_rate * mass
+        return self._steering[1] * self._non_edge_weight() * self._recipe.repulsion_rate * mass
 
     # Forces
 
@@ -212,7 +218,7 @@ class Layout:
             EpochPairs(self._a, self._b, q, s, difference, v, repels, length, self._fixed_Z(), in_points)
         )
         coefficients = self._factor * attraction_factor * v * self._loss.attraction(q, s)
-        return -sum_forces(coefficients, difference), R, coefficients.sum(axis=1)
+        return -sum_forces(coefficients, difference), self._steering[1] * R, coefficients.sum(axis=1)
 
     def _density_coefficients(self, d2: np.ndarray, q: np.ndarray, s: np.ndarray) -> np.ndarray:
         """The factors of y_i - y_j in the density term: (n, n)."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from actup._typing import Array
+from actup.backends._base import check_steering
 from actup.backends._reference.layout import relative_weights
 from actup.backends._reference.random import random_below, random_bits
 from actup.graph._records import Graph
@@ -96,6 +97,7 @@ class MetricLayout:
         self.epoch, self.n_epochs = 0, recipe.n_epochs(n)
         self._recipe, self._seed = recipe, seed
         self._schedule = recipe.schedule(n)
+        self._steering = 1.0, 1.0  # factors of exaggeration and repulsion
         self._a, self._b = recipe.kernel()
         self._p = output_metric_parameter(recipe)
         self._r = relative_weights(graph, self.n_epochs if recipe.prune else 0)
@@ -108,6 +110,11 @@ class MetricLayout:
         while self.epoch < min(until, self.n_epochs):
             self._y = np.array([self._moved(i) for i in range(len(self._y))])
             self.epoch += 1
+
+    def steer(self, exaggeration: float = 1.0, repulsion: float = 1.0) -> None:
+        """Multiply attraction and repulsion by these factors from the next epoch on."""
+        check_steering(exaggeration, repulsion)
+        self._steering = exaggeration, repulsion
 
     def embedding(self) -> np.ndarray:
         """The current points: (n, n_components) float32, a copy."""
@@ -146,10 +153,13 @@ class MetricLayout:
         recipe, t = self._recipe, self.epoch
         y: Point = self._y[i].copy()
         rate = float(self._schedule.learning_rate[t])
-        factor = float(self._schedule.exaggeration[t]) * (2 if recipe.symmetric_attraction else 1)
+        exaggeration, repulsion = self._steering
+        factor = (
+            exaggeration * float(self._schedule.exaggeration[t]) * (2 if recipe.symmetric_attraction else 1)
+        )
         for j in np.flatnonzero(self._r[i]):
             y = self._step(y, self._y[j], rate * factor * self._acting_weight(self._r[i, j]), attracts=True)
-        size = rate * recipe.repulsion_rate * float(self._mass[i]) / recipe.negatives
+        size = rate * repulsion * recipe.repulsion_rate * float(self._mass[i]) / recipe.negatives
         for draw in range(recipe.negatives):
             other = random_below(random_bits(self._seed, t, i, draw), len(self._y))
             if other != i:

@@ -1,55 +1,54 @@
-// The visible part of the map: pan, zoom and pinch with a pointer, and animated moves.
+// The visible part of a map: center and zoom, conversions between map and screen, and animated moves.
 "use strict";
 
-const MIN_ZOOM = 0.5;
-const MAX_ZOOM = 400;
-const DRAG_PIXELS = 3; // a pressed pointer that moved farther than this is dragging
-const FIT_SHARE = 0.92; // of the smaller side of the stage, which the whole map fills at zoom 1
+const MAX_ZOOM = 2000;
+const FIT_SHARE = 0.9; // of the view, which the frame of the map fills at zoom 1
 
 class Camera {
-  // stage: the element that shows the map; changed(): called after every move.
-  constructor(stage, changed) {
-    this.stage = stage;
+  // changed(): called after every move.
+  constructor(changed) {
     this.changed = changed;
     this.center = [0, 0];
     this.zoom = 1;
-    this.pointers = new Map();
-    this.draggedPixels = 0;
+    this.reach = 1; // largest coordinate of the map
+    this.frame = [1, 1]; // half width and half height of what zoom 1 shows
+    this.box = { left: 0, top: 0, width: 1, height: 1 }; // in CSS pixels of the stage
     this.moveNumber = 0; // increases with every move, which ends an animated one
-    stage.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-    stage.addEventListener("pointerdown", (event) => this.down(event));
-    stage.addEventListener("pointermove", (event) => this.move(event));
-    for (const type of ["pointerup", "pointercancel"]) stage.addEventListener(type, (event) => this.up(event));
-    stage.addEventListener("dblclick", (event) => event.target.closest("button") || this.flyTo([0, 0], 1));
   }
 
-  // Pixels per unit of the map.
+  // Pixels per unit of the map at zoom 1, and now.
+  get fit() {
+    return FIT_SHARE * Math.min(this.box.width / (2 * this.frame[0]), this.box.height / (2 * this.frame[1]));
+  }
+
   get scale() {
-    return (this.zoom * FIT_SHARE * Math.min(this.stage.clientWidth, this.stage.clientHeight)) / 2;
+    return this.zoom * this.fit;
+  }
+
+  // Outliers may lie far outside the frame: this zoom shows them all.
+  get smallestZoom() {
+    return 0.6 / this.reach;
   }
 
   toScreen(x, y) {
-    return [
-      this.stage.clientWidth / 2 + (x - this.center[0]) * this.scale,
-      this.stage.clientHeight / 2 - (y - this.center[1]) * this.scale,
-    ];
+    const { left, top, width, height } = this.box;
+    return [left + width / 2 + (x - this.center[0]) * this.scale, top + height / 2 - (y - this.center[1]) * this.scale];
   }
 
   toMap(x, y) {
-    return [
-      this.center[0] + (x - this.stage.clientWidth / 2) / this.scale,
-      this.center[1] - (y - this.stage.clientHeight / 2) / this.scale,
-    ];
+    const { left, top, width, height } = this.box;
+    return [this.center[0] + (x - left - width / 2) / this.scale, this.center[1] - (y - top - height / 2) / this.scale];
   }
 
-  // Position of an event in pixels, relative to the stage.
-  positionOf(event) {
-    const box = this.stage.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
+  // The visible part of the map: left, bottom, right, top.
+  get bounds() {
+    const { left, top, width, height } = this.box;
+    return [...this.toMap(left, top + height), ...this.toMap(left + width, top)];
   }
 
-  get dragging() {
-    return this.pointers.size > 0 && this.draggedPixels > DRAG_PIXELS;
+  contains(x, y) {
+    const { left, top, width, height } = this.box;
+    return x >= left && y >= top && x < left + width && y < top + height;
   }
 
   pan(dx, dy) {
@@ -61,64 +60,61 @@ class Camera {
   zoomAt(x, y, factor) {
     this.moveNumber++;
     const fixed = this.toMap(x, y);
-    this.zoom = Math.min(Math.max(this.zoom * factor, MIN_ZOOM), MAX_ZOOM);
+    this.zoom = this.limited(this.zoom * factor);
     const now = this.toMap(x, y);
     this.set([this.center[0] + fixed[0] - now[0], this.center[1] + fixed[1] - now[1]], this.zoom);
   }
 
+  zoomAroundMiddle(factor) {
+    const { left, top, width, height } = this.box;
+    this.zoomAt(left + width / 2, top + height / 2, factor);
+  }
+
+  limited(zoom) {
+    return Math.min(Math.max(zoom, Math.min(this.smallestZoom, 0.5)), MAX_ZOOM);
+  }
+
   // Limits the center, so that some part of the map always stays visible.
   set(center, zoom) {
-    this.center = center.map((value) => Math.min(Math.max(value, -1.2), 1.2));
-    this.zoom = zoom;
+    const farthest = 1.2 * this.reach;
+    this.center = center.map((value) => Math.min(Math.max(value, -farthest), farthest));
+    this.zoom = this.limited(zoom);
     this.changed();
+  }
+
+  // Whether the view is the one that a map is first shown in.
+  get atStart() {
+    return Math.abs(this.zoom - 1) < 1e-3 && Math.hypot(...this.center) < 1e-3;
+  }
+
+  // Shows the bulk of the points; if it is shown already and there are outliers, shows them too.
+  home() {
+    this.flyTo([0, 0], this.atStart && this.reach > 1.01 ? this.smallestZoom * 1.5 : 1);
+  }
+
+  // Shows a box of the map: left, bottom, right, top.
+  show([left, bottom, right, top], animated = true) {
+    const { width, height } = this.box;
+    const wanted = Math.min(width / Math.max(right - left, 1e-6), height / Math.max(top - bottom, 1e-6));
+    this.goTo([(left + right) / 2, (bottom + top) / 2], this.limited((0.85 * wanted) / this.fit), animated);
+  }
+
+  goTo(center, zoom, animated) {
+    if (animated) return this.flyTo(center, zoom);
+    this.moveNumber++;
+    return this.set(center, zoom);
   }
 
   flyTo(center, zoom) {
     const moveNumber = ++this.moveNumber;
     const from = [...this.center, Math.log(this.zoom)];
     const to = [...center, Math.log(zoom)];
-    animate(300, (share) => {
+    animate(350, (share) => {
       if (moveNumber !== this.moveNumber) return false; // a later move has taken over
       const [x, y, level] = from.map((value, k) => value + share * (to[k] - value));
       this.set([x, y], Math.exp(level));
       return true;
     });
-  }
-
-  wheel(event) {
-    event.preventDefault();
-    const step = event.deltaMode === 1 ? 20 : event.deltaMode === 2 ? 400 : 1;
-    const delta = Math.min(Math.max(event.deltaY * step, -300), 300);
-    this.zoomAt(...this.positionOf(event), Math.exp(-delta * (event.ctrlKey ? 0.01 : 0.002)));
-  }
-
-  down(event) {
-    if (event.target.closest("button")) return;
-    this.stage.setPointerCapture(event.pointerId);
-    this.pointers.set(event.pointerId, this.positionOf(event));
-    if (this.pointers.size === 1) this.draggedPixels = 0;
-  }
-
-  move(event) {
-    const last = this.pointers.get(event.pointerId);
-    if (!last) return;
-    const here = this.positionOf(event);
-    this.draggedPixels += Math.hypot(here[0] - last[0], here[1] - last[1]);
-    this.stage.classList.toggle("dragging", this.dragging);
-    if (this.pointers.size === 1 && this.dragging) {
-      this.pan(here[0] - last[0], here[1] - last[1]);
-    } else if (this.pointers.size === 2) {
-      const other = [...this.pointers].find(([id]) => id !== event.pointerId)[1];
-      const distance = (point) => Math.hypot(point[0] - other[0], point[1] - other[1]) || 1;
-      this.pan((here[0] - last[0]) / 2, (here[1] - last[1]) / 2);
-      this.zoomAt((here[0] + other[0]) / 2, (here[1] + other[1]) / 2, distance(here) / distance(last));
-    }
-    this.pointers.set(event.pointerId, here);
-  }
-
-  up(event) {
-    this.pointers.delete(event.pointerId);
-    this.stage.classList.remove("dragging");
   }
 }
 

@@ -1,349 +1,284 @@
-// The page itself: shows maps and morphs between them, handles the tooltip, keys, and light and dark theme.
+// The page itself: brings data, views, legend, search, lasso and tooltip together.
 "use strict";
 
-const MORPH_MILLISECONDS = 900;
-const OPACITY = { light: 200, dark: 230 };
-const MUTED_OPACITY = { light: 70, dark: 90 };
-const MAX_NAME_LENGTH = 28;
-const FEW_POINTS = 5;
+const SEARCH_DELAY_MILLISECONDS = 150;
+const GRID_DELAY_MILLISECONDS = 300;
+const HOVER_PIXELS = 9; // distance from which a point is found
 
 class Page {
-  constructor() {
-    this.data = readData();
-    this.find = (id) => document.getElementById(id);
-    this.stage = this.find("stage");
-    this.ratio = Math.min(window.devicePixelRatio || 1, 2);
-    this.current = 0;
-    this.positions = mapPositions(this.data.maps[0]).slice();
-    this.spots = this.data.maps[0].spots;
-    this.colors = pointColors(this.data);
-    this.pictures = this.data.images ? new Pictures(this.data.images) : null;
-    this.selection = new Selection(this.data, () => this.appearanceChanged());
-    this.camera = new Camera(this.stage, () => this.redraw());
-    this.overlay = new Overlay(this.find("overlay"));
-    this.shuffled = shuffledOrder(this.data.count);
-    this.hovered = -1;
-    this.morphNumber = 0;
-    this.showNames = true;
-    this.startPainter(location.hash === "#canvas");
-    this.buildTabs();
-    this.buildLegend();
+  constructor(data) {
+    this.data = data;
+    this.elements = Object.fromEntries([...document.querySelectorAll("[id]")].map((element) => [element.id, element]));
+    this.stage = this.elements.stage;
+    Object.assign(this, { hovered: -1, pinned: -1, showNames: true, column: null, colors: new Map(), colorVersion: 0, listeners: [], placedNames: [] });
+    this.selection = new Selection(data, () => this.selectionChanged());
+    this.legend = new Legend(this.elements.legend, this.elements.scale, this.selection);
+    this.tooltip = new Tooltip(this.elements.tooltip, this.stage, data);
+    this.overlay = new Overlay(this.stage);
+    this.link = new Link(() => this.linkState());
+    const link = readLink();
+    this.renderer = new Renderer(this.stage, data.count, link.get("renderer"), () => this.pointsPainted());
+    this.renderer.colorsOf = (map) => this.colorsOf(map);
+    const { tabs, slider, "slider-box": sliderBox, "slider-name": sliderName, side } = this.elements;
+    this.bar = new MapBar(data, { tabs, slider, sliderBox, sliderName, side }, () => this.viewsChanged(), () => this.moved());
+    this.connectGestures();
     this.connectTools();
-    this.connectPointer();
-    document.addEventListener("keydown", (event) => this.key(event));
+    showInfo(this.elements.about, data.info);
+    this.setTheme(matchMedia("(prefers-color-scheme: dark)").matches, false);
+    this.setColumn(data.columns[0] || null);
+    this.viewsChanged();
     new ResizeObserver(() => this.resize()).observe(this.stage);
-    this.setTheme(matchMedia("(prefers-color-scheme: dark)").matches);
-    this.showMap(0, false);
+    this.resize();
   }
 
-  startPainter(withoutWebGL) {
-    this.painter = makePainter(this.find("points"), this.data.count, withoutWebGL);
-    document.documentElement.dataset.renderer = this.painter.kind;
-    this.painter.canvas.addEventListener("webglcontextlost", () => {
-      this.startPainter(true);
-      this.resize();
-      this.appearanceChanged();
-    });
-    this.painter.setPositions(this.positions);
+  // ---- views ----
+
+  get shownMap() {
+    return this.bar.views[0].shownMap;
   }
 
-  // ---- maps ----
-
-  buildTabs() {
-    this.tabs = this.data.maps.map((map, k) => {
-      const tab = makeButton("", () => this.showMap(k));
-      tab.textContent = map.name;
-      tab.setAttribute("role", "tab");
-      tab.setAttribute("aria-controls", "stage");
-      this.find("tabs").append(tab);
-      return tab;
-    });
-    this.find("tabs").hidden = this.data.maps.length < 2 && !this.data.maps[0].name;
+  mapIndex(map) {
+    return this.data.maps.indexOf(map);
   }
-
-  showMap(k, morph = true) {
-    this.current = k;
-    const map = this.data.maps[k];
-    this.tabs.forEach((tab, other) => {
-      tab.setAttribute("aria-selected", String(other === k));
-      tab.tabIndex = other === k ? 0 : -1;
-    });
-    if (this.find("tabs").contains(document.activeElement)) this.tabs[k].focus();
-    this.find("caption").textContent = map.caption;
-    this.stage.setAttribute("aria-label", `${map.name}: map of ${this.data.count.toLocaleString("en")} points`);
-    if (morph) this.morphTo(map);
-  }
-
-  // Moves every point on a straight line from its current position, even in the middle of another morph.
-  morphTo(map) {
-    const number = ++this.morphNumber;
-    const from = this.positions.slice();
-    const to = mapPositions(map);
-    const fromSpots = this.spots;
-    this.setHovered(-1);
-    this.grid = null;
-    animate(MORPH_MILLISECONDS, (share) => {
-      if (number !== this.morphNumber) return false;
-      for (let i = 0; i < to.length; i++) this.positions[i] = from[i] + share * (to[i] - from[i]);
-      this.spots = map.spots.map((spot, k) => spot && spot.map((value, axis) => fromSpots[k][axis] + share * (value - fromSpots[k][axis])));
-      this.painter.setPositions(this.positions);
-      this.morphing = share < 1;
-      this.redraw();
-      return true;
-    });
-  }
-
-  // ---- drawing ----
 
   resize() {
-    for (const canvas of [this.painter.canvas, this.overlay.canvas]) {
-      canvas.width = Math.max(1, Math.round(this.stage.clientWidth * this.ratio));
-      canvas.height = Math.max(1, Math.round(this.stage.clientHeight * this.ratio));
+    this.bar.arrange(this.stage.clientWidth, this.stage.clientHeight);
+    this.overlay.resize();
+    this.renderer.resize();
+    this.placeTitles();
+  }
+
+  viewsChanged() {
+    this.renderer.views = this.bar.views;
+    this.bar.arrange(this.stage.clientWidth, this.stage.clientHeight);
+    const shown = this.bar.views.flatMap((view) => [view.map.positions, view.next.positions]);
+    this.renderer.painter.keepOnly([...shown, ...[...this.colors.values()].map(({ array }) => array)]);
+    if (this.column && this.column.differsByMap()) this.legend.show(this.column, this.mapIndex(this.shownMap));
+    const { caption } = this.shownMap;
+    this.elements.caption.textContent = this.bar.sideBySide ? "" : caption;
+    this.elements.caption.hidden = this.bar.sideBySide || !caption;
+    this.stage.setAttribute("aria-label", `${this.shownMap.name || "Map"}: ${this.data.count.toLocaleString("en")} points`);
+    this.placeTitles();
+    this.moved();
+  }
+
+  // Names of the maps when they are side by side.
+  placeTitles() {
+    const titles = this.bar.sideBySide ? this.bar.views : [];
+    this.elements.titles.replaceChildren(
+      ...titles.map(({ map, camera }) => {
+        const title = document.createElement("p");
+        title.textContent = map.name;
+        title.style.transform = `translate(${camera.box.left}px, ${camera.box.top}px)`;
+        title.style.width = `${camera.box.width}px`;
+        return title;
+      }),
+    );
+  }
+
+  // Called whenever the camera or the points move.
+  moved() {
+    if (!this.renderer) return;
+    this.renderer.redraw();
+    this.link.later();
+  }
+
+  pointsPainted() {
+    // Hovering needs the grid of the points: have it before the pointer comes.
+    clearTimeout(this.gridTimer);
+    this.gridTimer = setTimeout(() => this.bar.views.forEach(({ map }) => map.pointGrid()), GRID_DELAY_MILLISECONDS);
+    this.placedNames = this.overlay.drawNames(this.showNames ? this.bar.views.map((view) => ({ camera: view.camera, layers: this.nameLayers(view) })) : []);
+    this.drawMarks();
+  }
+
+  // The names that a view may show: those of cluster layers if there are any, else of the classes of the legend.
+  nameLayers(view) {
+    if (view.morphing) return [];
+    const map = view.shownMap;
+    if (this.data.layers.length) {
+      return this.data.layers.map((layer) => ({ names: layer.names, spots: this.spots(map, layer, layer.names.length), shown: () => true }));
     }
-    this.redraw();
+    const column = this.selection.column;
+    if (!column) return [];
+    const counts = this.selection.classCounts;
+    return [{ names: column.names, spots: this.spots(map, column, column.unnamed), shown: (code) => !counts || counts[code] > 0 }];
   }
 
-  redraw() {
-    if (this.redrawPending) return;
-    this.redrawPending = true;
-    requestAnimationFrame(() => {
-      this.redrawPending = false;
-      this.drawNow();
-    });
+  spots(map, source, count) {
+    if (!map.spots.has(source)) map.spots.set(source, findSpots(map, source.codes, count));
+    return map.spots.get(source);
   }
 
-  // Diameter in pixels: decreases with the number of points and grows slowly with the zoom.
-  get pointSize() {
-    const side = Math.min(this.stage.clientWidth, this.stage.clientHeight);
-    const fitting = 0.6 * side / Math.sqrt(this.data.count);
-    return Math.min(Math.max(fitting, 1.5), 8) * Math.min(Math.max(this.camera.zoom, 0.7) ** 0.4, 5);
+  // ---- colours and selection ----
+
+  setColumn(column) {
+    this.column = column;
+    this.selection.setColumn(column);
+    this.elements.color.value = column ? String(this.data.columns.indexOf(column)) : "";
+    this.legend.show(column, this.mapIndex(this.shownMap));
+    this.selection.update();
   }
 
-  drawNow() {
-    const view = { x: this.camera.center[0], y: this.camera.center[1], scale: this.camera.scale * this.ratio };
-    this.painter.draw(view, this.pointSize * this.ratio);
-    const ring = this.hovered < 0 ? null : this.ringAround(this.hovered);
-    this.overlay.draw(this.showNames ? this.visibleNames() : [], ring, this.ratio);
-    if (this.hovered >= 0) this.placeTooltip();
-  }
-
-  visibleNames() {
-    if (!this.data.classes) return [];
-    const names = [];
-    for (const code of this.nameOrder) {
-      const spot = this.spots[code];
-      const muted = this.selection.highlighted.size && !this.selection.highlighted.has(code);
-      if (!spot || muted || this.selection.hidden.has(code)) continue;
-      const [x, y] = this.camera.toScreen(...spot);
-      const name = this.data.classes.names[code];
-      const text = name.length > MAX_NAME_LENGTH ? `${name.slice(0, MAX_NAME_LENGTH - 1)}…` : name;
-      // Write the name above a class of few points, which it would cover.
-      const lift = this.selection.sizes[code] < FEW_POINTS ? this.pointSize / 2 + 12 : 0;
-      names.push({ text, x: x * this.ratio, y: (y - lift) * this.ratio });
+  // Colours in the order of slots, with the selection in the highest byte.
+  colorsOf(map) {
+    const key = this.column && this.column.differsByMap() ? this.mapIndex(map) : 0;
+    let entry = this.colors.get(key);
+    if (!entry) this.colors.set(key, (entry = { array: new Int32Array(this.data.count), version: -1 }));
+    if (entry.version !== this.colorVersion) {
+      const { idOf } = this.data.order;
+      const { states } = this.selection;
+      const { array } = entry;
+      const { column } = this;
+      for (let slot = 0; slot < array.length; slot++) {
+        const i = idOf[slot];
+        array[slot] = (column ? column.color(i, key) : PLAIN_RGB) | (states[i] ? 0xff000000 : 0);
+      }
+      entry.version = this.colorVersion;
     }
-    return names;
+    return entry;
   }
 
-  ringAround(i) {
-    const [x, y] = this.camera.toScreen(this.positions[2 * i], this.positions[2 * i + 1]);
-    return { x: x * this.ratio, y: y * this.ratio, radius: (this.pointSize / 2 + 4) * this.ratio };
+  selectionChanged() {
+    this.colorVersion++;
+    this.renderer.narrowed = this.selection.narrowed;
+    this.renderer.selectedCount = this.selection.count;
+    this.legend.update();
+    this.showStatus();
+    if (this.hovered >= 0 && !this.selection.selected(this.hovered)) this.setHovered(-1, null);
+    this.moved();
+    for (const listener of this.listeners) listener(this.selection.ids());
   }
 
-  // Sets colours and drawing order: grey points first, selected points on top.
-  appearanceChanged() {
-    const { count } = this.data;
-    const { theme } = document.documentElement.dataset;
-    const muted = hexToRgb(getComputedStyle(document.documentElement).getPropertyValue("--muted-point").trim());
-    const colors = new Uint8Array(4 * count);
-    const order = new Uint32Array(count);
-    let greyCount = 0; // grey points fill the order from its beginning
-    let firstSelected = count; // selected points fill it from its end
-    for (const i of this.shuffled) {
-      if (!this.selection.visible(i)) continue;
-      const selected = this.selection.selected(i);
-      for (let c = 0; c < 3; c++) colors[4 * i + c] = selected ? this.colors[3 * i + c] : muted[c];
-      colors[4 * i + 3] = (selected ? OPACITY : MUTED_OPACITY)[theme];
-      order[selected ? --firstSelected : greyCount++] = i;
-    }
-    const drawn = new Uint32Array(greyCount + count - firstSelected);
-    drawn.set(order.subarray(0, greyCount));
-    drawn.set(order.subarray(firstSelected), greyCount);
-    this.painter.setAppearance(colors, drawn);
-    this.showStatus(count - firstSelected, greyCount + count - firstSelected);
-    if (this.hovered >= 0 && !this.selection.selected(this.hovered)) this.setHovered(-1);
-    this.redraw();
-  }
-
-  showStatus(selectedCount, visibleCount) {
-    const number = this.selection.narrowed ? selectedCount : visibleCount;
+  showStatus() {
+    const { count, narrowed, total } = this.selection;
     const all = `${this.data.count.toLocaleString("en")} ${this.data.count === 1 ? "point" : "points"}`;
-    const part = number === this.data.count ? "" : `${number.toLocaleString("en")} of `;
-    this.find("status").textContent = part + all;
+    this.elements.status.textContent = narrowed || total < this.data.count ? `${count.toLocaleString("en")} of ${all}` : all;
+    this.elements["selection-count"].textContent = `${count.toLocaleString("en")} selected`;
+    this.elements.selection.hidden = !narrowed;
   }
 
-  // ---- legend, search, theme ----
+  clear() {
+    this.elements.search.value = "";
+    this.pinned = -1;
+    this.setHovered(-1, null);
+    this.selection.clear();
+  }
 
-  buildLegend() {
-    const { classes, values } = this.data;
-    this.find("names").hidden = !classes;
-    if (classes) {
-      this.selection.fillLegend(this.find("legend"));
-      const sizes = this.selection.sizes;
-      this.nameOrder = classes.names.map((_, code) => code).sort((a, b) => sizes[b] - sizes[a]);
-    }
-    if (values) {
-      const bar = this.find("ramp-bar");
-      bar.width = values.stops.length;
-      values.stops.forEach((color, k) => {
-        const context = bar.getContext("2d");
-        context.fillStyle = color;
-        context.fillRect(k, 0, 1, 1);
-      });
-      this.find("ramp-low").textContent = `${values.clipped[0] ? "≤ " : ""}${Number(values.low.toPrecision(4))}`;
-      this.find("ramp-high").textContent = `${values.clipped[1] ? "≥ " : ""}${Number(values.high.toPrecision(4))}`;
-      this.find("ramp").hidden = false;
+  searchNow() {
+    clearTimeout(this.searchTimer);
+    const { value } = this.elements.search;
+    if (value.trim() !== this.selection.query) this.selection.search(value);
+  }
+
+  // corners: pixels of the stage.
+  selectInside(corners, camera) {
+    const view = this.bar.views.find((candidate) => candidate.camera === camera);
+    const polygon = corners.map(([x, y]) => camera.toMap(x, y));
+    const lasso = new Uint8Array(this.data.count);
+    visitInside(polygon, view.shownMap.positions, (slot) => (lasso[this.data.order.idOf[slot]] = 1));
+    this.selection.setLasso(lasso);
+  }
+
+  zoomToSelection() {
+    for (const view of this.bar.views) {
+      const box = this.boxOf(this.selection.ids(), view.shownMap);
+      if (box) view.camera.show(box);
     }
   }
 
-  connectTools() {
-    this.find("search").addEventListener("input", (event) => {
-      clearTimeout(this.searchTimer);
-      this.searchTimer = setTimeout(() => this.selection.search(event.target.value), 120);
+  // The smallest box around points of a map, or null if there are none.
+  boxOf(ids, map) {
+    const box = [Infinity, Infinity, -Infinity, -Infinity];
+    for (const i of ids) {
+      const [x, y] = map.place(i);
+      box[0] = Math.min(box[0], x);
+      box[1] = Math.min(box[1], y);
+      box[2] = Math.max(box[2], x);
+      box[3] = Math.max(box[3], y);
+    }
+    return box[0] <= box[2] ? box : null;
+  }
+
+  // ---- hovering ----
+
+  connectGestures() {
+    this.gestures = new Gestures(this.stage, {
+      cameraAt: (x, y) => (this.bar.views.find(({ camera }) => camera.contains(x, y)) || this.bar.views[0]).camera,
+      hover: (x, y) => this.setHovered(...this.pointAt(x, y)),
+      leave: () => this.setHovered(-1, null),
+      click: (x, y) => {
+        const [i, view] = this.pointAt(x, y);
+        this.pinned = i === this.pinned ? -1 : i;
+        this.setHovered(i, view, true);
+      },
+      outline: () => this.drawMarks(),
+      lasso: (corners, camera) => this.selectInside(corners, camera),
     });
-    this.find("theme").addEventListener("click", () => this.setTheme(!this.dark));
-    this.find("names").addEventListener("click", () => this.toggleNames());
-    this.find("zoom-in").addEventListener("click", () => this.camera.flyTo(this.camera.center, Math.min(this.camera.zoom * 1.6, MAX_ZOOM)));
-    this.find("zoom-out").addEventListener("click", () => this.camera.flyTo(this.camera.center, Math.max(this.camera.zoom / 1.6, MIN_ZOOM)));
-    this.find("zoom-fit").addEventListener("click", () => this.camera.flyTo([0, 0], 1));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => this.setTheme(event.matches));
+    document.addEventListener("keydown", (event) => handleKey(this, event) && event.preventDefault());
   }
 
-  setTheme(dark) {
-    this.dark = dark;
-    document.documentElement.dataset.theme = dark ? "dark" : "light";
-    this.appearanceChanged();
-  }
-
-  toggleNames() {
-    this.showNames = !this.showNames;
-    this.find("names").setAttribute("aria-pressed", String(this.showNames));
-    this.redraw();
-  }
-
-  // ---- tooltip ----
-
-  connectPointer() {
-    const point = (event) => {
-      if (this.camera.dragging || event.target.closest("#zoom")) return this.setHovered(-1);
-      return this.setHovered(this.pointAt(...this.camera.positionOf(event)));
-    };
-    this.stage.addEventListener("pointermove", point);
-    this.stage.addEventListener("pointerdown", point);
-    this.stage.addEventListener("pointerleave", () => this.setHovered(-1));
-  }
-
+  // The id of the point at a pixel and its view, or [-1, null].
   pointAt(x, y) {
-    if (this.morphing) return -1;
-    this.grid = this.grid || new Grid(this.positions);
-    const reach = Math.max(this.pointSize / 2 + 3, 8) / this.camera.scale;
-    return this.grid.nearest(...this.camera.toMap(x, y), reach, (i) => this.selection.selected(i));
+    const view = this.bar.views.find(({ camera }) => camera.contains(x, y));
+    if (!view || view.morphing || view.share > 0) return [-1, null];
+    const { idOf } = this.data.order;
+    const reach = Math.max(view.look(this.data.count).size / 2 + 3, HOVER_PIXELS) / view.camera.scale;
+    const slot = view.map.pointGrid().nearest(...view.camera.toMap(x, y), reach, (s) => this.selection.selected(idOf[s]));
+    return slot < 0 ? [-1, null] : [idOf[slot], view];
   }
 
-  setHovered(i) {
-    if (i === this.hovered) return;
+  setHovered(i, view, force = false) {
+    if (i === this.hovered && view === this.hoveredView && !force) return;
     this.hovered = i;
+    this.hoveredView = view;
     this.stage.classList.toggle("pointing", i >= 0);
-    this.find("tooltip").hidden = i < 0;
-    if (i >= 0) this.fillTooltip(i);
-    this.redraw();
+    this.drawMarks();
+    const shown = i >= 0 ? i : this.pinned;
+    if (shown < 0) this.tooltip.hide();
+    else this.tooltip.fill(shown, this.column, this.mapIndex((view || this.bar.views[0]).shownMap), () => this.placeTooltip());
   }
 
-  fillTooltip(i) {
-    const text = this.data.hover ? this.data.hover[i] : "";
-    this.find("tip-label").textContent = this.selection.labelOf(i);
-    this.find("tip-text").textContent = text;
-    this.find("tip-index").textContent = `#${i}`;
-    this.find("tip-label").hidden = !this.data.classes && !this.data.values;
-    this.find("tip-text").hidden = !text;
-    this.find("picture").hidden = !this.pictures;
-    if (this.pictures) this.pictures.draw(i, this.find("picture")).then(() => this.hovered >= 0 && this.placeTooltip());
+  // Marks the hovered and the pinned point, and their neighbours in the data, in every view.
+  drawMarks() {
+    const { slotOf } = this.data.order;
+    const points = [...new Set([this.pinned, this.hovered])].filter((i) => i >= 0);
+    const marks = this.bar.views.flatMap((view) =>
+      points.map((i) => ({ view, slot: slotOf[i], neighbors: this.neighborsOf(i).map((j) => slotOf[j]), size: view.look(this.data.count).size })),
+    );
+    this.overlay.drawMarks(marks, this.gestures ? this.gestures.outline : null);
+    if (!this.elements.tooltip.hidden) this.placeTooltip();
+  }
+
+  neighborsOf(i) {
+    const { neighbors } = this.data;
+    return neighbors ? [...neighbors.ids.subarray(i * neighbors.width, (i + 1) * neighbors.width)].filter((j) => j >= 0 && j !== i) : [];
   }
 
   placeTooltip() {
-    const tooltip = this.find("tooltip");
-    const [x, y] = this.camera.toScreen(this.positions[2 * this.hovered], this.positions[2 * this.hovered + 1]);
-    const gap = this.pointSize / 2 + 10;
-    const right = x + gap + tooltip.offsetWidth > this.stage.clientWidth;
-    const left = Math.max(4, right ? x - gap - tooltip.offsetWidth : x + gap);
-    const highest = this.stage.clientHeight - tooltip.offsetHeight - 4;
-    const top = Math.max(4, Math.min(y - tooltip.offsetHeight / 2, highest));
-    tooltip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+    const view = this.hoveredView || this.bar.views[0];
+    if (this.tooltip.point < 0 || !this.bar.views.includes(view)) return;
+    const screenOf = (i) => view.camera.toScreen(...view.place(this.data.order.slotOf[i]));
+    const [x, y] = screenOf(this.tooltip.point);
+    const others = this.neighborsOf(this.tooltip.point).map(screenOf);
+    const right = others.filter((other) => other[0] > x).length > others.length / 2;
+    this.tooltip.placeAt(x, y, view.look(this.data.count).size / 2 + 12, right);
   }
 
   // Shows the tooltip of the next selected point, so that points can be read without a pointer.
   hoverNext(step) {
     const { count } = this.data;
+    const [view] = this.bar.views;
     for (let k = 1; k <= count; k++) {
       const i = (((this.hovered < 0 && step < 0 ? 0 : this.hovered) + step * k) % count + count) % count;
       if (!this.selection.selected(i)) continue;
-      const [x, y] = this.camera.toScreen(this.positions[2 * i], this.positions[2 * i + 1]);
-      const outside = x < 0 || y < 0 || x > this.stage.clientWidth || y > this.stage.clientHeight;
-      if (outside) this.camera.flyTo([this.positions[2 * i], this.positions[2 * i + 1]], this.camera.zoom);
-      this.setHovered(i);
+      const place = view.shownMap.place(i);
+      if (!view.camera.contains(...view.camera.toScreen(...place))) view.camera.flyTo(place, view.camera.zoom);
+      this.setHovered(i, view);
       return;
     }
   }
 
-  // ---- keys ----
-
-  key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const search = this.find("search");
-    if (event.key === "Escape") {
-      search.value = "";
-      this.setHovered(-1);
-      this.selection.clear();
-    } else if (event.target === search) {
-      if (event.key !== "Enter") return;
-      clearTimeout(this.searchTimer);
-      if (search.value.trim().toLowerCase() !== this.selection.query) this.selection.search(search.value);
-      this.hoverNext(event.shiftKey ? -1 : 1);
-    } else if (event.key === "Enter" && event.target === this.stage) {
-      this.hoverNext(event.shiftKey ? -1 : 1);
-    } else if (!this.command(event)) {
-      return;
-    }
-    event.preventDefault();
-  }
-
-  command(event) {
-    const { camera, data } = this;
-    const arrow = { ArrowLeft: [1, 0], ArrowRight: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
-    const middle = [this.stage.clientWidth / 2, this.stage.clientHeight / 2];
-    if (arrow && event.shiftKey) camera.pan(60 * arrow[0], 60 * arrow[1]);
-    else if (arrow && arrow[0]) this.showMap((this.current - arrow[0] + data.maps.length) % data.maps.length);
-    else if (event.key === "+" || event.key === "=") camera.zoomAt(...middle, 1.3);
-    else if (event.key === "-") camera.zoomAt(...middle, 1 / 1.3);
-    else if (event.key === "0") camera.flyTo([0, 0], 1);
-    else if (event.key === "/") this.find("search").focus();
-    else if (event.key.toLowerCase() === "t") this.setTheme(!this.dark);
-    else if (event.key.toLowerCase() === "n" && data.classes) this.toggleNames();
-    else if (event.key >= "1" && event.key <= "9" && data.maps[event.key - 1]) this.showMap(event.key - 1);
-    else return false;
-    return true;
+  home() {
+    for (const { camera } of this.bar.views) camera.home();
   }
 }
-
-// Shuffled, with a fixed seed: in the order of the rows the last class would cover the others.
-function shuffledOrder(count) {
-  const order = Uint32Array.from({ length: count }, (_, i) => i);
-  let state = 0x9e3779b9;
-  for (let i = count - 1; i > 0; i--) {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    const j = Math.floor((state / 4294967296) * (i + 1));
-    [order[i], order[j]] = [order[j], order[i]];
-  }
-  return order;
-}
-
-new Page();

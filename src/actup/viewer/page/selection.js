@@ -1,118 +1,101 @@
-// Which points are selected: classes hidden or highlighted in the legend, and matches of the search.
+// Which points are selected, and so in colour: by the lasso, the search, and the classes of the legend. All others
+// are grey, not hidden, so that it stays visible where they are.
 "use strict";
 
 class Selection {
   // changed(): called whenever the selection changes.
   constructor(data, changed) {
-    this.data = data;
-    this.changed = changed;
-    this.hidden = new Set();
-    this.highlighted = new Set();
-    this.query = "";
-    this.matches = null; // one byte per point while there is a query
-    this.rows = [];
+    Object.assign(this, { data, changed, query: "", matches: null, lasso: null, column: null });
+    this.off = new Set(); // classes that are switched off
+    this.highlighted = new Set(); // if there are any, all other classes are switched off
+    this.shown = null; // 1 for each point that is shown, 0 for the others; null: all are
+    this.total = data.count; // points that are shown
+    this.states = new Uint8Array(data.count).fill(1);
+    this.count = data.count;
+    this.classCounts = null; // of selected points, by class
   }
 
-  classOf(i) {
-    return this.data.classes ? this.data.classes.codes[i] : -1;
+  // The column of colours, whose classes can be switched off.
+  setColumn(column) {
+    this.column = column && column.kind === "classes" ? column : null;
+    this.off.clear();
+    this.highlighted.clear();
   }
 
-  visible(i) {
-    return !this.hidden.has(this.classOf(i));
-  }
-
-  // Whether a point is shown in its colour; visible points that are not selected are grey.
-  selected(i) {
-    if (!this.visible(i) || (this.matches && !this.matches[i])) return false;
-    return !this.highlighted.size || this.highlighted.has(this.classOf(i));
-  }
-
-  // Whether visible points may be grey.
   get narrowed() {
-    return Boolean(this.highlighted.size || this.matches);
+    return this.count < this.total;
   }
 
-  labelOf(i) {
-    if (this.data.classes) return this.data.classes.names[this.classOf(i)];
-    if (!this.data.values) return "";
-    const value = this.data.values.values[i];
-    return Number.isFinite(value) ? String(Number(value.toPrecision(6))) : "missing";
+  selected(i) {
+    return this.states[i] === 1;
   }
 
-  // "#12" matches point 12; any other query matches labels and texts that contain it, ignoring case.
-  search(query) {
-    this.query = query.trim().toLowerCase();
-    this.matches = null;
-    if (this.query) {
-      const { count, classes, hover } = this.data;
-      this.matches = new Uint8Array(count);
-      const classMatches = (classes ? classes.names : []).map((name) => name.toLowerCase().includes(this.query));
-      const index = /^#\d+$/.test(this.query) ? Number(this.query.slice(1)) : -1;
-      for (let i = 0; i < count; i++) {
-        const match = classMatches[this.classOf(i)] || (hover && hover[i].toLowerCase().includes(this.query));
-        this.matches[i] = match || i === index ? 1 : 0;
-      }
+  update() {
+    const { states, matches, lasso, column, shown } = this;
+    const classes = column && column.names.map((_, code) => !this.off.has(code) && (!this.highlighted.size || this.highlighted.has(code)));
+    this.classCounts = column ? new Uint32Array(column.names.length) : null;
+    let count = 0;
+    for (let i = 0; i < states.length; i++) {
+      const on = (!matches || matches[i] === 1) && (!lasso || lasso[i] === 1) && (!shown || shown[i] === 1) && (!classes || classes[column.codes[i]]);
+      states[i] = on ? 1 : 0;
+      if (!on) continue;
+      count++;
+      if (column) this.classCounts[column.codes[i]]++;
     }
+    this.count = count;
     this.changed();
   }
 
+  // "#12" matches point 12; any other query matches classes and texts that contain it, ignoring case.
+  search(query) {
+    this.query = query.trim();
+    const wanted = this.query.toLowerCase();
+    this.matches = wanted ? new Uint8Array(this.data.count) : null;
+    if (/^#\d+$/.test(wanted)) {
+      if (Number(wanted.slice(1)) < this.data.count) this.matches[Number(wanted.slice(1))] = 1;
+    } else if (wanted) {
+      for (const column of this.data.columns) if (column.kind === "classes") matchClasses(column, wanted, this.matches);
+      for (const texts of this.data.texts) texts.search(wanted, this.matches);
+    }
+    this.update();
+  }
+
+  // Shows some points only, without a lasso; null: all.
+  setShown(shown) {
+    this.shown = shown;
+    this.total = shown ? shown.reduce((sum, value) => sum + value, 0) : this.data.count;
+    this.setLasso(null);
+  }
+
+  setLasso(lasso) {
+    this.lasso = lasso;
+    this.update();
+  }
+
   clear() {
-    this.hidden.clear();
+    Object.assign(this, { query: "", matches: null, lasso: null });
+    this.off.clear();
     this.highlighted.clear();
-    this.search("");
-    this.showRows();
+    this.update();
   }
 
   toggle(set, code) {
     if (!set.delete(code)) set.add(code);
-    this.showRows();
-    this.changed();
+    this.update();
   }
 
-  // Fills the legend: each class has a button that hides it and one that highlights it.
-  fillLegend(list) {
-    const { names, colors, codes } = this.data.classes;
-    const sizes = new Uint32Array(names.length);
-    for (const code of codes) sizes[code]++;
-    this.sizes = sizes;
-    names.forEach((name, code) => {
-      const row = document.createElement("li");
-      const swatch = makeButton("swatch", () => this.toggle(this.hidden, code));
-      const dot = document.createElement("i");
-      dot.style.background = colors[code];
-      swatch.append(dot);
-      const label = makeButton("name", () => this.toggle(this.highlighted, code));
-      const text = document.createElement("span");
-      text.textContent = name;
-      const size = document.createElement("small");
-      size.textContent = sizes[code].toLocaleString("en");
-      label.append(text, size);
-      label.title = `Highlight ${name}`;
-      row.append(swatch, label);
-      list.append(row);
-      this.rows.push({ row, swatch, label, name });
-    });
-    this.showRows();
-  }
-
-  // Shows in the legend which classes are hidden or highlighted.
-  showRows() {
-    this.rows.forEach(({ row, swatch, label, name }, code) => {
-      const off = this.hidden.has(code);
-      row.classList.toggle("off", off);
-      row.classList.toggle("highlighted", this.highlighted.has(code));
-      swatch.setAttribute("aria-pressed", String(!off));
-      swatch.title = off ? `Show ${name}` : `Hide ${name}`;
-      swatch.setAttribute("aria-label", `${name} shown`);
-      label.setAttribute("aria-pressed", String(this.highlighted.has(code)));
-    });
+  // Ids of the selected points, or none if all are.
+  ids() {
+    if (!this.narrowed) return new Uint32Array(0);
+    const ids = new Uint32Array(this.count);
+    let at = 0;
+    for (let i = 0; i < this.states.length; i++) if (this.states[i]) ids[at++] = i;
+    return ids;
   }
 }
 
-function makeButton(className, pressed) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = className;
-  button.addEventListener("click", pressed);
-  return button;
+function matchClasses(column, wanted, matches) {
+  const named = column.names.map((name, code) => code < column.unnamed && name.toLowerCase().includes(wanted));
+  if (!named.includes(true)) return;
+  for (let i = 0; i < matches.length; i++) if (named[column.codes[i]]) matches[i] = 1;
 }

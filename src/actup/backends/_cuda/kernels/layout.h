@@ -41,7 +41,8 @@ struct Constants {  // state.py has the same fields in the same order
   double partition;
   int32_t n, epochs, run_length, expansion_begin, expansion_end, sampling, rate_in_points;
   Curve curve;
-  float repulsion_rate, repulsion_epsilon, force_scale, gradient_clip, momentum_after_stop, repeats, horizon;
+  float repulsion_rate;  // times Steering::repulsion; normalised: 1 times it
+  float repulsion_epsilon, force_scale, gradient_clip, momentum_after_stop, repeats, horizon;
   float p_max, non_edge_weight, mean_strength;  // from the graph: derive() in layout_graph.cu
 };
 

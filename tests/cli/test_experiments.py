@@ -1,30 +1,11 @@
-"""The command line: its lists and its error messages."""
+"""The commands of the paper's experiments: their lists and error messages."""
 
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-import actup
 from actup._cli import main
-
-
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "actup", *arguments], capture_output=True, text=True, check=False
-    )
-
-
-def test_version_and_help():
-    assert run("--version").stdout.strip() == f"actup {actup.__version__}"
-    assert "reproduce" in run("--help").stdout
-
-
-def test_help_does_not_import_numpy():
-    code = "import sys; from actup._cli import _parser; _parser(); print('numpy' in sys.modules)"
-    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
 
 
 def test_lists(capsys):
@@ -77,10 +58,6 @@ def test_page_has_a_section_for_every_experiment(tmp_path, capsys):
     page = (tmp_path / "reproduction.md").read_text(encoding="utf-8")
     assert "## The switches, one at a time" in page and "Not run yet" in page
     assert "page" in capsys.readouterr().out
-
-
-def test_missing_command_is_an_error():
-    assert run().returncode == 2
 
 
 def test_missing_data_is_an_error(tmp_path, monkeypatch, capsys):

@@ -1,0 +1,242 @@
+"""Chosen: which numbers of a table the map is made of, and what is shown of every row."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from actup._cli.column_names import find_columns
+from actup._cli.files import ReadingHints, Table, read_tables
+from actup._cli.options import ReadingOptions
+from actup._cli.reporting import InputError
+
+_MAX_LISTED = 5  # names of columns that a message lists
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The rows that a map is made of, and what else is known about them.
+
+    Attributes
+    ----------
+    source : str
+        What messages call the data.
+    X : ndarray or sparse matrix of shape (n, m)
+        Numbers; objects if there is text among them, for metric "gower".
+    names : list of str
+        What the columns of X are called.
+    rows : ndarray of shape (n,), int
+        Which rows of the file these are.
+    labels, values, hover : dict of str to ndarray of shape (n,)
+        Columns of classes, of numbers, and to show at the pointer.
+    texts : ndarray of shape (n,) or None
+        Text of every row, for the names of clusters.
+    ids : dict of str to ndarray of shape (n,)
+        The column that identifies a row, by its name; empty if there is none.
+    images : ndarray of shape (n, height, width) or (n, height, width, channels), or None
+        The rows as pictures.
+    """
+
+    source: str
+    X: Any
+    names: list[str]
+    rows: np.ndarray
+    labels: dict[str, np.ndarray] = field(default_factory=dict)
+    values: dict[str, np.ndarray] = field(default_factory=dict)
+    hover: dict[str, np.ndarray] = field(default_factory=dict)
+    texts: np.ndarray | None = None
+    ids: dict[str, np.ndarray] = field(default_factory=dict)
+    images: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def selected(self, kept: np.ndarray) -> Chosen:
+        """Some of the rows.
+
+        Parameters
+        ----------
+        kept : ndarray of int
+            Their numbers, ascending.
+        """
+
+        def part(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            return {name: values[kept] for name, values in columns.items()}
+
+        return replace(
+            self,
+            X=self.X[kept],
+            rows=self.rows[kept],
+            labels=part(self.labels),
+            values=part(self.values),
+            hover=part(self.hover),
+            texts=None if self.texts is None else self.texts[kept],
+            ids=part(self.ids),
+            images=None if self.images is None else self.images[kept],
+        )
+
+    def first_label(self) -> tuple[str, np.ndarray, str] | None:
+        """What points are coloured by at first: its name, its values and "auto" or "values"."""
+        for columns, kind in ((self.labels, "auto"), (self.values, "values")):
+            for name, values in columns.items():
+                return name, values, kind
+        return None
+
+    def shown_columns(self) -> dict[str, np.ndarray]:
+        """All columns that are shown or written: identifiers, labels, values, hover."""
+        return {**self.ids, **self.labels, **self.values, **self.hover}
+
+
+def read_files(paths: list[str], options: ReadingOptions) -> Table:
+    """Read files as the options say."""
+    hints = ReadingHints(options.format, options.array, options.delimiter, options.header)
+    return read_tables(paths, hints)
+
+
+def choose(
+    table: Table, options: ReadingOptions, mixed: bool = False, one_hot: list[str] | None = None
+) -> Chosen:
+    """Choose columns of a table as the options say.
+
+    Parameters
+    ----------
+    table : Table
+    options : ReadingOptions
+    mixed : bool, default=False
+        Whether the metric compares text and missing values ("gower").
+    one_hot : list of str, default=None
+        Columns of categories that become numbers; they are chosen, though they may hold text.
+    """
+    names = list(table.columns)
+
+    def columns(written: list[str], option: str) -> dict[str, np.ndarray]:
+        found = find_columns(written, names, option, table.source)
+        return {name: table.columns[name] for name in found}
+
+    labels: dict[str, np.ndarray] = {}
+    for written in options.label:
+        labels.update(_labels_of_file(written, table) or columns([written], "--label"))
+    values = columns(options.values, "--values")
+    for name, numbers in values.items():
+        if numbers.dtype.kind not in "biufmM":
+            raise InputError(f"--values {name!r} of {table.source} holds text: use --label {name}")
+    hover = columns(options.hover, "--hover")
+    texts = None
+    if options.text is not None:
+        texts = next(iter(columns([options.text], "--text").values()))
+        hover.setdefault(options.text, texts)
+    identifier = options.id or table.ids
+    ids = {} if identifier is None else columns([identifier], "--id")
+    used = {*labels, *values, *hover, *ids}
+    X, feature_names = _features(table, options, used, mixed, one_hot or [])
+    images = None if options.images is None else _as_images(X, options.images)
+    rows = np.arange(len(table))
+    return Chosen(table.source, X, feature_names, rows, labels, values, hover, texts, ids, images)
+
+
+def _as_images(X: Any, size: str) -> np.ndarray:
+    """The rows as pictures of ``HEIGHTxWIDTH`` or ``HEIGHTxWIDTHxCHANNELS``."""
+    sides = size.lower().split("x")
+    if len(sides) not in (2, 3) or not all(side.isdecimal() for side in sides):
+        raise InputError(f"--images {size!r} must be HEIGHTxWIDTH, such as 28x28, or 32x32x3")
+    shape = tuple(map(int, sides))
+    if not isinstance(X, np.ndarray) or X.dtype == object or math.prod(shape) != X.shape[1]:
+        raise InputError(f"--images {size} needs rows of {math.prod(shape)} numbers, these have {X.shape[1]}")
+    return X.reshape(len(X), *shape)
+
+
+def _labels_of_file(written: str, table: Table) -> dict[str, np.ndarray] | None:
+    """Labels from a file of their own, if the text is no column but the path of a file."""
+    path = Path(written)
+    if written in table.columns or not path.is_file():
+        return None
+    if path.suffix == ".npy":
+        try:
+            values = np.load(path, allow_pickle=False)
+        except (ValueError, OSError, EOFError) as error:
+            raise InputError(f"--label {written}: cannot be read ({error})") from None
+    else:
+        other = read_tables([written], ReadingHints())
+        if len(other.columns) != 1:
+            raise InputError(f"--label {written} has {len(other.columns)} columns: give a file of one column")
+        values = next(iter(other.columns.values()))
+    if values.shape != (len(table),):
+        raise InputError(
+            f"--label {written} has shape {values.shape}, but {table.source} has {len(table)} rows"
+        )
+    return {path.stem: values}
+
+
+def _features(
+    table: Table, options: ReadingOptions, used: set[str], mixed: bool, one_hot: list[str]
+) -> tuple[Any, list[str]]:
+    """The columns that the map is made of, as one matrix, and their names."""
+    matrix = table.matrix(options.array)
+    if matrix is not None:
+        names = matrix.column_names()
+        if not options.columns or options.array is not None or not _are_all_in(options.columns, table):
+            kept = _without(names, options, table.source, default=names)
+            if kept == names:
+                return matrix.rows, names
+            return matrix.rows[:, [names.index(name) for name in kept]], kept
+    names = list(table.columns)
+    wanted = _without(names, options, table.source, default=[name for name in names if name not in used])
+    if not wanted:
+        raise InputError(f"{table.source} has no columns left to make a map of: see --columns and --exclude")
+    categories = set(find_columns(one_hot, names, "--one-hot", table.source))
+    _reject_unusable(table, wanted, categories, mixed)
+    arrays = [table.columns[name] for name in wanted]
+    if all(array.dtype.kind in "biuf" for array in arrays):
+        return np.column_stack(arrays), wanted
+    X = np.empty((len(table), len(wanted)), object)
+    for number, array in enumerate(arrays):
+        X[:, number] = array
+    return X, wanted
+
+
+def _are_all_in(written: list[str], table: Table) -> bool:
+    """Whether everything that the caller wrote names columns besides the matrix."""
+    try:
+        find_columns(written, list(table.columns), "--columns", table.source)
+    except InputError:
+        return False
+    return not all(part.isdecimal() for text in written for part in text.replace(":", ",").split(","))
+
+
+def _without(names: list[str], options: ReadingOptions, source: str, default: list[str]) -> list[str]:
+    chosen = find_columns(options.columns, names, "--columns", source) if options.columns else default
+    excluded = set(find_columns(options.exclude, names, "--exclude", source))
+    return [name for name in chosen if name not in excluded]
+
+
+def _reject_unusable(table: Table, wanted: list[str], categories: set[str], mixed: bool) -> None:
+    """Reject text and dates among the columns, unless something turns them into numbers or compares them."""
+    dates = [name for name in wanted if table.columns[name].dtype.kind in "mM"]
+    if dates:
+        raise InputError(
+            f"{_quoted(dates)} of {table.source} hold{'s' if len(dates) == 1 else ''} dates: leave out with "
+            f"--exclude {','.join(dates[:_MAX_LISTED])}, or show with --hover or --values"
+        )
+    text = [
+        name
+        for name in wanted
+        if table.columns[name].dtype.kind not in "biuf" and name not in categories and not mixed
+    ]
+    if text:
+        known = [value for value in table.columns[text[0]].tolist() if value is not None]
+        example = f" ({known[0]!r} …)" if known else ""
+        listed = ",".join(text[:_MAX_LISTED])
+        raise InputError(
+            f"{_quoted(text)} of {table.source} hold{'s' if len(text) == 1 else ''} text{example}: use as "
+            f"--label or --hover {listed}, leave out with --exclude {listed}, or compare with --metric gower "
+            f"or --one-hot {listed}"
+        )
+
+
+def _quoted(names: list[str]) -> str:
+    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+    return f"column{'s' * (len(names) > 1)} {', '.join(repr(name) for name in names[:_MAX_LISTED])}{more}"

@@ -1,0 +1,155 @@
+"""How long a map takes and how much memory it needs, roughly and before it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from actup.neighbors._cluster_search import search_nanoseconds
+from actup.neighbors._metrics import record_of
+from actup.neighbors._tables import available_memory
+from actup.recipe import Initialization, Recipe, Repulsion
+
+# Nanoseconds of one core, measured as the processor time of maps of 1,000 to 60,000 rows of images, words and
+# cells on one x86-64 machine; other machines and data differ by a factor of two or three.
+# benchmarks/estimates.py compares estimates with what is measured.
+_SEARCH_FACTOR = 2.0  # planning, calibration and refinement, besides the search itself
+_OTHER_PAIR_NS = 30.0  # comparing two rows in a metric without a fast search, per pair
+_GIVEN_PAIR_NS = 1.0  # choosing among given distances, per pair
+_GRAPH_NS = 160.0  # per row and neighbour
+_SPECTRAL_NS, _PCA_COLUMN_NS = 15_000.0, 20.0  # start: per row, and per row and column
+_POINT_NS, _EDGE_NS, _EXACT_PAIR_NS = 80.0, 2.5, 0.25  # layout: per epoch and point, edge, pair
+_TREE_NS, _NEGATIVE_NS = 2_000.0, 2.0  # repulsion: per epoch and point, and per negative
+_EDGES_PER_NEIGHBOR = 1.45  # of the symmetric graph
+
+# Bytes: a neighbour is an id and a distance; an edge stands in the graph and in the layout's copy of it.
+_NEIGHBOR_BYTES, _EDGE_BYTES, _POINT_BYTES = 8, 20, 200
+_SEARCH_SHARE = 0.3  # of the memory of X, for the search
+_BASE_BYTES = 190 * 2**20  # Python, NumPy, SciPy and scikit-learn
+LONG_SECONDS = 10.0  # a run that takes longer is announced
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run will take, roughly.
+
+    Attributes
+    ----------
+    rows, columns, neighbors, epochs : int
+    seconds : dict of str to float
+        Of every stage.
+    bytes : int
+        The largest amount of memory, with X itself.
+    """
+
+    rows: int
+    columns: int
+    neighbors: int
+    epochs: int
+    seconds: dict[str, float]
+    bytes: int
+
+    @property
+    def total_seconds(self) -> float:
+        return sum(self.seconds.values())
+
+    def describe(self) -> str:
+        """The estimate as a table."""
+        lines = [
+            f"rows       {self.rows:>12,}",
+            f"columns    {self.columns:>12,}",
+            f"neighbours {self.neighbors:>12,}  per row",
+            f"epochs     {self.epochs:>12,}",
+            *(f"{stage:<10} {_time(seconds):>12}" for stage, seconds in self.seconds.items()),
+            f"{'time':<10} {_time(self.total_seconds):>12}  within a factor of three",
+            f"{'memory':<10} {_size(self.bytes):>12}{_available()}",
+        ]
+        return "\n".join(lines)
+
+    def announcement(self) -> str | None:
+        """A line for a run that will take long or may not fit into memory; None for others."""
+        available = available_memory()
+        if available is not None and self.bytes > available:
+            return (
+                f"this may need {_size(self.bytes)} of memory, {_size(available)} are available: --sample or "
+                "--pca need less"
+            )
+        if self.total_seconds < LONG_SECONDS:
+            return None
+        return f"this takes about {_time(self.total_seconds)} and {_size(self.bytes)} of memory"
+
+
+def estimate_map(X: Any, recipe: Recipe, threads: int, maps: int = 1) -> Estimate:
+    """Estimate a run of a recipe on the CPU.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, columns)
+    recipe : Recipe
+    threads : int
+    maps : int, default=1
+        How many maps share the neighbours.
+    """
+    n, columns = X.shape
+    k = recipe.neighbors_searched(n)
+    edges = n * k * _EDGES_PER_NEIGHBOR
+    epochs = recipe.n_epochs(n)
+    values = X.nnz / n if sparse.issparse(X) else columns
+    search = _search_ns(recipe, n, round(values), k)
+    is_pca = recipe.initialization is Initialization.PCA
+    start = n * (_PCA_COLUMN_NS * values if is_pca else _SPECTRAL_NS)
+    layout = maps * epochs * (n * (_POINT_NS + _repulsion_ns(recipe, n)) + edges * _EDGE_NS)
+    stages = {"neighbors": search, "graph": n * k * _GRAPH_NS, "start": start, "layout": layout}
+    size = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.size * _item_bytes(X)
+    memory = _BASE_BYTES + size * (1 + _SEARCH_SHARE) + _POINT_BYTES * n
+    memory += _NEIGHBOR_BYTES * n * k + _EDGE_BYTES * edges
+    return Estimate(
+        n, columns, k, epochs, {name: ns / threads * 1e-9 for name, ns in stages.items()}, int(memory)
+    )
+
+
+def _search_ns(recipe: Recipe, n: int, columns: int, k: int) -> float:
+    """The time of the search for neighbours: of all pairs, unless the engine knows the metric."""
+    if recipe.metric == "precomputed":
+        return _GIVEN_PAIR_NS * float(n) ** 2
+    record = record_of(recipe.metric)
+    if record is not None and (record.is_compiled or record.name == "gower"):
+        return _SEARCH_FACTOR * search_nanoseconds(n, columns, k)
+    return _OTHER_PAIR_NS * float(n) ** 2
+
+
+def _repulsion_ns(recipe: Recipe, n: int) -> float:
+    """The time per epoch and point of the repulsion, beyond that of the mesh."""
+    match recipe.repulsion_for(n):
+        case Repulsion.EXACT:
+            return _EXACT_PAIR_NS * n
+        case Repulsion.BARNES_HUT:
+            return _TREE_NS
+        case Repulsion.SAMPLED:
+            return _NEGATIVE_NS * recipe.negatives
+    return 0.0
+
+
+def _item_bytes(X: np.ndarray) -> int:
+    """Bytes per value: types that the engine does not read as they are become float32 besides."""
+    return X.itemsize if X.dtype in (np.float32, np.float16, np.uint8, np.int8) else X.itemsize + 4
+
+
+def _time(seconds: float) -> str:
+    if seconds < 1:
+        return "< 1 s"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _size(count: float) -> str:
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
+
+
+def _available() -> str:
+    available = available_memory()
+    return "" if available is None else f"  of {_size(available)} available"

@@ -1,0 +1,81 @@
+"""Read NumPy's files and Matrix Market files. Nothing in them is ever run: Python objects are rejected."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from typing import Any
+
+import numpy as np
+
+from actup._cli.files.formats import Source
+from actup._cli.files.table import Matrix, Table
+from actup._cli.reporting import InputError
+
+_DAMAGE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError)
+
+
+def read_npy(source: Source) -> Table:
+    """Read one array; a file on disk is mapped into memory, not copied."""
+    try:
+        if source.path is not None:
+            array = np.load(source.path, mmap_mode="r", allow_pickle=False)
+        else:
+            array = np.load(source.file, allow_pickle=False)
+    except _DAMAGE as error:
+        raise _damaged(source, error) from None
+    return Table(source.name, matrices={"X": Matrix(_as_rows(array, source.name))})
+
+
+def read_npz(source: Source) -> Table:
+    """Read the arrays of an archive: of two and more dimensions as matrices, of one as columns.
+
+    A sparse matrix of ``scipy.sparse.save_npz`` is read as such.
+    """
+    try:
+        with np.load(source.file, allow_pickle=False) as archive:
+            if {"indices", "indptr", "data", "format", "shape"} <= set(archive.files):
+                source.file.seek(0)
+                from scipy.sparse import load_npz
+
+                return Table(source.name, matrices={"X": Matrix(load_npz(source.file).tocsr())})
+            arrays = {name: archive[name] for name in archive.files}
+    except _DAMAGE as error:
+        raise _damaged(source, error) from None
+    wide = {name: array for name, array in arrays.items() if array.ndim >= 2}
+    if not wide:
+        raise InputError(f"{source.name} holds no array of rows; its arrays: {', '.join(arrays) or 'none'}")
+    matrices = {name: Matrix(_as_rows(array, source.name)) for name, array in wide.items()}
+    table = Table(source.name, matrices=matrices)
+    chosen = table.matrix(source.hints.array)
+    n = 0 if chosen is None else chosen.rows.shape[0]
+    columns = {name: array for name, array in arrays.items() if array.shape == (n,)}
+    return Table(source.name, columns, {name: m for name, m in matrices.items() if m.rows.shape[0] == n})
+
+
+def read_mtx(source: Source) -> Table:
+    """Read a matrix of the Matrix Market, usually sparse."""
+    from scipy.io import mmread
+
+    try:
+        matrix = mmread(source.file)
+    except _DAMAGE as error:
+        raise _damaged(source, error) from None
+    rows = matrix if isinstance(matrix, np.ndarray) else matrix.tocsr()
+    return Table(source.name, matrices={"X": Matrix(rows)})
+
+
+def _as_rows(array: np.ndarray, name: str) -> np.ndarray:
+    """An array with one row per point: further dimensions, such as those of images, become columns."""
+    if array.ndim < 2:
+        raise InputError(f"{name} has shape {array.shape}: a map needs rows and columns")
+    return array if array.ndim == 2 else array.reshape(len(array), -1)
+
+
+def _damaged(source: Source, error: Any) -> InputError:
+    if "allow_pickle" in str(error) or "Python objects" in str(error):
+        return InputError(
+            f"{source.name} holds Python objects, whose reading would run code of the file: save an array of "
+            "numbers or text"
+        )
+    return InputError(f"{source.name} is damaged or cut off ({error})")

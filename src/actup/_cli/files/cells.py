@@ -1,0 +1,43 @@
+"""Read AnnData files of single cells."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from actup._cli.files.formats import Source
+from actup._cli.files.table import Matrix, Table
+from actup._cli.reporting import InputError
+
+
+def read_h5ad(source: Source) -> Table:
+    """Read X, layers and obsm as matrices and obs as columns; rows are identified by their names."""
+    try:
+        import anndata
+    except ImportError:
+        raise ImportError(
+            f"reading {source.name} needs the package anndata: pip install 'actup[scanpy]'"
+        ) from None
+    if source.path is None:
+        raise InputError(f"{source.name}: h5ad is read from a file on disk only, neither compressed nor -")
+    try:
+        data = anndata.read_h5ad(source.path)
+    except Exception as error:  # h5py and anndata raise many kinds for damaged files
+        raise InputError(f"{source.name} is damaged or no AnnData ({error})") from None
+    genes = [str(name) for name in data.var_names]
+    matrices = {key: Matrix(np.asarray(rows)) for key, rows in data.obsm.items() if np.ndim(rows) == 2}
+    if data.X is not None:
+        matrices["X"] = Matrix(_rows(data.X), genes)
+    matrices.update({key: Matrix(_rows(rows), genes) for key, rows in data.layers.items()})
+    columns = {"cell": np.array([str(name) for name in data.obs_names], object)}
+    for name in data.obs:
+        columns[str(name)] = _column(data.obs[name])
+    return Table(source.name, columns, matrices, ids="cell")
+
+
+def _rows(values: object) -> object:
+    return values.tocsr() if hasattr(values, "tocsr") else np.asarray(values)
+
+
+def _column(values: object) -> np.ndarray:
+    array = np.asarray(values)
+    return array.astype(object) if array.dtype.kind in "US" else array

@@ -1,0 +1,150 @@
+"""From files to a map: what the commands that make maps share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from actup._cli.chosen import Chosen, choose, read_files
+from actup._cli.estimate import estimate_map
+from actup._cli.files import Table
+from actup._cli.files.formats import STANDARD_INPUT
+from actup._cli.methods import make_estimator
+from actup._cli.options import PreparingOptions, ReadingOptions, RunningOptions
+from actup._cli.preparation import prepare_rows
+from actup._cli.reporting import note, shows_progress, stop_if_interrupted
+from actup._threads import count_threads
+
+if TYPE_CHECKING:
+    from actup.estimators._base import Embedder
+    from actup.recipe import Recipe
+
+_MAX_NAMED_COLUMNS = 3
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """What to read and how to prepare and run it: what every command that makes maps is told."""
+
+    files: list[str]
+    reading: ReadingOptions
+    preparing: PreparingOptions
+    running: RunningOptions
+
+
+def load_rows(inputs: InputOptions, metric: Any, table: Table | None = None) -> Chosen:
+    """Read the files, choose columns and prepare rows, and say in one line what they are.
+
+    Parameters
+    ----------
+    inputs : InputOptions
+    metric : str
+        The metric of the map: "gower" takes text too.
+    table : Table, default=None
+        What the files hold, if they were read already.
+    """
+    table = read_files(inputs.files, inputs.reading) if table is None else table
+    chosen = choose(table, inputs.reading, metric == "gower", inputs.preparing.one_hot)
+    running = inputs.running
+    chosen = prepare_rows(
+        chosen, inputs.preparing, metric, running.seed, count_threads(running.jobs, "--jobs")
+    )
+    note(_summary(chosen), running.quiet)
+    return chosen
+
+
+def announce(chosen: Chosen, recipe: Recipe, running: RunningOptions, maps: int = 1) -> bool:
+    """Print the estimate of a run if it was asked for, or a line if the run is long.
+
+    Returns
+    -------
+    bool
+        Whether the run is only to be estimated.
+    """
+    from actup._pipeline import adapt_to_size
+
+    recipe = adapt_to_size(recipe, len(chosen))
+    estimate = estimate_map(chosen.X, recipe, count_threads(running.jobs, "--jobs"), maps)
+    if running.dry_run:
+        print(estimate.describe())
+        return True
+    line = estimate.announcement()
+    if line is not None:
+        note(line, running.quiet)
+    return False
+
+
+def fit_map(chosen: Chosen, method: str, switches: Mapping[str, Any], running: RunningOptions) -> Embedder:
+    """Make the map, with a progress bar on a terminal; Ctrl-C ends the command."""
+    model = make_estimator(method, switches, running, verbose=shows_progress(running.quiet))
+    begin = time.perf_counter()
+    model.fit(chosen.X)
+    stop_if_interrupted()
+    recipe = model.recipe_
+    note(
+        f"{type(model).__name__} map of {len(chosen):,} rows in {time.perf_counter() - begin:.1f} s "
+        f"({model.n_epochs_} epochs, {recipe.neighbors_searched(len(chosen))} neighbours)",
+        running.quiet,
+    )
+    return model
+
+
+def make_maps(chosen: Chosen, recipes: Mapping[str, Recipe], running: RunningOptions) -> dict[str, Any]:
+    """Make a map for each of several recipes, as results of ``actup.embed``; Ctrl-C ends the command."""
+    from actup import embed_many
+    from actup.progress import Progress
+
+    begin = time.perf_counter()
+    with Progress(verbose=shows_progress(running.quiet)) as progress:
+        made = embed_many(
+            chosen.X,
+            list(recipes.values()),
+            names=list(recipes),
+            seed=running.seed,
+            threads=running.jobs,
+            backend=running.backend,
+            progress=progress,
+        )
+    stop_if_interrupted()
+    note(
+        f"{len(made.results)} maps of {len(chosen):,} rows in {time.perf_counter() - begin:.1f} s",
+        running.quiet,
+    )
+    return dict(made.results)
+
+
+def find_clusters(model: Any, chosen: Chosen, running: RunningOptions) -> Any:
+    """The clusters of a map, named by the words of the text column or by the labels, if there are any."""
+    import actup
+
+    texts = None if chosen.texts is None else ["" if text is None else str(text) for text in chosen.texts]
+    if texts is not None:
+        clusters = actup.find_clusters(model, texts=texts, n_jobs=running.jobs)
+    else:  # labels would name all finer layers alike
+        labels = next(iter(chosen.labels.values()), None)
+        clusters = actup.find_clusters(model, labels=labels, n_layers=1, n_jobs=running.jobs)
+    note(f"{len(clusters):,} clusters", running.quiet)
+    return clusters
+
+
+def map_title(title: str | None, files: Sequence[str]) -> str:
+    """The title that was given, or the name of the first file."""
+    if title is not None:
+        return title
+    return "ActUp" if files[0] == STANDARD_INPUT else Path(files[0]).name
+
+
+def _summary(chosen: Chosen) -> str:
+    count = len(chosen.names)
+    if count <= _MAX_NAMED_COLUMNS:
+        listed = ", ".join(chosen.names)
+    else:
+        listed = f"{chosen.names[0]} … {chosen.names[-1]}"
+    parts = [f"{chosen.source}: {len(chosen):,} rows, {count:,} columns ({listed})"]
+    for what, columns in (("label", chosen.labels), ("values", chosen.values), ("id", chosen.ids)):
+        if columns:
+            parts.append(f"{what} {', '.join(columns)}")
+    return "; ".join(parts)

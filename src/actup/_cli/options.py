@@ -1,0 +1,221 @@
+"""The options that several commands share, as records: what to read, how to prepare it, how to run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+_READING, _PREPARING, _RUNNING = "Reading", "Preparing rows", "Running"
+_OUTPUT = "Output"
+
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE",
+        help="npy, npz, csv, tsv, parquet, arrow, feather, h5ad, mtx or jsonl, also with .gz; - is standard "
+        "input. The rows of several files are joined.",
+        show_default=False,
+    ),
+]
+Outputs = Annotated[
+    list[Path],
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Where to write; the suffix decides what: npy, csv, tsv, parquet (for Embedding Atlas), html, "
+        "png, pdf, svg, actup (the fitted model). Can be repeated. An existing file is replaced.",
+        show_default=False,
+        rich_help_panel=_OUTPUT,
+    ),
+]
+
+
+def _columns_option(*names: str, help: str) -> object:
+    return typer.Option(*names, metavar="COLUMNS", help=help, show_default=False, rich_help_panel=_READING)
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """Which file format to expect, and which of its columns are what."""
+
+    format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND", help="Kind of the files, if the name does not say it.", rich_help_panel=_READING
+        ),
+    ] = None
+    array: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Which matrix, if a file holds several: an array of npz, a key of h5ad (X, X_pca, a layer), "
+            "a column of vectors.",
+            rich_help_panel=_READING,
+        ),
+    ] = None
+    columns: Annotated[
+        list[str],
+        _columns_option(
+            "--columns",
+            "-c",
+            help="Columns to make the map of: names, patterns (gene_*), numbers from 0, ranges (first:last). "
+            "Default: all that are not used otherwise.",
+        ),
+    ] = field(default_factory=list)
+    exclude: Annotated[list[str], _columns_option("--exclude", "-x", help="Columns to leave out.")] = field(
+        default_factory=list
+    )
+    label: Annotated[
+        list[str],
+        _columns_option(
+            "--label",
+            "-l",
+            help="Columns of classes to colour the points by, or a file of labels (npy, or a csv of one "
+            "column).",
+        ),
+    ] = field(default_factory=list)
+    values: Annotated[
+        list[str], _columns_option("--values", help="Columns of numbers to colour the points by.")
+    ] = field(default_factory=list)
+    hover: Annotated[
+        list[str], _columns_option("--hover", help="Columns to show when the pointer is on a point.")
+    ] = field(default_factory=list)
+    text: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of text: shown when the pointer is on a point, and its words name the clusters.",
+            rich_help_panel=_READING,
+        ),
+    ] = None
+    id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column that identifies a row; it is written out.",
+            rich_help_panel=_READING,
+        ),
+    ] = None
+    images: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HEIGHTxWIDTH",
+            help="Rows are images of this size (28x28, 32x32x3): shown at the pointer of a page.",
+            rich_help_panel=_READING,
+        ),
+    ] = None
+    delimiter: Annotated[
+        str | None,
+        typer.Option(metavar="CHARACTER", help="What separates the fields of csv.", rich_help_panel=_READING),
+    ] = None
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            help="Whether the first line of csv holds names. Default: unless it holds numbers only.",
+            show_default=False,
+            rich_help_panel=_READING,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class PreparingOptions:
+    """What happens to the rows before the map is made."""
+
+    one_hot: Annotated[
+        list[str],
+        typer.Option(
+            metavar="COLUMNS",
+            help="Columns of categories: one column of 0 and 1 for each category. --metric gower compares "
+            "categories without it.",
+            show_default=False,
+            rich_help_panel=_PREPARING,
+        ),
+    ] = field(default_factory=list)
+    missing: Annotated[
+        Literal["error", "drop", "mean", "median"],
+        typer.Option(
+            help="Rows with missing values: an error, dropped, or filled by column. The metrics "
+            "nan_euclidean and gower compare them as they are.",
+            rich_help_panel=_PREPARING,
+        ),
+    ] = "error"
+    scale: Annotated[
+        Literal["none", "standard", "robust", "minmax", "unit", "log1p"],
+        typer.Option(
+            help="Columns to mean 0 and deviation 1, to median 0 and interquartile range 1, or to 0 to 1; "
+            "rows to length 1; log(1 + x).",
+            rich_help_panel=_PREPARING,
+        ),
+    ] = "none"
+    pca: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Reduce to the first N principal components first.",
+            rich_help_panel=_PREPARING,
+        ),
+    ] = None
+    sample: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="N", help="Use N random rows only.", rich_help_panel=_PREPARING),
+    ] = None
+
+
+@dataclass(frozen=True)
+class RunningOptions:
+    """Seed, threads, where to compute, and what to say meanwhile."""
+
+    seed: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="The same seed gives the same map.", rich_help_panel=_RUNNING),
+    ] = 0
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "-j", metavar="N", help="Threads; -1: one per core.", rich_help_panel=_RUNNING
+        ),
+    ] = -1
+    backend: Annotated[
+        Literal["auto", "cpu", "cuda", "reference"],
+        typer.Option(
+            help="Where to compute; auto: on a GPU if there is one and enough rows.", rich_help_panel=_RUNNING
+        ),
+    ] = "auto"
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Print what would be done, with its memory and time.", rich_help_panel=_RUNNING
+        ),
+    ] = False
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", help="Say nothing but warnings and errors.", rich_help_panel=_RUNNING),
+    ] = False
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Clusters of the map."""
+
+    cluster: Annotated[
+        bool,
+        typer.Option(
+            "--cluster", help="Find clusters; they are written out and labelled.", rich_help_panel=_OUTPUT
+        ),
+    ] = False
+
+
+Title = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT",
+        help="Title of the page or picture. Default: the file's name.",
+        rich_help_panel=_OUTPUT,
+    ),
+]

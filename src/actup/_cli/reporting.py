@@ -1,0 +1,132 @@
+"""What the command line tells its caller: notes, warnings and errors in one line each; the exit status."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import typer
+
+_TRACEBACK_VARIABLE = "ACTUP_TRACEBACK"  # if set, errors are shown with the calls that led to them
+_BAD_INPUT, _INTERNAL_ERROR, _INTERRUPTED = 2, 1, 130
+# What wrong input, wrong options, missing packages and missing hardware raise. Others are mistakes of ActUp.
+_ERRORS_OF_THE_CALLER = (ValueError, TypeError, OSError, ImportError, MemoryError, RuntimeError)
+
+_interrupted = False  # whether Ctrl-C was pressed in the running command
+
+
+class InputError(ValueError):
+    """Something that the caller gave cannot be used; the message says what and what to do instead."""
+
+
+def complain(text: str) -> None:
+    """Print a line to standard error, whoever reads it: errors and warnings."""
+    print(f"actup: {text}", file=sys.stderr, flush=True)
+
+
+def note(text: str, quiet: bool = False) -> None:
+    """Print a line about the work at hand to a terminal, unless the caller asked for silence."""
+    if shows_progress(quiet):
+        complain(text)
+
+
+def shows_progress(quiet: bool) -> bool:
+    """Whether a person looks at the terminal and has not asked for silence."""
+    return not quiet and sys.stderr.isatty()
+
+
+def exit_status(command: Callable[[], Any]) -> int:
+    """Run a command; tell about warnings and errors in one line each, and return the exit status."""
+    with _one_line_warnings(), _noted_interrupts():
+        try:
+            status = command()
+        except KeyboardInterrupt:
+            status = _INTERRUPTED
+        except typer.TyperException as error:
+            where = getattr(getattr(error, "ctx", None), "command_path", "actup")
+            what = _one_line(error.format_message()).replace("Value error, ", "")  # pydantic's words
+            complain(f"{what} (see {where} --help)")
+            return _BAD_INPUT
+        except _ERRORS_OF_THE_CALLER as error:
+            _show_calls()
+            complain(_one_line(error))
+            return _BAD_INPUT
+        except Exception as error:
+            _show_calls()
+            what = f"{type(error).__name__}: {_one_line(error)}"
+            complain(f"a mistake of ActUp ({what}); {_TRACEBACK_VARIABLE}=1 shows where, please report it")
+            return _INTERNAL_ERROR
+    if status == _INTERRUPTED:  # what typer gives for Ctrl-C too
+        complain("stopped")
+    return status if isinstance(status, int) else 0
+
+
+def stop_if_interrupted() -> None:
+    """Raise KeyboardInterrupt if Ctrl-C was pressed: a layout that it stopped returns as if it were done."""
+    if _interrupted:
+        raise KeyboardInterrupt
+
+
+def _one_line(error: object) -> str:
+    text = str(error)
+    if isinstance(error, MemoryError) and not text:
+        text = "not enough memory: use --sample, --pca or fewer columns"
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        text = f"{error.filename}: {error.strerror}"
+    printable = "".join(letter if letter.isprintable() else " " for letter in text)
+    return " ".join(printable.split()) or type(error).__name__
+
+
+def _show_calls() -> None:
+    if os.environ.get(_TRACEBACK_VARIABLE, "0") not in ("", "0"):
+        traceback.print_exc()
+
+
+@contextmanager
+def _one_line_warnings() -> Iterator[None]:
+    """Show each warning as one line, once, without the place in ActUp's code that it came from."""
+    shown: set[str] = set()
+
+    def show(
+        message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None
+    ) -> None:
+        text = _one_line(message)
+        if text not in shown and not text.startswith("interrupted at epoch"):  # Ctrl-C has its own line
+            shown.add(text)
+            complain(f"warning: {text}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        warnings.simplefilter("always", RuntimeWarning)
+        warnings.showwarning = show
+        yield
+
+
+@contextmanager
+def _noted_interrupts() -> Iterator[None]:
+    """Remember that Ctrl-C was pressed, besides raising KeyboardInterrupt; SIGTERM does the same."""
+    global _interrupted
+    _interrupted = False
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        global _interrupted
+        _interrupted = True
+        raise KeyboardInterrupt
+
+    try:
+        former = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # signals belong to the main thread
+        former = {}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)

@@ -1,0 +1,94 @@
+"""Figures and axes of matplotlib to draw maps on, and the files they are written to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from actup._whole_file import whole_file
+from actup.plotting._grid import HEADING_INCHES, PANEL_INCHES, Grid
+from actup.plotting._theme import Theme
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_FORMATS = ("png", "pdf", "svg", "jpg", "jpeg", "tif", "tiff", "webp")
+# Text stays text in files of vector graphics, so that it can be edited and searched.
+_FILE_SETTINGS: Any = {"svg.fonttype": "none", "pdf.fonttype": 42}
+
+
+def require_matplotlib() -> None:
+    """Raise an error that names the extra if matplotlib is not installed."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib: pip install actup[plot]") from error
+
+
+def check_path(path: str | os.PathLike[str] | None) -> Path | None:
+    """Return the path of a picture; its suffix must name a format that can be written."""
+    if path is None:
+        return None
+    path = Path(path)
+    if path.suffix.lower().lstrip(".") not in _FORMATS:
+        raise ValueError(f"path={str(path)!r} must end in .png, .pdf or .svg, which says what to write")
+    if path.is_dir():
+        raise ValueError(f"path={str(path)!r} is a folder: give the name of a file in it")
+    return path
+
+
+def new_axes(dimensions: int, theme: Theme, registered: bool) -> Axes:
+    """Return the axes of a new figure for one map; a ``registered`` figure is one of pyplot's."""
+    require_matplotlib()
+    size = (PANEL_INCHES * 1.4, PANEL_INCHES * (0.7 if dimensions == 1 else 1.4))
+    figure: Figure
+    if registered:
+        from matplotlib import pyplot
+
+        figure = pyplot.figure(figsize=size, facecolor=theme.background, layout="constrained")
+    else:
+        figure = _figure(size, theme, layout="constrained")
+    return figure.add_subplot(projection="3d" if dimensions == 3 else None)
+
+
+def new_figure(grid: Grid, title: str | None, theme: Theme) -> Figure:
+    """Return a figure for several panels, which is not registered with pyplot."""
+    require_matplotlib()
+    figure = _figure(grid.size, theme)
+    if title is not None:
+        y = 1 - 0.6 * HEADING_INCHES / grid.size[1]
+        figure.text(0.5, y, title, ha="center", va="center", fontsize=15, color=theme.ink, parse_math=False)
+    return figure
+
+
+def check_axes(dimensions: int, ax: Axes | None) -> None:
+    """Reject maps of more than three dimensions, and axes that cannot show one of three."""
+    if dimensions > 3:
+        raise ValueError(
+            f"Y has {dimensions} dimensions, pictures show at most 3; choose columns, such as Y[:, :2], "
+            "or embed with n_components=2"
+        )
+    if ax is not None and dimensions == 3 and ax.name != "3d":
+        raise ValueError("Y has 3 dimensions; give axes made with projection='3d', or Y[:, :2]")
+
+
+def save_figure(figure: Any, path: Path, dpi: float) -> None:
+    """Write a picture whole or not at all; missing folders are created."""
+    import matplotlib
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with matplotlib.rc_context(_FILE_SETTINGS), whole_file(path) as unfinished:
+        figure.savefig(
+            unfinished, format=path.suffix.lower().lstrip("."), dpi=dpi, facecolor=figure.get_facecolor()
+        )
+
+
+def _figure(size: tuple[float, float], theme: Theme, layout: Any = None) -> Figure:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, facecolor=theme.background, layout=layout)
+    FigureCanvasAgg(figure)
+    return figure

@@ -1,0 +1,1 @@
+"""Maps while they are computed: a local server, the page's controls, and maps of selections."""

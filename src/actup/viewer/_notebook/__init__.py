@@ -1,0 +1,1 @@
+"""Pages in notebooks: in a frame, and as a widget whose selection comes back to Python."""

@@ -1,0 +1,57 @@
+"""Texts of the points: the fields of the tooltip, which the search reads too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from actup._labels import label_array, missing_labels
+from actup.viewer._columns import is_table, table_columns
+
+
+def read_hover(hover: Any, n: int) -> dict[str, list[str]]:
+    """Read the texts of the points.
+
+    Parameters
+    ----------
+    hover : sequence of length n, mapping of name to sequence, data frame, or None
+    n : int
+        Number of points.
+
+    Returns
+    -------
+    dict of str to list of str
+        Texts by field; a plain sequence has the field "". Missing entries are empty.
+    """
+    if hover is None:
+        return {}
+    if is_table(hover):
+        return {name: _as_texts(column) for name, column in table_columns(hover, n, "hover")}
+    if isinstance(hover, str | bytes) or not hasattr(hover, "__len__") or len(hover) != n:
+        found = len(hover) if hasattr(hover, "__len__") else type(hover).__name__
+        raise ValueError(f"hover must have one text for each of the {n} points, got {found} of them")
+    return {"": _as_texts(hover)}
+
+
+def _as_texts(column: Any) -> list[str]:
+    entries = list(column)
+    array = np.empty(len(entries), object)
+    array[:] = entries
+    missing = missing_labels(array)
+    numbers = label_array(column) if hasattr(column, "dtype") else array
+    if numbers.dtype.kind == "M":
+        days = numbers.astype("M8[D]")
+        unit = "D" if (days[~missing] == numbers[~missing]).all() else "s"
+        entries = [str(moment.astype(f"M8[{unit}]")) for moment in numbers]
+    return ["" if gone else str(entry) for entry, gone in zip(entries, missing, strict=True)]
+
+
+def add_names(texts: dict[str, list[str]], names: dict[int, str], n: int) -> None:
+    """Write names of classes above the first field of their points."""
+    if not names:
+        return
+    first = next(iter(texts), "")
+    field = texts.setdefault(first, [""] * n)
+    for point, name in names.items():
+        field[point] = f"{name}\n{field[point]}" if field[point] else name

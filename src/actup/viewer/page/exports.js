@@ -1,0 +1,126 @@
+// Saves what is shown: a table and indices of the selected points, and pictures of the view.
+"use strict";
+
+const MAX_SVG_CIRCLES = 20000; // with more points an SVG file holds them as an image
+const PICTURE_RATIO = 2; // pixels of a saved picture per pixel of the screen
+const svgNamespace = () => document.querySelector("svg").namespaceURI;
+
+function saveFile(name, blob) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+// A file name from the title of the page.
+function fileName(title, ending) {
+  const letters = title.normalize("NFKD").replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "").slice(0, 60);
+  return `${letters || "map"}.${ending}`;
+}
+
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+}
+
+// The table of some points: index, position on the map, columns and texts.
+function csvTable(data, map, mapIndex, ids) {
+  const quote = (value) => (/[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  const header = ["index", "x", "y", ...data.columns.map(({ name }) => name), ...data.texts.map(({ name }) => name || "text")];
+  const lines = [header.map(quote).join(",")];
+  for (const i of ids) {
+    const place = map.given(i).map((value) => String(Number(value.toPrecision(6))));
+    const columns = data.columns.map((column) => column.plain(i, mapIndex));
+    lines.push([String(i), ...place, ...columns, ...data.texts.map((texts) => texts.of(i))].map(quote).join(","));
+  }
+  return `${lines.join("\r\n")}\r\n`;
+}
+
+// The view as a canvas: background, points, names.
+function pictureOf(stage, renderer, overlay) {
+  renderer.forcedRatio = PICTURE_RATIO;
+  renderer.resize();
+  const points = renderer.drawComplete();
+  const picture = document.createElement("canvas");
+  picture.width = points.width;
+  picture.height = points.height;
+  const context = picture.getContext("2d");
+  context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--background");
+  context.fillRect(0, 0, picture.width, picture.height);
+  context.drawImage(points, 0, 0);
+  context.drawImage(overlay.names, 0, 0, picture.width, picture.height);
+  renderer.forcedRatio = null;
+  renderer.resize();
+  return picture;
+}
+
+function svgElement(parent, kind, attributes, text) {
+  const element = document.createElementNS(svgNamespace(), kind);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  if (text !== undefined) element.textContent = text;
+  parent.append(element);
+  return element;
+}
+
+// The view as SVG: points as circles if they are few, else as an image; names as text.
+function svgOf(stage, renderer, overlay, placed, title) {
+  const style = getComputedStyle(document.documentElement);
+  const [width, height] = [stage.clientWidth, stage.clientHeight];
+  const root = document.createElementNS(svgNamespace(), "svg");
+  for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) root.setAttribute(name, value);
+  svgElement(root, "title", {}, title);
+  const paper = style.getPropertyValue("--background").trim();
+  svgElement(root, "rect", { width, height, fill: paper });
+  if (renderer.count <= MAX_SVG_CIRCLES) addCircles(root, renderer);
+  else svgElement(root, "image", { width, height, href: pointsAsImage(renderer) });
+  const names = svgElement(root, "g", {
+    "font-family": FONT, "text-anchor": "middle", "dominant-baseline": "central", fill: style.getPropertyValue("--text").trim(),
+    stroke: paper, "stroke-width": 3.5, "stroke-linejoin": "round", "paint-order": "stroke",
+  });
+  for (const { lines, x, y, font, weight } of placed) {
+    lines.forEach((line, k) => {
+      const baseline = y + (k - (lines.length - 1) / 2) * font * 1.22;
+      svgElement(names, "text", { x: x.toFixed(1), y: baseline.toFixed(1), "font-size": font, "font-weight": weight }, line);
+    });
+  }
+  return new XMLSerializer().serializeToString(root);
+}
+
+function pointsAsImage(renderer) {
+  renderer.forcedRatio = PICTURE_RATIO;
+  renderer.resize();
+  const url = renderer.drawComplete().toDataURL("image/png");
+  renderer.forcedRatio = null;
+  renderer.resize();
+  return url;
+}
+
+function addCircles(root, renderer) {
+  for (const view of renderer.views) {
+    const muted = `rgb(${renderer.mutedColor().map((value) => Math.round(255 * value)).join(" ")})`;
+    const colors = renderer.colorsOf(view.shownMap).array;
+    const all = view.look(renderer.count);
+    for (const selected of [false, true]) {
+      const { size, opacity } = selected && renderer.narrowed ? renderer.selectedLook(view, all) : all;
+      const group = svgElement(root, "g", { "fill-opacity": (selected ? opacity : MUTED_OPACITY * opacity).toFixed(3) });
+      if (!selected) group.setAttribute("fill", muted);
+      for (let slot = 0; slot < renderer.count; slot++) {
+        if (colors[slot] >>> 24 > 127 !== selected) continue;
+        const [x, y] = view.camera.toScreen(...view.place(slot));
+        if (!view.camera.contains(x, y)) continue;
+        const circle = { cx: x.toFixed(1), cy: y.toFixed(1), r: (size / 2).toFixed(2) };
+        if (selected) circle.fill = `rgb(${colors[slot] & 255} ${(colors[slot] >> 8) & 255} ${(colors[slot] >> 16) & 255})`;
+        svgElement(group, "circle", circle);
+      }
+    }
+  }
+}

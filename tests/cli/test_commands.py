@@ -1,0 +1,163 @@
+"""actup view, score, compare and spectrum."""
+
+import io
+import json
+import os
+
+import numpy as np
+import pytest
+
+import actup
+from small_files import SPECIES, X, write_kind
+
+QUICK = ("--epochs", 10)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return actup.UMAP(n_epochs=20, random_state=0).fit(X)
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """The pages that were opened in the browser."""
+    opened = []
+    monkeypatch.setattr("typer.launch", opened.append)
+    return opened
+
+
+# ---- score ----
+
+
+def test_scores_of_a_map(run, iris, model, tmp_path):
+    np.save(tmp_path / "map.npy", model.embedding_)
+    command = ("score", iris, "--label", "species", "--map", tmp_path / "map.npy")
+    printed = run(*command).out
+    assert "trustworthiness" in printed and "knn_accuracy" in printed
+    measured = json.loads(run(*command, "--json").out)
+    expected = actup.quality_report(X, model.embedding_, SPECIES.astype(str), verbose=False)
+    assert {name: row["value"] for name, row in measured["measures"].items()} == dict(expected)
+    assert "kl_divergence" in measured["left_out"]
+
+
+def test_scores_of_a_saved_model_and_of_a_table(run, iris, model, tmp_path):
+    model.save(tmp_path / "model.actup")
+    measured = json.loads(run("score", tmp_path / "model.actup", "--json").out)["measures"]
+    assert measured["cross_entropy"]["value"] > 0  # from the model's own graph
+    run("embed", iris, "-l", "species", *QUICK, "-o", tmp_path / "map.csv")
+    assert run("score", iris, "-x", "species", "--map", tmp_path / "map.csv").status == 0
+
+
+def test_maps_that_do_not_belong_to_the_data_are_rejected(rejected, iris, model, tmp_path):
+    np.save(tmp_path / "short.npy", model.embedding_[:10])
+    error = rejected("score", iris, "-l", "species", "--map", tmp_path / "short.npy")
+    assert "has 10 points, but" in error and "has 150 rows" in error
+    assert "--map is missing" in rejected("score", iris, "-l", "species")
+    assert "is no map" in rejected("score", iris, "-l", "species", "--map", iris)
+    model.save(tmp_path / "bare.actup", data=None)
+    assert "saved without its rows" in rejected("score", tmp_path / "bare.actup")
+
+
+# ---- compare and spectrum ----
+
+
+def test_recipes_side_by_side(run, iris, tmp_path):
+    page, picture, arrays = (tmp_path / f"maps.{suffix}" for suffix in ("html", "png", "npz"))
+    recipes = ("-r", "umap", "-r", "tsne:perplexity=20", "-r", "gdr:normalized=true,loss=frobenius")
+    outputs = ("-o", page, "-o", picture, "-o", arrays)
+    ran = run("compare", iris, "-l", "species", *recipes, *QUICK, *outputs)
+    assert ran.status == 0, ran.err
+    names = [line.split()[0] for line in ran.out.splitlines()[1:]]
+    assert names == ["umap", "tsne:perplexity=20", "gdr:normalized=true,loss=frobenius"]
+    assert "trustworthiness" in ran.out.splitlines()[0]
+    assert set(np.load(arrays).files) == set(names)
+    text = page.read_text(encoding="utf-8")
+    assert all(name in text for name in names) and "neighbour recall" in text
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_wrong_recipes_are_rejected(rejected, iris, tmp_path):
+    common = ("compare", iris, "-l", "species", "-o", tmp_path / "maps.html")
+    assert "'som'" in rejected(*common, "-r", "som")
+    assert "must be SWITCH=VALUE" in rejected(*common, "-r", "tsne:perplexity")
+    assert "is no switch" in rejected(*common, "-r", "tsne:colour=red")
+    assert "holds one map only" in rejected("compare", iris, "-l", "species", "-o", tmp_path / "maps.csv")
+
+
+def test_slider_from_tsne_to_umap(run, rejected, iris, tmp_path):
+    page, arrays = tmp_path / "spectrum.html", tmp_path / "spectrum.npz"
+    outputs = ("-o", page, "-o", arrays)
+    ran = run("spectrum", iris, "-l", "species", "--steps", "1,2,4", *QUICK, *outputs)
+    assert ran.status == 0, ran.err
+    assert np.load(arrays).files == ["exaggeration 1", "exaggeration 2", "exaggeration 4"]
+    assert "resembles UMAP" in page.read_text(encoding="utf-8")
+    common = ("spectrum", iris, "-l", "species", "-o", page)
+    assert "at least two" in rejected(*common, "--steps", "1")
+    assert "give numbers" in rejected(*common, "--steps", "a,b")
+    assert "leave it out" in rejected(*common, "--late-exaggeration", "2")
+
+
+def test_dry_runs_count_all_maps(run, iris):
+    assert "epochs" in run("compare", iris, "-l", "species", "--dry-run").out
+    assert "epochs" in run("spectrum", iris, "-l", "species", "--dry-run").out
+
+
+# ---- view ----
+
+
+def test_data_are_mapped_and_shown(run, iris, launched, tmp_path):
+    page = tmp_path / "page.html"
+    assert run("view", iris, "--label", "species", *QUICK, "-o", page).status == 0
+    assert launched == [page.as_uri()]
+    assert "setosa" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "npy", "actup"])
+def test_maps_are_shown_as_they_are(kind, run, iris, launched, tmp_path, monkeypatch):
+    path, page = tmp_path / f"map.{kind}", tmp_path / "page.html"
+    run("embed", iris, "--label", "species", *QUICK, "-o", path)
+    monkeypatch.setattr("actup._cli.commands.view._make_map", None)  # no map must be made
+    label = ["--label", "species"] if kind in ("csv", "parquet") else []
+    ran = run("view", path, *label, "--no-open", "-o", page)
+    assert ran.status == 0, ran.err
+    assert launched == [] and page.stat().st_size > 10_000
+
+
+def test_the_page_of_a_view_is_temporary_by_default(run, launched, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    path = write_kind("npy", tmp_path)
+    assert run("view", path, *QUICK).status == 0
+    assert sorted(tmp_path.glob("actup-*/*")) == sorted(tmp_path.glob("actup-*/iris.html"))
+    assert launched == [page.as_uri() for page in tmp_path.glob("actup-*/iris.html")]
+
+
+def test_standard_input_can_be_viewed(run, iris, launched, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(iris.read_bytes())))
+    page = tmp_path / "page.html"
+    assert run("view", "-", "--label", "species", *QUICK, "-o", page).status == 0
+    assert "setosa" in page.read_text(encoding="utf-8")
+
+
+def test_views_are_pages(rejected, iris, tmp_path):
+    assert "is an html file" in rejected("view", iris, "-l", "species", "-o", tmp_path / "map.png")
+
+
+def test_live_layouts_are_served_until_the_session_ends(run, rejected, iris, tmp_path, monkeypatch):
+    from urllib.request import urlopen
+
+    from actup.viewer import LiveView
+
+    sessions = []
+
+    def wait(session):
+        with urlopen(session.url) as answer:
+            sessions.append((session, answer.status, answer.read()))
+
+    monkeypatch.setattr(LiveView, "wait", wait)
+    ran = run("view", iris, "--label", "species", "--live", "--no-open", "--title", "Flowers", *QUICK)
+    assert ran.status == 0, ran.err
+    (session, status, text), *_ = sessions
+    assert ran.out.strip() == session.url and status == 200 and b"Flowers" in text
+    assert session.closed and os.listdir(tmp_path) == ["iris.csv"]
+    error = rejected("view", iris, "-l", "species", "--live", "-o", tmp_path / "page.html")
+    assert "a live page is not a file" in error

@@ -1,0 +1,240 @@
+"""Reading: every kind of file gives the same rows, and damaged files are rejected in one line."""
+
+import gzip
+import io
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from actup._cli.chosen import choose
+from actup._cli.files import FORMATS, ReadingHints, read_tables
+from actup._cli.options import ReadingOptions
+from small_files import NAMES, SPECIES, WRITERS, X, delimited, write_kind
+
+WITHOUT_LABELS = ("npy", "mtx")
+
+
+def read(path, **options):
+    return choose(
+        read_tables([str(path)], ReadingHints(array=options.get("array"))), ReadingOptions(**options)
+    )
+
+
+def test_every_kind_has_a_test():
+    assert {kind.removesuffix(".gz") for kind in WRITERS} >= set(FORMATS)
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_rows_and_labels_of_every_kind(kind, tmp_path):
+    path = write_kind(kind, tmp_path)
+    labels = [] if kind in WITHOUT_LABELS else ["species"]
+    chosen = read(path, label=labels, **({"array": "X"} if kind == "h5ad" else {}))
+    rows = chosen.X.toarray() if hasattr(chosen.X, "toarray") else chosen.X
+    np.testing.assert_allclose(np.asarray(rows, float), X)
+    if labels:
+        assert chosen.labels["species"].astype(str).tolist() == SPECIES.tolist()
+
+
+def test_principal_components_are_what_cells_are_mapped_by(tmp_path):
+    chosen = read(write_kind("h5ad", tmp_path), label=["species"])
+    assert chosen.X.shape == (150, 2)
+    assert chosen.ids["cell"][:2].tolist() == ["flower0", "flower1"]
+
+
+def test_sparse_archives_of_scipy_stay_sparse(tmp_path):
+    from scipy import sparse
+
+    sparse.save_npz(tmp_path / "X.npz", sparse.csr_matrix(X))
+    assert sparse.issparse(read(tmp_path / "X.npz").X)
+
+
+def test_images_become_rows(tmp_path):
+    np.save(tmp_path / "images.npy", np.zeros((5, 8, 8), np.uint8))
+    assert read(tmp_path / "images.npy").X.shape == (5, 64)
+
+
+def test_csv_without_names_of_columns(tmp_path):
+    (tmp_path / "plain.csv").write_text("1,2,3\n4,5,6\n7,8,9\n")
+    chosen = read(tmp_path / "plain.csv")
+    assert chosen.X.tolist() == [[1, 2, 3], [4, 5, 6], [7, 8, 9]] and chosen.names == ["0", "1", "2"]
+
+
+def test_csv_with_semicolons_quotes_and_a_byte_order_mark(tmp_path):
+    text = '\ufeffname;a;b\n"x;y";1;2\n"say ""hi""";3;4\n'
+    (tmp_path / "excel.csv").write_text(text, encoding="utf-8")
+    chosen = read(tmp_path / "excel.csv", label=["name"])
+    assert chosen.labels["name"].tolist() == ["x;y", 'say "hi"'] and chosen.names == ["a", "b"]
+
+
+def test_types_are_those_of_the_whole_column(tmp_path):
+    """A column of integers whose first fraction comes after the block that types are inferred from."""
+    lines = ["a,b", *("1,2" for _ in range(300_000)), "1.5,2"]
+    (tmp_path / "late.csv").write_text("\n".join(lines) + "\n")
+    assert read(tmp_path / "late.csv").X[-1].tolist() == [1.5, 2]
+
+
+def test_index_of_pandas_identifies_rows(tmp_path):
+    (tmp_path / "frame.csv").write_text(",a,b\nr1,1,2\nr2,3,4\n")
+    chosen = read(tmp_path / "frame.csv")
+    assert chosen.ids["id"].tolist() == ["r1", "r2"] and chosen.names == ["a", "b"]
+
+
+def test_rows_of_several_files_are_joined(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("u,v\n1,2\n3,4\n")
+    table = read_tables([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")], ReadingHints())
+    chosen = choose(table, ReadingOptions(label=["file"]))
+    assert chosen.X.shape == (4, 2) and len(set(chosen.labels["file"])) == 2
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "csv", "csv.gz", "tsv", "parquet", "feather", "jsonl"])
+def test_standard_input_is_known_by_its_first_bytes(kind, tmp_path, monkeypatch):
+    data = write_kind(kind, tmp_path).read_bytes()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    label = [] if kind == "npy" else ["species"]
+    table = read_tables(["-"], ReadingHints())
+    np.testing.assert_allclose(choose(table, ReadingOptions(label=label)).X, X)
+
+
+# ---- broken files ----
+
+
+class Bomb:
+    """An object whose unpickling leaves a mark."""
+
+    def __reduce__(self):
+        return (exec, ("import builtins; builtins.actup_bomb = True",))
+
+
+def _broken(folder):
+    """name: (bytes, part of the message)."""
+    objects = io.BytesIO()
+    np.save(objects, np.array([[Bomb()]], object), allow_pickle=True)
+    packed_objects = io.BytesIO()
+    np.savez(packed_objects, X=np.array([[Bomb()]], object))
+    line = json.dumps({"vector": [1, 2]})
+    whole = {kind: write_kind(kind, folder).read_bytes() for kind in ("npz", "parquet", "feather", "npy")}
+    return {
+        "empty.csv": (b"", "is empty"),
+        "names_only.csv": (b"a,b\n", "has no rows"),
+        "ragged.csv": (b"a,b,c\n1,2,3\n4,5\n6,7,8\n", "Expected 3 columns, got 2"),
+        "twice.csv": (b"a,a\n1,2\n3,4\n", "two columns 'a'"),
+        "text.csv": (b"a,b\n1,red\n2,blue\n", "column 'b' of"),
+        "dates.csv": (b"a,b\n1,2020-01-01\n2,2020-01-02\n", "holds dates"),
+        "gap.csv": (b"a,b\n1,2\n3,\n5,6\n", "1 missing values, the first in row 1, column 'b'"),
+        "one_row.csv": (b"a,b\n1,2\n", "has one row"),
+        "binary.csv": (b"a,b\n1,\x00\n", "is no csv file"),
+        "archive.csv": (whole["npz"], "it is npz: give --format npz"),
+        "wrong.npy": (b"hello, world", "is no npy file"),
+        "wrong.parquet": (b"a,b\n1,2\n", "is no parquet file; it begins with"),
+        "wrong.h5ad": (b"a,b\n1,2\n", "is no h5ad file"),
+        "cut.npz": (whole["npz"][:900], "is damaged or cut off"),
+        "cut.npy": (whole["npy"][:900], "is damaged or cut off"),
+        "cut.parquet": (whole["parquet"][:900], "cannot be read"),
+        "cut.feather": (whole["feather"][:900], "cannot be read"),
+        "cut.csv.gz": (gzip.compress(delimited(","))[:90], "gzip file is damaged or cut off"),
+        "cut.h5ad": (b"\x89HDF\r\n\x1a\n" + bytes(100), "damaged"),
+        "objects.npy": (objects.getvalue(), "holds Python objects"),
+        "objects.npz": (packed_objects.getvalue(), "holds Python objects"),
+        "pickle.npy": (pickle.dumps(Bomb()), "is no npy file"),
+        "flat.npz": (_npz(y=np.arange(3)), "holds no array of rows"),
+        "broken.jsonl": (f'{line}\n{{"vector": [1, \n'.encode(), "cannot be read"),
+        "ragged.jsonl": (f'{line}\n{{"vector": [1, 2, 3]}}\n'.encode(), "different lengths"),
+        "broken.mtx": (b"%%MatrixMarket matrix coordinate real general\n3 3 9\n1 1 x\n", "damaged"),
+        "unknown.xyz": (b"a,b\n1,2\n", "give --format"),
+    }
+
+
+def _npz(**arrays):
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def test_broken_files_are_rejected_in_one_line_and_run_no_code(tmp_path, rejected):
+    import builtins
+
+    for name, (data, message) in _broken(tmp_path).items():
+        path = tmp_path / name
+        path.write_bytes(data)
+        if name.endswith(".h5ad"):
+            pytest.importorskip("anndata")
+        error = rejected("embed", path, "-o", tmp_path / "map.npy")
+        assert message in error and name in error, name
+    assert not hasattr(builtins, "actup_bomb")
+
+
+def test_missing_files_and_folders_are_rejected(tmp_path, rejected):
+    assert "No such file" in rejected("embed", tmp_path / "none.csv", "-o", tmp_path / "map.npy")
+    assert "is a folder" in rejected("embed", tmp_path, "-o", tmp_path / "map.npy")
+
+
+def test_files_of_different_columns_are_not_joined(tmp_path, rejected):
+    (tmp_path / "a.csv").write_text("u,v\n1,2\n3,4\n")
+    (tmp_path / "b.csv").write_text("u,w\n1,2\n3,4\n")
+    error = rejected("embed", tmp_path / "a.csv", tmp_path / "b.csv", "-o", tmp_path / "map.npy")
+    assert "differ in their columns" in error
+
+
+def test_several_matrices_need_a_name(tmp_path, rejected, run):
+    np.savez(tmp_path / "two.npz", left=X, right=X[:, :2])
+    out = tmp_path / "map.npy"
+    assert "--array (left, right)" in rejected("embed", tmp_path / "two.npz", "-o", out)
+    assert "is no matrix" in rejected("embed", tmp_path / "two.npz", "--array", "up", "-o", out)
+    assert run("embed", tmp_path / "two.npz", "--array", "right", "--epochs", 5, "-o", out).status == 0
+
+
+def test_packages_that_are_missing_are_named(tmp_path, rejected, monkeypatch):
+    import sys
+
+    path = write_kind("csv", tmp_path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert "pip install 'actup[cli]'" in rejected("embed", path, "-o", tmp_path / "map.npy")
+    path = tmp_path / "cells.h5ad"
+    path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
+    monkeypatch.setitem(sys.modules, "anndata", None)
+    assert "pip install 'actup[scanpy]'" in rejected("embed", path, "-o", tmp_path / "map.npy")
+
+
+# ---- columns ----
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        (["petal_*"], NAMES[2:]),
+        (["0:1"], NAMES[:2]),
+        (["petal_length:petal_width"], NAMES[2:]),
+        (["3", "sepal_length"], [NAMES[3], NAMES[0]]),
+        (["sepal_width,petal_width"], [NAMES[1], NAMES[3]]),
+        ([":petal_length"], NAMES[:3]),
+    ],
+)
+def test_columns_by_names_patterns_numbers_and_ranges(written, found, iris):
+    assert read(iris, columns=written, label=["species"]).names == found
+
+
+def test_columns_are_left_out_and_suggested(iris, rejected, tmp_path):
+    assert read(iris, exclude=["petal_*", "species"]).names == NAMES[:2]
+    error = rejected("embed", iris, "--label", "speceis", "-o", tmp_path / "map.npy")
+    assert "did you mean 'species'?" in error
+    error = rejected("embed", iris, "--exclude", "*", "-o", tmp_path / "map.npy")
+    assert "no columns left" in error
+
+
+def test_columns_of_a_matrix(tmp_path):
+    assert read(write_kind("npy", tmp_path), columns=["1:2"]).X.shape == (150, 2)
+    assert read(write_kind("h5ad", tmp_path), array="X", exclude=["0"]).X.shape == (150, 3)
+
+
+def test_labels_from_a_file_of_their_own(tmp_path, rejected):
+    path = write_kind("npy", tmp_path)
+    np.save(tmp_path / "y.npy", np.arange(150))
+    (tmp_path / "kinds.csv").write_text("kind\n" + "\n".join(SPECIES) + "\n")
+    chosen = read(path, label=[str(tmp_path / "y.npy"), str(tmp_path / "kinds.csv")])
+    assert chosen.labels["y"][-1] == 149 and chosen.labels["kinds"][0] == "setosa"
+    np.save(tmp_path / "short.npy", np.arange(3))
+    error = rejected("embed", path, "--label", tmp_path / "short.npy", "-o", tmp_path / "map.npy")
+    assert "has shape (3,), but" in error

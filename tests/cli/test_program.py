@@ -1,0 +1,121 @@
+"""The program: help, generated options, exit statuses, and what it says without typer."""
+
+import subprocess
+import sys
+from dataclasses import field, make_dataclass
+from enum import StrEnum
+
+import pytest
+
+import actup
+from actup._cli import main, switches
+from actup._cli.app import COMMANDS, make_app
+from actup.recipe import Loss, Phase, Role
+from actup.recipe._recipe import switches as switch_names
+
+
+def test_version_and_help(run):
+    assert run("--version").out == f"actup {actup.__version__}\n"
+    listed = run("--help").out
+    for name, about in COMMANDS.items():
+        assert name in listed and about.split()[0] in listed
+
+
+def test_every_command_has_help(run):
+    for name, about in COMMANDS.items():
+        ran = run(name, "--help")
+        assert ran.status == 0 and ran.out.startswith(f"Usage: actup {name}")
+        assert about.rstrip(".").split(":")[0] in " ".join(ran.out.split())
+
+
+def test_all_commands_together_can_be_made():
+    """As shells ask for it, to complete options."""
+    assert len(make_app(None).registered_commands) == len(COMMANDS)
+
+
+def test_python_dash_m_and_the_list_of_commands_import_no_numpy():
+    code = (
+        "import sys; from actup._cli import main; main(['--help']); "
+        "print([name for name in ('numpy', 'sklearn', 'rich') if name in sys.modules], file=sys.stderr)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr.strip() == "[]"
+    ran = subprocess.run([sys.executable, "-m", "actup"], capture_output=True, text=True, check=False)
+    assert ran.returncode == 2 and ran.stderr == "actup: Missing command. (see actup --help)\n"
+
+
+def test_without_typer_one_line_names_the_extra(monkeypatch, capsys):
+    monkeypatch.setattr("actup._cli.find_spec", lambda name: None)
+    assert main(["embed", "x.csv"]) == 2
+    assert capsys.readouterr().err == (
+        "actup: the command line needs the package typer: pip install 'actup[cli]'\n"
+    )
+
+
+def test_mistakes_of_actup_are_told_from_wrong_input(run, monkeypatch):
+    def fail():
+        raise KeyError("oops")
+
+    monkeypatch.setattr("actup._cli.commands.info._facts", fail)
+    ran = run("info")
+    assert ran.status == 1 and "a mistake of ActUp (KeyError: 'oops')" in ran.err and ran.err.count("\n") == 1
+    monkeypatch.setenv("ACTUP_TRACEBACK", "1")
+    assert "Traceback" in run("info").err
+
+
+def test_info(run):
+    printed = run("info").out
+    for word in ("actup", "python", "numpy", "processor", "engine", "threads", "memory", "gpu", "cache"):
+        assert word in printed
+
+
+# ---- options made from the recipe ----
+
+
+def test_every_switch_is_an_option_with_help(run):
+    text = " ".join(run("embed", "--help").out.split())
+    for name in switch_names():
+        assert f"--{name.replace('_', '-')}" in text
+    for member in Loss:
+        assert str(member) in text
+    assert all(parameter.annotation.__metadata__[0].help for parameter in switches.switch_parameters())
+
+
+def test_a_new_switch_is_an_option(monkeypatch):
+    class Toy(StrEnum):
+        RED = "red"
+        BLUE = "blue"
+
+    longer = make_dataclass(
+        "Longer", [("toy", Toy, field(default=Toy.RED)), ("bend", float | None, field(default=None))]
+    )
+    monkeypatch.setattr(switches, "Recipe", longer)
+    switches._kinds.cache_clear()
+    try:
+        assert [parameter.name for parameter in switches.switch_parameters()] == ["toy", "bend"]
+        assert switches.given_switches({"toy": "blue", "bend": None}) == {"toy": Toy.BLUE}
+    finally:
+        switches._kinds.cache_clear()
+
+
+def test_switches_of_several_values():
+    values = dict.fromkeys(switch_names())
+    values |= {
+        "perplexities": "30,300",
+        "metric_kwds": 'p=3,w=[1,2],name="x"',
+        "phases": "expand:50:0.9,settle:20:0.8:1.5:0.2",
+    }
+    assert switches.given_switches(values) == {
+        "perplexities": (30.0, 300.0),
+        "metric_kwds": {"p": 3, "w": [1, 2], "name": "x"},
+        "phases": (Phase(Role.EXPAND, 50, 0.9), Phase(Role.SETTLE, 20, 0.8, 1.5, 0.2)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("phases", "rest:20:0.9"), ("phases", "settle"), ("metric_kwds", "3"), ("perplexities", "a,b"),
+     ("normalized", "maybe"), ("n_neighbors", "2.5"), ("colour", "red")],
+)  # fmt: skip
+def test_wrong_values_of_switches_are_rejected(name, text):
+    with pytest.raises(ValueError, match=r"give|is no switch"):
+        switches.read_switch(name, text)
