@@ -114,8 +114,8 @@ class TSNE(GrowingMap):
         tails, and more and finer clusters.
     precomputed_knn : tuple of (indices, distances[, index]), default=None
         The nearest neighbours of each sample, if they are known: two arrays of the same shape. They may
-        include the sample itself, as umap-learn's do, or not. X is then used for the start and searched by
-        ``transform``.
+        include the sample itself, as umap-learn's do, or not. A neighbour that is missing has id -1 and an
+        infinite distance. X is then used for the start and searched by ``transform``.
     callback : callable, default=None
         ``callback(stage, fraction, embedding)``, called at the beginning and end of every stage and about ten
         times per second during the layout; before the layout, ``embedding`` is None. If it returns True, the
