@@ -72,3 +72,16 @@ def test_embedding_is_copied_only_for_a_callback():
 def test_callback_must_be_callable():
     with pytest.raises(TypeError, match="callback=3"):
         Progress(callback=3)
+
+
+@pytest.mark.parametrize("callback", [lambda: None, lambda stage: None, [].append, lambda a, b, c, d: None])
+def test_callbacks_with_other_arguments_are_rejected(callback):
+    with pytest.raises(TypeError, match=r"cannot be called as callback\(stage, fraction, embedding\)"):
+        Progress(callback=callback)
+
+
+@pytest.mark.parametrize("callback", [lambda *arguments: None, lambda stage, fraction, points, more=0: None])
+def test_callbacks_may_take_more_than_they_get(callback):
+    with Progress(callback=callback) as progress:
+        run_through(progress)
+    assert not progress.stopped

@@ -109,6 +109,12 @@ def test_public_names_have_examples():
 
 
 def test_unknown_name():
+    with pytest.raises(AttributeError, match=r"no attribute 'parametric_umap': use actup\.ParametricUMAP$"):
+        actup.parametric_umap  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'umap_': use actup\.compat\.umap\.umap_$"):
+        actup.umap_  # noqa: B018
+    with pytest.raises(AttributeError, match=r"'actup' has no attribute 'tsne': did you mean 'TSNE'\?$"):
+        actup.tsne  # noqa: B018
     with pytest.raises(AttributeError, match="'actup' has no attribute 'PCA'"):
         actup.PCA  # noqa: B018
 

@@ -6,6 +6,14 @@ import pytest
 import actup
 
 
+@pytest.mark.parametrize("name", ["fit", "fit_transform"])
+def test_warnings_of_former_names_point_here(name):
+    X = np.random.default_rng(0).normal(size=(40, 4))
+    with pytest.warns(FutureWarning, match="n_iter is deprecated") as caught:
+        getattr(actup.TSNE(n_iter=5, perplexity=3), name)(X)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
 @pytest.mark.parametrize(
     "work",
     [

@@ -114,7 +114,16 @@ __all__ = [
     "write_atlas",
 ]
 
-__getattr__, __dir__ = lazy_names(__name__, _NAMES | {name: f"actup.{name}" for name in _MODULES})
+# Names of umap-learn and openTSNE, for programs with "import actup as umap".
+_UMAP_MODULES = ["aligned_umap", "distances", "layouts", "sparse", "spectral", "umap_", "utils", "validation"]
+_OPENTSNE_NAMES = ["TSNEEmbedding", "affinity", "callbacks", "initialization", "sklearn"]
+_ELSEWHERE = {
+    "parametric_umap": "actup.ParametricUMAP",
+    **{name: f"actup.compat.umap.{name}" for name in _UMAP_MODULES},
+    **{name: f"actup.compat.opentsne.{name}" for name in _OPENTSNE_NAMES},
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _NAMES | {name: f"actup.{name}" for name in _MODULES}, _ELSEWHERE)
 
 if os.environ.get("ACTUP_ACCEL", "0") not in ("", "0"):  # a user asks for it: see actup.accel
     __getattr__("accel").install(quiet=os.environ["ACTUP_ACCEL"] == "quiet")  # type: ignore[attr-defined]

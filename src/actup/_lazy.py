@@ -12,7 +12,7 @@ from types import FrameType
 
 
 def lazy_names(
-    package: str, homes: Mapping[str, str]
+    package: str, homes: Mapping[str, str], elsewhere: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Make the functions ``__getattr__`` and ``__dir__`` of a package whose names live in other modules.
 
@@ -23,6 +23,8 @@ def lazy_names(
     homes : mapping of str to str
         The module that each public name comes from. A submodule maps to its own dotted path
         (``"datasets"`` to ``"actup.datasets"``).
+    elsewhere : mapping of str to str, default=None
+        Names that programs for other libraries look for here, and what to use instead, for errors.
 
     Returns
     -------
@@ -32,7 +34,8 @@ def lazy_names(
 
     def __getattr__(name: str) -> object:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            hint = _hint(name, homes, elsewhere or {})
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}", name=name)
         with _signals_afterwards():
             module = import_module(homes[name])
         if homes[name] == f"{package}.{name}":
@@ -45,6 +48,16 @@ def lazy_names(
         return sorted(set(vars(sys.modules[package])) | set(homes))
 
     return __getattr__, __dir__
+
+
+def _hint(name: str, homes: Mapping[str, str], elsewhere: Mapping[str, str]) -> str:
+    """What to use instead of a name that does not exist; empty if nobody knows."""
+    from actup._suggestions import closest_name  # not above: it would slow ``import actup`` down
+
+    if name in elsewhere:
+        return f": use {elsewhere[name]}"
+    close = None if name.startswith("_") else closest_name(name, homes)
+    return "" if close is None else f": did you mean {close!r}?"
 
 
 @contextmanager

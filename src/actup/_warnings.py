@@ -10,13 +10,13 @@ from types import FrameType
 _PACKAGE_FOLDER = os.path.dirname(__file__) + os.sep
 
 
-def warn_user(message: str) -> None:
-    """Issue a UserWarning that names the first line outside ActUp and scikit-learn on the call stack."""
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning that names the first line outside ActUp and scikit-learn on the call stack."""
     level = 1
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_code.co_filename.startswith(_skipped_folders()):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, UserWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _skipped_folders() -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import time
 from collections.abc import Callable
@@ -74,6 +75,8 @@ class Progress:
     def __init__(self, verbose: bool | int = False, callback: Callback | None = None) -> None:
         if callback is not None and not callable(callback):
             raise TypeError(f"callback={callback!r} must be callable as callback(stage, fraction, embedding)")
+        if callback is not None:
+            _check_arguments(callback)
         self._callback = callback
         self._verbose = bool(verbose)
         self._bar: _TqdmBar | _PrintedBar | None = None  # made with the first report
@@ -144,6 +147,23 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
+
+
+def _check_arguments(callback: Callback) -> None:
+    """Reject a function that does not take the three arguments of a callback."""
+    try:
+        signature = inspect.signature(callback)
+    except (TypeError, ValueError):  # some compiled functions do not tell
+        return
+    try:
+        signature.bind("layout", 0.0, None)
+    except TypeError:
+        name = getattr(callback, "__name__", type(callback).__name__)
+        raise TypeError(
+            f"callback={name}{signature} cannot be called as callback(stage, fraction, embedding): it gets "
+            "the name of the stage, the share of that stage that is done, and the points, or None before the "
+            "layout"
+        ) from None
 
 
 def _percent(stage: str, fraction: float) -> float:

@@ -180,13 +180,16 @@ def test_other_modules_and_names_come_from_the_real_package(umap_learn, installe
 @pytest.mark.skipif(not WITHOUT_UMAP_LEARN, reason="umap-learn is installed")
 def test_what_nobody_has_is_named(installed):
     import umap
+    from umap import ParametricUMAP
 
     with pytest.raises(
-        AttributeError, match=r"no umap\.ParametricUMAP \(actup\.Para.*\), and umap-learn.* is not installed"
+        ImportError, match=r"no umap\.ParametricUMAP \(actup\.Para.*\), and umap-learn.* is not installed"
     ):
-        umap.ParametricUMAP  # noqa: B018
-    with pytest.raises(ImportError, match="ParametricUMAP"):
-        from umap import ParametricUMAP  # noqa: F401
+        ParametricUMAP(n_components=2)
+    with pytest.raises(AttributeError, match=r"no umap\.missing, and umap-learn.* is not installed"):
+        umap.missing  # noqa: B018
+    with pytest.raises(ModuleNotFoundError, match=r"umap\.parametric_umap is not part of ActUp"):
+        import umap.parametric_umap
     with pytest.raises(ModuleNotFoundError, match="pip install umap-learn") as caught:
         import umap.plot
     assert caught.value.name == "umap.plot"

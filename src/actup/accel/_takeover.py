@@ -16,6 +16,8 @@ from typing import Any
 STAND_INS = {"umap": "actup.compat.umap", "openTSNE": "actup.compat.opentsne"}
 # What to install to get the modules that ActUp does not have.
 _DISTRIBUTIONS = {"umap": "umap-learn", "openTSNE": "openTSNE"}
+# Classes that umap-learn has even where it cannot make them, because Keras is not installed.
+_PLACEHOLDERS = {("umap", "ParametricUMAP")}
 # Names that are replaced in modules which are otherwise left alone: (module, name), and what stands for it.
 # sklearn.manifold has its TSNE from the first module.
 _REPLACED = {
@@ -202,12 +204,13 @@ class StandIn(ModuleType):
         try:
             real = TAKEOVER.real(module)
         except ImportError:
-            raise AttributeError(
+            reason = (
                 f"ActUp has no {module}.{name}{_instead(f'{module}.{name}')}, and {distribution}, which may "
-                "have it, is not installed",
-                name=name,
-                obj=self,
-            ) from None
+                "have it, is not installed"
+            )
+            if (module, name) in _PLACEHOLDERS:
+                return _placeholder(name, reason)
+            raise AttributeError(reason, name=name, obj=self) from None
         try:
             return getattr(real, name)
         except AttributeError:
@@ -276,6 +279,15 @@ class ReplacingLoader(Loader):
         self._loader.exec_module(module)
         if self._takeover.is_installed:
             self._takeover.replace_names(module)
+
+
+def _placeholder(name: str, reason: str) -> type:
+    """A class that can be imported, but not made: "from umap import ..." would hide the reason."""
+
+    def fail(self: object, *args: object, **kwargs: object) -> None:
+        raise ImportError(reason)
+
+    return type(name, (), {"__init__": fail, "__doc__": reason, "__module__": __name__})
 
 
 def _instead(path: str) -> str:

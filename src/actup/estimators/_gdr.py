@@ -62,8 +62,8 @@ class GDR(GrowingMap):
         Parameters of the metric.
     precomputed_knn : tuple of (indices, distances[, index]), default=None
         The nearest neighbours of each sample, if they are known: two arrays of the same shape. They may
-        include the sample itself, as umap-learn's do, or not. X is then used for the start and searched by
-        ``transform``.
+        include the sample itself, as umap-learn's do, or not. A neighbour that is missing has id -1 and an
+        infinite distance. X is then used for the start and searched by ``transform``.
     affinity : {"umap", "gaussian", "multiscale", "fixed_sigma", "uniform"}, default=None
         How distances become similarities.
     distance : {"pseudo", "plain"}, default=None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from numbers import Integral, Real
@@ -19,6 +18,7 @@ from actup._pipeline import Embedding
 from actup._suggestions import not_one_of
 from actup._threads import count_threads
 from actup._typing import Rows
+from actup._warnings import warn_user
 from actup.backends import Backend
 from actup.estimators._arguments import explain_unknown_arguments
 from actup.estimators._convergence import WatchedLayout, mean_sigma
@@ -114,8 +114,8 @@ class TSNE(GrowingMap):
         tails, and more and finer clusters.
     precomputed_knn : tuple of (indices, distances[, index]), default=None
         The nearest neighbours of each sample, if they are known: two arrays of the same shape. They may
-        include the sample itself, as umap-learn's do, or not. X is then used for the start and searched by
-        ``transform``.
+        include the sample itself, as umap-learn's do, or not. A neighbour that is missing has id -1 and an
+        infinite distance. X is then used for the start and searched by ``transform``.
     callback : callable, default=None
         ``callback(stage, fraction, embedding)``, called at the beginning and end of every stage and about ten
         times per second during the layout; before the layout, ``embedding`` is None. If it returns True, the
@@ -324,7 +324,7 @@ class TSNE(GrowingMap):
     def _prepare(self, X: Any, inputs: FitInputs, progress: Progress) -> tuple[Embedding, FittedState]:
         prepared, state = super()._prepare(X, inputs, progress)
         if self.n_iter is not None:
-            warnings.warn("n_iter is deprecated: use max_iter", FutureWarning, stacklevel=3)
+            warn_user("n_iter is deprecated: use max_iter", FutureWarning)
         if prepared.layout is None or not self._is_watched():
             return prepared, state
         watched = WatchedLayout(

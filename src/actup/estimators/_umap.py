@@ -137,8 +137,8 @@ class UMAP(UmapRuns):
         (e.g. 1 for "jaccard", 2 for "cosine"), else none.
     precomputed_knn : tuple of (indices, distances[, index]), default=None
         The nearest neighbours of each sample, if they are known: two arrays of the same shape. They may
-        include the sample itself, as umap-learn's do, or not. X is then used for the start and searched by
-        ``transform``.
+        include the sample itself, as umap-learn's do, or not. A neighbour that is missing has id -1 and an
+        infinite distance. X is then used for the start and searched by ``transform``.
     callback : callable, default=None
         ``callback(stage, fraction, embedding)``, called at the beginning and end of every stage and about ten
         times per second during the layout; before the layout, ``embedding`` is None. If it returns True, the
