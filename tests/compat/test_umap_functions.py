@@ -1,8 +1,11 @@
 """The functions of umap-learn's modules: what they return, and that it is what umap-learn computes."""
 
+import importlib
 import pickle
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -267,7 +270,7 @@ def test_layouts_in_other_metrics(graph):
     by_function = layout(graph, output_metric=function, euclidean_output=False)[0]
     assert np.array_equal(by_name, by_function)
     with pytest.raises(ValueError, match="output_metric"):
-        layout(graph, output_metric=lambda x, y: (0.0, x), euclidean_output=False)
+        layout(graph, output_metric=lambda x, y: 0.0, euclidean_output=False)
 
 
 # small functions
@@ -601,6 +604,12 @@ def check_compiled_call(name, function):
 @pytest.mark.parametrize("name", ["euclidean", "jaccard"])
 def test_compiled_functions_call_distances(name):
     check_compiled_call(name, distances.named_distances[name])
+
+
+def test_numba_finds_the_distances_by_an_entry_point():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    module, _, function = project["project"]["entry-points"]["numba_extensions"]["init"].partition(":")
+    assert getattr(importlib.import_module(module), function) is _compiled.offer_to_numba
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import numpy as np
 from actup._engine import engine
 from actup._typing import Array
 from actup.backends._base import Backend, Layout, PointInputs, check_places, check_steering
+from actup.backends._function_layout import FunctionLayout, place_rows_by_function
 from actup.backends._metric_layout import MetricLayout, reject_point_inputs
 from actup.graph._memberships import engine_affinity
 from actup.graph._records import Graph, Neighbors
@@ -50,6 +51,8 @@ class CpuBackend(Backend):
         """The recipe's descent on a graph, from a start in the graph's order."""
         if recipe.output_metric != EUCLIDEAN:
             reject_point_inputs(points, recipe)
+            if not isinstance(recipe.output_metric, str):
+                return FunctionLayout(graph, start, recipe, seed)
             return MetricLayout(graph, start, recipe, layout_settings(recipe, len(graph), seed), threads)
         return CpuLayout(graph, np.ascontiguousarray(start, np.float32), recipe, seed, threads, points)
 
@@ -63,6 +66,8 @@ class CpuBackend(Backend):
     ) -> np.ndarray:
         """The places of new rows on a finished map."""
         check_ids(neighbors, len(embedding))
+        if not isinstance(recipe.output_metric, str):
+            return place_rows_by_function(neighbors, embedding, recipe, placement, threads)
         settings = engine.Placement()
         for field in fields(Placement):
             value = getattr(placement, field.name)

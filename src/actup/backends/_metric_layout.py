@@ -9,7 +9,7 @@ from actup._engine import engine
 from actup._typing import Array
 from actup.backends._base import PointInputs, check_steering
 from actup.graph._records import Graph
-from actup.recipe._output_metrics import output_metric_parameter
+from actup.recipe._output_metrics import output_metric_name, output_metric_parameter
 from actup.recipe._recipe import Recipe
 
 _CHUNK_PAIRS = 2**20
@@ -24,7 +24,7 @@ class MetricLayout:
     ):
         self.n_epochs = recipe.n_epochs(len(graph))
         self._graph, self._recipe = graph, recipe
-        self._metric = engine.OutputMetric[recipe.output_metric]
+        self._metric = engine.OutputMetric[output_metric_name(recipe)]
         self._parameter = output_metric_parameter(recipe)
         self._layout = engine.make_metric_layout(
             graph.offsets,
@@ -98,7 +98,7 @@ def _relative_entropy(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 def output_distances(A: np.ndarray, B: np.ndarray, recipe: Recipe) -> np.ndarray:
     """All distances between points of two maps in the recipe's output metric: (len(A), len(B)) float64."""
-    metric = engine.OutputMetric[recipe.output_metric]
+    metric = engine.OutputMetric[output_metric_name(recipe)]
     a, b = (engine.output_coordinates(metric, np.ascontiguousarray(part, np.float32)) for part in (A, B))
     first, second = np.repeat(a, len(b), axis=0), np.tile(b, (len(a), 1))
     distances, _ = engine.output_distances(metric, output_metric_parameter(recipe), first, second)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 from actup._warnings import warn_user
 from actup.estimators._arguments import explain_unknown_arguments
@@ -90,7 +91,7 @@ class GDR(GrowingMap):
         Fit a and b to these, as UMAP does. Giving one of them replaces the preset's own a and b.
     dof : float, default=None
         Makes the kernel (1 + a d^(2b)/dof)^-dof: less than 1 gives heavier tails; needs ``normalized``.
-    output_metric : str, default=None
+    output_metric : str or callable, default=None
         Distance between points of the map: "euclidean", or one that ``actup.Recipe`` lists, which needs
         ``preset="paper_umap"``.
     output_metric_kwds : dict, default=None
@@ -259,7 +260,7 @@ class GDR(GrowingMap):
     min_dist: float | None = None
     spread: float | None = None
     dof: float | None = None
-    output_metric: str | None = None
+    output_metric: str | Callable[..., Any] | None = None
     output_metric_kwds: dict[str, object] | None = None
     partition: float | None = None
     loss: str | None = None

@@ -55,8 +55,10 @@ class UMAP(UmapRuns):
         the distances, dense or sparse.
     metric_kwds : dict, default=None
         Parameters of the metric.
-    output_metric : str, default="euclidean"
-        Distance between points of the map, e.g. "haversine" for maps on a sphere.
+    output_metric : str or callable, default="euclidean"
+        Distance between points of the map, e.g. "haversine" for maps on a sphere. A function of two points
+        must return their distance and its gradient by the first one; it is called pair by pair, which is
+        slow unless numba has compiled it.
     output_metric_kwds : dict, default=None
         Parameters of the output metric.
     n_epochs : int or list of int, default=None
@@ -235,7 +237,7 @@ class UMAP(UmapRuns):
     n_components: int = 2
     metric: str | Callable[..., float] = "euclidean"
     metric_kwds: dict[str, object] | None = None
-    output_metric: str = "euclidean"
+    output_metric: str | Callable[..., Any] = "euclidean"
     output_metric_kwds: dict[str, object] | None = None
     n_epochs: int | Sequence[int] | None = None
     learning_rate: str | float = "auto"

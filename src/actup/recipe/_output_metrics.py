@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import reprlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from actup._errors import WrongType
 from actup._suggestions import not_one_of
 from actup.recipe._switches import Loss, NonEdgeWeight, Repulsion, Update
 
 if TYPE_CHECKING:
     from actup.recipe._recipe import Recipe
+
+OutputFunction = Callable[..., Any]  # (x, y, *parameters) -> (distance, gradient by x)
 
 EUCLIDEAN = "euclidean"
 _DEFAULT_P = 2.0  # of "minkowski", as in umap-learn
@@ -59,21 +67,41 @@ OUTPUT_METRICS = {metric.name: metric for metric in _TABLE}
 _NAMES = {alias: metric.name for metric in _TABLE for alias in (metric.name, *metric.aliases)}
 
 
-def canonical_output_metric(metric: object) -> str:
-    """The one name of an output metric that has several.
+def canonical_output_metric(metric: object) -> str | OutputFunction:
+    """The one name of an output metric that has several; a function of two points is itself.
 
     Raises
     ------
     TypeError
-        If it is no name.
+        If it is neither a name nor a function.
     ValueError
         If there is no output metric of that name.
     """
+    if callable(metric):
+        return metric
     if not isinstance(metric, str):
-        raise TypeError(f"output_metric={metric!r} must be a name: one of {', '.join(OUTPUT_METRICS)}")
+        raise WrongType(
+            f"output_metric={metric!r} must be one of {', '.join(OUTPUT_METRICS)}, or a function of two "
+            "points"
+        )
     if metric not in _NAMES:
         raise ValueError(not_one_of("output_metric", metric, OUTPUT_METRICS))
     return _NAMES[metric]
+
+
+def function_arguments(function: OutputFunction, parameters: dict[str, object]) -> tuple[Any, ...]:
+    """The parameters of an output metric that is a function, in the order in which it takes them."""
+    try:
+        signature = inspect.signature(getattr(function, "py_func", function))  # numba's are dispatchers
+        return signature.bind(None, None, **parameters).args[2:]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"output_metric_kwds={parameters!r} do not suit output_metric: {error}") from None
+
+
+def output_metric_name(recipe: Recipe) -> str:
+    """The name of a recipe's output metric that is no function."""
+    assert isinstance(recipe.output_metric, str)
+    return recipe.output_metric
 
 
 def output_metric_parameter(recipe: Recipe) -> float:
@@ -85,10 +113,15 @@ def output_metric_parameter(recipe: Recipe) -> float:
 
 def reject_output_metric_contradictions(recipe: Recipe) -> None:
     """Reject a recipe that cannot be laid out under its output metric; the message names the remedy."""
-    _check_parameters(recipe)
-    if recipe.output_metric == EUCLIDEAN:
+    metric = recipe.output_metric
+    if isinstance(metric, str):
+        _check_parameters(recipe, OUTPUT_METRICS[metric])
+        named, record = f"output_metric={metric!r}", OUTPUT_METRICS[metric]
+    else:
+        name = getattr(metric, "__name__", repr(metric))
+        named, record = f"output_metric={name}", OutputMetric(name)
+    if metric == EUCLIDEAN:
         return
-    named, record = f"output_metric={recipe.output_metric!r}", OUTPUT_METRICS[recipe.output_metric]
     dimensions, least = record.dimensions, record.least_dimensions
     contradictions = [
         (
@@ -119,10 +152,25 @@ def reject_output_metric_contradictions(recipe: Recipe) -> None:
     for contradiction, remedy in contradictions:
         if contradiction:
             raise ValueError(remedy)
+    if not isinstance(metric, str):
+        _try_function(metric, recipe, named)
 
 
-def _check_parameters(recipe: Recipe) -> None:
-    known = OUTPUT_METRICS[recipe.output_metric].parameters
+def _try_function(function: OutputFunction, recipe: Recipe, named: str) -> None:
+    """Reject a function that does not return the distance of two points and its gradient."""
+    arguments = function_arguments(function, dict(recipe.output_metric_kwds))
+    points = np.linspace(0.2, 0.8, 2 * recipe.n_components).reshape(2, -1)
+    value = function(points[0].copy(), points[1].copy(), *arguments)
+    is_pair = isinstance(value, tuple | list) and len(value) == 2
+    if not is_pair or np.ndim(value[0]) != 0 or np.shape(value[1]) != (recipe.n_components,):
+        raise ValueError(
+            f"{named} must return a tuple of the distance of two points and its gradient by the first one, "
+            f"an array of {recipe.n_components} numbers; it returned {reprlib.repr(value)}"
+        )
+
+
+def _check_parameters(recipe: Recipe, record: OutputMetric) -> None:
+    known = record.parameters
     for name, value in recipe.output_metric_kwds:
         if name not in known:
             allowed = f"only {', '.join(known)}" if known else "no parameters"

@@ -115,12 +115,13 @@ class Recipe:
     dof : float, default=1.0
         Degrees of freedom of the kernel: less than 1 gives heavier tails, and more and finer clusters.
         Other values than 1 need ``normalized``.
-    output_metric : str, default="euclidean"
+    output_metric : str or callable, default="euclidean"
         Distance between points of the map. Others are "haversine" (on the sphere, in polar angles and
         longitudes), "hyperboloid", "spherical_gaussian_energy", "diagonal_gaussian_energy",
         "gaussian_energy", "manhattan", "chebyshev", "minkowski", "cosine", "correlation", "canberra" and
         "braycurtis"; they need ``update`` "in_place" without ``horizon``, as
-        ``preset("paper_umap")`` has it.
+        ``preset("paper_umap")`` has it. A function of two points must return their distance and its gradient
+        by the first one; it is called pair by pair, which is slow unless numba has compiled it.
     output_metric_kwds : tuple of (str, object), default=()
         Parameters of the output metric: p of "minkowski". May be given as a dict.
     normalized : bool, default=False
@@ -238,7 +239,7 @@ class Recipe:
     min_dist: float = 0.1
     spread: float = 1.0
     dof: float = 1.0
-    output_metric: str = "euclidean"
+    output_metric: str | Callable[..., Any] = "euclidean"
     output_metric_kwds: tuple[tuple[str, object], ...] = ()
     # the forces
     normalized: bool = False

@@ -63,7 +63,9 @@ def rows_of_places(
         )
     points = np.ascontiguousarray(to_host(check_map(embedding, len(training), recipe.n_components)))
     wanted = _read_places(places, recipe.n_components)
-    if recipe.output_metric != EUCLIDEAN:  # near on the sphere is not near in longitudes
+    if (
+        isinstance(recipe.output_metric, str) and recipe.output_metric != EUCLIDEAN
+    ):  # near on the sphere is not near in longitudes
         metric = engine.OutputMetric[recipe.output_metric]
         points, wanted = (
             engine.output_coordinates(metric, part).astype(np.float32) for part in (points, wanted)

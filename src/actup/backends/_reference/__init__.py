@@ -57,6 +57,8 @@ class ReferenceBackend(Backend):
         """The recipe's descent on a graph; ``threads`` is ignored, because the oracle runs on one."""
         if recipe.output_metric != EUCLIDEAN:
             reject_point_inputs(points, recipe)
+            if not isinstance(recipe.output_metric, str):
+                raise ValueError("backend='reference' has no functions as output_metric: use backend='cpu'")
             return output_metrics.MetricLayout(graph, start, recipe, seed)
         return layout.Layout(graph, start, recipe, seed, points)
 

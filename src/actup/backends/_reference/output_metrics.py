@@ -11,7 +11,7 @@ from actup.backends._base import check_steering
 from actup.backends._reference.layout import relative_weights
 from actup.backends._reference.random import random_below, random_bits
 from actup.graph._records import Graph
-from actup.recipe._output_metrics import output_metric_parameter
+from actup.recipe._output_metrics import output_metric_name, output_metric_parameter
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import RepulsionMass, Sampling
 
@@ -96,6 +96,7 @@ class MetricLayout:
         n = len(graph)
         self.epoch, self.n_epochs = 0, recipe.n_epochs(n)
         self._recipe, self._seed = recipe, seed
+        self._metric = output_metric_name(recipe)
         self._schedule = recipe.schedule(n)
         self._steering = 1.0, 1.0  # factors of exaggeration and repulsion
         self._a, self._b = recipe.kernel()
@@ -143,7 +144,7 @@ class MetricLayout:
 
     def _from_map(self, Y: np.ndarray) -> np.ndarray:
         if self._recipe.output_metric != "haversine":
-            return INTERNAL[self._recipe.output_metric](Y)
+            return INTERNAL[self._metric](Y)
         polar, longitude = Y.T
         sine = np.sin(polar)
         return np.column_stack([sine * np.cos(longitude), sine * np.sin(longitude), np.cos(polar)])
@@ -185,14 +186,14 @@ class MetricLayout:
         else:
             slope = 2 * self._b * d / ((self._recipe.repulsion_epsilon + d * d) * (1 + powered))
         force = np.clip(slope * self._gradient(y, other), -_LARGEST_FORCE, _LARGEST_FORCE)
-        size *= _STEP_SIZES.get(self._recipe.output_metric, _STEP_SIZE)
-        return np.asarray(INTERNAL[self._recipe.output_metric](y + size * force))
+        size *= _STEP_SIZES.get(self._metric, _STEP_SIZE)
+        return np.asarray(INTERNAL[self._metric](y + size * force))
 
     def _distance(self, x: Point, y: Point) -> float:
-        return REFERENCE_DISTANCES[self._recipe.output_metric](x, y, self._p)
+        return REFERENCE_DISTANCES[self._metric](x, y, self._p)
 
     def _gradient(self, x: Point, y: Point) -> np.ndarray:
-        valid = INTERNAL[self._recipe.output_metric]
+        valid = INTERNAL[self._metric]
         steps = _STEP * np.eye(len(x))
         changes = [self._distance(valid(x + step), y) - self._distance(valid(x - step), y) for step in steps]
         return np.array(changes) / (2 * _STEP)

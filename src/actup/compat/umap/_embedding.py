@@ -159,7 +159,8 @@ def simplicial_set_embedding(
     output_dens : bool
         Whether ``aux_data`` gets the logarithms of local radii, "rad_orig" and "rad_emb".
     output_metric : str or callable
-        A metric of ``umap.distances.named_distances_with_gradients``, by name or as the function there.
+        A metric of ``umap.distances.named_distances_with_gradients``, by name or as the function there, or a
+        function of two points that returns their distance and its gradient by the first one.
     euclidean_output : bool, default=True
         Whether the output metric is Euclidean, whatever ``output_metric`` says.
     verbose : bool, default=False
@@ -262,23 +263,13 @@ def _rows_of(data: Any) -> Any:
     return None if issparse(rows) and not rows.nnz else read_rows(rows, "euclidean")
 
 
-def _metric_name(output_metric: Any) -> str:
-    if isinstance(output_metric, str):
-        return output_metric
-    names = [name for name, function in named_distances_with_gradients.items() if function is output_metric]
-    if not names:
-        raise ValueError(
-            "output_metric is a function that ActUp does not know: give a metric of "
-            "umap.distances.named_distances_with_gradients"
-        )
-    return names[0]
-
-
 def _output_fields(output_metric: Any, output_metric_kwds: Mapping[str, Any] | None) -> dict[str, Any]:
-    name = _metric_name(output_metric)
-    if name in ("euclidean", "l2"):
+    """The fields of a recipe; functions of ``umap.distances`` are metrics of the engine."""
+    names = [name for name, function in named_distances_with_gradients.items() if function is output_metric]
+    metric = names[0] if names else output_metric
+    if metric in ("euclidean", "l2"):
         return {}
-    return {"output_metric": name, "output_metric_kwds": dict(output_metric_kwds or {})}
+    return {"output_metric": metric, "output_metric_kwds": dict(output_metric_kwds or {})}
 
 
 def _density_fields(densmap_kwds: Mapping[str, Any]) -> dict[str, Any]:
