@@ -75,7 +75,7 @@ class Embedding:
     radii : ndarray of shape (n,) or None
         The logarithms of the local radii of the data, if the recipe preserves density.
     edge_lengths : ndarray of shape (edges,), float32, or None
-        The distances of the two ends of each edge of the graph, if there are radii.
+        The distances of the two ends of each edge of the graph, if there are radii; NaN: unknown.
     seconds : dict of str to float
         Wall time of every stage that ran.
     layout : Layout or None
@@ -282,7 +282,7 @@ def prepare(
         )
     begin = time.perf_counter()
     with_radii = recipe.density_weight > 0 or given.keep_radii
-    lengths = _edge_lengths(graph, neighbors, recipe) if with_radii else None
+    lengths = _edge_lengths(graph, neighbors, recipe, given) if with_radii else None
     radii = None if lengths is None else local_radii(graph, lengths)
     points = None
     if recipe.density_weight or given.mobility is not None:
@@ -305,13 +305,13 @@ def prepare(
     return backend.results_as_callers_kind(prepared, like)
 
 
-def _edge_lengths(graph: Graph, neighbors: Neighbors | None, recipe: Recipe) -> np.ndarray:
+def _edge_lengths(graph: Graph, neighbors: Neighbors | None, recipe: Recipe, given: Given) -> np.ndarray:
     if neighbors is None:
         raise ValueError(
             f"density_weight={recipe.density_weight:g} needs distances of neighbours, but only a graph was "
             "given: give X or neighbors"
         )
-    return edge_lengths(graph, neighbors)
+    return edge_lengths(graph, neighbors, allow_unknown=given.reshape_graph is not None)
 
 
 def descend(prepared: Embedding, progress: Progress, epochs: Sequence[int] = ()) -> Embedding:

@@ -269,6 +269,14 @@ def test_distances_along_the_edges(digits):
         np.testing.assert_allclose(lengths.data, exact, rtol=1e-5)
 
 
+def test_edges_of_target_values_have_no_distance(digits):
+    X = digits[0][:300]
+    for parameters in ({"densmap": True}, {"output_dens": True}):
+        model = UMAP(n_epochs=5, target_metric="euclidean", random_state=0, **parameters).fit(X, X[:, 20])
+        assert np.isfinite(model.rad_orig_).all() and np.isfinite(model.rad_emb_).all()
+        assert 0 < model.graph_dists_.nnz < model.graph_.nnz
+
+
 def test_parts_of_given_neighbors_and_epochs_are_attributes(digits):
     X = digits[0][:300]
     found = nearest_neighbors(X, 15)

@@ -160,7 +160,7 @@ class UMAP(UmapRuns):
         The symmetric graph of similarities; of the distinct rows if ``unique``.
     graph_dists_ : scipy CSR matrix of shape (n_samples, n_samples) or None
         The distances along the edges of ``graph_``, if ``densmap`` or ``output_dens``. Edges between equal
-        rows are stored zeros.
+        rows are stored zeros; edges that target values have added are left out.
     embedding_list_ : list of ndarray
         The map after each of the epochs, if ``n_epochs`` is a list.
     n_epochs_list : list of int or None
@@ -445,8 +445,9 @@ class UMAP(UmapRuns):
         check_is_fitted(self, "_derived")
         if not hasattr(self, "_edge_lengths"):
             return None
-        graph = self.graph_
-        return csr_matrix((self._edge_lengths.copy(), graph.indices, graph.indptr), shape=graph.shape)
+        edges, known = self.graph_.tocoo(), ~np.isnan(self._edge_lengths)
+        parts = (self._edge_lengths[known], (edges.row[known], edges.col[known]))
+        return csr_matrix(parts, shape=edges.shape)
 
     @property
     def rad_emb_(self) -> np.ndarray:

@@ -15,10 +15,11 @@ _EPSILON = 1e-8  # added to a mean squared edge length, as in umap-learn; duplic
 _CHUNK_EDGES = 2**22  # edges whose lengths are computed at a time
 
 
-def edge_lengths(graph: Graph, neighbors: Neighbors) -> np.ndarray:
+def edge_lengths(graph: Graph, neighbors: Neighbors, *, allow_unknown: bool = False) -> np.ndarray:
     """The distance of the two ends of every edge of a graph: (edges,) float32.
 
-    An edge has the distance of its ends in ``neighbors``; both ends may know it, or only one of them.
+    An edge has the distance of its ends in ``neighbors``; both ends may know it, or only one of them. Edges
+    that neither knows, as target values can add them, are NaN if ``allow_unknown``, else an error.
     """
     n, columns = len(graph), to_host(graph.indices).astype(np.int64)
     rows = entry_rows(to_host(graph.offsets))
@@ -31,24 +32,24 @@ def edge_lengths(graph: Graph, neighbors: Neighbors) -> np.ndarray:
         for wanted in (rows * n + columns, columns * n + rows):
             at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
             found = np.where(keys[at] == wanted, np.maximum(found, values[at]), found)
-    if (found < 0).any():
+    if (found < 0).any() and not allow_unknown:
         edge = int(np.argmax(found < 0))
         raise ValueError(
             f"the graph has an edge between points {rows[edge]} and {columns[edge]}, of which neither is "
             "among the neighbours of the other: local radii need the neighbours that the graph was made of"
         )
-    return np.asarray(found, np.float32)
+    return np.asarray(np.where(found < 0, np.nan, found), np.float32)
 
 
 def local_radii(graph: Graph, lengths: np.ndarray) -> np.ndarray:
     """The log local radii of the data: (n,) float32, NaN for points without edges.
 
     The radius of a point is the mean of its squared edge lengths (``edge_lengths``), weighted by the weights
-    of the edges.
+    of the edges. Edges of unknown length, NaN, do not count.
     """
-    rows = entry_rows(to_host(graph.offsets))
-    squared = lengths.astype(np.float64) ** 2
-    weights = to_host(graph.weights).astype(np.float64)
+    rows, known = entry_rows(to_host(graph.offsets)), ~np.isnan(lengths)
+    squared = np.where(known, lengths, 0).astype(np.float64) ** 2
+    weights = np.where(known, to_host(graph.weights), 0).astype(np.float64)
     return _log_means(rows, weights, squared, len(graph))
 
 
