@@ -342,6 +342,29 @@ def test_outliers_do_not_shrink_the_map_and_can_be_reached(browser, tmp_path):
     page.close()
 
 
+@pytest.mark.parametrize(("n", "outliers"), [(400, 1), (4000, 10)])
+def test_few_outliers_do_not_shrink_a_map(browser, tmp_path, n, outliers):
+    generator = np.random.default_rng(0)
+    codes = np.arange(n) % 4
+    Y = CENTERS[codes] + generator.normal(size=(n, 2)) * 0.6
+    Y = np.vstack([Y, 200 + 40 * generator.random((outliers, 2))])
+    page = OpenPage(browser, write_page(tmp_path / "page.html", Y))
+    box = page.stage_box()
+    corners = np.array([page.at(k) for k in range(4)])
+    assert np.ptp(corners, axis=0).min() > 0.5 * min(box["width"], box["height"])
+    page.close()
+
+
+def test_a_cluster_apart_is_no_outlier(browser, tmp_path):
+    generator = np.random.default_rng(0)
+    Y = generator.normal(size=(4000, 2))
+    Y[:30] = (10, 0) + 0.1 * generator.normal(size=(30, 2))  # less than a percent of the points
+    page = OpenPage(browser, write_page(tmp_path / "page.html", Y))
+    box = page.stage_box()
+    assert box["x"] < page.at(3)[0] < box["x"] + box["width"]
+    page.close()
+
+
 def test_phone(browser, path):
     page = OpenPage(browser, path, width=390, height=844, has_touch=True, device_scale_factor=2)
     assert page.run("document.documentElement.scrollWidth") <= 390

@@ -1,4 +1,7 @@
-"""The part of a map that a picture shows: the bulk of its points, not a few outliers."""
+"""The part of a map that a picture shows: the bulk of its points, not a few outliers.
+
+viewer/page/frame.js has the same rule and constants for the interactive page.
+"""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ SCRIPTS = (
     "texts.js",
     "columns.js",
     "grid.js",
+    "frame.js",
     "maps.js",
     "data.js",
     "density.js",

@@ -4,11 +4,7 @@
 const TAIL_STEPS = 4096; // of the 65,536 steps of a coordinate, on each side of the bulk of the points, if there are outliers
 const MIN_OCCUPANCY_CELLS = 16; // per side, of the grid that tells how large the occupied area is
 const MAX_OCCUPANCY_CELLS = 128;
-const FRAME_SAMPLE = 20000; // positions that decide which part of the map a view shows at first
-const FRAME_TAIL = 0.002; // share of the points beyond the frame on each side, if they lie far out
-const FRAME_SLACK = 0.06; // margin around those quantiles, relative to their distance
 const HIDDEN_PLACE = 1e6; // of points that are not shown, in view units: outside of every view
-const NEAR_ENOUGH = 1.3; // a map whose extent exceeds its bulk by less is shown whole
 
 // Points are drawn in this order: in the order of rows the last class would cover the others. The first points
 // of it are a fair sample, which is what is drawn while the view moves.
@@ -104,34 +100,6 @@ function stepValues([lowest, low, high, highest]) {
     if (step > last) return high + ((highest - high) * (step - last)) / (65535 - last);
     return low + ((high - low) * (step - first)) / (last - first || 1);
   });
-}
-
-// The part of a map that a view shows at first: all of it, or the bulk of the points if outliers lie far away.
-// center, half (the larger half side) and box (half width and half height relative to half).
-function frameOf(raw) {
-  const count = raw.length / 2;
-  const step = Math.max(1, Math.floor(count / FRAME_SAMPLE));
-  const sides = [0, 1].map((axis) => {
-    let lowest = Infinity;
-    let highest = -Infinity;
-    for (let i = 0; i < count; i++) {
-      const value = raw[2 * i + axis];
-      if (value < lowest) lowest = value;
-      if (value > highest) highest = value;
-    }
-    const sample = new Float32Array(Math.ceil(count / step));
-    for (let k = 0; k < sample.length; k++) sample[k] = raw[2 * k * step + axis];
-    sample.sort();
-    const tail = Math.floor(FRAME_TAIL * sample.length);
-    const [low, high] = [sample[tail], sample[sample.length - 1 - tail]];
-    const slack = FRAME_SLACK * (high - low);
-    const whole = highest - lowest <= NEAR_ENOUGH * (high - low);
-    return whole ? [lowest, highest] : [Math.max(low - slack, lowest), Math.min(high + slack, highest)];
-  });
-  const center = sides.map(([low, high]) => (low + high) / 2);
-  const halves = sides.map(([low, high]) => (high - low) / 2);
-  const half = Math.max(...halves) || 1;
-  return { center, half, box: halves.map((value) => Math.max(value / half, 0.05)) };
 }
 
 // Area of the cells that hold points, in square view units: where it is small, points overlap.
