@@ -8,7 +8,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
+import actup
 from actup.viewer import write_page
 from browser import OpenPage, chromium
 
@@ -324,6 +326,30 @@ def test_layers_of_names_appear_with_the_zoom(browser, tmp_path):
     page.settle()
     assert sum(name["text"].startswith("fine") for name in page.state()["names"]) >= 3
     page.close()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1000, 700), (390, 844)])
+def test_names_stand_at_points_of_their_class(browser, tmp_path, width, height):
+    data, codes = load_digits(return_X_y=True)
+    names = np.array([f"the digit {k}" for k in range(10)])
+    maps = {
+        "umap": actup.UMAP(random_state=0).fit_transform(data),
+        "tsne": actup.TSNE(random_state=0).fit_transform(data),
+    }
+    path = write_page(tmp_path / "page.html", maps, names[codes])
+    for name in maps:
+        page = OpenPage(browser, path, f"#map={name}", width=width, height=height)
+        page.settle()
+        points = np.array(page.run(f"Array.from({{length: {len(codes)}}}, (_, i) => actupPage.screenPosition(i))"))
+        shown = page.state()["names"]
+        assert len(shown) >= (9 if width > 500 else 6)
+        for label in shown:
+            half = [0.3 * label["font"] * len(label["text"]), 0.6 * label["font"]]
+            away = np.maximum(np.abs(points - [label["x"], label["y"]]) - half, 0)
+            away = np.hypot(*away.T)
+            nearest = codes[away <= np.sort(away)[14]]
+            assert np.mean(names[nearest] == label["text"]) > 0.5, (name, label)
+        page.close()
 
 
 def test_outliers_do_not_shrink_the_map_and_can_be_reached(browser, tmp_path):

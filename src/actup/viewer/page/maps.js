@@ -70,6 +70,7 @@ class PointMap {
     this.reach = reach; // largest coordinate: 1 if no point lies outside the frame
     this.occupied = occupiedArea(raw);
     this.grid = null;
+    this.sampleGrid = null; // of fewer points, for names
     this.spots = new Map();
     this.version++;
   }

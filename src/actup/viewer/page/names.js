@@ -7,7 +7,10 @@ const MAX_LINES = 2;
 const SHOWN_RADIUS_PIXELS = 12; // names of finer layers appear when their cluster is this large,
 const HELD_SHARE = 0.75; // and as wide as this share of the name
 const COVERING_SHARE = 0.55; // of the view: a cluster so large gives way to the names of its parts
-const SMALL_CLUSTER_PIXELS = 22; // names stand beside clusters smaller than this, and beside those of others
+const SMALL_CLUSTER_PIXELS = 22; // names stand beside clusters smaller than this
+const NEAR_NAME_PIXELS = 9; // points that are no farther from a name seem to be called by it:
+const MIN_OWN_SHARE = 0.6; // so many of them are of its own class
+const NAME_SAMPLE = 30000; // points, of many, that tell what lies under a name
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
 
 // For each class: where it is densest, and the radius of a disc as large as the cells that hold it.
@@ -82,8 +85,8 @@ function nameLines(name) {
 }
 
 // The names of one view that may be shown, most important first.
-// layers: {names, spots, shown(code)}, coarse to fine; a single one is always shown.
-function nameCandidates(layers, camera) {
+// layers: {names, codes, spots, shown(code)}, coarse to fine; a single one is always shown. idOf: rows of the slots.
+function nameCandidates(layers, camera, idOf) {
   const side = Math.min(camera.box.width, camera.box.height);
   const [left, bottom, right, top] = camera.bounds;
   return layers.flatMap((layer, level) => {
@@ -95,22 +98,22 @@ function nameCandidates(layers, camera) {
       const covering = radius > COVERING_SHARE * side && level < layers.length - 1;
       if ((level > 0 && radius < SHOWN_RADIUS_PIXELS) || covering) return;
       const [x, y] = camera.toScreen(spot.x, spot.y);
-      found.push({ x, y, radius, level, size: spot.size, lines: nameLines(layer.names[code]) });
+      const isOwn = (slot) => layer.codes[idOf[slot]] === code;
+      const isNamed = (slot) => layer.codes[idOf[slot]] >= 0;
+      found.push({ x, y, radius, level, isOwn, isNamed, size: spot.size, lines: nameLines(layer.names[code]) });
     });
     return found.sort((a, b) => b.size - a.size);
   });
 }
 
-// Gives names a place: in the middle of large clusters, beside small ones, never over another name or another
-// small cluster, never beyond the edge. Names without such a place are left out.
-function placeNames(candidates, camera, context) {
+// Gives names a place: in the middle of large clusters, beside small ones, among or next to points of their own, never
+// over another name or a taken box, never beyond the edge. Names without such a place are left out.
+// taken: boxes in pixels; grid: the points of the map, or a sample of them.
+function placeNames(candidates, camera, context, grid, taken) {
   const crowded = candidates.length > 40;
   const narrow = camera.box.width < 480;
-  const taken = [];
-  // Clusters of layers lie side by side everywhere: their names may stand on others.
   const layered = candidates.some((name) => name.level > 0);
-  const small = layered ? [] : candidates.filter((name) => name.radius < SMALL_CLUSTER_PIXELS);
-  const obstacles = small.map((name) => discBox(name, 0.7));
+  const boxes = [...taken];
   const placed = [];
   for (const name of candidates) {
     const font = Math.max((crowded || narrow ? 12.5 : 14.5) - 1.5 * Math.max(name.level - 1, 0) + (name.level === 0 && !crowded ? 0.5 : 0), 11);
@@ -118,15 +121,43 @@ function placeNames(candidates, camera, context) {
     const width = Math.max(...name.lines.map((line) => textWidth(context, line, `${weight} ${font}px ${FONT}`)));
     if (name.level > 0 && 2 * name.radius < HELD_SHARE * width) continue;
     const height = font * 1.22 * name.lines.length;
-    const own = discBox(name, 0.7);
     const spot = namePlaces(name, width, height, camera.box, layered).find(
-      (box) => !taken.some((other) => overlaps(box, other)) && !obstacles.some((other) => !sameBox(other, own) && overlaps(box, other)),
+      (box) => !boxes.some((other) => overlaps(box, other)) && liesAtOwnPoints(box, name, camera, grid),
     );
     if (!spot) continue;
-    taken.push([spot[0] - 3, spot[1] - 1, spot[2] + 3, spot[3] + 1]);
+    boxes.push([spot[0] - 3, spot[1] - 1, spot[2] + 3, spot[3] + 1]);
     placed.push({ ...name, font, weight, x: (spot[0] + spot[2]) / 2, y: (spot[1] + spot[3]) / 2 });
   }
   return placed;
+}
+
+// Whether most points under a name, if there are any, and most of those right beside it are of its class.
+function liesAtOwnPoints(box, name, camera, grid) {
+  const under = countOwn(box, name, camera, grid);
+  const beside = countOwn([box[0] - NEAR_NAME_PIXELS, box[1] - NEAR_NAME_PIXELS, box[2] + NEAR_NAME_PIXELS, box[3] + NEAR_NAME_PIXELS], name, camera, grid);
+  return beside.own > 0 && [under, beside].every(({ own, all }) => own >= MIN_OWN_SHARE * all);
+}
+
+// How many points in a box, in pixels, are of the class of a name, and of any class.
+function countOwn(box, { isOwn, isNamed }, camera, grid) {
+  const [left, top] = camera.toMap(box[0], box[1]);
+  const [right, bottom] = camera.toMap(box[2], box[3]);
+  const counts = { own: 0, all: 0 };
+  for (const slot of grid.slotsIn([left, bottom, right, top], 1)) {
+    const [x, y] = [grid.positions[2 * slot], grid.positions[2 * slot + 1]];
+    if (x < left || x > right || y < bottom || y > top || !isNamed(slot)) continue;
+    counts.all++;
+    if (isOwn(slot)) counts.own++;
+  }
+  return counts;
+}
+
+// The points of a map for liesAtOwnPoints(): a sample of many, all in a close view that has few.
+function nameGrid(map, camera) {
+  const count = map.positions.length / 2;
+  if (count <= NAME_SAMPLE || (map.grid && map.grid.countIn(camera.bounds) <= NAME_SAMPLE)) return map.pointGrid();
+  if (!map.sampleGrid) map.sampleGrid = new Grid(map.positions.subarray(0, 2 * NAME_SAMPLE));
+  return map.sampleGrid;
 }
 
 const knownWidths = new Map();
@@ -146,27 +177,20 @@ function namePlaces({ x, y, radius }, width, height, { left, top, width: w, heig
     const by = Math.min(Math.max(cy, top + height / 2 + 4), top + h - height / 2 - 4);
     return [bx - width / 2, by - height / 2, bx + width / 2, by + height / 2];
   };
-  if (radius >= SMALL_CLUSTER_PIXELS || layered) return [[x, y], [x, y - height * 0.9], [x, y + height * 0.9]].map(inside);
+  const middle = [[x, y], [x, y - height * 0.9], [x, y + height * 0.9]];
+  if (layered) return middle.map(inside);
   const gap = radius + 5;
-  return [
+  const beside = [
     [x, y - gap - height / 2],
     [x, y + gap + height / 2],
     [x + gap + width / 2, y],
     [x - gap - width / 2, y],
-  ].map(inside);
-}
-
-function discBox({ x, y, radius }, share) {
-  const reach = Math.max(share * radius, 2);
-  return [x - reach, y - reach, x + reach, y + reach];
+  ];
+  return (radius >= SMALL_CLUSTER_PIXELS ? [...middle, ...beside] : [...beside, ...middle]).map(inside);
 }
 
 function overlaps(a, b) {
   return a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
-}
-
-function sameBox(a, b) {
-  return a.every((value, k) => value === b[k]);
 }
 
 // Writes placed names with a halo in the colour of the paper, so that they can be read on points.

@@ -25,11 +25,13 @@ class Overlay {
     return context;
   }
 
-  // views: {camera, layers} each; returns the placed names, which an SVG file writes too.
-  drawNames(views) {
+  // named: {view, layers} each; covered: boxes without names. Returns the placed names, which an SVG file writes too.
+  drawNames(named, idOf, covered) {
     this.frames.names++;
     const context = this.cleared(this.names);
-    const placed = views.flatMap(({ camera, layers }) => placeNames(nameCandidates(layers, camera), camera, context));
+    const placed = named.flatMap(({ view: { camera, shownMap }, layers }) =>
+      layers.length ? placeNames(nameCandidates(layers, camera, idOf), camera, context, nameGrid(shownMap, camera), covered) : [],
+    );
     writeNames(context, placed);
     return placed;
   }

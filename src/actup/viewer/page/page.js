@@ -87,8 +87,15 @@ class Page {
     // Hovering needs the grid of the points: have it before the pointer comes.
     clearTimeout(this.gridTimer);
     this.gridTimer = setTimeout(() => this.bar.views.forEach(({ map }) => map.pointGrid()), GRID_DELAY_MILLISECONDS);
-    this.placedNames = this.overlay.drawNames(this.showNames ? this.bar.views.map((view) => ({ camera: view.camera, layers: this.nameLayers(view) })) : []);
+    const named = this.showNames ? this.bar.views : [];
+    this.placedNames = this.overlay.drawNames(named.map((view) => ({ view, layers: this.nameLayers(view) })), this.data.order.idOf, this.coveredBoxes());
     this.drawMarks();
+  }
+
+  // The boxes of the stage, in pixels, that buttons cover.
+  coveredBoxes() {
+    const { "view-tools": tools } = this.elements;
+    return [[tools.offsetLeft, tools.offsetTop, tools.offsetLeft + tools.offsetWidth, tools.offsetTop + tools.offsetHeight]];
   }
 
   // The names that a view may show: those of cluster layers if there are any, else of the classes of the legend.
@@ -96,12 +103,12 @@ class Page {
     if (view.morphing) return [];
     const map = view.shownMap;
     if (this.data.layers.length) {
-      return this.data.layers.map((layer) => ({ names: layer.names, spots: this.spots(map, layer, layer.names.length), shown: () => true }));
+      return this.data.layers.map((layer) => ({ names: layer.names, codes: layer.codes, spots: this.spots(map, layer, layer.names.length), shown: () => true }));
     }
     const column = this.selection.column;
     if (!column) return [];
     const counts = this.selection.classCounts;
-    return [{ names: column.names, spots: this.spots(map, column, column.unnamed), shown: (code) => !counts || counts[code] > 0 }];
+    return [{ names: column.names, codes: column.codes, spots: this.spots(map, column, column.unnamed), shown: (code) => !counts || counts[code] > 0 }];
   }
 
   spots(map, source, count) {
