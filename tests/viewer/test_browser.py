@@ -5,6 +5,7 @@ import io
 import json
 import re
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -183,6 +184,46 @@ def test_maps_morph_and_stand_side_by_side(opened):
         assert opened.run(f"{ring}.some((value, k) => k % 4 === 3 && value > 200)")
 
 
+def test_keys_move_all_maps_and_pictures_name_them(opened):
+    opened.page.keyboard.press("s")
+    opened.wait("actupPage.state().sideBySide")
+    opened.page.keyboard.press("+")
+    opened.page.keyboard.press("Shift+ArrowLeft")
+    cameras = opened.run("actupPage.page.bar.views.map(({camera}) => [camera.zoom, camera.center[0]])")
+    assert all(zoom > 1.2 and x < 0 for zoom, x in cameras)
+    opened.page.click("#save summary")
+    svg = ElementTree.fromstring(opened.download("#save-svg")[0])
+    texts = [element.text for element in svg.iterfind(".//{*}text")]
+    assert texts[:2] == ["first", "second"]
+
+
+def test_pictures_of_control_characters_are_xml(browser, tmp_path):
+    Y, codes = clusters_of_points(200)
+    path = write_page(tmp_path / "page.html", Y, [f"a\x02b\x1f{k}" for k in codes], title="t\x01\x0b\ufffe")
+    page = OpenPage(browser, path)
+    page.page.click("#save summary")
+    svg = ElementTree.fromstring(page.download("#save-svg")[0])
+    assert svg.find("{*}title").text == "t" and "ab0" in [
+        element.text for element in svg.iterfind(".//{*}text")
+    ]
+    page.close()
+
+
+def test_links_tell_missing_labels_from_a_class_of_that_name(browser, tmp_path):
+    Y, codes = clusters_of_points(400)
+    labels = np.array(["missing", "other", None, "more", "rest"], object)[codes]
+    path = write_page(tmp_path / "page.html", Y, labels)
+    for code, wanted in (("missing", "missing"), ("missing", None)):
+        page = OpenPage(browser, path)
+        rows = page.page.locator("#legend li", has_text=code)
+        rows.nth(0 if wanted else 1).locator(".name").click()
+        page.wait("location.hash.includes('only')")
+        again = OpenPage(browser, path, page.run("location.hash"))
+        assert again.state()["selected"] == np.count_nonzero(labels == wanted)
+        again.close()
+        page.close()
+
+
 def test_links_restore_the_view(browser, opened, path):
     opened.page.select_option("#color", label="height")
     opened.page.fill("#search", "word01")
@@ -340,7 +381,9 @@ def test_names_stand_at_points_of_their_class(browser, tmp_path, width, height):
     for name in maps:
         page = OpenPage(browser, path, f"#map={name}", width=width, height=height)
         page.settle()
-        points = np.array(page.run(f"Array.from({{length: {len(codes)}}}, (_, i) => actupPage.screenPosition(i))"))
+        points = np.array(
+            page.run(f"Array.from({{length: {len(codes)}}}, (_, i) => actupPage.screenPosition(i))")
+        )
         shown = page.state()["names"]
         assert len(shown) >= (9 if width > 500 else 6)
         for label in shown:
@@ -427,6 +470,9 @@ def test_dark_theme(browser, path):
     page.page.keyboard.press("t")
     page.settle()
     assert page.pixels()[150, 5].min() > 250
+    page.run("actupPage.page.restore(new URLSearchParams())")  # a link without a theme
+    page.settle()
+    assert page.pixels()[150, 5].max() < 40
     page.close()
 
 

@@ -3,6 +3,8 @@
 
 const MAX_SVG_CIRCLES = 20000; // with more points an SVG file holds them as an image
 const PICTURE_RATIO = 2; // pixels of a saved picture per pixel of the screen
+const TITLE = { left: 18, middle: 16, font: 14, weight: 600 }; // of a map beside others, in pixels from its corner
+const NOT_IN_XML = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu; // characters that XML 1.0 forbids
 const svgNamespace = () => document.querySelector("svg").namespaceURI;
 
 function saveFile(name, blob) {
@@ -45,8 +47,14 @@ function csvTable(data, map, mapIndex, ids) {
   return `${lines.join("\r\n")}\r\n`;
 }
 
+// The names of maps that stand side by side, and where they are written, in pixels of the stage.
+function mapTitles(views) {
+  if (views.length < 2) return [];
+  return views.map(({ map, camera: { box } }) => ({ text: map.name, x: box.left + TITLE.left, y: box.top + TITLE.middle, room: box.width - 2 * TITLE.left }));
+}
+
 // The view as a canvas: background, points, names.
-function pictureOf(stage, renderer, overlay) {
+function pictureOf(renderer, overlay) {
   renderer.forcedRatio = PICTURE_RATIO;
   renderer.resize();
   const points = renderer.drawComplete();
@@ -58,6 +66,11 @@ function pictureOf(stage, renderer, overlay) {
   context.fillRect(0, 0, picture.width, picture.height);
   context.drawImage(points, 0, 0);
   context.drawImage(overlay.names, 0, 0, picture.width, picture.height);
+  context.scale(PICTURE_RATIO, PICTURE_RATIO);
+  context.font = `${TITLE.weight} ${TITLE.font}px ${FONT}`;
+  context.textBaseline = "middle";
+  context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--secondary-text");
+  for (const { text, x, y, room } of mapTitles(renderer.views)) context.fillText(text, x, y, room);
   renderer.forcedRatio = null;
   renderer.resize();
   return picture;
@@ -66,13 +79,13 @@ function pictureOf(stage, renderer, overlay) {
 function svgElement(parent, kind, attributes, text) {
   const element = document.createElementNS(svgNamespace(), kind);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
-  if (text !== undefined) element.textContent = text;
+  if (text !== undefined) element.textContent = text.replace(NOT_IN_XML, "");
   parent.append(element);
   return element;
 }
 
 // The view as SVG: points as circles if they are few, else as an image; names as text.
-function svgOf(stage, renderer, overlay, placed, title) {
+function svgOf(stage, renderer, placed, title) {
   const style = getComputedStyle(document.documentElement);
   const [width, height] = [stage.clientWidth, stage.clientHeight];
   const root = document.createElementNS(svgNamespace(), "svg");
@@ -86,6 +99,9 @@ function svgOf(stage, renderer, overlay, placed, title) {
     "font-family": FONT, "text-anchor": "middle", "dominant-baseline": "central", fill: style.getPropertyValue("--text").trim(),
     stroke: paper, "stroke-width": 3.5, "stroke-linejoin": "round", "paint-order": "stroke",
   });
+  for (const { text, x, y } of mapTitles(renderer.views)) {
+    svgElement(names, "text", { x, y, "text-anchor": "start", "font-size": TITLE.font, "font-weight": TITLE.weight }, text);
+  }
   for (const { lines, x, y, font, weight } of placed) {
     lines.forEach((line, k) => {
       const baseline = y + (k - (lines.length - 1) / 2) * font * 1.22;

@@ -2,6 +2,7 @@
 "use strict";
 
 const PAN_PIXELS = 60;
+const KEY_ZOOM = 1.3; // factor of one key press
 
 // Handles a key; returns whether it was one of the page's.
 function handleKey(page, event) {
@@ -19,7 +20,7 @@ function handleKey(page, event) {
 }
 
 function handleCommand(page, event) {
-  const camera = page.bar.views[0].camera;
+  const zoom = (factor) => page.bar.views.forEach(({ camera }) => camera.zoomAroundMiddle(factor));
   const maps = page.data.maps.length;
   const arrow = { ArrowLeft: [1, 0], ArrowRight: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
   const letters = {
@@ -27,14 +28,14 @@ function handleCommand(page, event) {
     n: () => page.toggleNames(),
     l: () => page.toggleLasso(),
     s: () => maps > 1 && page.bar.setSideBySide(!page.bar.sideBySide),
-    "+": () => camera.zoomAroundMiddle(1.3),
-    "=": () => camera.zoomAroundMiddle(1.3),
-    "-": () => camera.zoomAroundMiddle(1 / 1.3),
+    "+": () => zoom(KEY_ZOOM),
+    "=": () => zoom(KEY_ZOOM),
+    "-": () => zoom(1 / KEY_ZOOM),
     0: () => page.home(),
     "/": () => page.elements.search.focus(),
   };
   const command = letters[event.key.toLowerCase()];
-  if (arrow && event.shiftKey) camera.pan(PAN_PIXELS * arrow[0], PAN_PIXELS * arrow[1]);
+  if (arrow && event.shiftKey) page.bar.views.forEach(({ camera }) => camera.pan(PAN_PIXELS * arrow[0], PAN_PIXELS * arrow[1]));
   else if (arrow && arrow[0] && maps > 1 && !page.bar.sideBySide) page.bar.show((page.bar.current - arrow[0] + maps) % maps);
   else if (command) command();
   else if (event.key >= "1" && event.key <= "9" && page.data.maps[event.key - 1] && !page.bar.sideBySide) page.bar.show(event.key - 1);

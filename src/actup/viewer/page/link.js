@@ -1,4 +1,4 @@
-// The state of the page in its address: map, colours, camera, search and classes that are switched off.
+// The state of the page in its address: map, colours, camera of a single map, search, classes that are off.
 "use strict";
 
 const LINK_DELAY_MILLISECONDS = 250;
@@ -31,4 +31,16 @@ class Link {
 
 function readLink() {
   return new URLSearchParams(location.hash.slice(1));
+}
+
+// Classes of the legend in the address, by name: under the key itself, or under "off-rest" and "only-rest" for the
+// entries that stand for no class of their own (missing, all others), whose names a class may have too.
+function linkedClasses(key, column, codes) {
+  return [...codes].slice(0, MAX_LINKED_CLASSES).map((code) => [code < column.unnamed ? key : `${key}-rest`, column.names[code]]);
+}
+
+function readLinkedClasses(link, key, column) {
+  const named = link.getAll(key).map((name) => column.names.slice(0, column.unnamed).indexOf(name));
+  const rest = link.getAll(`${key}-rest`).map((name) => column.names.indexOf(name, column.unnamed));
+  return [...named, ...rest].filter((code) => code >= 0);
 }

@@ -88,11 +88,11 @@ Object.assign(Page.prototype, {
   },
 
   savePng() {
-    pictureOf(this.stage, this.renderer, this.overlay).toBlob((blob) => saveFile(fileName(this.data.title, "png"), blob), "image/png");
+    pictureOf(this.renderer, this.overlay).toBlob((blob) => saveFile(fileName(this.data.title, "png"), blob), "image/png");
   },
 
   saveSvg() {
-    const text = svgOf(this.stage, this.renderer, this.overlay, this.placedNames, this.data.title);
+    const text = svgOf(this.stage, this.renderer, this.placedNames, this.data.title);
     saveFile(fileName(this.data.title, "svg"), new Blob([text], { type: "image/svg+xml" }));
   },
 
@@ -121,8 +121,7 @@ Object.assign(Page.prototype, {
     if (!this.showNames) state.push(["names", "0"]);
     if (this.themeChosen) state.push(["theme", this.dark ? "dark" : "light"]);
     if (selection.column) {
-      const named = (key, codes) => [...codes].slice(0, MAX_LINKED_CLASSES).map((code) => [key, selection.column.names[code]]);
-      state.push(...named("off", selection.off), ...named("only", selection.highlighted));
+      state.push(...linkedClasses("off", selection.column, selection.off), ...linkedClasses("only", selection.column, selection.highlighted));
     }
     return state;
   },
@@ -130,7 +129,8 @@ Object.assign(Page.prototype, {
   // Takes over the state of an address; what it does not name, or names wrongly, is as at the beginning.
   async restore(link) {
     const { data, elements } = this;
-    if (link.get("theme")) this.setTheme(link.get("theme") === "dark");
+    const prefersDark = matchMedia("(prefers-color-scheme: dark)").matches;
+    this.setTheme(link.has("theme") ? link.get("theme") === "dark" : prefersDark, link.has("theme"));
     const column = data.columns.find(({ name }) => name === link.get("color")) || data.columns[0] || null;
     if (column !== this.column) this.setColumn(column);
     if (this.showNames !== (link.get("names") !== "0")) this.toggleNames();
@@ -141,8 +141,7 @@ Object.assign(Page.prototype, {
     if (view.length === 3 && view.every(Number.isFinite) && view[2] > 0) this.bar.views[0].camera.set(view.slice(0, 2), view[2]);
     for (const [key, set] of [["off", this.selection.off], ["only", this.selection.highlighted]]) {
       set.clear();
-      const codes = link.getAll(key).map((name) => (this.selection.column ? this.selection.column.names.indexOf(name) : -1));
-      for (const code of codes) if (code >= 0) set.add(code);
+      if (this.selection.column) for (const code of readLinkedClasses(link, key, this.selection.column)) set.add(code);
     }
     elements.search.value = link.get("search") || "";
     this.selection.search(elements.search.value);
