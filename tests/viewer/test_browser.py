@@ -455,6 +455,29 @@ def test_phone(browser, path):
     page.close()
 
 
+def test_phone_shows_selections_and_long_tooltips(browser, tmp_path):
+    Y, codes = clusters_of_points(400)
+    text = ["word " * 200] * 400
+    hover = {"text": text, "more": text, "again": text, "height": Y[:, 1].tolist()}
+    path = write_page(tmp_path / "page.html", Y, codes, hover=hover, columns={"height": Y[:, 1]})
+    page = OpenPage(browser, path, width=390, height=844, has_touch=True)
+    stage = page.stage_box()
+    tools = page.page.locator("#view-tools").bounding_box()
+    points = np.array([page.at(i) for i in range(400)])
+    assert not (points > [tools["x"], tools["y"]]).all(axis=1).any()
+    page.page.touchscreen.tap(*page.at(int(np.argmax(points.sum(axis=1)))))
+    page.wait("actupPage.state().hovered >= 0")
+    assert page.page.inner_text("#tooltip").count("height") == 1
+    assert page.page.locator("#tooltip").bounding_box()["height"] < 0.5 * stage["height"]
+    page.run("actupPage.select(new Uint32Array([3, 5]))")
+    for button in page.page.locator("#selection button").all():
+        box = button.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] < tools["x"]
+    page.page.tap("#selection-clear")
+    assert not page.page.is_visible("#selection")
+    page.close()
+
+
 def pinch(page):
     """Two fingers that move apart, through the browser's own protocol."""
     session = page.context.new_cdp_session(page.page)

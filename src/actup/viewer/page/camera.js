@@ -3,6 +3,7 @@
 
 const MAX_ZOOM = 2000;
 const FIT_SHARE = 0.9; // of the view, which the frame of the map fills at zoom 1
+const MIN_FREED_SHARE = 0.75; // of that size, to which it may shrink to keep the buttons' corner free
 
 class Camera {
   // changed(): called after every move.
@@ -13,12 +14,16 @@ class Camera {
     this.reach = 1; // largest coordinate of the map
     this.frame = [1, 1]; // half width and half height of what zoom 1 shows
     this.box = { left: 0, top: 0, width: 1, height: 1 }; // in CSS pixels of the stage
+    this.covered = [0, 0]; // width and height of the lower right corner that buttons cover
     this.moveNumber = 0; // increases with every move, which ends an animated one
   }
 
   // Pixels per unit of the map at zoom 1, and now.
   get fit() {
-    return FIT_SHARE * Math.min(this.box.width / (2 * this.frame[0]), this.box.height / (2 * this.frame[1]));
+    const halves = [this.box.width / 2, this.box.height / 2];
+    const full = FIT_SHARE * Math.min(halves[0] / this.frame[0], halves[1] / this.frame[1]);
+    const freeing = Math.max(...halves.map((half, axis) => (half - this.covered[axis]) / this.frame[axis]));
+    return Math.max(Math.min(full, freeing), MIN_FREED_SHARE * full);
   }
 
   get scale() {

@@ -84,7 +84,8 @@ class MapBar {
   }
 
   // The order of the views in rows, so that their shapes come close to what is wanted.
-  arrange(width, height) {
+  // covered: width and height of the lower right corner of the stage that buttons cover.
+  arrange(width, height, covered) {
     const count = this.views.length;
     let best = { columns: 1, badness: Infinity };
     for (let columns = 1; columns <= count; columns++) {
@@ -100,6 +101,7 @@ class MapBar {
       box.width = Math.round((column + 1) * cellWidth) - box.left;
       box.height = Math.round((row + 1) * cellHeight) - box.top;
       view.camera.box = box;
+      view.camera.covered = box.left + box.width >= width && box.top + box.height >= height ? covered : [0, 0];
     });
   }
 

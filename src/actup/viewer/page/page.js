@@ -41,8 +41,14 @@ class Page {
     return this.data.maps.indexOf(map);
   }
 
+  arrange() {
+    const { clientWidth: width, clientHeight: height } = this.stage;
+    const [left, top] = this.coveredBox();
+    this.bar.arrange(width, height, [width - left, height - top]);
+  }
+
   resize() {
-    this.bar.arrange(this.stage.clientWidth, this.stage.clientHeight);
+    this.arrange();
     this.overlay.resize();
     this.renderer.resize();
     this.placeTitles();
@@ -50,7 +56,7 @@ class Page {
 
   viewsChanged() {
     this.renderer.views = this.bar.views;
-    this.bar.arrange(this.stage.clientWidth, this.stage.clientHeight);
+    this.arrange();
     const shown = this.bar.views.flatMap((view) => [view.map.positions, view.next.positions]);
     this.renderer.painter.keepOnly([...shown, ...[...this.colors.values()].map(({ array }) => array)]);
     if (this.column && this.column.differsByMap()) this.legend.show(this.column, this.mapIndex(this.shownMap));
@@ -88,14 +94,14 @@ class Page {
     clearTimeout(this.gridTimer);
     this.gridTimer = setTimeout(() => this.bar.views.forEach(({ map }) => map.pointGrid()), GRID_DELAY_MILLISECONDS);
     const named = this.showNames ? this.bar.views : [];
-    this.placedNames = this.overlay.drawNames(named.map((view) => ({ view, layers: this.nameLayers(view) })), this.data.order.idOf, this.coveredBoxes());
+    this.placedNames = this.overlay.drawNames(named.map((view) => ({ view, layers: this.nameLayers(view) })), this.data.order.idOf, this.coveredBox());
     this.drawMarks();
   }
 
-  // The boxes of the stage, in pixels, that buttons cover.
-  coveredBoxes() {
+  // The box of the stage, in pixels, that the buttons of the view cover.
+  coveredBox() {
     const { "view-tools": tools } = this.elements;
-    return [[tools.offsetLeft, tools.offsetTop, tools.offsetLeft + tools.offsetWidth, tools.offsetTop + tools.offsetHeight]];
+    return [tools.offsetLeft, tools.offsetTop, tools.offsetLeft + tools.offsetWidth, tools.offsetTop + tools.offsetHeight];
   }
 
   // The names that a view may show: those of cluster layers if there are any, else of the classes of the legend.
@@ -268,7 +274,7 @@ class Page {
     const [x, y] = screenOf(this.tooltip.point);
     const others = this.neighborsOf(this.tooltip.point).map(screenOf);
     const right = others.filter((other) => other[0] > x).length > others.length / 2;
-    this.tooltip.placeAt(x, y, view.look(this.data.count).size / 2 + 12, right);
+    this.tooltip.placeAt(x, y, view.look(this.data.count).size / 2 + 12, right, this.coveredBox());
   }
 
   // Shows the tooltip of the next selected point, so that points can be read without a pointer.

@@ -23,8 +23,15 @@ class Tooltip {
     this.fields.replaceChildren();
     const isClass = column && column.kind === "classes";
     if (isClass) this.add("strong", "", column.text(i, map));
-    this.data.texts.forEach((texts, k) => this.add(isClass || k ? "span" : "strong", texts.name, texts.of(i)));
-    for (const other of this.data.columns) if (!(isClass && other === column) && other.has(map)) this.add("span", other.name, other.text(i, map));
+    this.data.texts.forEach((texts, k) => {
+      const repeated = isClass && texts.name === column.name && texts.of(i) === column.text(i, map);
+      if (!repeated) this.add(isClass || k ? "span" : "strong", texts.name, texts.of(i));
+    });
+    // A column that is among the texts too has one line.
+    const named = new Set(this.data.texts.map((texts) => texts.name));
+    for (const other of this.data.columns) {
+      if (!(isClass && other === column) && other.has(map) && !named.has(other.name)) this.add("span", other.name, other.text(i, map));
+    }
     this.add("small", "", `#${i}`);
     this.element.hidden = false;
     if (this.pictures) this.pictures.draw(i, this.picture).then(() => this.point === i && place());
@@ -45,8 +52,9 @@ class Tooltip {
     this.fields.append(line);
   }
 
-  // Beside the pixel (x, y), inside the stage; on the left if what matters lies on the right.
-  placeAt(x, y, gap, preferLeft) {
+  // Beside the pixel (x, y), inside the stage; on the left if what matters lies on the right. covered: a box of the
+  // stage that the tooltip leaves free where there is room.
+  placeAt(x, y, gap, preferLeft, covered) {
     const { offsetWidth: width, offsetHeight: height } = this.element;
     const fitsLeft = x - gap - width > 4;
     const onLeft = (preferLeft && fitsLeft) || x + gap + width > this.stage.clientWidth - 4;
@@ -55,6 +63,12 @@ class Tooltip {
     const covers = left < x + gap && left + width > x - gap;
     const wanted = covers ? (y - gap - height > 4 ? y - gap - height : y + gap) : y - height / 2;
     const top = Math.max(4, Math.min(wanted, this.stage.clientHeight - height - 4));
-    this.element.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+    const places = [[left, top], [covered[0] - width - 4, top], [left, covered[1] - height - 4]];
+    const isFree = ([l, t]) => {
+      const box = [l, t, l + width, t + height];
+      return l >= 4 && t >= 4 && !overlaps(box, covered) && !overlaps(box, [x - 4, y - 4, x + 4, y + 4]);
+    };
+    const [shownLeft, shownTop] = places.find(isFree) || places[0];
+    this.element.style.transform = `translate(${Math.round(shownLeft)}px, ${Math.round(shownTop)}px)`;
   }
 }
