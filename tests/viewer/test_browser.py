@@ -246,6 +246,23 @@ def test_links_restore_the_view(browser, opened, path):
     again.close()
 
 
+def test_legends_tell_missing_values_and_empty_names(browser, tmp_path):
+    Y, codes = clusters_of_points(400)
+    heights = np.where(codes == 4, np.nan, Y[:, 1])
+    path = write_page(
+        tmp_path / "page.html", Y, np.array(["", "b", "c", "d", "e"])[codes], columns={"height": heights}
+    )
+    page = OpenPage(browser, path)
+    assert "(empty)" in page.page.locator("#legend bdi").all_text_contents()
+    page.page.select_option("#color", label="height")
+    missing = np.count_nonzero(codes == 4)
+    assert page.page.inner_text("#scale p") == f"{missing} missing, in grey."
+    page.page.click("#save summary")
+    rows = csv.DictReader(io.StringIO(page.download("#save-csv")[0].decode("utf-8"), newline=""))
+    assert "" in {row["label"] for row in rows}
+    page.close()
+
+
 def test_links_that_name_nothing_are_ignored(browser, path):
     page = OpenPage(browser, path, "#map=none&color=none&view=a,b&off=none&only=&search=")
     assert page.state()["map"] == "first" and page.state()["selected"] == N

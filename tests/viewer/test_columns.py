@@ -80,6 +80,20 @@ def test_columns_of_a_data_frame(tmp_path):
     assert [column["name"] for column in named.data["columns"]] == ["label_", "label"]
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_labels_are_called_by_the_name_of_their_series(tmp_path, library):
+    series = pytest.importorskip(library).Series
+    for name, columns, wanted in (("species", {}, "species"), ("size", {"size": range(4)}, "label")):
+        page = page_of(tmp_path, FOUR, series(name=name, **{key(library): list("abba")}), columns=columns)
+        assert page.data["columns"][0]["name"] == wanted
+    assert page_of(tmp_path, FOUR, series(list("abba"))).column()["name"] == "label"
+
+
+def key(library: str) -> str:
+    """What the constructor of a series calls its values."""
+    return {"pandas": "data", "polars": "values"}[library]
+
+
 def test_hover_of_a_data_frame_has_its_rows(tmp_path):
     frame = pd.DataFrame(
         {

@@ -183,7 +183,6 @@ def test_few_and_identical_points(tmp_path, n):
         ({"labels": [1, 2]}, "labels must have one entry for each of the 3 points"),
         ({"label_kind": "colours"}, "label_kind='colours' must be"),
         ({"hover": ["a"]}, "hover must have one text for each of the 3 points"),
-        ({"hover": "abc"}, "hover must have"),
         ({"hover": {"word": ["a"]}}, r"hover\['word'\] must have one entry for each of the 3 points, got 1"),
         (
             {"columns": {"age": [1, 2]}},
@@ -210,6 +209,7 @@ def test_rejected_values(tmp_path, options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"hover": "abc"}, "hover='abc' is a text: give one text per point"),
         ({"clusters": [0, 1, 0]}, "clusters must be what actup.find_clusters returns"),
         ({"columns": [1, 2, 3]}, "columns must be a mapping of names to columns or a data frame"),
         ({"info": "text"}, "info must be a mapping"),

@@ -189,8 +189,11 @@ def _recolor_rest(scene: Classes) -> Classes:
     return Classes(scene.codes, scene.names, [*colors, scene.colors[-1]], has_rest=True)
 
 
-def label_column_name(taken: set[str]) -> str:
-    """A name for the column of labels that no other column has."""
+def label_column_name(labels: Any, taken: set[str]) -> str:
+    """A name for the column of labels that no other column has: that of the series, if it has one."""
+    given = getattr(labels, "name", None)
+    if isinstance(given, str) and given and given not in taken:
+        return given
     name = _LABEL_NAME
     while name in taken:
         name += "_"

@@ -65,10 +65,11 @@ def write_page(
         ``actup.embed_many`` are maps too. If the names of at least three maps differ in one number that
         increases or decreases, as in "exaggeration 1", "exaggeration 2", ..., they get a slider.
     labels : array-like of shape (n,), default=None
-        Classes, values or dates of the points: the first column to colour by. Points without a label (None,
-        NaN, NaT, pandas' NA, masked) are grey, and the legend lists them last, as "missing". Of more than
-        1,000 classes, the largest keep their names and colours; the names of the others are added to the
-        texts of their points. If all labels differ, they are such texts only.
+        Classes, values or dates of the points: the first column to colour by. It is called "label", or by the
+        name of a pandas or polars series. Points without a label (None, NaN, NaT, pandas' NA, masked) are
+        grey, and the legend lists them last, as "missing". Of more than 1,000 classes, the largest keep their
+        names and colours; the names of the others are added to the texts of their points. If all labels
+        differ, they are such texts only.
     captions : mapping of str to str, default=None
         Line under a map, by map name.
     hover : sequence of length n, mapping of str to such, or data frame, default=None
@@ -210,7 +211,7 @@ def _read_columns(
     own_kind = "auto" if isinstance(label_kind, Mapping) else label_kind
     for kind in (own_kind, *kinds.values()):
         read_labels(None, n, kind)  # rejects an unknown kind
-    name = label_column_name({name for name, _ in given})
+    name = label_column_name(labels, {name for name, _ in given})
     read = [] if labels is None else [read_column(name, labels, n, own_kind)]
     for name, column in given:
         read.append(read_column(name, column, n, kinds.get(name, "auto"), f"columns[{name!r}]"))

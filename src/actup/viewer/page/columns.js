@@ -24,7 +24,8 @@ async function unpackColumn(packed) {
 
 class ClassColumn {
   constructor(packed, codes) {
-    Object.assign(this, { kind: "classes", name: packed.name, names: packed.names, codes, unnamed: packed.unnamed });
+    Object.assign(this, { kind: "classes", name: packed.name, given: packed.names, codes, unnamed: packed.unnamed });
+    this.names = packed.names.map((name) => name || "(empty)");
     this.colors = packed.colors;
     this.table = Uint32Array.from(packed.colors, packedColor);
     this.sizes = new Uint32Array(this.names.length);
@@ -46,8 +47,9 @@ class ClassColumn {
     return this.names[this.codes[i]];
   }
 
+  // For a table that a program reads: as it was given.
   plain(i) {
-    return this.text(i);
+    return this.given[this.codes[i]];
   }
 
   color(i) {
@@ -73,6 +75,12 @@ class ValueColumn {
 
   has(map) {
     return Boolean(this.valuesOn(map));
+  }
+
+  countMissing(map) {
+    let count = 0;
+    for (const value of this.valuesOn(map) || []) if (!Number.isFinite(value)) count++;
+    return count;
   }
 
   color(i, map) {

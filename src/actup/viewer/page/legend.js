@@ -68,7 +68,9 @@ class Legend {
     const [low, high] = this.scale.querySelectorAll("span");
     low.textContent = (column.clipped[0] ? "≤ " : "") + column.format(column.low);
     high.textContent = (column.clipped[1] ? "≥ " : "") + column.format(column.high);
-    this.scale.querySelector("p").textContent = column.note;
+    const missing = column.countMissing(map);
+    const notes = [missing ? `${missing.toLocaleString("en")} missing, in grey.` : "", column.note];
+    this.scale.querySelector("p").textContent = notes.filter(Boolean).join(" ");
   }
 }
 
