@@ -175,6 +175,23 @@ def test_pause_continue_and_stop():
         assert 0 < session.model.n_epochs_ < ENDLESS
 
 
+def test_a_pause_without_a_layout_does_not_concern_the_next_fit():
+    model = actup.UMAP(random_state=0, n_jobs=1)
+    with model.view(live=True) as session:
+        session.pause()
+        fit = threading.Thread(target=model.fit, args=(X,), daemon=True)
+        fit.start()
+        fit.join(SECONDS)
+        assert not fit.is_alive()
+        session.pause()  # after the fit
+        assert status(session)["state"] == "finished"
+        assert repr(session).startswith("<actup LiveView: finished, 400 points") and session.url not in repr(
+            session
+        )
+        with pytest.raises(TypeError, match="exaggeration='x' must be a number"):
+            session.steer(exaggeration="x")
+
+
 def test_steering_acts_on_the_running_layout():
     def size(exaggeration, repulsion):
         with begin(actup.UMAP(random_state=0, n_epochs=300), wait_for_page=True) as session:
@@ -222,6 +239,8 @@ def test_wrong_values_are_rejected_with_their_reason(session):
         ("steer", b'{"repulsion": "2"}', "object of numbers"),
         ("steer", b'{"momentum": 1}', "unknown factors: momentum"),
         ("steer", b"[" * 3000, "must be JSON"),
+        ("steer", b'{"exaggeration": 1%s}' % (b"0" * 400), "exaggeration is too large"),
+        ("selection", np.array([3, 400], "<u4").tobytes(), "has sample 400, but samples are 0 to 399"),
         ("zoom", b"123", "4 bytes"),
         ("zoom", ids[:1].tobytes(), "select at least 2"),
         ("zoom", (ids + 350).tobytes(), "sample 400, which is not on the map"),
@@ -312,7 +331,10 @@ def test_other_requests_are_rejected(session):
     assert page.request("secret").status == 404
     assert page.request("../../etc/passwd").status == 404
     assert page.post("secret") == 404
-    assert page.request("", "PUT").status == 501
+    for method in ("HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"):
+        assert page.request("", method).status == 405
+        refused = page.request("", method, token_path="/")
+        assert refused.status == 403 and (refused.read() == b"") == (method == "HEAD")
     assert page.request("level/../1").read() == b""
     assert page.post("zoom", b"\0" * (4 * len(X) + 5000)) == 413
     with socket.create_connection(tuple(session._server._server.server_address)) as connection:

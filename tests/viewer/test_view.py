@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 import webbrowser
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -73,6 +74,7 @@ def test_without_anywidget_a_notebook_gets_the_frame(model, monkeypatch):
     page = model.view(LABELS)
     bundle = page._repr_mimebundle_()
     assert set(bundle) == {"text/html", "text/plain"}
+    assert re.search(r"a page of \d\.\d MB; open\(\) shows it", bundle["text/plain"])
     assert len(page.selection) == 0
 
 

@@ -59,6 +59,11 @@ class View:
         self._text = make_text(None)  # rejects what cannot be shown
         self._widget: Any = None
 
+    def __repr__(self) -> str:
+        """Say what to do with the page where it is not shown by itself."""
+        size = len(self._text.encode("utf-8", "replace")) / 1e6
+        return f"<actup View: a page of {size:.1f} MB; open() shows it in the browser, save(path) writes it>"
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to one HTML file, which needs no network and no other file.
 

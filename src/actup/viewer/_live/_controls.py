@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import threading
 
 from actup.backends import Layout
@@ -32,8 +33,8 @@ class Controls:
         """Change the factors that are given."""
         with self._changed:
             factors = (
-                self._factors[0] if exaggeration is None else float(exaggeration),
-                self._factors[1] if repulsion is None else float(repulsion),
+                self._factors[0] if exaggeration is None else _read_factor("exaggeration", exaggeration),
+                self._factors[1] if repulsion is None else _read_factor("repulsion", repulsion),
             )
             check_steering(*factors)
             self._factors = factors
@@ -78,3 +79,12 @@ class Controls:
             if not self._released:
                 layout.steer(*self._factors)
             return self._stopped
+
+
+def _read_factor(name: str, value: object) -> float:
+    if not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}={value!r} must be a number; 1 is what the recipe says")
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise ValueError(f"{name} is too large; 1 is what the recipe says") from error

@@ -62,11 +62,14 @@ def command_table(session: Controllable) -> dict[str, Callable[[bytes], None]]:
     def zoom(body: bytes) -> None:
         session.begin_zoom(_read_ids(body))
 
+    def select(body: bytes) -> None:
+        session.note_selection(_read_ids(body))
+
     table = {name: _without_body(command) for name, command in commands.items()}
     return table | {
         "steer": _rejecting_wrong_values(steer),
         "zoom": _rejecting_wrong_values(zoom),
-        "selection": lambda body: session.note_selection(_read_ids(body)),
+        "selection": _rejecting_wrong_values(select),
     }
 
 

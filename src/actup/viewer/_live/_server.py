@@ -157,6 +157,14 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._handle(self._post)
 
+    def _do_other(self) -> None:
+        self._handle(self._refuse)
+
+    do_HEAD = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _do_other  # noqa: N815 (the base class calls these)
+
+    def _refuse(self, path: str) -> None:
+        raise Rejected(HTTPStatus.METHOD_NOT_ALLOWED, "GET and POST only")
+
     def _handle(self, answer: Callable[[str], None]) -> None:
         try:
             answer(self._checked_path())
@@ -221,5 +229,5 @@ class _Handler(BaseHTTPRequestHandler):
         if body is not None:
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        if body:
+        if body and self.command != "HEAD":
             self.wfile.write(body)

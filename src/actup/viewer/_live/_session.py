@@ -110,7 +110,16 @@ class LiveView:
         ids : ndarray of shape (m,), int64
             Numbers of samples.
         """
+        count = self._levels.count()
+        if len(ids) and ids.max() >= count:
+            raise ValueError(f"the selection has sample {ids.max()}, but samples are 0 to {count - 1}")
         self._selection = np.unique(ids)
+
+    def __repr__(self) -> str:
+        """Say how the session is, and what to do with it; without the address, which is a secret."""
+        state, count = self._channel.status()["state"], self._levels.count()
+        points = f", {count:,} points" if count else ""
+        return f"<actup LiveView: {state}{points}; open() shows it in the browser, close() ends it>"
 
     def _repr_html_(self) -> str:
         """Show the page in a notebook that runs on this machine."""
@@ -136,9 +145,9 @@ class LiveView:
     # --- the layout ---
 
     def pause(self) -> None:
-        """Have the layout wait; ``resume`` lets it go on."""
-        self._controls.pause()
+        """Have the layout that runs wait; ``resume`` lets it go on. Without one, nothing happens."""
         if self.is_running:
+            self._controls.pause()
             self._channel.update_status(state="paused")
 
     def resume(self) -> None:
@@ -296,6 +305,7 @@ class LiveView:
 
     def _fit_ended(self, error: BaseException | None, key: int = 0) -> None:
         self._fitting = False
+        self._controls.resume()  # a pause that came too late does not concern the next fit
         if error is None or isinstance(error, GeneratorExit):  # iter_fit may be left before its end
             self._show_fitted(key)
         else:
