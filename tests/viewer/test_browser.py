@@ -263,6 +263,16 @@ def test_legends_tell_missing_values_and_empty_names(browser, tmp_path):
     page.close()
 
 
+def test_dates_of_all_times_are_written(browser, tmp_path):
+    Y, codes = clusters_of_points(40)
+    days = np.datetime64("-0100-03-01") + 400_000 * np.arange(40)
+    days[-1] = np.datetime64("400000-01-01")
+    page = OpenPage(browser, write_page(tmp_path / "page.html", Y, codes, columns={"day": days}))
+    texts = page.run("Array.from({length: 40}, (_, i) => actupPage.page.data.columns[1].text(i, 0))")
+    assert texts[:-1] == [str(day) for day in days[:-1]] and texts[-1] == "400000"
+    page.close()
+
+
 def test_links_that_name_nothing_are_ignored(browser, path):
     page = OpenPage(browser, path, "#map=none&color=none&view=a,b&off=none&only=&search=")
     assert page.state()["map"] == "first" and page.state()["selected"] == N

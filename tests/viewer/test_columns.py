@@ -80,6 +80,22 @@ def test_columns_of_a_data_frame(tmp_path):
     assert [column["name"] for column in named.data["columns"]] == ["label_", "label"]
 
 
+def test_dates_in_texts_read_alike(tmp_path):
+    moments = pd.Series(pd.to_datetime(["2020-01-01 12:30", None, "2020-01-03 00:00", "2020-01-04 00:00"]))
+    zoned = moments.dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")
+    hover = {
+        "naive": moments,
+        "zoned": zoned,
+        "list": [None if pd.isna(moment) else moment.to_pydatetime() for moment in zoned],
+        "BC": np.array(["-0043-03-15", "NaT", "2020-01-03", "2020-01-04"], "M8[D]"),
+    }
+    page = page_of(tmp_path, FOUR, hover=hover)
+    texts = {name: page.texts(k) for k, name in enumerate(hover)}
+    assert texts["naive"] == ["2020-01-01 12:30:00", "", "2020-01-03 00:00:00", "2020-01-04 00:00:00"]
+    assert texts["zoned"] == texts["list"] == texts["naive"]
+    assert texts["BC"] == [str(np.datetime64("-0043-03-15")), "", "2020-01-03", "2020-01-04"]
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_labels_are_called_by_the_name_of_their_series(tmp_path, library):
     series = pytest.importorskip(library).Series

@@ -85,11 +85,11 @@ def read_column(name: str, given: ArrayLike, n: int, kind: str = "auto", paramet
         What error messages call the column.
     """
     try:
-        milliseconds = _dates(given)
+        milliseconds = read_dates(given)
         if milliseconds is not None and milliseconds.shape == (n,):
             if _on_scale(milliseconds, kind):
                 return Column(name, read_values(milliseconds), is_date=True)
-            given = _moments(milliseconds)
+            given = moments_of(milliseconds)
         scene = read_labels(given, n, kind)
     except ValueError as error:
         raise ValueError(re.sub(r"^labels\b", parameter, str(error))) from error
@@ -104,7 +104,7 @@ def read_values(values: np.ndarray) -> Values:
     return scene
 
 
-def _dates(given: Any) -> np.ndarray | None:
+def read_dates(given: Any) -> np.ndarray | None:
     """Dates as milliseconds since 1970, NaN where missing; None if these are no dates."""
     zone = getattr(getattr(given, "dtype", None), "tz", None)
     if zone is not None:  # pandas: the same moments in UTC
@@ -126,7 +126,7 @@ def _dates(given: Any) -> np.ndarray | None:
     return milliseconds
 
 
-def _moments(milliseconds: np.ndarray) -> np.ndarray:
+def moments_of(milliseconds: np.ndarray) -> np.ndarray:
     """Milliseconds since 1970 as NumPy's dates, of days if these are all whole."""
     known = ~np.isnan(milliseconds)
     moments = np.full(len(milliseconds), np.datetime64("NaT"), "M8[ms]")

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from actup._labels import label_array, missing_labels
-from actup.viewer._columns import is_table, table_columns
+from actup._labels import missing_labels
+from actup.viewer._columns import is_table, moments_of, read_dates, table_columns
 
 
 def read_hover(hover: Any, n: int) -> dict[str, list[str]]:
@@ -41,11 +41,11 @@ def _as_texts(column: Any) -> list[str]:
     array = np.empty(len(entries), object)
     array[:] = entries
     missing = missing_labels(array)
-    numbers = label_array(column) if hasattr(column, "dtype") else array
-    if numbers.dtype.kind == "M":
-        days = numbers.astype("M8[D]")
-        unit = "D" if (days[~missing] == numbers[~missing]).all() else "s"
-        entries = [str(moment.astype(f"M8[{unit}]")) for moment in numbers]
+    milliseconds = read_dates(column if hasattr(column, "dtype") else array)
+    if milliseconds is not None:  # as columns write them: in UTC
+        moments = moments_of(milliseconds)
+        unit = "D" if moments.dtype == "M8[D]" else "s"
+        entries = [text.replace("T", " ") for text in np.datetime_as_string(moments, unit, casting="unsafe")]
     return ["" if gone else str(entry) for entry, gone in zip(entries, missing, strict=True)]
 
 

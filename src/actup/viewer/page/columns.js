@@ -4,6 +4,7 @@
 const MISSING_RGB = 0x9a9a9a;
 const PLAIN_RGB = 0xb27200; // blue, green, red: as a little-endian number of four bytes
 const DAY_MILLISECONDS = 86400000;
+const LAST_DATE_MILLISECONDS = 8.64e15; // JavaScript's dates end here: of others only the year is shown
 
 // A colour as a number whose bytes in memory are red, green, blue.
 function packedColor(hex) {
@@ -105,9 +106,12 @@ class ValueColumn {
 
   format(value) {
     if (this.kind !== "dates") return formatNumber(value);
-    const text = new Date(value).toISOString();
+    if (Math.abs(value) > LAST_DATE_MILLISECONDS) return String(Math.round(1970 + value / (365.2425 * DAY_MILLISECONDS)));
+    const [day, time] = new Date(value).toISOString().split("T");
+    // Years beyond 0 to 9999 have a sign and six digits here. They are written as NumPy does: no plus, fewer zeros.
+    const shown = day.replace(/^-0{0,3}/, "-").replace(/^\+0?/, "");
     const wholeDays = value % DAY_MILLISECONDS === 0 || this.high - this.low > 60 * DAY_MILLISECONDS;
-    return wholeDays ? text.slice(0, 10) : text.slice(0, 16).replace("T", " ");
+    return wholeDays ? shown : `${shown} ${time.slice(0, 5)}`;
   }
 }
 
