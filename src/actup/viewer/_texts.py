@@ -44,8 +44,8 @@ def _as_texts(column: Any) -> list[str]:
     milliseconds = read_dates(column if hasattr(column, "dtype") else array)
     if milliseconds is not None:  # as columns write them: in UTC
         moments = moments_of(milliseconds)
-        unit = "D" if moments.dtype == "M8[D]" else "s"
-        entries = [text.replace("T", " ") for text in np.datetime_as_string(moments, unit, casting="unsafe")]
+        shown = moments if moments.dtype == np.dtype("M8[D]") else moments.astype("M8[s]")
+        entries = [str(moment).replace("T", " ") for moment in shown]
     return ["" if gone else str(entry) for entry, gone in zip(entries, missing, strict=True)]
 
 

@@ -54,7 +54,7 @@ function mapTitles(views) {
 }
 
 // The view as a canvas: background, points, names.
-function pictureOf(renderer, overlay) {
+function pictureOf(renderer, placed) {
   renderer.forcedRatio = PICTURE_RATIO;
   renderer.resize();
   const points = renderer.drawComplete();
@@ -65,8 +65,9 @@ function pictureOf(renderer, overlay) {
   context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--background");
   context.fillRect(0, 0, picture.width, picture.height);
   context.drawImage(points, 0, 0);
-  context.drawImage(overlay.names, 0, 0, picture.width, picture.height);
   context.scale(PICTURE_RATIO, PICTURE_RATIO);
+  writeNames(context, placed);
+  context.textAlign = "left";
   context.font = `${TITLE.weight} ${TITLE.font}px ${FONT}`;
   context.textBaseline = "middle";
   context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--secondary-text");

@@ -88,7 +88,7 @@ Object.assign(Page.prototype, {
   },
 
   savePng() {
-    pictureOf(this.renderer, this.overlay).toBlob((blob) => saveFile(fileName(this.data.title, "png"), blob), "image/png");
+    pictureOf(this.renderer, this.placedNames).toBlob((blob) => saveFile(fileName(this.data.title, "png"), blob), "image/png");
   },
 
   saveSvg() {
