@@ -91,7 +91,8 @@ def read_given_neighbors(lists: Lists) -> Neighbors | None:
         return lists
     if not isinstance(lists, tuple | list) or len(lists) not in (2, 3):
         raise WrongType(
-            f"precomputed_knn={reprlib.repr(lists)} must be (indices, distances) or (indices, distances, index)"
+            f"precomputed_knn={reprlib.repr(lists)} must be (indices, distances) or (indices, distances, "
+            "index)"
         )
     if all(part is None for part in lists):
         return None
