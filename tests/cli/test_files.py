@@ -55,10 +55,39 @@ def test_images_become_rows(tmp_path):
     assert read(tmp_path / "images.npy").X.shape == (5, 64)
 
 
-def test_csv_without_names_of_columns(tmp_path):
-    (tmp_path / "plain.csv").write_text("1,2,3\n4,5,6\n7,8,9\n")
+def test_csv_without_names_of_columns(tmp_path, capsys):
+    (tmp_path / "plain.csv").write_text("1,5,3\n4,5,6\n7,8,9\n")
     chosen = read(tmp_path / "plain.csv")
-    assert chosen.X.tolist() == [[1, 2, 3], [4, 5, 6], [7, 8, 9]] and chosen.names == ["0", "1", "2"]
+    assert chosen.X.tolist() == [[1, 5, 3], [4, 5, 6], [7, 8, 9]] and chosen.names == ["0", "1", "2"]
+    assert "is read as data: give --header" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_line_that_counts_the_columns_holds_their_names(first, tmp_path, capsys):
+    path = tmp_path / "frame.csv"
+    names = [str(first), str(first + 1), str(first + 2)]
+    path.write_text(",".join(names) + "\n4,5,6\n7,8,9\n")
+    chosen = read(path)
+    assert chosen.X.tolist() == [[4, 5, 6], [7, 8, 9]] and chosen.names == names
+    assert "give --no-header if it is data" in capsys.readouterr().err
+    assert len(read_tables([str(path)], ReadingHints(header=False))) == 3
+    assert capsys.readouterr().err == ""
+
+
+def test_line_breaks_inside_quotes_of_a_large_csv(tmp_path):
+    """Larger than the blocks of 1 MiB in which pyarrow reads."""
+    text = '"' + "a line\n" * 40 + '"'
+    (tmp_path / "notes.csv").write_text("a,b,note\n" + f"1,2,{text}\n" * 6000)
+    chosen = read(tmp_path / "notes.csv", text="note")
+    assert chosen.X.shape == (6000, 2) and set(chosen.hover["note"]) == {"a line\n" * 40}
+
+
+@pytest.mark.parametrize("text", ["a,b,name\n1,2,café\n3,4,x\n", "a,b,café\n1,2,3\n4,5,6\n"])
+def test_other_encodings_are_rejected_with_the_remedy(text, tmp_path, rejected):
+    path = tmp_path / "latin.csv"
+    path.write_bytes(text.encode("latin-1"))
+    error = rejected("embed", path, "--exclude", "2", "-o", tmp_path / "map.npy")
+    assert "is not encoded as UTF-8" in error and "iconv" in error
 
 
 def test_csv_with_semicolons_quotes_and_a_byte_order_mark(tmp_path):

@@ -34,7 +34,7 @@ class ReadingHints:
     delimiter : str or None
         What separates the fields of csv; None: a tab for tsv, else the most frequent of ",", ";" and tab.
     header : bool or None
-        Whether csv begins with names; None: unless its first line holds numbers only.
+        Whether csv begins with names; None: unless its first line holds numbers that do not count the columns.
     """
 
     format: str | None = None
