@@ -34,7 +34,8 @@ class ReadingHints:
     delimiter : str or None
         What separates the fields of csv; None: a tab for tsv, else the most frequent of ",", ";" and tab.
     header : bool or None
-        Whether csv begins with names; None: unless its first line holds numbers that do not count the columns.
+        Whether csv begins with names; None: unless its first line holds numbers only,
+        other than 0, 1, 2, ...
     """
 
     format: str | None = None
