@@ -118,6 +118,8 @@ def test_comparisons_are_measured_in_the_metric_of_the_maps(run, iris, tmp_path)
 def test_wrong_recipes_are_rejected(rejected, iris, tmp_path):
     common = ("compare", iris, "-l", "species", "-o", tmp_path / "maps.html")
     assert "'som'" in rejected(*common, "-r", "som")
+    assert "did you mean 'tsne'?" in rejected(*common, "-r", "tnse")
+    assert "did you mean 'perplexity'?" in rejected(*common, "-r", "tsne:perplexty=20")
     assert "must be SWITCH=VALUE" in rejected(*common, "-r", "tsne:perplexity")
     assert "is no switch" in rejected(*common, "-r", "tsne:colour=red")
     assert "holds one map only" in rejected("compare", iris, "-l", "species", "-o", tmp_path / "maps.csv")

@@ -150,9 +150,11 @@ def _broken(folder):
         "names_only.csv": (b"a,b\n", "has no rows"),
         "ragged.csv": (b"a,b,c\n1,2,3\n4,5\n6,7,8\n", "Expected 3 columns, got 2"),
         "twice.csv": (b"a,a\n1,2\n3,4\n", "two columns 'a'"),
-        "text.csv": (b"a,b\n1,red\n2,blue\n", "column 'b' of"),
-        "dates.csv": (b"a,b\n1,2020-01-01\n2,2020-01-02\n", "holds dates"),
+        "text.csv": (b"a,b\n1,red\n2,blue\n", "column 'b' (text, 'red' in row 0) of"),
+        "dates.csv": (b"a,b\n1,2020-01-01\n2,2020-01-02\n", "column 'b' (dates) of"),
         "gap.csv": (b"a,b\n1,2\n3,\n5,6\n", "1 missing values, the first in row 1, column 'b'"),
+        "infinite.csv": (b"a,b\n1,2\n3,inf\n5,6\n", "1 infinite values, the first in row 1, column 'b'"),
+        "comma.csv": (b"a;b\n1;2\n3;2,5\n", "'2,5' in row 1; a decimal comma"),
         "one_row.csv": (b"a,b\n1,2\n", "has one row"),
         "binary.csv": (b"a,b\n1,\x00\n", "is no csv file"),
         "archive.csv": (whole["npz"], "it is npz: give --format npz"),
@@ -251,6 +253,34 @@ def test_columns_are_left_out_and_suggested(iris, rejected, tmp_path):
     assert "did you mean 'species'?" in error
     error = rejected("embed", iris, "--exclude", "*", "-o", tmp_path / "map.npy")
     assert "no columns left" in error
+
+
+def test_all_columns_without_numbers_are_named_with_options_to_copy(tmp_path, rejected, run):
+    path, out = tmp_path / "mixed.csv", tmp_path / "map.npy"
+    rows = [f"{i % 7},{i % 5},kind{i % 3},2024-01-{1 + i % 28:02},{i if i % 9 else 'n/k'}" for i in range(60)]
+    path.write_text("a,b,the kind,day,count\n" + "\n".join(rows) + "\n")
+    error = rejected("embed", path, "-o", out)
+    assert "'the kind' (text, 'kind0' in row 0), 'day' (dates), 'count' (text, 'n/k' in row 0)" in error
+    assert "--exclude 'the kind,day,count'" in error and "--hover 'the kind,day,count'" in error
+    assert "--one-hot 'the kind,count'" in error
+    assert run("embed", path, "--exclude", "the kind,day,count", "--epochs", 5, "-o", out).status == 0
+
+
+def test_ends_of_ranges_that_do_not_exist_are_named(iris, rejected, tmp_path):
+    common = ("embed", iris, "-o", tmp_path / "map.npy", "--columns")
+    assert "the last of the range, 'PC60', is no column" in rejected(*common, "sepal_length:PC60")
+    assert "the first of the range, 'sepal_lenth'" in rejected(*common, "sepal_lenth:petal_width")
+
+
+def test_a_file_given_twice_has_its_rows_twice(tmp_path):
+    for kind, options in (
+        ("csv", {"label": ["species"], "exclude": ["file"]}),
+        ("npz", {"label": ["species"]}),
+    ):
+        path = str(write_kind(kind, tmp_path))
+        chosen = choose(read_tables([path, path], ReadingHints()), ReadingOptions(**options))
+        assert chosen.X.tolist() == [*X.tolist(), *X.tolist()]
+        assert chosen.labels["species"].tolist() == [*SPECIES, *SPECIES]
 
 
 def test_columns_of_a_matrix(tmp_path):

@@ -195,6 +195,6 @@ def test_containers_of_several_matrices_are_rejected_with_a_remedy():
 
 def test_maps_without_data_have_the_measures_of_labels_only():
     Y = np.random.default_rng(0).normal(size=(60, 2))
-    report = quality_report(None, Y, np.repeat([0, 1], 30), verbose=False)
+    report = quality.quality_report(None, Y, np.repeat([0, 1], 30), verbose=False)
     assert list(report) == ["knn_accuracy", "v_measure"]
     assert report.left_out["trustworthiness"] == "needs distances between rows of the data: give X"

@@ -140,8 +140,8 @@ class PreparingOptions:
     missing: Annotated[
         Literal["error", "drop", "mean", "median"],
         typer.Option(
-            help="Rows with missing values: an error, dropped, or filled by column. The metrics "
-            "nan_euclidean and gower compare them as they are.",
+            help="Rows with missing or infinite values: an error, dropped, or filled by column. The metrics "
+            "nan_euclidean and gower compare missing values as they are.",
             rich_help_panel=_PREPARING,
         ),
     ] = "error"
