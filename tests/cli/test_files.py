@@ -154,7 +154,8 @@ def _broken(folder):
         "dates.csv": (b"a,b\n1,2020-01-01\n2,2020-01-02\n", "column 'b' (dates) of"),
         "gap.csv": (b"a,b\n1,2\n3,\n5,6\n", "1 missing values, the first in row 1, column 'b'"),
         "infinite.csv": (b"a,b\n1,2\n3,inf\n5,6\n", "1 infinite values, the first in row 1, column 'b'"),
-        "comma.csv": (b"a;b\n1;2\n3;2,5\n", "'2,5' in row 1; a decimal comma"),
+        "late.csv": (b"a,b\n1,2\n3,n/k\n", "column 'b' (text, 'n/k' in row 1) of"),
+        "wide.csv": ("a,b\n1,2\n".encode("utf-16"), "is encoded as UTF-16, not UTF-8"),
         "one_row.csv": (b"a,b\n1,2\n", "has one row"),
         "binary.csv": (b"a,b\n1,\x00\n", "is no csv file"),
         "archive.csv": (whole["npz"], "it is npz: give --format npz"),
@@ -266,6 +267,12 @@ def test_all_columns_without_numbers_are_named_with_options_to_copy(tmp_path, re
     assert run("embed", path, "--exclude", "the kind,day,count", "--epochs", 5, "-o", out).status == 0
 
 
+def test_decimal_commas_are_named(tmp_path, rejected):
+    (tmp_path / "comma.csv").write_text("a;b\n1;2,5\n3;4\n")
+    error = rejected("embed", tmp_path / "comma.csv", "-o", tmp_path / "map.npy")
+    assert "write decimal points instead of decimal commas" in error
+
+
 def test_ends_of_ranges_that_do_not_exist_are_named(iris, rejected, tmp_path):
     common = ("embed", iris, "-o", tmp_path / "map.npy", "--columns")
     assert "the last of the range, 'PC60', is no column" in rejected(*common, "sepal_length:PC60")
@@ -294,6 +301,11 @@ def test_labels_from_a_file_of_their_own(tmp_path, rejected):
     (tmp_path / "kinds.csv").write_text("kind\n" + "\n".join(SPECIES) + "\n")
     chosen = read(path, label=[str(tmp_path / "y.npy"), str(tmp_path / "kinds.csv")])
     assert chosen.labels["y"][-1] == 149 and chosen.labels["kinds"][0] == "setosa"
+    numbers = "\n".join(str(i % 3) for i in range(150)) + "\n"
+    for name, first_line in (("bare", ""), ("series", "0\n")):
+        (tmp_path / f"{name}.csv").write_text(first_line + numbers)
+        found = read(path, label=[str(tmp_path / f"{name}.csv")]).labels[name]
+        assert found.tolist() == [i % 3 for i in range(150)]
     np.save(tmp_path / "short.npy", np.arange(3))
     error = rejected("embed", path, "--label", tmp_path / "short.npy", "-o", tmp_path / "map.npy")
     assert "has shape (3,), but" in error

@@ -42,7 +42,10 @@ def reject_unusable(table: Table, wanted: Sequence[str], categories: set[str], m
     described = [f"{name!r} ({_describe(table.columns[name])})" for name in unusable[:_MAX_DESCRIBED]]
     if len(unusable) > _MAX_DESCRIBED:
         described.append(f"{len(unusable) - _MAX_DESCRIBED} more")
-    remedies = [f"leave out with {as_option('--exclude', unusable)}"]
+    remedies = []
+    if any(_has_decimal_commas(table.columns[name]) for name in text):
+        remedies.append("write decimal points instead of decimal commas")
+    remedies.append(f"leave out with {as_option('--exclude', unusable)}")
     remedies.append(f"show with {as_option('--hover', unusable)}")
     if text:
         remedies.append(f"compare text with --metric gower or {as_option('--one-hot', text)}")
@@ -67,9 +70,12 @@ def _describe(values: np.ndarray) -> str:
     for row, value in enumerate(values.tolist()):
         if value is not None and not _is_number(value):
             shown = str(value) if len(str(value)) <= _MAX_QUOTED else f"{str(value)[:_MAX_QUOTED]}…"
-            comma = "; a decimal comma: write decimal points" if _DECIMAL_COMMA.fullmatch(shown) else ""
-            return f"text, {shown!r} in row {row}{comma}"
+            return f"text, {shown!r} in row {row}"
     return "numbers as text"
+
+
+def _has_decimal_commas(values: np.ndarray) -> bool:
+    return any(isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value) for value in values.tolist())
 
 
 def _is_number(value: object) -> bool:
