@@ -167,6 +167,8 @@ def test_columns_that_would_hide_the_others_are_warned_of(run, tmp_path):
     assert "column 'extra column' numbers the rows" in numbers and "--exclude 'extra column'" in numbers
     prices = np.random.default_rng(0).integers(0, 10_000, 150).tolist()
     assert "'extra column' has 100 % of the total variance" in told(prices)
+    assert "100 % of the total variance" in told([*prices[:140], *[""] * 10], "--metric", "nan_euclidean")
+    assert told([""] * 150, "--metric", "nan_euclidean") == ""  # a column without any number
     assert told(prices, "--scale", "standard") == "" == told(prices, "--exclude", "extra column")
 
 

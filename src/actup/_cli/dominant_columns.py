@@ -11,7 +11,7 @@ from actup._cli.unusable_columns import as_option
 _LARGEST_SHARE = 0.9  # of the total variance, in one column
 _MIN_ROWS = 10  # fewer may ascend by chance
 _MIN_COLUMNS = 2
-_ROWS_LOOKED_AT = 10_000  # for the variance, evenly spaced
+_VALUES_LOOKED_AT = 4_000_000  # in evenly spaced rows
 # Metrics in which a column counts by the size of its numbers.
 _METRICS_OF_UNITS = (
     "euclidean", "l2", "sqeuclidean", "nan_euclidean", "manhattan", "l1", "cityblock", "chebyshev",
@@ -26,7 +26,8 @@ def warn_of_dominant_columns(chosen: Chosen, metric: str) -> None:
         return
     if len(X) < _MIN_ROWS or X.shape[1] < _MIN_COLUMNS:
         return
-    looked_at = np.asarray(X[:: -(-len(X) // _ROWS_LOOKED_AT)], np.float64)
+    count = max(_MIN_ROWS, _VALUES_LOOKED_AT // X.shape[1])
+    looked_at = np.asarray(X[:: -(-len(X) // count)], np.float64)
     for column in np.flatnonzero((np.diff(looked_at, axis=0) > 0).all(axis=0)):
         if _counts_rows(X[:, column]):
             name = chosen.names[column]
@@ -35,8 +36,9 @@ def warn_of_dominant_columns(chosen: Chosen, metric: str) -> None:
                 f"out with {as_option('--exclude', [name])}"
             )
             return
-    with np.errstate(all="ignore"):
-        variances = np.nan_to_num(np.nanvar(looked_at, axis=0), nan=0.0, posinf=0.0)
+    variances = np.zeros(X.shape[1])
+    known = ~np.isnan(looked_at).all(axis=0)
+    variances[known] = np.nanvar(looked_at[:, known], axis=0)
     largest = int(variances.argmax())
     share = variances[largest] / max(variances.sum(), np.finfo(float).tiny)
     if share > _LARGEST_SHARE:

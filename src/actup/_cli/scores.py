@@ -14,7 +14,6 @@ from actup._cli.options import RunningOptions
 from actup._cli.outputs import places_of
 from actup._cli.reporting import complain
 from actup._labels import label_array, missing_labels
-from actup.quality._measures import MEASURES
 
 if TYPE_CHECKING:
     from actup.quality import QualityReport
@@ -51,6 +50,7 @@ def score_map(
     distances between rows are left out if the metric is neither Euclidean nor cosine.
     """
     from actup import quality_report
+    from actup.quality._measures import MEASURES
 
     places = places_of(Y)
     measured = metric in _MEASURED_METRICS
@@ -110,6 +110,8 @@ def score_table(
         The metric of each map, by the same names.
     running : RunningOptions
     """
+    from actup.quality._measures import MEASURES
+
     reports = {name: score_map(chosen, Y, running, metric=metrics[name]) for name, Y in maps.items()}
     measures = [measure.name for measure in MEASURES if any(measure.name in r for r in reports.values())]
     if not measures:
