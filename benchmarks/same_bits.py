@@ -27,7 +27,7 @@ from sklearn.datasets import load_digits
 
 import actup
 from actup.backends import PointInputs, load_backend
-from actup.graph._radii import local_radii, standardize
+from actup.graph._radii import edge_lengths, local_radii, standardize
 
 DENSE_METRICS = {
     "euclidean": {},
@@ -210,7 +210,7 @@ def with_inputs(X: np.ndarray, recipe: actup.Recipe, mobility: bool, density: bo
     start = (5 * random.uniform(-1, 1, (len(X), recipe.n_components))).astype(np.float32)
     points = PointInputs(
         mobility=(1.5 * random.uniform(-1, 1, len(X)) + 0.5).clip(0, 1) if mobility else None,
-        log_radii=standardize(local_radii(graph, neighbors)) if density else None,
+        log_radii=standardize(local_radii(graph, edge_lengths(graph, neighbors))) if density else None,
     )
     layout = cpu.make_layout(graph, start, recipe, 3, 2, points)
     layout.run(layout.n_epochs)

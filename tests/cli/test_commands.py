@@ -48,6 +48,30 @@ def test_scores_of_a_saved_model_and_of_a_table(run, iris, model, tmp_path):
     assert run("score", iris, "-x", "species", "--map", tmp_path / "map.csv").status == 0
 
 
+def test_rows_without_a_label_are_left_out_of_the_label_scores(run, model, tmp_path):
+    labels = SPECIES.astype(object)
+    labels[:20] = None
+    lines = [",".join([*map(str, row), label or ""]) for row, label in zip(X, labels, strict=True)]
+    path, places = tmp_path / "gaps.csv", tmp_path / "map.npy"
+    path.write_text("a,b,c,d,kind\n" + "\n".join(lines) + "\n")
+    np.save(places, model.embedding_)
+    measured = json.loads(run("score", path, "--label", "kind", "--map", places, "--json").out)["measures"]
+    expected = actup.quality_report(X[20:], model.embedding_[20:], SPECIES[20:].astype(str), verbose=False)
+    assert measured["knn_accuracy"]["value"] == expected["knn_accuracy"]
+    assert "130 rows with a label" in measured["knn_accuracy"]["note"]
+    printed = run("score", path, "-x", "kind", "--map", places).out
+    assert "needs labels: give --label COLUMN" in printed and "give y" not in printed
+    assert "fractional numbers" in run("score", path, "-x", "kind", "-l", "a", "--map", places).out
+
+
+def test_scores_are_of_the_metric_of_the_map_or_left_out(run, tmp_path):
+    model = actup.UMAP(n_epochs=10, random_state=0, metric="gower").fit(X)
+    model.save(tmp_path / "gower.actup")
+    ran = run("score", tmp_path / "gower.actup")
+    assert ran.status == 0, ran.err
+    assert "cross_entropy" in ran.out and "the map's metric is gower" in ran.out
+
+
 def test_maps_that_do_not_belong_to_the_data_are_rejected(rejected, iris, model, tmp_path):
     np.save(tmp_path / "short.npy", model.embedding_[:10])
     error = rejected("score", iris, "-l", "species", "--map", tmp_path / "short.npy")
@@ -76,9 +100,26 @@ def test_recipes_side_by_side(run, iris, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_comparisons_are_measured_in_the_metric_of_the_maps(run, iris, tmp_path):
+    arrays = tmp_path / "maps.npz"
+    common = ("compare", iris, *QUICK, "-o", arrays, "-r", "umap")
+    ran = run(*common, "-l", "species", "--metric", "cosine")
+    names, figures = (line.split() for line in ran.out.splitlines())
+    expected = actup.quality_report(X, np.load(arrays)["umap"], metric="cosine", verbose=False)
+    assert figures[1 + names.index("neighbor_recall")] == f"{expected['neighbor_recall']:.4f}"
+    for metric in ("nan_euclidean", "manhattan"):
+        ran = run(*common, "-l", "species", "--metric", metric)
+        assert ran.status == 0 and f"--metric {metric}: scores" in ran.err
+        assert "knn_accuracy" in ran.out and "trustworthiness" not in ran.out
+    arrays.unlink()
+    assert run(*common, "--metric", "gower").status == 0 and arrays.exists()
+
+
 def test_wrong_recipes_are_rejected(rejected, iris, tmp_path):
     common = ("compare", iris, "-l", "species", "-o", tmp_path / "maps.html")
     assert "'som'" in rejected(*common, "-r", "som")
+    assert "did you mean 'tsne'?" in rejected(*common, "-r", "tnse")
+    assert "did you mean 'perplexity'?" in rejected(*common, "-r", "tsne:perplexty=20")
     assert "must be SWITCH=VALUE" in rejected(*common, "-r", "tsne:perplexity")
     assert "is no switch" in rejected(*common, "-r", "tsne:colour=red")
     assert "holds one map only" in rejected("compare", iris, "-l", "species", "-o", tmp_path / "maps.csv")
@@ -121,6 +162,7 @@ def test_maps_are_shown_as_they_are(kind, run, iris, launched, tmp_path, monkeyp
     ran = run("view", path, *label, "--no-open", "-o", page)
     assert ran.status == 0, ran.err
     assert launched == [] and page.stat().st_size > 10_000
+    assert ran.out == f"{page}\n"
 
 
 def test_the_page_of_a_view_is_temporary_by_default(run, launched, tmp_path, monkeypatch):

@@ -101,6 +101,7 @@ def test_ctrl_c_ends_with_130_and_leaves_no_file(stage, run, iris, tmp_path, mon
         (["-o", "iris.csv"], "would replace the file that is read"),
         (["-o", "map.html", "--dimensions", "3"], "shows 1 or 2 dimensions, not 3"),
         (["-o", "map.npy", "--method", "som"], "--method 'som' is not one of umap, tsne, gdr"),
+        (["-o", "map.npy", "--method", "tsen"], "--method 'tsen' is not known: did you mean 'tsne'?"),
         (["-o", "map.npy", "--metric", "euclid"], "euclid"),
         (["-o", "map.npy", "--loss", "l2"], "--loss"),
         (["-o", "map.npy", "--neighbors", "1"], "n_neighbors=1 must be at least 2"),
@@ -142,6 +143,33 @@ def test_missing_values_are_dropped_filled_or_compared(run, tmp_path):
     assert len(rows) == 149 and "3" not in [row["row"] for row in rows]
     for options in (["--missing", "mean"], ["--missing", "median"], ["--metric", "nan_euclidean"]):
         assert len(embedded(run, path, *options)) == 150
+
+
+def test_infinite_values_are_dropped_or_filled(run, tmp_path):
+    path = tmp_path / "infinite.csv"
+    values = X.astype(str)
+    values[3, 1] = "inf"
+    path.write_text("a,b,c,d\n" + "\n".join(map(",".join, values)) + "\n")
+    assert len(embedded(run, path, "--missing", "drop")) == 149
+    assert len(embedded(run, path, "--missing", "mean")) == 150
+
+
+def test_columns_that_would_hide_the_others_are_warned_of(run, tmp_path):
+    def told(extra, *options):
+        names = "extra column,a,b,c,d\n"
+        lines = [",".join(map(str, [first, *row])) for first, row in zip(extra, X.tolist(), strict=True)]
+        (tmp_path / "data.csv").write_text(names + "\n".join(lines) + "\n")
+        ran = run("embed", tmp_path / "data.csv", *QUICK, *options, "-o", tmp_path / "map.npy")
+        assert ran.status == 0
+        return ran.err
+
+    numbers = told(range(1, 151))
+    assert "column 'extra column' numbers the rows" in numbers and "--exclude 'extra column'" in numbers
+    prices = np.random.default_rng(0).integers(0, 10_000, 150).tolist()
+    assert "'extra column' has 100 % of the total variance" in told(prices)
+    assert "100 % of the total variance" in told([*prices[:140], *[""] * 10], "--metric", "nan_euclidean")
+    assert told([""] * 150, "--metric", "nan_euclidean") == ""  # a column without any number
+    assert told(prices, "--scale", "standard") == "" == told(prices, "--exclude", "extra column")
 
 
 def test_filled_and_scaled_values(tmp_path):
@@ -295,6 +323,22 @@ def test_a_page_is_coloured_by_the_columns_of_the_file(run, iris, tmp_path):
     text = page.read_text(encoding="utf-8")
     for name in ("species", "petal_width", "sepal_width", "setosa"):
         assert name in text
+
+
+def test_panels_of_a_picture_have_the_names_of_columns(run, iris, tmp_path, monkeypatch):
+    given = []
+
+    def plot(Y, labels, values, path, **options):
+        given.append((labels, values))
+        path.write_text("<svg/>")
+
+    monkeypatch.setattr("actup.plot", plot)
+    picture = tmp_path / "map.svg"
+    run("embed", iris, "--label", "species", "--values", "petal_width", *QUICK, "-o", picture)
+    run("embed", iris, "--label", "species", *QUICK, "-o", picture)
+    (labels, values), (label, nothing) = given
+    assert list(labels) == ["species"] and list(values) == ["petal_width"]
+    assert isinstance(label, np.ndarray) and nothing is None
 
 
 def test_images_are_shown_at_the_pointer(run, rejected, tmp_path):

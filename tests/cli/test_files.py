@@ -55,10 +55,39 @@ def test_images_become_rows(tmp_path):
     assert read(tmp_path / "images.npy").X.shape == (5, 64)
 
 
-def test_csv_without_names_of_columns(tmp_path):
-    (tmp_path / "plain.csv").write_text("1,2,3\n4,5,6\n7,8,9\n")
+def test_csv_without_names_of_columns(tmp_path, capsys):
+    (tmp_path / "plain.csv").write_text("1,5,3\n4,5,6\n7,8,9\n")
     chosen = read(tmp_path / "plain.csv")
-    assert chosen.X.tolist() == [[1, 2, 3], [4, 5, 6], [7, 8, 9]] and chosen.names == ["0", "1", "2"]
+    assert chosen.X.tolist() == [[1, 5, 3], [4, 5, 6], [7, 8, 9]] and chosen.names == ["0", "1", "2"]
+    assert "is read as data: give --header" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_line_that_counts_the_columns_holds_their_names(first, tmp_path, capsys):
+    path = tmp_path / "frame.csv"
+    names = [str(first), str(first + 1), str(first + 2)]
+    path.write_text(",".join(names) + "\n4,5,6\n7,8,9\n")
+    chosen = read(path)
+    assert chosen.X.tolist() == [[4, 5, 6], [7, 8, 9]] and chosen.names == names
+    assert "give --no-header if it is data" in capsys.readouterr().err
+    assert len(read_tables([str(path)], ReadingHints(header=False))) == 3
+    assert capsys.readouterr().err == ""
+
+
+def test_line_breaks_inside_quotes_of_a_large_csv(tmp_path):
+    """Larger than the blocks of 1 MiB in which pyarrow reads."""
+    text = '"' + "a line\n" * 40 + '"'
+    (tmp_path / "notes.csv").write_text("a,b,note\n" + f"1,2,{text}\n" * 6000)
+    chosen = read(tmp_path / "notes.csv", text="note")
+    assert chosen.X.shape == (6000, 2) and set(chosen.hover["note"]) == {"a line\n" * 40}
+
+
+@pytest.mark.parametrize("text", ["a,b,name\n1,2,café\n3,4,x\n", "a,b,café\n1,2,3\n4,5,6\n"])
+def test_other_encodings_are_rejected_with_the_remedy(text, tmp_path, rejected):
+    path = tmp_path / "latin.csv"
+    path.write_bytes(text.encode("latin-1"))
+    error = rejected("embed", path, "--exclude", "2", "-o", tmp_path / "map.npy")
+    assert "is not encoded as UTF-8" in error and "iconv" in error
 
 
 def test_csv_with_semicolons_quotes_and_a_byte_order_mark(tmp_path):
@@ -121,9 +150,12 @@ def _broken(folder):
         "names_only.csv": (b"a,b\n", "has no rows"),
         "ragged.csv": (b"a,b,c\n1,2,3\n4,5\n6,7,8\n", "Expected 3 columns, got 2"),
         "twice.csv": (b"a,a\n1,2\n3,4\n", "two columns 'a'"),
-        "text.csv": (b"a,b\n1,red\n2,blue\n", "column 'b' of"),
-        "dates.csv": (b"a,b\n1,2020-01-01\n2,2020-01-02\n", "holds dates"),
+        "text.csv": (b"a,b\n1,red\n2,blue\n", "column 'b' (text, 'red' in row 0) of"),
+        "dates.csv": (b"a,b\n1,2020-01-01\n2,2020-01-02\n", "column 'b' (dates) of"),
         "gap.csv": (b"a,b\n1,2\n3,\n5,6\n", "1 missing values, the first in row 1, column 'b'"),
+        "infinite.csv": (b"a,b\n1,2\n3,inf\n5,6\n", "1 infinite values, the first in row 1, column 'b'"),
+        "late.csv": (b"a,b\n1,2\n3,n/k\n", "column 'b' (text, 'n/k' in row 1) of"),
+        "wide.csv": ("a,b\n1,2\n".encode("utf-16"), "is encoded as UTF-16, not UTF-8"),
         "one_row.csv": (b"a,b\n1,2\n", "has one row"),
         "binary.csv": (b"a,b\n1,\x00\n", "is no csv file"),
         "archive.csv": (whole["npz"], "it is npz: give --format npz"),
@@ -224,6 +256,40 @@ def test_columns_are_left_out_and_suggested(iris, rejected, tmp_path):
     assert "no columns left" in error
 
 
+def test_all_columns_without_numbers_are_named_with_options_to_copy(tmp_path, rejected, run):
+    path, out = tmp_path / "mixed.csv", tmp_path / "map.npy"
+    rows = [f"{i % 7},{i % 5},kind{i % 3},2024-01-{1 + i % 28:02},{i if i % 9 else 'n/k'}" for i in range(60)]
+    path.write_text("a,b,the kind,day,count\n" + "\n".join(rows) + "\n")
+    error = rejected("embed", path, "-o", out)
+    assert "'the kind' (text, 'kind0' in row 0), 'day' (dates), 'count' (text, 'n/k' in row 0)" in error
+    assert "--exclude 'the kind,day,count'" in error and "--hover 'the kind,day,count'" in error
+    assert "--one-hot 'the kind,count'" in error
+    assert run("embed", path, "--exclude", "the kind,day,count", "--epochs", 5, "-o", out).status == 0
+
+
+def test_decimal_commas_are_named(tmp_path, rejected):
+    (tmp_path / "comma.csv").write_text("a;b\n1;2,5\n3;4\n")
+    error = rejected("embed", tmp_path / "comma.csv", "-o", tmp_path / "map.npy")
+    assert "write decimal points instead of decimal commas" in error
+
+
+def test_ends_of_ranges_that_do_not_exist_are_named(iris, rejected, tmp_path):
+    common = ("embed", iris, "-o", tmp_path / "map.npy", "--columns")
+    assert "the last of the range, 'PC60', is no column" in rejected(*common, "sepal_length:PC60")
+    assert "the first of the range, 'sepal_lenth'" in rejected(*common, "sepal_lenth:petal_width")
+
+
+def test_a_file_given_twice_has_its_rows_twice(tmp_path):
+    for kind, options in (
+        ("csv", {"label": ["species"], "exclude": ["file"]}),
+        ("npz", {"label": ["species"]}),
+    ):
+        path = str(write_kind(kind, tmp_path))
+        chosen = choose(read_tables([path, path], ReadingHints()), ReadingOptions(**options))
+        assert chosen.X.tolist() == [*X.tolist(), *X.tolist()]
+        assert chosen.labels["species"].tolist() == [*SPECIES, *SPECIES]
+
+
 def test_columns_of_a_matrix(tmp_path):
     assert read(write_kind("npy", tmp_path), columns=["1:2"]).X.shape == (150, 2)
     assert read(write_kind("h5ad", tmp_path), array="X", exclude=["0"]).X.shape == (150, 3)
@@ -235,6 +301,11 @@ def test_labels_from_a_file_of_their_own(tmp_path, rejected):
     (tmp_path / "kinds.csv").write_text("kind\n" + "\n".join(SPECIES) + "\n")
     chosen = read(path, label=[str(tmp_path / "y.npy"), str(tmp_path / "kinds.csv")])
     assert chosen.labels["y"][-1] == 149 and chosen.labels["kinds"][0] == "setosa"
+    numbers = "\n".join(str(i % 3) for i in range(150)) + "\n"
+    for name, first_line in (("bare", ""), ("series", "0\n")):
+        (tmp_path / f"{name}.csv").write_text(first_line + numbers)
+        found = read(path, label=[str(tmp_path / f"{name}.csv")]).labels[name]
+        assert found.tolist() == [i % 3 for i in range(150)]
     np.save(tmp_path / "short.npy", np.arange(3))
     error = rejected("embed", path, "--label", tmp_path / "short.npy", "-o", tmp_path / "map.npy")
     assert "has shape (3,), but" in error

@@ -43,7 +43,7 @@ def clusters_of(codes, fine):
         centers = np.array([Y_OF[part == code].mean(axis=0) for code in range(part.max() + 1)])
         names = [f"{prefix} {code}" for code in range(part.max() + 1)]
         layers.append(SimpleNamespace(codes=part.astype(np.int32), names=names, centers=centers))
-    return SimpleNamespace(layers=layers, labels=fine)
+    return SimpleNamespace(layers=layers, labels=fine, main=1)
 
 
 Y_OF, CODES = blobs(4, 200, 1.2)
@@ -229,11 +229,30 @@ def test_names_on_clusters_layer_by_layer():
     (layer,) = layers_of(ax)
     assert (
         len({tuple(color) for color in layer.points.ink.mixed(layer.points.ink.channels(slice(None)), 800)})
-        == 4
+        == 13  # clusters of the main layer, and points in none
     )
     labelled = actup.plot(Y_OF, CODES % 2, clusters=clusters_of(CODES, fine))
     assert [text.get_text() for text in labelled.get_legend().get_texts()] == ["0", "1"]
     assert any("coarse" in text.get_text() for text in visible_names(labelled))
+
+
+@pytest.mark.parametrize("names", [["no", "yes"], ["P1", "P2", "P3", "P4"]])
+def test_classes_that_mix_all_over_the_map_get_a_legend(names):
+    labels = np.array(names)[np.random.default_rng(1).integers(len(names), size=len(Y_OF))]
+    mixed = actup.plot(Y_OF, labels)
+    assert not visible_names(mixed)
+    assert sorted(text.get_text() for text in mixed.get_legend().get_texts()) == names
+    assert len(visible_names(actup.plot(Y_OF, labels, names="map"))) == len(names)
+    separate = actup.plot(Y_OF, np.array(["a", "b", "c", "d"])[CODES])
+    assert len(visible_names(separate)) == 4 and separate.get_legend() is None
+
+
+def test_panels_are_titled_by_the_names_of_series():
+    pandas = pytest.importorskip("pandas")
+    figure = actup.plot(
+        Y_OF, pandas.Series(CODES, name="kind"), pandas.Series(Y_OF[:, 0], name="height"), colorbar=False
+    )
+    assert [ax.get_title() for ax in figure.axes] == ["kind", "height"]
 
 
 @pytest.mark.parametrize("dimensions", [1, 3])

@@ -76,7 +76,7 @@ def test_every_point_is_drawn_in_the_colour_of_its_class():
 @pytest.mark.parametrize(("count", "spread"), [(5, 0.4), (12, 3.0), (100, 0.3)])
 def test_names_are_on_their_class_and_never_overlap(count, spread):
     Y, codes = blobs(count, 30, spread)
-    ax = plot_embedding(Y, [f"class {code}" for code in codes])
+    ax = plot_embedding(Y, [f"class {code}" for code in codes], names="map")
     boxes = drawn_boxes(ax)
     assert len(boxes) >= min(count, 10)
     for index, box in enumerate(boxes):
@@ -137,7 +137,7 @@ def test_sixty_thousand_classes():
         ax = plot_embedding(Y, few, names="legend")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["known", "30,000 other classes"]
     with pytest.warns(UserWarning, match="the 1 largest"):
-        assert [text.get_text() for text in plot_embedding(Y, few).texts] == ["known"]
+        assert [text.get_text() for text in plot_embedding(Y, few, names="map").texts] == ["known"]
     assert time.process_time() - start < 6
 
 

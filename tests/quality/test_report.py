@@ -191,3 +191,10 @@ def test_containers_of_several_matrices_are_rejected_with_a_remedy():
     AnnData = type("AnnData", (), {"shape": (3, 2), "obs": None, "obsm": {}, "X": np.ones((3, 2))})
     with pytest.raises(TypeError, match=r"X is an AnnData, .* give one of them"):
         quality.trustworthiness(AnnData(), np.zeros((3, 2)))
+
+
+def test_maps_without_data_have_the_measures_of_labels_only():
+    Y = np.random.default_rng(0).normal(size=(60, 2))
+    report = quality.quality_report(None, Y, np.repeat([0, 1], 30), verbose=False)
+    assert list(report) == ["knn_accuracy", "v_measure"]
+    assert report.left_out["trustworthiness"] == "needs distances between rows of the data: give X"

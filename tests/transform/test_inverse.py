@@ -151,7 +151,7 @@ def test_points_that_share_one_place_give_their_mean():
         ([[1.0, 1e300]], ValueError, "too large for float32 in row 0"),
         ([["a", "b"]], ValueError, "convert or drop the column"),
         (sparse.csr_matrix([[1.0, 2.0]]), TypeError, "places on a map are dense"),
-        ([1.0, 2.0], ValueError, "1D array|2D array"),
+        ([1.0, 2.0], ValueError, "one dimension"),
     ],
 )
 def test_rejects_what_are_no_places(places, error, message):

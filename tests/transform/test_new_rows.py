@@ -376,7 +376,7 @@ def test_unfitted_models_and_invalid_rows_are_rejected(kind, digits):
         model.transform(new[:, 1:])
     with pytest.raises(ValueError, match="NaN"):
         model.transform(np.where(new > 15, np.nan, new))
-    with pytest.raises(ValueError, match="Expected 2D array"):
+    with pytest.raises(ValueError, match="one dimension"):
         model.transform(new[0])
 
 

@@ -166,6 +166,25 @@ def test_legend_search_and_colors(opened):
     assert opened.page.inner_text("#scale span:first-child").startswith("≤ 2020-01-")
 
 
+def test_colors_change_to_a_column_of_more_classes(browser, tmp_path):
+    Y, codes = clusters_of_points()
+    names = np.array(["alpha", "beta", "gamma", "delta", "rare"])[codes]
+    columns = {"half": np.where(codes < 2, "low", "high"), "name": names}
+    path = write_page(tmp_path / "columns.html", Y, columns=columns)
+    sizes = {name: f"{np.count_nonzero(names == name):,}" for name in np.unique(names)}
+    for hash_ in ("", "#color=name"):
+        opened = OpenPage(browser, path, hash_)
+        before = opened.pixels()
+        if not hash_:
+            opened.page.select_option("#color", label="name")
+            opened.settle()
+            assert (opened.pixels() != before).any()
+        rows = opened.page.locator("#legend li").all_inner_texts()
+        assert dict(row.split() for row in rows) == sizes
+        assert {name["text"] for name in opened.state()["names"]} == set(sizes)
+        opened.close()
+
+
 def test_maps_morph_and_stand_side_by_side(opened):
     opened.page.click("#tabs button:nth-child(2)")
     opened.wait("actupPage.page.bar.views[0].map.name === 'second'")

@@ -13,8 +13,7 @@ from actup._cli.column_names import find_columns
 from actup._cli.files import ReadingHints, Table, read_tables
 from actup._cli.options import ReadingOptions
 from actup._cli.reporting import InputError
-
-_MAX_LISTED = 5  # names of columns that a message lists
+from actup._cli.unusable_columns import reject_unusable
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,9 @@ def _labels_of_file(written: str, table: Table) -> dict[str, np.ndarray] | None:
         except (ValueError, OSError, EOFError) as error:
             raise InputError(f"--label {written}: cannot be read ({error})") from None
     else:
-        other = read_tables([written], ReadingHints())
+        other = read_tables([written], ReadingHints(header=False))
+        if len(other) == len(table) + 1 or any(column.dtype == object for column in other.columns.values()):
+            other = read_tables([written], ReadingHints(header=True))
         if len(other.columns) != 1:
             raise InputError(f"--label {written} has {len(other.columns)} columns: give a file of one column")
         values = next(iter(other.columns.values()))
@@ -188,7 +189,7 @@ def _features(
     if not wanted:
         raise InputError(f"{table.source} has no columns left to make a map of: see --columns and --exclude")
     categories = set(find_columns(one_hot, names, "--one-hot", table.source))
-    _reject_unusable(table, wanted, categories, mixed)
+    reject_unusable(table, wanted, categories, mixed)
     arrays = [table.columns[name] for name in wanted]
     if all(array.dtype.kind in "biuf" for array in arrays):
         return np.column_stack(arrays), wanted
@@ -211,32 +212,3 @@ def _without(names: list[str], options: ReadingOptions, source: str, default: li
     chosen = find_columns(options.columns, names, "--columns", source) if options.columns else default
     excluded = set(find_columns(options.exclude, names, "--exclude", source))
     return [name for name in chosen if name not in excluded]
-
-
-def _reject_unusable(table: Table, wanted: list[str], categories: set[str], mixed: bool) -> None:
-    """Reject text and dates among the columns, unless something turns them into numbers or compares them."""
-    dates = [name for name in wanted if table.columns[name].dtype.kind in "mM"]
-    if dates:
-        raise InputError(
-            f"{_quoted(dates)} of {table.source} hold{'s' if len(dates) == 1 else ''} dates: leave out with "
-            f"--exclude {','.join(dates[:_MAX_LISTED])}, or show with --hover or --values"
-        )
-    text = [
-        name
-        for name in wanted
-        if table.columns[name].dtype.kind not in "biuf" and name not in categories and not mixed
-    ]
-    if text:
-        known = [value for value in table.columns[text[0]].tolist() if value is not None]
-        example = f" ({known[0]!r} …)" if known else ""
-        listed = ",".join(text[:_MAX_LISTED])
-        raise InputError(
-            f"{_quoted(text)} of {table.source} hold{'s' if len(text) == 1 else ''} text{example}: use as "
-            f"--label or --hover {listed}, leave out with --exclude {listed}, or compare with --metric gower "
-            f"or --one-hot {listed}"
-        )
-
-
-def _quoted(names: list[str]) -> str:
-    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
-    return f"column{'s' * (len(names) > 1)} {', '.join(repr(name) for name in names[:_MAX_LISTED])}{more}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from actup._cli.reporting import InputError
+from actup._suggestions import closest_name
 
 _MAX_LISTED = 8  # names of columns that an error lists
+_PATTERN_LETTERS = "*?["
 
 
 def find_columns(written: Sequence[str], names: Sequence[str], option: str, source: str) -> list[str]:
@@ -45,6 +46,12 @@ def _meant(text: str, names: Sequence[str], option: str, source: str) -> list[st
         if None not in ends:
             begin, end = (int(end) for end in ends if end is not None)
             return list(names[begin : end + 1])
+        if not any(letter in text for letter in _PATTERN_LETTERS):
+            which, unknown = ("first", first) if ends[0] is None else ("last", last)
+            raise InputError(
+                f"{option} {text!r}: the {which} of the range, {unknown!r}, is no column of {source}"
+                f"{_suggestion(unknown, names)}"
+            )
     matching = [name for name in names if fnmatchcase(name, text)]
     if not matching:
         raise InputError(f"{option} {text!r} is no column of {source}{_suggestion(text, names)}")
@@ -62,9 +69,9 @@ def _end(text: str, default: int, names: Sequence[str]) -> int | None:
 
 
 def _suggestion(text: str, names: Sequence[str]) -> str:
-    close = difflib.get_close_matches(text, names, n=1)
-    if close:
-        return f": did you mean {close[0]!r}?"
+    close = closest_name(text, names)
+    if close is not None:
+        return f": did you mean {close!r}?"
     if not names:
         return ", which has no columns with names"
     return f"; it has: {', '.join(names[:_MAX_LISTED])}{', …' if len(names) > _MAX_LISTED else ''}"

@@ -9,6 +9,7 @@ import typer
 
 from actup._cli.options import RunningOptions
 from actup._cli.reporting import InputError
+from actup._suggestions import closest_name
 
 if TYPE_CHECKING:
     from actup.estimators._base import Embedder
@@ -71,7 +72,12 @@ def make_estimator(
     from actup.estimators import GDR, TSNE, UMAP
 
     if method not in method_names():
-        raise InputError(f"--method {method!r} is not one of {', '.join(method_names())}")
+        close = closest_name(method, method_names())
+        raise InputError(
+            f"--method {method!r} is not one of {', '.join(method_names())}"
+            if close is None
+            else f"--method {method!r} is not known: did you mean {close!r}?"
+        )
     run: dict[str, Any] = {
         "random_state": running.seed,
         "n_jobs": running.jobs,

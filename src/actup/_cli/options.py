@@ -26,8 +26,8 @@ Outputs = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Where to write; the suffix decides what: npy, csv, tsv, parquet (for Embedding Atlas), html, "
-        "png, pdf, svg, actup (the fitted model). Can be repeated. An existing file is replaced.",
+        help="Where to write; the suffix decides what: npy, npz, csv, tsv, parquet (for Embedding Atlas), "
+        "html, png, pdf, svg, actup (the fitted model). Can be repeated. An existing file is replaced.",
         show_default=False,
         rich_help_panel=_OUTPUT,
     ),
@@ -115,7 +115,8 @@ class ReadingOptions:
     header: Annotated[
         bool | None,
         typer.Option(
-            help="Whether the first line of csv holds names. Default: unless it holds numbers only.",
+            help="Whether the first line of csv holds names. Default: unless it holds numbers only, other "
+            "than 0, 1, 2, ...",
             show_default=False,
             rich_help_panel=_READING,
         ),
@@ -139,8 +140,8 @@ class PreparingOptions:
     missing: Annotated[
         Literal["error", "drop", "mean", "median"],
         typer.Option(
-            help="Rows with missing values: an error, dropped, or filled by column. The metrics "
-            "nan_euclidean and gower compare them as they are.",
+            help="Rows with missing or infinite values: an error, dropped, or filled by column. The metrics "
+            "nan_euclidean and gower compare missing values as they are.",
             rich_help_panel=_PREPARING,
         ),
     ] = "error"

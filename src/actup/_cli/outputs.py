@@ -222,11 +222,12 @@ def _write_picture(path: Path, result: Result) -> None:
 
     chosen = result.chosen
     if len(result.maps) == 1:
-        labels, values = (columns or None for columns in (chosen.labels, chosen.values))
+        alone = len(chosen.labels) + len(chosen.values) == 1
+        labels, values = (_panels(columns, alone) for columns in (chosen.labels, chosen.values))
         actup.plot(
             places_of(result.model()),
-            _only_column(labels),
-            _only_column(values),
+            labels,
+            values,
             clusters=result.clusters,
             title=result.title,
             path=path,
@@ -243,9 +244,9 @@ def _write_picture(path: Path, result: Result) -> None:
     )
 
 
-def _only_column(columns: dict[str, np.ndarray] | None) -> Any:
-    """One column as it is, which needs no panel of its own; several by name."""
-    return next(iter(columns.values())) if columns is not None and len(columns) == 1 else columns
+def _panels(columns: dict[str, np.ndarray], alone: bool) -> Any:
+    """Columns by the names that are the titles of their panels; a column alone as it is, without a title."""
+    return next(iter(columns.values()), None) if alone else columns or None
 
 
 def places_of(source: Any) -> np.ndarray:

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from actup._cli.chosen import Chosen
 from actup._cli.column_names import find_columns
+from actup._cli.dominant_columns import warn_of_dominant_columns
 from actup._cli.options import PreparingOptions
 from actup._cli.reporting import InputError, complain
 from actup._elementary import log
@@ -49,32 +50,28 @@ def prepare_rows(chosen: Chosen, options: PreparingOptions, metric: str, seed: i
         if chosen.X.dtype == object:
             raise InputError(f"--scale {options.scale} needs numbers, and --metric gower scales by itself")
         chosen = replace(chosen, X=_SCALES[options.scale](chosen.X))
+    warn_of_dominant_columns(chosen, metric)
     if options.pca is not None:
         chosen = _principal(chosen, options.pca, seed, threads)
     return chosen
 
 
 def _without_missing(chosen: Chosen, policy: str, compared: bool) -> Chosen:
+    """The rows without missing values: rejected, dropped or filled. Infinite values count as missing ones.
+
+    ``compared`` is whether the metric compares missing values, which then stay by default.
+    """
     X = chosen.X
-    if X.dtype.kind != "f":
-        return chosen
-    if sparse.issparse(X):
-        if not np.isnan(X.data).any():
-            return chosen
-        if policy != "error":
-            raise InputError(f"{chosen.source}: --missing {policy} needs dense rows; fill the values first")
-    missing = np.isnan(X.data if sparse.issparse(X) else X)
-    if not missing.any() or (compared and policy == "error"):
+    numbers = X.data if sparse.issparse(X) else X
+    if X.dtype.kind != "f" or np.isfinite(numbers).all():
         return chosen
     if policy == "error":
-        where = ""
-        if not sparse.issparse(X):
-            row, column = (int(numbers[0]) for numbers in np.nonzero(missing))
-            where = f", the first in row {chosen.rows[row]}, column {chosen.names[column]!r}"
-        raise InputError(
-            f"{chosen.source} has {int(missing.sum()):,} missing values{where}: give --missing drop, mean or "
-            "median, or --metric nan_euclidean"
-        )
+        if compared and not np.isinf(numbers).any():
+            return chosen
+        raise InputError(_where_missing(chosen, compared))
+    if sparse.issparse(X):
+        raise InputError(f"{chosen.source}: --missing {policy} needs dense rows; fill the values first")
+    missing = ~np.isfinite(X)
     if policy == "drop":
         kept = np.flatnonzero(~missing.any(axis=1))
         complain(f"{len(chosen) - len(kept):,} of {len(chosen):,} rows have missing values and are dropped")
@@ -85,8 +82,26 @@ def _without_missing(chosen: Chosen, policy: str, compared: bool) -> Chosen:
             f"column {chosen.names[int(empty.argmax())]!r} of {chosen.source} has missing values only: leave "
             "it out with --exclude"
         )
+    X = np.where(missing, np.nan, X)
     fill = np.nanmean(X, axis=0) if policy == "mean" else np.nanmedian(X, axis=0)
     return replace(chosen, X=np.where(missing, fill, X))
+
+
+def _where_missing(chosen: Chosen, compared: bool) -> str:
+    """The error for missing values, or for infinite ones if there are no others to reject."""
+    X = chosen.X
+    numbers = X.data if sparse.issparse(X) else X
+    infinite = compared or not np.isnan(numbers).any()
+    wrong = np.isinf(numbers) if infinite else np.isnan(numbers)
+    where = ""
+    if not sparse.issparse(X):
+        row, column = (int(found[0]) for found in np.nonzero(wrong))
+        where = f", the first in row {chosen.rows[row]}, column {chosen.names[column]!r}"
+    metric = "" if infinite else ", or --metric nan_euclidean"
+    return (
+        f"{chosen.source} has {int(wrong.sum()):,} {'infinite' if infinite else 'missing'} values{where}: "
+        f"give --missing drop, mean or median{metric}"
+    )
 
 
 def _one_hot(chosen: Chosen, categories: list[str]) -> Chosen:

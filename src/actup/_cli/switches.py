@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import typer
 
+from actup._suggestions import closest_name
 from actup.recipe import Phase, Recipe, Role
 
 _PANEL = "Switches of the recipe (default: as the method has them)"
@@ -75,7 +76,9 @@ def given_switches(values: Mapping[str, Any]) -> dict[str, Any]:
 def read_switch(name: str, text: str) -> Any:
     """The value of a switch from text such as ``perplexity=50`` has it, for recipes in one word."""
     if name not in _kinds():
-        raise ValueError(f"{name!r} is no switch of a recipe: see the options of actup embed --help")
+        close = closest_name(name, _kinds())
+        hint = "see the options of actup embed --help" if close is None else f"did you mean {close!r}?"
+        raise ValueError(f"{name!r} is no switch of a recipe: {hint}")
     kind = _kinds()[name]
     if kind.annotation is bool:
         if text.lower() not in ("true", "false"):

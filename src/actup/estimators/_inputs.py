@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -89,10 +90,9 @@ def read_given_neighbors(lists: Lists) -> Neighbors | None:
     if lists is None or isinstance(lists, Neighbors):
         return lists
     if not isinstance(lists, tuple | list) or len(lists) not in (2, 3):
-        parts = f" of {len(lists)} parts" if isinstance(lists, tuple | list) else ""
         raise WrongType(
-            f"precomputed_knn is a {type(lists).__name__}{parts}, but must be (indices, distances) or "
-            "(indices, distances, index)"
+            f"precomputed_knn={reprlib.repr(lists)} must be (indices, distances) or (indices, distances, "
+            "index)"
         )
     if all(part is None for part in lists):
         return None

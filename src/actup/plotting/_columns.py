@@ -33,7 +33,7 @@ def read_model_or_map(model_or_Y: Any) -> np.ndarray:
 
 
 def read_columns(columns: Any, n: int) -> dict[str, Any]:
-    """Return columns of labels or values by name; one column alone has the name "".
+    """Return columns of labels or values by name; one column alone has its own name, or "".
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def read_columns(columns: Any, n: int) -> dict[str, Any]:
         return {
             str(getattr(column, "name", None) or index + 1): column for index, column in enumerate(columns)
         }
-    return {"": columns}
+    return {str(getattr(columns, "name", None) or ""): columns}
 
 
 def _is_column(column: Any, n: int) -> bool:

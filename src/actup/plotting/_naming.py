@@ -16,6 +16,9 @@ _SPOTS = 60  # places on a class that are tried for its name
 _MAX_MEMBERS = 400  # points of a class that its name is kept clear of
 _MAX_SAMPLE = 300_000  # points that decide where names stand
 _MIN_SAMPLED = 2000  # classes of fewer points are sampled as a whole
+_NEAREST = 5  # points around a point that show whether classes mix
+_MAX_MIXING_SAMPLE = 20_000  # points that show it
+_MIN_AGREEMENT = 0.25  # of classes of near points, beyond chance: below it classes mix all over the map
 _LAYER_FONT_SIZES = (12.5, 8.5, 6.5)  # of the coarsest layer that is shown, and of those below
 
 
@@ -70,6 +73,32 @@ class LayeredClusters(Protocol):
     def layers(self) -> Sequence[Layer]:
         """The layers."""
         ...
+
+    @property
+    def main(self) -> int:
+        """The layer whose clusters colour the points."""
+        ...
+
+
+def have_places(Y: np.ndarray, classes: Classes) -> bool:
+    """Whether classes lie in parts of the map of their own, where their names can stand.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, 2)
+    classes : Classes
+    """
+    from scipy.spatial import KDTree
+
+    step = -(-len(Y) // _MAX_MIXING_SAMPLE)
+    known = classes.codes[::step] >= 0
+    points, codes = Y[::step][known], classes.codes[::step][known]
+    chance = float(np.sum((np.bincount(codes) / max(len(codes), 1)) ** 2))
+    if len(codes) <= _NEAREST or chance == 1:
+        return True
+    _, nearest = KDTree(points).query(points, _NEAREST + 1)
+    agreement = float(np.mean(codes[nearest[:, 1:]] == codes[:, None]))
+    return (agreement - chance) / (1 - chance) >= _MIN_AGREEMENT
 
 
 def class_names(Y: np.ndarray, classes: Classes, view: View) -> list[MapName]:

@@ -15,6 +15,7 @@ from actup.plotting._color_assignment import assign_colors
 from actup.plotting._figures import check_axes, check_path, new_axes, new_figure, save_figure
 from actup.plotting._grid import Grid
 from actup.plotting._legend import draw_colorbar, write_legend
+from actup.plotting._naming import LayeredClusters, have_places
 from actup.plotting._panel import Panel, draw_panel, read_style
 from actup.plotting._scene import Classes, Values, name_largest, read_captions, read_labels
 from actup.plotting._theme import Theme
@@ -55,7 +56,8 @@ def plot_embedding(
         Axes to draw on; None makes a new figure. A three-dimensional map needs three-dimensional axes.
     names : {"auto", "map", "legend", "none"}, default="auto"
         Where to write class names: on the map at a dense spot of each class, in a legend beside it, or
-        nowhere. ``"auto"`` is the map in two dimensions and the legend otherwise.
+        nowhere. ``"auto"`` is the map in two dimensions, unless the classes mix all over it, and the legend
+        otherwise.
     label_kind : {"auto", "classes", "values"}, default="auto"
         Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans, whole numbers with
         at most 128 distinct values and dates with at most twelve as classes.
@@ -93,8 +95,9 @@ def plot_embedding(
     """
     Y = read_map(Y)
     check_axes(Y.shape[1], ax)
+    check_names(names, Y.shape[1])
     scene = read_scene(labels, Y, label_kind)
-    panel = Panel(Y, scene, title, caption, names_on_map(names, Y.shape[1]))
+    panel = Panel(Y, scene, title, caption, names_on_map(names, Y, scene))
     style = read_style("light", "bulk", True, None)
     ax = ax or new_axes(Y.shape[1], style.theme, registered=True)
     draw_panel(ax, panel, style)
@@ -199,13 +202,22 @@ def read_scene(
     return assign_colors(named, Y) if isinstance(named, Classes) else named
 
 
-def names_on_map(names: str, dimensions: int) -> bool:
-    """Whether class names are written on the map; checks the choice."""
+def check_names(names: str, dimensions: int) -> None:
+    """Reject a choice of names that a map of so many dimensions cannot have."""
     if names not in ("auto", "map", "legend", "none"):
         raise ValueError(f"names={names!r} must be 'auto', 'map', 'legend' or 'none'")
     if names == "map" and dimensions == 3:
         raise ValueError("names='map' needs a map of one or two dimensions, Y has 3; use names='legend'")
-    return names == "map" or (names == "auto" and dimensions == 2)
+
+
+def names_on_map(
+    names: str, Y: np.ndarray, scene: Classes | Values | None, clusters: LayeredClusters | None = None
+) -> bool:
+    """Whether the names of clusters, or else of classes, are written on the map."""
+    if names != "auto":
+        return names == "map"
+    named = scene if clusters is None else None
+    return Y.shape[1] == 2 and (not isinstance(named, Classes) or have_places(Y, named))
 
 
 def grid_columns(panels: int, columns: int | None) -> int:

@@ -15,9 +15,9 @@ from actup.plotting._columns import read_columns, read_model_or_map
 from actup.plotting._figures import check_axes, check_path, new_axes, new_figure, save_figure
 from actup.plotting._grid import Grid
 from actup.plotting._legend import draw_colorbar, write_legend
-from actup.plotting._naming import LayeredClusters, coarse_layers
+from actup.plotting._naming import LayeredClusters
 from actup.plotting._panel import Panel, Style, draw_panel, read_style
-from actup.plotting._pictures import add_keys, grid_columns, names_on_map, read_scene
+from actup.plotting._pictures import add_keys, check_names, grid_columns, names_on_map, read_scene
 from actup.plotting._scene import Classes, Values
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def plot(
         Numbers or dates on a continuous scale, with a colour bar. With ``labels``, both have a panel each.
     clusters : actup.clusters.Clusters, default=None
         Clusters whose names are written on the map: those of the coarsest layer large, those of finer layers
-        smaller, where there is room. Without labels and values, they also colour the points.
+        smaller, where there is room. Without labels and values, those of the main layer colour the points.
     facets : array-like of shape (n,), default=None
         Classes that get a panel each: it shows the points of one class, and all others faintly behind them.
     title : str, default=None
@@ -84,7 +84,8 @@ def plot(
         Where to write the picture, whole or not at all; the suffix decides the format: png, pdf or svg.
     names : {"auto", "map", "legend", "none"}, default="auto"
         Where to write class names: on the map, beside or on each class, never over each other; in a legend by
-        the size of the classes; or nowhere. ``"auto"`` is the map in two dimensions and the legend otherwise.
+        the size of the classes; or nowhere. ``"auto"`` is the map in two dimensions, unless the classes mix
+        all over it, and the legend otherwise.
     label_kind : {"auto", "classes", "values"}, default="auto"
         Whether labels are classes or values on a scale. ``"auto"`` takes text, Booleans, whole numbers with
         at most 128 distinct values and dates with at most twelve as classes.
@@ -146,16 +147,19 @@ def plot(
     Y = read_model_or_map(model_or_Y)
     check_axes(Y.shape[1], ax)
     _check_clusters(clusters, len(Y))
-    on_map = names_on_map(names, Y.shape[1]) and facets is None
+    check_names(names, Y.shape[1])
     scenes = _read_scenes(Y, labels, values, label_kind, clusters)
-    panels = [Panel(Y, scene, name, None, on_map, clusters) for name, scene in scenes.items()]
+    panels = [
+        Panel(Y, scene, name, None, facets is None and names_on_map(names, Y, scene, clusters), clusters)
+        for name, scene in scenes.items()
+    ]
     if facets is not None:
         panels = _facet_panels(panels, facets, len(Y))
     if len(panels) == 1 and facets is None:
         panel = replace(panels[0], title=title, caption=caption)
         ax = ax or new_axes(Y.shape[1], style.theme, registered=file is None)
         draw_panel(ax, panel, style)
-        shown_names = replace(panel, names=on_map and (clusters is None or labels is None))
+        shown_names = replace(panel, names=panel.names and (clusters is None or labels is None))
         add_keys(ax, shown_names, names, style.theme, colorbar)
         drawn: Axes | Figure = ax
         figure: Any = ax.figure
@@ -198,15 +202,14 @@ def _read_scenes(
 
 
 def _cluster_classes(Y: np.ndarray, clusters: LayeredClusters) -> Classes | None:
-    """Return the clusters of the coarsest layer as classes."""
-    layers = coarse_layers([layer for layer in clusters.layers if len(layer.names)])
-    if not layers:
+    """Return the clusters of the main layer as classes."""
+    if not clusters.layers or not len(clusters.layers[clusters.main].names):
         return None
-    codes = np.asarray(layers[0].codes, np.int32)
-    classes = Classes(
-        codes, [str(name) for name in layers[0].names], categorical_palette(len(layers[0].names))
+    layer = clusters.layers[clusters.main]
+    names = [str(name) for name in layer.names]
+    return assign_colors(
+        Classes(np.asarray(layer.codes, np.int32), names, categorical_palette(len(names))), Y
     )
-    return assign_colors(classes, Y)
 
 
 def _facet_panels(panels: list[Panel], facets: Any, n: int) -> list[Panel]:

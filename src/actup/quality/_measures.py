@@ -39,7 +39,7 @@ class MeasureInputs:
     A property whose optional input is missing raises NotMeasurable, which names the argument to give.
     """
 
-    points: MeasuredPoints
+    optional_points: MeasuredPoints | None
     Y: np.ndarray
     y: np.ndarray | None
     optional_graph: Graph | None
@@ -49,6 +49,12 @@ class MeasureInputs:
     sample: int | None
     random_state: int
     threads: int
+
+    @property
+    def points(self) -> MeasuredPoints:
+        if self.optional_points is None:
+            raise NotMeasurable("needs distances between rows of the data: give X")
+        return self.optional_points
 
     @property
     def labels(self) -> np.ndarray:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from actup._threads import count_threads
 from actup._typing import CsrMatrix, Rows
 from actup.graph._records import Graph
-from actup.quality._inputs import NotMeasurable, check_labels, check_pair, check_sample
+from actup.quality._inputs import NotMeasurable, check_labels, check_map, check_pair, check_sample
 from actup.quality._measures import MEASURES, MeasureInputs
 
 
@@ -138,7 +138,7 @@ def _figure(value: float) -> str:
 
 
 def quality_report(
-    X: Rows,
+    X: Rows | None,
     Y: ArrayLike,
     y: ArrayLike | None = None,
     *,
@@ -159,8 +159,9 @@ def quality_report(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n, n_features)
-        The data. It is never copied as a whole.
+    X : array-like or sparse matrix of shape (n, n_features), or None
+        The data. It is never copied as a whole. None: measures that compare distances between rows of X are
+        left out, such as for data whose distances are neither Euclidean nor cosine.
     Y : array-like of shape (n, n_components)
         The map.
     y : array-like of shape (n,), default=None
@@ -205,7 +206,7 @@ def quality_report(
     >>> report.left_out["kl_divergence"]
     'needs the neighbour graph: give graph'
     """
-    points, Y = check_pair(X, Y, metric)
+    points, Y = (None, check_map(Y)) if X is None else check_pair(X, Y, metric)
     labels = None if y is None else check_labels(y, len(Y), "y")
     given = MeasureInputs(
         points, Y, labels, graph, others, a, b, check_sample(sample), random_state, count_threads(n_jobs)
@@ -221,7 +222,7 @@ def quality_report(
         note = measure.note.format(given=given)
         seconds = time.perf_counter() - start
         measurements[measure.name] = Measurement(value, measure.better, note, seconds)
-    dimensions = f"{points.features} to {Y.shape[1]} dimensions"
+    dimensions = f"{'' if points is None else f'{points.features} to '}{Y.shape[1]} dimensions"
     report = QualityReport(f"Map of {len(Y)} points, {dimensions}", measurements, left_out)
     if verbose:
         print(report)

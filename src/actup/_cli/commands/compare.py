@@ -13,7 +13,7 @@ from actup._cli.options import Files, Outputs, PreparingOptions, ReadingOptions,
 from actup._cli.outputs import Result, check_outputs, write_outputs
 from actup._cli.records import Switches
 from actup._cli.reporting import note
-from actup._cli.scores import caption, score_table
+from actup._cli.scores import announce_unmeasured, caption, score_table
 
 _DEFAULT_RECIPES = ("umap", "tsne", "gdr_umap", "gdr_tsne")
 
@@ -62,10 +62,13 @@ def command(
     longest = max(recipes.values(), key=lambda recipe: recipe.neighbors_searched(len(chosen)))
     if announce(chosen, longest, running, maps=len(recipes)):
         return
+    metrics = {name: str(recipe.metric) for name, recipe in recipes.items()}
+    if options.score:
+        announce_unmeasured(metrics.values())
     made = make_maps(chosen, recipes, running)
     captions: dict[str, str] = {}
     if options.score:
-        reports = score_table(chosen, made, running)
+        reports = score_table(chosen, made, metrics, running)
         captions = {name: caption(report) for name, report in reports.items()}
     write_outputs(options.output, Result(made, chosen, map_title(options.title, files), captions))
     for path in options.output:

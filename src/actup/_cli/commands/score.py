@@ -34,8 +34,12 @@ class ScoreOptions:
         ),
     ] = None
     metric: Annotated[
-        Literal["euclidean", "cosine"], typer.Option(help="Distance between rows of the data.")
-    ] = "euclidean"
+        Literal["euclidean", "cosine"] | None,
+        typer.Option(
+            help="Distance between rows of the data. Default: that of a saved model, or euclidean.",
+            show_default=False,
+        ),
+    ] = None
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False
 
 
@@ -58,10 +62,11 @@ def command(
         if options.map is None:
             raise InputError(f"--map is missing: give the map of {files[0]}, or a saved model (.actup)")
         Y = read_map_file(options.map)
-        chosen = load_rows(InputOptions(files, reading, preparing, running), options.metric)
+        metric = options.metric or "euclidean"
+        chosen = load_rows(InputOptions(files, reading, preparing, running), metric)
         if len(Y) != len(chosen):
             raise InputError(f"{options.map} has {len(Y)} points, but {chosen.source} has {len(chosen)} rows")
-        report = score_map(chosen, Y, running, metric=options.metric)
+        report = score_map(chosen, Y, running, metric=metric)
     print(report_as_json(report) if options.json else report)
 
 
@@ -82,7 +87,7 @@ def _score_model(
         chosen,
         np.asarray(model.embedding_),
         running,
-        metric=str(recipe.metric),
+        metric=options.metric or str(recipe.metric),
         graph=model.graph_,
         kernel=recipe.kernel(),
     )

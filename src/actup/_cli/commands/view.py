@@ -92,7 +92,7 @@ def command(
     clusters = find_clusters(model, chosen, running) if clustering.cluster else None
     output = options.output or _temporary_page(files[0])
     write_outputs([output], Result({name: model}, chosen, map_title(options.title, files), {}, clusters))
-    note(f"wrote {output}", running.quiet)
+    print(output, flush=True)
     if options.open:
         typer.launch(output.resolve().as_uri())
 

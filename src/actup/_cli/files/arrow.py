@@ -9,7 +9,7 @@ import numpy as np
 
 from actup._cli.files.formats import Source
 from actup._cli.files.table import Matrix, Table
-from actup._cli.reporting import InputError
+from actup._cli.reporting import InputError, complain
 
 _LARGEST_BLOCK = 2**30  # bytes that pyarrow infers types from at once
 _INDEX_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # what pandas calls the index of a data frame
@@ -97,8 +97,8 @@ def _read_delimited(source: Source, delimiter: str) -> Table:
         raise InputError(f"--delimiter {delimiter!r} must be one character")
     header = source.hints.header
     if header is None:
-        header = not _holds_numbers_only(source, delimiter)
-    parse = csv.ParseOptions(delimiter=delimiter)
+        header = _begins_with_names(source, delimiter)
+    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     convert = csv.ConvertOptions(strings_can_be_null=True)
 
     def read(block_size: int | None) -> Any:
@@ -116,9 +116,30 @@ def _read_delimited(source: Source, delimiter: str) -> Table:
             table = read(_LARGEST_BLOCK)  # types are inferred from the first block: take the whole file
     except pa.ArrowException as error:
         raise _damaged(source, error) from None
+    _check_encoding(table, source)
     if not header:
         table = table.rename_columns([str(number) for number in range(table.num_columns)])
     return _as_table(table, source)
+
+
+def _check_encoding(table: Any, source: Source) -> None:
+    """Reject text that is not UTF-8, which pyarrow leaves as bytes."""
+    from pyarrow import types
+
+    try:
+        names = [str(name) for name in table.column_names]
+    except UnicodeDecodeError:
+        where = "the names of its columns"
+    else:
+        columns = zip(names, table.columns, strict=True)
+        raw = next((name for name, values in columns if types.is_binary(values.type)), None)
+        if raw is None:
+            return
+        where = f"column {raw!r}"
+    raise InputError(
+        f"{source.name} is not encoded as UTF-8 ({where}): save it as UTF-8, such as with "
+        f"iconv -f WINDOWS-1252 -t UTF-8 {source.path or 'FILE'} > NEW_FILE"
+    )
 
 
 def _first_line(source: Source) -> str:
@@ -133,12 +154,29 @@ def _most_frequent_delimiter(source: Source) -> str:
     return max(_DELIMITERS, key=line.count)
 
 
-def _holds_numbers_only(source: Source, delimiter: str) -> bool:
+def _begins_with_names(source: Source, delimiter: str) -> bool:
+    """Whether the first line holds names: unless it holds numbers only and does not count the columns."""
     fields = [field.strip().strip('"') for field in _first_line(source).split(delimiter)]
     try:
-        return bool([float(field) for field in fields])
+        for field in fields:
+            float(field)
     except ValueError:
-        return False
+        return True
+    # What pandas writes for columns without names.
+    counts = len(fields) > 1 and any(
+        fields == [str(first + number) for number in range(len(fields))] for first in (0, 1)
+    )
+    if counts:
+        complain(
+            f"warning: the first line of {source.name} counts the columns and is read as their names: give "
+            "--no-header if it is data"
+        )
+    else:
+        complain(
+            f"warning: the first line of {source.name} holds numbers only and is read as data: give --header "
+            "if it holds names"
+        )
+    return counts
 
 
 # ---- tables of pyarrow ----

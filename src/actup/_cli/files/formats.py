@@ -17,6 +17,7 @@ from actup._cli.reporting import InputError
 
 STANDARD_INPUT = "-"
 _GZIP_MAGIC = b"\x1f\x8b"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")  # byte order marks
 _HEAD_BYTES = 64  # as many as the magic numbers need
 _SHOWN_BYTES = 12  # of a file that is not what its name says
 
@@ -34,7 +35,8 @@ class ReadingHints:
     delimiter : str or None
         What separates the fields of csv; None: a tab for tsv, else the most frequent of ",", ";" and tab.
     header : bool or None
-        Whether csv begins with names; None: unless its first line holds numbers only.
+        Whether csv begins with names; None: unless its first line holds numbers only,
+        other than 0, 1, 2, ...
     """
 
     format: str | None = None
@@ -201,6 +203,11 @@ def _check_magic(file: IO[bytes], kind: str, name: str) -> None:
     magic = FORMATS[kind].magic
     if head.startswith(magic) if magic else _magic_format(head) is None and b"\x00" not in head:
         return
+    if not magic and head.startswith(_UTF16_MARKS):
+        raise InputError(
+            f"{name} is encoded as UTF-16, not UTF-8: save it as UTF-8, such as with "
+            f"iconv -f UTF-16 -t UTF-8 {name} > NEW_FILE"
+        )
     other = _magic_format(head)
     remedy = f"it is {other}: give --format {other}" if other else f"it begins with {head[:_SHOWN_BYTES]!r}"
     raise InputError(f"{name} is no {kind} file; {remedy}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,15 +104,13 @@ def _stack_columns(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def _stack_matrices(name: str, tables: Iterable[Table]) -> Matrix:
-    parts = {table.source: table.matrices[name] for table in tables}
-    widths = {source: part.rows.shape[1] for source, part in parts.items()}
-    if len(set(widths.values())) > 1:
-        raise InputError(
-            f"the files have matrices of different widths: "
-            f"{', '.join(f'{source} {width}' for source, width in widths.items())}"
-        )
-    rows = [part.rows for part in parts.values()]
+def _stack_matrices(name: str, tables: Sequence[Table]) -> Matrix:
+    sources = [table.source for table in tables]
+    rows = [table.matrices[name].rows for table in tables]
+    if len({part.shape[1] for part in rows}) > 1:
+        widths = (f"{source} {part.shape[1]}" for source, part in zip(sources, rows, strict=True))
+        raise InputError(f"the files have matrices of different widths: {', '.join(widths)}")
+    names = tables[0].matrices[name].names
     if any(sparse.issparse(part) for part in rows):
-        return Matrix(sparse.vstack(rows, format="csr"), next(iter(parts.values())).names)
-    return Matrix(np.concatenate(rows), next(iter(parts.values())).names)
+        return Matrix(sparse.vstack(rows, format="csr"), names)
+    return Matrix(np.concatenate(rows), names)

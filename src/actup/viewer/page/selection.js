@@ -20,6 +20,7 @@ class Selection {
     this.column = column && column.kind === "classes" ? column : null;
     this.off.clear();
     this.highlighted.clear();
+    this.classCounts = null; // those of the former column
   }
 
   get narrowed() {

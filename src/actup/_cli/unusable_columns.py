@@ -1,0 +1,86 @@
+"""Columns that a map cannot be made of: name all of them at once, with options to copy."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+
+import numpy as np
+
+from actup._cli.files import Table
+from actup._cli.reporting import InputError
+
+_MAX_DESCRIBED = 5  # columns whose first unusable value is quoted
+_MAX_QUOTED = 40  # characters of a value
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
+
+
+def reject_unusable(table: Table, wanted: Sequence[str], categories: set[str], mixed: bool) -> None:
+    """Reject text and dates among the columns, unless something turns them into numbers or compares them.
+
+    Parameters
+    ----------
+    table : Table
+    wanted : sequence of str
+        The columns that the map is to be made of.
+    categories : set of str
+        Those that become numbers, by --one-hot.
+    mixed : bool
+        Whether the metric compares text.
+    """
+    dates = [name for name in wanted if table.columns[name].dtype.kind in "mM"]
+    comparable = set() if not mixed else set(wanted)
+    text = [
+        name
+        for name in wanted
+        if table.columns[name].dtype.kind not in "biufmM" and name not in categories | comparable
+    ]
+    unusable = [name for name in wanted if name in dates or name in text]
+    if not unusable:
+        return
+    described = [f"{name!r} ({_describe(table.columns[name])})" for name in unusable[:_MAX_DESCRIBED]]
+    if len(unusable) > _MAX_DESCRIBED:
+        described.append(f"{len(unusable) - _MAX_DESCRIBED} more")
+    remedies = []
+    if any(_has_decimal_commas(table.columns[name]) for name in text):
+        remedies.append("write decimal points instead of decimal commas")
+    remedies.append(f"leave out with {as_option('--exclude', unusable)}")
+    remedies.append(f"show with {as_option('--hover', unusable)}")
+    if text:
+        remedies.append(f"compare text with --metric gower or {as_option('--one-hot', text)}")
+    few = len(unusable) == 1
+    raise InputError(
+        f"column{'' if few else 's'} {', '.join(described)} of {table.source} hold{'s' if few else ''} no "
+        f"numbers: {', or '.join(remedies)}"
+    )
+
+
+def as_option(option: str, names: Sequence[str]) -> str:
+    """An option with these columns as its value, to copy into a shell."""
+    plain = [name for name in names if "," not in name]
+    values = ([",".join(plain)] if plain else []) + [name for name in names if "," in name]
+    return " ".join(f"{option} {shlex.quote(value)}" for value in values)
+
+
+def _describe(values: np.ndarray) -> str:
+    """What a column holds: the first value that is no number, and its row."""
+    if values.dtype.kind in "mM":
+        return "dates"
+    for row, value in enumerate(values.tolist()):
+        if value is not None and not _is_number(value):
+            shown = str(value) if len(str(value)) <= _MAX_QUOTED else f"{str(value)[:_MAX_QUOTED]}…"
+            return f"text, {shown!r} in row {row}"
+    return "numbers as text"
+
+
+def _has_decimal_commas(values: np.ndarray) -> bool:
+    return any(isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value) for value in values.tolist())
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(str(value))
+    except ValueError:
+        return False
+    return True
