@@ -199,7 +199,7 @@ def test_wrong_lists_are_rejected_by_the_name_of_the_parameter(X, kind, wrong, n
 
 @pytest.mark.parametrize("lists", [3, (1, 2, 3, 4), "knn"])
 def test_wrong_types_of_lists_are_rejected(X, lists):
-    with pytest.raises(TypeError, match=r"^precomputed_knn is a .*, but must be"):
+    with pytest.raises(TypeError, match=r"^precomputed_knn=.* must be \(indices, distances\)"):
         short(UMAP, precomputed_knn=lists).fit(X)
 
 

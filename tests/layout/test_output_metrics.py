@@ -211,7 +211,7 @@ def test_rows_of_places_do_not_change_by_a_turn_around_the_sphere():
     ("changes", "error", "message"),
     [
         ({"output_metric": "haversin"}, ValueError, "'haversin' is not known: did you mean 'haversine'"),
-        ({"output_metric": cdist}, TypeError, "must be a name"),
+        ({"output_metric": 7}, TypeError, "output_metric=7 must be one of .*, or a function"),
         ({"output_metric": "haversine", "n_components": 3}, ValueError, "needs n_components=2, not 3"),
         ({"output_metric": "gaussian_energy"}, ValueError, "needs n_components=5, not 2"),
         ({"output_metric": "correlation"}, ValueError, "n_components of at least 3, not 2"),
