@@ -39,7 +39,8 @@ def main() -> None:
     mnist = load("mnist")
     X, y = np.ascontiguousarray(mnist.X[:n], np.float32), mnist.y[:n]
 
-    results = {"points": n, "import_seconds": import_seconds(), "installed_megabytes": sum(installed_megabytes())}
+    results = {"points": n, "import_seconds": import_seconds()}
+    results["installed_megabytes"] = sum(installed_megabytes())
     graph, start, results["stages"] = stages(X)
     results["layouts"] = race(X, y, graph, start)
     results["layout_memory"] = layout_memory(graph, start)
