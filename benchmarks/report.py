@@ -37,7 +37,15 @@ def save(name: str, results: dict, packages: list[str]) -> Path:
     """Write the results together with the versions and the machine they were measured with."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    record = {"versions": versions(packages), "machine": machine(), "results": results}
+    measured_with = versions(packages)
+    former = load(name)
+    if former is not None:  # results of packages that are missing now are those of the former file
+        measured_with |= {
+            package: former["versions"].get(package, number)
+            for package, number in measured_with.items()
+            if number == "not installed"
+        }
+    record = {"versions": measured_with, "machine": machine(), "results": results}
     path.write_text(json.dumps(record, indent=1) + "\n")
     return path
 

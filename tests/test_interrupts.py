@@ -20,9 +20,6 @@ from actup.progress import Progress
 
 ROOT = Path(__file__).parent
 
-# On a busy machine even a short search may be announced as long.
-ignore_announcements = pytest.mark.filterwarnings("ignore:comparing .* will take about")
-
 
 @pytest.mark.skipif(
     not Path("/proc/self/statm").exists(), reason="reads the memory of the process from /proc"
@@ -57,7 +54,6 @@ SEARCHES = {
 }
 
 
-@ignore_announcements
 @pytest.mark.parametrize("name", SEARCHES)
 def test_a_search_says_how_far_it_is(name, monkeypatch):
     monkeypatch.setattr(_pipeline, "_REPORT_SECONDS", 0.0)
@@ -78,7 +74,6 @@ def test_a_search_says_how_far_it_is(name, monkeypatch):
     assert any(0 < fraction < 1 for fraction in seen)
 
 
-@ignore_announcements
 @pytest.mark.parametrize("name", SEARCHES)
 def test_an_exception_of_the_callback_ends_the_search(name, monkeypatch):
     monkeypatch.setattr(_pipeline, "_REPORT_SECONDS", 0.0)

@@ -18,22 +18,9 @@ from actup.plotting._color_assignment import assign_colors
 from actup.plotting._colors import _to_rgb, color_distances
 from actup.plotting._layer import PointLayer
 from actup.plotting._scene import read_labels
+from point_clouds import blobs
 
 matplotlib.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    pyplot.close("all")
-
-
-def blobs(count=4, size=50, spread=0.4):
-    generator = np.random.default_rng(0)
-    codes = np.repeat(np.arange(count), size)
-    angle = 2 * np.pi * codes / count
-    centers = 6 * np.column_stack([np.cos(angle), np.sin(angle)])
-    return centers + spread * generator.normal(size=(len(codes), 2)), codes
 
 
 def clusters_of(codes, fine):
@@ -78,7 +65,7 @@ def layers_of(ax):
 def test_models_arrays_and_frames_are_accepted():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     pyarrow = pytest.importorskip("pyarrow")
-    Y, codes = blobs()
+    Y, codes = blobs(4, 50)
     model = actup.UMAP(n_epochs=0, random_state=0).fit(np.random.default_rng(0).normal(size=(60, 5)))
     np.testing.assert_array_equal(layers_of(actup.plot(model))[0].points.places, model.embedding_)
     frame = pandas.DataFrame(Y, columns=["x", "y"])
@@ -163,7 +150,7 @@ def test_a_sparse_and_a_dense_class_both_show():
 
 
 def test_images_follow_the_resolution():
-    Y, codes = blobs()
+    Y, codes = blobs(4, 50)
     ax = actup.plot(Y, codes)
     (layer,) = layers_of(ax)
     sizes = []
@@ -178,7 +165,7 @@ def test_images_follow_the_resolution():
 
 
 def test_outliers_do_not_shrink_the_map_and_are_counted():
-    Y, codes = blobs()
+    Y, codes = blobs(4, 50)
     Y[0], Y[1] = (1e5, 0), (0, -1e4)
     ax = actup.plot(Y, codes)
     assert np.ptp(ax.get_xlim()) < 30
@@ -194,7 +181,7 @@ def test_outliers_do_not_shrink_the_map_and_are_counted():
 
 @pytest.mark.parametrize("size", [(1.2, 1.2), (2, 6), (6, 2), (8, 8)])
 def test_names_fit_any_frame_and_are_elided(size):
-    Y, codes = blobs(8)
+    Y, codes = blobs(8, 50)
     names = [f"class {code} with a very long name, which goes on and on {code}" for code in range(8)]
     names[3] = "w" * 10_000
     figure = pyplot.figure(figsize=size, layout="constrained")
@@ -321,7 +308,7 @@ def test_durations_are_days_and_dates_can_be_classes():
 
 
 def test_values_have_a_colour_bar_and_whole_numbers_may_be_values():
-    Y, codes = blobs()
+    Y, codes = blobs(4, 50)
     assert len(actup.plot(Y, values=codes).figure.axes) == 2
     assert len(actup.plot(Y, values=codes, colorbar=False).figure.axes) == 1
 
@@ -331,7 +318,7 @@ def test_values_have_a_colour_bar_and_whole_numbers_may_be_values():
 
 def test_several_columns_make_a_panel_each():
     pandas = pytest.importorskip("pandas")
-    Y, codes = blobs()
+    Y, codes = blobs(4, 50)
     frame = pandas.DataFrame(
         {"type": codes, "day": np.datetime64("2021-05-01") + np.arange(200).astype("timedelta64[D]")}
     )
@@ -349,7 +336,7 @@ def test_several_columns_make_a_panel_each():
 
 
 def test_facets_show_one_class_before_all_others():
-    Y, codes = blobs(3)
+    Y, codes = blobs(3, 50)
     figure = actup.plot(Y, codes, facets=[f"part {code}" for code in codes])
     assert [ax.get_title() for ax in figure.axes] == ["part 0 (50)", "part 1 (50)", "part 2 (50)"]
     for code, ax in enumerate(figure.axes):

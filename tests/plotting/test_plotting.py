@@ -13,22 +13,9 @@ from actup.plotting._colors import _as_seen, _to_rgb, categorical_palette, ramp
 from actup.plotting._layer import PointLayer
 from actup.plotting._pictures import plot_embedding, plot_gallery
 from actup.plotting._scene import Classes, Values, dense_spots, read_labels, spread_line
+from point_clouds import blobs
 
 matplotlib.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    pyplot.close("all")
-
-
-def blobs(count=5, size=60, spread=0.4):
-    generator = np.random.default_rng(0)
-    codes = np.repeat(np.arange(count), size)
-    angle = 2 * np.pi * codes / count
-    centers = 6 * np.column_stack([np.cos(angle), np.sin(angle)])
-    return centers + spread * generator.normal(size=(len(codes), 2)), codes
 
 
 def drawn_boxes(ax):

@@ -43,7 +43,7 @@ _MAX_MESSAGE = 1000  # characters; nested names of a hostile file can be long
 _ZIP_MAGIC, _PICKLE_MAGIC = b"PK\x03\x04", b"\x80"
 
 # What Python's and NumPy's readers raise for damaged input. Others would be mistakes of this package.
-_DAMAGE = (
+_DAMAGED_FILE_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
     struct.error,
@@ -69,7 +69,7 @@ def rejecting(path: str) -> Iterator[None]:
         yield
     except SavedModelError as error:
         raise SavedModelError(f"{path}: {_printable(error)[:_MAX_MESSAGE]}") from error.__cause__
-    except _DAMAGE as error:
+    except _DAMAGED_FILE_ERRORS as error:
         reason = f"{type(error).__name__}: {_printable(error)}"[:_MAX_QUOTED]
         raise SavedModelError(
             f"{path}: the file is damaged or was changed ({reason}): copy it again, or save the model anew"

@@ -12,7 +12,16 @@ from actup._cli.files.formats import Source
 from actup._cli.files.table import Matrix, Table
 from actup._cli.reporting import InputError
 
-_DAMAGE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError)
+# What NumPy's and SciPy's readers raise for damaged files.
+_DAMAGED_FILE_ERRORS = (
+    ValueError,
+    OSError,
+    EOFError,
+    KeyError,
+    zipfile.BadZipFile,
+    zlib.error,
+    NotImplementedError,
+)
 
 
 def read_npy(source: Source) -> Table:
@@ -22,7 +31,7 @@ def read_npy(source: Source) -> Table:
             array = np.load(source.path, mmap_mode="r", allow_pickle=False)
         else:
             array = np.load(source.file, allow_pickle=False)
-    except _DAMAGE as error:
+    except _DAMAGED_FILE_ERRORS as error:
         raise _damaged(source, error) from None
     return Table(source.name, matrices={"X": Matrix(_as_rows(array, source.name))})
 
@@ -40,7 +49,7 @@ def read_npz(source: Source) -> Table:
 
                 return Table(source.name, matrices={"X": Matrix(load_npz(source.file).tocsr())})
             arrays = {name: archive[name] for name in archive.files}
-    except _DAMAGE as error:
+    except _DAMAGED_FILE_ERRORS as error:
         raise _damaged(source, error) from None
     wide = {name: array for name, array in arrays.items() if array.ndim >= 2}
     if not wide:
@@ -59,7 +68,7 @@ def read_mtx(source: Source) -> Table:
 
     try:
         matrix = mmread(source.file)
-    except _DAMAGE as error:
+    except _DAMAGED_FILE_ERRORS as error:
         raise _damaged(source, error) from None
     rows = matrix if isinstance(matrix, np.ndarray) else matrix.tocsr()
     return Table(source.name, matrices={"X": Matrix(rows)})
