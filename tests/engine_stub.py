@@ -28,6 +28,7 @@ def make_stub(module: ModuleType) -> str:
     text = re.sub(r"Annotated\[(NDArray(?:\[[\w.]+\])?), dict\(.*?\)\]", r"\1", text)
     text = re.sub(r"\bNDArray\b(?!\[)(?!$)", "NDArray[Any]", text, flags=re.MULTILINE)
     text = re.sub(r"\btuple\b(?!\[)", "tuple[Any, ...]", text)
+    text = re.sub(r"\bdict\b(?!\[)", "dict[str, NDArray[Any]]", text)  # the states of layouts
     text = f'"""Written by `make stubs`."""\n\nfrom typing import Any\n{text}'
     text = _ruff("check", "--select=F401,I,E,W,UP", "--ignore=E501", "--fix", "--quiet", text=text)
     return _ruff("format", text=text)

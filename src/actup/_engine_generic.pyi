@@ -54,6 +54,57 @@ def affinity_graph(
     union_share: float,
     threads: int,
 ) -> tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+def row_sums(
+    distances: NDArray[numpy.float32], threads: int
+) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64]]:
+    """The sum of each row's finite distances, and how many there are."""
+
+def add_means(sums: NDArray[numpy.float64], count: int, before: float) -> float:
+    """
+    before, with sum / count of every row added one by one: the mean distance of all rows, in parts.
+    """
+
+def range_affinities(
+    first_row: int,
+    ids: NDArray[numpy.int32],
+    distances: NDArray[numpy.float32],
+    n: int,
+    affinity: Affinity,
+    distance: Distance,
+    perplexities: Sequence[float],
+    sigma: float,
+    local_connectivity: float,
+    mean_of_all: float,
+    threads: int,
+) -> NDArray[numpy.float32]:
+    """p(j|i) of consecutive rows of a graph of n points."""
+
+def edges_by_range(
+    first_row: int,
+    ids: NDArray[numpy.int32],
+    weights: NDArray[numpy.float32],
+    boundaries: NDArray[numpy.int64],
+    threads: int,
+) -> tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.float32]]:
+    """
+    Offsets, targets, sources and weights of directed edges, by the range that holds their target.
+    """
+
+def symmetric_rows(
+    first_row: int,
+    ids: NDArray[numpy.int32],
+    weights: NDArray[numpy.float32],
+    targets: NDArray[numpy.int32],
+    sources: NDArray[numpy.int32],
+    incoming_weights: NDArray[numpy.float32],
+    symmetrization: Symmetrization,
+    union_share: float,
+    threads: int,
+) -> tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float32]]:
+    """
+    Consecutive rows of the symmetric graph, from their directed edges and all that end at them.
+    """
+
 def row_affinities(
     distances: NDArray[numpy.float32],
     affinity: Affinity,
@@ -159,6 +210,13 @@ def candidate_neighbors(
     candidates: NDArray[numpy.int32] | None,
     k: int,
     row_metric: RowMetric,
+    threads: int,
+) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+def merge_neighbors(
+    ids: NDArray[numpy.int32],
+    distances: NDArray[numpy.float32],
+    more_ids: NDArray[numpy.int32],
+    more_distances: NDArray[numpy.float32],
     threads: int,
 ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
 
@@ -477,6 +535,27 @@ class Layout:
     def steer(self, exaggeration: float, repulsion: float) -> None: ...
     def replace_points(self, places: NDArray[numpy.float32]) -> None: ...
     def embedding(self) -> NDArray[numpy.float32]: ...
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What later epochs depend on, besides graph and settings."""
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None: ...
+
+class LayoutParts:
+    def __init__(self, start: NDArray[numpy.float32], settings: Settings, threads: int) -> None: ...
+    def read(
+        self, offsets: NDArray[numpy.int64], indices: NDArray[numpy.int32], weights: NDArray[numpy.float32]
+    ) -> None:
+        """Reads the next rows of the graph."""
+
+    def end_pass(self) -> None:
+        """All rows have been read; a layout needs three passes."""
+
+    def finish(
+        self,
+        start: NDArray[numpy.float32],
+        mobility: NDArray[numpy.float32] | None = None,
+        log_radii: NDArray[numpy.float32] | None = None,
+    ) -> Layout: ...
 
 class OutputMetric(enum.Enum):
     haversine = 0
@@ -509,6 +588,10 @@ class MetricLayout:
     def run(self, until: int) -> None: ...
     def steer(self, exaggeration: float, repulsion: float) -> None: ...
     def embedding(self) -> NDArray[numpy.float32]: ...
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What later epochs depend on, besides graph and settings."""
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None: ...
 
 def make_metric_layout(
     offsets: NDArray[numpy.int64],

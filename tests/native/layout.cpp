@@ -1,5 +1,5 @@
 // The layout under a sanitizer: every combination of switches, few and many points, the same bits at any
-// number of threads and after interrupts.
+// number of threads, after interrupts, from parts of the graph and from a saved state.
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
@@ -15,6 +15,8 @@ void check(const OwnedGraph& graph, int dimensions, const Settings& settings, in
            const PointInputs& inputs = {}) {
   const std::vector<float> one = run_layout(graph, dimensions, settings, 1, inputs);
   for (const float value : one) CHECK(std::isfinite(value));
+  const std::vector<float> again = run_interrupted(graph, dimensions, settings, threads, inputs);
+  CHECK(std::memcmp(one.data(), again.data(), one.size() * sizeof(float)) == 0);
   if (threads == 1) return;
   const std::vector<float> more = run_layout(graph, dimensions, settings, threads, inputs);
   CHECK(std::memcmp(one.data(), more.data(), one.size() * sizeof(float)) == 0);

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "inputs.hpp"
 #include "layout/layout.hpp"
+#include "layout/layout_parts.hpp"
 
 namespace actup {
 
@@ -17,6 +20,45 @@ inline std::vector<float> run_layout(const OwnedGraph& graph, int dimensions, co
   layout.run(settings.n_epochs);
   std::vector<float> embedding(n * dimensions);
   layout.copy_embedding(embedding.data());
+  return embedding;
+}
+
+// Rows [begin, end) of a graph, with offsets from 0.
+inline OwnedGraph part_of(const OwnedGraph& graph, int64_t begin, int64_t end) {
+  const int64_t first = graph.offsets[begin], last = graph.offsets[end];
+  OwnedGraph part{{graph.offsets.begin() + begin, graph.offsets.begin() + end + 1},
+                  {graph.ids.begin() + first, graph.ids.begin() + last},
+                  {graph.weights.begin() + first, graph.weights.begin() + last}};
+  for (int64_t& offset : part.offsets) offset -= first;
+  return part;
+}
+
+// As run_layout, but made from parts where epochs are batch epochs, and with its state carried to a new
+// layout half way.
+inline std::vector<float> run_interrupted(const OwnedGraph& graph, int dimensions, const Settings& settings,
+                                          int threads, const PointInputs& inputs = {}) {
+  const int64_t n = graph.view().n;
+  const std::vector<float> start = random_values(n * dimensions, 4);
+  const auto make = [&] {
+    if (settings.in_place)
+      return std::make_unique<Layout>(graph.view(), start.data(), dimensions, settings, threads, inputs);
+    LayoutParts parts(n, start.data(), dimensions, settings, threads);
+    for (int pass = 0; pass < 3; ++pass) {
+      for (const auto& [begin, end] : {std::pair{int64_t{0}, n / 3}, {n / 3, n / 3}, {n / 3, n}}) {
+        const OwnedGraph part = part_of(graph, begin, end);
+        parts.read(part.view(), static_cast<int64_t>(part.ids.size()));
+      }
+      parts.end_pass();
+    }
+    return parts.finish(start.data(), dimensions, inputs);
+  };
+  const auto first = make(), second = make();
+  first->run(settings.n_epochs / 2);
+  SavedState state = saved_state(*first);
+  restore_state(*second, state);
+  second->run(settings.n_epochs);
+  std::vector<float> embedding(n * dimensions);
+  second->copy_embedding(embedding.data());
   return embedding;
 }
 

@@ -18,6 +18,43 @@
 
 namespace actup {
 
+// The offsets, ids and weights of the graph, made in two ranges of rows that exchange their edges.
+inline std::vector<double> graph_by_ranges(const NeighborRows& neighbors, const AffinitySettings& settings,
+                                           int threads) {
+  const int64_t n = neighbors.rows, k = neighbors.k;
+  const std::array<int64_t, 3> boundaries{0, n / 3, n};
+  const double mean_of_all = mean_of_all_rows(neighbors, threads);
+  std::vector<float> weights(n * k);
+  std::array<DirectedRows, 2> own;
+  std::array<EdgesByRange, 2> sent;
+  for (int range = 0; range < 2; ++range) {
+    const int64_t first = boundaries[range], rows = boundaries[range + 1] - first;
+    range_affinities({neighbors.ids + first * k, neighbors.distances + first * k, rows, k, first}, n,
+                     settings, mean_of_all, threads, weights.data() + first * k);
+    own[range] = {neighbors.ids + first * k, weights.data() + first * k, rows, k, first};
+    sent[range] = edges_by_range(own[range], boundaries.data(), 2, threads);
+  }
+  std::vector<double> all;
+  for (int range = 0; range < 2; ++range) {
+    std::vector<int32_t> targets, sources;
+    std::vector<float> incoming_weights;
+    for (const EdgesByRange& edges : sent) {
+      const int64_t begin = edges.offsets[range], end = edges.offsets[range + 1];
+      targets.insert(targets.end(), edges.targets.get() + begin, edges.targets.get() + end);
+      sources.insert(sources.end(), edges.sources.get() + begin, edges.sources.get() + end);
+      incoming_weights.insert(incoming_weights.end(), edges.weights.get() + begin, edges.weights.get() + end);
+    }
+    const DirectedEdges incoming{targets.data(), sources.data(), incoming_weights.data(),
+                                 static_cast<int64_t>(targets.size())};
+    const SparseRows rows =
+        symmetric_rows(own[range], incoming, {settings.symmetrization, settings.union_share}, threads);
+    all.insert(all.end(), rows.offsets.data(), rows.offsets.data() + rows.rows + 1);
+    all.insert(all.end(), rows.ids.data(), rows.ids.data() + rows.edges());
+    all.insert(all.end(), rows.weights.data(), rows.weights.data() + rows.edges());
+  }
+  return all;
+}
+
 // Neighbours, graph and start of random points; everything they computed, as numbers to compare.
 inline std::vector<double> stages(int64_t n, int64_t columns, int64_t k, Metric metric, Affinity affinity,
                                   int threads) {
@@ -28,18 +65,20 @@ inline std::vector<double> stages(int64_t n, int64_t columns, int64_t k, Metric 
   nearest_exact(rows, rows, true, k, {metric}, threads, ids.data(), distances.data());
   const NeighborRows neighbors{ids.data(), distances.data(), n, k};
   const Distance distance = affinity == Affinity::umap ? Distance::pseudo : Distance::plain;
-  const SparseRows graph =
-      affinity_graph(neighbors, {affinity, distance, Symmetrization::umap, {2.0}, 1.0}, threads);
+  const AffinitySettings settings{affinity, distance, Symmetrization::umap, {2.0}, 1.0};
+  const SparseRows graph = affinity_graph(neighbors, settings, threads);
   std::vector<double> all(ids.begin(), ids.end());
   all.insert(all.end(), distances.begin(), distances.end());
-  all.insert(all.end(), graph.ids.get(), graph.ids.get() + graph.edges());
-  all.insert(all.end(), graph.weights.get(), graph.weights.get() + graph.edges());
+  all.insert(all.end(), graph.ids.data(), graph.ids.data() + graph.edges());
+  all.insert(all.end(), graph.weights.data(), graph.weights.data() + graph.edges());
+  const std::vector<double> by_ranges = graph_by_ranges(neighbors, settings, threads);
+  all.insert(all.end(), by_ranges.begin(), by_ranges.end());
 
   const int dimensions = static_cast<int>(std::min<int64_t>(2, std::min(n - 1, columns)));
   if (dimensions == 0) return all;
   std::vector<float> coordinates(n * dimensions), shift(columns, 0.0f);
   std::vector<double> values(dimensions);
-  const GraphView view{n, graph.offsets.get(), graph.ids.get(), graph.weights.get()};
+  const GraphView view{n, graph.offsets.data(), graph.ids.data(), graph.weights.data()};
   spectral_coordinates(view, dimensions, 0, threads, coordinates.data(), values.data());
   all.insert(all.end(), coordinates.begin(), coordinates.end());
   const DenseTable table{{x.data(), Scalar::float32, n, columns}, shift.data()};

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from actup._device import to_host
 from actup._typing import Array, Rows
-from actup.graph._records import Graph, Neighbors
+from actup.graph._records import Graph, GraphParts, Neighbors
 from actup.neighbors._comparison import Parameters
 from actup.neighbors._finite_values import Role
 from actup.neighbors._metrics import canonical_metric
@@ -150,6 +150,15 @@ class Layout(Protocol):
 
     def embedding(self) -> np.ndarray:
         """A copy of the points now: (n, n_components) float32."""
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that later epochs depend on, besides the inputs: arrays by name, for ``np.savez``."""
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from the state of a layout of the same inputs, recipe, seed and backend, with the same bits.
+
+        A state of another layout is rejected, and changes nothing.
+        """
 
     def loss(self) -> float:
         """The recipe's loss at the points now, over all pairs."""
@@ -288,14 +297,17 @@ class Backend(ABC):
     @abstractmethod
     def make_layout(
         self,
-        graph: Graph,
+        graph: Graph | GraphParts,
         start: Array,
         recipe: Recipe,
         seed: int,
         threads: int,
         points: PointInputs | None = None,
     ) -> Layout:
-        """The recipe's descent on a graph, from a start (n, n_components) float32."""
+        """The recipe's descent on a graph, from a start (n, n_components) float32.
+
+        A graph in parts is joined, unless the backend can read it part by part.
+        """
 
     @abstractmethod
     def place_rows(

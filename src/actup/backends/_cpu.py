@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import fields
 
 import numpy as np
@@ -11,9 +12,10 @@ from actup._engine import engine
 from actup._typing import Array
 from actup.backends._base import Backend, Layout, PointInputs, check_places, check_steering
 from actup.backends._function_layout import FunctionLayout, place_rows_by_function
+from actup.backends._layout_state import StateOwner
 from actup.backends._metric_layout import MetricLayout, reject_point_inputs
 from actup.graph._memberships import engine_affinity
-from actup.graph._records import Graph, Neighbors
+from actup.graph._records import Graph, GraphParts, Neighbors, whole_graph
 from actup.recipe._output_metrics import EUCLIDEAN, output_metric_parameter
 from actup.recipe._recipe import Recipe
 from actup.recipe._schedule import Schedule
@@ -41,19 +43,27 @@ class CpuBackend(Backend):
 
     def make_layout(
         self,
-        graph: Graph,
+        graph: Graph | GraphParts,
         start: np.ndarray,
         recipe: Recipe,
         seed: int,
         threads: int,
         points: PointInputs | None = None,
     ) -> Layout:
-        """The recipe's descent on a graph, from a start in the graph's order."""
+        """The recipe's descent on a graph, from a start in the graph's order.
+
+        A graph in parts is read three times, and never more than one part is in memory besides the layout's
+        own copy of the edges. It is joined to a whole graph for in-place epochs, for other output metrics
+        than the Euclidean one, and by ``loss()``.
+        """
         if recipe.output_metric != EUCLIDEAN:
             reject_point_inputs(points, recipe)
+            graph = whole_graph(graph)
             if not isinstance(recipe.output_metric, str):
                 return FunctionLayout(graph, start, recipe, seed)
             return MetricLayout(graph, start, recipe, layout_settings(recipe, len(graph), seed), threads)
+        if recipe.update is Update.IN_PLACE:
+            graph = whole_graph(graph)
         return CpuLayout(graph, np.ascontiguousarray(start, np.float32), recipe, seed, threads, points)
 
     def place_rows(
@@ -127,7 +137,7 @@ class CpuLayout:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: Graph | GraphParts,
         start: np.ndarray,
         recipe: Recipe,
         seed: int,
@@ -139,17 +149,14 @@ class CpuLayout:
         self._graph = graph
         self._recipe = recipe
         self._threads = threads
+        self._owner = StateOwner("cpu", len(graph), recipe, seed)
         settings = layout_settings(recipe, len(graph), seed)
-        self._layout = engine.Layout(
-            graph.offsets,
-            graph.indices,
-            graph.weights,
-            start,
-            settings,
-            threads,
-            inputs.mobility,
-            inputs.log_radii,
-        )
+        point_inputs = inputs.mobility, inputs.log_radii
+        if isinstance(graph, GraphParts):
+            self._layout = _layout_from_parts(graph, start, settings, threads, point_inputs)
+        else:
+            arrays = graph.offsets, graph.indices, graph.weights
+            self._layout = engine.Layout(*arrays, start, settings, threads, *point_inputs)
 
     @property
     def epoch(self) -> int:
@@ -174,9 +181,33 @@ class CpuLayout:
         points: np.ndarray = self._layout.embedding()
         return points
 
+    def state(self) -> dict[str, np.ndarray]:
+        """All that later epochs depend on, besides the inputs."""
+        return self._owner.labelled(self._layout.state())
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from the state of a layout of the same inputs."""
+        self._layout.restore(self._owner.checked(state))
+
     def loss(self) -> float:
-        """The recipe's loss at the points now."""
-        return loss_of(self._graph, self.embedding(), self._recipe, self._threads)
+        """The recipe's loss at the points now; needs the whole graph in memory."""
+        return loss_of(whole_graph(self._graph), self.embedding(), self._recipe, self._threads)
+
+
+def _layout_from_parts(
+    graph: GraphParts,
+    start: np.ndarray,
+    settings: engine.Settings,
+    threads: int,
+    point_inputs: tuple[np.ndarray | None, np.ndarray | None],
+) -> engine.Layout:
+    """The engine's layout of a graph that is read part by part."""
+    parts = engine.LayoutParts(start, settings, threads)
+    for _ in range(3):  # for the largest weight, for strengths and degrees, and to copy the rows
+        for offsets, indices, weights in graph.read():
+            parts.read(offsets, indices, weights)
+        parts.end_pass()
+    return parts.finish(start, *point_inputs)
 
 
 def loss_of(graph: Graph, Y: np.ndarray, recipe: Recipe, threads: int) -> float:

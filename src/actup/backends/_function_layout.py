@@ -7,13 +7,14 @@ other; around a function that numba has compiled, numba compiles the steps of an
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from actup._typing import Array
 from actup.backends._base import check_steering
+from actup.backends._layout_state import StateOwner, progress_arrays, read_progress, read_state
 from actup.graph._memberships import row_affinities
 from actup.graph._records import Graph, Neighbors
 from actup.recipe._output_metrics import function_arguments
@@ -34,6 +35,7 @@ class FunctionLayout:
         n = len(graph)
         self.epoch, self.n_epochs = 0, recipe.n_epochs(n)
         self._recipe, self._seed = recipe, seed
+        self._owner = StateOwner("cpu, function", n, recipe, seed)
         self._schedule = recipe.schedule(n)
         graph = graph.pruned(1 / self.n_epochs) if recipe.prune and self.n_epochs else graph
         self._graph = graph
@@ -54,6 +56,19 @@ class FunctionLayout:
     def embedding(self) -> np.ndarray:
         """A copy of the points now."""
         return self._points.astype(np.float32)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that later epochs depend on, besides the inputs."""
+        return self._owner.labelled(
+            {**progress_arrays(self.epoch, self._steering), "points": self._points.copy()}
+        )
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from the state of a layout of the same inputs."""
+        arrays = self._owner.checked(state)
+        points = read_state(arrays, "points", self._points)
+        self.epoch, self._steering = read_progress(arrays, self.n_epochs)
+        self._points = points
 
     def replace_points(self, Y: Array) -> None:
         """Go on from other places."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from actup._elementary import log, power
 from actup._engine import engine
 from actup._typing import Array
 from actup.backends._base import PointInputs, check_steering
+from actup.backends._layout_state import StateOwner
 from actup.graph._records import Graph
 from actup.recipe._output_metrics import output_metric_name, output_metric_parameter
 from actup.recipe._recipe import Recipe
@@ -24,6 +27,7 @@ class MetricLayout:
     ):
         self.n_epochs = recipe.n_epochs(len(graph))
         self._graph, self._recipe = graph, recipe
+        self._owner = StateOwner("cpu, output metric", len(graph), recipe, settings.seed)
         self._metric = engine.OutputMetric[output_metric_name(recipe)]
         self._parameter = output_metric_parameter(recipe)
         self._layout = engine.make_metric_layout(
@@ -55,6 +59,14 @@ class MetricLayout:
         """A copy of the points now."""
         points: np.ndarray = self._layout.embedding()
         return points
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that later epochs depend on, besides the inputs."""
+        return self._owner.labelled(self._layout.state())
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from the state of a layout of the same inputs."""
+        self._layout.restore(self._owner.checked(state))
 
     def replace_points(self, Y: Array) -> None:
         """Not possible: the coordinates of other spaces are not those of the descent."""

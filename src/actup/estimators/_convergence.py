@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -84,6 +85,21 @@ class WatchedLayout:
     def steer(self, exaggeration: float = 1.0, repulsion: float = 1.0) -> None:
         """Multiply attraction and repulsion by these factors; convergence is measured without them."""
         self._layout.steer(exaggeration, repulsion)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that later epochs depend on, besides the inputs."""
+        measured = np.array([self._lowest, self._lowest_at, self.n_epochs], np.float64)
+        return {**self._layout.state(), "convergence": measured}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from the state of a layout of the same inputs."""
+        arrays = dict(state)
+        if (measured := arrays.pop("convergence", None)) is None or measured.shape != (3,):
+            raise ValueError(
+                "state has no three numbers 'convergence': it is of a layout that does not converge"
+            )
+        self._layout.restore(arrays)
+        self._lowest, self._lowest_at, self.n_epochs = float(measured[0]), int(measured[1]), int(measured[2])
 
     def loss(self) -> float:
         """The recipe's loss at the points now."""

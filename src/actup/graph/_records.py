@@ -1,7 +1,11 @@
-"""Neighbors and Graph: the two records that travel between the stages, and their invariants."""
+"""Neighbors and Graph: the two records that travel between the stages, and their invariants.
+
+GraphParts is a graph that does not fit into memory: its rows are read part by part.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -244,3 +248,56 @@ class Graph:
         if matrix.nnz and matrix.data.min() < 0:
             raise ValueError(f"a graph needs weights of at least 0, got {matrix.data.min()}")
         return cls(matrix.indptr, matrix.indices, matrix.data)
+
+
+@dataclass(frozen=True)
+class GraphParts:
+    """A symmetric graph whose rows are read part by part, so that they are never all in memory.
+
+    Attributes
+    ----------
+    n : int
+        Number of points.
+    edges : int
+        Number of edges, both directions counted.
+    read : callable
+        Returns an iterator over the parts in the order of the rows: offsets (int64, from 0), indices (int32)
+        and weights (float32) of consecutive rows, as in ``Graph``. It may be called several times, and gives
+        the same parts each time.
+    """
+
+    n: int
+    edges: int
+    read: Callable[[], Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]]
+
+    def __len__(self) -> int:
+        return self.n
+
+    def joined(self) -> Graph:
+        """The whole graph in memory."""
+        offsets = np.zeros(self.n + 1, np.int64)
+        indices, weights = np.empty(self.edges, np.int32), np.empty(self.edges, np.float32)
+        row = edge = 0
+        for part_offsets, part_indices, part_weights in self.read():
+            rows, edges = len(part_offsets) - 1, len(part_indices)
+            if row + rows > self.n or edge + edges > self.edges or len(part_weights) != edges:
+                raise ValueError(self._misfit())
+            offsets[row + 1 : row + rows + 1] = part_offsets[1:] + edge
+            indices[edge : edge + edges], weights[edge : edge + edges] = part_indices, part_weights
+            row, edge = row + rows, edge + edges
+        if (row, edge) != (self.n, self.edges):
+            raise ValueError(self._misfit())
+        graph = Graph(offsets, indices, weights)
+        graph.check_structure()
+        return graph
+
+    def _misfit(self) -> str:
+        return (
+            f"parts of the graph must have {self.n} rows and {self.edges} edges together: give all rows, in "
+            "order, with an id for every weight"
+        )
+
+
+def whole_graph(graph: Graph | GraphParts) -> Graph:
+    """The graph in memory."""
+    return graph.joined() if isinstance(graph, GraphParts) else graph

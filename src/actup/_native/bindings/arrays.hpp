@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
 #include "bindings/interruptible.hpp"
-#include "layout/relabelled_graph.hpp"
+#include "common/growing_array.hpp"
+#include "graph/graph_view.hpp"
 
 namespace actup {
 
@@ -31,6 +33,13 @@ template <class Scalar, class... Shape>
 nb::ndarray<nb::numpy, Scalar> to_numpy(std::unique_ptr<Scalar[]> data, Shape... shape) {
   Scalar* const raw = data.release();
   nb::capsule owner(raw, [](void* memory) noexcept { delete[] static_cast<Scalar*>(memory); });
+  return nb::ndarray<nb::numpy, Scalar>(raw, {static_cast<size_t>(shape)...}, owner);
+}
+
+template <class Scalar, class... Shape>
+nb::ndarray<nb::numpy, Scalar> to_numpy(GrowingArray<Scalar> data, Shape... shape) {
+  Scalar* const raw = data.release();
+  nb::capsule owner(raw, [](void* memory) noexcept { std::free(memory); });
   return nb::ndarray<nb::numpy, Scalar>(raw, {static_cast<size_t>(shape)...}, owner);
 }
 

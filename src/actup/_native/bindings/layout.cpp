@@ -1,12 +1,16 @@
 // The layout, for Python.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
+#include <stdexcept>
 
 #include "bindings/arrays.hpp"
 #include "bindings/enums.hpp"
+#include "bindings/layout_state.hpp"
 #include "layout/layout.hpp"
+#include "layout/layout_parts.hpp"
 
 namespace actup {
 
@@ -101,11 +105,43 @@ void bind_layout(nb::module_& module) {
           "replace_points",
           [](Layout& layout, Matrix<float> places) { layout.replace_points(places.data()); },
           nb::arg("places"))
-      .def("embedding", [](const Layout& layout) {
-        auto result = new_matrix(layout.size(), layout.dimensions());
-        layout.copy_embedding(result.data());
-        return result;
-      });
+      .def("embedding",
+           [](const Layout& layout) {
+             auto result = new_matrix(layout.size(), layout.dimensions());
+             layout.copy_embedding(result.data());
+             return result;
+           })
+      .def("state", &state_arrays<Layout>, "What later epochs depend on, besides graph and settings.")
+      .def("restore", &restore_arrays<Layout>, nb::arg("state"));
+  nb::class_<LayoutParts>(module, "LayoutParts")
+      .def(
+          "__init__",
+          [](LayoutParts* self, Matrix<float> start, const Settings& settings, int threads) {
+            const Interruptible call;
+            new (self) LayoutParts(static_cast<int64_t>(start.shape(0)), start.data(),
+                                   static_cast<int>(start.shape(1)), settings, threads);
+          },
+          nb::arg("start"), nb::arg("settings"), nb::arg("threads"))
+      .def(
+          "read",
+          [](LayoutParts& parts, Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights) {
+            if (offsets.size() == 0 || indices.size() != weights.size())
+              throw std::invalid_argument("a part of the graph needs offsets, and an id for every weight");
+            const Interruptible call;
+            parts.read(view(offsets, indices, weights), static_cast<int64_t>(weights.size()));
+          },
+          nb::arg("offsets"), nb::arg("indices"), nb::arg("weights"), "Reads the next rows of the graph.")
+      .def("end_pass", &LayoutParts::end_pass, "All rows have been read; a layout needs three passes.")
+      .def(
+          "finish",
+          [](LayoutParts& parts, Matrix<float> start, const std::optional<Vector<float>>& mobility,
+             const std::optional<Vector<float>>& log_radii) {
+            const Interruptible call;
+            return parts.finish(
+                start.data(), static_cast<int>(start.shape(1)),
+                {mobility ? mobility->data() : nullptr, log_radii ? log_radii->data() : nullptr});
+          },
+          nb::arg("start"), nb::arg("mobility") = nb::none(), nb::arg("log_radii") = nb::none());
 }
 
 }  // namespace actup

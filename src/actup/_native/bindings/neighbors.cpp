@@ -15,6 +15,7 @@
 #include "bindings/typed_arrays.hpp"
 #include "neighbors/candidate_search.hpp"
 #include "neighbors/exact_search.hpp"
+#include "neighbors/merge_lists.hpp"
 #include "neighbors/pairs.hpp"
 #include "neighbors/presence_search.hpp"
 #include "neighbors/sparse_search.hpp"
@@ -72,6 +73,17 @@ auto candidate_neighbors(const TypedArray& points, const TypedArray& queries,
     } else {
       nearest_of_all(rows, query_rows, row_metric, k, threads, ids, distances);
     }
+  });
+}
+
+// The nearest of two lists of each row, without repeated ids; both are ascending in every row.
+auto merged_neighbors(const Matrix<int32_t>& ids, const Matrix<float>& distances,
+                      const Matrix<int32_t>& more_ids, const Matrix<float>& more_distances, int threads) {
+  const NeighborLists first{ids.data(), distances.data(), static_cast<int64_t>(ids.shape(1))};
+  const NeighborLists second{more_ids.data(), more_distances.data(), static_cast<int64_t>(more_ids.shape(1))};
+  const auto rows = static_cast<int64_t>(ids.shape(0));
+  return neighbor_lists(rows, first.k, [&](int32_t* merged_ids, float* merged_distances) {
+    merge_lists(first, second, rows, threads, merged_ids, merged_distances);
   });
 }
 
@@ -150,6 +162,8 @@ void bind_neighbors(nb::module_& module) {
   module.def("candidate_neighbors", &candidate_neighbors, nb::arg("points"), nb::arg("queries"),
              nb::arg("self_ids").none(), nb::arg("candidates").none(), nb::arg("k"), nb::arg("row_metric"),
              nb::arg("threads"));
+  module.def("merge_neighbors", &merged_neighbors, nb::arg("ids"), nb::arg("distances"), nb::arg("more_ids"),
+             nb::arg("more_distances"), nb::arg("threads"));
   nb::class_<CodeIndex>(module, "CodeIndex")
       .def_prop_ro("columns", [](const CodeIndex& index) { return index.encoder().projection().columns(); })
       .def_prop_ro("clusters", [](const CodeIndex& index) { return index.clusters().count(); })

@@ -5,6 +5,7 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/enums.hpp"
+#include "bindings/layout_state.hpp"
 #include "layout/metric_epochs.hpp"
 #include "transform/metric_rows.hpp"
 
@@ -55,11 +56,14 @@ void bind_output_metrics(nb::module_& module) {
             layout.steer({exaggeration, repulsion});
           },
           nb::arg("exaggeration"), nb::arg("repulsion"))
-      .def("embedding", [](const MetricLayout& layout) {
-        auto result = new_matrix(layout.size(), layout.dimensions());
-        layout.copy_embedding(result.data());
-        return result;
-      });
+      .def("embedding",
+           [](const MetricLayout& layout) {
+             auto result = new_matrix(layout.size(), layout.dimensions());
+             layout.copy_embedding(result.data());
+             return result;
+           })
+      .def("state", &state_arrays<MetricLayout>, "What later epochs depend on, besides graph and settings.")
+      .def("restore", &restore_arrays<MetricLayout>, nb::arg("state"));
   module.def(
       "make_metric_layout",
       [](Vector<int64_t> offsets, Vector<int32_t> indices, Vector<float> weights, Matrix<float> start,

@@ -9,9 +9,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
+#include <numeric>
 #include <vector>
 
+#include "common/buffer.hpp"
 #include "common/elementary.h"
 #include "common/parallel.hpp"
 #include "graph/exponent_row.hpp"
@@ -119,38 +120,54 @@ inline void row_weights(const float* distances, int64_t k, const AffinitySetting
                 [&](auto policy) { policy.weigh(distances, connected, settings, mean_of_all, row, out); });
 }
 
-// p(j|i) of every neighbour of all rows, in the order of the neighbours.
-inline void affinities(const NeighborRows& neighbors, const AffinitySettings& settings, int threads,
-                       float* out) {
-  const int64_t k = neighbors.k;
-  std::vector<double> sums(neighbors.rows);
-  std::vector<int64_t> counts(neighbors.rows);
-  parallel_ranges(neighbors.rows, kRowsPerTask, threads, [&](int64_t begin, int64_t end) {
+// Of every row: how many neighbours are connected to it, and the sum of their distances.
+inline void row_sums(const float* distances, int64_t rows, int64_t k, int threads, double* sums,
+                     int64_t* connected) {
+  parallel_ranges(rows, kRowsPerTask, threads, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      check_row(neighbors, row);
-      counts[row] = connected_count(neighbors.distances + row * k, k);
-      sums[row] = sum_of(neighbors.distances + row * k, counts[row]);
+      connected[row] = connected_count(distances + row * k, k);
+      sums[row] = sum_of(distances + row * k, connected[row]);
     }
   });
-  double mean_of_all = 0;
-  int64_t count = neighbors.rows;
-  for (int64_t row_count : counts) count += row_count;
-  for (double row_sum : sums) mean_of_all += row_sum / static_cast<double>(count);
-  set_progress_range(0, 0.6);
+}
+
+// Adds the share of these rows to the mean distance of all rows. count: the distances of all rows, each
+// point's own among them. Rows are added one by one, so that the mean is the same however rows are divided.
+inline double add_means(const double* sums, int64_t rows, int64_t count, double before) {
+  for (int64_t row = 0; row < rows; ++row) before += sums[row] / static_cast<double>(count);
+  return before;
+}
+
+inline double mean_of_all_rows(const NeighborRows& neighbors, int threads) {
+  std::vector<double> sums(neighbors.rows);
+  std::vector<int64_t> connected(neighbors.rows);
+  row_sums(neighbors.distances, neighbors.rows, neighbors.k, threads, sums.data(), connected.data());
+  const int64_t count = std::accumulate(connected.begin(), connected.end(), neighbors.rows);
+  return add_means(sums.data(), neighbors.rows, count, 0);
+}
+
+// p(j|i) of every neighbour of some rows of a graph of so many points, in the order of the neighbours.
+inline void range_affinities(const NeighborRows& neighbors, int64_t points, const AffinitySettings& settings,
+                             double mean_of_all, int threads, float* out) {
+  const int64_t k = neighbors.k;
   parallel_ranges(neighbors.rows, kRowsPerTask, threads, [&](int64_t begin, int64_t end) {
     ExponentRow exponents(k);
-    for (int64_t row = begin; row < end; ++row)
+    for (int64_t row = begin; row < end; ++row) {
+      check_row(neighbors, row, points);
       row_weights(neighbors.distances + row * k, k, settings, mean_of_all, exponents, out + row * k);
+    }
   });
 }
 
 // The symmetric graph of p(i,j).
 inline SparseRows affinity_graph(const NeighborRows& neighbors, const AffinitySettings& settings,
                                  int threads) {
-  const auto weights = std::make_unique_for_overwrite<float[]>(neighbors.rows * neighbors.k);
-  affinities(neighbors, settings, threads, weights.get());
-  set_progress_range(0.6, 1);
-  return symmetric_graph(neighbors, weights.get(), settings.symmetrization, settings.union_share, threads);
+  const double mean_of_all = mean_of_all_rows(neighbors, threads);
+  Buffer<float> weights(neighbors.rows * neighbors.k);
+  set_progress_range(0, 0.6);
+  range_affinities(neighbors, neighbors.rows, settings, mean_of_all, threads, weights.data());
+  return symmetric_graph({neighbors.ids, weights.data(), neighbors.rows, neighbors.k},
+                         {settings.symmetrization, settings.union_share}, {0.6, 1}, threads);
 }
 
 // p(j|i) of rows that are no points of the graph: each row depends on its own distances alone. out: (rows,

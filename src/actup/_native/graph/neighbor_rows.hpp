@@ -1,4 +1,4 @@
-// NeighborRows: the neighbours of every row, owned by the caller.
+// NeighborRows: the neighbours of consecutive rows, owned by the caller.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@ struct NeighborRows {
   const float* distances;  // (rows, k), ascending in a row
   int64_t rows;
   int64_t k;
+  int64_t first_row = 0;  // the number of the first of these rows in the data
 };
 
 constexpr int64_t kRowsPerTask = 512;
@@ -23,7 +24,8 @@ inline int64_t connected_count(const float* distances, int64_t k) {
   return k;
 }
 
-inline void check_row(const NeighborRows& neighbors, int64_t row) {
+// points: how many rows the data has.
+inline void check_row(const NeighborRows& neighbors, int64_t row, int64_t points) {
   float previous = 0;
   for (int64_t at = row * neighbors.k; at < (row + 1) * neighbors.k; ++at) {
     const float distance = neighbors.distances[at];
@@ -35,7 +37,8 @@ inline void check_row(const NeighborRows& neighbors, int64_t row) {
       throw std::invalid_argument(
           "neighbour distances must be finite, at least 0 and ascending in every row");
     }
-    if (neighbors.ids[at] < 0 || neighbors.ids[at] >= neighbors.rows || neighbors.ids[at] == row) {
+    if (neighbors.ids[at] < 0 || neighbors.ids[at] >= points ||
+        neighbors.ids[at] == neighbors.first_row + row) {
       throw std::invalid_argument(
           "neighbour ids must be other rows of the data: from 0 to n - 1, not the row's own");
     }

@@ -1,106 +1,44 @@
-// The symmetric graph: both directions of every edge merged into one row per point.
+// The symmetric graph: both directions of every edge merged into one row per point, range by range of rows,
+// so that the edges by target never exist all at once.
 //
-// Every row is one thread's work and every sum has a fixed order, so the result does not depend on the
-// threads.
+// Every row is one thread's work and every sum has a fixed order, so the result depends neither on the
+// threads nor on how rows are divided into ranges.
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "common/buffer.hpp"
+#include "common/growing_array.hpp"
 #include "common/parallel.hpp"
 #include "graph/bandwidth.h"
+#include "graph/directed_edges.hpp"
 #include "graph/neighbor_rows.hpp"
 
 namespace actup {
 
 struct SparseRows {
-  std::unique_ptr<int64_t[]> offsets;
-  std::unique_ptr<int32_t[]> ids;
-  std::unique_ptr<float[]> weights;
-  int64_t rows;
+  GrowingArray<int64_t> offsets;
+  GrowingArray<int32_t> ids;
+  GrowingArray<float> weights;
+  int64_t rows = 0;
   int64_t edges() const { return offsets[rows]; }
 };
 
-// A directed edge's target (or source) and weight in one word: sorting words sorts by id.
-struct WeightedId {
-  uint64_t word;
-  static WeightedId of(int64_t id, float weight) {
-    return {static_cast<uint64_t>(id) << 32 | std::bit_cast<uint32_t>(weight)};
-  }
-  int32_t id() const { return static_cast<int32_t>(word >> 32); }
-  float weight() const { return std::bit_cast<float>(static_cast<uint32_t>(word)); }
+struct SymmetricSettings {
+  Symmetrization kind;
+  float union_share;  // see mixed_union(); other values than 1 belong to symmetrization "umap"
 };
 
-// Every row's edges by ascending id; those of id -1, which are none, come last.
-inline std::unique_ptr<WeightedId[]> sorted_edges(const NeighborRows& neighbors, const float* weights,
-                                                  int threads) {
-  auto edges = std::make_unique_for_overwrite<WeightedId[]>(neighbors.rows * neighbors.k);
-  parallel_ranges(neighbors.rows, kRowsPerTask, threads, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      WeightedId* first = edges.get() + row * neighbors.k;
-      for (int64_t at = 0; at < neighbors.k; ++at) {
-        first[at] = WeightedId::of(neighbors.ids[row * neighbors.k + at], weights[row * neighbors.k + at]);
-      }
-      std::sort(first, first + neighbors.k, [](WeightedId a, WeightedId b) { return a.word < b.word; });
-      for (int64_t at = 1; at < neighbors.k; ++at) {
-        if (first[at].id() == first[at - 1].id() && first[at].id() >= 0) {
-          throw std::invalid_argument("neighbour ids must differ within a row");
-        }
-      }
-    }
-  });
-  return edges;
-}
-
-struct Transposed {
-  std::unique_ptr<int64_t[]> offsets;
-  std::unique_ptr<WeightedId[]> edges;  // by ascending id in every row
-};
-
-// The edges by target, through a counting sort. Rows are divided into a fixed number of parts. Each part
-// knows where its edges of a target begin, so that parts may be copied at the same time and in any order.
-inline Transposed transposed(const WeightedId* edges, int64_t rows, int64_t k, int threads) {
-  constexpr int64_t kMaxParts = 8, kMinRowsPerPart = 1 << 14;
-  const int64_t parts = std::clamp<int64_t>(rows / kMinRowsPerPart, 1, kMaxParts);
-  const auto part_begin = [&](int64_t part) { return rows * part / parts * k; };
-  std::vector<std::vector<int32_t>> counts(parts);
-  parallel_chunks(parts, threads, [&](int64_t part) {
-    counts[part].assign(rows, 0);
-    for (int64_t at = part_begin(part); at < part_begin(part + 1); ++at) {
-      if (edges[at].id() >= 0) ++counts[part][edges[at].id()];
-    }
-  });
-  Transposed result{std::make_unique_for_overwrite<int64_t[]>(rows + 1),
-                    std::make_unique_for_overwrite<WeightedId[]>(rows * k)};
-  int64_t offset = 0;
-  for (int64_t row = 0; row < rows; ++row) {
-    result.offsets[row] = offset;
-    int32_t before = 0;  // turns each part's count into the place of its first edge within the row
-    for (int64_t part = 0; part < parts; ++part) before += std::exchange(counts[part][row], before);
-    offset += before;
-  }
-  result.offsets[rows] = offset;
-  parallel_chunks(parts, threads, [&](int64_t part) {
-    for (int64_t at = part_begin(part); at < part_begin(part + 1); ++at) {
-      const int32_t target = edges[at].id();
-      if (target < 0) continue;
-      result.edges[result.offsets[target] + counts[part][target]++] =
-          WeightedId::of(at / k, edges[at].weight());
-    }
-  });
-  return result;
-}
-
-// Calls emit(id, weight) for every id in either list, ascending, unless its weight is zero.
+// Calls emit(id, weight) for every id in either list, ascending, unless its weight is zero. Those of id -1,
+// which are no edges, come last in `out`.
 template <class Emit>
 inline void merge_row(const WeightedId* out, const WeightedId* out_end, const WeightedId* in,
-                      const WeightedId* in_end, Symmetrization kind, float union_share, const Emit& emit) {
+                      const WeightedId* in_end, const SymmetricSettings& settings, const Emit& emit) {
   while (out != out_end && out_end[-1].id() < 0) --out_end;
   while (out != out_end || in != in_end) {
     const int32_t out_id = out != out_end ? out->id() : std::numeric_limits<int32_t>::max();
@@ -108,44 +46,113 @@ inline void merge_row(const WeightedId* out, const WeightedId* out_end, const We
     const int32_t id = std::min(out_id, in_id);
     const float p = out_id == id ? (out++)->weight() : 0.0f;
     const float q = in_id == id ? (in++)->weight() : 0.0f;
-    const float weight = union_share == 1 ? symmetrized(kind, p, q) : mixed_union(p, q, union_share);
+    const float weight = settings.union_share == 1 ? symmetrized(settings.kind, p, q)
+                                                   : mixed_union(p, q, settings.union_share);
     if (weight > 0) emit(id, weight);
   }
 }
 
-// No self loops, no zeros, ids ascending in every row. weights: (rows, k), of the directed edges.
-// union_share: see mixed_union(); other values than 1 belong to symmetrization "umap".
-inline SparseRows symmetric_graph(const NeighborRows& neighbors, const float* weights, Symmetrization kind,
-                                  float union_share, int threads) {
-  const int64_t rows = neighbors.rows, k = neighbors.k;
-  const auto edges = sorted_edges(neighbors, weights, threads);
-  const Transposed incoming = transposed(edges.get(), rows, k, threads);
-  const auto merge = [&](int64_t row, const auto& emit) {
-    merge_row(edges.get() + row * k, edges.get() + (row + 1) * k,
-              incoming.edges.get() + incoming.offsets[row], incoming.edges.get() + incoming.offsets[row + 1],
-              kind, union_share, emit);
-  };
-  SparseRows graph{std::make_unique_for_overwrite<int64_t[]>(rows + 1), nullptr, nullptr, rows};
+// Merges ranges of rows, and keeps its working memory from one to the next.
+class RowMerger {
+ public:
+  IncomingEdges incoming;  // of the range that is merged next
+
+  // Appends the rows of a range to a graph, which has all rows before them: no self loops, no zeros, ids
+  // ascending in every row.
+  void append(const DirectedRows& own, const SymmetricSettings& settings, int threads, SparseRows& graph) {
+    const auto space_before = [&](int64_t row) { return row * own.k + incoming.size(row); };
+    if (ids_.size() < space_before(own.rows)) {
+      ids_ = Buffer<int32_t>(space_before(own.rows));
+      weights_ = Buffer<float>(space_before(own.rows));
+    }
+    int64_t* const ends =
+        graph.offsets.data() + graph.rows + 1;  // at first within the task that made the row
+    parallel_ranges(own.rows, kRowsPerTask, threads, [&](int64_t begin, int64_t end) {
+      std::vector<WeightedId> row_edges(own.k);
+      const int64_t first = space_before(begin);
+      int64_t at = first;
+      for (int64_t row = begin; row < end; ++row) {
+        sort_row(own, row, row_edges);
+        merge_row(row_edges.data(), row_edges.data() + own.k, incoming.begin(row), incoming.end(row),
+                  settings, [&](int32_t id, float weight) {
+                    ids_[at] = id;
+                    weights_[at++] = weight;
+                  });
+        ends[row] = at - first;
+      }
+    });
+    const int64_t tasks = (own.rows + kRowsPerTask - 1) / kRowsPerTask;
+    std::vector<int64_t> task_begins{graph.edges()};
+    for (int64_t task = 0; task < tasks; ++task)
+      task_begins.push_back(task_begins.back() + ends[std::min(own.rows, (task + 1) * kRowsPerTask) - 1]);
+    graph.ids.resize(task_begins.back());
+    graph.weights.resize(task_begins.back());
+    parallel_chunks(tasks, threads, [&](int64_t task) {
+      const int64_t begin = task * kRowsPerTask, end = std::min(own.rows, begin + kRowsPerTask);
+      const int64_t from = space_before(begin), to = task_begins[task];
+      std::copy_n(ids_.data() + from, ends[end - 1], graph.ids.data() + to);
+      std::copy_n(weights_.data() + from, ends[end - 1], graph.weights.data() + to);
+      for (int64_t row = begin; row < end; ++row) ends[row] += to;
+    });
+    graph.rows += own.rows;
+  }
+
+ private:
+  // The edges of a row by ascending id; those of id -1 come last.
+  static void sort_row(const DirectedRows& rows, int64_t row, std::vector<WeightedId>& edges) {
+    for (int64_t at = 0; at < rows.k; ++at)
+      edges[at] = WeightedId::of(rows.ids[row * rows.k + at], rows.weights[row * rows.k + at]);
+    std::sort(edges.begin(), edges.end(), [](WeightedId a, WeightedId b) { return a.word < b.word; });
+    int32_t previous = -1;
+    for (const WeightedId edge : edges) {
+      if (edge.id() < 0) break;
+      if (edge.id() == previous) throw std::invalid_argument("neighbour ids must differ within a row");
+      if (edge.id() == rows.first_row + row)
+        throw std::invalid_argument("neighbour ids must be other rows of the data, not the row's own");
+      previous = edge.id();
+    }
+  }
+
+  Buffer<int32_t> ids_;  // the merged rows of each task, from where they fit whatever they share
+  Buffer<float> weights_;
+};
+
+inline SparseRows empty_rows(int64_t rows) {
+  SparseRows graph;
+  graph.offsets.resize(rows + 1);
   graph.offsets[0] = 0;
-  parallel_ranges(rows, kRowsPerTask, threads, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      int64_t count = 0;
-      merge(row, [&](int32_t, float) { ++count; });
-      graph.offsets[row + 1] = count;
-    }
-  });
-  for (int64_t row = 0; row < rows; ++row) graph.offsets[row + 1] += graph.offsets[row];
-  graph.ids = std::make_unique_for_overwrite<int32_t[]>(graph.edges());
-  graph.weights = std::make_unique_for_overwrite<float[]>(graph.edges());
-  parallel_ranges(rows, kRowsPerTask, threads, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      int64_t at = graph.offsets[row];
-      merge(row, [&](int32_t id, float weight) {
-        graph.ids[at] = id;
-        graph.weights[at++] = weight;
-      });
-    }
-  });
+  graph.ids.resize(0);
+  graph.weights.resize(0);
+  return graph;
+}
+
+// progress: the share of the call that this takes, from and to.
+inline SparseRows symmetric_graph(const DirectedRows& edges, const SymmetricSettings& settings,
+                                  std::pair<double, double> progress, int threads) {
+  // Every range scans all ids. Edges of this many fit into a core's cache.
+  constexpr int64_t kEdgesPerRange = 1 << 20, kMaxRanges = 16;
+  const int64_t ranges = std::clamp<int64_t>(edges.rows * edges.k / kEdgesPerRange, 1, kMaxRanges);
+  SparseRows graph = empty_rows(edges.rows);
+  RowMerger merger;
+  for (int64_t range = 0; range < ranges; ++range) {
+    const double share = (progress.second - progress.first) / static_cast<double>(ranges);
+    set_progress_range(progress.first + share * static_cast<double>(range),
+                       progress.first + share * static_cast<double>(range + 1));
+    const int64_t begin = edges.rows * range / ranges, end = edges.rows * (range + 1) / ranges;
+    merger.incoming.collect(edges, begin, end - begin, threads);
+    merger.append({edges.ids + begin * edges.k, edges.weights + begin * edges.k, end - begin, edges.k, begin},
+                  settings, threads, graph);
+  }
+  return graph;
+}
+
+// The rows of a range of the symmetric graph, from their own edges and all that end at them.
+inline SparseRows symmetric_rows(const DirectedRows& own, const DirectedEdges& incoming,
+                                 const SymmetricSettings& settings, int threads) {
+  SparseRows graph = empty_rows(own.rows);
+  RowMerger merger;
+  merger.incoming.collect(incoming, own.first_row, own.rows, threads);
+  merger.append(own, settings, threads, graph);
   return graph;
 }
 

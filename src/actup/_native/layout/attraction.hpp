@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "layout/edge_rows.hpp"
 #include "layout/edge_sampling.h"
 #include "layout/epoch_state.hpp"
 #include "layout/losses.h"
@@ -133,13 +134,6 @@ class RowsAttraction {
   float delta_[D][kEdgeCapacity + 16];
   float squared_[kEdgeCapacity + 16];
   float coefficient_[kEdgeCapacity + 16];
-};
-
-// Rows of the relabelled graph, followed by padding: whole vectors are read.
-struct EdgeRows {
-  std::vector<int64_t> offsets;
-  std::vector<int32_t> ids;
-  std::vector<float> weights;
 };
 
 // Where the attraction of a block writes.

@@ -20,13 +20,11 @@ namespace actup {
 
 class BatchEpochs final : public Epochs {
  public:
-  // log_radii: of the data, in the order of the graph; null: no density term.
-  BatchEpochs(const RelabelledGraph& graph, const Settings& s, int dimensions, int threads,
+  // rows: those of the graph. log_radii: of the data, in the order of the graph; null: no density term.
+  BatchEpochs(const RelabelledGraph& graph, EdgeRows rows, const Settings& s, int dimensions,
               const float* log_radii)
       : optimizer_(make_optimizer(graph, s, dimensions)),
         repulsion_method_(make_repulsion(s, graph.size(), dimensions)) {
-    EdgeRows rows;
-    graph.copy_rows(rows.offsets, rows.ids, rows.weights, threads);
     attraction_method_ = make_attraction(s, dimensions, std::move(rows));
     with_loss(s.loss, [&](auto loss) {
       has_second_force_ = s.normalized && loss.kHasSecondForce;
@@ -64,6 +62,12 @@ class BatchEpochs final : public Epochs {
     parallel_ranges(blocks, kBlocksPerChunk, state.threads, [&](int64_t begin, int64_t end) {
       for (int64_t block = begin; block < end; ++block) move_block(state, block, factors, rule, all.balance);
     });
+  }
+
+  void visit_state(StateVisitor& visitor) override {
+    visitor.visit_number("expansion_ended", expansion_ended_, 0, 1);
+    optimizer_->visit_state(visitor);
+    repulsion_method_->visit_state(visitor);
   }
 
  private:

@@ -15,6 +15,7 @@
 #include "layout/attraction.hpp"
 #include "layout/epoch_state.hpp"
 #include "layout/points.hpp"
+#include "layout/relabelled_graph.hpp"
 
 namespace actup {
 

@@ -3,6 +3,7 @@
 
 #include "layout/points.hpp"
 #include "layout/settings.h"
+#include "layout/state_visitor.hpp"
 
 namespace actup {
 
@@ -31,6 +32,9 @@ class Epochs {
  public:
   virtual ~Epochs() = default;
   virtual void run(const EpochState& state) = 0;
+
+  // What is carried from epoch to epoch, besides the points.
+  virtual void visit_state(StateVisitor&) {}
 
   // Called when the points have been put somewhere else between two epochs.
   virtual void points_replaced() {}

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "layout/points.hpp"
+#include "layout/state_visitor.hpp"
 
 namespace actup {
 
@@ -22,6 +23,12 @@ class Horizon {
   void prepare(const Points& points) {
     if (!settled_) std::copy_n(points.row(0), points.dimensions, middle_.begin());
     settled_ = true;
+  }
+
+  // The middle, relative to which the next epoch measures.
+  void visit_state(StateVisitor& visitor) {
+    visitor.visit_number("horizon.settled", settled_, 0, 1);
+    visitor.visit("horizon.middle", middle_);
   }
 
   // The points have been put somewhere else: the last known middle is not near them any more.

@@ -142,6 +142,8 @@ class InPlaceEpochs final : public Epochs {
 
   void points_replaced() override { horizon_.forget(); }
 
+  void visit_state(StateVisitor& visitor) override { horizon_.visit_state(visitor); }
+
  private:
   static constexpr int64_t kPointsPerChunk = 16 * kBlock;
   static constexpr int64_t kEdgesPerChunk = 2048;

@@ -18,6 +18,7 @@
 #include "layout/output_metrics.h"
 #include "layout/relabelled_graph.hpp"
 #include "layout/settings.h"
+#include "layout/state_visitor.hpp"
 
 namespace actup {
 
@@ -77,6 +78,7 @@ class MetricLayout {
   virtual ~MetricLayout() = default;
   virtual void run(int until) = 0;
   virtual void copy_embedding(float* to) const = 0;
+  virtual void visit_state(StateVisitor& visitor) = 0;
   void steer(const Steering& steering) { steering_ = steering; }
   int epoch() const { return epoch_; }
   int64_t size() const { return n_; }
@@ -105,7 +107,7 @@ class MetricEpochs : public MetricLayout {
     std::iota(same_order.begin(), same_order.end(), 0);
     const float weakest = s_.prune && s_.n_epochs > 0 ? 1.0f / static_cast<float>(s_.n_epochs) : 0.0f;
     const RelabelledGraph relative(graph, std::move(same_order), weakest, threads);
-    relative.copy_rows(offsets_, ids_, weights_, threads);
+    rows_ = relative.copied_rows(threads);
     mass_ = relative.strength;
     if (s_.repulsion_mass != RepulsionMass::strength)
       std::copy(relative.degree.begin(), relative.degree.end(), mass_.begin());
@@ -135,15 +137,21 @@ class MetricEpochs : public MetricLayout {
       Metric::to_map(&now_[i * coordinates_], to + i * dimensions_, dimensions_);
   }
 
+  void visit_state(StateVisitor& visitor) override {
+    visitor.visit_number("epoch", epoch_, 0, s_.n_epochs);
+    visit_steering(visitor, steering_);
+    visitor.visit("points", now_);
+  }
+
  private:
   void move(int64_t i, MovingPoint<Metric>& point) {
     const double rate = s_.schedule.learning_rate[epoch_];
     std::copy_n(&now_[i * coordinates_], coordinates_, point.at());
-    for (int64_t e = offsets_[i]; e < offsets_[i + 1]; ++e) {
+    for (int64_t e = rows_.offsets[i]; e < rows_.offsets[i + 1]; ++e) {
       const bool all = s_.sampling == Sampling::exhaustive;
-      if (!all && !acts(weights_[e], epoch_)) continue;
-      const float weight = all ? weights_[e] : acting_weight(s_.sampling, weights_[e]);
-      point.attract(&now_[int64_t{ids_[e]} * coordinates_], rate * weight);
+      if (!all && !acts(rows_.weights[e], epoch_)) continue;
+      const float weight = all ? rows_.weights[e] : acting_weight(s_.sampling, rows_.weights[e]);
+      point.attract(&now_[int64_t{rows_.ids[e]} * coordinates_], rate * weight);
     }
     const double size =
         rate * (s_.repulsion_rate * steering_.repulsion) * mass_[i] / static_cast<double>(s_.negatives);
@@ -160,9 +168,7 @@ class MetricEpochs : public MetricLayout {
   const int threads_;
   const int coordinates_;  // internal ones of a point
   const double parameter_;
-  std::vector<int64_t> offsets_;
-  std::vector<int32_t> ids_;
-  std::vector<float> weights_;  // relative to the largest
+  EdgeRows rows_;
   std::vector<float> mass_;
   std::vector<double> now_, next_;  // n x coordinates
 };

@@ -11,6 +11,7 @@
 
 #include "layout/points.hpp"
 #include "layout/relabelled_graph.hpp"
+#include "layout/state_visitor.hpp"
 
 namespace actup {
 
@@ -57,6 +58,9 @@ class BatchOptimizer {
 
   // Whether the map is kept centred and watched while it expands: see balance.hpp.
   virtual bool tracks_balance() const { return false; }
+
+  // The steps, and what else is carried from epoch to epoch.
+  virtual void visit_state(StateVisitor& visitor) { visitor.visit("steps", steps_); }
 
   const float* steps(int64_t block) const { return &steps_[first(block)]; }
   void stop() { std::fill(steps_.begin(), steps_.end(), 0.0f); }
@@ -106,6 +110,11 @@ class GainsOptimizer final : public BatchOptimizer {
   void advance(int64_t block, const float* force, const StepRule& rule) override {
     for (int c = 0; c < dimensions_; ++c)
       advance_coordinates(first(block) + c * kBlock, load<float16>(force + c * kBlock), rule);
+  }
+
+  void visit_state(StateVisitor& visitor) override {
+    BatchOptimizer::visit_state(visitor);
+    visitor.visit("gains", gains_);
   }
 
  private:

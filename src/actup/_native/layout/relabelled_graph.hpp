@@ -1,16 +1,21 @@
 // RelabelledGraph: the graph as the layout sees it. Weights are relative to the largest, weak edges are
 // dropped, and the points have a new order.
+//
+// It is made from the whole graph, or from parts of consecutive rows that are read one after the other, three
+// times: for the largest weight, for strengths and degrees, and to copy the rows.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "common/parallel.hpp"
 #include "common/random.h"
 #include "graph/graph_view.hpp"
+#include "layout/edge_rows.hpp"
 #include "layout/matchings.hpp"
 
 namespace actup {
@@ -68,81 +73,119 @@ class RelabelledGraph {
   int64_t edges = 0;
 
   RelabelledGraph() = default;
+
+  // For parts: find_largest() for each of them, then measure(), end_measuring(), then copy() into
+  // empty_rows().
+  RelabelledGraph(int64_t n, std::vector<int32_t> new_order, float weakest)
+      : order(std::move(new_order)), strength(n), degree(n), label_(n), weakest_(weakest) {
+    for (int64_t i = 0; i < n; ++i) label_[order[i]] = static_cast<int32_t>(i);
+  }
+
+  // For the whole graph, which must outlive this object.
   RelabelledGraph(const GraphView& graph, std::vector<int32_t> new_order, float weakest, int threads)
-      : order(std::move(new_order)),
-        strength(graph.n),
-        degree(graph.n),
-        graph_(graph),
-        label_(graph.n),
-        weakest_(weakest) {
-    const int64_t stored = graph.offsets[graph.n];
-    largest_ = stored ? *std::max_element(graph.weights, graph.weights + stored) : 1.0f;
-    for (int64_t i = 0; i < graph.n; ++i) label_[order[i]] = static_cast<int32_t>(i);
-    parallel_ranges(graph.n, 4096, threads, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
+      : RelabelledGraph(graph.n, std::move(new_order), weakest) {
+    graph_ = graph;
+    find_largest(graph.weights, graph.offsets[graph.n]);
+    measure(graph, 0, threads);
+    end_measuring();
+  }
+
+  int64_t size() const { return static_cast<int64_t>(order.size()); }
+  int64_t largest_degree() const {
+    return degree.empty() ? 0 : *std::max_element(degree.begin(), degree.end());
+  }
+
+  void find_largest(const float* weights, int64_t count) {
+    if (count == 0) return;
+    const float largest = *std::max_element(weights, weights + count);
+    largest_ = has_edges_ ? std::max(largest_, largest) : largest;
+    has_edges_ = true;
+  }
+
+  // Strengths and degrees of the rows of a part, the first of which is row `first` of the graph.
+  void measure(const GraphView& part, int64_t first, int threads) {
+    parallel_ranges(part.n, 4096, threads, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
         double sum = 0;
         int32_t count = 0;
-        for_each_neighbor(i, [&](int32_t, float r) {
+        for_each_edge(part, row, [&](int32_t, float r) {
           sum += r;
           ++count;
         });
+        const int32_t i = label_[first + row];
         strength[i] = static_cast<float>(sum);
         degree[i] = count;
       }
     });
-    for (int64_t i = 0; i < graph.n; ++i) {
+  }
+
+  void end_measuring() {
+    for (int64_t i = 0; i < size(); ++i) {
       total += strength[i];
       edges += degree[i];
     }
   }
 
-  int64_t size() const { return graph_.n; }
-  int64_t largest_degree() const {
-    return degree.empty() ? 0 : *std::max_element(degree.begin(), degree.end());
+  EdgeRows empty_rows() const {
+    EdgeRows rows{std::vector<int64_t>(size() + 1, 0), Buffer<int32_t>(edges + EdgeRows::kPadding),
+                  Buffer<float>(edges + EdgeRows::kPadding)};
+    for (int64_t i = 0; i < size(); ++i) rows.offsets[i + 1] = rows.offsets[i] + degree[i];
+    std::fill_n(rows.ids.data() + edges, EdgeRows::kPadding, 0);
+    std::fill_n(rows.weights.data() + edges, EdgeRows::kPadding, 0.0f);
+    return rows;
   }
 
-  // visit(neighbour, relative weight) for every edge of relabelled point i that is strong enough.
-  template <class Visit>
-  void for_each_neighbor(int64_t i, const Visit& visit) const {
-    const int64_t old = order[i];
-    for (int64_t e = graph_.offsets[old]; e < graph_.offsets[old + 1]; ++e) {
-      const float r = graph_.weights[e] / largest_;
-      if (r >= weakest_) visit(label_[graph_.indices[e]], r);
-    }
-  }
-
-  // Rows of ids and relative weights, followed by padding: 16 values may be read at any place.
-  void copy_rows(std::vector<int64_t>& offsets, std::vector<int32_t>& ids, std::vector<float>& weights,
-                 int threads) const {
-    offsets.assign(size() + 1, 0);
-    for (int64_t i = 0; i < size(); ++i) offsets[i + 1] = offsets[i] + degree[i];
-    ids.assign(edges + 16, 0);
-    weights.assign(edges + 16, 0.0f);
-    parallel_ranges(size(), 4096, threads, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        int64_t e = offsets[i];
-        for_each_neighbor(i, [&](int32_t j, float r) {
-          ids[e] = j;
-          weights[e++] = r;
+  // Copies the rows of a part to their places.
+  void copy(const GraphView& part, int64_t first, EdgeRows& rows, int threads) const {
+    parallel_ranges(part.n, 4096, threads, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const int32_t i = label_[first + row];
+        int64_t e = rows.offsets[i];
+        for_each_edge(part, row, [&](int32_t j, float r) {
+          if (e == rows.offsets[i + 1]) throw std::invalid_argument(kChanged);
+          rows.ids[e] = j;
+          rows.weights[e++] = r;
         });
+        if (e != rows.offsets[i + 1]) throw std::invalid_argument(kChanged);
       }
     });
   }
 
+  // The rows of the whole graph.
+  EdgeRows copied_rows(int threads) const {
+    EdgeRows rows = empty_rows();
+    copy(graph_, 0, rows, threads);
+    return rows;
+  }
+
+  // Of the whole graph.
   Matchings matchings() const {
     return make_matchings(size(), edges / 2, [&](const auto& visit) {
       for (int64_t i = 0; i < size(); ++i)
-        for_each_neighbor(i, [&](int32_t j, float r) {
+        for_each_edge(graph_, order[i], [&](int32_t j, float r) {
           if (j > i) visit(static_cast<int32_t>(i), j, r);
         });
     });
   }
 
  private:
+  static constexpr const char* kChanged =
+      "parts of the graph changed between two reads: give the same each time";
+
+  // visit(neighbour, relative weight) for every edge of a row that is strong enough.
+  template <class Visit>
+  void for_each_edge(const GraphView& graph, int64_t row, const Visit& visit) const {
+    for (int64_t e = graph.offsets[row]; e < graph.offsets[row + 1]; ++e) {
+      const float r = graph.weights[e] / largest_;
+      if (r >= weakest_) visit(label_[graph.indices[e]], r);
+    }
+  }
+
   GraphView graph_{};
   std::vector<int32_t> label_;  // label_[old] = new
   float weakest_ = 0;
   float largest_ = 1;
+  bool has_edges_ = false;
 };
 
 }  // namespace actup

@@ -26,6 +26,9 @@ class BatchRepulsion {
   virtual ~BatchRepulsion() = default;
   virtual ForceSums repel_all(const EpochState&, const RepulsionForces&) { return {}; }
   virtual ForceSums repel_block(const EpochState&, int64_t, const RepulsionForces&) const { return {}; }
+
+  // What is carried from epoch to epoch.
+  virtual void visit_state(StateVisitor&) {}
 };
 
 // Every block is repelled by a run of negatives: a random one ("sampled") or all points ("exact").
@@ -72,6 +75,11 @@ class FieldRepulsion final : public BatchRepulsion {
     const double first = first_.repel(points, state.threads, to.force);
     const double q = second_ ? second_->repel(points, state.threads, to.second) : first;
     return {q, first, 0, static_cast<double>(points.n * (points.n - 1))};
+  }
+
+  void visit_state(StateVisitor& visitor) override {
+    first_.visit_state(visitor, "first_field");
+    if (second_) second_->visit_state(visitor, "second_field");
   }
 
  private:

@@ -50,9 +50,22 @@ class Mesh {
 
   // The distance of the grid's lines in the last call. If it is larger than the usual one, the points were
   // too far apart, and the force is inaccurate.
-  float spacing() const { return spacing_; }
-  int rows() const { return convolution_ ? convolution_->rows() : 0; }
-  int columns() const { return convolution_ ? convolution_->columns() : 0; }
+  float spacing() const { return grid_size_.spacing; }
+  int rows() const { return grid_size_.rows; }
+  int columns() const { return grid_size_.columns; }
+
+  struct Grid {
+    float spacing = 0;
+    int rows = 0, columns = 0;  // lines; 0: not chosen yet
+    bool operator==(const Grid&) const = default;
+  };
+  Grid grid() const { return grid_size_; }
+
+  // Goes on with a grid that another mesh of the same potential had, for as long as it suits the points.
+  void keep_grid(const Grid& grid) {
+    convolution_.reset();
+    grid_size_ = grid;
+  }
 
  private:
   static constexpr int kMarginLines = 6;         // beyond the span of the points, so that splines stay inside
@@ -135,26 +148,25 @@ class Mesh {
   void choose_grid(const Box& box, int threads) {
     const float width = box.high[0] - box.low[0], height = box.high[1] - box.low[1];
     const float spacing = choose_spacing(std::max(width, height));
-    const int rows = choose_size(height / spacing, this->rows());
-    const int columns = choose_size(width / spacing, this->columns());
-    if (spacing != spacing_ || rows != this->rows() || columns != this->columns()) {
+    const Grid grid{spacing, choose_size(height / spacing, rows()), choose_size(width / spacing, columns())};
+    if (!convolution_ || grid != grid_size_) {
       // The old grid stays whole if this is interrupted.
-      auto convolution = std::make_unique<Convolution>(rows, columns);
-      const Influence influence(potential_, spacing, rows, columns, line_, threads);
+      auto convolution = std::make_unique<Convolution>(grid.rows, grid.columns);
+      const Influence influence(potential_, spacing, grid.rows, grid.columns, line_, threads);
       convolution->set_kernel(influence, threads);
       const SelfPotential self = influence.self_potential(threads);
-      grid_.resize(static_cast<size_t>(rows) * convolution->stride());
+      grid_.resize(static_cast<size_t>(grid.rows) * convolution->stride());
       self_ = self;
       convolution_ = std::move(convolution);
-      spacing_ = spacing;
+      grid_size_ = grid;
     }
     const auto origin = [&](float span, int size) {
       return 0.5f * (static_cast<float>(size - 1) - span / spacing);
     };
     low_[0] = box.low[0];
     low_[1] = box.low[1];
-    origin_[0] = origin(width, columns);
-    origin_[1] = origin(height, rows);
+    origin_[0] = origin(width, grid.columns);
+    origin_[1] = origin(height, grid.rows);
   }
 
   // A power of kSpacingStep times the usual spacing. The current spacing is kept while it is suitable.
@@ -163,13 +175,14 @@ class Mesh {
     float chosen = usual_spacing_;
     const float needed = span / static_cast<float>(largest_ - kMarginLines);
     if (needed > usual_spacing_) {
-      if (spacing_ >= needed && spacing_ <= kSpacingStep * kSpacingStep * needed) return spacing_;
+      if (spacing() >= needed && spacing() <= kSpacingStep * kSpacingStep * needed) return spacing();
       while (chosen < kSlack * needed) chosen *= kSpacingStep;
       return chosen;
     }
     const float wanted = std::clamp(span / kMinSpanLines, kMinSpacing * usual_spacing_, usual_spacing_);
-    if (spacing_ <= kSpacingStep * wanted && kSpacingStep * spacing_ > wanted && spacing_ <= usual_spacing_)
-      return spacing_;
+    if (spacing() <= kSpacingStep * wanted && kSpacingStep * spacing() > wanted &&
+        spacing() <= usual_spacing_)
+      return spacing();
     while (chosen > kSlack * wanted) chosen /= kSpacingStep;
     return chosen;
   }
@@ -189,7 +202,7 @@ class Mesh {
   void sort_by_row(int64_t n, const float* x, const float* y, int threads) {
     const int64_t grain = std::max<int64_t>(4096, (n + 63) / 64), chunks = (n + grain - 1) / grain;
     const int rows = this->rows();
-    const float inverse = 1 / spacing_;
+    const float inverse = 1 / spacing();
     const auto place = [&](float v, int c) { return (v - low_[c]) * inverse + origin_[c]; };
     std::vector<int32_t> next(chunks * rows, 0);
     parallel_ranges(n, grain, threads, [&](int64_t begin, int64_t end) {
@@ -246,7 +259,7 @@ class Mesh {
   template <class Take>
   double read(int64_t begin, int64_t end, const Take& take) const {
     const int stride = convolution_->stride();
-    const float factor = potential_.force_factor() / spacing_;
+    const float factor = potential_.force_factor() / spacing();
     double total = 0;
     for (int64_t first = begin; first < end; first += kBlock) {
       const int count = static_cast<int>(std::min<int64_t>(kBlock, end - first));
@@ -314,7 +327,7 @@ class Mesh {
   float usual_spacing_;
   int largest_;
   bool line_ = false;  // one dimension; the same in all calls
-  float spacing_ = 0;
+  Grid grid_size_;
   float low_[2] = {}, origin_[2] = {};
   SelfPotential self_{};
   std::unique_ptr<Convolution> convolution_;

@@ -13,7 +13,7 @@ from actup._typing import Array, Rows
 from actup.backends._base import Backend, Layout, PointInputs
 from actup.backends._cuda import ahead, arrays, graph, landmarks, layout, neighbors, start, transform
 from actup.backends._cuda.compile import gpu_is_available
-from actup.graph._records import Graph, Neighbors
+from actup.graph._records import Graph, GraphParts, Neighbors, whole_graph
 from actup.neighbors._comparison import Parameters
 from actup.neighbors._finite_values import Role
 from actup.neighbors._metrics import compares_missing
@@ -173,15 +173,15 @@ class CudaBackend(Backend):
 
     def make_layout(
         self,
-        graph: Graph,
+        graph: Graph | GraphParts,
         start: Array,
         recipe: Recipe,
         seed: int,
         threads: int,
         points: PointInputs | None = None,
     ) -> Layout:
-        """The recipe's descent on a graph."""
-        return layout.CudaLayout(graph, start, recipe, seed, threads, points)
+        """The recipe's descent on a graph; one in parts is joined."""
+        return layout.CudaLayout(whole_graph(graph), start, recipe, seed, threads, points)
 
     def place_rows(
         self, neighbors: Neighbors, embedding: Array, recipe: Recipe, placement: Placement, threads: int

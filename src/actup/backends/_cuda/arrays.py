@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -145,6 +146,12 @@ class ConvertedLayout:
 
     def embedding(self) -> Array:
         return as_kind_of(self._layout.embedding(), self._template)
+
+    def state(self) -> dict[str, np.ndarray]:
+        return self._layout.state()
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        self._layout.restore(state)
 
     def loss(self) -> float:
         return self._layout.loss()

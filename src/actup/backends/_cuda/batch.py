@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -15,6 +16,7 @@ from actup.backends._cuda.launch import WARP, Replay, blocks_for, launch, multip
 from actup.backends._cuda.mesh import Mesh, OutgrownMesh
 from actup.backends._cuda.relabelled import RelabelledGraph
 from actup.backends._cuda.state import LayoutState, force_macros, potential_kinds
+from actup.backends._layout_state import read_state
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Optimizer, Repulsion, RepulsionMass
 
@@ -72,7 +74,7 @@ class BatchEpochs:
 
     def run(self, epoch: int) -> None:
         if epoch in _REORDER_EPOCHS and not self._sampled and len(self.points) >= _MIN_REORDERED_POINTS:
-            self._reorder()
+            self._reorder(lambda: self._graph.reorder(self.points))
         if self._mesh is not None:
             try:
                 if self._mesh.prepare(epoch):
@@ -89,8 +91,33 @@ class BatchEpochs:
         if self._mesh is not None:
             self._mesh.points_replaced()
 
-    def _reorder(self) -> None:
-        reordered = self._graph.reorder(self.points)
+    def state(self) -> dict[str, np.ndarray]:
+        """What is carried from epoch to epoch, on the host; points are in the graph's order."""
+        arrays = {"order": self._graph.order, "points": self.points, "steps": self._steps}
+        arrays |= {"gains": self._gains, "record": self._state.state}
+        mesh = {} if self._mesh is None else self._mesh.state()
+        return {name: array.get() for name, array in arrays.items()} | mesh
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on from a state."""
+        like = {"order": self._graph.order, "points": self.points, "steps": self._steps}
+        like |= {"gains": self._gains, "record": self._state.state}
+        order, *values, record = (read_state(arrays, name, array) for name, array in like.items())
+        if not np.array_equal(np.sort(order), np.arange(len(order))):
+            raise ValueError("state has an 'order' that is no order of the points: it was damaged")
+        self._reorder(lambda: self._graph.reorder_as(order))
+        cp = cupy()
+        self.points[...], self._steps[...], self._gains[...] = map(cp.asarray, values)
+        self._state.state[...] = cp.asarray(record)
+        if self._mesh is not None:
+            if "grid" in arrays:
+                self._mesh.restore(arrays)
+            else:
+                self._mesh = None  # the points had outgrown it
+        self._load()
+
+    def _reorder(self, reorder: Callable[[], Callable[[Array], Array]]) -> None:
+        reordered = reorder()
         arrays = (self.points, self._steps, self._state.mass)
         self.points, self._steps, self._state.mass = map(reordered, arrays)
         if self._state.limits_moves:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Future
 from itertools import pairwise
 from typing import Any
@@ -15,6 +16,7 @@ from actup.backends._cuda.launch import Replay, launch
 from actup.backends._cuda.matchings import Matchings, make_matchings
 from actup.backends._cuda.relabelled import RelabelledGraph
 from actup.backends._cuda.state import LayoutState, force_macros
+from actup.backends._layout_state import read_state
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Repulsion
 
@@ -58,6 +60,17 @@ class InPlaceEpochs:
     def replace_points(self, points: Array, epoch: int) -> None:
         """Continue this epoch from other places, in the graph's order."""
         self.points[...] = points  # into the array that the recorded launches read
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What is carried from epoch to epoch, on the host."""
+        return {"points": self.points.get(), "record": self._state.state.get()}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on from a state."""
+        like = self.state()
+        points, record = (read_state(arrays, name, like[name]) for name in ("points", "record"))
+        self.points[...] = cupy().asarray(points)
+        self._state.state[...] = cupy().asarray(record)
 
     def _launch(self) -> None:
         self._half(0, self.points, self._pushed)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
+
 from actup._device import on_gpu
 from actup._typing import Array
 from actup.backends._base import PointInputs, check_places, check_steering
@@ -10,7 +14,8 @@ from actup.backends._cuda.arrays import device_graph, host_graph, require_bytes,
 from actup.backends._cuda.batch import BatchEpochs
 from actup.backends._cuda.in_place import InPlaceEpochs
 from actup.backends._cuda.relabelled import RelabelledGraph
-from actup.backends._cuda.state import LayoutState, potential_kinds
+from actup.backends._cuda.state import STATE, LayoutState, potential_kinds
+from actup.backends._layout_state import StateOwner, progress_arrays, read_progress, read_state
 from actup.graph._records import Graph
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Repulsion, Update
@@ -43,6 +48,8 @@ class CudaLayout:
         self.epoch = 0
         self.n_epochs = recipe.n_epochs(n)
         self._recipe, self._threads, self._caller_graph = recipe, threads, graph
+        self._steering = 1.0, 1.0  # factors of exaggeration and repulsion
+        self._owner = StateOwner("cuda", n, recipe, seed)
         self._on_device = on_gpu(graph.weights)
         require_bytes(
             _needed_bytes(graph, recipe), f"the layout of {n} points and {len(graph.weights)} edges"
@@ -73,12 +80,28 @@ class CudaLayout:
     def steer(self, exaggeration: float = 1.0, repulsion: float = 1.0) -> None:
         """Multiply attraction and repulsion by these factors from the next epoch on."""
         check_steering(exaggeration, repulsion)
+        self._steering = exaggeration, repulsion
         self._state.steer(exaggeration, repulsion)
 
     def embedding(self) -> Array:
         """The current points in the caller's order: a CuPy array if the graph is one, else a NumPy array."""
         points = self._graph.in_callers_order(self._epochs.points)
         return points if self._on_device else points.get()
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that later epochs depend on, besides the inputs; on the host."""
+        return self._owner.labelled({**progress_arrays(self.epoch, self._steering), **self._epochs.state()})
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from the state of a layout of the same inputs."""
+        arrays = self._owner.checked(state)
+        epoch, steering = read_progress(arrays, self.n_epochs)
+        record = read_state(arrays, "record", self._state.state).view(STATE)
+        if record["epoch"][0] != epoch:
+            raise ValueError(f"state has epochs {epoch} and {record['epoch'][0]}: it was damaged")
+        self._epochs.restore(arrays)
+        self.epoch = epoch
+        self.steer(*steering)
 
     def loss(self) -> float:
         """The recipe's loss at the current points, over all pairs; computed on the CPU."""

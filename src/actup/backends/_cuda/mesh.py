@@ -8,7 +8,7 @@ if it were at its edge.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import lru_cache
 from threading import get_ident
@@ -28,6 +28,7 @@ from actup.backends._cuda.state import (
     kernel_shape,
     potential_kinds,
 )
+from actup.backends._layout_state import read_state
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Optimizer
 
@@ -90,6 +91,25 @@ class Mesh:
     def points_replaced(self) -> None:
         """Forget where the points were: the next epoch waits for their new box, and chooses a grid for it."""
         self._boxes, self._points_replaced = self._new_boxes(), True
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The grid, and the boxes from which the next one is chosen."""
+        grid = np.array([self._spacing, self._rows, self._columns, self._points_replaced], np.float64)
+        return {"grid": grid, **self._boxes.state()}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on from a state."""
+        grid = read_state(arrays, "grid", np.empty(4))
+        spacing, sides = float(grid[0]), grid[1:3].tolist()
+        known_sides = {0, _ONE_AXIS_SIDE if self._one_axis else 0, *_SIDES}
+        if not (0 <= spacing < math.inf and set(sides) <= known_sides and max(sides) <= self._max_side):
+            raise ValueError(f"state has a grid of {sides} lines {spacing} apart: it was damaged")
+        self._boxes = self._new_boxes()
+        self._boxes.restore(arrays)
+        self._spacing, self._rows, self._columns = spacing, int(sides[0]), int(sides[1])
+        self._points_replaced = bool(grid[3])
+        if self._rows:
+            self._set_up()
 
     def convolve(self) -> None:
         """Launch the kernels that compute the potentials of the current points."""
@@ -273,6 +293,30 @@ class _Boxes:
             room = sides  # those of this epoch
         width, height = np.where(np.isfinite(room), room, 2 * sides)
         return float(width), float(height)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The boxes that are known, and those that were requested and have not been read yet."""
+        for event in self._copied:
+            event.synchronize()
+        return {
+            "boxes.requested": np.array(self._requested, np.int64),
+            "boxes.copies": np.frombuffer(self._copies.tobytes(), np.uint8),
+            "boxes.known_at": np.array([epoch for epoch, _ in self._known], np.int64),
+            "boxes.known": np.array([sides for _, sides in self._known], np.float64).reshape(-1, 2),
+        }
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on from a state."""
+        copies = read_state(arrays, "boxes.copies", np.empty(self._copies.nbytes, np.uint8))
+        try:
+            requested, known_at, known = (
+                arrays[f"boxes.{name}"] for name in ("requested", "known_at", "known")
+            )
+        except KeyError as missing:
+            raise ValueError(f"state has no {missing}: it was damaged") from None
+        self._copies[...] = np.frombuffer(copies.tobytes(), STATE)
+        self._requested = [int(epoch) for epoch in requested]
+        self._known = [(int(epoch), sides) for epoch, sides in zip(known_at, known, strict=True)]
 
     def _request(self, epoch: int) -> None:
         """Start to copy the box before this epoch to the host."""

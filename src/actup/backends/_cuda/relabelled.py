@@ -80,13 +80,29 @@ class RelabelledGraph:
     def reorder(self, points: Array) -> Callable[[Array], Array]:
         """Relabel the points along a Morton curve through their current places, which only affects speed.
 
+        Returns what ``_reorder_by`` does.
+        """
+        return self._reorder_by(cupy().argsort(_morton_keys(points)))
+
+    def reorder_as(self, order: np.ndarray) -> Callable[[Array], Array]:
+        """Relabel the points so that ``order`` is as given: a permutation, (n,) int32 on the host.
+
+        Returns what ``_reorder_by`` does.
+        """
+        cp = cupy()
+        now = cp.empty(len(self), np.int64)  # the present place of each of the caller's points
+        now[self.order] = cp.arange(len(self))
+        return self._reorder_by(now[cp.asarray(order)])
+
+    def _reorder_by(self, new: Array) -> Callable[[Array], Array]:
+        """Relabel the points: ``new[i]`` is the present place of the one that gets place i.
+
         Returns
         -------
         callable
             Brings an array of values per point, (n,) or (n, width) float32, to the new order.
         """
         cp, n = cupy(), len(self)
-        new = cp.argsort(_morton_keys(points))
         label, known = cp.empty(n, np.int32), (self.degree, self.strength, self.order)
         moved = tuple(map(cp.empty_like, known))
         launch(self._kernels.get_function("reorder_points"), n, new, np.int64(n), *known, label, *moved)

@@ -10,7 +10,7 @@ from actup._typing import Rows
 from actup.backends._base import Backend, Layout, PointInputs
 from actup.backends._metric_layout import reject_point_inputs
 from actup.backends._reference import affinities, layout, neighbors, output_metrics, spectral, transform
-from actup.graph._records import Graph, Neighbors
+from actup.graph._records import Graph, GraphParts, Neighbors, whole_graph
 from actup.neighbors._comparison import Parameters
 from actup.neighbors._rows import is_engine_type
 from actup.recipe._output_metrics import EUCLIDEAN
@@ -47,7 +47,7 @@ class ReferenceBackend(Backend):
 
     def make_layout(
         self,
-        graph: Graph,
+        graph: Graph | GraphParts,
         start: np.ndarray,
         recipe: Recipe,
         seed: int,
@@ -55,6 +55,7 @@ class ReferenceBackend(Backend):
         points: PointInputs | None = None,
     ) -> Layout:
         """The recipe's descent on a graph; ``threads`` is ignored, because the oracle runs on one."""
+        graph = whole_graph(graph)
         if recipe.output_metric != EUCLIDEAN:
             reject_point_inputs(points, recipe)
             if not isinstance(recipe.output_metric, str):

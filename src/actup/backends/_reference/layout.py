@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from actup._typing import Array
 from actup.backends._base import PointInputs, check_places, check_steering
+from actup.backends._layout_state import StateOwner, progress_arrays, read_progress, read_state
 from actup.backends._reference.losses import LOSSES, EpochPairs, sum_forces
 from actup.backends._reference.random import random_below, random_bits
 from actup.graph._records import Graph
@@ -43,6 +46,7 @@ class Layout:
         self.epoch = 0
         self.n_epochs = recipe.n_epochs(n)
         self._recipe, self._seed = recipe, seed
+        self._owner = StateOwner("reference", n, recipe, seed)
         self._loss = LOSSES[recipe.loss]
         self._factor = 0.0  # of all attractions in the last epoch
         self._schedule = recipe.schedule(n)
@@ -95,6 +99,21 @@ class Layout:
         Y = np.empty(self._y.shape, np.float32)
         Y[self._order] = self._y
         return Y
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that later epochs depend on, besides the inputs."""
+        arrays = {"points": self._y.copy(), "update": self._update.copy(), "gain": self._gain.copy()}
+        arrays["expansion_ended"] = np.array([self._expansion_ended])
+        return self._owner.labelled({**progress_arrays(self.epoch, self._steering), **arrays})
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from the state of a layout of the same inputs."""
+        arrays = self._owner.checked(state)
+        y, update, gain = (read_state(arrays, name, self._y) for name in ("points", "update", "gain"))
+        expansion_ended = read_state(arrays, "expansion_ended", np.array([False]))
+        self.epoch, self._steering = read_progress(arrays, self.n_epochs)
+        self._y, self._update, self._gain = y, update, gain
+        self._expansion_ended = bool(expansion_ended[0])
 
     def loss(self) -> float:
         """The recipe's loss at the current points, over all ordered pairs of different points."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from actup._typing import Array
 from actup.backends._base import check_steering
+from actup.backends._layout_state import StateOwner, progress_arrays, read_progress, read_state
 from actup.backends._reference.layout import relative_weights
 from actup.backends._reference.random import random_below, random_bits
 from actup.graph._records import Graph
@@ -96,6 +97,7 @@ class MetricLayout:
         n = len(graph)
         self.epoch, self.n_epochs = 0, recipe.n_epochs(n)
         self._recipe, self._seed = recipe, seed
+        self._owner = StateOwner("reference, output metric", n, recipe, seed)
         self._metric = output_metric_name(recipe)
         self._schedule = recipe.schedule(n)
         self._steering = 1.0, 1.0  # factors of exaggeration and repulsion
@@ -111,6 +113,17 @@ class MetricLayout:
         while self.epoch < min(until, self.n_epochs):
             self._y = np.array([self._moved(i) for i in range(len(self._y))])
             self.epoch += 1
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that later epochs depend on, besides the inputs."""
+        return self._owner.labelled({**progress_arrays(self.epoch, self._steering), "points": self._y.copy()})
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from the state of a layout of the same inputs."""
+        arrays = self._owner.checked(state)
+        y = read_state(arrays, "points", self._y)
+        self.epoch, self._steering = read_progress(arrays, self.n_epochs)
+        self._y = y
 
     def steer(self, exaggeration: float = 1.0, repulsion: float = 1.0) -> None:
         """Multiply attraction and repulsion by these factors from the next epoch on."""
