@@ -85,6 +85,23 @@ def test_strength_and_window_matter(slices, aligned):
     assert not np.array_equal(narrow.embeddings_[0], aligned.embeddings_[0])
 
 
+@pytest.mark.parametrize("learning_rate", ["auto", 1.0])
+def test_alignment_keeps_neighborhoods(slices, learning_rate):
+    """Related points lie closer together than without alignment, at a small cost in neighbourhoods."""
+    aligned, loose = (
+        AlignedUMAP(learning_rate=learning_rate, alignment_regularisation=strength, random_state=0)
+        .fit(slices, relations=RELATIONS)
+        .embeddings_
+        for strength in (0.01, 0.0)
+    )
+    assert movement(aligned) < 0.6 * movement(loose)
+    kept, free = (
+        np.mean([trustworthiness(X, Y) for X, Y in zip(slices, maps, strict=True)])
+        for maps in (aligned, loose)
+    )
+    assert kept > free - 0.01
+
+
 def test_update_keeps_former_maps(slices):
     model = AlignedUMAP(random_state=0, n_epochs=60).fit(slices[:2], relations=RELATIONS[:1])
     before = [Y.copy() for Y in model.embeddings_]
@@ -119,10 +136,11 @@ def test_slices_of_other_columns_and_pairs_as_arrays(slices):
         ({"alignment_window_size": 0}, RELATIONS, ValueError, "alignment_window_size=0"),
         ({"alignment_regularisation": -1}, RELATIONS, ValueError, "alignment_regularisation=-1"),
         ({"min_dist": -1}, RELATIONS, ValueError, "min_dist=-1"),
+        ({"n_epochs": [5, 6, 7]}, RELATIONS, TypeError, r"n_epochs=\[5, 6, 7\] must be one integer"),
     ],
 )
 def test_wrong_arguments(slices, parameters, relations, error, message):
-    model = AlignedUMAP(n_epochs=5, **parameters)
+    model = AlignedUMAP(**{"n_epochs": 5, **parameters})
     with pytest.raises(error, match=message):
         model.fit(slices, relations=relations)
     assert not hasattr(model, "embeddings_")
@@ -140,5 +158,7 @@ def test_update_takes_parameters_of_the_new_slice(slices):
         model.update(slices[2], relations=RELATIONS[1])
     model.update(slices[2], relations=RELATIONS[1], n_neighbors=7)
     assert model.mappers_[2].recipe_.n_neighbors == 7 and model.n_neighbors == [10, 10]
+    model.update(slices[2], relations={i: i for i in range(300)}, n_neighbors=7, n_epochs=3)
+    assert [mapper.n_epochs_ for mapper in model.mappers_] == [10, 10, 10, 3]
     with pytest.raises(TypeError, match="'colour' is no parameter of a slice"):
         model.update(slices[2], relations=RELATIONS[1], colour=3)

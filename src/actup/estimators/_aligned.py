@@ -29,7 +29,7 @@ from actup.progress import Callback, Progress
 
 _DEFAULT_EPOCHS = 200  # as many as umap-learn runs
 # Parameters that all slices share; of others, a list has one value for each slice.
-_SINGLE_VALUES = ("init", "n_components", "metric_kwds", "target_metric_kwds")
+_SINGLE_VALUES = ("init", "n_components", "n_epochs", "metric_kwds", "target_metric_kwds")
 
 
 @explain_unknown_arguments
@@ -56,8 +56,8 @@ class AlignedUMAP(BaseEstimator):
         Parameters of the metric.
     n_epochs : int, default=None
         Number of epochs of all layouts; None: 200.
-    learning_rate : "auto" or float, default=1.0
-        As in ``UMAP``. With "auto", related points are drawn together less.
+    learning_rate : "auto" or float, default="auto"
+        As in ``UMAP``. "auto" gives maps that keep more neighbours and move less; umap-learn takes 1.0.
     init : {"spectral", "pca", "random"} or array, default="spectral"
         Where the points of the first slice start. Those of the next slices start where their related points
         start, or among their neighbours.
@@ -127,7 +127,7 @@ class AlignedUMAP(BaseEstimator):
     metric: str | Callable[..., float] = "euclidean"
     metric_kwds: dict[str, object] | None = None
     n_epochs: int | None = None
-    learning_rate: str | float = 1.0
+    learning_rate: str | float = "auto"
     init: Start = "spectral"
     alignment_regularisation: float = 1e-2
     alignment_window_size: int = 3
@@ -292,7 +292,11 @@ class AlignedUMAP(BaseEstimator):
         values = given | {
             name: _value_of_slice(name, getattr(self, name), number) for name in sorted(shared - set(given))
         }
-        mapper = UMAP(**values | {"n_epochs": _DEFAULT_EPOCHS if self.n_epochs is None else self.n_epochs})
+        if isinstance(values["n_epochs"], list | tuple | np.ndarray):
+            raise TypeError(f"n_epochs={values['n_epochs']!r} must be one integer: slices run in step")
+        if values["n_epochs"] is None:
+            values["n_epochs"] = _DEFAULT_EPOCHS
+        mapper = UMAP(**values)
         if number:
             mapper.init = "random"  # replaced by the places of related points
         try:
@@ -312,7 +316,7 @@ class AlignedUMAP(BaseEstimator):
 
         Ctrl-C ends it with a warning; the points stay where they are.
         """
-        n_epochs = max(part.layout.n_epochs for part in slices[first:])
+        n_epochs = slices[-1].layout.n_epochs
         done = 0
         try:
             while done < n_epochs and not progress.stopped:
@@ -328,9 +332,10 @@ class AlignedUMAP(BaseEstimator):
         for number in range(first, len(slices)):
             slices[number].layout.run(epoch + 1)
             reached[number] = slices[number].layout.embedding()
+        strengths = [self.alignment_regularisation * part.learning_rate(epoch) for part in slices[first:]]
         moved = [
-            draw_together(slices, reached, number, windows[number], self.alignment_regularisation)
-            for number in range(first, len(slices))
+            draw_together(slices, reached, number, windows[number], strength)
+            for number, strength in enumerate(strengths, first)
         ]
         for part, places in zip(slices[first:], moved, strict=True):
             part.places = places

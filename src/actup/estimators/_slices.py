@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,6 @@ from actup.estimators._umap import UMAP
 from actup.graph._records import Graph
 from actup.start._known_places import fill_places
 
-# With it, related points of digits and of iris move as far, and keep as many neighbours, as in umap-learn.
-_PULLS_PER_EDGE = 0.6
-
 
 @dataclass
 class Slice:
@@ -31,11 +29,13 @@ class Slice:
     places: np.ndarray
     run: Embedding | None = None
     state: FittedState | None = None
+    learning_rates: np.ndarray | None = None
 
     @classmethod
     def of(cls, mapper: UMAP, run: Embedding, state: FittedState) -> Slice:
         """A slice whose run is prepared up to the layout."""
-        return cls(mapper, run.graph, run.embedding, run, state)
+        learning_rates = run.recipe.schedule(len(run.graph)).learning_rate
+        return cls(mapper, run.graph, run.embedding, run, state, learning_rates)
 
     @classmethod
     def of_model(cls, mapper: UMAP) -> Slice:
@@ -46,6 +46,24 @@ class Slice:
     def layout(self) -> Any:
         assert self.run is not None
         return self.run.layout
+
+    @cached_property
+    def pulls(self) -> np.ndarray:
+        """How many steps each point makes in an epoch of umap-learn, on average.
+
+        Each edge that acts moves both of its ends, then its first end for every negative sample; the graph
+        has it in both directions. umap-learn draws related points together in each of these steps.
+        """
+        row_of = entry_rows(self.graph.offsets)
+        largest = float(self.graph.weights.max(initial=0)) or 1.0
+        shares = self.graph.weights.astype(np.float64) / largest
+        steps_per_edge = 2 + self.mapper.negative_sample_rate
+        return np.asarray(steps_per_edge * np.bincount(row_of, shares, minlength=len(self.graph)))
+
+    def learning_rate(self, epoch: int) -> float:
+        """The factor of all steps of an epoch."""
+        assert self.learning_rates is not None
+        return float(self.learning_rates[epoch])
 
     def finish(self) -> None:
         """Give the model what its run has reached."""
@@ -148,24 +166,16 @@ def draw_together(
     """The places of a slice, each moved towards the mean of its related points; ``places`` are of all slices.
 
     A point moves by the share s/(1 + s) of the way, where s is the strength times the sum of its relations'
-    weights times the number of edges that pull it per epoch.
+    weights times the number of steps that it makes per epoch. The strength includes the learning rate of the
+    epoch, as the steps of the layout do: were it constant, relations would outweigh neighbours at the end.
     """
     own = places[number]
     sums, weights = np.zeros(own.shape), np.zeros(len(own))
     for link in links:
         sums[link.own_ids] += link.weights[:, None] * places[link.other][link.other_ids]
         weights[link.own_ids] += link.weights
-    pulls = _pulls(slices[number].graph)
-    shares = strength * weights * pulls
+    shares = strength * weights * slices[number].pulls
     shares = shares / (1 + shares)
     means = sums / np.where(weights > 0, weights, 1)[:, None]
     moved = own + shares[:, None] * np.where(weights[:, None] > 0, means - own, 0)
     return np.asarray(moved, np.float32)
-
-
-def _pulls(graph: Graph) -> np.ndarray:
-    """How strongly a point's edges pull it in an epoch, in the unit of ``alignment_regularisation``."""
-    row_of = entry_rows(graph.offsets)
-    largest = float(graph.weights.max(initial=0)) or 1.0
-    shares = graph.weights.astype(np.float64) / largest
-    return np.asarray(_PULLS_PER_EDGE * np.bincount(row_of, shares, minlength=len(graph)))
