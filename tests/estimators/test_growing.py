@@ -5,8 +5,12 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import NearestNeighbors
 
+import actup
 from actup import GDR, TSNE, UMAP, ParametricUMAP, nearest_neighbors
 
 SHORT = {UMAP: {"n_epochs": 30}, TSNE: {"max_iter": 60, "perplexity": 10}, GDR: {"epochs": 30}}
@@ -172,11 +176,70 @@ def test_sample_weights(X):
             short(UMAP).fit(X, sample_weight=wrong)
 
 
-def test_samples_of_weight_zero_are_placed_as_new_rows(X):
-    weights = (np.arange(160) % 8 > 0).astype(float)
-    Y = short(UMAP).fit(X, sample_weight=weights).embedding_
-    placed = same_group_share(Y, np.repeat(np.arange(4), 40))
-    assert np.isfinite(Y).all() and placed > 0.95
+LEFT_OUT = [{}, {"unique": True}, {"metric": "precomputed"}, {"init": "array"}, {"precomputed_knn": "lists"}]
+
+
+@pytest.mark.parametrize("parameters", [*LEFT_OUT, {"densmap": True}], ids=str)
+def test_samples_of_weight_zero_are_left_out(X, parameters):
+    """The map of the others is that of a fit without them, to the bit, and new rows are placed alike."""
+    weights = np.arange(160) % 8 / 3.5
+    kept, data = np.flatnonzero(weights), X
+    if parameters.get("metric") == "precomputed":
+        data = pairwise_distances(X).astype(np.float32)
+    without = data[np.ix_(kept, kept)] if data is not X else X[kept]
+    ours, theirs = dict(parameters), dict(parameters)
+    if "init" in parameters:
+        ours["init"] = np.random.default_rng(0).normal(size=(160, 2)).astype(np.float32)
+        theirs["init"] = ours["init"][kept]
+    if "precomputed_knn" in parameters:  # lists long enough to keep 14 neighbours in any case
+        search = NearestNeighbors(n_neighbors=60, algorithm="kd_tree")
+        ours["precomputed_knn"] = search.fit(X).kneighbors()[::-1]
+        theirs["precomputed_knn"] = search.fit(X[kept]).kneighbors()[::-1]
+    model = short(UMAP, **ours).fit(data, sample_weight=weights)
+    smaller = short(UMAP, **theirs).fit(without, sample_weight=weights[kept])
+    np.testing.assert_array_equal(model.embedding_[kept], smaller.embedding_)
+    new = np.random.default_rng(1).normal(size=(5, X.shape[1])).astype(np.float32)
+    if data is X:
+        np.testing.assert_array_equal(model.transform(new), smaller.transform(new))
+        np.testing.assert_array_equal(model.inverse_transform([[0, 0]]), smaller.inverse_transform([[0, 0]]))
+        np.testing.assert_array_equal(model.transform(X), model.embedding_)
+    assert np.isfinite(model.embedding_).all()
+    assert same_group_share(model.embedding_, np.repeat(np.arange(4), 40)) > 0.95
+    if not parameters.get("unique"):
+        graph = model.graph_
+        assert graph.shape == (160, 160) and not graph[weights == 0].nnz
+        assert (graph[np.ix_(kept, kept)] != smaller.graph_).nnz == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_samples_of_weight_zero_of_every_estimator(kind, X):
+    weights = (np.arange(160) % 2).astype(float)
+    model = short(kind).fit(X, sample_weight=weights)
+    np.testing.assert_array_equal(model.embedding_[1::2], short(kind).fit_transform(X[1::2]))
+
+
+def test_what_models_with_samples_of_weight_zero_can_do(X, tmp_path):
+    weights = (np.arange(160) % 4 > 0).astype(float)
+    model = short(UMAP).fit(X, sample_weight=weights)
+    model.save(tmp_path / "model")
+    for loaded in (actup.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(loaded.transform(X[:9] + 0.1), model.transform(X[:9] + 0.1))
+    memberships = (
+        clone(model).set_params(transform_mode="graph").fit(X, sample_weight=weights).transform(X[:9])
+    )
+    assert memberships.shape == (9, 160) and memberships.nnz
+    assert not memberships[:, weights == 0].nnz
+    assert model.subset(np.arange(80)).embedding_.shape == (80, 2)
+    before = model.embedding_
+    model.partial_fit(X[:5] + 0.1)
+    np.testing.assert_array_equal(model.embedding_[:160], before)
+    apart = X.copy()
+    apart[[1, 2]] += 1000 * np.eye(2, X.shape[1])  # disconnected, and sample 0 has weight 0
+    model = short(UMAP, disconnected="nan", disconnection_distance=100)
+    with pytest.warns(UserWarning, match="2 of 120 samples"):
+        Y = model.fit_transform(apart, sample_weight=weights)
+    np.testing.assert_array_equal(np.flatnonzero(np.isnan(Y).any(axis=1)), [1, 2])
+    np.testing.assert_array_equal(model.transform(apart), Y)
 
 
 # refit

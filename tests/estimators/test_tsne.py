@@ -144,6 +144,15 @@ def test_barnes_hut_changes_the_loss_little_in_three_dimensions(digits):
 # --- degenerate data ---
 
 
+def test_perplexities_below_one_mean_one(digits):
+    X = digits[0][:60]
+    maps = [TSNE(perplexity=value, max_iter=30, random_state=0).fit_transform(X) for value in (0.5, 1, [0.2])]
+    np.testing.assert_array_equal(maps[0], maps[1])
+    assert np.isfinite(maps[2]).all()
+    with pytest.raises(ValueError, match="perplexity=0"):
+        TSNE(perplexity=0).fit(X)
+
+
 @pytest.mark.parametrize("perplexity", [5, 30])
 @pytest.mark.parametrize("init", ["pca", "spectral", "random"])
 def test_duplicates_end_up_together(digits, init, perplexity):

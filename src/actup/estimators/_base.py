@@ -20,11 +20,19 @@ from actup._threads import count_threads
 from actup._typing import Array, CsrMatrix, Rows
 from actup.backends import Backend, choose_backend, load_backend
 from actup.estimators._callbacks import CallbackSupportMixin, fit_task
+from actup.estimators._files import FilesMixin
 from actup.estimators._inputs import FitInputs, draw_seed, read_given_neighbors, read_mobility
-from actup.estimators._state import Derived, Estimator, FittedState, snapshot
+from actup.estimators._state import (
+    Derived,
+    Estimator,
+    FittedState,
+    check_has_graph,
+    is_fitted_to_files,
+    snapshot,
+)
 from actup.estimators._viewing import ViewMixin
 from actup.graph._records import Graph
-from actup.graph._sample_weights import apply_sample_weights, read_sample_weights
+from actup.graph._sample_weights import apply_sample_weights, neighbors_among, read_sample_weights
 from actup.neighbors._finite_values import Role
 from actup.progress import Progress
 from actup.recipe._recipe import Recipe
@@ -33,7 +41,12 @@ from actup.transform._new_rows import TrainingRows, place_new_rows
 
 
 class Embedder(
-    ViewMixin, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    FilesMixin,
+    ViewMixin,
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
 ):
     """Fits a recipe to data. An estimator says with ``_recipe`` what to run.
 
@@ -79,7 +92,8 @@ class Embedder(
             too. Metrics "nan_euclidean" and "gower" take missing values whatever it is, all others reject
             them.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each sample counts, at least 0; None: all alike.
+            How much each sample counts, at least 0; None: all alike. Samples of weight 0 are left out, and
+            then placed on the map of the others as ``transform`` would place them.
         fixed : array-like of shape (n_samples,), default=None
             Samples that stay where ``init``, an array, has them: Booleans, or numbers from 0 (moves freely)
             to 1 (stays). Samples whose row of ``init`` is NaN start among their neighbours.
@@ -92,7 +106,7 @@ class Embedder(
         with fit_task(self, X, y), self._progress() as progress:
             prepared, state = self._prepare(X, inputs, progress)
             reached = descend(prepared, progress, self._snapshot_epochs())
-            state = self._with_weightless(state.advanced_to(reached), sample_weight)
+            state = self._with_weightless(state.advanced_to(reached), X, ensure_all_finite)
             self._completed(state).replace_state_of(self)
         return self
 
@@ -197,15 +211,39 @@ class Embedder(
     def _place(self, rows: Rows, backend: Backend) -> Array:
         """The places of checked rows on the map, where the backend computes."""
         seed = self._transform_seed()
+        training, places, counted = self._map_of()
         return place_new_rows(
-            self._training,
-            rows,
-            self.embedding_,
+            training,
+            training.columns_of(rows, counted),
+            places,
             self.recipe_,
             self.seed_ if seed is None else seed,
             count_threads(self.n_jobs),
             backend,
         )
+
+    def _map_of(self, shown: np.ndarray | bool = True) -> tuple[TrainingRows, np.ndarray, np.ndarray | slice]:
+        """What new rows are compared with: all samples but those of weight 0.
+
+        Parameters
+        ----------
+        shown : ndarray of shape (n_samples,) or bool, default=True
+            Which samples may count.
+
+        Returns
+        -------
+        training : TrainingRows
+        places : ndarray of shape (n_counted, n_components)
+        counted : ndarray of shape (n_counted,) or slice
+            The numbers of these samples.
+        """
+        weightless = getattr(self, "_weightless", None)
+        if weightless is not None:
+            shown = shown & ~weightless[getattr(self, "_unique_inverse_", slice(None))]
+        if np.all(shown):
+            return self._training, self.embedding_, slice(None)
+        counted = np.flatnonzero(shown)
+        return self._training.counted(counted), to_host(self.embedding_)[counted], counted
 
     def save(
         self, path: str | os.PathLike[str], *, data: str | None = "full", compress: bool = False
@@ -280,7 +318,8 @@ class Embedder(
         """
         model = fitted_model(self)
         threads = count_threads(model.n_jobs)
-        return rows_of_places(model._training, X, model.embedding_, model.recipe_, threads)
+        training, places, _ = model._map_of()
+        return rows_of_places(training, X, places, model.recipe_, threads)
 
     # --- what an estimator may add ---
 
@@ -300,9 +339,12 @@ class Embedder(
         """What a run is given besides the rows, checked before any work is done."""
         n = rows.shape[0]
         init = self.init if inputs.init is None else inputs.init
+        neighbors = read_given_neighbors(self.precomputed_knn)
+        if neighbors is not None and inputs.kept is not None:
+            neighbors = neighbors_among(neighbors, inputs.kept)
         given = Given(
             init=None if isinstance(init, str) else init,
-            neighbors=read_given_neighbors(self.precomputed_knn),
+            neighbors=neighbors,
             neighbors_name="precomputed_knn",
         )
         if inputs.sample_weight is not None:
@@ -335,13 +377,19 @@ class Embedder(
         seed: int,
         like: Any = None,
     ) -> tuple[Embedding, FittedState]:
-        """As ``_prepare``, of checked rows."""
+        """As ``_prepare``, of checked rows. Samples of weight 0 take no part in the run."""
+        all_rows, weighty = rows, inputs.weighty_samples(rows.shape[0])
+        if weighty is not None:
+            inputs = inputs.weighty_only(weighty, self.init)
+            rows = rows[weighty]
+            rows = rows[:, weighty] if recipe.metric == "precomputed" else rows
         given = self._given(inputs, rows, recipe)
         if inputs.sample_weight is not None and np.ptp(np.asarray(inputs.sample_weight)) > 0:
             recipe = recipe.but(prune=False)  # the edges of light samples are weak
         prepared = self._run(rows, recipe, given, backend, progress, seed, like)
         self._report_prepared(prepared)
-        state = FittedState.of_run(prepared, TrainingRows(rows, recipe), seed, self)
+        state = FittedState.of_run(prepared, TrainingRows(all_rows, recipe), seed, self)
+        state = state if weighty is None else state.with_left_out(weighty, all_rows.shape[0])
         return replace(prepared, neighbors=None), state  # as large as the graph: free them now
 
     def _run(
@@ -365,20 +413,29 @@ class Embedder(
             like=like,
         )
 
-    def _with_weightless(self, state: FittedState, sample_weight: Any) -> FittedState:
-        """The state with samples of weight 0 where new rows would be placed: they have no edges."""
-        weights = np.ones(1) if sample_weight is None else np.asarray(sample_weight)
-        training = state._training
-        if weights.all() or training is None or training.rows is None or state._unique_inverse_ is not None:
+    def _with_weightless(self, state: FittedState, X: Any, finite: bool | str) -> FittedState:
+        """The state with samples of weight 0 where new rows would be placed."""
+        weightless, training = state.weightless_samples(), state._training
+        if weightless is None or training is None:
             return state
         model = snapshot(self)
         state.replace_state_of(model)
-        weighty, idle = np.flatnonzero(weights), np.flatnonzero(weights == 0)
-        model._training = training.selected(weighty)
-        model.embedding_ = to_host(state.embedding_)[weighty]
-        embedding = to_host(state.embedding_).copy()
-        embedding[idle] = model._place(to_host(training.rows)[idle], load_backend("cpu"))
-        return replace(state, embedding_=embedding)
+        backend, rows = load_backend("cpu"), training.rows
+        if rows is None:
+            rows = model._read_rows(X, state.recipe_, backend, reset=False, finite=finite)
+        places = to_host(model._place(to_host(rows)[np.flatnonzero(weightless)], backend))
+
+        def completed(embedding: np.ndarray) -> np.ndarray:
+            whole: np.ndarray = to_host(embedding).copy()
+            whole[weightless] = places
+            return whole
+
+        maps = state.embedding_list_
+        return replace(
+            state,
+            embedding_=completed(state.embedding_),
+            embedding_list_=None if maps is None else [completed(map_) for map_ in maps],
+        )
 
     def _report_prepared(self, prepared: Embedding) -> None:
         """Called with a run before its layout, while its neighbours are still known."""
@@ -413,7 +470,7 @@ class Embedder(
 
     @property
     def graph_(self) -> CsrMatrix:
-        check_is_fitted(self, "_derived")
+        check_has_graph(self)
         return self._derived.scipy_graph()
 
     @property
@@ -424,6 +481,11 @@ class Embedder(
 def fitted_model(estimator: Estimator) -> Estimator:
     """A snapshot of an estimator that has been fitted to rows; raises NotFittedError otherwise."""
     check_is_fitted(estimator, "embedding_")
+    if is_fitted_to_files(estimator):
+        raise ValueError(
+            "this model was fitted by fit_files, which keeps no rows to compare others with: fit a sample of "
+            "the rows, then place all of them with actup.distributed.transform"
+        )
     if not hasattr(estimator, "_training"):
         raise ValueError(
             "this model was combined of two others: it has a map and a graph, but no rows to compare others "

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from actup._given import Given
 from actup._pipeline import descend
 from actup.backends import load_backend
-from actup.estimators._state import FittedState, snapshot
+from actup.estimators._state import FittedState, check_has_graph, snapshot
 from actup.graph._records import Graph
 from actup.graph._set_operations import intersect, reset_local_connectivity, unite
 from actup.progress import Progress
@@ -43,7 +42,7 @@ def combine(one: UMAP, other: object, operation: str) -> Any:
     if not isinstance(other, UMAP):
         return NotImplemented
     for model in (one, other):
-        check_is_fitted(model, "_derived")
+        check_has_graph(model)
     first, second = snapshot(one), snapshot(other)
     sizes = first.graph_.shape[0], second.graph_.shape[0]
     if sizes[0] != sizes[1]:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from actup._errors import WrongType
+from actup._labels import label_array
 from actup.graph._records import Neighbors, read_lists
 from actup.graph._sample_weights import read_sample_weights
 from actup.recipe._recipe import Recipe
@@ -29,15 +30,36 @@ class FitInputs:
     fixed: Any = None
     init: Any = None  # in place of the estimator's own
     finite: bool | str = True
+    kept: np.ndarray | None = None  # the numbers of the samples that take part; None: all
 
-    def selected(self, kept: np.ndarray, inverse: np.ndarray) -> FitInputs:
+    def distinct(self, kept: np.ndarray, inverse: np.ndarray) -> FitInputs:
         """The inputs of distinct rows: those of the first sample of each; weights are added up."""
-        weights = self.sample_weight
-        if weights is not None:
-            weights = np.bincount(inverse, read_sample_weights(weights, len(inverse)), len(kept))
-        y, fixed = (None if part is None else np.asarray(part)[kept] for part in (self.y, self.fixed))
+        selected = self.selected(kept)
+        if self.sample_weight is None:
+            return selected
+        weights = np.bincount(inverse, read_sample_weights(self.sample_weight, len(inverse)), len(kept))
+        return replace(selected, sample_weight=weights)
+
+    def selected(self, kept: np.ndarray) -> FitInputs:
+        """The inputs of some samples, by their numbers."""
+        y = None if self.y is None else label_array(self.y)[kept]
+        weights, fixed = (
+            None if part is None else np.asarray(part)[kept] for part in (self.sample_weight, self.fixed)
+        )
         init = self.init if self.init is None or isinstance(self.init, str) else np.asarray(self.init)[kept]
         return replace(self, y=y, sample_weight=weights, fixed=fixed, init=init)
+
+    def weighty_only(self, weighty: np.ndarray, init: Any) -> FitInputs:
+        """The inputs of the samples whose weight is not 0; ``init`` is the estimator's own."""
+        own = init if self.init is None and not isinstance(init, str) else self.init
+        return replace(replace(self, init=own).selected(weighty), kept=weighty)
+
+    def weighty_samples(self, n: int) -> np.ndarray | None:
+        """The numbers of the samples whose weight is not 0; None: there are no others."""
+        if self.sample_weight is None:
+            return None
+        weighs = read_sample_weights(self.sample_weight, n) > 0
+        return None if weighs.all() else np.flatnonzero(weighs)
 
 
 def read_mobility(fixed: Any, init: Any, n: int) -> np.ndarray:

@@ -9,10 +9,12 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from actup._device import to_host
 from actup._pipeline import Embedding
 from actup._typing import CsrMatrix
 from actup.estimators._network import Network
 from actup.graph._records import Graph
+from actup.graph._sample_weights import add_isolated_points
 from actup.recipe._recipe import Recipe
 from actup.transform._new_rows import TrainingRows
 
@@ -40,6 +42,22 @@ class FittedAttribute:
             return self
         check_is_fitted(model, "embedding_")
         return self._derive(model)
+
+
+def check_has_graph(estimator: Any) -> None:
+    """Raise NotFittedError if an estimator is not fitted, AttributeError if it was fitted to files."""
+    if is_fitted_to_files(estimator):
+        raise AttributeError(
+            "this model was fitted by fit_files, which keeps neither rows nor graph: fit a sample of the "
+            "rows, e.g. model.fit(sample), for all that needs them"
+        )
+    check_is_fitted(estimator, "_derived")
+
+
+def is_fitted_to_files(estimator: Any) -> bool:
+    """Whether ``fit_files`` was the last fit of an estimator."""
+    own = vars(estimator)
+    return "recipe_" in own and "_training" not in own and "_derived" not in own
 
 
 @dataclass(eq=False)
@@ -73,7 +91,7 @@ class FittedState:
     n_features_in_: int
     feature_names_in_: np.ndarray | None  # None: X had no names, and there is no such attribute
     _training: TrainingRows | None  # None: the model has a graph but no rows
-    _derived: Derived
+    _derived: Derived | None  # None: the model was fitted to files, and has no graph either
     # What only some runs leave; None: there is no such attribute.
     embedding_list_: list[np.ndarray] | None = None
     rad_orig_: np.ndarray | None = None
@@ -83,6 +101,7 @@ class FittedState:
     network_error_: float | None = None
     _labels: np.ndarray | None = None
     _disconnected: np.ndarray | None = None  # (points,): points whose coordinates are shown as NaN
+    _weightless: np.ndarray | None = None  # (points,): points of weight 0, which the run left out
     _unique_inverse_: np.ndarray | None = None  # (n_samples,): the point of each sample
 
     @classmethod
@@ -115,6 +134,40 @@ class FittedState:
             _edge_lengths=prepared.edge_lengths,
         )
 
+    def with_left_out(self, weighty: np.ndarray, n: int) -> Self:
+        """The state of a run of some points, whose numbers are given, as one of ``n`` points.
+
+        The other points have no edges, and are NaN until the caller has placed them.
+        """
+        weightless = np.ones(n, bool)
+        weightless[weighty] = False
+        state = replace(self, _weightless=weightless)
+        assert self._derived is not None
+        graph = self._derived.graph
+        assert isinstance(graph, Graph)
+        radii = self.rad_orig_
+        return replace(
+            state,
+            embedding_=state._shown(self.embedding_),
+            _derived=Derived(add_isolated_points(graph, weighty, n)),
+            rad_orig_=None if radii is None else state.spread_over_points(radii, np.nan),
+        )
+
+    def spread_over_points(self, values: np.ndarray, missing: float | bool) -> np.ndarray:
+        """Values of the points that the run had, as values of all; ``missing`` where it left a point out."""
+        if self._weightless is None:
+            return values
+        values = to_host(values)
+        spread = np.full((len(self._weightless), *values.shape[1:]), missing, values.dtype)
+        spread[~self._weightless] = values
+        return spread
+
+    def weightless_samples(self) -> np.ndarray | None:
+        """Which samples have weight 0; None: none of them."""
+        if self._weightless is None or self._unique_inverse_ is None:
+            return self._weightless
+        return np.asarray(self._weightless[self._unique_inverse_])
+
     def advanced_to(self, reached: Embedding) -> Self:
         """The state of the same run after further epochs."""
         return replace(
@@ -127,6 +180,7 @@ class FittedState:
 
     def _shown(self, embedding: np.ndarray) -> np.ndarray:
         """The map as the caller sees it: every sample has a row, disconnected ones may be NaN."""
+        embedding = self.spread_over_points(embedding, np.nan)
         if self._disconnected is not None:
             embedding = embedding.copy()
             embedding[self._disconnected] = np.nan

@@ -25,7 +25,7 @@ from actup.estimators._convergence import WatchedLayout, mean_sigma
 from actup.estimators._growing import GrowingMap
 from actup.estimators._inputs import FitInputs, Lists, RandomState, Start, change, start_name
 from actup.estimators._learning_rate import is_automatic
-from actup.estimators._state import FittedState, snapshot
+from actup.estimators._state import FittedState, check_has_graph, snapshot
 from actup.graph._records import Graph
 from actup.progress import Callback, Progress
 from actup.recipe._presets import preset, preset_for
@@ -61,9 +61,9 @@ class TSNE(GrowingMap):
     n_components : int, default=2
         Dimensions of the map.
     perplexity : float or sequence of float, default=30.0
-        Effective number of neighbours of a point; less than the number of samples. For several, such as
-        ``[30, 300]``, the similarities are averaged, which keeps near and far structure (openTSNE's
-        ``Multiscale``).
+        Effective number of neighbours of a point; less than the number of samples. Numbers below 1 mean 1:
+        the nearest neighbour alone. For several, such as ``[30, 300]``, the similarities are averaged, which
+        keeps near and far structure (openTSNE's ``Multiscale``).
     early_exaggeration : float, default=12.0
         Factor of the attraction in the first epochs, which gathers the clusters.
     learning_rate : "auto" or float, default="auto"
@@ -245,9 +245,10 @@ class TSNE(GrowingMap):
     def _make_recipe(self) -> Recipe:
         automatic = is_automatic(self.learning_rate)
         base = preset_for("tsne", self.n_components) if automatic else preset("classic_tsne")
-        perplexity: dict[str, object] = {"perplexity": self.perplexity}
+        perplexity: dict[str, object] = {"perplexity": _reachable(self.perplexity)}
         if isinstance(self.perplexity, list | tuple | np.ndarray):
-            perplexity = {"affinity": Affinity.MULTISCALE, "perplexities": self.perplexity}
+            scales = tuple(map(_reachable, self.perplexity))
+            perplexity = {"affinity": Affinity.MULTISCALE, "perplexities": scales}
         init = base.initialization if self.init is None else self.init
         max_iter = self._max_iter()
         repulsion = base.repulsion if self.method == "auto" else _METHODS[self.method]
@@ -414,7 +415,7 @@ class TSNE(GrowingMap):
 
         The map is recognised by its values: the caller may have assigned another one, or changed it in place.
         """
-        check_is_fitted(self, ["embedding_", "_derived"])
+        check_has_graph(self)
         model = snapshot(self)
         points = to_host(check_map(model.embedding_, len(model._training), model.recipe_.n_components))
         digest = hashlib.blake2b(np.ascontiguousarray(points).data).digest()
@@ -463,3 +464,8 @@ def _check_distances(X: Any, method: str) -> None:
             f"X has a negative value, {values.min()}: with metric='precomputed', X should contain positive "
             "distances"
         )
+
+
+def _reachable(perplexity: Any) -> Any:
+    """The perplexity, at least 1: similarities to one neighbour have perplexity 1, and none have less."""
+    return 1.0 if isinstance(perplexity, int | float | np.number) and 0 < perplexity < 1 else perplexity

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.utils.validation import check_is_fitted
 
 from actup._threads import count_threads
 from actup._typing import CsrMatrix
@@ -19,7 +18,7 @@ from actup.estimators._base import fitted_model
 from actup.estimators._combined import combine
 from actup.estimators._inputs import Lists, RandomState, Start, change, given_part, start_name
 from actup.estimators._learning_rate import is_automatic
-from actup.estimators._state import FittedAttribute
+from actup.estimators._state import FittedAttribute, check_has_graph
 from actup.estimators._umap_runs import UmapRuns
 from actup.graph._memberships import row_memberships
 from actup.graph._radii import map_radii
@@ -338,9 +337,17 @@ class UMAP(UmapRuns):
         model = fitted_model(self)
         backend = load_backend("cpu")
         rows = model._read_rows(X, model.recipe_, backend, reset=False, finite=ensure_all_finite)
-        n, threads = len(model._training), count_threads(model.n_jobs)
-        found = model._training.query_on_host(rows, neighbors_needed(model.recipe_, n), threads)
-        return row_memberships(found, model.recipe_, n, threads)
+        training, _, counted = model._map_of()
+        rows = training.columns_of(rows, counted)
+        n, threads = len(training), count_threads(model.n_jobs)
+        found = training.query_on_host(rows, neighbors_needed(model.recipe_, n), threads)
+        graph = row_memberships(found, model.recipe_, n, threads)
+        if n == len(model._training):
+            return graph
+        numbers = np.arange(len(model._training))[counted]
+        return csr_matrix(
+            (graph.data, numbers[graph.indices], graph.indptr), (len(found), len(model._training))
+        )
 
     def update(self, X: Any, ensure_all_finite: bool | str = True) -> Self:
         """Add rows to the map: umap-learn's name of ``partial_fit``.
@@ -442,7 +449,7 @@ class UMAP(UmapRuns):
 
     @property
     def graph_dists_(self) -> CsrMatrix | None:
-        check_is_fitted(self, "_derived")
+        check_has_graph(self)
         if not hasattr(self, "_edge_lengths"):
             return None
         edges, known = self.graph_.tocoo(), ~np.isnan(self._edge_lengths)
@@ -451,7 +458,7 @@ class UMAP(UmapRuns):
 
     @property
     def rad_emb_(self) -> np.ndarray:
-        check_is_fitted(self, "_derived")
+        check_has_graph(self)
         if not hasattr(self, "rad_orig_"):
             raise AttributeError("rad_emb_ needs densmap=True or output_dens=True in fit")
         inverse = getattr(self, "_unique_inverse_", np.arange(len(self.embedding_)))

@@ -113,7 +113,7 @@ class UmapRuns(GrowingMap):
         if self.unique:
             rows = to_host(rows)
             kept, inverse = distinct_rows(rows)
-            rows, inputs = rows[kept], inputs.selected(kept, inverse)
+            rows, inputs = rows[kept], inputs.distinct(kept, inverse)
         prepared, state = super()._prepare_rows(rows, recipe, inputs, backend, progress, seed, like)
         if inverse is not None:
             training = TrainingRows(all_rows, recipe)
@@ -123,11 +123,10 @@ class UmapRuns(GrowingMap):
             labels = label_array(labels)
             state = replace(state, _labels=labels.astype(object) if labels.dtype.kind == "U" else labels)
         isolated = to_host(isolated_points(prepared.graph))
-        if inputs.sample_weight is not None:  # samples of weight 0 are placed as new rows
-            isolated &= np.asarray(inputs.sample_weight, np.float64) > 0
         if isolated.any() and len(isolated) > 1:
             limit = disconnection_distance(recipe.metric, self.disconnection_distance)
             _warn_of_disconnected(int(isolated.sum()), len(isolated), limit)
+            isolated = state.spread_over_points(isolated, False)
             state = replace(state, _disconnected=isolated if self.disconnected == "nan" else None)
         return prepared, state
 
@@ -135,13 +134,13 @@ class UmapRuns(GrowingMap):
         """As in ``Embedder``; rows without a connected neighbour get NaN if such samples have."""
         if not hasattr(self, "_disconnected"):
             return super()._place(rows, backend)
+        training, places, counted = self._map_of(~np.isnan(self.embedding_).any(axis=1))
+        rows = training.columns_of(rows, counted)
         model = snapshot(self)
-        connected = np.flatnonzero(~np.isnan(self.embedding_).any(axis=1))
-        model._training = self._training.selected(connected)
-        model.embedding_ = self.embedding_[connected]
-        rows = rows[:, connected] if self._training.rows is None else rows
+        model.__dict__.pop("_weightless", None)
+        model._training, model.embedding_ = training, places
         places = to_host(Embedder._place(model, rows, backend))
-        found = model._training.query_on_host(to_host(rows), 1, count_threads(self.n_jobs))
+        found = training.query_on_host(to_host(rows), 1, count_threads(self.n_jobs))
         limit = disconnection_distance(self.recipe_.metric, self.disconnection_distance)
         places[too_far(found.distances[:, 0], limit)] = np.nan
         return places

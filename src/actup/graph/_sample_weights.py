@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from actup._csr import entry_rows
 from actup._device import to_host
-from actup.graph._records import Graph
+from actup.graph._records import Graph, Neighbors
 
 
 def apply_sample_weights(graph: Graph, weights: ArrayLike) -> Graph:
@@ -22,8 +22,8 @@ def apply_sample_weights(graph: Graph, weights: ArrayLike) -> Graph:
         W_ij w_i w_j (1/m_i + 1/m_j)/2
 
     Among neighbours of equal weight w this is w W_ij. Weights are relative to their mean, so that equal
-    weights change nothing. Points of weight 0 have no edges left: they influence no other point, and the
-    caller places them, for example as new rows of the finished map.
+    weights change nothing. Points of weight 0 have no edges left. Estimators do not get that far with them:
+    they leave such samples out of the run, because they would still take places among neighbours and repel.
 
     Parameters
     ----------
@@ -57,6 +57,38 @@ def apply_sample_weights(graph: Graph, weights: ArrayLike) -> Graph:
     kept = products > 0
     kept_before = np.concatenate([[0], np.cumsum(kept)])
     return Graph(kept_before[offsets], ids[kept], products[kept])
+
+
+def add_isolated_points(graph: Graph, ids: np.ndarray, n: int) -> Graph:
+    """A graph of ``n`` points: those of ``graph`` have the numbers ``ids``, ascending, others no edges."""
+    offsets, indices, weights = (to_host(part) for part in (graph.offsets, graph.indices, graph.weights))
+    sizes = np.zeros(n, np.int64)
+    sizes[ids] = np.diff(offsets)
+    return Graph(np.concatenate([[0], np.cumsum(sizes)]), ids[indices], weights)
+
+
+def neighbors_among(neighbors: Neighbors, ids: np.ndarray) -> Neighbors:
+    """The neighbours of some points among these points, renumbered; lists end with id -1 where some are lost.
+
+    Parameters
+    ----------
+    neighbors : Neighbors
+    ids : ndarray of shape (m,)
+        The numbers of the points, ascending.
+
+    Returns
+    -------
+    Neighbors
+        m rows; a missing neighbour has id -1 and an infinite distance.
+    """
+    numbers = np.full(len(neighbors), -1, np.int32)
+    numbers[ids] = np.arange(len(ids))
+    indices, distances = to_host(neighbors.indices)[ids], to_host(neighbors.distances)[ids]
+    known = (indices >= 0) & (indices < len(numbers))
+    renumbered = np.where(known, numbers[np.where(known, indices, 0)], indices)
+    distances = np.where(known & (renumbered < 0), np.float32(np.inf), distances)
+    order = np.argsort(known & (renumbered < 0), axis=1, kind="stable")  # lost ones last, others in order
+    return Neighbors(np.take_along_axis(renumbered, order, 1), np.take_along_axis(distances, order, 1))
 
 
 def read_sample_weights(weights: ArrayLike, n: int) -> np.ndarray:

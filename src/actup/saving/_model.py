@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
 import actup
 from actup._device import to_host
 from actup._threads import count_threads
+from actup._typing import CsrMatrix
 from actup.backends import load_backend
-from actup.estimators._state import FittedState, snapshot
+from actup.estimators._state import FittedState, check_has_graph, snapshot
 from actup.graph._records import Graph
 from actup.neighbors._chunks import row_chunks
 from actup.neighbors._comparison import is_compiled, resolve
@@ -94,12 +94,13 @@ def save_model(model: Embedder, path: str | os.PathLike[str], data: str | None, 
         raise TypeError(
             f"{type(model).__name__} is no class that actup.load makes ({', '.join(_CLASSES)}): use pickle"
         )
-    check_is_fitted(model, "_derived")
+    check_has_graph(model)
     model = snapshot(model)
     attributes: dict[str, Any] = {field.name: vars(model).get(field.name) for field in fields(FittedState)}
     state = FittedState(**attributes)
     _check_run_parameters(model)
     places = np.asanyarray(to_host(state.embedding_))  # a mask is rejected
+    assert state._derived is not None
     derived = replace(state._derived, graph=_on_host(state._derived.graph))
     state = replace(state, embedding_=places, _training=_reduced(state._training, data), _derived=derived)
     _check_state(state)
@@ -206,8 +207,10 @@ def _check_state(state: FittedState) -> None:
     columns, names = state.n_features_in_, state.feature_names_in_
     if not 0 < columns < 2**31 or (names is not None and names.shape != (columns,)):
         raise ValueError(f"n_features_in_={columns} is out of range, or has another number of names")
+    if state._derived is None:
+        raise ValueError("the model has no graph")
     _check_graph(state._derived.graph, points)
-    _check_edge_lengths(state)
+    _check_edge_lengths(state._derived.graph, state._edge_lengths)
     if state.network_ is not None:
         state.network_.check(columns, recipe.n_components)
     if training is None:
@@ -240,6 +243,11 @@ def _check_points(state: FittedState, n: int) -> int:
     if hidden.shape != (points,) or hidden.dtype != bool:
         raise ValueError(f"_disconnected does not say for {points} points whether they are")
     hidden = hidden if inverse is None else hidden[inverse]
+    weightless = state._weightless
+    if weightless is not None and (
+        weightless.shape != (points,) or weightless.dtype != bool or weightless.all()
+    ):
+        raise ValueError(f"_weightless does not say which of {points} points were left out")
     for places in (state.embedding_, *(state.embedding_list_ or ())):
         check_map(np.where(hidden[:, None], np.float32(0), places), n, dimensions)
     for name in ("rad_orig_", "_labels"):
@@ -277,8 +285,7 @@ def _check_graph(graph: Any, n: int) -> None:
         raise ValueError("graph has weights that are negative, infinite or NaN")
 
 
-def _check_edge_lengths(state: FittedState) -> None:
-    graph, lengths = state._derived.graph, state._edge_lengths
+def _check_edge_lengths(graph: Graph | CsrMatrix, lengths: np.ndarray | None) -> None:
     edges = len(graph.weights) if isinstance(graph, Graph) else graph.nnz
     if lengths is not None and (lengths.shape != (edges,) or lengths.dtype.kind != "f"):
         raise ValueError(f"_edge_lengths has shape {lengths.shape}, but the graph has {edges} edges")
@@ -292,7 +299,7 @@ def _reduced(training: TrainingRows | None, data: str | None) -> TrainingRows | 
     if training is None or training.metric == "precomputed" or (data is None and training.rows is None):
         return training
     reduced = snapshot(training)
-    reduced._search = None
+    reduced._search = reduced._counted = None
     if data is None:
         reduced.rows = None
         return reduced

@@ -118,20 +118,32 @@ class TrainingRows:
         self.parameters = dict(recipe.metric_kwds)
         self.rows = None if recipe.metric == "precomputed" else rows
         self._search: Search | None = None
+        self._counted: tuple[np.ndarray, TrainingRows] | None = None  # what new rows were last compared with
 
     def __len__(self) -> int:
         assert self._count is not None
         return int(self._count)
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_search": None}
+        return {**self.__dict__, "_search": None, "_counted": None}
 
     def selected(self, chosen: np.ndarray) -> TrainingRows:
         """The same for some of the rows, by their numbers."""
         part = TrainingRows.__new__(TrainingRows)
-        part.__dict__ = {**self.__dict__, "_count": len(chosen), "_search": None}
+        part.__dict__ = {**self.__dict__, "_count": len(chosen), "_search": None, "_counted": None}
         part.rows = None if self.rows is None else self.rows[chosen]
         return part
+
+    def counted(self, chosen: np.ndarray) -> TrainingRows:
+        """As ``selected``, and kept with its search for the next call with the same numbers."""
+        if self._counted is None or not np.array_equal(self._counted[0], chosen):
+            self._counted = (chosen, self.selected(chosen))
+        return self._counted[1]
+
+    def columns_of(self, new_rows: Rows, counted: np.ndarray | slice) -> Rows:
+        """New rows as they are compared with counted ones: of given distances, the columns of those."""
+        is_all = isinstance(counted, slice)
+        return new_rows if is_all or self.metric != "precomputed" else new_rows[:, counted]
 
     def check_searchable(self) -> None:
         """Reject a search for new rows if the rows were not saved; of given distances none are needed."""
