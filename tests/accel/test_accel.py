@@ -158,6 +158,26 @@ def test_a_package_imported_before_is_set_aside_and_comes_back(umap_learn):
 # what falls through to the real package
 
 
+@pytest.mark.parametrize("value", ["1", "quiet"])
+def test_a_package_that_is_being_imported_stays_as_it_is(umap_learn, tmp_path, value):
+    """numba imports ActUp while umap-learn is imported, if it compiles something there."""
+    folder = tmp_path / "site"
+    (folder / "umap" / "umap_.py").write_text("import actup\nimport umap.extra\nclass UMAP: pass\n")
+    program = script(
+        tmp_path,
+        """
+        import umap, umap.extra.deep, umap.plot
+        assert umap.plot.real_class is umap.UMAP
+        import openTSNE
+        print(umap.UMAP.__module__, umap.extra.deep.value, openTSNE.TSNE.__module__)
+        """,
+    )
+    paths = {"PYTHONPATH": os.pathsep.join([str(folder), SOURCE])}
+    code, output, errors = run(program, ACTUP_ACCEL=value, **paths)
+    assert (code, output) == (0, "umap.umap_ 7 actup.compat.opentsne.tsne\n"), errors
+    assert ("umap was being imported" in errors and "python -m actup.accel" in errors) == (value == "1")
+
+
 def test_other_modules_and_names_come_from_the_real_package(umap_learn, installed):
     import umap
     import umap.plot

@@ -25,6 +25,10 @@ _REPLACED = {
     ("sklearn.manifold", "TSNE"): ("actup.estimators", "TSNE"),
 }
 _MESSAGE = "actup.accel: umap, openTSNE and sklearn.manifold.TSNE run on ActUp {version}"
+_LEFT_MESSAGE = (
+    "actup.accel: {packages} was being imported when ActUp was, and does not run on ActUp: import actup "
+    "first, or run python -m actup.accel script.py"
+)
 
 
 class Takeover(MetaPathFinder):
@@ -39,6 +43,7 @@ class Takeover(MetaPathFinder):
         self._bypassed = threading.local()  # .now: whether this thread imports real packages
         self._real_modules: dict[str, ModuleType] = {}
         self._originals: dict[tuple[str, str], Any] = {}
+        self._left: set[str] = set()  # packages that were being imported when the finder was installed
         self._quiet = False
         self._has_spoken = False
 
@@ -55,7 +60,9 @@ class Takeover(MetaPathFinder):
             self._quiet = quiet
             if self.is_installed:
                 return
-            self._real_modules.update(_remove_modules())
+            self._left = {package for package in STAND_INS if _is_being_imported(package)}
+            self._warn_of_left()
+            self._real_modules.update(self._remove_modules())
             for module, name in _REPLACED:
                 if module in sys.modules:
                     self._replace(sys.modules[module], name)
@@ -67,13 +74,14 @@ class Takeover(MetaPathFinder):
             if not self.is_installed:
                 return
             sys.meta_path.remove(self)
-            _remove_modules()
+            self._remove_modules()
             sys.modules.update(self._real_modules)
             self._real_modules.clear()
             for (module, name), original in self._originals.items():
                 if module in sys.modules:
                     setattr(sys.modules[module], name, original)
             self._originals.clear()
+            self._left.clear()
 
     def real(self, name: str) -> Any:
         """The real module, or the original of a replaced name."""
@@ -94,7 +102,7 @@ class Takeover(MetaPathFinder):
         if getattr(self._bypassed, "now", False):
             return None
         package, _, rest = fullname.partition(".")
-        if package in STAND_INS:
+        if package in STAND_INS and package not in self._left:
             return self._find_stand_in(fullname, package, rest)
         if any(fullname == module for module, _ in _REPLACED):
             return self._find_replaced(fullname, path, target)
@@ -166,6 +174,18 @@ class Takeover(MetaPathFinder):
 
             print(_MESSAGE.format(version=__version__), file=sys.stderr)
 
+    def _warn_of_left(self) -> None:
+        """Say which packages stay as they are, because half of their modules have been run."""
+        if self._left and not self._quiet and sys.stderr is not None:
+            print(_LEFT_MESSAGE.format(packages=" and ".join(sorted(self._left))), file=sys.stderr)
+            self._has_spoken = True  # the other message would name these packages too
+
+    def _remove_modules(self) -> dict[str, ModuleType]:
+        """Remove the modules of all served packages from ``sys.modules``, and return them."""
+        served = STAND_INS.keys() - self._left
+        names = [name for name in sys.modules if name.partition(".")[0] in served]
+        return {name: sys.modules.pop(name) for name in names}
+
     @contextmanager
     def _real_packages(self) -> Iterator[None]:
         """Have imports of this thread give the real packages."""
@@ -173,14 +193,14 @@ class Takeover(MetaPathFinder):
             if not self.is_installed or getattr(self._bypassed, "now", False):
                 yield
                 return
-            stand_ins = _remove_modules()
+            stand_ins = self._remove_modules()
             sys.modules.update(self._real_modules)
             self._bypassed.now = True
             try:
                 yield
             finally:
                 self._bypassed.now = False
-                self._real_modules = _remove_modules()
+                self._real_modules = self._remove_modules()
                 sys.modules.update(stand_ins)
 
 
@@ -315,10 +335,9 @@ def _find_real(fullname: str) -> ModuleSpec | None:
     return spec
 
 
-def _remove_modules() -> dict[str, ModuleType]:
-    """Remove the modules of all served packages from ``sys.modules``, and return them."""
-    names = [name for name in sys.modules if name.partition(".")[0] in STAND_INS]
-    return {name: sys.modules.pop(name) for name in names}
+def _is_being_imported(package: str) -> bool:
+    spec = getattr(sys.modules.get(package), "__spec__", None)
+    return bool(getattr(spec, "_initializing", False))
 
 
 TAKEOVER = Takeover()
