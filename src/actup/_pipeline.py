@@ -336,7 +336,7 @@ def descend(prepared: Embedding, progress: Progress, epochs: Sequence[int] = ())
 
     keep()
     try:
-        for _ in _slices(layout, progress, stops=epochs):
+        for _ in epoch_slices(layout, progress, stops=epochs):
             keep()
     except KeyboardInterrupt:
         warn_user(f"interrupted at epoch {layout.epoch} of {layout.n_epochs}: the points stay where they are")
@@ -350,7 +350,7 @@ def iterate_maps(prepared: Embedding, every: int, progress: Progress) -> Iterato
         return
     spent = 0.0
     yield _record(prepared, spent)
-    for seconds in _slices(prepared.layout, progress, every):
+    for seconds in epoch_slices(prepared.layout, progress, every):
         spent += seconds
         yield _record(prepared, spent)
 
@@ -368,7 +368,7 @@ def _record(prepared: Embedding, seconds: float) -> Embedding:
     )
 
 
-def _slices(
+def epoch_slices(
     layout: Layout, progress: Progress, every: int | None = None, stops: Sequence[int] = ()
 ) -> Iterator[float]:
     """Run the layout in slices of ``every`` epochs, or of about ``progress.slice_seconds``; report each.

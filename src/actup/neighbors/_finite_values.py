@@ -63,7 +63,7 @@ def reject_nonfinite(
         Those of a data frame; None: columns are numbered.
     role : Role, default=Role.DATA
     """
-    found = _first_nonfinite(rows, allow_missing)
+    found = first_nonfinite(rows, allow_missing)
     if found is None:
         return
     row, column, value = found
@@ -99,7 +99,7 @@ def _missing_remedy(metric: str | Callable[..., float], is_sparse: bool, role: R
     return remedy
 
 
-def _first_nonfinite(rows: Rows, allow_missing: bool = False) -> tuple[int, Any, Any] | None:
+def first_nonfinite(rows: Rows, allow_missing: bool = False) -> tuple[int, Any, Any] | None:
     """Row, column and value of the first value that is not finite; None if there is none."""
     if rows.dtype.kind != "f":
         return None
@@ -129,7 +129,7 @@ def reject_overflow_of(given: Rows, converted: Rows, name: str) -> None:
     name : str
         What errors call the rows.
     """
-    found = _first_nonfinite(converted)
+    found = first_nonfinite(converted)
     if found is None:
         return
     row = found[0]

@@ -73,6 +73,23 @@ def _landmark_start(X: Rows, recipe: Recipe, seed: int, threads: int, backend: B
     """Random places around those of the landmarks in a map of their own, and the number of landmarks."""
     assert isinstance(recipe.metric, str)
     landmarks, labels = backend.find_landmarks(X, recipe.metric, _landmarks.LANDMARKS, seed, threads)
+    places, reach = landmark_places(landmarks, recipe, seed, threads, backend)
+    return backend.scatter_around(places, labels, reach, seed, threads), len(landmarks)
+
+
+def landmark_places(
+    landmarks: Array, recipe: Recipe, seed: int, threads: int, backend: Backend
+) -> tuple[Array, float]:
+    """The places of landmarks in a map of their own, and how far around them rows are scattered.
+
+    Parameters
+    ----------
+    landmarks : array of shape (count, columns)
+    recipe : Recipe
+        That of the whole map.
+    seed, threads : int
+    backend : Backend
+    """
     small = _landmarks.landmark_recipe(recipe.n_components)
     k = small.neighbors_searched(len(landmarks))
     neighbors = backend.nearest_neighbors(landmarks, k, "euclidean", threads)
@@ -82,5 +99,4 @@ def _landmark_start(X: Rows, recipe: Recipe, seed: int, threads: int, backend: B
     layout.run(layout.n_epochs)
     places = layout.embedding()
     width = float((places.max(axis=0) - places.min(axis=0)).max())
-    reach = width / float(power(len(landmarks), 1 / recipe.n_components))
-    return backend.scatter_around(places, labels, reach, seed, threads), len(landmarks)
+    return places, width / float(power(len(landmarks), 1 / recipe.n_components))

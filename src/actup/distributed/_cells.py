@@ -1,0 +1,284 @@
+"""The stages "cells" and "assign": which rows lie near each other, so that groups of them can be searched.
+
+Cells are clusters of a sample of the rows. Neighbouring cells form groups, which fit into memory. A row
+belongs to the group of its nearest cell, and is a guest in the groups of its next nearest cells.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from actup._engine import engine
+from actup.distributed._plan import NEAR_CELLS, Plan
+from actup.distributed._scan import read_blocks, reject_if_changed
+from actup.neighbors._comparison import resolve
+from actup.neighbors._metrics import METRICS
+from actup.neighbors._row_transforms import far_column_center
+from actup.recipe._switches import Initialization
+from actup.start._landmarks import find_landmarks
+
+_CHUNK_ROWS = 2**14  # rows that are held in full precision at a time
+_MIN_INDEXED_SITES = 256  # fewer centres are all compared
+_MIN_PROBES, _CLUSTERS_PER_PROBE = 8, 16  # clusters of centres that are looked at: some, or a share of them
+_COMPARED_SITES = 12  # centres that are compared in the metric itself; of the 8 nearest, 99 % are found
+
+
+# --- cells ---
+
+
+def cells(plan: Plan, threads: int) -> dict[str, Any]:
+    """Find cells and their groups from the sample."""
+    folder = plan.folder
+    sample = np.concatenate([folder.read(f"sample/{shard}") for shard in range(len(plan.source.shards))])
+    center = _column_center(plan, sample)
+    rows = comparable_rows(plan, sample, center)
+    del sample
+    _, labels = find_landmarks(rows, plan.cell_metric, plan.cells, plan.seed, threads)
+    sizes = np.bincount(labels)
+    centers = _cell_centers(plan, rows, labels, sizes)
+    groups = np.zeros(len(sizes), np.int64)
+    _divide(centers, sizes, np.arange(len(sizes)), 0, plan.groups, groups, plan.seed, threads)
+    order = np.argsort(groups, kind="stable")
+    folder.write("cells/center", center)
+    folder.write("cells/centers", centers[order])
+    folder.write("cells/groups", groups[order].astype(np.int32))
+    if plan.recipe.initialization is Initialization.PCA:
+        shift, axes = _principal_axes(rows, plan.recipe.n_components, plan.seed, threads)
+        folder.write("cells/shift", shift)
+        folder.write("cells/axes", axes)
+    return {"cells": len(sizes)}
+
+
+def _column_center(plan: Plan, sample: np.ndarray) -> np.ndarray:
+    """What columns of doubles are shifted by before they become float32, where the metric allows it."""
+    if sample.dtype == plan.row_type or not METRICS[plan.metric].of_differences:
+        return np.zeros(sample.shape[1])
+    return far_column_center(sample).astype(np.float64)
+
+
+def comparable_rows(plan: Plan, rows: np.ndarray, center: np.ndarray) -> np.ndarray:
+    """Rows in the type in which they are kept and compared."""
+    if rows.dtype == plan.row_type:
+        return np.ascontiguousarray(rows)
+    return np.ascontiguousarray(rows - center, plan.row_type)
+
+
+def _directions(plan: Plan, rows: np.ndarray) -> np.ndarray:
+    """Rows of float64 whose means are centres of cells: of length 1 where the metric compares angles."""
+    doubles = rows.astype(np.float64)
+    if not METRICS[plan.cell_metric].angular:
+        return doubles
+    if plan.cell_metric == "correlation":
+        doubles -= doubles.mean(axis=1, keepdims=True)
+    lengths = np.sqrt((doubles * doubles).sum(axis=1, keepdims=True))
+    return doubles / np.where(lengths > 0, lengths, 1.0)
+
+
+def _cell_centers(plan: Plan, rows: np.ndarray, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The mean of the sampled rows of every cell, of which none is empty: (cells, columns) float32."""
+    order = np.argsort(labels, kind="stable")
+    sums = np.zeros((len(sizes), rows.shape[1]))
+    for begin in range(0, len(order), _CHUNK_ROWS):
+        chunk = order[begin : begin + _CHUNK_ROWS]
+        present, starts = np.unique(labels[chunk], return_index=True)
+        sums[present] += np.add.reduceat(_directions(plan, rows[chunk]), starts, axis=0)
+    return np.ascontiguousarray(sums / sizes[:, None], np.float32)
+
+
+def _divide(
+    centers: np.ndarray,
+    sizes: np.ndarray,
+    members: np.ndarray,
+    first: int,
+    groups: int,
+    out: np.ndarray,
+    seed: int,
+    threads: int,
+) -> None:
+    """Divide cells into groups of about equally many rows, by cuts across their widest direction.
+
+    Parameters
+    ----------
+    centers : ndarray of shape (cells, columns), float32
+    sizes : ndarray of shape (cells,)
+        Sampled rows of each cell.
+    members : ndarray of int
+        The cells to divide.
+    first, groups : int
+        The number of the first group, and how many there are.
+    out : ndarray of shape (cells,)
+        The group of each cell.
+    seed, threads : int
+    """
+    groups = min(groups, len(members))  # there may be fewer cells than groups, which then stay empty
+    if groups == 1:
+        out[members] = first
+        return
+    rows = np.ascontiguousarray(centers[members])
+    shift = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
+    scores, _ = engine.principal_scores(rows, shift, dimensions=1, seed=seed, threads=threads)
+    members = members[np.argsort(scores[:, 0], kind="stable")]
+    left = groups // 2
+    reached = np.cumsum(sizes[members])
+    cut = int(np.searchsorted(reached, reached[-1] * left // groups, side="right"))
+    cut = min(max(cut, left), len(members) - (groups - left))
+    _divide(centers, sizes, members[:cut], first, left, out, seed, threads)
+    _divide(centers, sizes, members[cut:], first + left, groups - left, out, seed, threads)
+
+
+def _principal_axes(
+    rows: np.ndarray, dimensions: int, seed: int, threads: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The mean and the principal axes of the sample: (columns,) and (dimensions, columns), float64.
+
+    With centred rows X and scores S = X V of orthonormal axes V, Xᵀ S = V Λ and Λ holds the squared lengths
+    of the scores.
+    """
+    shift = rows.mean(axis=0, dtype=np.float64)
+    kept = min(dimensions, *rows.shape)
+    scores, _ = engine.principal_scores(
+        rows, shift.astype(np.float32), dimensions=kept, seed=seed, threads=threads
+    )
+    axes = np.zeros((dimensions, rows.shape[1]))
+    doubles = scores.astype(np.float64)
+    for begin in range(0, len(rows), _CHUNK_ROWS):
+        chunk = rows[begin : begin + _CHUNK_ROWS] - shift
+        for axis in range(kept):
+            axes[axis] += (chunk * doubles[begin : begin + _CHUNK_ROWS, axis, None]).sum(axis=0)
+    lengths = (doubles * doubles).sum(axis=0)
+    axes[:kept] /= np.where(lengths > 0, lengths, 1.0)[:, None]
+    return shift, axes
+
+
+# --- assign ---
+
+
+class CellIndex:
+    """The nearest cells of rows.
+
+    Cells of duplicates share their centre. Rows there are spread over these cells by their numbers, so that
+    no group gets all of them. Many centres are searched in two levels, through clusters of centres: the
+    coverage is measured later, so that a near cell may be missed now and then.
+
+    Parameters
+    ----------
+    plan : Plan
+    threads : int
+    """
+
+    def __init__(self, plan: Plan, threads: int):
+        centers = plan.folder.read("cells/centers")
+        sites, site_of_cell = np.unique(centers, axis=0, return_inverse=True)
+        self._sites = np.ascontiguousarray(sites)  # the different centres
+        self._members = np.argsort(site_of_cell.ravel(), kind="stable")  # cells by site
+        counts = np.bincount(site_of_cell.ravel(), minlength=len(sites))
+        self._starts = np.concatenate([[0], np.cumsum(counts)])  # of the cells of each site
+        self._metric = resolve(plan.cell_metric, None, self._sites).for_engine()
+        self._threads = threads
+        self._index = None
+        if len(sites) >= _MIN_INDEXED_SITES:
+            self._index = engine.ClusterIndex(self._sites, self._metric, 0, False, plan.seed, threads)
+
+    def nearest(self, rows: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        """The nearest cells of rows, nearest first, one of each site: (rows, near) uint16.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (rows, columns)
+        numbers : ndarray of shape (rows,)
+            Their numbers in the source.
+        """
+        near = min(NEAR_CELLS, len(self._sites))
+        if self._index is None:
+            sites, _ = engine.exact_neighbors(self._sites, rows, near, self._metric, self._threads)
+        else:
+            probes = max(_MIN_PROBES, self._index.clusters // _CLUSTERS_PER_PROBE)
+            probes = min(probes, self._index.clusters)
+            sites, _ = self._index.query(rows, near, probes, _COMPARED_SITES, self._threads)
+        count = self._starts[sites + 1] - self._starts[sites]
+        cells: np.ndarray = self._members[self._starts[sites] + numbers[:, None] % count]
+        return cells.astype(np.uint16)
+
+
+def assign(plan: Plan, shard: int, threads: int) -> dict[str, Any]:
+    """Sort the rows of a shard by their cells, block by block, and list which groups they visit."""
+    folder = plan.folder
+    reject_if_changed(plan, shard)
+    index = CellIndex(plan, threads)
+    center, groups = folder.read("cells/center"), folder.read("cells/groups")
+    counts, guests = [], np.zeros((NEAR_CELLS, plan.groups), np.int64)
+    for number, given in read_blocks(plan, shard):
+        rows = comparable_rows(plan, given, center)
+        first = plan.first_row_of_shard[shard] + plan.blocks[number].begin
+        near = index.nearest(rows, np.arange(first, first + len(rows)))
+        order = np.argsort(near[:, 0], kind="stable")
+        rows, near = rows[order], near[order]
+        counts.append(np.bincount(groups[near[:, 0]], minlength=plan.groups))
+        folder.write(f"rows/{number}", rows)
+        folder.write(f"near/{number}", near)
+        folder.write(f"order/{number}", order.astype(np.uint32))
+        if plan.recipe.initialization is Initialization.PCA:
+            folder.write(f"scores/{number}", _scores(plan, rows))
+        guests += _write_visits(plan, number, groups[near])
+        _write_truth_rows(plan, number, int(first), order, rows, near)
+    folder.write(f"assign/guests.{shard}", guests)
+    folder.write(f"assign/counts.{shard}", np.array(counts, np.int64))
+    return {}
+
+
+def _scores(plan: Plan, rows: np.ndarray) -> np.ndarray:
+    """The scores of rows along the principal axes of the sample: (rows, n_components) float32."""
+    shift, axes = plan.folder.read("cells/shift"), plan.folder.read("cells/axes")
+    scores = np.empty((len(rows), len(axes)), np.float32)
+    for begin in range(0, len(rows), _CHUNK_ROWS):
+        chunk = rows[begin : begin + _CHUNK_ROWS] - shift
+        for axis, direction in enumerate(axes):
+            scores[begin : begin + _CHUNK_ROWS, axis] = (chunk * direction).sum(axis=1)
+    return scores
+
+
+def _write_visits(plan: Plan, block: int, groups: np.ndarray) -> np.ndarray:
+    """Save which rows of a block are guests of which group, and from which rank of their near cells on.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (rows, near)
+        The groups of each row's near cells; the first is its own.
+
+    Returns
+    -------
+    ndarray of shape (NEAR_CELLS, groups)
+        How many rows visit each group first by the cell of each rank.
+    """
+    visited, positions, ranks = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)]
+    for rank in range(1, groups.shape[1]):
+        at = np.flatnonzero((groups[:, :rank] != groups[:, rank : rank + 1]).all(axis=1))
+        positions.append(at)
+        visited.append(groups[at, rank])
+        ranks.append(np.full(len(at), rank, np.uint8))
+    group, position = np.concatenate(visited), np.concatenate(positions)
+    first_rank = np.concatenate(ranks)
+    order = np.lexsort([position, group])
+    plan.folder.write(f"visits/positions.{block}", position[order].astype(np.uint32))
+    plan.folder.write(f"visits/ranks.{block}", first_rank[order])
+    starts = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=plan.groups))])
+    plan.folder.write(f"visits/starts.{block}", starts)
+    visits = np.bincount(
+        first_rank.astype(np.int64) * plan.groups + group, minlength=NEAR_CELLS * plan.groups
+    )
+    return visits.reshape(NEAR_CELLS, plan.groups)
+
+
+def _write_truth_rows(
+    plan: Plan, block: int, first: int, order: np.ndarray, rows: np.ndarray, near: np.ndarray
+) -> None:
+    """Save those rows of a block whose true neighbours will be searched, in the order of the source."""
+    begin, end = np.searchsorted(plan.truth_rows, [first, first + len(order)])
+    position = np.empty(len(order), np.int64)
+    position[order] = np.arange(len(order))
+    at = position[plan.truth_rows[begin:end] - first]
+    plan.folder.write(f"truth/rows.{block}", rows[at])
+    plan.folder.write(f"truth/near.{block}", near[at])
+    plan.folder.write(f"truth/positions.{block}", at)

@@ -1,0 +1,181 @@
+"""WorkFolder: arrays and records on disc that every worker of a run sees, each written whole or not at all.
+
+Arrays are read with plain reads. Mapped files would count as memory of the worker that reads them, and Dask
+ends workers that seem to use too much.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from actup._whole_file import whole_file
+
+_READ_BYTES = 2**22  # rows at scattered positions are read in pieces of this size
+_MAX_SKIPPED_BYTES = 2**16  # bytes that are read and dropped rather than skipped by another read
+
+
+class WorkFolder:
+    """A folder of arrays and of records of finished tasks.
+
+    Parameters
+    ----------
+    path : str or path-like
+        It is created when something is first written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]):
+        self.path = Path(path)
+
+    # --- arrays ---
+
+    def write(self, name: str, array: np.ndarray) -> None:
+        """Write an array."""
+        self.write_parts(name, [array], len(array))
+
+    def write_parts(self, name: str, parts: Iterable[np.ndarray], rows: int) -> None:
+        """Write an array of ``rows`` rows that comes in parts, one after the other."""
+        path = self._array_path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as unfinished, open(unfinished, "wb") as file:
+            written = 0
+            for part in parts:
+                part = np.ascontiguousarray(part)
+                if not written:
+                    _write_header(file, (rows, *part.shape[1:]), part.dtype)
+                file.write(part.data if part.size else b"")
+                written += len(part)
+            assert written == rows, f"{name} has {written} rows instead of {rows}"
+
+    def read(self, name: str, begin: int = 0, end: int | None = None) -> np.ndarray:
+        """The rows of an array from ``begin`` to ``end``."""
+        with open(self._array_path(name), "rb", buffering=0) as file:
+            shape, dtype, start = _read_header(file)
+            last = shape[0] if end is None else end
+            result = np.empty((last - begin, *shape[1:]), dtype)
+            file.seek(start + begin * _row_bytes(shape, dtype))
+            _read_into(file, result)
+        return result
+
+    def read_into(self, name: str, begin: int, out: np.ndarray) -> None:
+        """Fill ``out``, C-contiguous and of the array's type, with the rows from ``begin`` on."""
+        with open(self._array_path(name), "rb", buffering=0) as file:
+            shape, dtype, start = _read_header(file)
+            assert out.dtype == dtype and out.flags.c_contiguous
+            file.seek(start + begin * _row_bytes(shape, dtype))
+            _read_into(file, out)
+
+    def read_rows(self, name: str, positions: np.ndarray, out: np.ndarray) -> None:
+        """Fill ``out`` with the rows at ascending positions."""
+        with open(self._array_path(name), "rb", buffering=0) as file:
+            shape, dtype, start = _read_header(file)
+            size = max(1, _row_bytes(shape, dtype))
+            gap, longest = max(1, _MAX_SKIPPED_BYTES // size), max(1, _READ_BYTES // size)
+            at = 0
+            while at < len(positions):
+                first = int(positions[at])
+                end = int(np.searchsorted(positions, first + longest))
+                jumps = np.flatnonzero(np.diff(positions[at:end]) > gap)
+                end = at + int(jumps[0]) + 1 if len(jumps) else end
+                piece = np.empty((int(positions[end - 1]) + 1 - first, *shape[1:]), dtype)
+                file.seek(start + first * size)
+                _read_into(file, piece)
+                out[at:end] = piece[positions[at:end] - first]
+                at = end
+
+    def remove(self, *patterns: str) -> None:
+        """Remove the arrays of these names, in which * stands for any part; those that are gone are none."""
+        for pattern in patterns:
+            for path in self.path.glob(f"{pattern}.npy"):
+                path.unlink(missing_ok=True)
+
+    def _array_path(self, name: str) -> Path:
+        return self.path / f"{name}.npy"
+
+    # --- states of a layout ---
+
+    def write_state(self, name: str, state: dict[str, np.ndarray]) -> None:
+        """Write several arrays by name into one file."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with whole_file(self.path / f"{name}.npz") as unfinished:
+            np.savez(unfinished, **state)  # type: ignore[arg-type]
+
+    def read_state(self, name: str) -> dict[str, np.ndarray] | None:
+        """The arrays that ``write_state`` has written; None if it has not."""
+        try:
+            with np.load(self.path / f"{name}.npz", allow_pickle=False) as file:
+                return dict(file)
+        except FileNotFoundError:
+            return None
+
+    def remove_state(self, pattern: str) -> None:
+        """Remove the states of these names, in which * stands for any part."""
+        for path in self.path.glob(f"{pattern}.npz"):
+            path.unlink(missing_ok=True)
+
+    # --- records ---
+
+    def write_record(self, name: str, record: dict[str, Any]) -> None:
+        """Write a small record; it says that a task is done."""
+        path = self.path / "done" / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as unfinished:
+            unfinished.write_text(json.dumps(record))
+
+    def record(self, name: str) -> dict[str, Any] | None:
+        """The record of a task; None if it is not done."""
+        try:
+            text = (self.path / "done" / f"{name}.json").read_text()
+        except FileNotFoundError:
+            return None
+        record: dict[str, Any] = json.loads(text)
+        return record
+
+    def forget(self, name: str) -> None:
+        """Remove the record of a task, which will then be done again."""
+        (self.path / "done" / f"{name}.json").unlink(missing_ok=True)
+
+    def remove_all(self) -> None:
+        """Remove the folder and everything in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def digest(*arrays: np.ndarray) -> str:
+    """A short name of the bytes of arrays, which are C-contiguous."""
+    total = hashlib.sha256()
+    for array in arrays:
+        total.update(array.data)
+    return total.hexdigest()[:16]
+
+
+def _write_header(file: BinaryIO, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    description = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, description)
+
+
+def _read_header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any], int]:
+    """Shape and type of an array, and where its values begin."""
+    np.lib.format.read_magic(file)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    return shape, dtype, file.tell()
+
+
+def _row_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    return int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
+
+
+def _read_into(file: Any, array: np.ndarray) -> None:
+    """Fill an array with the bytes that follow; a read may return fewer bytes than were asked for."""
+    view = memoryview(array.reshape(-1).view(np.uint8).data)
+    while len(view):
+        count = file.readinto(view)
+        if not count:
+            raise EOFError(f"{file.name} ends before its {array.nbytes} bytes")
+        view = view[count:]

@@ -1,0 +1,195 @@
+"""make_plan(): reads what the caller wants, decides the sizes, and rejects what cannot work."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any
+
+from actup._errors import WrongType
+from actup._pipeline import adapt_to_size
+from actup.backends import load_backend
+from actup.distributed import _estimate
+from actup.distributed._estimate import Shape
+from actup.distributed._needs import Needs, format_bytes
+from actup.distributed._plan import Plan
+from actup.distributed._sources import DaskSource, Source, open_source
+from actup.neighbors._metrics import METRICS, canonical_metric, metrics_where
+from actup.recipe._output_metrics import EUCLIDEAN
+from actup.recipe._presets import preset
+from actup.recipe._recipe import Recipe
+from actup.recipe._switches import Update
+
+_MIN_MEMORY = 2**30  # what a run may use in any case, if the caller does not say
+_MAX_ROWS = 2**31 - 1  # ids have 32 bits
+_SHARD_ROWS = 2**18  # rows of a large file that one task reads
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_UNITS |= {f"{unit}i": 2 ** (10 * power) for power, unit in enumerate("kmgt", start=1)}
+
+
+def make_plan(
+    source: Any,
+    recipe: Recipe | str = "umap",
+    *,
+    work: str | os.PathLike[str],
+    seed: int = 0,
+    recall: float = 0.97,
+    memory: int | str | None = None,
+    columns: Any = None,
+    id_column: str | None = None,
+    backend: str = "auto",
+) -> Plan:
+    """Plan a run over files without starting it: ``plan.explain()`` says what it takes.
+
+    Parameters
+    ----------
+    source, recipe, work, seed, recall, memory, columns, id_column, backend
+        As in ``actup.distributed.embed``.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ValueError
+        If a parameter cannot be used, or the layout needs more memory than ``memory``.
+
+    See Also
+    --------
+    actup.distributed.embed : Runs it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from actup.distributed import make_plan
+    >>> X = np.random.default_rng(0).normal(size=(5000, 20)).astype(np.float32)
+    >>> with tempfile.TemporaryDirectory() as work:
+    ...     print(make_plan(X, "umap", work=work, memory="2 GB").explain())  # doctest: +ELLIPSIS
+    5,000 rows x 20 columns (float32) in 1 shard, 14 neighbours per row
+    ...
+    """
+    recipe = check_parameters(recipe, seed, recall, memory, backend)
+    opened = source if isinstance(source, Source) else open_rows(source, columns, id_column, work)
+    if isinstance(opened, DaskSource):
+        raise TypeError(
+            "source is a collection of dask, whose rows are counted when they are computed: save it, e.g. "
+            "with to_parquet or to_zarr, to plan a run, or call actup.distributed.embed"
+        )
+    recipe = adapt_to_size(recipe, _check_rows(opened))
+    shape = Shape.of(opened, recipe)
+    limit = _memory_limit(memory, shape)
+    budget = limit - _estimate.BASE_BYTES
+    plan = Plan(
+        source=opened,
+        recipe=recipe,
+        work=os.fspath(work),
+        groups=_estimate.groups_for(shape, budget),
+        block_rows=_estimate.block_rows_for(shape, budget),
+        memory=limit,
+        recall=float(recall),
+        seed=int(seed),
+        backend=backend,
+    )
+    return _fitted_into_memory(plan)
+
+
+def _fitted_into_memory(plan: Plan) -> Plan:
+    """The plan with as many groups as its memory needs; a plan that more groups do not help is rejected."""
+    while (needs := Needs.of(plan)).peak > plan.memory:
+        stage = max(needs.memory, key=lambda name: needs.memory[name])
+        if stage not in ("truth", "search", "graph") or plan.groups >= plan.rows:
+            raise ValueError(
+                f"memory={format_bytes(plan.memory)} is too little: stage {stage!r} needs "
+                f"{format_bytes(needs.peak)}: give that much, or reduce the columns first"
+            )
+        plan = replace(plan, groups=min(plan.rows, plan.groups + max(1, plan.groups // 4)))
+    return plan
+
+
+def check_parameters(
+    recipe: Recipe | str, seed: int, recall: float, memory: int | str | None, backend: str
+) -> Recipe:
+    """Reject parameters that cannot be used, whatever the source; returns the recipe."""
+    recipe = _read_recipe(recipe)
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**64:
+        raise ValueError(f"seed={seed!r} must be an integer from 0 to 2**64 - 1")
+    if isinstance(recall, bool) or not isinstance(recall, Real) or not 0 < recall <= 1:
+        raise ValueError(
+            f"recall={recall!r} must be a number above 0, at most 1 (1: compare all rows with all)"
+        )
+    if backend != "auto":
+        load_backend(backend)  # rejects other names; a worker may have the GPU that this process lacks
+    if memory is not None:
+        read_bytes(memory, "memory")
+    return recipe
+
+
+def open_rows(
+    source: Any, columns: Any, id_column: str | None, work: str | os.PathLike[str]
+) -> Source | DaskSource:
+    """The source in shards of a size that one task can read."""
+    return open_source(source, columns, id_column=id_column, shard_rows=_SHARD_ROWS, work=os.fspath(work))
+
+
+def _read_recipe(recipe: Recipe | str) -> Recipe:
+    recipe = preset(recipe) if isinstance(recipe, str) else recipe
+    if not isinstance(recipe, Recipe):
+        raise WrongType(f"recipe={recipe!r} must be a Recipe or the name of a preset")
+    metric = canonical_metric(recipe.metric)
+    allowed = [name for name in metrics_where(landmarks=True) if METRICS[name].name != "inner_product"]
+    if metric not in allowed:
+        raise ValueError(
+            f"metric={recipe.metric!r} cannot be searched in parts: use one of "
+            f"{', '.join(map(repr, allowed))}, or actup.embed, which holds all rows in memory"
+        )
+    for switch, value, is_possible in (
+        ("density_weight", recipe.density_weight, recipe.density_weight == 0),
+        ("output_metric", recipe.output_metric, recipe.output_metric == EUCLIDEAN),
+        ("update", recipe.update, recipe.update is not Update.IN_PLACE),
+    ):
+        if not is_possible:
+            raise ValueError(
+                f"{switch}={str(value)!r} needs the whole graph in memory: use a recipe without it, e.g. "
+                "actup.preset('umap'), or actup.embed"
+            )
+    return recipe.but(metric=metric)
+
+
+def _check_rows(source: Source) -> int:
+    if source.rows < 2:
+        raise ValueError(f"the source has {source.rows} rows: a map needs at least 2")
+    if source.rows > _MAX_ROWS:
+        raise ValueError(
+            f"the source has {source.rows:,} rows, more than the {_MAX_ROWS:,} that 32-bit ids allow"
+        )
+    return source.rows
+
+
+def _memory_limit(memory: int | str | None, shape: Shape) -> int:
+    """How many bytes a process of the run may use."""
+    needed = _estimate.layout_bytes(shape) + _estimate.BASE_BYTES
+    if memory is None:
+        return max(_MIN_MEMORY, needed)
+    limit = read_bytes(memory, "memory")
+    smallest = max(needed, 2 * _estimate.BASE_BYTES)
+    if limit < smallest:
+        raise ValueError(
+            f"memory={memory!r} is too little: the layout of {shape.rows:,} points needs "
+            f"{format_bytes(smallest)}: give that much, or a sample of the rows"
+        )
+    return limit
+
+
+def read_bytes(value: int | str, name: str) -> int:
+    """A number of bytes, given as a number or as text such as "5GB" or "512 MiB"."""
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?i?)b?\s*", value.lower())
+        if match and match[2] in _UNITS and re.fullmatch(r"\d+\.?\d*|\.\d+", match[1]):
+            return int(float(match[1]) * _UNITS[match[2]])
+    elif isinstance(value, Real) and not isinstance(value, bool) and value > 0:
+        return int(value)
+    raise ValueError(f"{name}={value!r} must be a number of bytes, or text such as '5GB' or '512 MiB'")

@@ -1,0 +1,112 @@
+"""The stage "scan": reads every shard once, checks its values and takes a sample of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from actup.distributed._plan import Plan
+from actup.distributed._sources import ShardError
+from actup.neighbors._finite_values import first_nonfinite
+
+_CHUNK_BYTES = 2**25  # of rows that are read at a time
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+def chunk_rows(plan: Plan) -> int:
+    """Rows that are read at a time."""
+    return max(1, min(plan.block_rows, _CHUNK_BYTES // max(1, plan.source.columns * 8)))
+
+
+def read_blocks(plan: Plan, shard: int) -> Iterator[tuple[int, np.ndarray]]:
+    """The blocks of a shard, with their numbers, as the source gives the rows."""
+    numbers = plan.blocks_of(shard)
+    kept: list[np.ndarray] = []
+    for chunk in plan.source.read(shard, chunk_rows(plan)):
+        kept.append(chunk)
+        while numbers and sum(map(len, kept)) >= plan.blocks[numbers[0]].rows:
+            rows = plan.blocks[numbers[0]].rows
+            together = np.concatenate(kept) if len(kept) > 1 else kept[0]
+            yield numbers.pop(0), together[:rows]
+            kept = [together[rows:]]
+    _reject_other_length(plan, shard, missing=len(numbers) > 0, extra=sum(map(len, kept)))
+
+
+def _reject_other_length(plan: Plan, shard: int, missing: bool, extra: int) -> None:
+    if missing or extra:
+        name, rows = plan.source.shards[shard].name, plan.source.shards[shard].rows
+        raise ShardError(
+            name,
+            f"it has {'more' if extra else 'fewer'} rows than the {rows} it had when the run was planned: "
+            "let nothing write to it during a run, and call again",
+        )
+
+
+def sample_sizes(plan: Plan) -> np.ndarray:
+    """How many rows of every shard belong to the sample."""
+    bounds = plan.first_row_of_shard * plan.sample_rows // plan.rows
+    return np.diff(bounds)
+
+
+def scan(plan: Plan, shard: int, threads: int) -> dict[str, Any]:
+    """Check the values of a shard, and save a sample of its rows.
+
+    A shard that is broken, or changes later, is found before any other work is done.
+    """
+    fingerprint = plan.source.fingerprint(shard)
+    rows = plan.source.shards[shard].rows
+    count = int(sample_sizes(plan)[shard])
+    chosen = np.sort(np.random.default_rng([plan.seed, 11, shard]).choice(rows, count, replace=False))
+    sample, begin = np.empty((count, plan.source.columns), plan.source.dtype), 0
+    for chunk in plan.source.read(shard, chunk_rows(plan)):
+        check_values(plan, shard, begin, chunk)
+        first, last = np.searchsorted(chosen, [begin, begin + len(chunk)])
+        sample[first:last] = chunk[chosen[first:last] - begin]
+        begin += len(chunk)
+    _reject_other_length(plan, shard, missing=begin < rows, extra=max(0, begin - rows))
+    plan.folder.write(f"sample/{shard}", sample)
+    return {"fingerprint": fingerprint}
+
+
+def check_values(plan: Plan, shard: int, first_row: int, rows: np.ndarray) -> None:
+    """Reject values that are missing, infinite or too large for float32; names the shard and its row."""
+    name = plan.source.shards[shard].name
+    found = first_nonfinite(rows)
+    if found is not None:
+        row, column, value = found
+        kind = "NaN" if np.isnan(value) else "infinity"
+        raise ShardError(
+            name,
+            f"it contains {kind} in row {first_row + row}, column {column}: fill it, or drop its row; the "
+            "same call then goes on where it was",
+        )
+    if rows.dtype == np.float64 and rows.size and np.abs(rows).max() > _FLOAT32_MAX:
+        raise ShardError(
+            name,
+            f"it has a value too large for float32, {np.abs(rows).max():.3g}, in the part from row "
+            f"{first_row:,} on: divide all rows by their largest value",
+        )
+
+
+def forget_changed_scans(plan: Plan) -> None:
+    """Have shards scanned again that have changed since then, as long as nothing was computed from them."""
+    if plan.folder.record("cells") is not None:
+        return
+    for shard in range(len(plan.source.shards)):
+        record = plan.folder.record(f"scan-{shard}")
+        if record is not None and record["fingerprint"] != plan.source.fingerprint(shard):
+            plan.folder.forget(f"scan-{shard}")
+
+
+def reject_if_changed(plan: Plan, shard: int) -> None:
+    """Reject a shard that has changed since it was scanned, by this call or an earlier one."""
+    record = plan.folder.record(f"scan-{shard}")
+    if record is not None and record["fingerprint"] != plan.source.fingerprint(shard):
+        name = plan.source.shards[shard].name
+        raise ShardError(
+            name,
+            "it has changed since this run has read it first: put the former one back, or remove "
+            f"{plan.folder.path} to begin anew",
+        )

@@ -1,0 +1,39 @@
+"""NpySink: the map as one .npy file, or as an array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy_format
+
+from actup.distributed._sinks._base import NpyPartsSink
+from actup.distributed._sinks._whole import whole_location
+
+
+@dataclass(frozen=True)
+class NpySink(NpyPartsSink):
+    """The map as one .npy file of float32.
+
+    Attributes
+    ----------
+    as_array : bool
+        Whether ``finish`` returns the array and not its path; the file stays.
+    """
+
+    as_array: bool = False
+
+    def _publish(self) -> None:
+        header = {
+            "descr": npy_format.dtype_to_descr(np.dtype(np.float32)),
+            "fortran_order": False,
+            "shape": (sum(shard.rows for shard in self.shards), self.dimensions),
+        }
+        with whole_location(self.target) as unfinished, open(unfinished, "wb") as file:
+            npy_format.write_array_header_1_0(file, header)
+            for shard in range(len(self.shards)):
+                file.write(self.read_part(shard).data)
+
+    def _result(self) -> Any:
+        return np.load(self.target, allow_pickle=False) if self.as_array else self.target

@@ -1,0 +1,163 @@
+"""The table of stages, and how one task of a stage is done: once, anywhere, or again after a crash.
+
+A task is a pure function of the plan, of its part, and of files that earlier stages have written. It writes
+its own files and then a record that says so. Whoever finds the record does not do the task again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+
+import actup
+from actup._engine import level
+from actup.distributed import _cells, _coverage, _graph, _lists, _map, _scan
+from actup.distributed._plan import Plan
+
+
+class Parts(Enum):
+    """What a stage has a task for each of."""
+
+    SHARDS = auto()
+    GROUPS = auto()
+    ONE = auto()
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of a run.
+
+    Attributes
+    ----------
+    name : str
+    parts : Parts
+    function : callable
+        ``function(plan, part, threads)``, or ``function(plan, threads)`` if there is one task; returns what
+        its record holds.
+    removes : tuple of str
+        Files that nobody needs after the stage.
+    shown_as : str
+        The stage of ``actup.progress.Progress`` that it belongs to.
+    share : float
+        Its share of that stage.
+    """
+
+    name: str
+    parts: Parts
+    function: Callable[..., dict[str, Any]]
+    removes: tuple[str, ...]
+    shown_as: str
+    share: float
+
+
+STAGES = (
+    Stage("scan", Parts.SHARDS, _scan.scan, (), "neighbors", 0.05),
+    Stage("cells", Parts.ONE, _cells.cells, ("sample/*",), "neighbors", 0.05),
+    Stage("assign", Parts.SHARDS, _cells.assign, (), "neighbors", 0.15),
+    Stage("truth", Parts.GROUPS, _coverage.truth, (), "neighbors", 0.1),
+    Stage(
+        "choose", Parts.ONE, _coverage.choose,
+        ("truth/distances.*", "truth/near_of_found.*", "assign/guests.*"), "neighbors", 0.0,
+    ),
+    Stage("search", Parts.GROUPS, _lists.search, ("rows/*", "visits/*", "truth/rows.*"), "neighbors", 0.6),
+    Stage("merge", Parts.GROUPS, _lists.merge, ("search/*", "truth/*"), "neighbors", 0.05),
+    Stage("mean", Parts.ONE, _graph.mean, ("lists/sums.*",), "graph", 0.0),
+    Stage("affinity", Parts.GROUPS, _graph.affinity, ("lists/distances.*",), "graph", 0.5),
+    Stage("symmetric", Parts.GROUPS, _graph.symmetric, ("lists/*", "edges/*"), "graph", 0.5),
+    Stage("layout", Parts.ONE, _map.layout, ("graph/*", "near/*", "scores/*", "cells/*"), "layout", 1.0),
+)  # fmt: skip
+
+
+class VersionMismatch(RuntimeError):
+    """A worker runs another version of ActUp than the one that made the plan."""
+
+
+def parts_of(plan: Plan, stage: Stage) -> Sequence[int | None]:
+    """The parts that a stage has tasks for."""
+    counts = {Parts.SHARDS: len(plan.source.shards), Parts.GROUPS: plan.groups}
+    return [None] if stage.parts is Parts.ONE else range(counts[stage.parts])
+
+
+def record_name(stage: Stage, part: int | None) -> str:
+    """The name of a task's record."""
+    return stage.name if part is None else f"{stage.name}-{part}"
+
+
+def run_task(
+    plan: Plan, stage: Stage, part: int | None, threads: int, report: Callable[[float], None] | None = None
+) -> dict[str, Any]:
+    """Do a task, unless its record says that it is done, and return its record.
+
+    Parameters
+    ----------
+    plan : Plan
+    stage : Stage
+    part : int or None
+    threads : int
+    report : callable or None
+        Called with the share of the layout that is done.
+    """
+    reject_other_version(plan)
+    folder, name = plan.folder, record_name(stage, part)
+    record = folder.record(name)
+    if record is not None:
+        return record
+    begin, processor = time.perf_counter(), time.process_time()
+    arguments: dict[str, Any] = {"report": report} if stage.name == "layout" else {}
+    try:
+        notes = stage.function(plan, *(() if part is None else (part,)), threads=threads, **arguments)
+    except OSError as error:
+        raise _explained(error, plan) from error
+    record = {
+        "seconds": time.perf_counter() - begin,
+        "processor_seconds": time.process_time() - processor,
+        "peak_bytes": peak_memory(),
+        "level": level,
+        **notes,
+    }
+    folder.write_record(name, record)
+    return record
+
+
+def remove_used_files(plan: Plan, stage: Stage) -> None:
+    """Remove the files that nobody needs once all tasks of a stage are done."""
+    plan.folder.remove(*stage.removes)
+    if stage.name == "layout":
+        plan.folder.remove_state("layout-*")
+
+
+def reject_other_version(plan: Plan) -> None:
+    """Reject a worker whose results may differ from those of the other workers."""
+    if plan.version != actup.__version__:
+        raise VersionMismatch(
+            f"this worker (process {os.getpid()}) has ActUp {actup.__version__}, the plan was made by ActUp "
+            f"{plan.version}: install the same version on all workers and in the client"
+        )
+
+
+def _explained(error: OSError, plan: Plan) -> OSError:
+    """The error of a full disc with a remedy; other errors as they are."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return error
+    return OSError(
+        error.errno,
+        f"work={plan.work!r} is on a disc that is full: free some space there, and the same call goes on "
+        "where it was (plan.explain() says how much a run needs)",
+    )
+
+
+def peak_memory() -> int:
+    """The largest memory that this process has had, in bytes."""
+    import sys
+
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(largest if sys.platform == "darwin" else largest * 1024)

@@ -1,0 +1,181 @@
+"""transform(): new rows in files on the map of a fitted model, shard by shard."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import actup
+from actup._threads import count_threads
+from actup.distributed import _dask
+from actup.distributed._api import exclusive, read_progress, reject_other_process
+from actup.distributed._folder import WorkFolder
+from actup.distributed._planning import open_rows
+from actup.distributed._sinks import Sink, open_sink
+from actup.distributed._sources import ShardError, Source
+from actup.distributed._stored import stored_source
+from actup.progress import Progress
+
+_CHUNK_BYTES = 2**26  # of rows that are placed at a time
+_MODEL_BYTES_HASHED = 2**20  # read at a time
+
+
+@dataclass(frozen=True)
+class Placing:
+    """What a worker needs to place the rows of a shard."""
+
+    model_path: str
+    model_digest: str
+    source: Source
+    sink: Sink
+    folder: WorkFolder
+
+
+def transform(
+    model: Any,
+    source: Any,
+    *,
+    work: str | os.PathLike[str],
+    client: Any = None,
+    out: Any = None,
+    columns: Any = None,
+    id_column: str | None = None,
+    threads: int | None = None,
+    progress: Progress | bool | None = None,
+) -> Any:
+    """Place rows in files on the map of a fitted model.
+
+    Every row gets the place that ``model.transform`` gives it: it depends on that row alone, not on shards,
+    workers or threads. The same call again goes on where an earlier one was stopped.
+
+    Parameters
+    ----------
+    model : UMAP, TSNE or GDR, or path of a saved model
+        Fitted, e.g. to a sample of the rows.
+    source : object
+        The new rows, as in ``actup.distributed.embed``.
+    work : str or path-like
+        A folder for the saved model and intermediate files, which all workers see.
+    client : distributed.Client, default=None
+        Spreads the shards over its workers. None: they are placed in this process.
+    out, columns, id_column
+        As in ``actup.distributed.embed``.
+    threads : int, default=None
+        Threads of this process; None and -1: one per core. Workers use the threads they have.
+    progress : Progress or bool, default=None
+        Shows how far it is, as stage "layout".
+
+    Returns
+    -------
+    object
+        The places in the order of the rows, in the kind that ``out`` or the source asks for.
+
+    See Also
+    --------
+    actup.distributed.embed : A map of all rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import actup
+    >>> X = np.random.default_rng(0).normal(size=(1000, 8)).astype(np.float32)
+    >>> model = actup.UMAP(random_state=0, n_epochs=50).fit(X[:500])
+    >>> with tempfile.TemporaryDirectory() as work:
+    ...     places = actup.distributed.transform(model, X[500:], work=work)
+    >>> np.array_equal(places, model.transform(X[500:]))
+    True
+    """
+    progress = read_progress(progress)
+    n_threads = count_threads(threads, "threads")
+    rows = stored_source(open_rows(source, columns, id_column, work), work, client)
+    reject_other_process(rows, client)
+    Path(work).mkdir(parents=True, exist_ok=True)
+    model_path = _saved(model, Path(work))
+    digest = _digest_of_file(model_path)
+    fitted = _load(str(model_path), digest)
+    _reject_other_width(fitted, rows)
+    key = hashlib.sha256(f"{digest} {rows.identity()}".encode()).hexdigest()[:16]
+    folder = WorkFolder(Path(work) / f"actup-transform-{key}")
+    sink = open_sink(out, rows, fitted.embedding_.shape[1], str(folder.path))
+    placing = Placing(str(model_path), digest, rows, sink, folder)
+    with exclusive(folder.path):
+        shards = range(len(rows.shards))
+        if client is None:
+            for shard in shards:
+                place_shard(placing, shard, n_threads)
+                progress.report("layout", (shard + 1) / len(shards))
+        else:
+            name = f"actup-transform-{key}"
+            _dask.run_for_each_shard(client, _place_on_worker, placing, len(shards), name, progress)
+        return sink.finish()
+
+
+def _saved(model: Any, work: Path) -> Path:
+    """The path of the model in a file that is named after its content."""
+    if isinstance(model, (str, os.PathLike)):
+        return Path(model).absolute()
+    path = work / f"model-{os.getpid()}.actup"
+    model.save(path)
+    named = work / f"model-{_digest_of_file(path)}.actup"
+    path.replace(named)
+    return named.absolute()
+
+
+def _digest_of_file(path: Path) -> str:
+    total = hashlib.sha256()
+    with open(path, "rb") as file:
+        while piece := file.read(_MODEL_BYTES_HASHED):
+            total.update(piece)
+    return total.hexdigest()[:16]
+
+
+@lru_cache(maxsize=1)
+def _load(path: str, digest: str) -> Any:
+    """The model of a file of a digest, which a worker loads once."""
+    return actup.load(path)
+
+
+def _reject_other_width(model: Any, rows: Source) -> None:
+    if model.n_features_in_ != rows.columns:
+        raise ValueError(
+            f"the source has {rows.columns} columns, but the model was fitted to {model.n_features_in_}: "
+            "choose the same columns with columns="
+        )
+
+
+def _place_on_worker(placing: Placing, shard: int) -> None:
+    place_shard(placing, shard, _dask.worker_threads())
+
+
+def place_shard(placing: Placing, shard: int, threads: int) -> None:
+    """Write the places of a shard's rows; those that an earlier call has computed are kept in the folder."""
+    source, folder = placing.source, placing.folder
+    fingerprint = source.fingerprint(shard)
+    record = folder.record(f"place-{shard}")
+    if record is None or record["fingerprint"] != fingerprint:
+        folder.write(f"places/{shard}", _places(placing, shard, threads))
+        folder.write_record(f"place-{shard}", {"fingerprint": fingerprint})
+    placing.sink.write(shard, folder.read(f"places/{shard}"), source.ids(shard))
+
+
+def _places(placing: Placing, shard: int, threads: int) -> np.ndarray:
+    """The places of a shard's rows, in order."""
+    model = _load(placing.model_path, placing.model_digest)
+    model.set_params(n_jobs=threads)
+    chunk_rows = max(1, _CHUNK_BYTES // max(1, placing.source.columns * 8))
+    places, begin = [], 0
+    for chunk in placing.source.read(shard, chunk_rows):
+        try:
+            places.append(np.asarray(model.transform(chunk), np.float32))
+        except ValueError as error:
+            name = placing.source.shards[shard].name
+            raise ShardError(name, f"in the part from row {begin:,} on, {error}") from error
+        begin += len(chunk)
+    return np.concatenate(places)

@@ -1,0 +1,65 @@
+"""New rows in files on the map of a fitted model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import actup
+from actup.distributed import ShardError, transform
+from file_runs import clustered_rows
+
+
+@pytest.fixture(scope="module")
+def model():
+    return actup.UMAP(random_state=0, n_epochs=20).fit(clustered_rows(500))
+
+
+def test_rows_get_the_places_of_the_model(model, tmp_path):
+    rows = clustered_rows(1000, seed=1)
+    expected = model.transform(rows)
+    np.save(tmp_path / "rows.npy", rows)
+    assert np.array_equal(transform(model, rows, work=tmp_path / "a"), expected)
+    out = tmp_path / "places.npy"
+    transform(model, tmp_path / "rows.npy", work=tmp_path / "b", out=out, threads=1)
+    assert np.array_equal(np.load(out), expected)
+
+
+def test_saved_model(model, tmp_path):
+    model.save(tmp_path / "model.actup")
+    rows = clustered_rows(50, seed=1)
+    places = transform(tmp_path / "model.actup", rows, work=tmp_path / "work")
+    assert np.array_equal(places, model.transform(rows))
+
+
+def test_other_width_is_rejected(model, tmp_path):
+    with pytest.raises(ValueError, match="5 columns, but the model was fitted to 12"):
+        transform(model, np.zeros((10, 5), np.float32), work=tmp_path)
+
+
+def test_missing_values_name_the_shard_and_the_call_goes_on(model, tmp_path):
+    files = [tmp_path / f"{number}.npy" for number in range(2)]
+    rows = clustered_rows(100, seed=2)
+    np.save(files[0], rows)
+    broken = rows.copy()
+    broken[7, 2] = np.nan
+    np.save(files[1], broken)
+    with pytest.raises(ShardError, match=r"1\.npy.*NaN in row 7"):
+        transform(model, files, work=tmp_path / "work", out=tmp_path / "places.npy")
+    assert not (tmp_path / "places.npy").exists()
+    np.save(files[1], rows)
+    transform(model, files, work=tmp_path / "work", out=tmp_path / "places.npy")
+    assert np.array_equal(np.load(tmp_path / "places.npy"), model.transform(np.concatenate([rows, rows])))
+
+
+def test_other_model_of_the_same_name_and_missing_output(model, tmp_path):
+    rows = clustered_rows(60, seed=3)
+    other = actup.UMAP(random_state=5, n_epochs=5).fit(clustered_rows(300, seed=4))
+    path, out = tmp_path / "model.actup", tmp_path / "places.npy"
+    for saved in (model, other, model):
+        saved.save(path)
+        transform(path, rows, work=tmp_path / "work", out=out)
+        assert np.array_equal(np.load(out), saved.transform(rows))
+    out.unlink()
+    transform(path, rows, work=tmp_path / "work", out=out)
+    assert np.array_equal(np.load(out), model.transform(rows))
