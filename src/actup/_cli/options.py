@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from actup._cli.reporting import InputError
+
 _READING, _PREPARING, _RUNNING = "Reading", "Preparing rows", "Running"
 _OUTPUT = "Output"
 
@@ -198,6 +200,36 @@ class RunningOptions:
         bool,
         typer.Option("--quiet", "-q", help="Say nothing but warnings and errors.", rich_help_panel=_RUNNING),
     ] = False
+
+
+@dataclass(frozen=True)
+class OutOfCoreOptions:
+    """Files that need not fit into memory."""
+
+    work: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Read npy, parquet, zarr or h5ad files part by part, with intermediate files in this "
+            "folder, so that they need not fit into memory. The same command again goes on where it was "
+            "stopped.",
+            rich_help_panel=_RUNNING,
+        ),
+    ] = None
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="With --work: memory that may be used, e.g. 5GB.",
+            rich_help_panel=_RUNNING,
+        ),
+    ] = None
+
+    def are_given(self) -> bool:
+        """Whether files are to be read part by part."""
+        if self.memory is not None and self.work is None:
+            raise InputError("--memory goes with --work FOLDER, which reads files part by part")
+        return self.work is not None
 
 
 @dataclass(frozen=True)

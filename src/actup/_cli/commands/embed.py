@@ -12,12 +12,14 @@ from actup._cli.methods import Method, make_estimator
 from actup._cli.options import (
     ClusterOptions,
     Files,
+    OutOfCoreOptions,
     Outputs,
     PreparingOptions,
     ReadingOptions,
     RunningOptions,
     Title,
 )
+from actup._cli.out_of_core import embed_files
 from actup._cli.outputs import Result, check_outputs, write_outputs
 from actup._cli.records import Switches
 from actup._cli.reporting import note
@@ -48,6 +50,7 @@ def command(
     preparing: PreparingOptions,
     running: RunningOptions,
     clustering: ClusterOptions,
+    out_of_core: OutOfCoreOptions,
     switches: Switches,
 ) -> None:
     """Make a map of a file.
@@ -55,11 +58,15 @@ def command(
     \b
     actup embed cells.csv --label type -o map.html
     actup embed X.npy --method tsne --perplexity 50 -o map.npy -o map.png
+    actup embed rows/ --work scratch --memory 5GB -o map.parquet
     """
     recipe = make_estimator(options.method, switches.given, running)._recipe()  # rejects what cannot be run
+    inputs = InputOptions(files, reading, preparing, running)
+    if out_of_core.are_given():
+        embed_files(inputs, recipe, options.output, out_of_core)
+        return
     if not running.dry_run:
         check_outputs(options.output, files, recipe.n_components)
-    inputs = InputOptions(files, reading, preparing, running)
     chosen = load_rows(inputs, recipe.metric)
     if announce(chosen, recipe, running):
         return

@@ -1,0 +1,78 @@
+"""actup embed --work: maps of files that need not fit into memory, through actup.distributed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from actup._cli.making import InputOptions
+from actup._cli.options import OutOfCoreOptions, ReadingOptions
+from actup._cli.reporting import InputError, note, shows_progress
+from actup.progress import Progress
+
+if TYPE_CHECKING:
+    from actup.recipe import Recipe
+
+_SUFFIXES = (".npy", ".parquet", ".zarr")
+_USABLE = {"array", "columns", "id"}  # options for reading that make sense without a table in memory
+
+
+def embed_files(
+    inputs: InputOptions, recipe: Recipe, output: list[Path], out_of_core: OutOfCoreOptions
+) -> None:
+    """Make a map of files part by part, or print what that takes."""
+    from actup.distributed import embed, make_plan
+
+    _reject_options(inputs)
+    files, running, work = inputs.files, inputs.running, out_of_core.work
+    options: dict[str, Any] = {
+        "work": work,
+        "seed": running.seed,
+        "memory": out_of_core.memory,
+        "columns": _columns(inputs.reading),
+        "id_column": inputs.reading.id,
+        "backend": running.backend,
+    }
+    source = files[0] if len(files) == 1 else files
+    if running.dry_run:
+        print(make_plan(source, recipe, **options).explain())
+        return
+    if len(output) != 1 or output[0].suffix not in (*_SUFFIXES, ""):
+        raise InputError(
+            f"--work writes one map: give one -o that ends in {', '.join(_SUFFIXES)}, or a folder"
+        )
+    begin = time.perf_counter()
+    with Progress(verbose=shows_progress(running.quiet)) as progress:
+        result = embed(source, recipe, out=output[0], threads=running.jobs, progress=progress, **options)
+    note(
+        f"map of {result.plan.rows:,} rows in {time.perf_counter() - begin:.1f} s ({result.groups} groups, "
+        f"recall {result.recall:.3f}); {work} can be removed",
+        running.quiet,
+    )
+    note(f"wrote {output[0]}", running.quiet)
+
+
+def _columns(reading: ReadingOptions) -> Any:
+    """The columns as ``actup.distributed`` takes them: names without patterns, or one path."""
+    given = list(reading.columns)
+    for name in given:
+        if any(sign in name for sign in "*?[:"):
+            raise InputError(
+                f"--columns {name}: with --work columns are plain names, without patterns or ranges"
+            )
+    return reading.array if not given else given[0] if len(given) == 1 else given
+
+
+def _reject_options(inputs: InputOptions) -> None:
+    """Reject options that need all rows in memory."""
+    for options in (inputs.reading, inputs.preparing):
+        for field in fields(options):
+            value = getattr(options, field.name)
+            default = field.default_factory() if callable(field.default_factory) else field.default
+            if field.name not in _USABLE and value != default:
+                raise InputError(
+                    f"--{field.name.replace('_', '-')} does not go with --work, which reads files part by "
+                    "part: prepare the files beforehand, or leave --work out"
+                )

@@ -1,0 +1,43 @@
+"""actup embed --work: files that are read part by part."""
+
+import numpy as np
+import pytest
+
+from file_runs import clustered_rows
+
+QUICK = ("--epochs", 10)
+
+
+@pytest.fixture
+def rows_file(tmp_path):
+    path = tmp_path / "rows.npy"
+    np.save(path, clustered_rows(400))
+    return path
+
+
+def test_map_is_written(run, rows_file, tmp_path):
+    out = tmp_path / "map.npy"
+    ran = run("embed", rows_file, "--work", tmp_path / "work", "--backend", "cpu", *QUICK, "-o", out)
+    assert ran.status == 0
+    assert np.load(out).shape == (400, 2)
+
+
+def test_dry_run_explains_the_plan(run, rows_file, tmp_path):
+    ran = run("embed", rows_file, "--work", tmp_path / "work", "--memory", "2GB", "--dry-run")
+    assert ran.status == 0
+    assert "400 rows x 12 columns (float32)" in ran.out and "files in work" in ran.out
+    assert not (tmp_path / "work").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--work", "w", "-o", "map.html"), "--work writes one map"),
+        (("--work", "w", "--label", "type", "-o", "map.npy"), "--label does not go with --work"),
+        (("--work", "w", "--pca", 5, "-o", "map.npy"), "--pca does not go with --work"),
+        (("--memory", "2GB", "-o", "map.npy"), "--memory goes with --work"),
+        (("--work", "w", "--memory", "2 apples", "-o", "map.npy"), "memory='2 apples' must be"),
+    ],
+)
+def test_wrong_options(rejected, rows_file, arguments, message):
+    assert message in rejected("embed", rows_file, *arguments)
