@@ -97,6 +97,35 @@ def test_csv_with_semicolons_quotes_and_a_byte_order_mark(tmp_path):
     assert chosen.labels["name"].tolist() == ["x;y", 'say "hi"'] and chosen.names == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("a;b;name\n1,5;2;x\n-3,25;1e3;y\n;4;z\n", ["a", "b"]),
+        ("a\tb\tname\n1,5\t2\tx\n -3,25\t1e3\ty\n\t4\tz\n", ["a", "b"]),
+        ('"a";"b";"name"\n"1,5";"2";"x"\n"-3,25";"1e3";"y"\n"";"4";"z"\n', ["a", "b"]),
+    ],
+)
+def test_decimal_commas_between_other_delimiters(text, names, tmp_path, capsys):
+    (tmp_path / "excel.csv").write_text(text)
+    table = read_tables([str(tmp_path / "excel.csv")], ReadingHints())
+    chosen = choose(table, ReadingOptions(label=["name"]))
+    np.testing.assert_array_equal(chosen.X, [[1.5, 2], [-3.25, 1000], [np.nan, 4]])
+    assert chosen.names == names
+    assert "in 'a' are read as decimal commas" in capsys.readouterr().err
+
+
+def test_decimal_commas_without_names_of_columns(tmp_path):
+    (tmp_path / "plain.csv").write_text("1,5;2,5;3,5\n4;5;6\n")
+    assert read(tmp_path / "plain.csv").X.tolist() == [[1.5, 2.5, 3.5], [4, 5, 6]]
+
+
+@pytest.mark.parametrize("text", ["a;b\n1.234,5;1\n2;3\n", "a;b\n1,5;1\n2.5;3\n", 'a,b\n"1,5",1\n"2,5",3\n'])
+def test_commas_that_may_separate_thousands_are_rejected(text, tmp_path, rejected):
+    (tmp_path / "money.csv").write_text(text)
+    error = rejected("embed", tmp_path / "money.csv", "-o", tmp_path / "map.npy")
+    assert "column 'a'" in error and "write numbers with decimal points" in error
+
+
 def test_types_are_those_of_the_whole_column(tmp_path):
     """A column of integers whose first fraction comes after the block that types are inferred from."""
     lines = ["a,b", *("1,2" for _ in range(300_000)), "1.5,2"]
@@ -265,12 +294,6 @@ def test_all_columns_without_numbers_are_named_with_options_to_copy(tmp_path, re
     assert "--exclude 'the kind,day,count'" in error and "--hover 'the kind,day,count'" in error
     assert "--one-hot 'the kind,count'" in error
     assert run("embed", path, "--exclude", "the kind,day,count", "--epochs", 5, "-o", out).status == 0
-
-
-def test_decimal_commas_are_named(tmp_path, rejected):
-    (tmp_path / "comma.csv").write_text("a;b\n1;2,5\n3;4\n")
-    error = rejected("embed", tmp_path / "comma.csv", "-o", tmp_path / "map.npy")
-    assert "write decimal points instead of decimal commas" in error
 
 
 def test_ends_of_ranges_that_do_not_exist_are_named(iris, rejected, tmp_path):

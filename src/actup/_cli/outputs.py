@@ -16,6 +16,7 @@ import numpy as np
 
 from actup._cli.chosen import Chosen
 from actup._cli.reporting import InputError, stop_if_interrupted
+from actup._maps import align_maps, map_of
 from actup._whole_file import whole_file
 
 STANDARD_OUTPUT = Path("-")  # csv
@@ -137,11 +138,11 @@ def _row(path: Path) -> Output:
 
 def _write_npy(path: Path, result: Result) -> None:
     with open(path, "wb") as file:
-        np.save(file, places_of(result.model()), allow_pickle=False)
+        np.save(file, np.asarray(map_of(result.model())), allow_pickle=False)
 
 
 def _write_npz(path: Path, result: Result) -> None:
-    maps = {name: places_of(source) for name, source in result.maps.items()}
+    maps = {name: np.asarray(map_of(source)) for name, source in result.maps.items()}
     with open(path, "wb") as file:
         np.savez_compressed(file, allow_pickle=False, **maps)
 
@@ -163,7 +164,7 @@ def _write_fields(path: Path, result: Result, delimiter: str) -> None:
 
 
 def _write_lines(file: IO[str], result: Result, delimiter: str) -> None:
-    places = places_of(result.model())
+    places = np.asarray(map_of(result.model()))
     columns: dict[str, Iterable[Any]] = dict(result.columns())
     first = {} if result.chosen.ids else {"row": result.chosen.rows.tolist()}
     ids = {name: columns.pop(name) for name in result.chosen.ids}
@@ -217,7 +218,6 @@ def _write_html(path: Path, result: Result) -> None:
 
 def _write_picture(path: Path, result: Result) -> None:
     import actup
-    from actup._maps import align_maps
     from actup.plotting import plot_gallery
 
     chosen = result.chosen
@@ -225,7 +225,7 @@ def _write_picture(path: Path, result: Result) -> None:
         alone = len(chosen.labels) + len(chosen.values) == 1
         labels, values = (_panels(columns, alone) for columns in (chosen.labels, chosen.values))
         actup.plot(
-            places_of(result.model()),
+            result.model(),
             labels,
             values,
             clusters=result.clusters,
@@ -235,7 +235,7 @@ def _write_picture(path: Path, result: Result) -> None:
         return
     label = chosen.first_label()
     plot_gallery(
-        align_maps({name: places_of(source) for name, source in result.maps.items()}),
+        align_maps(result.maps),
         labels=None if label is None else label[1],
         label_kind="auto" if label is None else label[2],
         captions=result.captions or None,
@@ -247,14 +247,6 @@ def _write_picture(path: Path, result: Result) -> None:
 def _panels(columns: dict[str, np.ndarray], alone: bool) -> Any:
     """Columns by the names that are the titles of their panels; a column alone as it is, without a title."""
     return next(iter(columns.values()), None) if alone else columns or None
-
-
-def places_of(source: Any) -> np.ndarray:
-    """The coordinates of a fitted estimator, of a result of ``actup.embed``, or of an array."""
-    for name in ("embedding_", "embedding"):
-        if hasattr(source, name):
-            source = getattr(source, name)
-    return np.asarray(source)
 
 
 def _cluster_columns(clusters: Any) -> dict[str, np.ndarray]:

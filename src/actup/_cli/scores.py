@@ -11,9 +11,9 @@ import numpy as np
 
 from actup._cli.chosen import Chosen
 from actup._cli.options import RunningOptions
-from actup._cli.outputs import places_of
 from actup._cli.reporting import complain
 from actup._labels import label_array, missing_labels
+from actup._maps import map_of
 
 if TYPE_CHECKING:
     from actup.quality import QualityReport
@@ -52,7 +52,7 @@ def score_map(
     from actup import quality_report
     from actup.quality._measures import MEASURES
 
-    places = places_of(Y)
+    places = np.asarray(map_of(Y))
     measured = metric in _MEASURED_METRICS
     report = quality_report(
         chosen.X if measured else None,

@@ -13,7 +13,7 @@ from actup._cli.reporting import InputError
 
 _MAX_DESCRIBED = 5  # columns whose first unusable value is quoted
 _MAX_QUOTED = 40  # characters of a value
-_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?[\d.]+,\d+\s*")  # in a column that is text nevertheless
 
 
 def reject_unusable(table: Table, wanted: Sequence[str], categories: set[str], mixed: bool) -> None:
@@ -44,7 +44,7 @@ def reject_unusable(table: Table, wanted: Sequence[str], categories: set[str], m
         described.append(f"{len(unusable) - _MAX_DESCRIBED} more")
     remedies = []
     if any(_has_decimal_commas(table.columns[name]) for name in text):
-        remedies.append("write decimal points instead of decimal commas")
+        remedies.append("write numbers with decimal points and without separators of thousands")
     remedies.append(f"leave out with {as_option('--exclude', unusable)}")
     remedies.append(f"show with {as_option('--hover', unusable)}")
     if text:

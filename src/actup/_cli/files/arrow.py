@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,16 @@ from actup._cli.reporting import InputError, complain
 _LARGEST_BLOCK = 2**30  # bytes that pyarrow infers types from at once
 _INDEX_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # what pandas calls the index of a data frame
 _DELIMITERS = (",", ";", "\t")
+_DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+([eE][-+]?[0-9]+)?")
+_WHOLE_NUMBER = re.compile(r"[-+]?[0-9]+")
 _FIRST_LINES_BYTES = 2**16
+_MAX_NAMED = 3  # columns in a warning
 _MAX_REASON = 160  # characters of pyarrow's message, which may quote a whole row
 
 
 def read_csv(source: Source) -> Table:
     """Read fields separated by the delimiter that the first line has most of."""
-    return _read_delimited(source, source.hints.delimiter or _most_frequent_delimiter(source))
+    return _read_delimited(source, source.hints.delimiter or _find_delimiter(source))
 
 
 def read_tsv(source: Source) -> Table:
@@ -117,6 +121,8 @@ def _read_delimited(source: Source, delimiter: str) -> Table:
     except pa.ArrowException as error:
         raise _damaged(source, error) from None
     _check_encoding(table, source)
+    if delimiter != ",":
+        table = _read_decimal_commas(table, source)
     if not header:
         table = table.rename_columns([str(number) for number in range(table.num_columns)])
     return _as_table(table, source)
@@ -149,18 +155,59 @@ def _first_line(source: Source) -> str:
     return next((line for line in lines if line.strip()), "")
 
 
-def _most_frequent_delimiter(source: Source) -> str:
+def _find_delimiter(source: Source) -> str:
+    """The delimiter that the first line has most of, unless commas in it are decimal commas."""
     line = _first_line(source)
+    for delimiter in _DELIMITERS[1:]:
+        fields = _fields(line, delimiter)
+        if any(map(_DECIMAL_COMMA.fullmatch, fields)) and all(map(_is_number, fields)):
+            return delimiter
     return max(_DELIMITERS, key=line.count)
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    return [field.strip().strip('"') for field in line.split(delimiter)]
+
+
+def _is_number(field: str) -> bool:
+    """Whether a field is a number, with a decimal point or a decimal comma."""
+    if _DECIMAL_COMMA.fullmatch(field):
+        return True
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_decimal_commas(table: Any, source: Source) -> Any:
+    """Turn columns of text into numbers if they hold nothing but numbers with decimal commas.
+
+    Whole numbers may be among them, decimal points may not: a column with "1.234,5" or "1.5" stays text.
+    """
+    from pyarrow import compute, float64, types
+
+    either = f"^({_DECIMAL_COMMA.pattern}|{_WHOLE_NUMBER.pattern})$"
+    found = []
+    for number, (name, values) in enumerate(zip(table.column_names, table.columns, strict=True)):
+        if not types.is_string(values.type):
+            continue
+        fields = compute.utf8_trim_whitespace(values)
+        with_comma = compute.any(compute.match_substring(fields, ",")).as_py()
+        if with_comma and compute.all(compute.match_substring_regex(fields, either)).as_py():
+            points = compute.replace_substring(fields, ",", ".")
+            table = table.set_column(number, name, points.cast(float64()))
+            found.append(str(name))
+    if found:
+        names = ", ".join(map(repr, found[:_MAX_NAMED])) + (", …" if len(found) > _MAX_NAMED else "")
+        complain(f"warning: the commas of {source.name} in {names} are read as decimal commas")
+    return table
 
 
 def _begins_with_names(source: Source, delimiter: str) -> bool:
     """Whether the first line holds names: unless it holds numbers only and does not count the columns."""
-    fields = [field.strip().strip('"') for field in _first_line(source).split(delimiter)]
-    try:
-        for field in fields:
-            float(field)
-    except ValueError:
+    fields = _fields(_first_line(source), delimiter)
+    if not all(map(_is_number, fields)):
         return True
     # What pandas writes for columns without names.
     counts = len(fields) > 1 and any(
