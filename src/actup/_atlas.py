@@ -7,9 +7,9 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from actup._device import to_host
+from actup._maps import map_of
 from actup._pipeline import Embedding
 from actup._whole_file import whole_file
 from actup.estimators._base import Embedder
@@ -96,12 +96,7 @@ def write_atlas(
 
 def _read_map(embedding: Any) -> np.ndarray:
     """The coordinates of a map in two dimensions, as float32."""
-    if isinstance(embedding, Embedder):
-        check_is_fitted(embedding, "embedding_")
-        embedding = embedding.embedding_
-    elif isinstance(embedding, Embedding):
-        embedding = embedding.embedding
-    places = np.asarray(to_host(embedding))
+    places = np.asarray(to_host(map_of(embedding, "embedding")))
     if places.ndim != 2 or places.shape[1] != 2 or places.dtype.kind not in "biuf":
         raise ValueError(
             f"embedding has shape {places.shape} of {places.dtype}, but Embedding Atlas shows maps of two "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,17 +12,38 @@ _MAX_ROTATION_STEPS = 200  # only nearly flat maps need more than some tens
 _ROTATION_TOLERANCE = 1e-14
 
 
-def read_map(Y: ArrayLike, name: str = "Y") -> np.ndarray:
+def map_of(model_or_map: Any, name: str = "Y") -> Any:
+    """Return the map of a fitted estimator or of a result of ``actup.embed``, or the map that was given.
+
+    Parameters
+    ----------
+    model_or_map : estimator, result of ``actup.embed``, or array-like
+    name : str
+        What error messages call it.
+    """
+    if hasattr(model_or_map, "__array__"):  # arrays, and data frames, which may have a column "embedding"
+        return model_or_map
+    for attribute in ("embedding_", "embedding"):
+        if hasattr(model_or_map, attribute):
+            return getattr(model_or_map, attribute)
+    if hasattr(model_or_map, "fit"):
+        from sklearn.exceptions import NotFittedError
+
+        raise NotFittedError(f"{name} is a {type(model_or_map).__name__} that is not fitted: call fit first")
+    return model_or_map
+
+
+def read_map(Y: Any, name: str = "Y") -> np.ndarray:
     """Return a map as a finite, nonempty float64 array of shape (n, n_components).
 
     Parameters
     ----------
-    Y : array-like of shape (n,) or (n, n_components)
-        Or a fitted estimator, whose ``embedding_`` is the map.
+    Y : array-like of shape (n,) or (n, n_components), fitted estimator, or result of ``actup.embed``
     name : str
         What error messages call the map.
     """
-    array = np.asarray(getattr(Y, "embedding_", Y), dtype=np.float64)
+    Y = map_of(Y, name)
+    array = np.asarray(Y, dtype=np.float64)
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] == 0:

@@ -195,7 +195,7 @@ REJECTED = [
     ({"Y": np.full((3, 2), np.inf)}, "infinite in row 0"),
     ({"Y": np.zeros((3, 17))}, "at most 16"),
     ({"Y": np.array(["a", "b"])}, "real numbers"),
-    ({"Y": actup.UMAP()}, "fit it first"),
+    ({"Y": actup.UMAP()}, "is a UMAP that is not fitted: call fit first"),
     ({"min_cluster_size": 1}, "min_cluster_size=1 must be at least 2"),
     ({"min_cluster_size": 2.5}, "whole number"),
     ({"min_samples": 0}, "min_samples=0 must be at least 1"),

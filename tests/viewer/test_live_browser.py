@@ -11,17 +11,10 @@ import pytest
 from sklearn.datasets import load_digits
 
 import actup
-from browser import chromium
 
 X, LABELS = load_digits(return_X_y=True)
 X, LABELS = X[:900], LABELS[:900]
 MILLISECONDS = 20_000  # a test fails if something takes longer
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture

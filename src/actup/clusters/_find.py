@@ -15,13 +15,13 @@ from actup.clusters._layers import LEAVES, LayerParts, choose_layers, number_by_
 from actup.clusters._names import LabelNamer, Namer, NumberNamer, TextNamer
 from actup.clusters._records import ClusterLayer, Clusters
 
-_DIVISIONS = {"balanced": 0.7, "eom": 1.0, "leaf": LEAVES}
 # benchmarks/clusters.py measures these defaults.
+_DIVISIONS = {"balanced": 0.7, "eom": 1.0, "leaf": LEAVES}
 _CLUSTERS_PER_MAP = 200  # the least size of clusters is n over this
 _MIN_CLUSTER_SIZE = 5
 _MIN_SAMPLES = 25
-_GRAPH_MIN_SAMPLES = 5  # a point has few edges
 _POINTS_PER_SAMPLE = 50  # fewer than 25 samples for maps of fewer than 25 times this
+_GRAPH_MIN_SAMPLES = 5  # a point has few edges
 
 
 def find_clusters(
@@ -155,11 +155,16 @@ def _make_hierarchy(
         graph = points.graph
         tree = engine.graph_tree(graph.offsets, graph.indices, graph.weights, samples, threads)
     elif n:
-        usual = min(_MIN_SAMPLES, max(2, n // _POINTS_PER_SAMPLE))
-        tree = engine.reachability_tree(points.Y[clustered], min(min_samples or usual, n), threads)
+        samples = min(min_samples or usual_samples(n), n)
+        tree = engine.reachability_tree(points.Y[clustered], samples, threads)
     else:
         tree = engine.reachability_tree(np.zeros((1, 1)), 1, threads)  # no point has a place
     return engine.Hierarchy(*tree[:3])
+
+
+def usual_samples(n: int) -> int:
+    """Samples of the density on a map of n points."""
+    return min(_MIN_SAMPLES, max(2, n // _POINTS_PER_SAMPLE))
 
 
 def _describe(

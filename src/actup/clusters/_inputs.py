@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from actup._device import to_host
+from actup._maps import map_of
 from actup.graph._records import Graph
 
 MAX_DIMENSIONS = 16
@@ -55,9 +56,7 @@ def read_input(model_or_Y: Any, space: str, graph: Any) -> ClusterInput:
 
 
 def _read_places(model_or_Y: Any) -> tuple[np.ndarray, np.ndarray]:
-    given = getattr(model_or_Y, "embedding_", getattr(model_or_Y, "embedding", model_or_Y))
-    if hasattr(given, "fit"):
-        raise ValueError(f"{type(given).__name__} has no map yet: fit it first")
+    given = map_of(model_or_Y)
     array = np.asarray(to_host(given))
     if array.dtype.kind not in "biuf":
         raise TypeError(f"Y holds {array.dtype}, but a map must hold real numbers")

@@ -7,21 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from actup._maps import read_map
+from actup._maps import map_of, read_map
 from actup.neighbors._tables import arrow_matrix, as_table, frame_columns, is_arrow_table, is_frame
 
 
 def read_model_or_map(model_or_Y: Any) -> np.ndarray:
-    """Return the map of a fitted model, an array or a data frame as float64, shape (n, n_components)."""
+    """Return the map of a model or result, an array or a data frame as float64, shape (n, n_components)."""
     if isinstance(model_or_Y, Mapping):
         raise TypeError(
             "Y is a mapping: actup.plot draws one map, actup.plotting.plot_gallery a mapping of names to maps"
         )
-    if hasattr(model_or_Y, "fit") and not hasattr(model_or_Y, "embedding_"):
-        from sklearn.exceptions import NotFittedError
-
-        raise NotFittedError(f"this {type(model_or_Y).__name__} has no map yet: call fit first")
-    Y = as_table(getattr(model_or_Y, "embedding_", model_or_Y), "Y")
+    Y = as_table(map_of(model_or_Y), "Y")
     if is_frame(Y):
         Y = arrow_matrix(Y) if is_arrow_table(Y) else np.asarray(Y)
         if Y.dtype == object or Y.dtype.kind not in "iufb":

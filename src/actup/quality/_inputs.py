@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from actup._labels import label_array, missing_labels
+from actup._maps import map_of
 from actup._typing import Rows
 from actup.quality._points import MeasuredPoints
 
@@ -28,8 +29,8 @@ class NotMeasurable(ValueError):
 
 
 def check_map(Y: ArrayLike) -> np.ndarray:
-    """Return the map, or that of a fitted estimator, as a finite float64 array of shape (n, n_components)."""
-    array = np.asarray(getattr(Y, "embedding_", Y))
+    """Return the map, or that of a model or result, as a finite float64 array of shape (n, n_components)."""
+    array = np.asarray(map_of(Y))
     if array.ndim != 2 or 0 in array.shape:
         raise ValueError(f"Y must have the shape (n, n_components) with neither 0, got {array.shape}")
     if array.dtype.kind not in "biuf":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,24 @@ from actup.viewer._neighbors import read_distortion, read_neighbors, shown_neigh
 from actup.viewer._packing import Blobs
 from actup.viewer._sources import flat_maps, is_sequence, read_info, read_sources
 from actup.viewer._texts import add_names, read_hover
+
+
+@dataclass(frozen=True)
+class PageContents:
+    """What a page shows besides its maps; :func:`write_page` explains the fields."""
+
+    labels: ArrayLike | None = None
+    captions: Mapping[str, str] | None = None
+    hover: Any = None
+    images: ArrayLike | None = None
+    title: str = "ActUp"
+    label_kind: str | Mapping[str, str] = "auto"
+    columns: Any = None
+    clusters: Any = None
+    neighbors: Any = None
+    distortion: Any = None
+    info: Mapping[str, Mapping[str, object]] | None = None
+
 
 _DISTORTION_NOTE = "Share of a point's nearest points in the data that are also nearest on the map."
 
@@ -126,13 +145,12 @@ def write_page(
     ...     path.read_text(encoding="utf-8").startswith("<!doctype html>")
     True
     """
-    text = page_text(
-        maps,
-        labels,
-        captions,
-        hover,
-        images,
-        title,
+    contents = PageContents(
+        labels=labels,
+        captions=captions,
+        hover=hover,
+        images=images,
+        title=title,
         label_kind=label_kind,
         columns=columns,
         clusters=clusters,
@@ -140,7 +158,7 @@ def write_page(
         distortion=distortion,
         info=info,
     )
-    return write_text(path, text)
+    return write_text(path, page_text(maps, contents))
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
@@ -153,39 +171,24 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
     return path
 
 
-def page_text(
-    maps: Any,
-    labels: ArrayLike | None = None,
-    captions: Mapping[str, str] | None = None,
-    hover: Any = None,
-    images: ArrayLike | None = None,
-    title: str = "ActUp",
-    *,
-    label_kind: str | Mapping[str, str] = "auto",
-    columns: Any = None,
-    clusters: Any = None,
-    neighbors: Any = None,
-    distortion: Any = None,
-    info: Mapping[str, Mapping[str, object]] | None = None,
-    addition: Addition | None = None,
-) -> str:
-    """The text of the file that :func:`write_page` writes; the parameters are the same, but ``addition``."""
+def page_text(maps: Any, contents: PageContents, addition: Addition | None = None) -> str:
+    """The text of the file that :func:`write_page` writes; ``addition``: further scripts of the page."""
     sources = read_sources(maps)
     arrays = flat_maps(sources)
     n = len(next(iter(arrays.values())))
-    captions = read_captions(captions, arrays)
-    texts = read_hover(hover, n)
-    layers = read_layers(clusters, n)
-    read = _read_columns(labels, columns, n, label_kind, texts) + cluster_columns(layers)
-    lists = read_neighbors(neighbors, sources, n)
-    kept = read_distortion(distortion, arrays, lists, asked=neighbors is not None)
-    sections = read_info(info, sources)
-    pictures: dict[str, Any] | None = None if images is None else pack_images(images, n)
+    captions = read_captions(contents.captions, arrays)
+    texts = read_hover(contents.hover, n)
+    layers = read_layers(contents.clusters, n)
+    read = _read_columns(contents, n, texts) + cluster_columns(layers)
+    lists = read_neighbors(contents.neighbors, sources, n)
+    kept = read_distortion(contents.distortion, arrays, lists, asked=contents.neighbors is not None)
+    sections = read_info(contents.info, sources)
+    pictures: dict[str, Any] | None = None if contents.images is None else pack_images(contents.images, n)
     sheets = [] if pictures is None else pictures.pop("sheets")
     blobs = Blobs()
     data = {
         "count": n,
-        "title": str(title),
+        "title": str(contents.title),
         "sequence": is_sequence(list(arrays)),
         "maps": [{"name": name, "caption": captions[name], **blobs.add_map(Y)} for name, Y in arrays.items()],
         "columns": [pack_column(column, blobs) for column in read] + _pack_distortion(kept, read, blobs),
@@ -195,18 +198,13 @@ def page_text(
         "images": pictures,
         "info": sections,
     }
-    return assemble(data, blobs.texts, sheets, str(title), addition)
+    return assemble(data, blobs.texts, sheets, str(contents.title), addition)
 
 
-def _read_columns(
-    labels: ArrayLike | None,
-    columns: Any,
-    n: int,
-    label_kind: str | Mapping[str, str],
-    texts: dict[str, list[str]],
-) -> list[Column]:
+def _read_columns(contents: PageContents, n: int, texts: dict[str, list[str]]) -> list[Column]:
     """Labels and further columns; names of classes that the legend leaves out are added to the texts."""
-    given = [] if columns is None else list(table_columns(columns, n, "columns"))
+    labels, label_kind = contents.labels, contents.label_kind
+    given = [] if contents.columns is None else list(table_columns(contents.columns, n, "columns"))
     kinds = label_kind if isinstance(label_kind, Mapping) else {}
     own_kind = "auto" if isinstance(label_kind, Mapping) else label_kind
     for kind in (own_kind, *kinds.values()):

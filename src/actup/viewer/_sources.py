@@ -33,7 +33,7 @@ def read_sources(maps: Any) -> dict[str, Any]:
 def flat_maps(sources: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """The maps of models or arrays by name, with two dimensions each, aligned."""
     flat = {}
-    for name, Y in read_maps({name: _map_of(name, source) for name, source in sources.items()}).items():
+    for name, Y in read_maps(sources).items():
         if Y.shape[1] > 2:
             raise ValueError(
                 f"maps[{name!r}] has {Y.shape[1]} dimensions, the page shows 1 or 2; choose columns, such as "
@@ -41,12 +41,6 @@ def flat_maps(sources: Mapping[str, Any]) -> dict[str, np.ndarray]:
             )
         flat[name] = spread_line(Y) if Y.shape[1] == 1 else Y
     return align_maps(flat)
-
-
-def _map_of(name: str, source: Any) -> Any:
-    if isinstance(source, Embedder) and not hasattr(source, "embedding_"):
-        raise ValueError(f"maps[{name!r}] is a {type(source).__name__} that is not fitted; call fit first")
-    return source.embedding if isinstance(source, Embedding) else source
 
 
 def is_sequence(names: list[str]) -> bool:

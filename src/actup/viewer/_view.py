@@ -6,20 +6,18 @@ import html
 import os
 import tempfile
 import webbrowser
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from actup.viewer._assembly import Addition
 from actup.viewer._live._begin import follow
 from actup.viewer._live._session import LiveView
 from actup.viewer._notebook._page import frame_addition
 from actup.viewer._notebook._widget import has_widgets, make_widget
-from actup.viewer._page import page_text, write_text
+from actup.viewer._page import PageContents, page_text, write_text
 
 _HEIGHT = 640  # of the page in a notebook, in CSS pixels
 
@@ -54,9 +52,10 @@ class View:
     'iris.html'
     """
 
-    def __init__(self, make_text: Callable[[Addition | None], str]) -> None:
-        self._make_text = make_text
-        self._text = make_text(None)  # rejects what cannot be shown
+    def __init__(self, maps: Any, contents: PageContents) -> None:
+        self._maps = maps
+        self._contents = contents
+        self._text = page_text(maps, contents)  # rejects what cannot be shown
         self._widget: Any = None
 
     def __repr__(self) -> str:
@@ -94,7 +93,7 @@ class View:
     def widget(self) -> Any:
         """The page as a widget, for layouts of ipywidgets; needs anywidget."""
         if self._widget is None:
-            self._widget = make_widget(self._make_text(frame_addition()), _HEIGHT)
+            self._widget = make_widget(page_text(self._maps, self._contents, frame_addition()), _HEIGHT)
         return self._widget
 
     @property
@@ -189,8 +188,7 @@ def view(
     >>> with actup.view(model, labels=y, live=True) as session:
     ...     model = model.fit(X)  # session.open() before this line shows it in the browser
     """
-    make_text = partial(
-        page_text,
+    contents = PageContents(
         labels=labels,
         captions=captions,
         hover=hover,
@@ -204,5 +202,5 @@ def view(
         info=info,
     )
     if live:
-        return follow(maps, make_text, title)
-    return View(lambda addition: make_text(maps, addition=addition))
+        return follow(maps, contents)
+    return View(maps, contents)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from actup.estimators._growing import GrowingMap
 from actup.recipe import Recipe, presets
 from actup.viewer._live._page import live_page
 from actup.viewer._live._session import LiveView
-from actup.viewer._page import page_text
+from actup.viewer._page import PageContents
 
 _OWN_CLASSES: dict[str, type[GrowingMap]] = {"umap": UMAP, "tsne": TSNE}  # presets that are an estimator's
 
@@ -130,8 +129,7 @@ def live(
     (1797, 2)
     """
     estimator = read_estimator(model)
-    make_text = partial(
-        page_text,
+    contents = PageContents(
         labels=labels,
         hover=hover,
         images=images,
@@ -140,7 +138,7 @@ def live(
         columns=columns,
         info=info,
     )
-    make_page = live_page(make_text, estimator)
+    make_page = live_page(estimator, contents)
     n = count_rows(X)
     if n:
         make_page(np.zeros((n, 2), np.float32))  # rejects labels and texts that do not fit X
@@ -149,18 +147,16 @@ def live(
     return session.open() if browser else session
 
 
-def follow(model: Any, make_text: Callable[..., str], title: str) -> LiveView:
+def follow(model: Any, contents: PageContents) -> LiveView:
     """Begin a session that shows the map of an estimator, if it is fitted, and its further fits.
 
     Parameters
     ----------
     model : estimator
-    make_text : callable
-        ``page_text`` with all parameters but the maps.
-    title : str
+    contents : PageContents
     """
     check_can_be_shown(model)
-    session = LiveView(model, live_page(make_text, model), title)
+    session = LiveView(model, live_page(model, contents), contents.title)
     if hasattr(model, "embedding_"):
         session._show_fitted()
     session._follow_fits()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from actup.viewer._assembly import Addition
+from actup.viewer._page import PageContents, page_text
 
 _SCRIPTS = ("stream.js", "live_panel.js", "live.js")  # each uses only those before it when it is loaded
 
@@ -22,19 +23,18 @@ def live_addition() -> Addition:
     return Addition(scripts, folder.joinpath("live.css").read_text(encoding="utf-8"), connects=True)
 
 
-def live_page(make_text: Callable[..., str], model: Any) -> Callable[[np.ndarray], bytes]:
+def live_page(model: Any, contents: PageContents) -> Callable[[np.ndarray], bytes]:
     """Return a function that makes the page for places of the points.
 
     Parameters
     ----------
-    make_text : callable
-        ``page_text`` with all parameters but the maps.
     model : estimator
         Its class names the map.
+    contents : PageContents
     """
 
     def make_page(places: np.ndarray) -> bytes:
-        text = make_text({type(model).__name__: places}, addition=live_addition())
+        text = page_text({type(model).__name__: places}, contents, live_addition())
         return text.encode("utf-8", "replace")
 
     return make_page

@@ -37,14 +37,26 @@ async function copyText(text) {
 // The table of some points: index, position on the map, columns and texts.
 function csvTable(data, map, mapIndex, ids) {
   const quote = (value) => (/[",\n\r]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
-  const header = ["index", "x", "y", ...data.columns.map(({ name }) => name), ...data.texts.map(({ name }) => name || "text")];
-  const lines = [header.map(quote).join(",")];
+  const columns = columnsBesideTexts(data);
+  const header = ["index", "x", "y", ...columns.map(({ name }) => name), ...data.texts.map(({ name }) => name || "text")];
+  const lines = [differentNames(header).map(quote).join(",")];
   for (const i of ids) {
     const place = map.given(i).map((value) => String(Number(value.toPrecision(6))));
-    const columns = data.columns.map((column) => column.plain(i, mapIndex));
-    lines.push([String(i), ...place, ...columns, ...data.texts.map((texts) => texts.of(i))].map(quote).join(","));
+    const values = columns.map((column) => column.plain(i, mapIndex));
+    lines.push([String(i), ...place, ...values, ...data.texts.map((texts) => texts.of(i))].map(quote).join(","));
   }
   return `${lines.join("\r\n")}\r\n`;
+}
+
+// The names, with "_" after those that stand further left already.
+function differentNames(names) {
+  const taken = new Set();
+  return names.map((given) => {
+    let name = given;
+    while (taken.has(name)) name += "_";
+    taken.add(name);
+    return name;
+  });
 }
 
 // The names of maps that stand side by side, and where they are written, in pixels of the stage.

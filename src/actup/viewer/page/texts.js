@@ -37,3 +37,9 @@ class Texts {
     for (let i = 0; i < this.ends.length; i++) if (this.of(i).toLowerCase().includes(query)) matches[i] = 1;
   }
 }
+
+// Columns that are not among the texts too, where each point's value is written in full.
+function columnsBesideTexts({ columns, texts }) {
+  const named = new Set(texts.map(({ name }) => name));
+  return columns.filter(({ name }) => !named.has(name));
+}

@@ -27,10 +27,8 @@ class Tooltip {
       const repeated = isClass && texts.name === column.name && texts.of(i) === column.text(i, map);
       if (!repeated) this.add(isClass || k ? "span" : "strong", texts.name, texts.of(i));
     });
-    // A column that is among the texts too has one line.
-    const named = new Set(this.data.texts.map((texts) => texts.name));
-    for (const other of this.data.columns) {
-      if (!(isClass && other === column) && other.has(map) && !named.has(other.name)) this.add("span", other.name, other.text(i, map));
+    for (const other of columnsBesideTexts(this.data)) {
+      if (!(isClass && other === column) && other.has(map)) this.add("span", other.name, other.text(i, map));
     }
     this.add("small", "", `#${i}`);
     this.element.hidden = false;
