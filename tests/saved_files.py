@@ -80,12 +80,13 @@ def make_files() -> list[tuple[bytes, Any]]:
         (actup.TSNE(perplexity=3, max_iter=2, n_jobs=1, random_state=0), X, new, {"data": "half"}),
         (umap, (X * 50).astype(np.int64), (new * 50).astype(np.int64), {"data": None}),
         (umap, X[:1], new, {}),
+        (umap, X, new, {"sample_weight": np.arange(24) % 3}),
     ]  # fmt: skip
     files = []
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for model, rows, others, options in models:
-            model.fit(rows)
+            model.fit(rows, sample_weight=options.pop("sample_weight", None))
             model.stage_seconds_ = dict.fromkeys(model.stage_seconds_, 0.5)  # the same files in every run
             if isinstance(model, actup.TSNE):
                 model.kl_divergence_  # noqa: B018
@@ -317,7 +318,8 @@ def mutate(data: bytes, draw: random.Random) -> tuple[str, bytes]:
             AttributeError,
             ArithmeticError,
             RecursionError,
-        ):  # no model any more
+            MemoryError,
+        ):  # no model any more, or an array whose header lies about its length
             break
     output, method = (
         io.BytesIO(),

@@ -42,14 +42,17 @@ LAYERS = [
     {"_embed_many", "estimators", "saving"},
     {"compat"},
     {"accel"},
-    {"plotting", "datasets", "sc", "_atlas"},
+    {"plotting", "datasets", "sc", "_atlas", "distributed"},
     {"viewer"},
     {"_experiments"},
     {"_cli", "__main__"},
 ]
 LAYER_OF = {name: layer for layer, names in enumerate(LAYERS) for name in names}
-# Imports that point up, inside functions: a model shows itself with the viewer.
-UPWARDS = {"estimators/_viewing.py": ["actup.viewer.view"]}
+# Imports that point up, inside functions: a model shows itself with the viewer, and is fitted to files.
+UPWARDS = {
+    "estimators/_viewing.py": ["actup.viewer.view"],
+    "estimators/_files.py": ["actup.distributed.embed"],
+}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py" or path.parent != ROOT)
 
 
