@@ -3,11 +3,12 @@
     python benchmarks/clusters.py [--data mnist usps single_cell] [--seeds 3] [--peer-seeds 3]
                                   [--points 60000 1000000] [--maps FOLDER]
 
-Maps are those of UMAP with its defaults, one per seed; clusters are compared with the classes of the data:
-with points in no cluster as a cluster of their own ("outside counts"), and with every point in the cluster
-that it is nearest to ("all assigned"). hdbscan runs with its defaults, with the settings of umap-learn's
-documentation (min_samples=10, min_cluster_size=500), and with the sizes that find_clusters uses. It has its
-own spread of results: its spanning tree is approximate by default.
+Maps are those of UMAP with its defaults, one per seed; means and standard deviations are over the seeds.
+Clusters are compared with the classes of the data: with points in no cluster as a cluster of their own
+("outside counts"), and with every point in the cluster that it is nearest to ("all assigned"). hdbscan runs
+with its defaults, with the settings of umap-learn's documentation (min_samples=10, min_cluster_size=500), and
+with the sizes that find_clusters uses. It has its own spread of results: its spanning tree is approximate by
+default.
 
 Seconds are those of find_clusters alone on clustered points in the plane, without names. Results are saved in
 benchmarks/results/clusters.json as soon as they are measured.
@@ -26,6 +27,7 @@ from scipy.spatial import cKDTree
 from sklearn.metrics import adjusted_rand_score
 
 import actup
+from actup.clusters._find import usual_samples
 from actup.datasets import load
 
 PACKAGES = ["actup", "umap-learn", "hdbscan", "numpy", "scikit-learn"]
@@ -37,7 +39,7 @@ def settings(n: int) -> dict[str, dict]:
     return {
         "hdbscan defaults": {},
         "hdbscan as umap-learn documents": {"min_samples": 10, "min_cluster_size": 500},
-        "hdbscan same sizes": {"min_samples": 25, "min_cluster_size": n // 200},
+        "hdbscan same sizes": {"min_samples": usual_samples(n), "min_cluster_size": n // 200},
     }
 
 
@@ -88,12 +90,13 @@ def hdbscan_clusters(X, y, seed, cache: Path) -> dict[str, dict]:
 
 
 def mean_rows(runs: list[dict[str, dict]]) -> dict[str, dict]:
-    """The mean of every number over the seeds, and the single ones of both indices."""
+    """The mean of every number over the seeds; of both indices also the standard deviation and each one."""
     table = {}
     for name in runs[0]:
         rows = [run[name] for run in runs]
         table[name] = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
         for key in ("outside_counts", "all_assigned"):
+            table[name][f"{key}_spread"] = float(np.std([row[key] for row in rows]))
             table[name][f"{key}_by_seed"] = [row[key] for row in rows]
     return table
 
@@ -130,8 +133,11 @@ def main() -> None:
             results.setdefault("adjusted_rand_index", {})[f"{name} {len(X)}"] = table
             save("clusters", results, PACKAGES)
             for row, values in table.items():
-                index, assigned = values["outside_counts"], values["all_assigned"]
-                print(f"{name:12s} {row:32s} {index:.3f} {assigned:.3f} {values['clusters']:.1f}", flush=True)
+                indices = " ".join(
+                    f"{values[key]:.3f} ± {values[f'{key}_spread']:.3f}"
+                    for key in ("outside_counts", "all_assigned")
+                )
+                print(f"{name:12s} {row:32s} {indices} {values['clusters']:.1f}", flush=True)
     for n in options.points:
         Y = places(n)
         _, seconds = timed(lambda Y=Y: actup.find_clusters(Y), REPEATS)

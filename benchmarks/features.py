@@ -1,17 +1,20 @@
 """UMAP's features beside umap-learn's, in one run: labels, densMAP, aligned maps, added rows.
 
-    python benchmarks/features.py [--data mnist] [--points 10000] [--seed 0]
-                                  [--only labels densmap aligned added]
+    python benchmarks/features.py [--data mnist] [--points 10000] [--seeds 0 1 2 3 4]
+                                  [--only labels densmap aligned added] [--libraries actup umap-learn]
 
 Each feature is measured by seconds and by what it is for: the accuracy of held-out rows on a supervised map,
 the correlation of log radii of densMAP, how far related points move between slices, how far old points move
 when rows are added. umap-learn's first call compiles; a small run before each measurement takes that out.
-Results are saved in benchmarks/results/features.json as soon as they are measured.
+Every seed is a run. benchmarks/results/features.json has all runs, as soon as they are measured, with the
+mean and the standard error of each measure. The table that is printed in the end compares the two libraries.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
+import statistics
 from importlib.util import find_spec
 from itertools import pairwise
 
@@ -23,6 +26,7 @@ import actup
 from actup.datasets import load
 from actup.quality import trustworthiness
 
+LIBRARIES = ["actup", "umap-learn"]
 PACKAGES = ["actup", "umap-learn", "numpy", "scikit-learn"]
 SLICES = 5  # of the aligned maps; neighbouring ones share three quarters of their rows
 
@@ -113,27 +117,71 @@ def added(library, X, y, seed) -> dict:
 FEATURES = {"labels": labels, "densmap": densmap, "aligned": aligned, "added": added}
 
 
+# Measures of which less is better; of the others more is better.
+LESS_IS_BETTER = ("seconds", "movement_over_radius")
+
+
+def summary(runs: dict[str, dict]) -> dict:
+    """The runs of all seeds, with the mean and the standard error of each measure."""
+    measures = next(iter(runs.values()))
+    values = {name: [run[name] for run in runs.values()] for name in measures}
+    error = {
+        name: statistics.stdev(numbers) / math.sqrt(len(numbers))
+        for name, numbers in values.items()
+        if len(numbers) > 1
+    }
+    return {
+        "runs": runs,
+        "mean": {name: statistics.mean(numbers) for name, numbers in values.items()},
+        "standard_error": error,
+    }
+
+
+def print_comparison(feature: str, libraries: dict[str, dict]) -> None:
+    """One line per measure: means, standard errors, and by how much ActUp is better."""
+    if set(libraries) != set(LIBRARIES):
+        return
+    ours, theirs = (libraries[name] for name in LIBRARIES)
+    for name in ours["mean"]:
+        means = [row["mean"][name] for row in (ours, theirs)]
+        errors = [row["standard_error"].get(name, math.nan) for row in (ours, theirs)]
+        better = (means[0] - means[1]) * (-1 if name.endswith(LESS_IS_BETTER) else 1)
+        difference = math.hypot(*errors)
+        values = [f"{mean:8.4f} ± {error:.4f}" for mean, error in zip(means, errors, strict=True)]
+        in_errors = f" ({better / difference:+.1f} standard errors)" if difference > 0 else ""
+        print(
+            f"{feature:8} {name:29} {values[0]}  umap-learn {values[1]}  better by {better:+.4f}{in_errors}"
+        )
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--data", default="mnist")
     arguments.add_argument("--points", type=int, default=10_000)
     arguments.add_argument("--only", nargs="+", choices=FEATURES, default=list(FEATURES))
-    arguments.add_argument("--seed", type=int, default=0)
+    arguments.add_argument("--libraries", nargs="+", choices=LIBRARIES, default=LIBRARIES)
+    arguments.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     options = arguments.parse_args()
     data = load(options.data)
     order = np.random.default_rng(0).permutation(len(data.X))[: options.points]
     X, y = np.ascontiguousarray(data.X[order], np.float32), np.asarray(data.y)[order]
     results = saved("features")
+    of_data = results.setdefault(f"{options.data} {len(X)}", {})
     for feature in options.only:
-        for name in ("actup", "umap-learn"):
+        rows = of_data.setdefault(feature, {})
+        for name in options.libraries:
             if name == "umap-learn" and find_spec("umap") is None:
                 print("skipped umap-learn: it is not installed")
                 continue
-            FEATURES[feature](module(name), X[:600], y[:600], options.seed)  # compiles what umap-learn needs
-            row = FEATURES[feature](module(name), X, y, options.seed)
-            results.setdefault(f"{options.data} {len(X)}", {}).setdefault(feature, {})[name] = row
-            print(feature, name, row, flush=True)
-            save("features", results, PACKAGES)
+            FEATURES[feature](module(name), X[:600], y[:600], 0)  # compiles what umap-learn needs
+            runs: dict[str, dict] = {}
+            for seed in options.seeds:
+                runs[str(seed)] = FEATURES[feature](module(name), X, y, seed)
+                print(feature, name, seed, runs[str(seed)], flush=True)
+                rows[name] = summary(runs)
+                save("features", results, PACKAGES)
+    for feature in options.only:
+        print_comparison(feature, of_data[feature])
 
 
 if __name__ == "__main__":

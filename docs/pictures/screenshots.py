@@ -46,6 +46,8 @@ class Show:
         Further arguments of write_page.
     parameters : dict
         Parameters of both methods, such as the metric.
+    names : list of str or None
+        A text per point that names the clusters of the first map; None: no clusters.
     """
 
     title: str
@@ -53,6 +55,7 @@ class Show:
     labels: np.ndarray | None = None
     extras: dict[str, Any] = field(default_factory=dict)
     parameters: dict[str, Any] = field(default_factory=dict)
+    names: list[str] | None = None
 
 
 def digits() -> Show:
@@ -70,11 +73,12 @@ def mnist() -> Show:
 
 
 def words() -> Show:
-    """Vectors of frequent English words, with the words as texts."""
+    """Vectors of frequent English words, with the words as texts and as names of clusters."""
     X = datasets.load("word_vectors").X
     with np.load(datasets.locate("word_vectors"), allow_pickle=False) as file:
         texts = bytes(file["words"]).decode("utf-8").split("\n")
-    return Show("50,000 English words", X, None, {"hover": texts[: len(X)]}, {"metric": "cosine"})
+    texts = texts[: len(X)]
+    return Show("50,000 English words", X, None, {"hover": texts}, {"metric": "cosine"}, texts)
 
 
 def single_cells() -> Show:
@@ -121,7 +125,12 @@ def _write(path: Path, show: Show) -> Path:
         "UMAP": actup.UMAP(random_state=0, **show.parameters).fit(show.X),
         "t-SNE": actup.TSNE(random_state=0, **show.parameters).fit(show.X),
     }
-    return write_page(path, maps, show.labels, title=show.title, **show.extras)
+    named = None
+    if show.names is not None:  # one mass of points: its densest spots
+        named = actup.find_clusters(
+            maps["UMAP"], texts=show.names, selection="leaf", min_cluster_size=100, min_samples=10, n_layers=1
+        )
+    return write_page(path, maps, show.labels, title=show.title, clusters=named, **show.extras)
 
 
 def _take(browser: Browser, page: Path, path: Path, screen: str) -> None:

@@ -62,6 +62,19 @@ model = actup.UMAP(metric="cosine", n_neighbors=20, min_dist=0.3, random_state=0
 figure, ax = pyplot.subplots(figsize=(9, 8), layout="constrained")
 actup.plot(model.embedding_, labels=subjects, ax=ax)
 # %%
+# Topics without labels
+# ---------------------
+#
+# The clusters of the map, named by the words that are frequent in their documents and rare in the others:
+
+clusters = actup.find_clusters(model, texts=documents, n_layers=1)
+main = clusters.layers[clusters.main]
+for name, size in zip(main.names, main.sizes, strict=True):
+    print(f"{size:4} documents: {name}")
+figure, ax = pyplot.subplots(figsize=(9, 8), layout="constrained")
+actup.plot(model, clusters=clusters, ax=ax)
+
+# %%
 # Ask the map: which documents lie next to one?
 
 titles = np.array(titles)
