@@ -7,7 +7,7 @@ const MAX_LINES = 2;
 const SHOWN_RADIUS_PIXELS = 12; // names of finer layers appear when their cluster is this large,
 const HELD_SHARE = 0.75; // and as wide as this share of the name
 const COVERING_SHARE = 0.55; // of the view: a cluster so large gives way to the names of its parts
-const SMALL_CLUSTER_PIXELS = 22; // names stand beside clusters smaller than this
+const SMALL_CLUSTER_PIXELS = 22; // names stand beside clusters smaller than this, except those of finer layers
 const NEAR_NAME_PIXELS = 9; // points that are no farther from a name seem to be called by it:
 const MIN_OWN_SHARE = 0.6; // so many of them are of its own class
 const NAME_SAMPLE = 30000; // points, of many, that tell what lies under a name
@@ -178,7 +178,7 @@ function textWidth(context, text, font) {
   return knownWidths.get(key);
 }
 
-function namePlaces({ x, y, radius }, width, height, { left, top, width: w, height: h }) {
+function namePlaces({ x, y, radius, level }, width, height, { left, top, width: w, height: h }) {
   const inside = ([cx, cy]) => {
     const bx = Math.min(Math.max(cx, left + width / 2 + 5), left + w - width / 2 - 5);
     const by = Math.min(Math.max(cy, top + height / 2 + 4), top + h - height / 2 - 4);
@@ -192,7 +192,7 @@ function namePlaces({ x, y, radius }, width, height, { left, top, width: w, heig
     [x + gap + width / 2, y],
     [x - gap - width / 2, y],
   ];
-  return (radius >= SMALL_CLUSTER_PIXELS ? [...middle, ...beside] : [...beside, ...middle]).map(inside);
+  return (level > 0 || radius >= SMALL_CLUSTER_PIXELS ? [...middle, ...beside] : [...beside, ...middle]).map(inside);
 }
 
 function overlaps(a, b) {
