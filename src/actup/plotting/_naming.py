@@ -208,14 +208,15 @@ def _named_layer(
 
 def _kept_names(layer: Layer, above: Sequence[Layer]) -> set[str]:
     """Names of those clusters of a layer that hold most of a cluster of a coarser one, which is named."""
+    codes, count = np.asarray(layer.codes), len(layer.names)
     kept: set[str] = set()
     for coarse in above:
-        both = (np.asarray(layer.codes) >= 0) & (np.asarray(coarse.codes) >= 0)
-        pairs = np.column_stack([coarse.codes, layer.codes])[both]
-        sizes = np.bincount(np.asarray(coarse.codes) + 1, minlength=len(coarse.names) + 1)[1:]
-        pairs, counts = np.unique(pairs, axis=0, return_counts=True)
-        same = counts >= _SAME_CLUSTER_SHARE * sizes[pairs[:, 0]]
-        kept |= {str(layer.names[code]) for code in pairs[same, 1]}
+        coarse_codes = np.asarray(coarse.codes).astype(np.int64)
+        both = (codes >= 0) & (coarse_codes >= 0)
+        pairs, common = np.unique(coarse_codes[both] * count + codes[both], return_counts=True)
+        sizes = np.bincount(coarse_codes[coarse_codes >= 0], minlength=len(coarse.names))
+        same = common >= _SAME_CLUSTER_SHARE * sizes[pairs // count]
+        kept |= {str(layer.names[code]) for code in pairs[same] % count}
     return kept
 
 
