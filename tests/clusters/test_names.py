@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import actup
-from actup.clusters._names import _distinct_names, _numbered
+from actup.clusters._keywords import stem
+from actup.clusters._names import _longer_names, _numbered
 
 TOPICS = {
     "sea": ["the ship sails on the deep sea", "a deep sea fish swims by the ship", "sailors of the deep sea"],
@@ -52,12 +53,12 @@ def test_texts_without_common_words_name_by_representatives(Y):
 
 
 @pytest.mark.parametrize("texts", [[""] * 180, [None] * 180, ["the and of"] * 180, [float("nan")] * 180])
-def test_texts_without_words_give_distinct_names(Y, texts):
+def test_texts_without_words_give_longer_names(Y, texts):
     names = layer_of(Y, texts=texts).names
     assert len(set(names)) == 3
 
 
-def test_equal_texts_give_distinct_names(Y):
+def test_equal_texts_give_longer_names(Y):
     names = layer_of(Y, texts=["one and the same sentence"] * 180).names
     assert len(set(names)) == 3
 
@@ -91,8 +92,67 @@ def test_clusters_without_texts_and_labels_are_numbered(Y):
 
 def test_equal_names_get_further_words():
     terms = [("a", "b", "c", "d"), ("a", "b", "c", "e"), ("a", "b", "c"), ("f",)]
-    assert _distinct_names(terms) == ["a, b, c, d", "a, b, c, e", "a, b, c", "f"]
+    assert _longer_names(terms) == ["a, b, c, d", "a, b, c, e", "a, b, c", "f"]
 
 
 def test_numbered_names_never_collide():
-    assert _numbered(["a", "a", "a (2)", "a"]) == ["a", "a (3)", "a (2)", "a (4)"]
+    assert _numbered(["a", "a", "a (2)", "a"], {}) == ["a", "a (3)", "a (2)", "a (4)"]
+
+
+def test_clusters_keep_the_numbers_they_have_in_the_layer_above():
+    assert _numbered(["a", "a", "b"], {1: "a"}) == ["a (2)", "a", "b"]
+    assert _numbered(["a", "a", "a"], {0: "a (2)", 2: "b"}) == ["a (2)", "a", "a (3)"]
+
+
+def test_clusters_of_several_frequent_labels_are_named_by_all_of_them(Y):
+    labels = np.repeat(["fours", "sixes", "ones"], 60).astype(object)
+    labels[:25] = "nines"
+    labels[60:75] = "zeros"
+    names = layer_of(Y, labels=labels).names
+    assert sorted(names) == ["fours, nines", "ones", "sixes"]
+
+
+ENDINGS = ("Please advise.", "Please call back.", "Send a technician.")
+TICKETS = {
+    "printer": ("printer does not print", "printers print blank pages", "printer is not printing"),
+    "password": ("password has expired", "passwords expire too often", "login does not accept passwords"),
+    "invoice": ("invoice charges twice", "invoices are wrong", "invoice was charged twice"),
+}
+
+
+def test_words_of_a_template_are_no_names(Y):
+    tickets = [ticket for topic in TICKETS for ticket in TICKETS[topic] * 20]
+    texts = [f"Customer reports: the {ticket}. {ENDINGS[i // 3 % 3]}" for i, ticket in enumerate(tickets)]
+    layer = layer_of(Y, texts=texts)
+    words = set(" ".join(layer.names).replace(",", "").split())
+    assert not words & {"customer", "reports", "please", "advise", "technician", "does"}
+    for number, topic in enumerate(TICKETS):
+        assert stem(topic) in layer.names[layer.codes[60 * number + 1]]
+
+
+def test_a_name_has_no_two_forms_of_a_word(Y):
+    texts = [TICKETS[topic][i % 3] for topic in TICKETS for i in range(60)]
+    for terms in layer_of(Y, texts=texts).keywords:
+        stems = [stem(word) for term in terms for word in term.split()]
+        assert len(stems) == len(set(stems))
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        ("print", "prints", "printer", "printers", "printing", "printed"),
+        ("charge", "charges", "charged", "charging"),
+        ("book", "books"),
+        ("case", "cases"),
+        ("runs", "run", "running"),
+        ("robot", "robots", "robotics"),
+    ],
+)
+def test_forms_of_a_word_have_one_stem(forms):
+    assert len({stem(form) for form in forms}) == 1
+
+
+def test_short_and_foreign_words_keep_their_letters():
+    assert [stem(word) for word in ("is", "gas", "key", "bus", "ink", "печать", "円")] == [
+        "is", "gas", "key", "bus", "ink", "печать", "円",
+    ]  # fmt: skip

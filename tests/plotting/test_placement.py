@@ -3,14 +3,18 @@
 import numpy as np
 import pytest
 
-from actup.plotting._placement import Board, Request, _intersect, _meets, overlap
+from actup.plotting._placement import Board, ClusterPoints, Request, _intersect, _meets, overlap
 
 FRAME = (0.0, 0.0, 400.0, 300.0)
 
 
-def request(center, width=60.0, height=14.0, spread=3.0, count=30, beside=True):
+def request(center, width=60.0, height=14.0, spread=3.0, count=30, apart=True, others=()):
+    """A request of a round cluster with the code 0; others: points of clusters from 1 on."""
     members = np.random.default_rng(0).normal(center, spread, (count, 2))
-    return Request(width, height, np.array([center, *members[:10]]), members, beside, height)
+    points = np.vstack([members, *others])
+    codes = np.repeat(np.arange(1 + len(others)), [count, *map(len, others)])
+    clusters = ClusterPoints(points, codes)
+    return Request(width, height, np.array([center, *members[:10]]), members, apart, height, clusters, 0, -1)
 
 
 def board(points=(), radius=1.0):
@@ -70,11 +74,54 @@ def test_crowded_names_never_overlap_and_lines_never_cross():
         assert not any(_intersect(leader, other) for other in leaders[index + 1 :])
 
 
-def test_names_that_must_stay_on_their_cluster_may_find_no_place():
+def test_names_that_must_stay_at_their_cluster_may_find_no_place():
     full = board()
-    first = full.place(request((200.0, 150.0), beside=False, spread=0.5))
-    assert first is not None
-    assert full.place(request((200.0, 150.0), beside=False, spread=0.5)) is None
+    places = [full.place(request((200.0, 150.0), apart=False, spread=0.5)) for _ in range(30)]
+    placed = [place for place in places if place is not None]
+    assert 1 <= len(placed) < 30
+    assert all(place.leader is None for place in placed)
+
+
+def test_a_small_cluster_is_not_covered_by_a_name_that_must_stay_at_it():
+    small = request((200.0, 150.0), apart=False)
+    left, bottom, right, top = board(small.members).place(small).box
+    covered = (small.members > (left, bottom)).all(axis=1) & (small.members < (right, top)).all(axis=1)
+    assert not covered.any()
+
+
+@pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_name_does_not_stand_on_a_neighbouring_cluster(side, apart):
+    # A cluster narrower than its name between others that are as dense.
+    generator = np.random.default_rng(2)
+    other = generator.normal((200.0 + side * 45, 150.0), (15, 40), (2000, 2))
+    narrow = request((200.0, 150.0), width=70.0, spread=8.0, count=400, apart=apart, others=[other])
+    place = board(np.vstack([narrow.members, other])).place(narrow)
+    left, bottom, right, top = place.box
+    own, foreign = (
+        np.count_nonzero((points > (left, bottom)).all(axis=1) & (points < (right, top)).all(axis=1))
+        for points in (narrow.members, other)
+    )
+    assert foreign <= own
+
+
+def test_a_name_that_must_stay_at_its_cluster_is_left_out_among_points_of_others():
+    crowd = np.random.default_rng(1).uniform((100, 50), (300, 250), (20_000, 2))
+    lost = request((200.0, 150.0), apart=False, others=[crowd])
+    assert board(np.vstack([crowd, lost.members])).place(lost) is None
+    important = request((200.0, 150.0), others=[crowd])
+    assert board(np.vstack([crowd, important.members])).place(important) is not None
+
+
+def test_shares_of_points_under_a_box():
+    points = np.array([[1.0, 1.0], [2.0, 9.0], [30.0, 5.0], [6.0, 6.0], [-7.0, 3.0]])
+    clusters = ClusterPoints(points, np.array([0, 1, 0, -3, 0]))
+    assert clusters.own_share((0, 0, 10, 10), 0, -1) == pytest.approx(1 / 3)
+    assert clusters.own_share((0, 0, 10, 10), 0, -3) == pytest.approx(1 / 2)
+    assert clusters.own_share((-10, 0, 40, 10), 0, -3) == pytest.approx(3 / 4)
+    assert clusters.own_share((5, 5, 7, 7), 0, -3) == 0  # only the parent's points
+    assert clusters.own_share((50, 50, 60, 60), 0, -3) == 1
+    assert ClusterPoints(np.zeros((0, 2)), np.zeros(0, int)).own_share((0, 0, 1, 1), 0, -1) == 1
 
 
 def test_other_texts_are_kept_free():

@@ -455,3 +455,49 @@ def test_a_million_points(tmp_path):
     ax = actup.plot(Y.astype(np.float32), codes, path=tmp_path / "map.png", dpi=100)
     assert_names_are_apart_and_inside(ax)
     assert len(visible_names(ax)) == 8
+
+
+def layered(*layers):
+    """Clusters with layers of codes and names; the last one colours the points."""
+    made = [
+        SimpleNamespace(codes=np.array(codes), names=names, centers=np.full((len(names), 2), np.nan))
+        for codes, names in layers
+    ]
+    return SimpleNamespace(layers=made, main=len(made) - 1)
+
+
+def points_under_names(ax, Y):
+    """For each name that a picture shows, which points are under it."""
+    ax.figure.canvas.draw()
+    pixels = ax.transData.transform(Y)
+    boxes = {text.get_text(): text.get_window_extent() for text in ax.texts if text.get_visible()}
+    return {
+        name: (pixels > (box.x0, box.y0)).all(axis=1) & (pixels < (box.x1, box.y1)).all(axis=1)
+        for name, box in boxes.items()
+    }
+
+
+def test_names_of_coarse_clusters_stand_on_none_that_only_finer_layers_have():
+    # Two narrow clusters, each between two that are in no coarse cluster.
+    rng = np.random.default_rng(0)
+    middles = np.array([[0, 0], [0, 40], [-5, 0], [5, 0], [-5, 40], [5, 40]])
+    spreads = np.array([0.7, 12])
+    Y = (middles[:, None] + spreads * rng.normal(size=(6, 400, 2))).reshape(-1, 2)
+    fine = np.repeat(np.arange(6), 400)
+    coarse = np.where(fine < 2, fine, -1)
+    names = ["a long name of a cluster", "another long name"]
+    clusters = layered((coarse, names), (fine, [*names, "c", "d", "e", "f"]))
+    under = points_under_names(actup.plot(Y, clusters=clusters), Y)
+    for code, name in enumerate(names):
+        shown = next(inside for text, inside in under.items() if text.replace("\n", " ") == name)
+        own = np.count_nonzero(shown & (coarse == code))
+        assert own >= np.count_nonzero(shown & (fine != code))
+
+
+def test_a_cluster_that_is_in_two_layers_has_one_name():
+    rng = np.random.default_rng(0)
+    Y = rng.normal(size=(900, 2)) + np.repeat([[0, 0], [20, 0], [20, 8]], 300, axis=0)
+    coarse, fine = np.repeat([0, 1, 1], 300), np.repeat([0, 1, 2], 300)
+    clusters = layered((coarse, ["whole", "pair"]), (fine, ["again", "upper", "lower"]))
+    shown = points_under_names(actup.plot(Y, clusters=clusters), Y)
+    assert set(shown) == {"whole", "pair", "upper", "lower"}

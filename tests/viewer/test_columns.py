@@ -181,7 +181,19 @@ def test_layers_of_clusters_are_names_and_columns(tmp_path):
     assert [layer["names"] for layer in page.data["layers"]] == [["all"], ["left", "right"]]
     assert page.array(page.data["layers"][1]["codes"]).tolist() == [0, 1, -1, 1]
     assert [column["name"] for column in page.data["columns"]] == ["clusters, layer 1", "clusters, layer 2"]
-    assert page.class_names(1) == ["left", "right", "missing", "right"]
+    assert page.class_names(1) == ["left", "right", "no cluster", "right"]
     layers[0].codes = np.array([0, 0, 5, 0])
     with pytest.raises(ValueError, match="codes beyond its 1 names in layer 0"):
         page_of(tmp_path, FOUR, clusters=SimpleNamespace(layers=layers))
+
+
+def test_the_main_layer_of_clusters_colours_points_without_labels(tmp_path):
+    codes = np.array([0, 1, -1, 1])
+    layers = [
+        SimpleNamespace(codes=np.full(4, -1), names=[]),
+        SimpleNamespace(codes=np.zeros(4, int), names=["all"]),
+        SimpleNamespace(codes=codes, names=["left", "right"]),
+    ]
+    clusters = SimpleNamespace(layers=layers, main=2)
+    assert page_of(tmp_path, FOUR, clusters=clusters).data["firstColumn"] == 1
+    assert page_of(tmp_path, FOUR, [1, 2, 3, 4], clusters=clusters).data["firstColumn"] == 0

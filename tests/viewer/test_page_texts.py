@@ -121,3 +121,41 @@ def test_names_stand_at_points_of_their_class(browser, tmp_path, width, height):
             nearest = codes[away <= np.sort(away)[14]]
             assert np.mean(names[nearest] == label["text"]) > 0.5, (name, label)
         page.close()
+
+
+def test_a_cluster_that_is_in_two_layers_has_one_name(browser, tmp_path):
+    Y, codes = unequal_blobs(3000)
+    right = np.where(Y[:, 0] > CENTERS[codes, 0], codes, -1)
+    layers = [SimpleNamespace(codes=part, names=list("abcde")) for part in (codes, right)]
+    path = write_page(tmp_path / "page.html", Y, clusters=SimpleNamespace(layers=layers))
+    page = OpenPage(browser, path)
+    assert sorted(name["text"] for name in page.state()["names"]) == list("abcde")
+    page.close()
+
+
+def test_names_of_coarse_clusters_stand_on_none_that_only_finer_layers_have(browser, tmp_path):
+    # Two narrow clusters, each between two that are in no coarse cluster.
+    rng = np.random.default_rng(0)
+    middles = np.array([[0, 0], [0, 40], [-5, 0], [5, 0], [-5, 40], [5, 40]])
+    Y = (middles[:, None] + np.array([0.7, 5]) * rng.normal(size=(6, 400, 2))).reshape(-1, 2)
+    fine = np.repeat(np.arange(6), 400)
+    coarse = np.where(fine < 2, fine, -1)
+    names = ["a long name of a cluster", "another long name"]
+    layers = [
+        SimpleNamespace(codes=coarse, names=names),
+        SimpleNamespace(codes=fine, names=[*names, "c", "d", "e", "f"]),
+    ]
+    page = OpenPage(
+        browser, write_page(tmp_path / "page.html", Y, clusters=SimpleNamespace(layers=layers)), width=800
+    )
+    points = np.array(page.run("Array.from({length: 2400}, (_, i) => actupPage.screenPosition(i))"))
+    shown = page.state()["names"]
+    assert len(shown) >= 4
+    for label in shown:
+        if label["text"] not in names:
+            continue
+        half = [0.25 * label["font"] * len(label["text"]), 0.6 * label["font"]]
+        under = (np.abs(points - [label["x"], label["y"]]) < half).all(axis=1)
+        own = np.count_nonzero(under & (coarse == names.index(label["text"])))
+        assert own >= 0.5 * np.count_nonzero(under), label
+    page.close()

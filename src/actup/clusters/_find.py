@@ -22,6 +22,7 @@ _MIN_CLUSTER_SIZE = 5
 _MIN_SAMPLES = 25
 _POINTS_PER_SAMPLE = 50  # fewer than 25 samples for maps of fewer than 25 times this
 _GRAPH_MIN_SAMPLES = 5  # a point has few edges
+_SAME_CLUSTER_SHARE = 0.7  # a cluster with more of its parent than this share has the same name
 
 
 def find_clusters(
@@ -73,7 +74,8 @@ def find_clusters(
     texts : sequence of str, default=None
         A text per point; clusters are named by the words that tell them from others (class-based tf-idf).
     labels : array-like of shape (n,), default=None
-        A label per point; clusters are named by their most frequent label.
+        A label per point; clusters are named by their most frequent label, and by up to two others that
+        are at least half as frequent.
     stop_words : "english", list of str or None, default="english"
         Words that names leave out; lower case.
     n_representatives : int, default=5
@@ -210,7 +212,12 @@ def _representatives(codes: np.ndarray, count: int, Y: np.ndarray, wanted: int, 
 def _name(layer: ClusterLayer, namer: Namer, above: ClusterLayer | None) -> ClusterLayer:
     """The layer with parents and names."""
     parents = layer.parents if above is None else _parents(layer.codes, len(layer), above.codes)
-    named = namer.name(layer.codes, layer.representatives)
+    kept = {}
+    if above is not None:
+        inside = np.flatnonzero(parents >= 0)
+        most = layer.sizes[inside] > _SAME_CLUSTER_SHARE * above.sizes[parents[inside]]
+        kept = {cluster: above.names[parents[cluster]] for cluster in inside[most].tolist()}
+    named = namer.name(layer.codes, layer.representatives, kept)
     return replace(
         layer, parents=parents, names=named.names, keywords=named.keywords, label_shares=named.label_shares
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,8 @@ from actup._labels import label_array, missing_labels
 from actup.clusters._keywords import Keywords
 
 _WORDS_PER_NAME = 3
+_LABELS_PER_NAME = 3
+_MIN_LABEL_RATIO = 0.5  # a name has further labels with so many points, relative to the most frequent one
 _MAX_TEXT_LENGTH = 40  # characters of a text that serves as a name
 
 
@@ -29,7 +33,9 @@ class Namer(ABC):
     """Names the clusters of one layer after another."""
 
     @abstractmethod
-    def name(self, codes: np.ndarray, representatives: list[np.ndarray]) -> NamedClusters:
+    def name(
+        self, codes: np.ndarray, representatives: list[np.ndarray], kept: Mapping[int, str]
+    ) -> NamedClusters:
         """Name the clusters of a layer, each differently.
 
         Parameters
@@ -37,20 +43,24 @@ class Namer(ABC):
         codes : ndarray of shape (n,), int32
         representatives : list of ndarray
             Row numbers per cluster, the most central one first.
+        kept : mapping of int to str
+            Names of clusters that are in the layer above as well, with few more points.
         """
 
 
 class NumberNamer(Namer):
     """Names clusters by their numbers."""
 
-    def name(self, codes: np.ndarray, representatives: list[np.ndarray]) -> NamedClusters:
+    def name(
+        self, codes: np.ndarray, representatives: list[np.ndarray], kept: Mapping[int, str]
+    ) -> NamedClusters:
         """Cluster c is "cluster c"."""
         count = len(representatives)
         return NamedClusters([f"cluster {code}" for code in range(count)], [()] * count)
 
 
 class LabelNamer(Namer):
-    """Names clusters by the most frequent label of their points."""
+    """Names clusters by the most frequent label of their points, and others that are about as frequent."""
 
     def __init__(self, labels: Any, n: int) -> None:
         array = label_array(labels)
@@ -62,8 +72,10 @@ class LabelNamer(Namer):
         self._numbers = np.full(n, -1, np.int64)
         self._numbers[self._known] = numbers
 
-    def name(self, codes: np.ndarray, representatives: list[np.ndarray]) -> NamedClusters:
-        """The label as text; "unlabelled" if no point has one. Equal names are numbered."""
+    def name(
+        self, codes: np.ndarray, representatives: list[np.ndarray], kept: Mapping[int, str]
+    ) -> NamedClusters:
+        """The labels as text; "unlabelled" if no point has one. Equal names are numbered."""
         count = len(representatives)
         names, shares = [], np.zeros(count)
         counted = (codes >= 0) & self._known
@@ -72,10 +84,11 @@ class LabelNamer(Namer):
         ends = np.searchsorted(codes[counted][order], np.arange(count), side="right")
         for cluster, members in enumerate(np.split(numbers, ends)[:count]):
             counts = np.bincount(members, minlength=1)
-            best = int(counts.argmax())
-            names.append(str(self._values[best]) if len(members) else "unlabelled")
-            shares[cluster] = counts[best] / max(len(members), 1)
-        return NamedClusters(_numbered(names), [()] * count, shares)
+            best = np.argsort(-counts, kind="stable")[:_LABELS_PER_NAME]
+            best = best[counts[best] >= _MIN_LABEL_RATIO * counts[best[0]]]
+            names.append(", ".join(self._values[best]) if len(members) else "unlabelled")
+            shares[cluster] = counts[best[0]] / max(len(members), 1)
+        return NamedClusters(_numbered(names, kept), [()] * count, shares)
 
 
 class TextNamer(Namer):
@@ -85,14 +98,17 @@ class TextNamer(Namer):
         self._texts = _read_texts(texts, n)
         self._keywords = Keywords(self._texts, stop_words)
 
-    def name(self, codes: np.ndarray, representatives: list[np.ndarray]) -> NamedClusters:
+    def name(
+        self, codes: np.ndarray, representatives: list[np.ndarray], kept: Mapping[int, str]
+    ) -> NamedClusters:
         """The three best words or pairs of words; texts of representatives where no word is shared."""
         keywords = self._keywords.of_clusters(codes, len(representatives))
         terms = [
             words or tuple(_shortened(self._texts[row]) for row in rows if self._texts[row])
             for words, rows in zip(keywords, representatives, strict=True)
         ]
-        return NamedClusters(_distinct_names(terms), keywords)
+        names = [kept.get(cluster, name) for cluster, name in enumerate(_longer_names(terms))]
+        return NamedClusters(_numbered(names, kept), keywords)
 
 
 def _label_text(value: object) -> str:
@@ -117,8 +133,8 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _MAX_TEXT_LENGTH else text[: _MAX_TEXT_LENGTH - 1].rstrip() + "…"
 
 
-def _distinct_names(terms: list[tuple[str, ...]]) -> list[str]:
-    """Join the best terms of each cluster; clusters of equal names get further terms, then numbers."""
+def _longer_names(terms: list[tuple[str, ...]]) -> list[str]:
+    """Join the best terms of each cluster; clusters of equal names get further terms."""
     names = [", ".join(words[:_WORDS_PER_NAME]) or "no words" for words in terms]
     longest = max(map(len, terms), default=0)
     for count in range(_WORDS_PER_NAME + 1, longest + 1):
@@ -126,15 +142,26 @@ def _distinct_names(terms: list[tuple[str, ...]]) -> list[str]:
         for cluster, words in enumerate(terms):
             if taken[names[cluster]] > 1:
                 names[cluster] = ", ".join(words[:count]) or names[cluster]
-    return _numbered(names)
+    return names
 
 
-def _numbered(names: list[str]) -> list[str]:
-    """Number the second and further clusters of the same name, in the order of their codes."""
-    met: Counter[str] = Counter()
-    used = set(names)
+def _numbered(names: list[str], kept: Mapping[int, str]) -> list[str]:
+    """Number the second and further clusters of the same name, in the order of their codes.
+
+    A cluster keeps the number that it has in the layer above.
+    """
+    fixed = {
+        cluster: name
+        for cluster, name in kept.items()
+        if _without_number(name) == _without_number(names[cluster])
+    }
+    used = {*names, *fixed.values()}
+    met = Counter(name for name in fixed.values() if name in names)
     result = []
-    for name in names:
+    for cluster, name in enumerate(names):
+        if cluster in fixed:
+            result.append(fixed[cluster])
+            continue
         met[name] += 1
         numbered = name
         while met[name] > 1 and (numbered := f"{name} ({met[name]})") in used:
@@ -142,3 +169,7 @@ def _numbered(names: list[str]) -> list[str]:
         used.add(numbered)
         result.append(numbered)
     return result
+
+
+def _without_number(name: str) -> str:
+    return re.sub(r" \(\d+\)$", "", name)

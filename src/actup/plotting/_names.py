@@ -17,7 +17,7 @@ from matplotlib.text import Text
 
 from actup.plotting._layer import PointLayer, pixels_per_point
 from actup.plotting._naming import MapName
-from actup.plotting._placement import Board, Box, Request
+from actup.plotting._placement import Board, Box, ClusterPoints, Request
 from actup.plotting._theme import Theme
 
 _MAX_FRAME_SHARE = 0.42  # of the frame's width, for one name
@@ -107,6 +107,10 @@ class NameLayer(Artist):
         others = [text.get_window_extent(renderer).padded(padding) for text in self._others]
         taken: list[Box] = [(box.x0, box.y0, box.x1, box.y1) for box in others]
         board = Board(inner, axes.transData.transform(self._points), taken, self._layer.radius(renderer))
+        clusters = {
+            id(known): ClusterPoints(axes.transData.transform(known.points), known.codes)
+            for known in {id(name.surroundings): name.surroundings for name in self._names}.values()
+        }
         back = axes.transData.inverted()
         for name, text, leader in zip(self._names, self._texts, self._leaders, strict=True):
             text.set_visible(True)
@@ -119,8 +123,11 @@ class NameLayer(Artist):
                 extent.height + padding,
                 axes.transData.transform(name.anchors),
                 axes.transData.transform(name.members),
-                name.may_stand_beside,
+                name.may_stand_apart,
                 extent.height / lines,
+                clusters[id(name.surroundings)],
+                name.code,
+                name.parent,
             )
             fits = request.width <= inner[2] - inner[0] and request.height <= inner[3] - inner[1]
             place = board.place(request) if fits else None

@@ -19,7 +19,23 @@ _MIN_SAMPLED = 2000  # classes of fewer points are sampled as a whole
 _NEAREST = 5  # points around a point that show whether classes mix
 _MAX_MIXING_SAMPLE = 20_000  # points that show it
 _MIN_AGREEMENT = 0.25  # of classes of near points, beyond chance: below it classes mix all over the map
+_SAME_CLUSTER_SHARE = 0.7  # a cluster with so much of a coarser one is not named again
 _LAYER_FONT_SIZES = (12.5, 8.5, 6.5)  # of the coarsest layer that is shown, and of those below
+
+
+@dataclass(frozen=True)
+class NamedPoints:
+    """Points of a map that are of any class or cluster, or some of many.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n, 2)
+    codes : ndarray of shape (n,)
+        Class of every point; negative for points of clusters of other layers only.
+    """
+
+    points: np.ndarray
+    codes: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -33,18 +49,27 @@ class MapName:
         Places on the map where the name may stand, the best first.
     members : ndarray of shape (m, 2)
         Points of the class, or some of them.
+    surroundings : NamedPoints
+        Points of its class and of others, on which the name should not stand.
+    code : int
+        Its class among them.
+    parent : int
+        The code of points that are of its cluster in the layer above, but of no cluster in its own.
     font_size : float
     bold : bool
-    may_stand_beside : bool
-        Whether the name may stand beside its points, with a leader line if need be.
+    may_stand_apart : bool
+        Whether the name may stand some way from its points, with a leader line.
     """
 
     text: str
     anchors: np.ndarray
     members: np.ndarray
+    surroundings: NamedPoints
+    code: int
+    parent: int
     font_size: float
     bold: bool = True
-    may_stand_beside: bool = True
+    may_stand_apart: bool = True
 
 
 class Layer(Protocol):
@@ -112,13 +137,15 @@ def class_names(Y: np.ndarray, classes: Classes, view: View) -> list[MapName]:
     """
     count = len(classes.names) - classes.has_rest
     font_size = float(np.clip(14 - 0.9 * math.log2(max(count, 1)), 6.5, 12.0))
-    return _names(Y, classes.codes, classes.names[:count], view, font_size)
+    named = _NamedLayer(classes.codes, classes.names[:count], font_size, classes.codes)
+    return _names(Y, named, view)
 
 
 def cluster_names(Y: np.ndarray, clusters: LayeredClusters, view: View) -> list[MapName]:
     """Return the names of clusters: those of the coarsest layer large, then those of finer layers, smaller.
 
-    Names of finer layers stand on their clusters only, where there is room.
+    Names of finer layers stand on or right beside their clusters, where there is room. A cluster that holds
+    most of a coarser one is not named again.
 
     Parameters
     ----------
@@ -128,14 +155,69 @@ def cluster_names(Y: np.ndarray, clusters: LayeredClusters, view: View) -> list[
     """
     layers = [layer for layer in clusters.layers if len(layer.names)]
     shown = coarse_layers(layers)
+    is_clustered = np.any([np.asarray(layer.codes) >= 0 for layer in layers], axis=0)
     found: list[MapName] = []
     for depth, layer in enumerate(shown):
-        known = {name.text for name in found}  # a cluster that a finer layer does not split keeps its name
-        names = _names(
-            Y, np.asarray(layer.codes), layer.names, view, _LAYER_FONT_SIZES[depth], layer.centers, depth == 0
-        )
+        known = {name.text for name in found} | _kept_names(layer, shown[:depth])
+        above = shown[depth - 1] if depth else None
+        names = _names(Y, _named_layer(layer, above, is_clustered, _LAYER_FONT_SIZES[depth]), view)
         found += [name for name in names if name.text not in known]
     return found
+
+
+@dataclass(frozen=True)
+class _NamedLayer:
+    """What the names of a layer are made from.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n,)
+        Class of every point, -1 for none.
+    names : sequence of str
+    font_size : float
+    territory : ndarray of shape (n,)
+        The codes, with others below -1 for points that belong to clusters of other layers only.
+    centers : ndarray of shape (m, n_components) or None
+        Places that are tried before all others.
+    parents : ndarray of shape (m,) or None
+        The territory of those points of a cluster's parent that no cluster of this layer holds. None: the
+        layer is the coarsest one, whose names are bold and may stand apart from their clusters.
+    """
+
+    codes: np.ndarray
+    names: Sequence[str]
+    font_size: float
+    territory: np.ndarray
+    centers: np.ndarray | None = None
+    parents: np.ndarray | None = None
+
+
+def _named_layer(
+    layer: Layer, above: Layer | None, is_clustered: np.ndarray, font_size: float
+) -> _NamedLayer:
+    """Tell for a layer of clusters which points belong to clusters of the layer above or of other layers."""
+    codes = np.asarray(layer.codes)
+    coarse = np.full(len(codes), -1) if above is None else np.asarray(above.codes)
+    territory = np.where(codes >= 0, codes, np.where(is_clustered, -3 - coarse, -1))
+    parents = None
+    if above is not None:
+        parents = np.full(len(layer.names), -1)
+        parents[codes[codes >= 0]] = -3 - coarse[codes >= 0]
+    return _NamedLayer(codes, layer.names, font_size, territory, layer.centers, parents)
+
+
+def _kept_names(layer: Layer, above: Sequence[Layer]) -> set[str]:
+    """Names of those clusters of a layer that hold most of a cluster of a coarser one, which is named."""
+    codes, count = np.asarray(layer.codes), len(layer.names)
+    kept: set[str] = set()
+    for coarse in above:
+        coarse_codes = np.asarray(coarse.codes).astype(np.int64)
+        both = (codes >= 0) & (coarse_codes >= 0)
+        pairs, common = np.unique(coarse_codes[both] * count + codes[both], return_counts=True)
+        sizes = np.bincount(coarse_codes[coarse_codes >= 0], minlength=len(coarse.names))
+        same = common >= _SAME_CLUSTER_SHARE * sizes[pairs // count]
+        kept |= {str(layer.names[code]) for code in pairs[same] % count}
+    return kept
 
 
 def coarse_layers(layers: Sequence[Layer]) -> Sequence[Layer]:
@@ -166,34 +248,34 @@ def sampled_points(codes: np.ndarray | None, n: int) -> np.ndarray:
     return np.flatnonzero(chosen)
 
 
-def _names(
-    Y: np.ndarray,
-    codes: np.ndarray,
-    names: Sequence[str],
-    view: View,
-    font_size: float,
-    centers: np.ndarray | None = None,
-    important: bool = True,
-) -> list[MapName]:
-    """Names of the classes, the largest first; ``centers`` are tried before all other places."""
-    sizes = np.bincount(codes + 1, minlength=len(names) + 1)[1:]  # without those of no class
-    ids = sampled_points(codes, len(Y))
+def _names(Y: np.ndarray, layer: _NamedLayer, view: View) -> list[MapName]:
+    """Names of the classes of a layer, the largest first."""
+    count = len(layer.names)
+    sizes = np.bincount(layer.codes + 1, minlength=count + 1)[1:]  # without those of no class
+    ids = sampled_points(layer.codes, len(Y))
     ids = ids[view.holds(Y[ids])]
     if not len(ids):
         return []
-    Y, codes = Y[ids], codes[ids]
-    spots = dense_spots(Y, codes, len(names), most=_SPOTS)
+    named = ids[layer.territory[ids] != -1]
+    surroundings = NamedPoints(Y[named], layer.territory[named])
+    Y, codes = Y[ids], layer.codes[ids]
+    spots = dense_spots(Y, codes, count, most=_SPOTS)
     order = np.argsort(codes, kind="stable")
-    bounds = np.searchsorted(codes[order], np.arange(len(names) + 1))
+    bounds = np.searchsorted(codes[order], np.arange(count + 1))
+    important = layer.parents is None
     found = []
-    for code in np.argsort(-sizes[: len(names)], kind="stable"):
+    for code in np.argsort(-sizes[:count], kind="stable").tolist():
         members = Y[order[bounds[code] : bounds[code + 1]]]
-        text = str(names[code])
+        text = str(layer.names[code])
         if not len(members) or not text.strip():
             continue
         anchors = spots[code]
+        centers = layer.centers
         if centers is not None and centers.shape[1] == 2 and view.holds(centers[[code]])[0]:
             anchors = np.vstack([centers[code], anchors])
         members = members[:: -(-len(members) // _MAX_MEMBERS)]
-        found.append(MapName(text, anchors, members, font_size, important, important))
+        parent = -1 if layer.parents is None else int(layer.parents[code])
+        found.append(
+            MapName(text, anchors, members, surroundings, code, parent, layer.font_size, important, important)
+        )
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -20,11 +21,58 @@ _FREE_COVER = 0.2  # share of its own cluster that a name may cover at no cost, 
 _MANY_MEMBERS = 100  # ... so many points; the fewer there are, the more each of them counts
 _COVER_COST = 4.0  # of covering the whole cluster
 _THIN_COST = 0.5  # of standing where the cluster is thin
+_OFF_CENTER_COST = 0.35  # of standing as far from the cluster's middle as its points do on average
 _BESIDE_COST = 0.8  # of standing beside the cluster
 _GAP_COST = 0.3  # per line height between the name and the cluster
 _POINTS_COST = 4.0  # of standing beside the cluster where all cells hold points
 _MAX_GAP = 8.0  # line heights between a name and its cluster; farther away, it would not be found
 _LEADER_GAP = 0.75  # a name farther from its cluster than this multiple of a line's height has a leader line
+_MIN_OWN_SHARE = 0.6  # of the points under and right beside a name that are of any cluster
+
+
+class ClusterPoints:
+    """The points of all clusters by their cells, to count those under a name.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, 2)
+        In pixels.
+    codes : ndarray of shape (n,)
+        Cluster of every point. Those of negative codes have no name: they are parts of coarser clusters.
+    """
+
+    def __init__(self, points: np.ndarray, codes: np.ndarray) -> None:
+        columns, rows = np.floor(points / _CELL).astype(np.int64).T
+        order = np.lexsort((columns, rows))
+        self._points, self._codes = points[order], codes[order]
+        self._columns = columns[order]
+        self._first_row = int(rows[order[0]]) if len(order) else 0
+        counts = np.bincount(rows - self._first_row) if len(order) else np.zeros(0, np.int64)
+        self._row_starts = np.concatenate([[0], np.cumsum(counts)])
+
+    def own_share(self, box: Box, code: int, parent: int) -> float:
+        """Share of the points in a box that are of a cluster; 1 if there are no points.
+
+        Points of its parent that are of no cluster do not count, but a box with no others has a share of 0.
+        """
+        found = [self._in_row(row, box) for row in self._rows(box)]
+        codes = np.concatenate(found) if found else np.zeros(0)
+        own = np.count_nonzero(codes == code)
+        counted = np.count_nonzero(codes != parent)
+        return own / counted if counted else float(not len(codes))
+
+    def _rows(self, box: Box) -> range:
+        """The rows of cells that a box meets, of those that hold points."""
+        first, last = (math.floor(side / _CELL) - self._first_row for side in (box[1], box[3]))
+        return range(max(first, 0), min(last + 1, len(self._row_starts) - 1))
+
+    def _in_row(self, row: int, box: Box) -> np.ndarray:
+        """Clusters of the points in the part of a row of cells that is in a box."""
+        begin, end = self._row_starts[row : row + 2]
+        ends = (math.floor(box[0] / _CELL), math.floor(box[2] / _CELL) + 1)
+        begin, end = begin + np.searchsorted(self._columns[begin:end], ends)
+        x, y = self._points[begin:end].T
+        return np.asarray(self._codes[begin:end][(x > box[0]) & (x < box[2]) & (y > box[1]) & (y < box[3])])
 
 
 @dataclass(frozen=True)
@@ -39,24 +87,41 @@ class Request:
         Places on the cluster, the best first.
     members : ndarray of shape (m, 2)
         Points of the cluster, or some of them.
-    may_stand_beside : bool
-        Whether the name may stand beside its cluster.
+    may_stand_apart : bool
+        Whether the name may stand some way from its cluster, with a leader line, and among points of others
+        where there is no room. All names may stand right beside their cluster.
     line_height : float
         Of one line of the text.
+    clusters : ClusterPoints
+        The points of its cluster and of others, which the name should not seem to belong to.
+    code, parent : int
+        Its cluster among them, and the points of its parent that are of no cluster.
     """
 
     width: float
     height: float
     anchors: np.ndarray
     members: np.ndarray
-    may_stand_beside: bool
+    may_stand_apart: bool
     line_height: float
+    clusters: ClusterPoints
+    code: int
+    parent: int
 
     @property
     def core(self) -> np.ndarray:
         """The half of the members that is nearest to the best place: strays far away do not belong to it."""
         distance = ((self.members - self.anchors[0]) ** 2).sum(axis=1)
         return np.asarray(self.members[distance <= np.median(distance)])
+
+    def own_share(self, box: Box, has_leader: bool) -> float:
+        """Share of its own points among those under the name and, unless a leader line tells, beside it."""
+        under = self.clusters.own_share(box, self.code, self.parent)
+        if has_leader or under < _MIN_OWN_SHARE:
+            return under
+        near = _LEADER_GAP * self.line_height
+        around = (box[0] - near, box[1] - near, box[2] + near, box[3] + near)
+        return min(under, self.clusters.own_share(around, self.code, self.parent))
 
 
 @dataclass(frozen=True)
@@ -97,25 +162,40 @@ class Board:
         self._sums = occupied.cumsum(axis=0).cumsum(axis=1)  # of all cells to the left and below
 
     def place(self, request: Request) -> Place | None:
-        """Return the cheapest free place for a name and keep it free of others; None if there is none."""
+        """Return the cheapest free place for a name and keep it free of others; None if there is none.
+
+        Most points under the name are its own. A name that may stand apart and has no such place stands where
+        the share of its own points is largest.
+        """
+        best: tuple[float, Place] | None = None
+        for candidate in self._free_places(request):
+            share = request.own_share(candidate.box, candidate.leader is not None)
+            if best is None or share > best[0]:
+                best = share, candidate
+            if share >= _MIN_OWN_SHARE:
+                break
+        if best is None or (best[0] < _MIN_OWN_SHARE and not request.may_stand_apart):
+            return None
+        place = best[1]
+        self._taken.append(place.box)
+        if place.leader is not None:
+            self._leaders.append(place.leader)
+        return place
+
+    def _free_places(self, request: Request) -> Iterator[Place]:
+        """Places that cross no other name or leader line, the cheapest first."""
         boxes, costs = self._on_cluster(request)
         on_cluster = len(boxes)
-        if request.may_stand_beside:
-            more = self._beside(request)
-            boxes, costs = np.vstack([boxes, more[0]]), np.concatenate([costs, more[1]])
+        more = self._beside(request)
+        boxes, costs = np.vstack([boxes, more[0]]), np.concatenate([costs, more[1]])
         for index in np.argsort(costs, kind="stable"):
             left, bottom, right, top = boxes[index].tolist()
             box = (left, bottom, right, top)
             if not math.isfinite(costs[index]) or any(overlap(box, other) for other in self._taken):
                 continue
             leader = None if index < on_cluster else _leader(box, request)
-            if self._crosses(box, leader):
-                continue
-            self._taken.append(box)
-            if leader is not None:
-                self._leaders.append(leader)
-            return Place((left + right) / 2, (bottom + top) / 2, box, leader)
-        return None
+            if not self._crosses(box, leader):
+                yield Place((left + right) / 2, (bottom + top) / 2, box, leader)
 
     def _on_cluster(self, request: Request) -> tuple[np.ndarray, np.ndarray]:
         """Boxes around the anchors and their costs: a name must not cover much of its own cluster."""
@@ -124,7 +204,11 @@ class Board:
         density = own / max(float(own.max(initial=0.0)), 1e-12)
         moved = np.abs((boxes[:, :2] + boxes[:, 2:]) / 2 - request.anchors).sum(axis=1) / request.width
         free = _FREE_COVER * min(len(request.members) / _MANY_MEMBERS, 1.0) ** 2
+        middle = np.median(request.members, axis=0)
+        spread = np.linalg.norm(request.members - middle, axis=1).mean()
+        off_center = np.linalg.norm(request.anchors - middle, axis=1) / max(spread, request.height)
         cost = _COVER_COST * np.maximum(own - free, 0.0) + _THIN_COST * (1.0 - density) + moved
+        cost += _OFF_CENTER_COST * off_center
         return boxes, np.where(density >= _MIN_DENSITY, cost, np.inf)
 
     def _beside(self, request: Request) -> tuple[np.ndarray, np.ndarray]:
@@ -141,7 +225,8 @@ class Board:
         chosen = np.concatenate([_first_below(covered, share) for share in (0.0, _FREE_SHARE)])
         gap = np.array([_gap(box, request.core) for box in boxes[chosen]])
         cost = _BESIDE_COST + _GAP_COST * gap / request.line_height + _POINTS_COST * covered.ravel()[chosen]
-        cost = np.where(gap <= _MAX_GAP * request.line_height, cost, np.inf)
+        largest = _MAX_GAP if request.may_stand_apart else _LEADER_GAP
+        cost = np.where(gap <= largest * request.line_height, cost, np.inf)
         # A little preference for above and below, where a name is nearest to the middle of its cluster.
         own = _covered_share(boxes[chosen], request.members, self._radius)
         return boxes[chosen], cost + 0.1 * np.tile(np.abs(np.cos(angles)), 2) + 0.5 * own

@@ -207,9 +207,8 @@ def _cluster_classes(Y: np.ndarray, clusters: LayeredClusters) -> Classes | None
         return None
     layer = clusters.layers[clusters.main]
     names = [str(name) for name in layer.names]
-    return assign_colors(
-        Classes(np.asarray(layer.codes, np.int32), names, categorical_palette(len(names))), Y
-    )
+    codes, palette = np.asarray(layer.codes, np.int32), categorical_palette(len(names))
+    return assign_colors(Classes(codes, names, palette, missing_name="no cluster"), Y)
 
 
 def _facet_panels(panels: list[Panel], facets: Any, n: int) -> list[Panel]:

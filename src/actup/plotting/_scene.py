@@ -37,16 +37,19 @@ class Classes:
         One ``"#rrggbb"`` per class.
     has_rest : bool
         Whether the last class stands for all small classes together; its name is not written on a map.
+    missing_name : str
+        What legends call the points without a class.
     """
 
     codes: np.ndarray
     names: list[str]
     colors: list[str]
     has_rest: bool = False
+    missing_name: str = "missing"
 
     def entries(self) -> list[tuple[str, str]]:
         """Names and colours for a legend, with one for missing labels at the end if there are any."""
-        missing = [("missing", MISSING)] if (self.codes < 0).any() else []
+        missing = [(self.missing_name, MISSING)] if (self.codes < 0).any() else []
         return [*zip(self.names, self.colors, strict=True), *missing]
 
     def point_colors(self) -> np.ndarray:

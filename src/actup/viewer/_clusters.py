@@ -46,10 +46,16 @@ def cluster_columns(layers: list[tuple[np.ndarray, list[str]]]) -> list[Column]:
     return [
         Column(
             "clusters" if len(layers) == 1 else f"clusters, layer {number}",
-            recolor(Classes(codes, names, categorical_palette(len(names)))),
+            recolor(Classes(codes, names, categorical_palette(len(names)), missing_name="no cluster")),
         )
         for number, (codes, names) in enumerate(layers, 1)
     ]
+
+
+def main_layer(clusters: Any) -> int:
+    """The number of the main layer among those that have clusters."""
+    main = getattr(clusters, "main", 0)
+    return sum(len(layer.names) > 0 for layer in clusters.layers[:main])
 
 
 def pack_layers(layers: list[tuple[np.ndarray, list[str]]], blobs: Blobs) -> list[dict[str, Any]]:

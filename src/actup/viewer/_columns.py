@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date
 from typing import Any
 
@@ -158,7 +158,7 @@ def recolor(scene: Classes) -> Classes:
     colors = list(palette)
     for color, code in zip(palette, np.argsort(-sizes, kind="stable"), strict=True):
         colors[code] = color
-    return Classes(scene.codes, scene.names, colors, scene.has_rest)
+    return replace(scene, colors=colors)
 
 
 def limit_classes(column: Column) -> tuple[Column | None, dict[int, str]]:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from actup._whole_file import whole_file
 from actup.plotting._scene import Values, read_captions, read_labels
 from actup.viewer._assembly import Addition, assemble
-from actup.viewer._clusters import cluster_columns, pack_layers, read_layers
+from actup.viewer._clusters import cluster_columns, main_layer, pack_layers, read_layers
 from actup.viewer._columns import (
     Column,
     label_column_name,
@@ -179,7 +179,8 @@ def page_text(maps: Any, contents: PageContents, addition: Addition | None = Non
     captions = read_captions(contents.captions, arrays)
     texts = read_hover(contents.hover, n)
     layers = read_layers(contents.clusters, n)
-    read = _read_columns(contents, n, texts) + cluster_columns(layers)
+    given = _read_columns(contents, n, texts)
+    read = given + cluster_columns(layers)
     lists = read_neighbors(contents.neighbors, sources, n)
     kept = read_distortion(contents.distortion, arrays, lists, asked=contents.neighbors is not None)
     sections = read_info(contents.info, sources)
@@ -192,6 +193,7 @@ def page_text(maps: Any, contents: PageContents, addition: Addition | None = Non
         "sequence": is_sequence(list(arrays)),
         "maps": [{"name": name, "caption": captions[name], **blobs.add_map(Y)} for name, Y in arrays.items()],
         "columns": [pack_column(column, blobs) for column in read] + _pack_distortion(kept, read, blobs),
+        "firstColumn": 0 if given or not layers else main_layer(contents.clusters),
         "layers": pack_layers(layers, blobs),
         "texts": [{"name": name, **blobs.add_texts(field)} for name, field in texts.items()],
         "neighbors": None if lists is None else _pack_neighbors(shown_neighbors(lists), n, blobs),

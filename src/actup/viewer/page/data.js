@@ -10,6 +10,7 @@ async function readData() {
   await data.maps[0].load();
   data.columns = [];
   for (const column of packed.columns) data.columns.push(await unpackColumn(column));
+  data.firstColumn = data.columns[packed.firstColumn] || null;
   data.layers = [];
   for (const layer of packed.layers) data.layers.push({ names: layer.names, codes: await unpackArray(layer.codes) });
   data.texts = [];

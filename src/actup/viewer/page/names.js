@@ -7,7 +7,7 @@ const MAX_LINES = 2;
 const SHOWN_RADIUS_PIXELS = 12; // names of finer layers appear when their cluster is this large,
 const HELD_SHARE = 0.75; // and as wide as this share of the name
 const COVERING_SHARE = 0.55; // of the view: a cluster so large gives way to the names of its parts
-const SMALL_CLUSTER_PIXELS = 22; // names stand beside clusters smaller than this
+const SMALL_CLUSTER_PIXELS = 22; // names stand beside clusters smaller than this, except those of finer layers
 const NEAR_NAME_PIXELS = 9; // points that are no farther from a name seem to be called by it:
 const MIN_OWN_SHARE = 0.6; // so many of them are of its own class
 const NAME_SAMPLE = 30000; // points, of many, that tell what lies under a name
@@ -56,7 +56,7 @@ function densestSpot(positions, slots, counts) {
   const filled = cells.filter((cell) => counts[cell] * 4 * cells.length > slots.length).length;
   for (const cell of cells) counts[cell] = 0;
   const radius = slots.length === 1 ? 0 : (Math.sqrt(filled / Math.PI) * 2) / SPOT_CELLS;
-  return { x: x / number, y: y / number, radius, size: slots.length };
+  return { x: x / number, y: y / number, radius, size: slots.length, member: slots[0] };
 }
 
 function countAround(counts, cell, reach) {
@@ -99,29 +99,36 @@ function nameCandidates(layers, camera, idOf) {
       if ((level > 0 && radius < SHOWN_RADIUS_PIXELS) || covering) return;
       const [x, y] = camera.toScreen(spot.x, spot.y);
       const isOwn = (slot) => layer.codes[idOf[slot]] === code;
-      const isNamed = (slot) => layer.codes[idOf[slot]] >= 0;
-      found.push({ x, y, radius, level, isOwn, isNamed, size: spot.size, lines: nameLines(layer.names[code]) });
+      const parent = level > 0 ? layers[level - 1].codes[idOf[spot.member]] : -1;
+      // Points of other layers' clusters count as well, but not those of the parent that no cluster of this layer holds.
+      const isNamed = (slot) => {
+        const id = idOf[slot];
+        if (layer.codes[id] >= 0) return true;
+        return !(parent >= 0 && layers[level - 1].codes[id] === parent) && layers.some(({ codes }) => codes[id] >= 0);
+      };
+      found.push({ x, y, radius, level, isOwn, isNamed, text: layer.names[code], size: spot.size, lines: nameLines(layer.names[code]) });
     });
     return found.sort((a, b) => b.size - a.size);
   });
 }
 
 // Gives names a place: in the middle of large clusters, beside small ones, among or next to points of their own, never
-// over another name or a taken box, never beyond the edge. Names without such a place are left out.
+// over another name or a taken box, never beyond the edge. Names without such a place are left out, and those that a coarser
+// layer has already: a cluster that it does not divide keeps its name.
 // taken: boxes in pixels; grid: the points of the map, or a sample of them.
 function placeNames(candidates, camera, context, grid, taken) {
   const crowded = candidates.length > 40;
   const narrow = camera.box.width < 480;
-  const layered = candidates.some((name) => name.level > 0);
   const boxes = [...taken];
   const placed = [];
   for (const name of candidates) {
+    if (placed.some(({ text, level }) => text === name.text && level < name.level)) continue;
     const font = Math.max((crowded || narrow ? 12.5 : 14.5) - 1.5 * Math.max(name.level - 1, 0) + (name.level === 0 && !crowded ? 0.5 : 0), 11);
     const weight = name.level === 0 ? 650 : name.level === 1 ? 500 : 400;
     const width = Math.max(...name.lines.map((line) => textWidth(context, line, `${weight} ${font}px ${FONT}`)));
     if (name.level > 0 && 2 * name.radius < HELD_SHARE * width) continue;
     const height = font * 1.22 * name.lines.length;
-    const spot = namePlaces(name, width, height, camera.box, layered).find(
+    const spot = namePlaces(name, width, height, camera.box).find(
       (box) => !boxes.some((other) => overlaps(box, other)) && liesAtOwnPoints(box, name, camera, grid),
     );
     if (!spot) continue;
@@ -171,14 +178,13 @@ function textWidth(context, text, font) {
   return knownWidths.get(key);
 }
 
-function namePlaces({ x, y, radius }, width, height, { left, top, width: w, height: h }, layered) {
+function namePlaces({ x, y, radius, level }, width, height, { left, top, width: w, height: h }) {
   const inside = ([cx, cy]) => {
     const bx = Math.min(Math.max(cx, left + width / 2 + 5), left + w - width / 2 - 5);
     const by = Math.min(Math.max(cy, top + height / 2 + 4), top + h - height / 2 - 4);
     return [bx - width / 2, by - height / 2, bx + width / 2, by + height / 2];
   };
   const middle = [[x, y], [x, y - height * 0.9], [x, y + height * 0.9]];
-  if (layered) return middle.map(inside);
   const gap = radius + 5;
   const beside = [
     [x, y - gap - height / 2],
@@ -186,7 +192,7 @@ function namePlaces({ x, y, radius }, width, height, { left, top, width: w, heig
     [x + gap + width / 2, y],
     [x - gap - width / 2, y],
   ];
-  return (radius >= SMALL_CLUSTER_PIXELS ? [...middle, ...beside] : [...beside, ...middle]).map(inside);
+  return (level > 0 || radius >= SMALL_CLUSTER_PIXELS ? [...middle, ...beside] : [...beside, ...middle]).map(inside);
 }
 
 function overlaps(a, b) {

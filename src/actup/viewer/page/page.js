@@ -25,7 +25,7 @@ class Page {
     this.connectTools();
     showInfo(this.elements.about, data.info);
     this.setTheme(matchMedia("(prefers-color-scheme: dark)").matches, false);
-    this.setColumn(data.columns[0] || null);
+    this.setColumn(data.firstColumn);
     this.viewsChanged();
     new ResizeObserver(() => this.resize()).observe(this.stage);
     this.resize();

@@ -115,7 +115,7 @@ Object.assign(Page.prototype, {
     if (asked.get("renderer")) state.push(["renderer", asked.get("renderer")]);
     if (bar.current) state.push(["map", data.maps[bar.current].name]);
     if (bar.sideBySide) state.push(["side", "1"]);
-    if (column && column !== data.columns[0]) state.push(["color", column.name]);
+    if (column && column !== data.firstColumn) state.push(["color", column.name]);
     if (!bar.sideBySide && !camera.atStart) state.push(["view", [...camera.center, camera.zoom].map((value) => Number(value.toPrecision(5))).join(",")]);
     if (selection.query) state.push(["search", selection.query]);
     if (!this.showNames) state.push(["names", "0"]);
@@ -131,7 +131,7 @@ Object.assign(Page.prototype, {
     const { data, elements } = this;
     const prefersDark = matchMedia("(prefers-color-scheme: dark)").matches;
     this.setTheme(link.has("theme") ? link.get("theme") === "dark" : prefersDark, link.has("theme"));
-    const column = data.columns.find(({ name }) => name === link.get("color")) || data.columns[0] || null;
+    const column = data.columns.find(({ name }) => name === link.get("color")) || data.firstColumn;
     if (column !== this.column) this.setColumn(column);
     if (this.showNames !== (link.get("names") !== "0")) this.toggleNames();
     const map = Math.max(data.maps.findIndex(({ name }) => name === link.get("map")), 0);
