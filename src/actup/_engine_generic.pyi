@@ -193,8 +193,17 @@ class RowMetric:
     ) -> None: ...
 
 def exact_neighbors(
-    points: NDArray[Any], queries: NDArray[Any] | None, k: int, row_metric: RowMetric, threads: int
+    points: NDArray[Any],
+    queries: NDArray[Any] | None,
+    k: int,
+    row_metric: RowMetric,
+    threads: int,
+    column_order: NDArray[numpy.int64] | None = None,
 ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+
+COLUMN_ORDER_ROWS: int = 1024
+
+def column_order(points: NDArray[Any], row_metric: RowMetric) -> NDArray[numpy.int64]: ...
 def presence_neighbors(
     points: NDArray[numpy.uint64],
     queries: NDArray[numpy.uint64] | None,
