@@ -229,6 +229,18 @@ def merge_neighbors(
     threads: int,
 ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
 
+MAX_FOLLOWED: int = 16
+
+def second_neighbors(
+    ids: NDArray[numpy.int32],
+    first_id: int,
+    followed_ids: NDArray[numpy.int32],
+    followed_lists: NDArray[numpy.int32],
+    begin: int,
+    end: int,
+    threads: int,
+) -> NDArray[numpy.int32]: ...
+
 class CodeIndex:
     @property
     def columns(self) -> int: ...

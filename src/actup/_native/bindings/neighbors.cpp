@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <algorithm>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "neighbors/merge_lists.hpp"
 #include "neighbors/pairs.hpp"
 #include "neighbors/presence_search.hpp"
+#include "neighbors/refinement.hpp"
 #include "neighbors/sparse_search.hpp"
 #include "neighbors/sparse_sketch.hpp"
 
@@ -99,6 +101,32 @@ auto merged_neighbors(const Matrix<int32_t>& ids, const Matrix<float>& distances
   });
 }
 
+// For each row the ids of its neighbours' neighbours within a range, (rows, most of a row), -1 for none.
+auto second_neighbor_ids(const Matrix<int32_t>& ids, int32_t first_id, const Vector<int32_t>& followed_ids,
+                         const Matrix<int32_t>& followed_lists, int32_t begin, int32_t end, int threads) {
+  const auto rows = static_cast<int64_t>(ids.shape(0)), k = static_cast<int64_t>(ids.shape(1));
+  const ListsById followed{followed_ids.data(), static_cast<int64_t>(followed_ids.size()),
+                           followed_lists.data(), static_cast<int64_t>(followed_lists.shape(1))};
+  const int64_t capacity = followed.k * followed.k;
+  std::vector<int64_t> counts(rows);
+  std::unique_ptr<int32_t[]> result;
+  int64_t width = 0;
+  {
+    const Interruptible call;
+    Buffer<int32_t> found(rows * capacity);
+    second_neighbors(ids.data(), rows, k, first_id, followed, begin, end, threads, found.data(),
+                     counts.data());
+    for (const int64_t count : counts) width = std::max(width, count);
+    result = std::make_unique_for_overwrite<int32_t[]>(rows * width);
+    for (int64_t row = 0; row < rows; ++row) {
+      int32_t* const filled =
+          std::copy_n(found.data() + row * capacity, counts[row], result.get() + row * width);
+      std::fill(filled, result.get() + (row + 1) * width, -1);
+    }
+  }
+  return to_numpy(std::move(result), rows, width);
+}
+
 // Sparse points and the arrays that they read.
 struct SparseHandle {
   CsrArrays arrays;
@@ -178,6 +206,10 @@ void bind_neighbors(nb::module_& module) {
              nb::arg("threads"));
   module.def("merge_neighbors", &merged_neighbors, nb::arg("ids"), nb::arg("distances"), nb::arg("more_ids"),
              nb::arg("more_distances"), nb::arg("threads"));
+  module.attr("MAX_FOLLOWED") = kMaxFollowed;
+  module.def("second_neighbors", &second_neighbor_ids, nb::arg("ids"), nb::arg("first_id"),
+             nb::arg("followed_ids"), nb::arg("followed_lists"), nb::arg("begin"), nb::arg("end"),
+             nb::arg("threads"));
   nb::class_<CodeIndex>(module, "CodeIndex")
       .def_prop_ro("columns", [](const CodeIndex& index) { return index.encoder().projection().columns(); })
       .def_prop_ro("clusters", [](const CodeIndex& index) { return index.clusters().count(); })
