@@ -387,6 +387,7 @@ def test_guests_are_limited_by_memory(tmp_path):
     room = BASE_BYTES + int(2000 * _search_row_bytes(plan.shape))  # for 1,200 own rows and 800 guests
     tight = run(replace(plan, memory=room, work=str(tmp_path / "tight")))
     assert tight.spill < free.spill
+    assert free.refinement_rounds == 0
 
 
 def test_changed_shard_is_named(tmp_path):

@@ -149,9 +149,17 @@ def merge(plan: Plan, group: int, threads: int) -> dict[str, Any]:
         ids[at], distances[at] = engine.merge_neighbors(
             ids[at], distances[at], more_ids, more_distances, threads
         )
-    _write_lists(plan, "lists", group, (ids, distances))
+    return save_lists(plan, numbering, "lists", group, (ids, distances), threads)
+
+
+def save_lists(
+    plan: Plan, numbering: Numbering, name: str, group: int, lists: Lists, threads: int
+) -> dict[str, Any]:
+    """Write the lists of a group's rows under a name, and return what their record holds."""
+    ids, distances = lists
+    _write_lists(plan, name, group, lists)
     sums, connected = engine.row_sums(distances, threads)
-    folder.write(f"lists/sums.{group}", sums)
+    plan.folder.write(f"{name}/sums.{group}", sums)
     measured = _measured_recall(plan, numbering, group, distances)
     return {"connected": int(connected.sum()), "digest": digest(ids, distances), **measured}
 
