@@ -103,8 +103,9 @@ def _search_row_bytes(shape: Shape) -> float:
 
 
 def refined_rows(shape: Shape, memory: int, group_rows: int) -> int:
-    """How many rows of a group of ``group_rows`` are refined together within a memory."""
-    room = memory - BASE_BYTES - _refined_group_bytes(shape, group_rows)
+    """How many rows of a group are refined at a time, within a memory and no more than a search takes."""
+    searched = group_rows * (1 + _PLANNED_EXTRA_ROWS) * _search_row_bytes(shape)
+    room = min(memory - BASE_BYTES, searched) - _refined_group_bytes(shape, group_rows)
     return min(max(1, group_rows), max(_MIN_REFINED_ROWS, int(room / _refined_row_bytes(shape))))
 
 
