@@ -193,8 +193,17 @@ class RowMetric:
     ) -> None: ...
 
 def exact_neighbors(
-    points: NDArray[Any], queries: NDArray[Any] | None, k: int, row_metric: RowMetric, threads: int
+    points: NDArray[Any],
+    queries: NDArray[Any] | None,
+    k: int,
+    row_metric: RowMetric,
+    threads: int,
+    column_order: NDArray[numpy.int64] | None = None,
 ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+
+COLUMN_ORDER_ROWS: int = 1024
+
+def column_order(points: NDArray[Any], row_metric: RowMetric) -> NDArray[numpy.int64]: ...
 def presence_neighbors(
     points: NDArray[numpy.uint64],
     queries: NDArray[numpy.uint64] | None,
@@ -219,6 +228,18 @@ def merge_neighbors(
     more_distances: NDArray[numpy.float32],
     threads: int,
 ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+
+MAX_FOLLOWED: int = 16
+
+def second_neighbors(
+    ids: NDArray[numpy.int32],
+    first_id: int,
+    followed_ids: NDArray[numpy.int32],
+    followed_lists: NDArray[numpy.int32],
+    begin: int,
+    end: int,
+    threads: int,
+) -> NDArray[numpy.int32]: ...
 
 class CodeIndex:
     @property

@@ -19,6 +19,7 @@ from actup.distributed import _dask, _local, _map
 from actup.distributed._needs import reject_too_little_room
 from actup.distributed._plan import Plan
 from actup.distributed._planning import check_parameters, make_plan, open_rows
+from actup.distributed._refine import measured_recall, record_after, rounds_done
 from actup.distributed._scan import forget_changed_scans, reject_if_changed
 from actup.distributed._sinks import Sink, open_sink
 from actup.distributed._sources import Source
@@ -49,6 +50,9 @@ class FilesEmbedding:
         Share of true neighbours that met in a group.
     extra_rows : float
         Guests of groups per row.
+    refinement_rounds : int
+        How often rows were compared with the neighbours of their neighbours, because too few true neighbours
+        met in a group.
     init_used : str
         Where the points started.
     n_epochs : int
@@ -82,6 +86,7 @@ class FilesEmbedding:
     spill: int
     coverage: float
     extra_rows: float
+    refinement_rounds: int
     init_used: str
     n_epochs: int
     backend: str
@@ -265,26 +270,28 @@ def _result(plan: Plan, records: dict[str, dict[str, Any]], embedding: Any) -> F
             sums[stage] = sums.get(stage, 0.0) + record[value]
         return sums
 
-    def joined(stage: str) -> str:
-        return "".join(records[f"{stage}-{group}"]["digest"] for group in range(plan.groups))
+    def joined(parts: list[dict[str, Any]]) -> str:
+        return "".join(record["digest"] for record in parts)
 
-    merged = [records[f"merge-{group}"] for group in range(plan.groups)]
-    decided, layout = records["choose"], records["layout"]
+    decided, layout, rounds = records["choose"], records["layout"], rounds_done(plan)
+    lists = [records[record_after(rounds, group)] for group in range(plan.groups)]
+    graph = [records[f"symmetric-{group}"] for group in range(plan.groups)]
     return FilesEmbedding(
         embedding=embedding,
         recipe=plan.recipe,
-        recall=sum(record["found"] for record in merged) / sum(record["measured"] for record in merged),
+        recall=measured_recall(lists),
         groups=plan.groups,
         spill=decided["spill"],
         coverage=decided["coverage"][-1],
         extra_rows=decided["extra_rows"],
+        refinement_rounds=rounds,
         init_used=layout["init"],
         n_epochs=layout["epochs"],
         backend=layout["backend"],
         seconds=total("seconds"),
         processor_seconds=total("processor_seconds"),
         peak_bytes=max(record["peak_bytes"] for record in records.values()),
-        digests={"lists": joined("merge"), "graph": joined("symmetric"), "map": layout["digest"]},
+        digests={"lists": joined(lists), "graph": joined(graph), "map": layout["digest"]},
         plan=plan,
     )
 

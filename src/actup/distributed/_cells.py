@@ -12,10 +12,10 @@ import numpy as np
 
 from actup._engine import engine
 from actup.distributed._plan import NEAR_CELLS, Plan
-from actup.distributed._scan import read_blocks, reject_if_changed
+from actup.distributed._scan import read_blocks, read_sample, reject_if_changed
 from actup.neighbors._comparison import resolve
 from actup.neighbors._metrics import METRICS
-from actup.neighbors._row_transforms import far_column_center
+from actup.neighbors._row_transforms import as_float32, far_column_center, scale_columns
 from actup.recipe._switches import Initialization
 from actup.start._landmarks import find_landmarks
 
@@ -31,10 +31,8 @@ _COMPARED_SITES = 12  # centres that are compared in the metric itself; of the 8
 def cells(plan: Plan, threads: int) -> dict[str, Any]:
     """Find cells and their groups from the sample."""
     folder = plan.folder
-    sample = np.concatenate([folder.read(f"sample/{shard}") for shard in range(len(plan.source.shards))])
-    center = _column_center(plan, sample)
-    rows = comparable_rows(plan, sample, center)
-    del sample
+    center = _column_center(plan)
+    rows = comparable_rows(plan, read_sample(plan, "cells"), center)
     _, labels = find_landmarks(rows, plan.cell_metric, plan.cells, plan.seed, threads)
     sizes = np.bincount(labels)
     centers = _cell_centers(plan, rows, labels, sizes)
@@ -44,6 +42,7 @@ def cells(plan: Plan, threads: int) -> dict[str, Any]:
     folder.write("cells/center", center)
     folder.write("cells/centers", centers[order])
     folder.write("cells/groups", groups[order].astype(np.int32))
+    folder.write("cells/column_order", _column_order(plan, center))
     if plan.recipe.initialization is Initialization.PCA:
         shift, axes = _principal_axes(rows, plan.recipe.n_components, plan.seed, threads)
         folder.write("cells/shift", shift)
@@ -51,18 +50,26 @@ def cells(plan: Plan, threads: int) -> dict[str, Any]:
     return {"cells": len(sizes)}
 
 
-def _column_center(plan: Plan, sample: np.ndarray) -> np.ndarray:
-    """What columns of doubles are shifted by before they become float32, where the metric allows it."""
+def _column_center(plan: Plan) -> np.ndarray:
+    """What columns are shifted by before they become float32, where the metric allows it; as in memory."""
+    sample = read_sample(plan, "center")
     if sample.dtype == plan.row_type or not METRICS[plan.metric].of_differences:
         return np.zeros(sample.shape[1])
-    return far_column_center(sample).astype(np.float64)
+    return far_column_center(sample)
+
+
+def _column_order(plan: Plan, center: np.ndarray) -> np.ndarray:
+    """The order in which an exact search of all rows in memory sums columns."""
+    rows = comparable_rows(plan, read_sample(plan, "column_order"), center)
+    return engine.column_order(rows, resolve(plan.metric, dict(plan.recipe.metric_kwds), rows).for_engine())
 
 
 def comparable_rows(plan: Plan, rows: np.ndarray, center: np.ndarray) -> np.ndarray:
-    """Rows in the type in which they are kept and compared."""
+    """Rows in the type in which they are kept and compared, rounded as a search in memory rounds them."""
     if rows.dtype == plan.row_type:
         return np.ascontiguousarray(rows)
-    return np.ascontiguousarray(rows - center, plan.row_type)
+    converted: np.ndarray = scale_columns(rows, None, center) if center.any() else as_float32(rows)
+    return converted
 
 
 def _directions(plan: Plan, rows: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from actup.distributed._estimate import searched_rows
 from actup.distributed._numbering import Numbering, read_group
 from actup.distributed._plan import NEAR_CELLS, Plan
 from actup.neighbors._calibration import shares_found
-from actup.neighbors._search import SearchOptions, make_search
+from actup.neighbors._search import Search, SearchOptions, make_search
 
 _ROUNDING = 1e-5  # relative: distances of one pair that were summed in another order
 _MAX_GROUP_RECALL = 0.999  # a search within a group is not asked for more
@@ -40,6 +40,12 @@ class TruthRows:
         )
 
 
+def exact_search(plan: Plan, rows: np.ndarray, threads: int) -> Search:
+    """An exact search of some rows, whose distances are those of a search of all rows, to the bit."""
+    options = SearchOptions("exact", column_order=plan.folder.read("cells/column_order"))
+    return make_search(rows, plan.metric, dict(plan.recipe.metric_kwds), options, threads)
+
+
 def truth(plan: Plan, group: int, threads: int) -> dict[str, Any]:
     """Search the nearest rows of a group for all rows whose true neighbours are wanted."""
     numbering = Numbering.of(plan)
@@ -49,10 +55,7 @@ def truth(plan: Plan, group: int, threads: int) -> dict[str, Any]:
     near = np.zeros((len(asked.ids), plan.k, asked.near.shape[1]), np.uint16)
     if count:
         rows = read_group(plan, numbering, "rows", group)
-        parameters = dict(plan.recipe.metric_kwds)
-        found = make_search(rows, plan.metric, parameters, SearchOptions("exact"), threads).query(
-            asked.rows, wanted
-        )
+        found = exact_search(plan, rows, threads).query(asked.rows, wanted)
         is_self = found.indices + numbering.first_ids[group] == asked.ids[:, None]
         order = np.argsort(is_self, axis=1, kind="stable")[:, : plan.k]  # the row itself comes last
         kept = min(plan.k, wanted)

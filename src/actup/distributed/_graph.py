@@ -14,6 +14,7 @@ from actup._engine import engine
 from actup.distributed._folder import digest
 from actup.distributed._numbering import Numbering
 from actup.distributed._plan import Plan
+from actup.distributed._refine import lists_after, record_after, rounds_done
 from actup.graph._memberships import engine_affinity
 from actup.graph._records import GraphParts
 
@@ -23,15 +24,16 @@ Csr = tuple[np.ndarray, np.ndarray, np.ndarray]  # offsets, indices, weights
 def mean(plan: Plan, threads: int) -> dict[str, Any]:
     """The mean of all distances, which rows of duplicates need; summed in the order of the rows."""
     folder = plan.folder
+    rounds = rounds_done(plan)
     connected = 0
     for group in range(plan.groups):
-        record = folder.record(f"merge-{group}")
+        record = folder.record(record_after(rounds, group))
         assert record is not None
         connected += record["connected"]
-    total = 0.0
+    total, lists = 0.0, lists_after(rounds)
     for group in range(plan.groups):
-        total = engine.add_means(folder.read(f"lists/sums.{group}"), plan.rows + connected, total)
-    return {"mean": total}
+        total = engine.add_means(folder.read(f"{lists}/sums.{group}"), plan.rows + connected, total)
+    return {"mean": total, "lists": lists}
 
 
 def affinity(plan: Plan, group: int, threads: int) -> dict[str, Any]:
@@ -39,9 +41,9 @@ def affinity(plan: Plan, group: int, threads: int) -> dict[str, Any]:
     folder, recipe = plan.folder, plan.recipe
     numbering = Numbering.of(plan)
     first = int(numbering.first_ids[group])
-    ids, distances = (folder.read(f"lists/{kind}.{group}") for kind in ("ids", "distances"))
     record = folder.record("mean")
     assert record is not None
+    ids, distances = (folder.read(f"{record['lists']}/{kind}.{group}") for kind in ("ids", "distances"))
     weights = engine.range_affinities(
         first,
         ids,
@@ -71,6 +73,8 @@ def symmetric(plan: Plan, group: int, threads: int) -> dict[str, Any]:
     """The rows of a group in the symmetric graph: their own edges merged with those that end in them."""
     folder, recipe = plan.folder, plan.recipe
     numbering = Numbering.of(plan)
+    record = folder.record("mean")
+    assert record is not None
     incoming: dict[str, list[np.ndarray]] = {"targets": [], "sources": [], "weights": []}
     for other in range(plan.groups):
         begin, end = (int(start) for start in folder.read(f"edges/starts.{other}", group, group + 2))
@@ -79,7 +83,7 @@ def symmetric(plan: Plan, group: int, threads: int) -> dict[str, Any]:
     targets, sources, values = (np.concatenate(incoming.pop(kind)) for kind in list(incoming))
     offsets, indices, weights = engine.symmetric_rows(
         int(numbering.first_ids[group]),
-        folder.read(f"lists/ids.{group}"),
+        folder.read(f"{record['lists']}/ids.{group}"),
         folder.read(f"edges/own.{group}"),
         targets,
         sources,

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from actup._engine import engine
-from actup.distributed._coverage import chosen
+from actup.distributed._coverage import chosen, exact_search
 from actup.distributed._folder import digest
 from actup.distributed._numbering import Numbering, read_group
 from actup.distributed._plan import Plan
 from actup.graph._records import Neighbors
 from actup.neighbors._calibration import shares_found
-from actup.neighbors._search import SearchOptions, make_search
+from actup.neighbors._search import Search, SearchOptions, make_search
 
 Lists = tuple[np.ndarray, np.ndarray]  # ids and distances, (rows, k)
 
@@ -32,7 +32,9 @@ def search(plan: Plan, group: int, threads: int) -> dict[str, Any]:
     rows = guests.with_own_rows(plan, numbering)
     own = np.arange(numbering.first_ids[group], numbering.first_ids[group + 1])
     members = np.concatenate([own, guests.ids]).astype(np.int32)
-    found, lists = _neighbors_within(plan, rows, members, decided["group_recall"], threads)
+    options = SearchOptions(recall=decided["group_recall"], seed=plan.seed)
+    searched = make_search(rows, plan.metric, dict(plan.recipe.metric_kwds), options, threads)
+    found, lists = _neighbors_within(plan, searched, members)
     _write_lists(plan, "search", group, lists)
     plan.folder.write(f"search/guests.{group}", guests.ids)
     starts = np.searchsorted(guests.ids, numbering.first_ids)
@@ -40,17 +42,14 @@ def search(plan: Plan, group: int, threads: int) -> dict[str, Any]:
     return {"rows": size, "guests": len(guests.ids), "recall": found}
 
 
-def _neighbors_within(
-    plan: Plan, rows: np.ndarray, members: np.ndarray, recall: float, threads: int
-) -> tuple[float, Lists]:
+def _neighbors_within(plan: Plan, search: Search, members: np.ndarray) -> tuple[float, Lists]:
     """The neighbours of rows among each other, by their ids; lists of fewer rows are padded with -1."""
-    ids = np.full((len(rows), plan.k), -1, np.int32)
-    distances = np.full((len(rows), plan.k), np.inf, np.float32)
-    kept = min(plan.k, len(rows) - 1)
+    ids = np.full((len(members), plan.k), -1, np.int32)
+    distances = np.full((len(members), plan.k), np.inf, np.float32)
+    kept = min(plan.k, len(members) - 1)
     if kept < 1:
         return 1.0, (ids, distances)
-    options = SearchOptions("exact" if plan.is_exact else "auto", recall, plan.seed)
-    found = make_search(rows, plan.metric, dict(plan.recipe.metric_kwds), options, threads).neighbors(kept)
+    found = search.neighbors(kept)
     _reject_invalid(found)
     if kept == plan.k:
         return found.recall, (members[found.indices], found.distances)
@@ -111,19 +110,17 @@ class _Guests:
 
 
 def _search_everything(plan: Plan, numbering: Numbering, group: int, threads: int) -> dict[str, Any]:
-    """Compare the rows of a group with all rows of all groups."""
+    """Compare the rows of a group with all rows of all groups; distances are those in memory, to the bit."""
     own = read_group(plan, numbering, "rows", group)
     first = int(numbering.first_ids[group])
     members = np.arange(first, first + len(own), dtype=np.int32)
-    _, (ids, distances) = _neighbors_within(plan, own, members, 1.0, threads)
+    _, (ids, distances) = _neighbors_within(plan, exact_search(plan, own, threads), members)
     for other in range(plan.groups):
         size = numbering.size(other)
         if other == group or not size or not len(own):
             continue
         rows = read_group(plan, numbering, "rows", other)
-        parameters = dict(plan.recipe.metric_kwds)
-        exact = make_search(rows, plan.metric, parameters, SearchOptions("exact"), threads)
-        found = exact.query(own, min(plan.k, size))
+        found = exact_search(plan, rows, threads).query(own, min(plan.k, size))
         _reject_invalid(found)
         others = (found.indices + numbering.first_ids[other]).astype(np.int32)
         ids, distances = engine.merge_neighbors(ids, distances, others, found.distances, threads)
@@ -152,9 +149,17 @@ def merge(plan: Plan, group: int, threads: int) -> dict[str, Any]:
         ids[at], distances[at] = engine.merge_neighbors(
             ids[at], distances[at], more_ids, more_distances, threads
         )
-    _write_lists(plan, "lists", group, (ids, distances))
+    return save_lists(plan, numbering, "lists", group, (ids, distances), threads)
+
+
+def save_lists(
+    plan: Plan, numbering: Numbering, name: str, group: int, lists: Lists, threads: int
+) -> dict[str, Any]:
+    """Write the lists of a group's rows under a name, and return what their record holds."""
+    ids, distances = lists
+    _write_lists(plan, name, group, lists)
     sums, connected = engine.row_sums(distances, threads)
-    folder.write(f"lists/sums.{group}", sums)
+    plan.folder.write(f"{name}/sums.{group}", sums)
     measured = _measured_recall(plan, numbering, group, distances)
     return {"connected": int(connected.sum()), "digest": digest(ids, distances), **measured}
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from actup.distributed import _estimate
-from actup.distributed._plan import TRUTH_ROWS, Plan
+from actup.distributed._plan import REFINEMENT_ROUNDS, TRUTH_ROWS, Plan
 
 
 def format_bytes(count: float) -> str:
@@ -42,9 +42,21 @@ def explain(plan: Plan) -> str:
         f"files in work        {format_bytes(needs.disc)} at the most",
         f"core time            {_format_seconds(needs.total_seconds)}, within a factor of three; all stages "
         "but the layout can be spread over workers",
+        *_refinement_lines(plan),
         f"key                  {plan.key}",
     ]
     return "\n".join(lines)
+
+
+def _refinement_lines(plan: Plan) -> list[str]:
+    """What refinement rounds take, if there can be any."""
+    if plan.groups == 1 or plan.is_exact:
+        return []
+    seconds = _format_seconds(_estimate.round_seconds(plan.shape))
+    return [
+        f"refinement           {seconds} of core time a round, if fewer than {plan.recall:.0%} of neighbours "
+        f"are found, and at most {REFINEMENT_ROUNDS} rounds"
+    ]
 
 
 @dataclass(frozen=True)
@@ -70,7 +82,7 @@ class Needs:
         shape = plan.shape
         truth_rows = min(TRUTH_ROWS, plan.rows)
         return cls(
-            _estimate.stage_bytes(shape, plan.groups, plan.block_rows, plan.sample_rows),
+            _estimate.stage_bytes(shape, plan.memory, plan.groups, plan.block_rows, plan.sample_rows),
             _estimate.processor_seconds(shape, plan.recipe, truth_rows, plan.is_exact),
             _estimate.disc_bytes(shape, plan.recipe.n_components),
         )

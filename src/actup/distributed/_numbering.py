@@ -80,3 +80,15 @@ def read_group(plan: Plan, numbering: Numbering, name: str, group: int) -> np.nd
         begin += end - first
     assert result is not None
     return result
+
+
+def read_rows_of_group(plan: Plan, numbering: Numbering, group: int, places: np.ndarray) -> np.ndarray:
+    """The rows at ascending places of a group, counted in the order of ids."""
+    rows = np.empty((len(places), plan.source.columns), plan.row_type)
+    firsts = numbering.piece_ids[:, group] - numbering.first_ids[group]
+    bounds = np.append(np.searchsorted(places, firsts), len(places))
+    for block in np.flatnonzero(np.diff(bounds)):
+        part = slice(bounds[block], bounds[block + 1])
+        positions = places[part] - firsts[block] + numbering.piece_positions[block, group]
+        plan.folder.read_rows(f"rows/{block}", positions, rows[part])
+    return rows

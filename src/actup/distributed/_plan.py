@@ -20,6 +20,7 @@ from actup.recipe._recipe import Recipe
 
 NEAR_CELLS = 8  # nearest cells of a row that are known: it may be indexed in the groups of all of them
 TRUTH_ROWS = 1000  # rows whose true neighbours are searched, to choose the spill and to measure the recall
+REFINEMENT_ROUNDS = 3  # at most
 MAX_CELLS = 2**14  # numbers of cells are kept in 16 bits
 _MIN_CELL_ROWS = 16  # a cell has at least this many rows on average
 _CELLS = 4096  # as many as landmarks of a map in memory: the cells are the landmarks

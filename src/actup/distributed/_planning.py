@@ -101,7 +101,7 @@ def _fitted_into_memory(plan: Plan) -> Plan:
     """The plan with as many groups as its memory needs; a plan that more groups do not help is rejected."""
     while (needs := Needs.of(plan)).peak > plan.memory:
         stage = max(needs.memory, key=lambda name: needs.memory[name])
-        if stage not in ("truth", "search", "graph") or plan.groups >= plan.rows:
+        if stage not in ("truth", "search", "refine", "graph") or plan.groups >= plan.rows:
             raise ValueError(
                 f"memory={format_bytes(plan.memory)} is too little: stage {stage!r} needs "
                 f"{format_bytes(needs.peak)}: give that much, or reduce the columns first"

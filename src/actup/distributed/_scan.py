@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from actup._engine import engine
 from actup.distributed._plan import Plan
 from actup.distributed._sources import ShardError
 from actup.neighbors._finite_values import first_nonfinite
+from actup.neighbors._row_transforms import CENTER_ROWS
 
 _CHUNK_BYTES = 2**25  # of rows that are read at a time
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
+# Evenly spaced rows by which a search in memory shifts and orders columns.
+_SPACED_SAMPLES = {"center": CENTER_ROWS, "column_order": engine.COLUMN_ORDER_ROWS}
 
 
 def chunk_rows(plan: Plan) -> int:
@@ -51,23 +55,45 @@ def sample_sizes(plan: Plan) -> np.ndarray:
 
 
 def scan(plan: Plan, shard: int, threads: int) -> dict[str, Any]:
-    """Check the values of a shard, and save a sample of its rows.
+    """Check the values of a shard, and save samples of its rows.
 
     A shard that is broken, or changes later, is found before any other work is done.
     """
     fingerprint = plan.source.fingerprint(shard)
     rows = plan.source.shards[shard].rows
-    count = int(sample_sizes(plan)[shard])
-    chosen = np.sort(np.random.default_rng([plan.seed, 11, shard]).choice(rows, count, replace=False))
-    sample, begin = np.empty((count, plan.source.columns), plan.source.dtype), 0
+    chosen = _sampled_rows(plan, shard)
+    samples = {
+        name: np.empty((len(at), plan.source.columns), plan.source.dtype) for name, at in chosen.items()
+    }
+    begin = 0
     for chunk in plan.source.read(shard, chunk_rows(plan)):
         check_values(plan, shard, begin, chunk)
-        first, last = np.searchsorted(chosen, [begin, begin + len(chunk)])
-        sample[first:last] = chunk[chosen[first:last] - begin]
+        for name, at in chosen.items():
+            first, last = np.searchsorted(at, [begin, begin + len(chunk)])
+            samples[name][first:last] = chunk[at[first:last] - begin]
         begin += len(chunk)
     _reject_other_length(plan, shard, missing=begin < rows, extra=max(0, begin - rows))
-    plan.folder.write(f"sample/{shard}", sample)
+    for name, sample in samples.items():
+        plan.folder.write(f"sample/{name}.{shard}", sample)
     return {"fingerprint": fingerprint}
+
+
+def _sampled_rows(plan: Plan, shard: int) -> dict[str, np.ndarray]:
+    """The rows of a shard that belong to each sample: random ones for the cells, and evenly spaced ones."""
+    rows, first = plan.source.shards[shard].rows, int(plan.first_row_of_shard[shard])
+    count = int(sample_sizes(plan)[shard])
+    random = np.random.default_rng([plan.seed, 11, shard])
+    chosen = {"cells": np.sort(random.choice(rows, count, replace=False))}
+    for name, wanted in _SPACED_SAMPLES.items():
+        step = max(1, plan.rows // wanted)
+        chosen[name] = np.arange(-first % step, rows, step)
+    return chosen
+
+
+def read_sample(plan: Plan, name: str) -> np.ndarray:
+    """A sample of all rows, in their order."""
+    shards = range(len(plan.source.shards))
+    return np.concatenate([plan.folder.read(f"sample/{name}.{shard}") for shard in shards])
 
 
 def check_values(plan: Plan, shard: int, first_row: int, rows: np.ndarray) -> None:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import partial
 from typing import Any
 
 import actup
 from actup._engine import level
-from actup.distributed import _cells, _coverage, _graph, _lists, _map, _scan
-from actup.distributed._plan import Plan
+from actup.distributed import _cells, _coverage, _graph, _lists, _map, _refine, _scan
+from actup.distributed._plan import REFINEMENT_ROUNDS, Plan
 
 
 class Parts(Enum):
@@ -55,6 +56,14 @@ class Stage:
     share: float
 
 
+def _refinement_rounds() -> Iterator[Stage]:
+    for number in range(1, REFINEMENT_ROUNDS + 1):
+        used = ("rows/*", "truth/*") if number == REFINEMENT_ROUNDS else ()
+        judge, refine = (partial(function, number=number) for function in (_refine.judge, _refine.refine))
+        yield Stage(f"judge-{number}", Parts.ONE, judge, (), "neighbors", 0.0)
+        yield Stage(f"refine-{number}", Parts.GROUPS, refine, used, "neighbors", 0.1 / REFINEMENT_ROUNDS)
+
+
 STAGES = (
     Stage("scan", Parts.SHARDS, _scan.scan, (), "neighbors", 0.05),
     Stage("cells", Parts.ONE, _cells.cells, ("sample/*",), "neighbors", 0.05),
@@ -64,11 +73,14 @@ STAGES = (
         "choose", Parts.ONE, _coverage.choose,
         ("truth/distances.*", "truth/near_of_found.*", "assign/guests.*"), "neighbors", 0.0,
     ),
-    Stage("search", Parts.GROUPS, _lists.search, ("rows/*", "visits/*", "truth/rows.*"), "neighbors", 0.6),
-    Stage("merge", Parts.GROUPS, _lists.merge, ("search/*", "truth/*"), "neighbors", 0.05),
-    Stage("mean", Parts.ONE, _graph.mean, ("lists/sums.*",), "graph", 0.0),
-    Stage("affinity", Parts.GROUPS, _graph.affinity, ("lists/distances.*",), "graph", 0.5),
-    Stage("symmetric", Parts.GROUPS, _graph.symmetric, ("lists/*", "edges/*"), "graph", 0.5),
+    Stage("search", Parts.GROUPS, _lists.search, ("visits/*", "truth/rows.*"), "neighbors", 0.5),
+    Stage("merge", Parts.GROUPS, _lists.merge, ("search/*",), "neighbors", 0.05),
+    *_refinement_rounds(),
+    Stage("mean", Parts.ONE, _graph.mean, ("lists/sums.*", "refined/sums.*"), "graph", 0.0),
+    Stage(
+        "affinity", Parts.GROUPS, _graph.affinity, ("lists/distances.*", "refined/distances.*"), "graph", 0.5,
+    ),
+    Stage("symmetric", Parts.GROUPS, _graph.symmetric, ("lists/*", "refined/*", "edges/*"), "graph", 0.5),
     Stage("layout", Parts.ONE, _map.layout, ("graph/*", "near/*", "scores/*", "cells/*"), "layout", 1.0),
 )  # fmt: skip
 

@@ -136,6 +136,8 @@ class Comparison:
         The requested distances from those in ``metric``, which have the same order.
     mixed : MixedColumns or None
         What "gower" compares in each column.
+    column_order : ndarray of shape (compared columns,), or None
+        In which order the exact search of dense rows sums columns; None: it chooses one by the points.
     """
 
     metric: str
@@ -148,6 +150,7 @@ class Comparison:
     distances: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
     of_distance: Callable[[np.ndarray], np.ndarray] | None = None
     mixed: MixedColumns | None = None
+    column_order: np.ndarray | None = None
 
     def with_transform_for(self, X: Rows) -> Comparison:
         """The same comparison for rows that become float32 anyway: ``transform`` applies factors and root.

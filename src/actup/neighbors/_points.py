@@ -114,7 +114,8 @@ class DensePoints(SearchablePoints):
                 self._point_bits, queries, self.X.shape[1], k, metric, self._threads
             )
         else:
-            found = engine.exact_neighbors(self.X, rows, k, self._row_metric(self.record.name), self._threads)
+            row_metric, order = self._row_metric(self.record.name), self._comparison.column_order
+            found = engine.exact_neighbors(self.X, rows, k, row_metric, self._threads, order)
         indices, distances = found
         return Neighbors(indices, distances, method="exact", recall=1.0)
 

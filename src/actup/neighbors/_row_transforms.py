@@ -19,7 +19,7 @@ from actup.neighbors._chunks import row_chunks
 
 _CHUNK_VALUES = 2**18  # values that are held in full precision at a time
 _FAR_FACTOR = 64  # a column is far from 0 if its median exceeds this multiple of its interquartile range
-_SAMPLE_ROWS = 256  # rows that medians are taken of
+CENTER_ROWS = 256  # medians are taken of this many evenly spaced rows, or somewhat more
 _MAX_NUMBERED_VALUES = 2**24 - 2  # float32 holds all integers up to 2**24
 
 
@@ -85,7 +85,7 @@ def scale_columns(X: Rows, factors: np.ndarray | None, center: np.ndarray | None
 
 def far_column_center(X: np.ndarray) -> np.ndarray:
     """The median of each column whose values lie far from 0 relative to their spread; 0 for other columns."""
-    sample = X[:: max(1, len(X) // _SAMPLE_ROWS)].astype(np.int64 if fits_int64(X) else np.float64)
+    sample = X[:: max(1, len(X) // CENTER_ROWS)].astype(np.int64 if fits_int64(X) else np.float64)
     ranks = [len(sample) // 4, len(sample) // 2, 3 * len(sample) // 4]
     low, median, high = np.concatenate(
         [np.sort(part, axis=0)[ranks] for part in _column_parts(sample)], axis=1

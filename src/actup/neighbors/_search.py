@@ -57,11 +57,15 @@ class SearchOptions:
     recall : float
         The wanted share of true neighbours.
     seed : int
+    column_order : ndarray or None
+        As in ``Comparison``. Exact searches of parts of the rows give the same distances, to the bit, if they
+        share the order of all rows.
     """
 
     algorithm: str = "auto"
     recall: float = DEFAULT_RECALL
     seed: int = 0
+    column_order: np.ndarray | None = None
 
 
 # Metrics of dense rows that umap-learn also knows for sparse ones.
@@ -214,6 +218,7 @@ class EngineSearch:
         comparison = resolve(metric, parameters, rows)
         if self._nonempty is not None:
             comparison = replace(comparison, columns=columns)
+        comparison = replace(comparison, column_order=options.column_order)
         # Rows of other types become float32 anyway, so the transform costs no memory.
         self._comparison = comparison if is_engine_type(rows) else comparison.with_transform_for(rows)
         self._given = None if self._comparison.distances is None else rows

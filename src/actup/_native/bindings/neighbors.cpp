@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <algorithm>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "neighbors/merge_lists.hpp"
 #include "neighbors/pairs.hpp"
 #include "neighbors/presence_search.hpp"
+#include "neighbors/refinement.hpp"
 #include "neighbors/sparse_search.hpp"
 #include "neighbors/sparse_sketch.hpp"
 
@@ -44,11 +46,23 @@ const T* data_or_null(const std::optional<Vector<T>>& array) {
 }
 
 auto exact_neighbors(const TypedArray& points, const std::optional<TypedArray>& queries, int64_t k,
-                     const RowMetric& row_metric, int threads) {
+                     const RowMetric& row_metric, int threads,
+                     const std::optional<Vector<int64_t>>& column_order) {
   const TypedRows rows = typed_rows(queries ? *queries : points);
+  std::vector<int64_t> order;
+  if (column_order) order.assign(column_order->data(), column_order->data() + column_order->size());
   return neighbor_lists(rows.rows, k, [&](int32_t* ids, float* distances) {
-    nearest_exact(typed_rows(points), rows, !queries, k, row_metric, threads, ids, distances);
+    nearest_exact(typed_rows(points), rows, !queries, k, row_metric, threads, ids, distances, order);
   });
+}
+
+auto column_order(const TypedArray& points, const RowMetric& row_metric) {
+  std::vector<int64_t> order;
+  {
+    const Interruptible call;
+    order = RowForm(typed_rows(points), row_metric).order();
+  }
+  return copied(order, order.size());
 }
 
 auto presence_neighbors(const Matrix<uint64_t>& points, const std::optional<Matrix<uint64_t>>& queries,
@@ -85,6 +99,32 @@ auto merged_neighbors(const Matrix<int32_t>& ids, const Matrix<float>& distances
   return neighbor_lists(rows, first.k, [&](int32_t* merged_ids, float* merged_distances) {
     merge_lists(first, second, rows, threads, merged_ids, merged_distances);
   });
+}
+
+// For each row the ids of its neighbours' neighbours within a range, (rows, most of a row), -1 for none.
+auto second_neighbor_ids(const Matrix<int32_t>& ids, int32_t first_id, const Vector<int32_t>& followed_ids,
+                         const Matrix<int32_t>& followed_lists, int32_t begin, int32_t end, int threads) {
+  const auto rows = static_cast<int64_t>(ids.shape(0)), k = static_cast<int64_t>(ids.shape(1));
+  const ListsById followed{followed_ids.data(), static_cast<int64_t>(followed_ids.size()),
+                           followed_lists.data(), static_cast<int64_t>(followed_lists.shape(1))};
+  const int64_t capacity = followed.k * followed.k;
+  std::vector<int64_t> counts(rows);
+  std::unique_ptr<int32_t[]> result;
+  int64_t width = 0;
+  {
+    const Interruptible call;
+    Buffer<int32_t> found(rows * capacity);
+    second_neighbors(ids.data(), rows, k, first_id, followed, begin, end, threads, found.data(),
+                     counts.data());
+    for (const int64_t count : counts) width = std::max(width, count);
+    result = std::make_unique_for_overwrite<int32_t[]>(rows * width);
+    for (int64_t row = 0; row < rows; ++row) {
+      int32_t* const filled =
+          std::copy_n(found.data() + row * capacity, counts[row], result.get() + row * width);
+      std::fill(filled, result.get() + (row + 1) * width, -1);
+    }
+  }
+  return to_numpy(std::move(result), rows, width);
 }
 
 // Sparse points and the arrays that they read.
@@ -156,7 +196,9 @@ void bind_neighbors(nb::module_& module) {
           nb::arg("metric"), nb::arg("p"), nb::arg("largest_squared_norm"), nb::arg("factors"),
           nb::arg("root"));
   module.def("exact_neighbors", &exact_neighbors, nb::arg("points"), nb::arg("queries").none(), nb::arg("k"),
-             nb::arg("row_metric"), nb::arg("threads"));
+             nb::arg("row_metric"), nb::arg("threads"), nb::arg("column_order").none() = nb::none());
+  module.attr("COLUMN_ORDER_ROWS") = RowForm::kSampledRows;
+  module.def("column_order", &column_order, nb::arg("points"), nb::arg("row_metric"));
   module.def("presence_neighbors", &presence_neighbors, nb::arg("points"), nb::arg("queries").none(),
              nb::arg("columns"), nb::arg("k"), nb::arg("metric"), nb::arg("threads"));
   module.def("candidate_neighbors", &candidate_neighbors, nb::arg("points"), nb::arg("queries"),
@@ -164,6 +206,10 @@ void bind_neighbors(nb::module_& module) {
              nb::arg("threads"));
   module.def("merge_neighbors", &merged_neighbors, nb::arg("ids"), nb::arg("distances"), nb::arg("more_ids"),
              nb::arg("more_distances"), nb::arg("threads"));
+  module.attr("MAX_FOLLOWED") = kMaxFollowed;
+  module.def("second_neighbors", &second_neighbor_ids, nb::arg("ids"), nb::arg("first_id"),
+             nb::arg("followed_ids"), nb::arg("followed_lists"), nb::arg("begin"), nb::arg("end"),
+             nb::arg("threads"));
   nb::class_<CodeIndex>(module, "CodeIndex")
       .def_prop_ro("columns", [](const CodeIndex& index) { return index.encoder().projection().columns(); })
       .def_prop_ro("clusters", [](const CodeIndex& index) { return index.clusters().count(); })

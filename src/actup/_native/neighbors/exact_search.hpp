@@ -210,12 +210,13 @@ inline void nearest_in_form(const TypedRows& points, const TypedRows& queries, c
 
 // The k nearest points of every query, nearest first, into (queries.rows, k), under a metric of columns. If
 // the queries are the points, none is its own neighbour. The caller guarantees finite values and 0 <= k <=
-// points.rows (minus one if the queries are the points).
+// points.rows (minus one if the queries are the points). Searches with the same `column_order`, of RowForm,
+// give the same distances to the bit, whatever other points there are.
 inline void nearest_exact(const TypedRows& points, const TypedRows& queries, bool queries_are_points,
-                          int64_t k, const RowMetric& row_metric, int threads, int32_t* ids,
-                          float* distances) {
+                          int64_t k, const RowMetric& row_metric, int threads, int32_t* ids, float* distances,
+                          const std::vector<int64_t>& column_order = {}) {
   if (k == 0 || queries.rows == 0) return;
-  const RowForm form(points, row_metric);
+  const RowForm form(points, row_metric, column_order);
   nearest_in_form(points, queries, form, queries_are_points, k, row_metric, threads, ids, distances);
   if (queries_are_points) return;
   std::vector<float> buffer;
@@ -223,8 +224,8 @@ inline void nearest_exact(const TypedRows& points, const TypedRows& queries, boo
   for (int64_t row = 0; row < queries.rows; ++row) {
     const float largest = form.largest_value(queries.floats(row, 1, buffer));
     if (form.suits(largest)) continue;
-    nearest_in_form(points, queries.slice(row, 1), RowForm(points, row_metric, largest), false, k, row_metric,
-                    threads, ids + row * k, distances + row * k);
+    nearest_in_form(points, queries.slice(row, 1), RowForm(points, row_metric, column_order, largest), false,
+                    k, row_metric, threads, ids + row * k, distances + row * k);
   }
 }
 

@@ -172,11 +172,32 @@ struct PairQueries {
   const int32_t* self_ids;  // or null
 };
 
+// Compares queries with points under the metrics that compare directions, as PairDistances does under others.
+class DirectionDistances {
+ public:
+  DirectionDistances(const TypedRows& points, const TypedRows& queries, const RowMetric& row_metric,
+                     int threads)
+      : points_(points, row_metric, threads), queries_(queries, points_, threads), reranker_(points_) {}
+
+  void distances(int64_t row, std::vector<float>& query, const int32_t* ids, int64_t count,
+                 float* out) const {
+    query.resize(padded(queries_.query_width()));
+    queries_.write_query(row, query.data());
+    reranker_.prefetch(ids, count);
+    reranker_.squares(query.data(), ids, count, out);
+    for (int64_t at = 0; at < count; ++at) out[at] = points_.distance(out[at]);
+  }
+
+ private:
+  ComparedRows points_, queries_;
+  Reranker reranker_;
+};
+
 // The k nearest of each query's candidates (`width` ids per query, -1 for none) by (distance, id).
-inline void nearest_of_candidates(const TypedRows& points, const PairQueries& queries,
-                                  const RowMetric& row_metric, const int32_t* candidates, int64_t width,
-                                  int64_t k, int threads, int32_t* ids, float* distances) {
-  const PairDistances pairs(points, row_metric);
+// `compare(row, buffer, ids, count, out)` writes the distances between a query and some points.
+template <class Compare>
+void nearest_of_candidates(const PairQueries& queries, const int32_t* candidates, int64_t width, int64_t k,
+                           int threads, const Compare& compare, int32_t* ids, float* distances) {
   set_progress_range(0, 1);
   parallel_ranges(queries.rows.rows, 32, threads, [&](int64_t begin, int64_t end) {
     std::vector<float> query, values(width);
@@ -190,11 +211,31 @@ inline void nearest_of_candidates(const TypedRows& points, const PairQueries& qu
         const int32_t id = candidates[row * width + at];
         if (id >= 0 && id != self_id) compared[count++] = id;
       }
-      PairDistances::read(queries.rows, row, query);
-      pairs.distances(query.data(), compared.data(), 0, count, values.data());
+      compare(row, query, compared.data(), count, values.data());
       k_smallest(values.data(), compared.data(), count, k, keys, distances + row * k, ids + row * k);
     }
   });
+}
+inline void nearest_of_candidates(const TypedRows& points, const PairQueries& queries,
+                                  const RowMetric& row_metric, const int32_t* candidates, int64_t width,
+                                  int64_t k, int threads, int32_t* ids, float* distances) {
+  if (uses_directions(row_metric.metric)) {
+    const DirectionDistances pairs(points, queries.rows, row_metric, threads);
+    return nearest_of_candidates(
+        queries, candidates, width, k, threads,
+        [&](int64_t row, std::vector<float>& query, const int32_t* compared, int64_t count, float* out) {
+          pairs.distances(row, query, compared, count, out);
+        },
+        ids, distances);
+  }
+  const PairDistances pairs(points, row_metric);
+  nearest_of_candidates(
+      queries, candidates, width, k, threads,
+      [&](int64_t row, std::vector<float>& query, const int32_t* compared, int64_t count, float* out) {
+        PairDistances::read(queries.rows, row, query);
+        pairs.distances(query.data(), compared, 0, count, out);
+      },
+      ids, distances);
 }
 
 // The k nearest of all points for each of a few queries.

@@ -15,6 +15,8 @@
 
 namespace actup {
 
+constexpr int64_t kMaxFollowed = 16;  // neighbours per list whose lists are read
+
 // For each row, up to `capacity` rows that have it in their list: the first ones by (rank in the list, id).
 class ReverseLists {
  public:
@@ -41,7 +43,6 @@ class ReverseLists {
 // neighbours in their lists.
 inline void refine_neighbors(const ClusterIndex& index, int64_t k, int threads, const int32_t* old_ids,
                              int32_t* ids, float* distances) {
-  constexpr int64_t kMaxFollowed = 16;  // neighbours per list whose lists are read
   const int64_t rows = index.points().rows().rows, followed = std::min(k, kMaxFollowed);
   const ReverseLists reverse(old_ids, rows, k, followed);
   const Reranker reranker(index.points());
@@ -74,6 +75,52 @@ inline void refine_neighbors(const ClusterIndex& index, int64_t k, int threads, 
       for (int64_t at = row * k; at < (row + 1) * k; ++at) {
         distances[at] = index.points().distance(distances[at]);
       }
+    }
+  });
+}
+
+// The lists, (count, k), of some rows by their ids, ascending.
+struct ListsById {
+  const int32_t* ids;
+  int64_t count;
+  const int32_t* lists;
+  int64_t k;
+
+  // The list of an id; null if it is not among them.
+  const int32_t* find(int32_t id) const {
+    const int32_t* const at = std::lower_bound(ids, ids + count, id);
+    return at != ids + count && *at == id ? lists + (at - ids) * k : nullptr;
+  }
+};
+
+// For rows with the ids from `first_id` on and their lists, (rows, k): the neighbours of their first
+// followed.k neighbours whose ids are from `begin` to `end`, without the row itself and those in its list,
+// ascending. The lists of the neighbours are in `followed`. Writes up to followed.k² ids per row to `out` and
+// their numbers to `counts`.
+inline void second_neighbors(const int32_t* ids, int64_t rows, int64_t k, int32_t first_id,
+                             const ListsById& followed, int32_t begin, int32_t end, int threads, int32_t* out,
+                             int64_t* counts) {
+  const int64_t steps = followed.k;
+  parallel_ranges(rows, 256, threads, [&](int64_t first, int64_t last) {
+    std::vector<int32_t> known;
+    for (int64_t row = first; row < last; ++row) {
+      const int32_t* const list = ids + row * k;
+      int32_t* const found = out + row * steps * steps;
+      int32_t* found_end = found;
+      for (int64_t at = 0; at < steps; ++at) {
+        const int32_t* const next = list[at] < 0 ? nullptr : followed.find(list[at]);
+        if (next == nullptr) continue;
+        found_end =
+            std::copy_if(next, next + steps, found_end, [&](int32_t id) { return id >= begin && id < end; });
+      }
+      std::sort(found, found_end);
+      known.assign(list, list + k);
+      known.push_back(first_id + static_cast<int32_t>(row));
+      std::sort(known.begin(), known.end());
+      found_end = std::remove_if(found, std::unique(found, found_end), [&](int32_t id) {
+        return std::binary_search(known.begin(), known.end(), id);
+      });
+      counts[row] = found_end - found;
     }
   });
 }

@@ -19,9 +19,14 @@ namespace actup {
 class RowForm {
  public:
   enum Role { kPoint, kQuery };
+  // The order of columns is chosen by this many evenly spaced points, or somewhat more.
+  static constexpr int64_t kSampledRows = 1024;
 
-  // `largest` is the largest value of a query for which the scale of the points alone is too large.
-  RowForm(const TypedRows& points, const RowMetric& row_metric, float largest = 0)
+  // `column_order` is the order() of another form, whose sums this one repeats to the bit; empty: it is
+  // chosen by the points. `largest` is the largest value of a query for which the scale of the points alone
+  // is too large.
+  RowForm(const TypedRows& points, const RowMetric& row_metric, const std::vector<int64_t>& column_order = {},
+          float largest = 0)
       : metric_(row_metric.metric),
         transform_(transform_of(metric_)),
         p_(row_metric.p),
@@ -42,10 +47,16 @@ class RowForm {
         largest_squared_norm_ = std::max(largest_squared_norm_, squared_norm(row));
       });
     }
-    if (width() > 1) choose_order(points);
+    if (!column_order.empty()) {
+      order_ = column_order;
+    } else if (width() > 1) {
+      choose_order(points);
+    }
   }
 
   int64_t width() const { return static_cast<int64_t>(order_.size()); }
+  // The columns in the order in which they are summed, those that transforms add included.
+  const std::vector<int64_t>& order() const { return order_; }
 
   float largest_value(const float* row) const {
     std::vector<float> buffer;
@@ -181,8 +192,6 @@ class RowForm {
     std::stable_sort(order_.begin(), order_.end(),
                      [&](int64_t a, int64_t b) { return squares[a] > squares[b]; });
   }
-
-  static constexpr int64_t kSampledRows = 1024;
 
   Metric metric_;
   Transform transform_;
