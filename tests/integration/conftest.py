@@ -68,12 +68,13 @@ def run_examples(tmp_path, monkeypatch):
 @pytest.fixture(scope="session")
 def counts():
     """Counts of genes in 900 cells and the cells' types: real ones if the folder of data has them."""
-    try:
-        with np.load(datasets.locate("single_cell")) as file:
+    path = Path(datasets.locate("single_cell"))
+    if path.is_file():
+        with np.load(path) as file:
             arrays = (file["counts_data"], file["counts_indices"].astype(np.int32), file["counts_indptr"])
             genes, types = file["genes"], file["classes"][file["y"]]
         cells = sparse.csr_matrix(arrays, shape=(len(types), len(genes)))
-    except datasets.MissingDataset:
+    else:
         rng = np.random.default_rng(0)
         rates = rng.lognormal(-1, 1.5, (6, 400))
         types = rng.integers(6, size=1000)
