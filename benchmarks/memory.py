@@ -4,9 +4,9 @@
     python benchmarks/memory.py --rows 100000 --only "actup UMAP"
 
 Every fit runs in a fresh process that loads X and samples its anonymous memory (RssAnon of /proc/self/status,
-Linux only) every few milliseconds. Counted is what it has more than before X was loaded, less X itself. The
-rows are leading components of MNIST drawn with replacement, with noise. Results are saved in
-benchmarks/results/memory.json.
+Linux only) every few milliseconds. Counted is what it has more than before X was loaded, less X itself. A
+stage lasts until the next one reports: "start" includes the making of the layout. The rows are leading
+components of MNIST drawn with replacement, with noise. Results are saved in benchmarks/results/memory.json.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class _Shared:
         return Given(start, self._neighbors, graph)
 
     def keep(self, prepared: Embedding) -> Embedding:
-        """Remember what was computed; gives the record its neighbours and the name of its start."""
+        """Remember what was computed; gives the record its neighbours, their recall and the start's name."""
         recipe, n_samples = prepared.recipe, len(prepared.embedding)
         if self._neighbors is None:
             self._neighbors = prepared.neighbors
@@ -175,7 +175,8 @@ class _Shared:
         _, neighbors = self._graphs.setdefault(_graph_key(recipe, n_samples), found)
         start = prepared.embedding, prepared.init_used
         _, init_used = self._starts.setdefault(_start_key(recipe, n_samples), start)
-        return replace(prepared, neighbors=neighbors, init_used=init_used)
+        recall = prepared.recall if neighbors is None else neighbors.recall
+        return replace(prepared, neighbors=neighbors, recall=recall, init_used=init_used)
 
 
 def _graph_key(recipe: Recipe, n_samples: int) -> tuple[object, ...]:

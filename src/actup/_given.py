@@ -41,6 +41,9 @@ class Given:
         Factor of each point's steps: 0 keeps it where it starts, 1 lets it move freely.
     keep_radii : bool
         Whether local radii of the data are computed although the recipe does not preserve them.
+    keep_neighbors : bool
+        Whether the record of the run has the neighbours. They are as large as the graph: if nobody reads
+        them, they are freed once the graph is made.
     """
 
     init: Any = None
@@ -51,6 +54,7 @@ class Given:
     reshape_graph: Callable[..., Graph] | None = None
     mobility: np.ndarray | None = None
     keep_radii: bool = False
+    keep_neighbors: bool = True
 
 
 def count_rows(X: Any, given: Given | None = None) -> int:

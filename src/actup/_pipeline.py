@@ -64,6 +64,8 @@ class Embedding:
     graph : Graph
     neighbors : Neighbors or None
         None if the graph was given.
+    recall : float
+        Share of true neighbours found, measured on a sample; NaN if neighbours or the graph were given.
     init_used : str
         Where the points started.
     n_epochs : int
@@ -95,6 +97,7 @@ class Embedding:
     edge_lengths: np.ndarray | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     layout: Layout | None = None
+    recall: float = math.nan
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "layout": None}
@@ -244,30 +247,29 @@ def prepare(
         recipe = adapt_to_size(recipe, n_samples)
     searched = X is not None and given.graph is None and given.neighbors is None
     backend.compile_ahead(recipe, n_samples, X.shape[1] if X is not None and searched else 0)
-    neighbors: Neighbors | None
+    neighbors: Neighbors | None = None
+    with_radii, lengths, recall = recipe.density_weight > 0 or given.keep_radii, None, math.nan
     if given.graph is None:
-        k = recipe.neighbors_searched(n_samples)
         with _stage("neighbors", backend, progress, seconds):
-            if given.neighbors is None:
-                if recipe.metric == "precomputed":
-                    warn_if_asymmetric(X)
-                parameters = dict(recipe.metric_kwds)
-                neighbors = backend.nearest_neighbors(X, k, recipe.metric, threads, parameters)
-                if not backend.has_valid_distances(neighbors.distances):
-                    raise ValueError(
-                        "X has rows whose distance is negative, NaN or too large for float32: divide X by "
-                        "its largest value"
-                    )
-            else:
-                neighbors = check_neighbors(given.neighbors, n_samples, k, backend, given.neighbors_name)
+            neighbors = _find_neighbors(X, n_samples, recipe, given, threads, backend)
+            recall = neighbors.recall
         with _stage("graph", backend, progress, seconds):
             if given.disconnection_distance < math.inf:
                 neighbors, _ = disconnect(neighbors, given.disconnection_distance)
             graph = backend.affinity_graph(neighbors, recipe, threads)
             if given.reshape_graph is not None:
                 graph = given.reshape_graph(graph, backend=backend, threads=threads)
+            if with_radii:
+                lengths = edge_lengths(graph, neighbors, allow_unknown=given.reshape_graph is not None)
     else:
-        neighbors, graph = None, check_graph(given.graph, n_samples)
+        graph = check_graph(given.graph, n_samples)
+        if with_radii:
+            raise ValueError(
+                f"density_weight={recipe.density_weight:g} needs distances of neighbours, but only a graph "
+                "was given: give X or neighbors"
+            )
+    if not given.keep_neighbors:
+        neighbors = None  # frees their memory before the layout copies the graph
     with _stage("start", backend, progress, seconds):
         if given.mobility is None:
             rows = X if _are_coordinates(X, recipe.metric) else None
@@ -281,8 +283,6 @@ def prepare(
             "and the points stay where they start"
         )
     begin = time.perf_counter()
-    with_radii = recipe.density_weight > 0 or given.keep_radii
-    lengths = _edge_lengths(graph, neighbors, recipe, given) if with_radii else None
     radii = None if lengths is None else local_radii(graph, lengths)
     points = None
     if recipe.density_weight or given.mobility is not None:
@@ -301,17 +301,27 @@ def prepare(
         radii=radii,
         edge_lengths=lengths,
         layout=layout,
+        recall=recall,
     )
     return backend.results_as_callers_kind(prepared, like)
 
 
-def _edge_lengths(graph: Graph, neighbors: Neighbors | None, recipe: Recipe, given: Given) -> np.ndarray:
-    if neighbors is None:
+def _find_neighbors(
+    X: Rows | None, n_samples: int, recipe: Recipe, given: Given, threads: int, backend: Backend
+) -> Neighbors:
+    """The neighbours that the recipe needs: the caller's, checked, or those that a search finds."""
+    k = recipe.neighbors_searched(n_samples)
+    if given.neighbors is not None:
+        return check_neighbors(given.neighbors, n_samples, k, backend, given.neighbors_name)
+    if recipe.metric == "precomputed":
+        warn_if_asymmetric(X)
+    neighbors = backend.nearest_neighbors(X, k, recipe.metric, threads, dict(recipe.metric_kwds))
+    if not backend.has_valid_distances(neighbors.distances):
         raise ValueError(
-            f"density_weight={recipe.density_weight:g} needs distances of neighbours, but only a graph was "
-            "given: give X or neighbors"
+            "X has rows whose distance is negative, NaN or too large for float32: divide X by its largest "
+            "value"
         )
-    return edge_lengths(graph, neighbors, allow_unknown=given.reshape_graph is not None)
+    return neighbors
 
 
 def descend(prepared: Embedding, progress: Progress, epochs: Sequence[int] = ()) -> Embedding:

@@ -346,6 +346,7 @@ class Embedder(
             init=None if isinstance(init, str) else init,
             neighbors=neighbors,
             neighbors_name="precomputed_knn",
+            keep_neighbors=False,
         )
         if inputs.sample_weight is not None:
             weights = read_sample_weights(inputs.sample_weight, n)
@@ -390,7 +391,7 @@ class Embedder(
         self._report_prepared(prepared)
         state = FittedState.of_run(prepared, TrainingRows(all_rows, recipe), seed, self)
         state = state if weighty is None else state.with_left_out(weighty, all_rows.shape[0])
-        return replace(prepared, neighbors=None), state  # as large as the graph: free them now
+        return replace(prepared, neighbors=None), state  # frees them, if they were kept
 
     def _run(
         self,
@@ -438,7 +439,7 @@ class Embedder(
         )
 
     def _report_prepared(self, prepared: Embedding) -> None:
-        """Called with a run before its layout, while its neighbours are still known."""
+        """Called with a run before its layout; it has its neighbours if ``_given`` asked to keep them."""
 
     def _read_rows(
         self, X: Any, recipe: Recipe, backend: Backend, *, reset: bool, finite: bool | str = True

@@ -122,7 +122,7 @@ class FittedState:
             embedding_=prepared.embedding,
             init_used_=prepared.init_used,
             n_epochs_=prepared.n_epochs,
-            recall_=float("nan") if prepared.neighbors is None else prepared.neighbors.recall,
+            recall_=prepared.recall,
             recipe_=prepared.recipe,
             seed_=seed,
             stage_seconds_=prepared.seconds,

@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from actup._device import to_host
+from actup._given import Given
 from actup._pipeline import Embedding
 from actup._suggestions import not_one_of
 from actup._threads import count_threads
@@ -339,6 +340,10 @@ class TSNE(GrowingMap):
             threads=count_threads(self.n_jobs),
         )
         return replace(prepared, layout=watched), state
+
+    def _given(self, inputs: FitInputs, rows: Rows, recipe: Recipe) -> Given:
+        given = super()._given(inputs, rows, recipe)
+        return replace(given, keep_neighbors=self._prints_lines())  # the lines tell of their distances
 
     def _report_prepared(self, prepared: Embedding) -> None:
         if not self._prints_lines() or prepared.neighbors is None:

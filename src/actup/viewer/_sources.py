@@ -71,7 +71,7 @@ def _run_info(run: Any, seed: int | None) -> dict[str, str]:
     epochs = run.n_epochs_ if isinstance(run, Embedder) else run.n_epochs
     start = run.init_used_ if isinstance(run, Embedder) else run.init_used
     seconds = run.stage_seconds_ if isinstance(run, Embedder) else run.seconds
-    recall = run.recall_ if isinstance(run, Embedder) else getattr(run.neighbors, "recall", float("nan"))
+    recall = run.recall_ if isinstance(run, Embedder) else run.recall
     if recipe.affinity is Affinity.GAUSSIAN:
         neighborhood = {"perplexity": f"{recipe.perplexity:g}"}
     else:

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/buffer.hpp"
 #include "common/parallel.hpp"
 #include "layout/half_transform.hpp"
 
@@ -43,7 +44,7 @@ inline int group_count(int size) { return (size + kLanes - 1) / kLanes; }
 // lane <= rows and column frequency l <= columns. sample(row, column) gives the kernel at kLanes columns from
 // `column` on.
 template <class Sample>
-std::vector<Lanes> even_spectrum(int rows, int columns, const Sample& sample, int threads) {
+Buffer<Lanes> even_spectrum(int rows, int columns, const Sample& sample, int threads) {
   const HalfTransform along_columns(rows), along_rows(columns);
   // The transform of an even sequence is twice the real part of the transform of its lower half, with the
   // first element halved, plus the middle element with alternating sign. Two vectors share a transform, as
@@ -60,7 +61,8 @@ std::vector<Lanes> even_spectrum(int rows, int columns, const Sample& sample, in
         spectrum[transform.place(k)] + spectrum[transform.place(k ? transform.length() - k : 0)];
     return k % 2 ? both - middle : both + middle;
   };
-  std::vector<Lanes> halfway(static_cast<size_t>(2 * row_pairs) * 2 * column_pairs * kLanes);
+  Buffer<Lanes> halfway(int64_t{2} * row_pairs * 2 * column_pairs * kLanes);
+  halfway.clear();  // the loop below leaves out frequencies beyond `rows`
   parallel_chunks(column_pairs, threads, [&](int64_t group) {
     Complex* spectrum = transform_scratch(2 * rows);
     const auto both = [&](int row) {
@@ -76,7 +78,7 @@ std::vector<Lanes> even_spectrum(int rows, int columns, const Sample& sample, in
       tile[column_pairs * kLanes] = value.im;
     }
   });
-  std::vector<Lanes> result(static_cast<size_t>(2 * row_pairs) * (columns + 1));
+  Buffer<Lanes> result(int64_t{2} * row_pairs * (columns + 1));
   parallel_chunks(row_pairs, threads, [&](int64_t group) {
     Complex* spectrum = transform_scratch(2 * columns);
     Lanes* row = &halfway[group * 2 * column_pairs * kLanes];
@@ -104,8 +106,10 @@ class Convolution {
         along_rows_(columns),
         row_groups_(group_count(rows + 1)),
         column_groups_(stride_of(columns) / kLanes),
-        halfway_(static_cast<size_t>(row_groups_) * column_groups_ * kLanes),
-        factors_(static_cast<size_t>(row_groups_) * 2 * columns) {}
+        halfway_(int64_t{row_groups_} * column_groups_ * kLanes),
+        factors_(int64_t{row_groups_} * 2 * columns) {
+    halfway_.clear();  // apply() never writes frequencies beyond rows()
+  }
 
   int rows() const { return along_columns_.size(); }
   int columns() const { return along_rows_.size(); }
@@ -140,7 +144,7 @@ class Convolution {
   static int stride_of(int columns) { return (columns + 31) / 32 * 32; }
 
   Complex& halfway(int k, int64_t column_group) {
-    return halfway_[(static_cast<size_t>(k / kLanes) * column_groups_ + column_group) * kLanes + k % kLanes];
+    return halfway_[(int64_t{k / kLanes} * column_groups_ + column_group) * kLanes + k % kLanes];
   }
 
   void columns_forward(const float* grid, int64_t group) {
@@ -201,8 +205,8 @@ class Convolution {
   HalfTransform along_rows_;
   int row_groups_;
   int column_groups_;
-  std::vector<Complex> halfway_;  // columns are transformed, rows are not: tiles of kLanes x kLanes
-  std::vector<Lanes> factors_;
+  Buffer<Complex> halfway_;  // columns are transformed, rows are not: tiles of kLanes x kLanes
+  Buffer<Lanes> factors_;
 };
 
 }  // namespace actup

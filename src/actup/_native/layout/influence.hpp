@@ -8,7 +8,9 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
+#include "common/buffer.hpp"
 #include "layout/convolution.hpp"
 #include "layout/mesh_formulas.h"
 #include "layout/mesh_potential.hpp"
@@ -132,7 +134,7 @@ class Influence {
 
   int rows_, columns_, oversampling_;
   Axis y_, x_;
-  std::vector<Lanes> spectrum_;
+  Buffer<Lanes> spectrum_;
 };
 
 }  // namespace actup

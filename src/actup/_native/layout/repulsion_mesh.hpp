@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "common/buffer.hpp"
 #include "layout/influence.hpp"
 #include "layout/points.hpp"
 
@@ -25,7 +26,7 @@ class Mesh {
   Mesh(const MeshPotential& potential, float spacing, int largest)
       : potential_(potential), usual_spacing_(spacing), largest_(HalfTransform::smooth_size(largest)) {}
 
-  // The most lines of a side for a number of points and dimensions. 2304 bound the memory to about 150 MB.
+  // The most lines of a side for a number of points and dimensions. 2304 bound the memory to about 110 MB.
   static int usual_largest(int64_t n, int dimensions) {
     if (dimensions == 1) return 16384;
     return n <= 20000 ? 1024 : 2304;
@@ -149,17 +150,7 @@ class Mesh {
     const float width = box.high[0] - box.low[0], height = box.high[1] - box.low[1];
     const float spacing = choose_spacing(std::max(width, height));
     const Grid grid{spacing, choose_size(height / spacing, rows()), choose_size(width / spacing, columns())};
-    if (!convolution_ || grid != grid_size_) {
-      // The old grid stays whole if this is interrupted.
-      auto convolution = std::make_unique<Convolution>(grid.rows, grid.columns);
-      const Influence influence(potential_, spacing, grid.rows, grid.columns, line_, threads);
-      convolution->set_kernel(influence, threads);
-      const SelfPotential self = influence.self_potential(threads);
-      grid_.resize(static_cast<size_t>(grid.rows) * convolution->stride());
-      self_ = self;
-      convolution_ = std::move(convolution);
-      grid_size_ = grid;
-    }
+    if (!convolution_ || grid != grid_size_) make_grid(grid, threads);
     const auto origin = [&](float span, int size) {
       return 0.5f * (static_cast<float>(size - 1) - span / spacing);
     };
@@ -167,6 +158,22 @@ class Mesh {
     low_[1] = box.low[1];
     origin_[0] = origin(width, grid.columns);
     origin_[1] = origin(height, grid.rows);
+  }
+
+  // Frees the old grid before it makes the new one, so that both are never in memory. If this is interrupted,
+  // there is no convolution, and the next call makes the same grid, because grid_size_ is still the old one.
+  void make_grid(const Grid& grid, int threads) {
+    convolution_.reset();
+    grid_ = Buffer<float>();
+    auto influence =
+        std::make_unique<Influence>(potential_, grid.spacing, grid.rows, grid.columns, line_, threads);
+    auto convolution = std::make_unique<Convolution>(grid.rows, grid.columns);
+    convolution->set_kernel(*influence, threads);
+    self_ = influence->self_potential(threads);
+    influence.reset();
+    grid_ = Buffer<float>(int64_t{grid.rows} * convolution->stride());
+    convolution_ = std::move(convolution);
+    grid_size_ = grid;
   }
 
   // A power of kSpacingStep times the usual spacing. The current spacing is kept while it is suitable.
@@ -331,7 +338,7 @@ class Mesh {
   float low_[2] = {}, origin_[2] = {};
   SelfPotential self_{};
   std::unique_ptr<Convolution> convolution_;
-  std::vector<float> grid_;
+  Buffer<float> grid_;
   std::vector<float> zeros_;  // the second coordinates of points in one dimension
   std::vector<int32_t> row_starts_;
   std::vector<Placed> placed_;  // by row
