@@ -1,7 +1,7 @@
-"""The stages "truth" and "choose": in how many groups rows must be searched so that neighbours meet.
+"""The stage "choose": in how many groups rows must be searched so that neighbours meet.
 
-The true neighbours of some rows are known from a comparison with all rows. The coverage is the share of them
-that share a group with their row. The smallest number of near cells that covers enough is chosen.
+The coverage is the share of true neighbours that share a group with their row; they are known for some rows.
+The smallest number of near cells that covers enough is chosen.
 """
 
 from __future__ import annotations
@@ -11,60 +11,13 @@ from typing import Any
 import numpy as np
 
 from actup.distributed._estimate import searched_rows
-from actup.distributed._numbering import Numbering, read_group
+from actup.distributed._numbering import Numbering
 from actup.distributed._plan import NEAR_CELLS, Plan
+from actup.distributed._truth import TruthRows
 from actup.neighbors._calibration import shares_found
-from actup.neighbors._search import Search, SearchOptions, make_search
 
 _ROUNDING = 1e-5  # relative: distances of one pair that were summed in another order
 _MAX_GROUP_RECALL = 0.999  # a search within a group is not asked for more
-
-
-class TruthRows:
-    """The rows whose true neighbours are searched.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (count, columns)
-    near : ndarray of shape (count, near)
-        Their near cells.
-    ids : ndarray of shape (count,)
-    """
-
-    def __init__(self, plan: Plan, numbering: Numbering):
-        blocks = range(len(plan.blocks))
-        self.rows = np.concatenate([plan.folder.read(f"truth/rows.{block}") for block in blocks])
-        self.near = np.concatenate([plan.folder.read(f"truth/near.{block}") for block in blocks])
-        self.ids = np.concatenate(
-            [numbering.ids_at(block, plan.folder.read(f"truth/positions.{block}")) for block in blocks]
-        )
-
-
-def exact_search(plan: Plan, rows: np.ndarray, threads: int) -> Search:
-    """An exact search of some rows, whose distances are those of a search of all rows, to the bit."""
-    options = SearchOptions("exact", column_order=plan.folder.read("cells/column_order"))
-    return make_search(rows, plan.metric, dict(plan.recipe.metric_kwds), options, threads)
-
-
-def truth(plan: Plan, group: int, threads: int) -> dict[str, Any]:
-    """Search the nearest rows of a group for all rows whose true neighbours are wanted."""
-    numbering = Numbering.of(plan)
-    asked = TruthRows(plan, numbering)
-    count, wanted = numbering.size(group), min(plan.k + 1, numbering.size(group))
-    distances = np.full((len(asked.ids), plan.k), np.inf, np.float32)
-    near = np.zeros((len(asked.ids), plan.k, asked.near.shape[1]), np.uint16)
-    if count:
-        rows = read_group(plan, numbering, "rows", group)
-        found = exact_search(plan, rows, threads).query(asked.rows, wanted)
-        is_self = found.indices + numbering.first_ids[group] == asked.ids[:, None]
-        order = np.argsort(is_self, axis=1, kind="stable")[:, : plan.k]  # the row itself comes last
-        kept = min(plan.k, wanted)
-        distances[:, :kept] = np.take_along_axis(np.where(is_self, np.inf, found.distances), order, 1)
-        group_near = read_group(plan, numbering, "near", group)
-        near[:, :kept] = group_near[np.take_along_axis(found.indices, order, 1)]
-    plan.folder.write(f"truth/distances.{group}", distances)
-    plan.folder.write(f"truth/near_of_found.{group}", near)
-    return {}
 
 
 def wanted_coverage(recall: float) -> float:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from actup._engine import engine
-from actup.distributed._coverage import chosen, exact_search
+from actup.distributed._coverage import chosen
 from actup.distributed._folder import digest
 from actup.distributed._numbering import Numbering, read_group
 from actup.distributed._plan import Plan
+from actup.distributed._truth import exact_search
 from actup.graph._records import Neighbors
 from actup.neighbors._calibration import shares_found
 from actup.neighbors._search import Search, SearchOptions, make_search

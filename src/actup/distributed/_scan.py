@@ -79,7 +79,7 @@ def scan(plan: Plan, shard: int, threads: int) -> dict[str, Any]:
 
 
 def _sampled_rows(plan: Plan, shard: int) -> dict[str, np.ndarray]:
-    """The rows of a shard that belong to each sample: random ones for the cells, and evenly spaced ones."""
+    """The rows of a shard in each sample: random ones for cells and truth, and evenly spaced ones."""
     rows, first = plan.source.shards[shard].rows, int(plan.first_row_of_shard[shard])
     count = int(sample_sizes(plan)[shard])
     random = np.random.default_rng([plan.seed, 11, shard])
@@ -87,6 +87,8 @@ def _sampled_rows(plan: Plan, shard: int) -> dict[str, np.ndarray]:
     for name, wanted in _SPACED_SAMPLES.items():
         step = max(1, plan.rows // wanted)
         chosen[name] = np.arange(-first % step, rows, step)
+    begin, end = np.searchsorted(plan.truth_rows, [first, first + rows])
+    chosen["truth"] = plan.truth_rows[begin:end] - first
     return chosen
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import actup
 from actup._engine import level
-from actup.distributed import _cells, _coverage, _graph, _lists, _map, _refine, _scan
+from actup.distributed import _cells, _coverage, _graph, _lists, _map, _refine, _scan, _truth
 from actup.distributed._plan import REFINEMENT_ROUNDS, Plan
 
 
@@ -68,7 +68,7 @@ STAGES = (
     Stage("scan", Parts.SHARDS, _scan.scan, (), "neighbors", 0.05),
     Stage("cells", Parts.ONE, _cells.cells, ("sample/*",), "neighbors", 0.05),
     Stage("assign", Parts.SHARDS, _cells.assign, (), "neighbors", 0.15),
-    Stage("truth", Parts.GROUPS, _coverage.truth, (), "neighbors", 0.1),
+    Stage("truth", Parts.GROUPS, _truth.truth, (), "neighbors", 0.1),
     Stage(
         "choose", Parts.ONE, _coverage.choose,
         ("truth/distances.*", "truth/near_of_found.*", "assign/guests.*"), "neighbors", 0.0,
