@@ -13,7 +13,7 @@ import numpy as np
 from actup._engine import engine
 from actup.distributed._plan import NEAR_CELLS, Plan
 from actup.distributed._scan import read_blocks, read_sample, reject_if_changed
-from actup.distributed._truth import has_triangle_inequality, neighbor_bounds
+from actup.distributed._truth import has_bounds, neighbor_bounds
 from actup.neighbors._comparison import resolve
 from actup.neighbors._metrics import METRICS
 from actup.neighbors._row_transforms import as_float32, far_column_center, scale_columns
@@ -44,7 +44,7 @@ def cells(plan: Plan, threads: int) -> dict[str, Any]:
     folder.write("cells/centers", centers[order])
     folder.write("cells/groups", groups[order].astype(np.int32))
     folder.write("cells/column_order", _column_order(plan, center))
-    if has_triangle_inequality(plan):
+    if has_bounds(plan):
         asked = comparable_rows(plan, read_sample(plan, "truth"), center)
         folder.write("truth/bounds", neighbor_bounds(plan, asked, rows, threads))
     if plan.recipe.initialization is Initialization.PCA:

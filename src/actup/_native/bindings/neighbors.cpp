@@ -47,12 +47,17 @@ const T* data_or_null(const std::optional<Vector<T>>& array) {
 
 auto exact_neighbors(const TypedArray& points, const std::optional<TypedArray>& queries, int64_t k,
                      const RowMetric& row_metric, int threads,
-                     const std::optional<Vector<int64_t>>& column_order) {
+                     const std::optional<Vector<int64_t>>& column_order,
+                     const std::optional<Vector<float>>& limits) {
   const TypedRows rows = typed_rows(queries ? *queries : points);
+  if (limits && static_cast<int64_t>(limits->size()) != rows.rows) {
+    throw std::invalid_argument("limits must have one distance for each query");
+  }
   std::vector<int64_t> order;
   if (column_order) order.assign(column_order->data(), column_order->data() + column_order->size());
   return neighbor_lists(rows.rows, k, [&](int32_t* ids, float* distances) {
-    nearest_exact(typed_rows(points), rows, !queries, k, row_metric, threads, ids, distances, order);
+    nearest_exact(typed_rows(points), rows, !queries, k, row_metric, threads, ids, distances, order,
+                  limits ? limits->data() : nullptr);
   });
 }
 
@@ -196,7 +201,8 @@ void bind_neighbors(nb::module_& module) {
           nb::arg("metric"), nb::arg("p"), nb::arg("largest_squared_norm"), nb::arg("factors"),
           nb::arg("root"));
   module.def("exact_neighbors", &exact_neighbors, nb::arg("points"), nb::arg("queries").none(), nb::arg("k"),
-             nb::arg("row_metric"), nb::arg("threads"), nb::arg("column_order").none() = nb::none());
+             nb::arg("row_metric"), nb::arg("threads"), nb::arg("column_order").none() = nb::none(),
+             nb::arg("limits").none() = nb::none());
   module.attr("COLUMN_ORDER_ROWS") = RowForm::kSampledRows;
   module.def("column_order", &column_order, nb::arg("points"), nb::arg("row_metric"));
   module.def("presence_neighbors", &presence_neighbors, nb::arg("points"), nb::arg("queries").none(),

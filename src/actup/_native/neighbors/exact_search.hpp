@@ -3,9 +3,10 @@
 // Points are packed in blocks of kTileLanes, column by column, so that one vector holds one column of several
 // points; a tile compares kTileQueries queries with one block. Columns are packed by decreasing variance and
 // summed in slabs: a tile whose sums have all passed their queries' bounds is abandoned, which changes no
-// result. Ties are broken by the smaller id. Sums have a fixed order and a query is searched by one thread,
-// so the number of threads changes nothing. Points are packed in chunks: besides the result, memory holds one
-// packed chunk of points and, per thread, one chunk of queries.
+// result. Sums of the first few columns, which vary most, often have. Ties are broken by the smaller id. Sums
+// have a fixed order and a query is searched by one thread, so the number of threads changes nothing. Points
+// are packed in chunks: besides the result, memory holds one packed chunk of points and, per thread, one
+// chunk of queries.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +37,8 @@ constexpr int kTileQueries = 4, kTileVectors = 2;
 #endif
 constexpr int kTileWidth = Traits<TileVector>::lanes;
 constexpr int kTileLanes = kTileVectors * kTileWidth;
-constexpr int64_t kSlabColumns = 64;  // after which sums are compared with their bounds
+constexpr int64_t kSlabColumns = 64;          // after which sums are compared with their bounds
+constexpr int64_t kFirstChecks[] = {16, 32};  // columns of the first slab after which they are compared too
 template <class Sum>
 using TileSums = typename Sum::template State<TileVector>[kTileQueries][kTileVectors];
 using TileMask = Traits<TileVector>::Ints;
@@ -49,13 +51,12 @@ inline bool any(const TileMask& mask) {
   return combined != 0;
 }
 
-// Adds `columns` columns of one block of points ([column][lane]) and kTileQueries queries ([column][query])
-// to `total`. The slab is summed on its own first: short sums have smaller rounding errors.
+// Adds columns `begin` to `end` of one block of points ([column][lane]) and kTileQueries queries
+// ([column][query]) to `slab`.
 template <class Sum>
-inline void add_slab(const Sum& sum, const float* points, const float* queries, int64_t columns,
-                     TileSums<Sum>& total) {
-  TileSums<Sum> slab = {};
-  for (int64_t column = 0; column < columns; ++column) {
+inline void add_columns(const Sum& sum, const float* points, const float* queries, int64_t begin, int64_t end,
+                        TileSums<Sum>& slab) {
+  for (int64_t column = begin; column < end; ++column) {
     TileVector point[kTileVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kTileVectors; ++v) {
@@ -67,9 +68,6 @@ inline void add_slab(const Sum& sum, const float* points, const float* queries, 
 #pragma GCC unroll 8
       for (int v = 0; v < kTileVectors; ++v) slab[q][v] = sum.add(slab[q][v], query, point[v]);
     }
-  }
-  for (int q = 0; q < kTileQueries; ++q) {
-    for (int v = 0; v < kTileVectors; ++v) total[q][v] = sum.combine(total[q][v], slab[q][v]);
   }
 }
 
@@ -130,22 +128,44 @@ class PackedPoints {
   const float* block(int64_t index) const { return packed_.data() + index * kTileLanes * form_.width(); }
   int64_t group_offset(int64_t group) const { return group * kTileQueries * form_.width(); }
 
+  // The values of sums, and whether any of them is below the bound of its query.
+  bool any_below(const TileSums<Sum>& sums, const float* bounds,
+                 TileVector (&values)[kTileQueries][kTileVectors]) const {
+    TileMask below = {};
+    for (int q = 0; q < kTileQueries; ++q) {
+      for (int v = 0; v < kTileVectors; ++v) {
+        values[q][v] = sum_.value(sums[q][v]);
+        below |= values[q][v] < broadcast<TileVector>(bounds[q]);
+      }
+    }
+    return any(below);
+  }
+
   // Compares one block of points with kTileQueries queries and updates their lists; `lists` is the first one.
   void scan_tile(int64_t block_index, const float* queries, float* bounds, int64_t first_query,
                  const NearestList& lists) const {
+    const float* points = block(block_index);
     TileSums<Sum> total = {};
     TileVector values[kTileQueries][kTileVectors];
-    for (int64_t column = 0; column < form_.width(); column += kSlabColumns) {
-      add_slab(sum_, block(block_index) + column * kTileLanes, queries + column * kTileQueries,
-               std::min(kSlabColumns, form_.width() - column), total);
-      TileMask below = {};
-      for (int q = 0; q < kTileQueries; ++q) {
-        for (int v = 0; v < kTileVectors; ++v) {
-          values[q][v] = sum_.value(total[q][v]);
-          below |= values[q][v] < broadcast<TileVector>(bounds[q]);
+    // Slabs are summed on their own first: short sums have smaller rounding errors.
+    for (int64_t begin = 0; begin < form_.width(); begin += kSlabColumns) {
+      const int64_t end = std::min(begin + kSlabColumns, form_.width());
+      TileSums<Sum> slab = {};
+      int64_t added = begin;
+      if (Sum::kMonotonic && begin == 0) {
+        for (const int64_t check : kFirstChecks) {
+          if (check >= end) break;
+          add_columns(sum_, points, queries, added, check, slab);
+          added = check;
+          if (!any_below(slab, bounds, values)) return;
         }
       }
-      if ((Sum::kMonotonic || column + kSlabColumns >= form_.width()) && !any(below)) return;
+      add_columns(sum_, points, queries, added, end, slab);
+      for (int q = 0; q < kTileQueries; ++q) {
+        for (int v = 0; v < kTileVectors; ++v) total[q][v] = sum_.combine(total[q][v], slab[q][v]);
+      }
+      const bool may_hold = any_below(total, bounds, values);
+      if ((Sum::kMonotonic || end == form_.width()) && !may_hold) return;
     }
     for (int q = 0; q < kTileQueries; ++q) {
       const NearestList list{lists.sums + q * lists.size, lists.ids + q * lists.size, lists.size};
@@ -188,10 +208,13 @@ inline int64_t points_per_chunk(const TypedRows& points, int64_t width) {
 // nearest_exact() for queries whose values suit the scale of `form`.
 inline void nearest_in_form(const TypedRows& points, const TypedRows& queries, const RowForm& form,
                             bool queries_are_points, int64_t k, const RowMetric& row_metric, int threads,
-                            int32_t* ids, float* distances) {
+                            int32_t* ids, float* distances, const float* limits) {
   const int64_t point_chunk = points_per_chunk(points, form.width());
   const int64_t query_chunk = queries_per_chunk(queries, form.width());
-  for (int64_t row = 0; row < queries.rows; ++row) NearestList{distances + row * k, ids + row * k, k}.clear();
+  for (int64_t row = 0; row < queries.rows; ++row) {
+    NearestList{distances + row * k, ids + row * k, k}.clear(limits ? form.sum_beyond(limits[row])
+                                                                    : std::numeric_limits<float>::infinity());
+  }
   with_sum(row_metric.metric, row_metric.p, [&](auto sum) {
     PackedPoints<decltype(sum)> packed(form, sum, point_chunk);
     for (int64_t first = 0; first < points.rows; first += point_chunk) {
@@ -205,19 +228,22 @@ inline void nearest_in_form(const TypedRows& points, const TypedRows& queries, c
       });
     }
   });
-  for (int64_t at = 0; at < queries.rows * k; ++at) distances[at] = form.distance(distances[at]);
+  for (int64_t at = 0; at < queries.rows * k; ++at) {
+    distances[at] = ids[at] < 0 ? std::numeric_limits<float>::infinity() : form.distance(distances[at]);
+  }
 }
 
 // The k nearest points of every query, nearest first, into (queries.rows, k), under a metric of columns. If
 // the queries are the points, none is its own neighbour. The caller guarantees finite values and 0 <= k <=
 // points.rows (minus one if the queries are the points). Searches with the same `column_order`, of RowForm,
-// give the same distances to the bit, whatever other points there are.
+// give the same distances to the bit, whatever other points there are. If there are `limits`, one distance
+// for each query, points beyond it are not wanted: lists end with id -1 and an infinite distance.
 inline void nearest_exact(const TypedRows& points, const TypedRows& queries, bool queries_are_points,
                           int64_t k, const RowMetric& row_metric, int threads, int32_t* ids, float* distances,
-                          const std::vector<int64_t>& column_order = {}) {
+                          const std::vector<int64_t>& column_order = {}, const float* limits = nullptr) {
   if (k == 0 || queries.rows == 0) return;
   const RowForm form(points, row_metric, column_order);
-  nearest_in_form(points, queries, form, queries_are_points, k, row_metric, threads, ids, distances);
+  nearest_in_form(points, queries, form, queries_are_points, k, row_metric, threads, ids, distances, limits);
   if (queries_are_points) return;
   std::vector<float> buffer;
   // A query far larger than all points needs another scale.
@@ -225,7 +251,8 @@ inline void nearest_exact(const TypedRows& points, const TypedRows& queries, boo
     const float largest = form.largest_value(queries.floats(row, 1, buffer));
     if (form.suits(largest)) continue;
     nearest_in_form(points, queries.slice(row, 1), RowForm(points, row_metric, column_order, largest), false,
-                    k, row_metric, threads, ids + row * k, distances + row * k);
+                    k, row_metric, threads, ids + row * k, distances + row * k,
+                    limits ? limits + row : nullptr);
   }
 }
 

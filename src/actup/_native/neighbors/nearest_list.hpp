@@ -14,8 +14,9 @@ struct NearestList {
   int32_t* ids;
   int64_t size;
 
-  void clear() const {
-    std::fill_n(sums, size, std::numeric_limits<float>::infinity());
+  // Sums from `limit` on are not kept.
+  void clear(float limit = std::numeric_limits<float>::infinity()) const {
+    std::fill_n(sums, size, limit);
     std::fill_n(ids, size, -1);
   }
   float bound() const { return sums[size - 1]; }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -74,6 +76,17 @@ class RowForm {
   float distance(float sum) const {
     const float distance = distance_of(metric_, sum, columns_, p_);
     return std::ldexp(distance, transform_ == Transform::equal_norm ? 2 * exponent_ : exponent_);
+  }
+
+  // The smallest sum whose distance exceeds `limit`; found by bisection, because distances are rounded.
+  float sum_beyond(float limit) const {
+    uint32_t within = 0, beyond = std::bit_cast<uint32_t>(std::numeric_limits<float>::infinity());
+    if (!(distance(0) <= limit)) return 0;
+    while (beyond - within > 1) {
+      const uint32_t middle = within + (beyond - within) / 2;
+      (distance(std::bit_cast<float>(middle)) <= limit ? within : beyond) = middle;
+    }
+    return std::bit_cast<float>(beyond);
   }
 
   // Writes width() values, `stride` floats apart.
