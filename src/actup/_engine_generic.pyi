@@ -199,6 +199,7 @@ def exact_neighbors(
     row_metric: RowMetric,
     threads: int,
     column_order: NDArray[numpy.int64] | None = None,
+    limits: NDArray[numpy.float32] | None = None,
 ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
 
 COLUMN_ORDER_ROWS: int = 1024
