@@ -1,12 +1,14 @@
 """Maps of rows in files: bits, recall, memory and time, beside the run in memory.
 
-    python benchmarks/scale.py [--parts bits recall quality memory] [--rows 10000000] [--work FOLDER]
+    python benchmarks/scale.py [--parts bits recall quality workers memory] [--rows 10000000] [--work FOLDER]
 
 ``bits``     hashes of lists, graph and map: in process at 1 and 2 threads, on 1, 2 and 3 Dask workers, after
              SIGKILL of a worker in every stage, after the client was killed
 ``recall``   measured on 1,000 rows that decided nothing, for several kinds of rows and numbers of groups; the
              processor time of the neighbours beside that of the search in memory
 ``quality``  label accuracy, kept neighbours and trustworthiness of the map beside the map in memory
+``workers``  two Dask workers that may use twice the memory of the plan: how much they use, and whether Dask
+             pauses or ends one
 ``memory``   end to end from parquet files: peak of anonymous memory, seconds, files
 
 Rows are convex combinations of three near rows of MNIST, reduced to 50 columns, with noise: the label is that
@@ -328,6 +330,36 @@ def run_quality(work: Path) -> dict:
     }
 
 
+# --- workers ---
+
+
+def run_workers(work: Path, rows: int = 1_000_000) -> dict:
+    """A run on two workers whose limit is twice the memory of the plan."""
+    from actup.distributed import make_plan
+    from actup.distributed._api import run_plan
+    from actup.distributed._needs import Needs
+    from actup.progress import Progress
+
+    write_blend(work / "rows", rows, 125_000, "npy")
+    plan = make_plan(sorted((work / "rows").iterdir()), "umap", work=work / "run", backend="cpu")
+    planned = Needs.of(plan).peak
+    with cluster(2, 2 * planned) as client:
+        before = set(client.run(os.getpid).values())
+        result = run_plan(plan, client, None, 2, Progress())
+        events = [event for _, event in client.get_events("all")]
+        after = set(client.run(os.getpid).values())
+    paused = [event for event in events if isinstance(event, dict) and event.get("status") == "paused"]
+    return {
+        "rows": rows,
+        "groups": plan.groups,
+        "planned_bytes": planned,
+        "peak_bytes": result.peak_bytes,
+        "pauses": len(paused),
+        "workers_ended": len(before - after),
+        "recall": result.recall,
+    }
+
+
 # --- memory ---
 
 _MEASURED = """
@@ -399,7 +431,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--parts", nargs="+", default=["bits", "recall", "quality", "memory"])
+    parser.add_argument("--parts", nargs="+", default=["bits", "recall", "quality", "workers", "memory"])
     parser.add_argument("--rows", type=int, nargs="+", default=[4_000_000, 10_000_000], help="of part memory")
     parser.add_argument("--kind", choices=["parquet", "npy"], default="parquet", help="files of part memory")
     parser.add_argument("--recall-rows", type=int, default=2_000_000)
@@ -415,6 +447,8 @@ def main() -> None:
                 results["recall"] = run_recall(folder, options.recall_rows)
             elif part == "quality":
                 results["quality"] = run_quality(folder)
+            elif part == "workers":
+                results["workers"] = run_workers(folder)
             else:
                 for rows in options.rows:
                     memory = 5 * 10**9 if rows > 4_000_000 else 350 * rows

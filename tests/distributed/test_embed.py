@@ -129,6 +129,17 @@ def test_same_bits_at_any_number_of_threads(rows, expected, tmp_path):
     assert np.array_equal(result.embedding, expected.embedding)
 
 
+def test_same_bits_in_any_order_of_completion(rows, expected, tmp_path):
+    plan = small_plan(rows, tmp_path, QUICK)
+    random = np.random.default_rng(0)
+    for stage in _tasks.STAGES:
+        parts = list(_tasks.parts_of(plan, stage))
+        for at in random.permutation(len(parts)):
+            _tasks.run_task(plan, stage, parts[at], 2)
+        _tasks.remove_used_files(plan, stage)
+    assert run(plan).digests == expected.digests
+
+
 def test_recall_is_measured_and_reached(tmp_path):
     rows = clustered_rows(20_000, 16)
     result = run(small_plan(rows, tmp_path, QUICK, groups=8, block_rows=3000))
