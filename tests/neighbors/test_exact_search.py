@@ -1,4 +1,4 @@
-"""The compiled exact search with limits: what lies beyond a query's limit is left out, all else is as without."""
+"""The compiled exact search with limits: what lies beyond the limit of a query is left out."""
 
 from __future__ import annotations
 
