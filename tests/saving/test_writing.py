@@ -81,6 +81,13 @@ def test_without_rows(tmp_path):
     assert loaded.fit(X).transform(NEW).shape == (7, 2)
 
 
+def test_without_rows_there_is_no_graph_of_new_rows(tmp_path):
+    model = make(transform_mode="graph").fit(X)
+    loaded = round_trip(model, tmp_path, data=None)
+    with pytest.raises(ValueError, match=r"saved without its training rows.*data='full'"):
+        loaded.transform(NEW)
+
+
 def test_compression_makes_files_smaller_unless_a_reader_would_reject_them(tmp_path):
     zeros = np.zeros((60, 20_000), np.float32)
     zeros[:, :2] = np.arange(120).reshape(60, 2)

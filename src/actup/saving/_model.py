@@ -299,7 +299,7 @@ def _reduced(training: TrainingRows | None, data: str | None) -> TrainingRows | 
     if training is None or training.metric == "precomputed" or (data is None and training.rows is None):
         return training
     reduced = snapshot(training)
-    reduced._search = reduced._counted = None
+    reduced._search = reduced._lookup = reduced._counted = None
     if data is None:
         reduced.rows = None
         return reduced
