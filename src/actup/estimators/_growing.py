@@ -12,7 +12,8 @@ from sklearn.base import clone
 from actup._device import to_host
 from actup._given import Given
 from actup._maps import align_to
-from actup._pipeline import descend
+from actup._pipeline import descend, settle
+from actup._threads import count_threads
 from actup._typing import CsrMatrix, Rows
 from actup.backends import choose_backend, load_backend
 from actup.estimators._base import Embedder, fitted_model
@@ -22,6 +23,11 @@ from actup.graph._records import Graph
 from actup.neighbors._rows import as_sparse_or_dense
 from actup.progress import Progress
 from actup.start._coordinates import scale_start
+
+# While new rows descend in ``refit``, the steps of shared points are shortened by this power of the share of
+# new rows. Measured on digits: shared points hardly move while few rows are new, and maps of mostly new rows
+# are as good as those of a fit.
+_MOBILITY_POWER = 3
 
 
 class GrowingMap(Embedder):
@@ -77,8 +83,9 @@ class GrowingMap(Embedder):
     def refit(self, X: Any, y: Any = None) -> Self:
         """Make a new map of other data that can be compared with this one, such as tomorrow's data.
 
-        The new map starts where ``transform`` places the rows on this map, and is turned so that it resembles
-        this one as closely as possible.
+        Points start where ``transform`` places their rows. Those of rows that this map does not have descend
+        first, while the others hardly move; then all settle together, in the last part of a descent. The new
+        map is turned so that it resembles this one as closely as possible.
 
         Parameters
         ----------
@@ -90,25 +97,57 @@ class GrowingMap(Embedder):
         Returns
         -------
         estimator
-            A new model of the same parameters; this one does not change. ``movement_`` is the
-            root-mean-square distance between the places of the rows that both maps have (of all rows if they
-            have none in common) as a share of the root-mean-square radius of this map.
+            A new model of the same parameters; this one does not change. ``n_shared_`` is the number of rows
+            that both maps have. ``movement_`` is the root-mean-square distance between their places on the
+            two maps as a share of the root-mean-square radius of this map; NaN if there are none.
         """
         model = fitted_model(self)
         _reject_distances(model, "refit")
-        start = to_host(model.transform(X))
+        model.__dict__.pop("network_", None)  # places by a search are those of the map, for shared rows
+        start, places = to_host(model._places_of(X)), to_host(model.embedding_)
+        has_place = np.isfinite(start).all(axis=1)  # disconnected samples may have none
+        shared = has_place & _rows_on_the_map(start, places)
         new: Self = clone(self)
         with Progress(self.verbose, self.callback) as progress:
-            prepared, state = new._prepare(X, FitInputs(y, init=start), progress)
-            state = state.advanced_to(descend(prepared, progress))
-        shared = _rows_on_the_map(start, to_host(model.embedding_))
-        shared = shared if shared.any() else np.ones(len(start), bool)
-        embedding = align_to(to_host(state.embedding_), start, shared).astype(np.float32)
-        moved = embedding[shared].astype(np.float64) - start[shared]
-        radius = np.sqrt(model.embedding_.astype(np.float64).var(axis=0).sum())
-        movement = float(np.sqrt((moved**2).sum(axis=1).mean()) / (radius or 1.0))
-        new._completed(replace(state, embedding_=embedding, movement_=movement)).replace_state_of(new)
+            state = new._fit_to_places(X, y, start, shared, progress)
+        reached = to_host(state.embedding_)
+        compared = shared & np.isfinite(reached).all(axis=1)
+        aligned_by = compared if compared.any() else has_place & np.isfinite(reached).all(axis=1)
+        embedding = align_to(reached, start, aligned_by).astype(np.float32)
+        state = replace(
+            state,
+            embedding_=embedding,
+            movement_=_movement(embedding[compared], start[compared], places),
+            n_shared_=int(shared.sum()),
+        )
+        new._completed(state).replace_state_of(new)
         return new
+
+    def _fit_to_places(
+        self, X: Any, y: Any, start: np.ndarray, known: np.ndarray, progress: Progress
+    ) -> FittedState:
+        """Fit to rows that have places, some of which are those of a finished map.
+
+        Parameters
+        ----------
+        X, y : object
+            As in ``fit``.
+        start : ndarray of shape (n, n_components)
+            Where the points start; NaN: among their neighbours.
+        known : ndarray of shape (n,), bool
+            The points that move little, or not at all, until the others have found their places.
+        progress : Progress
+        """
+        fixed = None
+        if known.any() or np.isnan(start).any():
+            fixed = np.where(known, 1 - (~known).mean() ** _MOBILITY_POWER, 0.0)
+        prepared, state = self._prepare(X, FitInputs(y, init=start, fixed=fixed), progress)
+        reached = prepared if known.all() else descend(prepared, progress)
+        if known.any() and reached.layout is not None and not progress.stopped and not reached.interrupted:
+            backend = load_backend(choose_backend(self.backend, X, len(start)))
+            threads = count_threads(self.n_jobs)
+            reached = settle(reached, progress, seed=state.seed_, threads=threads, backend=backend)
+        return state.advanced_to(reached)
 
     def subset(self, selection: Any) -> Self:
         """Make a map of some of the samples, from the graph that is already known.
@@ -178,6 +217,16 @@ def _rows_on_the_map(places: np.ndarray, embedding: np.ndarray) -> np.ndarray:
     """Which places are those of points of the map, to the bit: such rows were in its data."""
     known = {place.tobytes() for place in np.ascontiguousarray(embedding)}
     return np.fromiter((place.tobytes() in known for place in places), bool, len(places))
+
+
+def _movement(places: np.ndarray, before: np.ndarray, old_map: np.ndarray) -> float:
+    """How far points have moved (root mean square) as a share of the old map's radius; NaN for no points."""
+    if not len(places):
+        return float("nan")
+    shown = old_map[np.isfinite(old_map).all(axis=1)].astype(np.float64)
+    radius = np.sqrt(shown.var(axis=0).sum()) or 1.0
+    moved = places.astype(np.float64) - before
+    return float(np.sqrt((moved**2).sum(axis=1).mean()) / radius)
 
 
 def _selected_rows(selection: Any, n: int) -> np.ndarray:
