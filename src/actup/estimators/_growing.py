@@ -29,6 +29,8 @@ from actup.start._coordinates import scale_start
 # are as good as those of a fit.
 _MOBILITY_POWER = 3
 
+_DISTANCES_INSTEAD = "fit to the distances of all rows instead"
+
 
 class GrowingMap(Embedder):
     """What an estimator does with a finished map when the data change."""
@@ -56,10 +58,10 @@ class GrowingMap(Embedder):
         """
         return self._grow(X, y) if hasattr(self, "embedding_") else self.fit(X, y)
 
-    def _grow(self, X: Any, y: Any = None, finite: bool | str = True) -> Self:
-        """Add rows to the map of a fitted model."""
+    def _grow(self, X: Any, y: Any = None, finite: bool | str = True, method: str = "partial_fit") -> Self:
+        """Add rows to the map of a fitted model; errors speak of the method that the caller has called."""
         model = fitted_model(self)
-        _reject_distances(model, "partial_fit")
+        model._training.check_has_rows(method, _DISTANCES_INSTEAD)
         model.precomputed_knn = None  # those of the rows before, if they were given
         backend = load_backend(choose_backend(model.backend, X, len(model._training)))
         rows = model._read_rows(X, model.recipe_, backend, reset=False, finite=finite)
@@ -68,7 +70,7 @@ class GrowingMap(Embedder):
         init = np.concatenate([to_host(model.embedding_), places])
         has_place = np.isfinite(init).all(axis=1)  # disconnected samples may have none
         inputs = FitInputs(
-            y=_joined_labels(model, y, rows.shape[0]),
+            y=_joined_labels(model, y, rows.shape[0], method),
             fixed=has_place & (np.arange(len(init)) < known),
             init=np.where(has_place[:, None], init, np.nan),
         )
@@ -102,7 +104,7 @@ class GrowingMap(Embedder):
             two maps as a share of the root-mean-square radius of this map; NaN if there are none.
         """
         model = fitted_model(self)
-        _reject_distances(model, "refit")
+        model._training.check_has_rows("refit", _DISTANCES_INSTEAD)
         model.__dict__.pop("network_", None)  # places by a search are those of the map, for shared rows
         start, places = to_host(model._places_of(X)), to_host(model.embedding_)
         has_place = np.isfinite(start).all(axis=1)  # disconnected samples may have none
@@ -185,23 +187,16 @@ class GrowingMap(Embedder):
         return new
 
 
-def _reject_distances(model: Embedder, method: str) -> None:
-    if model._training.rows is None:
-        raise ValueError(
-            f"{method} needs rows, but the model was fitted to distances (metric='precomputed'): fit to the "
-            "distances of all rows instead"
-        )
-
-
-def _joined_labels(model: Embedder, y: Any, count: int) -> Any:
+def _joined_labels(model: Embedder, y: Any, count: int, method: str) -> Any:
     """The labels of the rows on the map and of new ones."""
     known = getattr(model, "_labels", None)
     if known is None:
         return None
     if y is None or len(y) != count:
+        instead = "use partial_fit(X, y), with " if method == "update" else "use "
         raise ValueError(
-            f"y must have one label for each of {count} new rows, because the map was made with labels: use "
-            "-1 or NaN where a label is unknown"
+            f"y must have one label for each of {count} new rows, because the map was made with labels: "
+            f"{instead}-1 or NaN where a label is unknown"
         )
     return np.concatenate([known, np.asarray(y)])
 

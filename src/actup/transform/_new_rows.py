@@ -177,11 +177,29 @@ class TrainingRows:
 
     def check_searchable(self) -> None:
         """Reject a search for new rows if the rows were not saved; of given distances none are needed."""
-        if self.rows is None and self.metric != "precomputed":
+        if self.metric != "precomputed":
+            self.check_has_rows("transform", "")
+
+    def check_has_rows(self, method: str, instead: str) -> None:
+        """Reject a method that needs the rows of the fit if they are not known.
+
+        Parameters
+        ----------
+        method : str
+        instead : str
+            What to do if the model was fitted to distances, for the error.
+        """
+        if self.rows is not None:
+            return
+        if self.metric == "precomputed":
             raise ValueError(
-                "the model was saved without its training rows, among which transform searches: save it with "
-                "data='full' or data='half', or fit it again"
+                f"{method} needs rows, but the model was fitted to distances (metric='precomputed'): "
+                f"{instead}"
             )
+        raise ValueError(
+            f"the model was saved without its training rows, which {method} needs: save it with data='full' "
+            "or data='half', or fit it again"
+        )
 
     def are(self, new_rows: Rows) -> bool:
         """Whether new rows are the training rows themselves, in their order.
