@@ -77,6 +77,14 @@ def test_partial_fit_with_labels(X, groups):
     assert same_group_share(model.embedding_, np.concatenate([groups[::2], groups[1::2]])) > 0.95
 
 
+def test_update_names_the_method_that_takes_labels(X, groups):
+    model = short(UMAP).fit(X[::2], groups[::2])
+    with pytest.raises(ValueError, match=r"^y must have one label.*use partial_fit\(X, y\)"):
+        model.update(X[1::2])
+    with pytest.raises(TypeError, match=r"^ensure_all_finite is a ndarray.*partial_fit"):
+        model.update(X[1::2], groups[1::2])
+
+
 def test_failing_partial_fit_changes_nothing(X):
     model = short(UMAP).fit(X)
     before = pickle.dumps(model.embedding_)
