@@ -207,6 +207,8 @@ class Embedder(
 
     def _places_of(self, X: Any, finite: bool | str = True) -> Any:
         """Where rows lie on the map; the training data lie where they are."""
+        count_threads(self.n_jobs)  # rejects a wrong one, as the next line does
+        self._transform_seed()
         backend = load_backend(choose_backend(self.backend, X, len(self._training)))
         rows = self._read_rows(X, self.recipe_, backend, reset=False, finite=finite)
         if self._places_by_search() and self._training.are(rows):
