@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from actup._device import array_module
+from actup._device import array_module, to_host
 from actup._given import Given, check_graph, check_neighbors, count_rows, warn_if_asymmetric
 from actup._reporting import reporting_to
 from actup._suggestions import explain_unknown_keywords
@@ -34,6 +34,7 @@ from actup.neighbors._rows import column_parameters
 from actup.progress import Progress
 from actup.recipe._presets import preset
 from actup.recipe._recipe import Recipe, switches
+from actup.recipe._schedule import settling_recipe
 from actup.start._coordinates import read_places
 from actup.start._known_places import fill_places
 from actup.start._start import make_start
@@ -351,6 +352,28 @@ def descend(prepared: Embedding, progress: Progress, epochs: Sequence[int] = ())
     except KeyboardInterrupt:
         warn_user(f"interrupted at epoch {layout.epoch} of {layout.n_epochs}: the points stay where they are")
     return replace(_record(prepared, time.perf_counter() - begin), snapshots=tuple(snapshots))
+
+
+def settle(reached: Embedding, progress: Progress, *, seed: int, threads: int, backend: Backend) -> Embedding:
+    """Run the last part of the descent once more, with points that move freely, from where a map is.
+
+    Parameters
+    ----------
+    reached : Embedding
+        The map, of which some points were fixed, or which is not yet one of its graph.
+    progress : Progress
+    seed, threads : int
+    backend : Backend
+    """
+    recipe, n = reached.recipe, len(reached.graph)
+    graph = Graph(*map(to_host, (reached.graph.offsets, reached.graph.indices, reached.graph.weights)))
+    settling = settling_recipe(recipe, n)
+    start, _ = backend.given_start(to_host(reached.embedding), n, settling, seed)
+    radii = standardize(reached.radii) if reached.radii is not None and recipe.density_weight else None
+    points = None if radii is None else PointInputs(None, radii)
+    layout = backend.make_layout(graph, start, settling, seed, threads, points)
+    settled = descend(replace(reached, layout=layout), progress)
+    return replace(settled, n_epochs=reached.n_epochs + settled.n_epochs)
 
 
 def iterate_maps(prepared: Embedding, every: int, progress: Progress) -> Iterator[Embedding]:

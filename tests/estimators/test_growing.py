@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
+from sklearn.manifold import trustworthiness
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
@@ -73,6 +75,14 @@ def test_partial_fit_with_labels(X, groups):
     assert len(model.embedding_) == 80
     model.partial_fit(X[1::2], groups[1::2])
     assert same_group_share(model.embedding_, np.concatenate([groups[::2], groups[1::2]])) > 0.95
+
+
+def test_update_names_the_method_that_takes_labels(X, groups):
+    model = short(UMAP).fit(X[::2], groups[::2])
+    with pytest.raises(ValueError, match=r"^y must have one label.*use partial_fit\(X, y\)"):
+        model.update(X[1::2])
+    with pytest.raises(TypeError, match=r"^ensure_all_finite is a ndarray.*partial_fit"):
+        model.update(X[1::2], groups[1::2])
 
 
 def test_failing_partial_fit_changes_nothing(X):
@@ -260,6 +270,66 @@ def test_refit_resembles_the_map_before(X, kind):
     )
     assert moved < anew
     assert new.movement_ == pytest.approx(moved, rel=1e-5)
+    assert new.n_shared_ == 140
+
+
+STEADY = [
+    (UMAP(random_state=0), 0.025),
+    (TSNE(random_state=0), 0.025),
+    (GDR(random_state=0), 0.025),
+    (GDR(normalized=True, random_state=0), 0.025),
+    (UMAP(random_state=0, learning_rate=1.0), 0.04),  # sampled repulsion moves points at random
+    (UMAP(random_state=0, n_components=3), 0.04),
+]
+
+
+@pytest.mark.parametrize(("model", "limit"), STEADY, ids=str)
+def test_refit_of_unchanged_data_stays_put(model, limit):
+    X = load_digits().data[:600]
+    new = model.fit(X).refit(X)
+    assert new.n_shared_ == 600 and new.movement_ <= limit
+    assert new.recipe_ == model.recipe_
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_refit_of_changed_data_is_as_good_as_a_fit(kind):
+    X = load_digits().data
+    new = kind(random_state=0).fit(X[:600]).refit(X[300:900])
+    fitted = kind(random_state=0).fit(X[300:900])
+    measured, expected = (trustworthiness(X[300:900], part.embedding_) for part in (new, fitted))
+    assert measured > expected - 0.005
+    assert new.movement_ < 0.3
+
+
+def test_refit_without_shared_rows_has_no_movement(X, tmp_path):
+    new = short(UMAP).fit(X).refit(X + np.float32(0.01))
+    assert new.n_shared_ == 0 and np.isnan(new.movement_)
+    new.save(tmp_path / "model")
+    assert np.isnan(actup.load(tmp_path / "model").movement_)
+
+
+def test_refit_of_models_whose_transform_gives_no_places(X):
+    assert short(UMAP, transform_mode="graph").fit(X).refit(X).n_shared_ == 160
+    network = {"n_training_epochs": 2, "hidden_layer_sizes": (5,)}
+    assert short(UMAP).fit(X).set_output(transform="pandas").refit(X).n_shared_ == 160
+    assert ParametricUMAP(n_epochs=20, random_state=0, **network).fit(X).refit(X).n_shared_ == 160
+
+
+def test_refit_of_disconnected_samples(X):
+    apart = X.copy()
+    apart[0] += 1000
+    model = short(UMAP, disconnected="nan", disconnection_distance=100)
+    with pytest.warns(UserWarning, match="1 of 160 samples"):
+        new = model.fit(apart).refit(apart)
+    assert np.isnan(new.embedding_[0]).all() and np.isfinite(new.embedding_[1:]).all()
+    assert new.n_shared_ == 159 and np.isfinite(new.movement_)
+
+
+def test_refit_that_is_stopped_keeps_what_it_has_reached(X):
+    model = short(UMAP).fit(X[:100])
+    model.set_params(callback=lambda stage, fraction, embedding: stage == "layout" and fraction > 0.2)
+    new = model.refit(X)
+    assert 0 < new.n_epochs_ < 30 and new.n_shared_ == 100
 
 
 # subset

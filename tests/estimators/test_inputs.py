@@ -551,3 +551,10 @@ def test_callbacks_of_scikit_learn_see_a_fit(X, kind):
     assert recorder.told == ["setup", ("begin", True, 120), "teardown"]
     model.set_callbacks().fit(X)
     assert len(recorder.told) == 3
+
+
+@pytest.mark.parametrize("wrong", [np.ones(40), [1, 2], None, 1])
+def test_weights_in_the_place_of_ensure_all_finite(X, wrong):
+    with pytest.raises(TypeError, match=r"^ensure_all_finite is a .*sample_weight=") as caught:
+        short(UMAP).fit(X, None, wrong)
+    assert isinstance(caught.value, ValueError)

@@ -77,7 +77,7 @@ def test_missing_values_are_named_by_their_column(library):
 def test_dates_are_rejected(library):
     dates = np.array(["2026-01-01", "2026-01-02", "2026-01-03"], "M8[ms]")
     for metric in ("euclidean", "gower"):
-        with pytest.raises(TypeError, match="X holds dates or durations"):
+        with pytest.raises(TypeError, match=r"X holds dates or durations in column 'day'.* or drop them"):
             nearest_neighbors(frame_of(library, {"a": [1.0, 2.0, 3.0], "day": dates}), 1, metric=metric)
 
 
@@ -196,6 +196,14 @@ def test_lazy_arrays_are_computed_once_if_they_fit(X, metric):
     with pytest.raises(TypeError, match=r"of unknown size: use X.compute\(\)"):
         UMAP(metric=metric, **SHORT).fit(LazyArray(X, float("nan")))
     assert not huge.computed
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "gower"])
+def test_data_frames_of_dask_must_be_computed(X, metric):
+    frames = pytest.importorskip("dask.dataframe")
+    frame = frames.from_pandas(pytest.importorskip("pandas").DataFrame(X), npartitions=2)
+    with pytest.raises(TypeError, match=r"X is a dask DataFrame of unknown size: use X.compute\(\)"):
+        UMAP(metric=metric, **SHORT).fit(frame)
 
 
 def test_available_memory_is_plausible():

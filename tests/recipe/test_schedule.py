@@ -7,6 +7,7 @@ import pytest
 
 from actup.recipe._presets import preset, presets
 from actup.recipe._recipe import Recipe
+from actup.recipe._schedule import settling_recipe
 
 ARRAYS = ("learning_rate", "momentum", "exaggeration", "step_cap", "stiffness_floor")
 
@@ -62,3 +63,14 @@ def test_more_points_expand_longer_and_few_settle_longer():
     assert lengths[0] == lengths[1] < lengths[2] < lengths[3]
     assert recipe.n_epochs(4_000) == lengths[0] + 30  # a slower annealing
     assert recipe.n_epochs(1_000) == lengths[0] + 30 + 185
+
+
+@pytest.mark.parametrize("name", presets())
+@pytest.mark.parametrize("epochs", [None, 0, 1, 40, 1000])
+def test_settling_is_the_end_of_the_descent(name, epochs):
+    recipe = preset(name).but(epochs=epochs)
+    whole, end = recipe.schedule(5_000), settling_recipe(recipe, 5_000).schedule(5_000)
+    assert len(end) < max(len(whole), 1) or not len(end)
+    for array in ARRAYS:
+        tail = getattr(whole, array)[len(whole) - len(end) :]
+        np.testing.assert_allclose(getattr(end, array), tail, rtol=1e-5)

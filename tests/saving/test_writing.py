@@ -13,6 +13,8 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import actup
+from actup import AlignedUMAP, KNeighborsTransformer
+from actup.compat.umap.umap_ import nearest_neighbors as umap_neighbors
 from actup.estimators._state import Derived, FittedState
 from actup.graph._records import Neighbors
 from actup.recipe import Phase
@@ -81,6 +83,13 @@ def test_without_rows(tmp_path):
     assert loaded.fit(X).transform(NEW).shape == (7, 2)
 
 
+def test_without_rows_there_is_no_graph_of_new_rows(tmp_path):
+    model = make(transform_mode="graph").fit(X)
+    loaded = round_trip(model, tmp_path, data=None)
+    with pytest.raises(ValueError, match=r"saved without its training rows.*data='full'"):
+        loaded.transform(NEW)
+
+
 def test_compression_makes_files_smaller_unless_a_reader_would_reject_them(tmp_path):
     zeros = np.zeros((60, 20_000), np.float32)
     zeros[:, :2] = np.arange(120).reshape(60, 2)
@@ -112,8 +121,8 @@ def by_function(a, b):
 
 LISTS, PHILOX = (KNN.indices, KNN.distances), np.random.Generator(np.random.Philox(0))
 UNSAVABLE = [
-    (lambda: make(metric=by_function), TypeError, "^metric is or holds a function.*set_params"),
-    (lambda: make(precomputed_knn=(*LISTS, object())), TypeError, "^precomputed_knn is or holds a obj"),
+    (lambda: make(metric=by_function), TypeError, "^metric is or holds a function.*fit again"),
+    (lambda: make(target_metric=by_function), TypeError, "^target_metric is or .*set_params"),
     (lambda: make(random_state=PHILOX), TypeError, "random_state is a Generator of Philox"),
     (lambda: Mine(n_epochs=2), TypeError, "Mine is no class that actup.load makes"),
 ]  # fmt: skip
@@ -125,6 +134,38 @@ def test_unsavable_models_are_rejected_before_anything_is_written(make_model, er
     with pytest.raises(error, match=message):
         model.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_remedy_for_a_function_as_metric_does_not_lead_to_another_error(tmp_path):
+    model = make(metric=by_function).fit(X).set_params(metric="manhattan")
+    with pytest.raises(TypeError, match=r"^recipe_.metric is or holds a function.*fit again"):
+        model.save(tmp_path / "model")
+    model.fit(X).save(tmp_path / "model")
+    make(target_metric=by_function).fit(X).set_params(target_metric="l1").save(tmp_path / "model")
+
+
+def test_the_index_of_given_neighbors_is_left_out(tmp_path):
+    found = umap_neighbors(X, 6, "euclidean", {}, False, 0)
+    model = make(precomputed_knn=found).fit(X)
+    loaded = round_trip(model, tmp_path)
+    assert_same(loaded, model.set_params(precomputed_knn=(*found[:2], None)))
+    np.testing.assert_array_equal(loaded.knn_indices, found[0])
+    assert loaded.knn_search_index is None
+
+
+@pytest.mark.parametrize("method", ["partial_fit", "update", "refit", "inverse_transform"])
+def test_methods_that_need_rows_say_that_they_were_not_saved(method, tmp_path):
+    loaded = round_trip(make().fit(X), tmp_path, data=None)
+    given = X[:3, :2] if method == "inverse_transform" else NEW
+    with pytest.raises(ValueError, match=rf"saved without its training rows, which {method} needs"):
+        getattr(loaded, method)(given)
+
+
+@pytest.mark.parametrize(("kind", "instead"), [(AlignedUMAP, "mappers_"), (KNeighborsTransformer, "pickle")])
+def test_classes_without_save_say_what_to_use(kind, instead):
+    assert not hasattr(kind(), "save")
+    with pytest.raises(AttributeError, match=rf"{kind.__name__} has no save.*{instead}"):
+        kind().save("model")
 
 
 def test_unfitted_models_are_rejected(tmp_path):

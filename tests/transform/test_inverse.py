@@ -183,3 +183,21 @@ def test_estimators_invert_their_map(estimator):
     assert np.sqrt(((rows - X) ** 2).mean()) < 0.8 * X.std(axis=0).max()
     alone = clone(model).set_params(n_jobs=1).fit(X)
     np.testing.assert_array_equal(alone.inverse_transform(model.embedding_), rows)
+
+
+@pytest.mark.parametrize(
+    ("metric", "kind", "message"),
+    [
+        ("gower", object, "have text in column 5"),
+        ("gower", np.float64, "have missing values in column 5"),
+        ("nan_euclidean", np.float32, "have missing values in column 5"),
+    ],
+)
+def test_rows_with_text_or_gaps_have_no_inverse(metric, kind, message):
+    X = load_digits().data[:60, 20:30].astype(kind)
+    X[:, 5] = "a" if kind is object else np.where(np.arange(60) % 2, X[:, 5], np.nan)
+    model = UMAP(metric=metric, n_epochs=5, random_state=0).fit(X)
+    with pytest.raises(ValueError, match=rf"{message}.*NeighborIndex"):
+        model.inverse_transform(model.embedding_[:2])
+    complete = UMAP(metric=metric, n_epochs=5, random_state=0).fit(load_digits().data[:60])
+    assert complete.inverse_transform([[0.0, 0.0]]).shape == (1, 64)

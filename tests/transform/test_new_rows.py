@@ -422,3 +422,67 @@ def test_fit_neither_copies_the_rows_nor_builds_an_index(digits):
     assert np.shares_memory(model._training.rows, X) and model._training._search is None
     model.fit(X[:100])
     assert len(model._training) == 100
+
+
+# The training data themselves
+
+
+def rows_that_tie(kind: str) -> tuple[object, dict[str, object]]:
+    """Rows of which several are at distance 0 from each other, and the metric."""
+    X = load_digits().data[:200]
+    match kind:
+        case "duplicates":
+            return np.concatenate([X, X]), {}
+        case "sparse":
+            return sparse.csr_matrix(np.concatenate([X, X])), {}
+        case "cosine":
+            return np.concatenate([X, 2 * X]), {"metric": "cosine"}
+        case "jaccard":
+            return X > 8, {"metric": "jaccard"}
+        case "gower":
+            rng = np.random.default_rng(0)
+            gaps = rng.random((200, 4)) < [0, 0.4, 0.4, 0.4]
+            return np.where(gaps, np.nan, X[:, 20:24] > 8), {"metric": "gower"}
+        case "precomputed":
+            return pairwise_distances(np.concatenate([X, X])), {"metric": "precomputed"}
+    raise AssertionError(kind)
+
+
+TIES = ("duplicates", "sparse", "cosine", "jaccard", "gower", "precomputed")
+
+
+@pytest.mark.filterwarnings("ignore:A few of your vertices")
+@pytest.mark.filterwarnings("ignore:A large number of your vertices")
+@pytest.mark.parametrize("kind", TIES)
+def test_training_data_get_the_map_although_rows_tie(kind):
+    X, parameters = rows_that_tie(kind)
+    model = UMAP(random_state=0, n_epochs=20, **parameters).fit(X)
+    places = model.transform(X)
+    np.testing.assert_array_equal(places, model.embedding_)
+    assert not np.shares_memory(places, model.embedding_)
+
+
+@pytest.mark.filterwarnings("ignore:A few of your vertices")
+@pytest.mark.filterwarnings("ignore:A large number of your vertices")
+@pytest.mark.parametrize("kind", TIES[:-1])
+def test_rows_of_the_training_data_lie_on_their_own_points(kind):
+    """Alone too; of equal rows, on the point of the first one."""
+    X, parameters = rows_that_tie(kind)
+    model = UMAP(random_state=0, n_epochs=20, **parameters).fit(X)
+    dense = np.nan_to_num(np.asarray(X.toarray() if sparse.issparse(X) else X, np.float64), nan=-1)
+    _, first, inverse = np.unique(dense, axis=0, return_index=True, return_inverse=True)
+    own = first[inverse.ravel()]
+    np.testing.assert_array_equal(model.transform(X[5:]), model.embedding_[own[5:]])
+    np.testing.assert_array_equal(model.transform(X[7:8]), model.embedding_[own[7:8]])
+
+
+def test_training_distances_without_a_diagonal_are_new_rows():
+    X = load_digits().data[:100]
+    distances = NeighborIndex(X).query(X, 30)
+    offsets = np.arange(0, 100 * 30 + 1, 30)
+    graph = sparse.csr_matrix((distances.distances.ravel(), distances.indices.ravel(), offsets), (100, 100))
+    model = UMAP(random_state=0, n_epochs=20, metric="precomputed").fit(graph)
+    np.testing.assert_array_equal(model.transform(graph), model.embedding_)
+    without = graph - sparse.diags(graph.diagonal())
+    without.eliminate_zeros()
+    assert not np.array_equal(model.transform(without.tocsr()), model.embedding_)

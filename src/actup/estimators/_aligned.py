@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from actup._errors import AbsentMethod
 from actup._pipeline import Embedding
 from actup._warnings import warn_user
 from actup.estimators._arguments import explain_unknown_arguments
@@ -154,6 +155,11 @@ class AlignedUMAP(BaseEstimator):
     _: KW_ONLY
     n_jobs: int | None = -1
     callback: Callback | None = None
+
+    save = AbsentMethod(
+        "AlignedUMAP has no save, because a file holds one map: save each of its models with "
+        "model.mappers_[0].save(path) and so on, and dict_relations_ apart, or pickle the whole"
+    )
 
     def fit(
         self,

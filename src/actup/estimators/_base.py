@@ -37,7 +37,7 @@ from actup.neighbors._finite_values import Role
 from actup.progress import Progress
 from actup.recipe._recipe import Recipe
 from actup.transform._inverse import rows_of_places
-from actup.transform._new_rows import TrainingRows, place_new_rows
+from actup.transform._new_rows import TrainingRows, check_map, place_new_rows
 
 
 class Embedder(
@@ -181,9 +181,10 @@ class Embedder(
 
         The map does not change, and a row's place depends on that row alone: not on the rows beside it, their
         order or ``n_jobs``. A row at distance 0 from a row of the training data gets its place; of several
-        such rows, that of the first one found. So the training data get the map itself, as long as no row
-        comes twice. Rows unlike all training data land among those that are least unlike them. What is drawn
-        at random depends on ``seed_`` (of ``UMAP``: on ``transform_seed``) alone.
+        such rows, that of the one that equals it, or of the first one found. If X is all of the training
+        data, the result is the map itself: only then do duplicates in the data get a place each. Rows unlike
+        all training data land among those that are least unlike them. What is drawn at random depends on
+        ``seed_`` (of ``UMAP``: on ``transform_seed``) alone.
 
         The data of ``fit`` are searched, which the estimator has kept: do not change them in place.
         Parameters that were set after ``fit`` have no effect here, except ``n_jobs``, ``backend`` and UMAP's
@@ -202,11 +203,26 @@ class Embedder(
         ndarray of shape (n_rows, n_components), float32
             Their places; an array of the same kind as X if that lies on a GPU and ``backend`` is "cuda".
         """
-        model = fitted_model(self)
-        backend = load_backend(choose_backend(model.backend, X, len(model._training)))
-        rows = model._read_rows(X, model.recipe_, backend, reset=False, finite=ensure_all_finite)
-        rows = backend.load_rows(rows, model.recipe_.metric)
-        return backend.as_callers_kind(model._place(rows, backend), X)
+        return fitted_model(self)._places_of(X, ensure_all_finite)
+
+    def _places_of(self, X: Any, finite: bool | str = True) -> Any:
+        """Where rows lie on the map; the training data lie where they are."""
+        count_threads(self.n_jobs)  # rejects a wrong one, as the next line does
+        self._transform_seed()
+        backend = load_backend(choose_backend(self.backend, X, len(self._training)))
+        rows = self._read_rows(X, self.recipe_, backend, reset=False, finite=finite)
+        if self._places_by_search() and self._training.are(rows):
+            return backend.as_callers_kind(backend.load(self._checked_map().copy()), X)
+        rows = backend.load_rows(rows, self.recipe_.metric)
+        return backend.as_callers_kind(self._place(rows, backend), X)
+
+    def _places_by_search(self) -> bool:
+        """Whether rows are compared with the training data, so that these get the map itself."""
+        return True
+
+    def _checked_map(self) -> Array:
+        """The map, which the caller may have assigned."""
+        return check_map(self.embedding_, len(self._training), self.recipe_.n_components)
 
     def _place(self, rows: Rows, backend: Backend) -> Array:
         """The places of checked rows on the map, where the backend computes."""

@@ -12,7 +12,8 @@ from sklearn.base import clone
 from actup._device import to_host
 from actup._given import Given
 from actup._maps import align_to
-from actup._pipeline import descend
+from actup._pipeline import descend, settle
+from actup._threads import count_threads
 from actup._typing import CsrMatrix, Rows
 from actup.backends import choose_backend, load_backend
 from actup.estimators._base import Embedder, fitted_model
@@ -22,6 +23,13 @@ from actup.graph._records import Graph
 from actup.neighbors._rows import as_sparse_or_dense
 from actup.progress import Progress
 from actup.start._coordinates import scale_start
+
+# While new rows descend in ``refit``, the steps of shared points are shortened by this power of the share of
+# new rows. Measured on digits: shared points hardly move while few rows are new, and maps of mostly new rows
+# are as good as those of a fit.
+_MOBILITY_POWER = 3
+
+_DISTANCES_INSTEAD = "fit to the distances of all rows instead"
 
 
 class GrowingMap(Embedder):
@@ -50,10 +58,10 @@ class GrowingMap(Embedder):
         """
         return self._grow(X, y) if hasattr(self, "embedding_") else self.fit(X, y)
 
-    def _grow(self, X: Any, y: Any = None, finite: bool | str = True) -> Self:
-        """Add rows to the map of a fitted model."""
+    def _grow(self, X: Any, y: Any = None, finite: bool | str = True, method: str = "partial_fit") -> Self:
+        """Add rows to the map of a fitted model; errors speak of the method that the caller has called."""
         model = fitted_model(self)
-        _reject_distances(model, "partial_fit")
+        model._training.check_has_rows(method, _DISTANCES_INSTEAD)
         model.precomputed_knn = None  # those of the rows before, if they were given
         backend = load_backend(choose_backend(model.backend, X, len(model._training)))
         rows = model._read_rows(X, model.recipe_, backend, reset=False, finite=finite)
@@ -62,7 +70,7 @@ class GrowingMap(Embedder):
         init = np.concatenate([to_host(model.embedding_), places])
         has_place = np.isfinite(init).all(axis=1)  # disconnected samples may have none
         inputs = FitInputs(
-            y=_joined_labels(model, y, rows.shape[0]),
+            y=_joined_labels(model, y, rows.shape[0], method),
             fixed=has_place & (np.arange(len(init)) < known),
             init=np.where(has_place[:, None], init, np.nan),
         )
@@ -77,8 +85,9 @@ class GrowingMap(Embedder):
     def refit(self, X: Any, y: Any = None) -> Self:
         """Make a new map of other data that can be compared with this one, such as tomorrow's data.
 
-        The new map starts where ``transform`` places the rows on this map, and is turned so that it resembles
-        this one as closely as possible.
+        Points start where ``transform`` places their rows. Those of rows that this map does not have descend
+        first, while the others hardly move; then all settle together, in the last part of a descent. The new
+        map is turned so that it resembles this one as closely as possible.
 
         Parameters
         ----------
@@ -90,25 +99,57 @@ class GrowingMap(Embedder):
         Returns
         -------
         estimator
-            A new model of the same parameters; this one does not change. ``movement_`` is the
-            root-mean-square distance between the places of the rows that both maps have (of all rows if they
-            have none in common) as a share of the root-mean-square radius of this map.
+            A new model of the same parameters; this one does not change. ``n_shared_`` is the number of rows
+            that both maps have. ``movement_`` is the root-mean-square distance between their places on the
+            two maps as a share of the root-mean-square radius of this map; NaN if there are none.
         """
         model = fitted_model(self)
-        _reject_distances(model, "refit")
-        start = to_host(model.transform(X))
+        model._training.check_has_rows("refit", _DISTANCES_INSTEAD)
+        model.__dict__.pop("network_", None)  # places by a search are those of the map, for shared rows
+        start, places = to_host(model._places_of(X)), to_host(model.embedding_)
+        has_place = np.isfinite(start).all(axis=1)  # disconnected samples may have none
+        shared = has_place & _rows_on_the_map(start, places)
         new: Self = clone(self)
         with Progress(self.verbose, self.callback) as progress:
-            prepared, state = new._prepare(X, FitInputs(y, init=start), progress)
-            state = state.advanced_to(descend(prepared, progress))
-        shared = _rows_on_the_map(start, to_host(model.embedding_))
-        shared = shared if shared.any() else np.ones(len(start), bool)
-        embedding = align_to(to_host(state.embedding_), start, shared).astype(np.float32)
-        moved = embedding[shared].astype(np.float64) - start[shared]
-        radius = np.sqrt(model.embedding_.astype(np.float64).var(axis=0).sum())
-        movement = float(np.sqrt((moved**2).sum(axis=1).mean()) / (radius or 1.0))
-        new._completed(replace(state, embedding_=embedding, movement_=movement)).replace_state_of(new)
+            state = new._fit_to_places(X, y, start, shared, progress)
+        reached = to_host(state.embedding_)
+        compared = shared & np.isfinite(reached).all(axis=1)
+        aligned_by = compared if compared.any() else has_place & np.isfinite(reached).all(axis=1)
+        embedding = align_to(reached, start, aligned_by).astype(np.float32)
+        state = replace(
+            state,
+            embedding_=embedding,
+            movement_=_movement(embedding[compared], start[compared], places),
+            n_shared_=int(shared.sum()),
+        )
+        new._completed(state).replace_state_of(new)
         return new
+
+    def _fit_to_places(
+        self, X: Any, y: Any, start: np.ndarray, known: np.ndarray, progress: Progress
+    ) -> FittedState:
+        """Fit to rows that have places, some of which are those of a finished map.
+
+        Parameters
+        ----------
+        X, y : object
+            As in ``fit``.
+        start : ndarray of shape (n, n_components)
+            Where the points start; NaN: among their neighbours.
+        known : ndarray of shape (n,), bool
+            The points that move little, or not at all, until the others have found their places.
+        progress : Progress
+        """
+        fixed = None
+        if known.any() or np.isnan(start).any():
+            fixed = np.where(known, 1 - (~known).mean() ** _MOBILITY_POWER, 0.0)
+        prepared, state = self._prepare(X, FitInputs(y, init=start, fixed=fixed), progress)
+        reached = prepared if known.all() else descend(prepared, progress)
+        if known.any() and reached.layout is not None and not progress.stopped and not reached.interrupted:
+            backend = load_backend(choose_backend(self.backend, X, len(start)))
+            threads = count_threads(self.n_jobs)
+            reached = settle(reached, progress, seed=state.seed_, threads=threads, backend=backend)
+        return state.advanced_to(reached)
 
     def subset(self, selection: Any) -> Self:
         """Make a map of some of the samples, from the graph that is already known.
@@ -146,23 +187,16 @@ class GrowingMap(Embedder):
         return new
 
 
-def _reject_distances(model: Embedder, method: str) -> None:
-    if model._training.rows is None:
-        raise ValueError(
-            f"{method} needs rows, but the model was fitted to distances (metric='precomputed'): fit to the "
-            "distances of all rows instead"
-        )
-
-
-def _joined_labels(model: Embedder, y: Any, count: int) -> Any:
+def _joined_labels(model: Embedder, y: Any, count: int, method: str) -> Any:
     """The labels of the rows on the map and of new ones."""
     known = getattr(model, "_labels", None)
     if known is None:
         return None
     if y is None or len(y) != count:
+        instead = "use partial_fit(X, y), with " if method == "update" else "use "
         raise ValueError(
-            f"y must have one label for each of {count} new rows, because the map was made with labels: use "
-            "-1 or NaN where a label is unknown"
+            f"y must have one label for each of {count} new rows, because the map was made with labels: "
+            f"{instead}-1 or NaN where a label is unknown"
         )
     return np.concatenate([known, np.asarray(y)])
 
@@ -178,6 +212,16 @@ def _rows_on_the_map(places: np.ndarray, embedding: np.ndarray) -> np.ndarray:
     """Which places are those of points of the map, to the bit: such rows were in its data."""
     known = {place.tobytes() for place in np.ascontiguousarray(embedding)}
     return np.fromiter((place.tobytes() in known for place in places), bool, len(places))
+
+
+def _movement(places: np.ndarray, before: np.ndarray, old_map: np.ndarray) -> float:
+    """How far points have moved (root mean square) as a share of the old map's radius; NaN for no points."""
+    if not len(places):
+        return float("nan")
+    shown = old_map[np.isfinite(old_map).all(axis=1)].astype(np.float64)
+    radius = np.sqrt(shown.var(axis=0).sum()) or 1.0
+    moved = places.astype(np.float64) - before
+    return float(np.sqrt((moved**2).sum(axis=1).mean()) / radius)
 
 
 def _selected_rows(selection: Any, n: int) -> np.ndarray:

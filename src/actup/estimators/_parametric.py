@@ -130,8 +130,11 @@ class ParametricUMAP(UMAP):
         biases[-1] = biases[-1].astype(np.float32)
         return Network(shift.astype(np.float32), scale.astype(np.float32), weights, biases)
 
+    def _places_by_search(self) -> bool:
+        return not hasattr(self, "network_")  # a run that has not been finished has trained none
+
     def _place(self, rows: Rows, backend: Backend) -> np.ndarray:
-        if not hasattr(self, "network_"):  # a run that has not been finished has trained none
+        if self._places_by_search():
             return np.asarray(to_host(super()._place(rows, backend)))
         places: np.ndarray = self.network_(_dense(to_host(rows)))
         return places

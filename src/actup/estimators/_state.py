@@ -97,6 +97,7 @@ class FittedState:
     rad_orig_: np.ndarray | None = None
     _edge_lengths: np.ndarray | None = None  # (edges,): the distances along the edges of the graph
     movement_: float | None = None
+    n_shared_: int | None = None
     network_: Network | None = None
     network_error_: float | None = None
     _labels: np.ndarray | None = None

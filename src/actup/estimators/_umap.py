@@ -363,7 +363,7 @@ class UMAP(UmapRuns):
         -------
         self
         """
-        return self._grow(X, finite=ensure_all_finite)
+        return self._grow(X, finite=ensure_all_finite, method="update")
 
     def __mul__(self, other: UMAP) -> Any:
         return combine(self, other, "intersection")

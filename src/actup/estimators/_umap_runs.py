@@ -36,7 +36,7 @@ from actup.neighbors._duplicates import distinct_rows
 from actup.neighbors._metrics import canonical_metric
 from actup.progress import Progress
 from actup.recipe._recipe import Recipe
-from actup.transform._new_rows import TrainingRows
+from actup.transform._new_rows import TrainingRows, check_map
 
 _FEW_DISCONNECTED = 0.1  # the share of samples below which few of them are disconnected
 
@@ -129,6 +129,15 @@ class UmapRuns(GrowingMap):
             isolated = state.spread_over_points(isolated, False)
             state = replace(state, _disconnected=isolated if self.disconnected == "nan" else None)
         return prepared, state
+
+    def _checked_map(self) -> Array:
+        """As in ``Embedder``; disconnected samples may be NaN."""
+        if not hasattr(self, "_disconnected"):
+            return super()._checked_map()
+        places = to_host(self.embedding_)
+        shown = ~np.isnan(places).any(axis=1)
+        check_map(places[shown], int(shown.sum()), self.recipe_.n_components)
+        return places
 
     def _place(self, rows: Rows, backend: Backend) -> Array:
         """As in ``Embedder``; rows without a connected neighbour get NaN if such samples have."""

@@ -21,6 +21,8 @@ _ONE_TOLERANCE = (
 _MIN_ROWS_WITH_ONE = 0.75  # share; every row of UMAP's weights has a 1, unless points were left out later
 _MAX_ONES = 0.5  # share; of UMAP's weights few are 1, of distances without scale (steps, disjoint sets) many
 
+_MAX_NONZERO = 0.5  # share; a dense matrix with fewer values that are not 0 may be a graph
+
 
 def reject_overflow(neighbors: Neighbors) -> Neighbors:
     """Reject distances that float32 cannot hold."""
@@ -61,6 +63,8 @@ def _similarities_reason(X: Rows) -> str | None:
     diagonal = X.diagonal()
     if len(diagonal) > 1 and diagonal.min() > 1 - _ONE_TOLERANCE and X.max() <= 1 + _ONE_TOLERANCE:
         return "its diagonal is 1, and no value is larger"
+    if not sparse.issparse(X) and np.count_nonzero(X) <= _MAX_NONZERO * X.size:
+        X = sparse.csr_matrix(X)  # the zeros of graphs stand for "not connected"; distances have few
     if not sparse.issparse(X) or X.nnz == 0 or not X.data.min() >= 0 or X.data.max() > 1 + _ONE_TOLERANCE:
         return None
     if diagonal.any():

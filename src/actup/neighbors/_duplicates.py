@@ -135,3 +135,62 @@ def distinct_rows(X: Rows) -> tuple[np.ndarray, np.ndarray]:
         first = kept[inverse.ravel()]
     kept = np.unique(first)
     return kept, np.searchsorted(kept, first)
+
+
+class RowLookup:
+    """Finds rows among stored ones by their values: -0 equals 0, and NaN equals NaN.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, columns), C-contiguous, or canonical CSR matrix
+    """
+
+    def __init__(self, rows: Rows):
+        self._rows = rows
+        hashes = _value_hashes(rows)
+        self._order = np.argsort(hashes, kind="stable")
+        self._hashes = hashes[self._order]
+
+    def first_equal(self, rows: Rows) -> np.ndarray:
+        """The number of the first stored row that equals each row; -1 where there is none.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (m, columns)
+            Of the kind of the stored rows: dense, or CSR.
+
+        Returns
+        -------
+        ndarray of shape (m,), int64
+        """
+        with np.errstate(over="ignore", invalid="ignore"):  # a value that changes equals no stored one
+            hashes = _value_hashes(rows.astype(self._rows.dtype, copy=False))
+        candidates = self._order[np.minimum(np.searchsorted(self._hashes, hashes), len(self._order) - 1)]
+        chunks = row_chunks(rows, _CHUNK_VALUES)
+        equal = [equal_rows(rows[chunk], self._rows[candidates[chunk]]) for chunk in chunks]
+        return np.where(np.concatenate(equal), candidates, -1)
+
+
+def _value_hashes(rows: Rows) -> np.ndarray:
+    """A hash of each row that equal rows share."""
+
+    def canonical(values: np.ndarray) -> np.ndarray:
+        return np.where(np.isnan(values), np.nan, values + 0).astype(values.dtype)
+
+    hashes = []
+    for chunk in row_chunks(rows, _CHUNK_VALUES):
+        part = rows[chunk]
+        if part.dtype.kind == "f" and sparse.issparse(part):
+            part = type(part)((canonical(part.data), part.indices, part.indptr), shape=part.shape)
+        elif part.dtype.kind == "f":
+            part = canonical(part)
+        hashes.append(_row_hashes(part))
+    return np.concatenate(hashes)
+
+
+def equal_rows(rows: Rows, others: Rows) -> np.ndarray:
+    """Which rows have the same values as those of the same number among others, NaN included: (n,) bool."""
+    unequal = rows != others
+    if sparse.issparse(rows):
+        return np.asarray(np.diff(unequal.tocsr().indptr) == 0)
+    return np.asarray(~(unequal & ~((rows != rows) & (others != others))).any(axis=1))

@@ -18,6 +18,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from actup._csr import read_sparse
+from actup._errors import WrongType
 from actup._typing import Rows
 from actup.neighbors._chunks import row_chunks, row_magnitudes
 from actup.neighbors._finite_values import Role, reject_nonfinite
@@ -31,7 +32,7 @@ from actup.neighbors._tables import (
     frame_columns,
     is_arrow_table,
     is_frame,
-    temporal_type,
+    temporal_columns,
 )
 from actup.neighbors._whole_numbers import narrowed, read_integers
 
@@ -156,7 +157,12 @@ def column_parameters(
 
 def _allowed_values(metric: str | Callable[..., float], finite: bool | str) -> tuple[bool, bool]:
     """Whether values may be missing, and whether they may be infinite."""
-    if not isinstance(finite, bool | np.bool_) and finite != "allow-nan":
+    if not isinstance(finite, bool | np.bool_ | str):
+        raise WrongType(
+            f"ensure_all_finite is a {type(finite).__name__}, but must be True, False or 'allow-nan': labels "
+            "are the second argument of fit and partial_fit, weights are given by name, sample_weight=..."
+        )
+    if isinstance(finite, str) and finite != "allow-nan":
         raise ValueError(f"ensure_all_finite={finite!r} must be True, False or 'allow-nan'")
     is_function = callable(metric)
     return compares_missing(metric) or (is_function and finite is not True), is_function and not finite
@@ -171,11 +177,11 @@ def reject_unsuitable_types(X: Any, name: str) -> None:
         )
     if np.ma.isMaskedArray(X):
         raise TypeError(f"{name} is a masked array, whose mask would be lost: fill it, or leave rows out")
-    temporal = temporal_type(X)
-    if temporal is not None:
+    for column, kind in temporal_columns(X):
+        place = "" if column is None else f" in column {column!r}"
         raise TypeError(
-            f"{name} holds dates or durations ({temporal}), which have no scale: convert them to numbers, "
-            "e.g. seconds"
+            f"{name} holds dates or durations{place} ({kind}), which have no scale: convert them to numbers, "
+            "e.g. days since the first date, or drop them"
         )
     reject_other_shapes(X, name)
 

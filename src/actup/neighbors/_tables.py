@@ -73,8 +73,9 @@ def _reject_containers(X: Any, name: str) -> None:
 
 def _computed(X: Any, name: str) -> Any:
     """An array of dask as a NumPy array, computed once, if it fits into memory."""
-    size, available = getattr(X, "nbytes", None), available_memory()
-    if hasattr(X, "columns") or size is None or np.isnan(size):
+    has_size = not hasattr(X, "columns") and hasattr(X, "nbytes")  # a data frame's must be computed
+    size, available = X.nbytes if has_size else np.nan, available_memory()
+    if np.isnan(size):
         raise TypeError(
             f"{name} is a dask {type(X).__name__} of unknown size: use {name}.compute(), which reads it into "
             "memory"
@@ -185,15 +186,16 @@ def arrow_matrix(X: Any) -> np.ndarray:
     return matrix
 
 
-def temporal_type(X: Any) -> Any:
-    """The first type of X that holds dates or durations; None if there is none."""
-    types = [getattr(X, "dtype", None)]
-    if is_frame(X):
-        types += [field.type for field in X.schema] if is_arrow_table(X) else list(X.dtypes)
-    for kind in types:
+def temporal_columns(X: Any) -> Iterator[tuple[Any, Any]]:
+    """The columns of dates or durations with their types; the name is None if X is no data frame."""
+    names, types = column_names(X) or [], [] if not is_frame(X) else list(_column_types(X))
+    for name, kind in [(None, getattr(X, "dtype", None)), *zip(names, types, strict=True)]:
         if getattr(kind, "kind", None) in ("m", "M") or _is_temporal(kind):
-            return kind
-    return None
+            yield name, kind
+
+
+def _column_types(X: Any) -> Iterator[Any]:
+    return (field.type for field in X.schema) if is_arrow_table(X) else iter(X.dtypes)
 
 
 def _is_temporal(kind: Any) -> bool:

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from actup._errors import AbsentMethod
 from actup._suggestions import not_one_of
 from actup._threads import count_threads
 from actup._typing import CsrMatrix, Rows
@@ -121,6 +122,11 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.n_jobs = n_jobs
         self.recall = recall
         self.random_state = random_state
+
+    save = AbsentMethod(
+        "KNeighborsTransformer has no save, because it computes nothing in fit: keep X and fit again, or "
+        "pickle it, which leaves out the search index"
+    )
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Keep the rows that are to be searched.

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from actup.recipe._switches import Optimizer
+
 if TYPE_CHECKING:
     from actup.recipe._recipe import Recipe
 
@@ -109,6 +111,8 @@ _LONG_SETTLING_MAX_N = 2_000  # settling longer lowers the loss, and costs littl
 _LONG_SETTLING_EPOCHS = 200
 _RANDOM_START_SETTLING_FACTOR = 4  # at high momentum, points that started far from their place still move
 
+_SETTLING_SHARE = 0.1  # of the epochs of a falling learning rate
+
 
 def falling_schedule(recipe: Recipe, n_samples: int) -> Schedule:
     """The schedule of optimizers "step" and "gains": a falling learning rate, exaggeration at first."""
@@ -153,6 +157,33 @@ def phased_schedule(recipe: Recipe, n_samples: int) -> Schedule:
         step_cap=per_epoch(lambda phase, n: recipe.step_cap),
         stiffness_floor=per_epoch(lambda phase, n: phase.floor),
         expansion=(int(expanding[0]), int(expanding[-1]) + 1) if expanding.size else (0, 0),
+    )
+
+
+def settling_recipe(recipe: Recipe, n_samples: int) -> Recipe:
+    """The recipe of the last part of a descent alone, for points that are nearly where they belong.
+
+    Optimizer "stiffness" has a phase for it; for others, it is the last tenth of the falling learning rate.
+    """
+    recipe = recipe.but(prune=False, density_share=1.0)  # both depend on the number of epochs
+    if recipe.optimizer is Optimizer.STIFFNESS:
+        lengths = phase_lengths(recipe, n_samples)
+        settling = [number for number, phase in enumerate(recipe.phases) if phase.role is Role.SETTLE]
+        settling = settling or [len(recipe.phases) - 1]
+        return recipe.but(
+            phases=tuple(recipe.phases[number] for number in settling),
+            epochs=sum(lengths[number] for number in settling),
+        )
+    before = recipe.n_epochs(n_samples)
+    epochs = round(_SETTLING_SHARE * before)
+    rates = falling_schedule(recipe, n_samples).learning_rate
+    fall = float(rates[before - epochs] / rates[0]) if epochs else 1.0
+    return recipe.but(
+        epochs=epochs,
+        learning_rate=recipe.learning_rate * fall,
+        step_cap=recipe.step_cap * fall,
+        decay_start=max(0.0, 1 - (1 - recipe.decay_start) / _SETTLING_SHARE),
+        exaggeration_share=0.0,
     )
 
 

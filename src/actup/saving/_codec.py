@@ -21,12 +21,13 @@ from actup._device import to_host
 from actup.estimators._network import Network
 from actup.estimators._state import Derived
 from actup.graph._records import Graph, Neighbors
-from actup.recipe._recipe import Recipe
+from actup.recipe._recipe import Recipe, switches
 from actup.recipe._schedule import Phase
 from actup.saving import _plain as plain
 from actup.saving._container import ModelFile, SavedModelError, type_name
 from actup.transform._new_rows import TrainingRows
 
+_FITTED_PARAMETERS = {*switches(), "metric_params"}  # the recipe of the fit holds their values
 _MAX_INT_BITS = 128  # the state of a random generator has numbers of this length
 
 
@@ -69,10 +70,8 @@ class Encoder:
             if codec.is_kind(value):
                 return {codec.name: codec.encode(self, value, where)}
         kind = "a function" if callable(value) else f"a {type(value).__name__}"
-        name = where.partition(".")[0]
-        remedy = "" if "_" in (name[0], name[-1]) else f"replace it with model.set_params({name}=...), or "
         raise TypeError(
-            f"{name} is or holds {kind}, which a file of plain values cannot hold: {remedy}use pickle"
+            f"{where} is or holds {kind}, which a file of plain values cannot hold: {_remedy(where)}"
         )
 
     def add(self, array: np.ndarray, where: str) -> str:
@@ -87,6 +86,16 @@ class Encoder:
             unique = f"{name}-{len(self.arrays)}"
         self.arrays[unique] = array
         return unique
+
+
+def _remedy(where: str) -> str:
+    """What to do about a value that cannot be written."""
+    name = where.partition(".")[0]
+    if name == "recipe_" or name in _FITTED_PARAMETERS:  # transform needs the value that the fit had
+        return "use pickle, or fit again with a value that is no function, such as the name of a metric"
+    if name.startswith("_") or name.endswith("_"):
+        return "use pickle"
+    return f"replace it with model.set_params({name}=...), or use pickle"
 
 
 class Decoder:

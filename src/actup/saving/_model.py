@@ -106,7 +106,7 @@ def save_model(model: Embedder, path: str | os.PathLike[str], data: str | None, 
     _check_state(state)
     encoder = Encoder(half_sparse=data == "half")
     parameters = {
-        name: None if name in _NOT_SAVED else encoder.encode(value, name)
+        name: None if name in _NOT_SAVED else encoder.encode(_without_index(name, value), name)
         for name, value in model.get_params(deep=False).items()
     }
     output = getattr(model, _OUTPUT_CONFIG, {}).get("transform")
@@ -120,6 +120,12 @@ def save_model(model: Embedder, path: str | os.PathLike[str], data: str | None, 
         "output": output if output in _OUTPUTS else None,
     }
     write_file(path, header, encoder.arrays, compress)
+
+
+def _without_index(name: str, value: Any) -> Any:
+    """The value of a parameter; of umap-learn's (indices, distances, index), the lists without the index."""
+    is_triple = name == "precomputed_knn" and isinstance(value, tuple | list) and len(value) == 3
+    return (*value[:2], None) if is_triple else value
 
 
 def _class_named(name: str) -> type[Embedder] | None:
@@ -299,7 +305,7 @@ def _reduced(training: TrainingRows | None, data: str | None) -> TrainingRows | 
     if training is None or training.metric == "precomputed" or (data is None and training.rows is None):
         return training
     reduced = snapshot(training)
-    reduced._search = reduced._counted = None
+    reduced._search = reduced._lookup = reduced._counted = None
     if data is None:
         reduced.rows = None
         return reduced

@@ -14,6 +14,8 @@ from actup._device import to_host
 from actup._engine import engine
 from actup._typing import Array, Rows
 from actup.neighbors._finite_values import Role
+from actup.neighbors._metrics import compares_missing
+from actup.neighbors._mixed_rows import is_text
 from actup.neighbors._rows import is_engine_type, read_rows
 from actup.neighbors._search import SearchOptions, make_search
 from actup.recipe._output_metrics import EUCLIDEAN
@@ -56,11 +58,7 @@ def rows_of_places(
     ValueError
         If the model was fitted to distances instead of rows, or if places do not fit the map.
     """
-    if training.rows is None:
-        raise ValueError(
-            "inverse_transform needs the rows of the training data, but metric='precomputed' gave only their "
-            "distances: fit the model to rows"
-        )
+    training.check_has_rows("inverse_transform", "fit the model to rows")
     points = np.ascontiguousarray(to_host(check_map(embedding, len(training), recipe.n_components)))
     wanted = _read_places(places, recipe.n_components)
     if (
@@ -72,6 +70,8 @@ def rows_of_places(
         )
     k = min(_NEIGHBORS, len(training))
     found = make_search(points, "euclidean", None, SearchOptions(), threads).query(wanted, k)
+    if compares_missing(recipe.metric):
+        _reject_gaps_and_text(to_host(training.rows), found.indices, recipe.metric)
     rows, used, ids = _rows_used(to_host(training.rows), found.indices)
     lists = (ids, found.distances, points[used], wanted)
     result: np.ndarray
@@ -81,6 +81,19 @@ def rows_of_places(
     else:
         result = engine.rows_of_places(*lists, rows, threads)
     return result
+
+
+def _reject_gaps_and_text(rows: Rows, ids: np.ndarray, metric: Any) -> None:
+    """Reject training rows of which no mean can be taken, because values are missing or text."""
+    values = rows[np.unique(ids)].astype(np.float64)
+    for kind, found in (("missing values", np.isnan(values)), ("text", is_text(values))):
+        if found.any():
+            column = int(found.any(axis=0).argmax())
+            raise ValueError(
+                f"inverse_transform gives numbers, but the training data have {kind} in column {column}, "
+                f"which metric={metric!r} compares: no row lies between two of them. "
+                "actup.NeighborIndex(model.embedding_).query(places, 5) finds the samples nearest to places"
+            )
 
 
 def _rows_used(rows: Rows, ids: np.ndarray) -> tuple[Rows, slice | np.ndarray, np.ndarray]:
