@@ -133,6 +133,33 @@ def test_parameters_of_seuclidean_and_mahalanobis():
         assert_nearest(found, exclude_self(cdist(X, X, "mahalanobis", VI=VI)), "mahalanobis")
 
 
+def test_parameters_by_the_names_of_umap_learn():
+    X = points("mahalanobis")
+    V = np.linspace(1, 5, 6)
+    for metric, other, name, value in (
+        ("seuclidean", "sigma", "V", V), ("mahalanobis", "vinv", "VI", np.diag(V)),
+    ):  # fmt: skip
+        found = nearest_neighbors(X, K, metric=metric, metric_kwds={other: value})
+        expected = nearest_neighbors(X, K, metric=metric, metric_kwds={name: value})
+        np.testing.assert_array_equal(found.distances, expected.distances)
+        with pytest.raises(ValueError, match=f"{other} and {name} are two names of one parameter: give {name}"):
+            nearest_neighbors(X, K, metric=metric, metric_kwds={other: value, name: value})
+
+
+def test_mahalanobis_of_dependent_columns_takes_the_pseudo_inverse():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5)) @ rng.normal(size=(5, 5))
+    X = np.column_stack([X, np.full(200, 3.0), X[:, 0] - 2 * X[:, 1], 1e-3 * X.sum(axis=1)])
+    VI = np.linalg.pinv(np.cov(X.T), rcond=1e-12)
+    found = nearest_neighbors(X, K, metric="mahalanobis")
+    assert_nearest(found, exclude_self(cdist(X, X, "mahalanobis", VI=VI)), "mahalanobis")
+
+
+def test_mahalanobis_needs_more_rows_than_columns():
+    with pytest.raises(ValueError, match="needs more rows than columns, X has 10 rows and 20 columns"):
+        nearest_neighbors(np.random.default_rng(0).normal(size=(10, 20)), 3, metric="mahalanobis")
+
+
 def test_dot_of_unit_rows_equals_cosine():
     X = points("cosine")[10:]
     X /= np.linalg.norm(X, axis=1, keepdims=True)

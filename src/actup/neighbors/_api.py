@@ -68,7 +68,7 @@ def nearest_neighbors(
         With "nan_euclidean" rows may have missing values (NaN). "precomputed": ``X`` holds the distances from
         row to column.
     metric_kwds : dict, default=None
-        Parameters of the metric: ``p`` and weights ``w`` of "minkowski" (compiled up to p=4), ``V`` of
+        Parameters of the metric: ``p`` and weights ``w`` of "minkowski" (compiled up to p=4), ``V`` (or ``sigma``)
         "seuclidean", ``V`` or ``VI`` of "mahalanobis", ``categorical`` (columns by name, number or mask)
         and ``weights`` (of columns) of "gower". Those of other metrics and of functions are passed on.
     algorithm : {"auto", "exact", "approximate"}, default="auto"

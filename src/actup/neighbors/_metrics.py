@@ -37,6 +37,8 @@ class Metric:
         Other names for it in SciPy, scikit-learn, umap-learn and pynndescent.
     parameters : tuple of str
         The names that ``metric_kwds`` may hold.
+    parameter_aliases : tuple of (str, str)
+        Names that umap-learn has for some of them, each with its name here.
     numpy : callable or None
         ``numpy(A, B)`` gives all distances between two arrays of float64 rows, for metrics that the engine
         does not compute.
@@ -71,6 +73,7 @@ class Metric:
     name: str
     aliases: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
+    parameter_aliases: tuple[tuple[str, str], ...] = ()
     numpy: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
     reduced_to: str = ""
     sparse: bool = True
@@ -130,8 +133,8 @@ _TABLE = (
     _presence("sokalsneath"),
     _presence("yule"),
     Metric("sqeuclidean", reduced_to="euclidean"),
-    Metric("seuclidean", ("standardised_euclidean",), ("V",), reduced_to="euclidean"),
-    Metric("mahalanobis", (), ("V", "VI"), reduced_to="euclidean", sparse=False),
+    Metric("seuclidean", ("standardised_euclidean",), ("V",), (("sigma", "V"),), reduced_to="euclidean"),
+    Metric("mahalanobis", (), ("V", "VI"), (("vinv", "VI"),), reduced_to="euclidean", sparse=False),
     Metric("haversine", reduced_to="euclidean", sparse=False),
     Metric("gower", (), ("categorical", "weights"), reduced_to="manhattan", sparse=False, missing=True),
     Metric("poincare", numpy=_numpy_metrics.poincare, sparse=False),
