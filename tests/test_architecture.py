@@ -19,6 +19,7 @@ LAYERS = [
     {
         "_typing",
         "_lazy",
+        "_arguments",
         "_suggestions",
         "_warnings",
         "_errors",

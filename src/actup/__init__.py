@@ -121,6 +121,7 @@ _UMAP_MODULES = ["aligned_umap", "distances", "layouts", "sparse", "spectral", "
 _OPENTSNE_NAMES = ["TSNEEmbedding", "affinity", "callbacks", "initialization", "sklearn"]
 _ELSEWHERE = {
     "parametric_umap": "actup.ParametricUMAP",
+    "load_ParametricUMAP": "actup.load, for files of ParametricUMAP.save",
     **{name: f"actup.compat.umap.{name}" for name in _UMAP_MODULES},
     **{name: f"actup.compat.opentsne.{name}" for name in _OPENTSNE_NAMES},
 }

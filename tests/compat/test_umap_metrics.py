@@ -107,10 +107,14 @@ def test_hellinger_needs_values_of_at_least_0():
         short(metric="hellinger").fit(NUMBERS - 0.5)
 
 
-@pytest.mark.parametrize("metric", ["hellinger", "mahalanobis", "seuclidean", "softmax_hellinger", "wminkowski"])
+@pytest.mark.parametrize(
+    "metric", ["hellinger", "mahalanobis", "seuclidean", "softmax_hellinger", "wminkowski"]
+)
 def test_output_metrics_that_are_not_compiled_name_their_functions(metric):
     parameters = {"mahalanobis": {"vinv": np.eye(2)}, "seuclidean": {"sigma": np.ones(2)}}
-    with pytest.raises(ValueError, match=f"output_metric='{metric}' is not compiled: give the function") as error:
+    with pytest.raises(
+        ValueError, match=f"output_metric='{metric}' is not compiled: give the function"
+    ) as error:
         short(output_metric=metric).fit(NUMBERS)
     name = re.search(r"actup\.compat\.umap\.distances\.(\w+)", str(error.value))[1]
     assert getattr(umap.distances, name) is umap.distances.named_distances_with_gradients[metric]

@@ -75,7 +75,9 @@ def test_callbacks_of_opentsne():
     called = TSNE(**options, callbacks=lambda *_: None, callbacks_every_iters=7).fit(ROWS)
     np.testing.assert_array_equal(called.embedding_, TSNE(**options).fit(ROWS).embedding_)
     finished = []
-    model = TSNE(**options, callbacks=lambda *call: finished.append(call), callbacks_every_iters=100).fit(ROWS)
+    model = TSNE(**options, callbacks=lambda *call: finished.append(call), callbacks_every_iters=100).fit(
+        ROWS
+    )
     assert finished[0][1] == pytest.approx(model.kl_divergence_, abs=1e-3)
 
 

@@ -143,7 +143,9 @@ def test_parameters_by_the_names_of_umap_learn():
         found = nearest_neighbors(X, K, metric=metric, metric_kwds={other: value})
         expected = nearest_neighbors(X, K, metric=metric, metric_kwds={name: value})
         np.testing.assert_array_equal(found.distances, expected.distances)
-        with pytest.raises(ValueError, match=f"{other} and {name} are two names of one parameter: give {name}"):
+        with pytest.raises(
+            ValueError, match=f"{other} and {name} are two names of one parameter: give {name}"
+        ):
             nearest_neighbors(X, K, metric=metric, metric_kwds={other: value, name: value})
 
 
@@ -280,7 +282,9 @@ def test_direct_cosine_is_cosine():
 
 def test_bits_must_be_bytes():
     for X in (np.full((5, 2), 0.5), np.full((5, 2), 300), np.full((5, 2), -1)):
-        with pytest.raises(ValueError, match="metric='bit_hamming' compares the bits of bytes, .* np.packbits"):
+        with pytest.raises(
+            ValueError, match="metric='bit_hamming' compares the bits of bytes, .* np.packbits"
+        ):
             nearest_neighbors(X, 2, metric="bit_hamming")
 
 

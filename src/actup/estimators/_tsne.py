@@ -21,7 +21,7 @@ from actup._threads import count_threads
 from actup._typing import Rows
 from actup._warnings import warn_user
 from actup.backends import Backend, choose_backend, load_backend
-from actup.estimators._arguments import explain_unknown_arguments
+from actup._arguments import explain_unknown_arguments
 from actup.estimators._base import fitted_model
 from actup.estimators._convergence import Divergence, WatchedLayout, mean_sigma
 from actup.estimators._growing import GrowingMap
@@ -442,7 +442,9 @@ class TSNE(GrowingMap):
         )
         return model.embedding_
 
-    def prepare_partial(self, X: Any, initialization: Any = "median", k: int = 25, **affinity_params: Any) -> Any:
+    def prepare_partial(
+        self, X: Any, initialization: Any = "median", k: int = 25, **affinity_params: Any
+    ) -> Any:
         """New rows at their start on the map, as openTSNE has them: their points can be optimised further.
 
         Parameters
@@ -496,9 +498,7 @@ class TSNE(GrowingMap):
             warn_user("n_iter is deprecated: use max_iter", FutureWarning)
         return self._with_observers(prepared), state
 
-    def _prepare_affinities(
-        self, inputs: FitInputs, progress: Progress
-    ) -> tuple[Embedding, FittedState]:
+    def _prepare_affinities(self, inputs: FitInputs, progress: Progress) -> tuple[Embedding, FittedState]:
         """Prepare a run of similarities without rows."""
         recipe, graph, seed = self._recipe(), read_affinities(inputs.affinities), draw_seed(self.random_state)
         checked = snapshot(self)

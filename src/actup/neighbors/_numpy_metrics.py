@@ -60,7 +60,9 @@ def ll_dirichlet(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 def jensen_shannon(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """The mean divergence of two rows, as distributions, from their mean."""
-    p, q = ((rows + _FLOAT32_EPSILON) / (rows + _FLOAT32_EPSILON).sum(axis=1, keepdims=True) for rows in (A, B))
+    p, q = (
+        (rows + _FLOAT32_EPSILON) / (rows + _FLOAT32_EPSILON).sum(axis=1, keepdims=True) for rows in (A, B)
+    )
     own = [np.einsum("ij,ij->i", rows, np.log(rows)) for rows in (p, q)]
     distances = np.empty((len(A), len(B)))
     for row, distribution in enumerate(p):
@@ -96,7 +98,9 @@ def spearmanr(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """One minus the correlation of the ranks of the values within each row."""
     from scipy.stats import rankdata
 
-    a, b = (ranks - ranks.mean(axis=1, keepdims=True) for ranks in (rankdata(rows, axis=1) for rows in (A, B)))
+    a, b = (
+        ranks - ranks.mean(axis=1, keepdims=True) for ranks in (rankdata(rows, axis=1) for rows in (A, B))
+    )
     return _chords(a, b) ** 2 / 2
 
 

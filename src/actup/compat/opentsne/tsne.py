@@ -21,7 +21,7 @@ from actup.compat.opentsne._embeddings import (
 from actup.compat.opentsne._objectives import Objective
 from actup.compat.opentsne._objectives import kl_divergence_bh as kl_divergence_bh
 from actup.compat.opentsne._objectives import kl_divergence_fft as kl_divergence_fft
-from actup.estimators._arguments import explain_unknown_arguments
+from actup._arguments import explain_unknown_arguments
 
 __all__ = [
     "TSNE",
