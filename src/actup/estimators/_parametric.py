@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from actup._arguments import explain_unknown_arguments
 from actup._device import to_host
 from actup._typing import Rows
 from actup._warnings import warn_user
 from actup.backends import Backend
-from actup._arguments import explain_unknown_arguments
 from actup.estimators._network import Network
 from actup.estimators._state import FittedState
 from actup.estimators._umap import UMAP

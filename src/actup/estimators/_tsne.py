@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
+from actup._arguments import explain_unknown_arguments
 from actup._device import to_host
 from actup._given import Given
 from actup._pipeline import Embedding
@@ -21,7 +22,6 @@ from actup._threads import count_threads
 from actup._typing import Rows
 from actup._warnings import warn_user
 from actup.backends import Backend, choose_backend, load_backend
-from actup._arguments import explain_unknown_arguments
 from actup.estimators._base import fitted_model
 from actup.estimators._convergence import Divergence, WatchedLayout, mean_sigma
 from actup.estimators._growing import GrowingMap

@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from actup._arguments import explain_unknown_arguments
 from actup._threads import count_threads
 from actup._typing import CsrMatrix
 from actup.backends import load_backend
-from actup._arguments import explain_unknown_arguments
 from actup.estimators._base import fitted_model
 from actup.estimators._combined import combine
 from actup.estimators._inputs import Lists, RandomState, Start, change, given_part, start_name

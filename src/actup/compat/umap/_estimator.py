@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from actup._arguments import explain_unknown_arguments
 from actup._warnings import warn_user
 from actup.backends import load_backend
 from actup.compat.umap._search_index import SearchIndex
-from actup._arguments import explain_unknown_arguments
 from actup.estimators._umap import UMAP as _UMAP
 from actup.graph._disconnection import disconnection_distance
 from actup.recipe._recipe import Recipe
