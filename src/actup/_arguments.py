@@ -89,7 +89,7 @@ _INSTEAD = {
         "optimizer": _KERAS_TRAINING,
         "loss_report_frequency": "network_error_ says after fit how far the network is from the map",
         "n_training_epochs_per_umap_epoch": _KERAS_TRAINING,
-        "global_correlation_loss_weight": "the network learns a finished map: init='pca' keeps its directions",
+        "global_correlation_loss_weight": "the network learns a finished map: begin it with init='pca'",
         "landmark_loss_fn": "partial_fit adds rows, and keeps the old ones near their places",
         "landmark_loss_weight": "partial_fit adds rows, and keeps the old ones near their places",
     },

@@ -381,7 +381,7 @@ def test_pytest_plugin(tmp_path):
 def start_with_site_folder(tmp_path, code, **environment):
     """Run code in a Python that has read ``actup_accel.pth``, as one that has ActUp installed does."""
     (tmp_path / "actup_accel.pth").write_text((Path(SOURCE) / "actup_accel.pth").read_text())
-    return run("-c", f"import site; site.addsitedir({str(tmp_path)!r})\n{textwrap.dedent(code)}", **environment)
+    return run("-c", f"import site; site.addsitedir({str(tmp_path)!r})\n{code}", **environment)
 
 
 @pytest.mark.skipif(not (Path(SOURCE) / "actup_accel.pth").exists(), reason="not in the source tree")

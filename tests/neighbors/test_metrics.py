@@ -283,7 +283,7 @@ def test_direct_cosine_is_cosine():
 def test_bits_must_be_bytes():
     for X in (np.full((5, 2), 0.5), np.full((5, 2), 300), np.full((5, 2), -1)):
         with pytest.raises(
-            ValueError, match="metric='bit_hamming' compares the bits of bytes, .* np.packbits"
+            ValueError, match=r"metric='bit_hamming' compares the bits of bytes, .* np\.packbits"
         ):
             nearest_neighbors(X, 2, metric="bit_hamming")
 

@@ -100,7 +100,7 @@ def read_affinities(affinities: Any) -> Graph:
     Its weights add up to the number of points, as those of t-SNE's own graph do.
     """
     P = getattr(affinities, "P", affinities)
-    shape = getattr(P, "shape", ())
+    shape: tuple[int, ...] = getattr(P, "shape", ())
     if len(shape) != 2 or shape[0] != shape[1]:
         raise WrongType(
             f"affinities={reprlib.repr(affinities)} must be affinities of actup.compat.opentsne.affinity or "

@@ -23,8 +23,8 @@ def read_callbacks(callbacks: Any, every: Any) -> tuple[IterationCallback, ...]:
     given = () if callbacks is None else (callbacks,) if callable(callbacks) else callbacks
     if not isinstance(given, Sequence) or not all(map(callable, given)):
         raise WrongType(
-            f"callbacks={callbacks!r} must be a function callback(iteration, error, embedding), or a list of such "
-            "functions"
+            f"callbacks={callbacks!r} must be a function callback(iteration, error, embedding), or a list "
+            "of such functions"
         )
     return tuple(given)
 
@@ -53,7 +53,7 @@ class CallbackLayout:
     ):
         self._layout = layout
         self._callbacks, self._every, self._divergence = callbacks, every, divergence
-        self._stopped_at: int | None = None
+        self.n_epochs = layout.n_epochs  # fewer once the run has ended before its time
         for callback in callbacks:
             begin = getattr(callback, "optimization_about_to_start", None)
             if begin is not None:
@@ -64,24 +64,20 @@ class CallbackLayout:
         """The number of epochs that have been run."""
         return self._layout.epoch
 
-    @property
-    def n_epochs(self) -> int:
-        """The number of epochs of the whole run: fewer once a callback has ended it."""
-        return self._layout.n_epochs if self._stopped_at is None else self._stopped_at
-
     def run(self, until: int) -> None:
         """Advance to epoch ``until``, or to the epoch at which a callback ends the run."""
         while self.epoch < min(until, self.n_epochs):
             self._layout.run(min(until, (self.epoch // self._every + 1) * self._every))
+            self.n_epochs = self._layout.n_epochs
             if self.epoch % self._every == 0:
                 self._call()
 
     def _call(self) -> None:
         embedding = to_host(self.embedding())
         error = self._divergence(embedding)
-        # All of them are called, also after one that ends the run, as in openTSNE.
-        if any([bool(callback(self.epoch, error, embedding)) for callback in self._callbacks]):
-            self._stopped_at = self.epoch
+        answers = [callback(self.epoch, error, embedding) for callback in self._callbacks]  # of all of them
+        if any(map(bool, answers)):
+            self.n_epochs = self.epoch
 
     def embedding(self) -> np.ndarray:
         """A copy of the points now."""

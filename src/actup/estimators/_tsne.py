@@ -503,7 +503,7 @@ class TSNE(GrowingMap):
         recipe, graph, seed = self._recipe(), read_affinities(inputs.affinities), draw_seed(self.random_state)
         checked = snapshot(self)
         checked.n_features_in_ = len(graph)
-        vars(checked).pop("feature_names_in_", None)
+        checked.__dict__.pop("feature_names_in_", None)
         init = self.init if inputs.init is None else inputs.init
         given = Given(None if isinstance(init, str) else init, graph=graph, keep_neighbors=False)
         if inputs.fixed is not None:
@@ -649,8 +649,8 @@ def _check_number(name: str, value: Any, kind: Any, lowest: float, highest: floa
 def _check_verbose(verbose: Any) -> None:
     if not isinstance(verbose, bool | np.bool_) and not (isinstance(verbose, Integral) and int(verbose) >= 0):
         raise InvalidParameterError(
-            f"verbose={verbose!r} must be a bool or an integer of at least 0: 1 shows a progress bar, 2 prints "
-            "lines"
+            f"verbose={verbose!r} must be a bool or an integer of at least 0: 1 shows a progress bar, 2 "
+            "prints lines"
         )
 
 

@@ -61,9 +61,9 @@ def nearest_neighbors(
         "braycurtis", "hamming", "haversine", "softmax_hellinger" and "gower" (numbers, categories and missing
         values; see Notes); and the presence metrics, which compare which columns are nonzero: "jaccard",
         "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath" and
-        "yule". umap-learn's "poincare", "symmetric_kl", "ll_dirichlet", "jensen_shannon", "spearmanr", "tsss",
-        "true_angular", "wasserstein_1d", "circular_kantorovich", "bit_hamming" and "bit_jaccard" (rows of
-        packed bits, as ``np.packbits`` makes them), any other metric of
+        "yule". umap-learn's "poincare", "symmetric_kl", "ll_dirichlet", "jensen_shannon", "spearmanr",
+        "tsss", "true_angular", "wasserstein_1d", "circular_kantorovich", "bit_hamming" and "bit_jaccard"
+        (rows of packed bits, as ``np.packbits`` makes them), any other metric of
         ``sklearn.metrics.pairwise_distances`` and functions of two rows are searched exactly, more slowly. A
         function gets copies of the rows for every pair, so that it may change them. It is called once for
         each pair if it is symmetric, as metrics are; a few pairs, compared both ways, show whether it is.

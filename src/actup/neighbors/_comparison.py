@@ -370,8 +370,8 @@ def _pseudo_inverse_root(covariance: np.ndarray, n_rows: int) -> np.ndarray:
     if len(independent) >= n_rows - 1:
         raise ValueError(
             f"metric='mahalanobis' needs more rows than columns, X has {n_rows} rows and "
-            f"{len(covariance)} columns: all rows would be equally far apart; reduce the columns with PCA, or "
-            "give metric_kwds VI"
+            f"{len(covariance)} columns: all rows would be equally far apart; reduce the columns with PCA, "
+            "or give metric_kwds VI"
         )
     part = covariance[np.ix_(independent, independent)]
     inverse = engine.inverse_of_symmetric((part + part.T) / 2, count_threads(None))
@@ -384,7 +384,7 @@ def _pseudo_inverse_root(covariance: np.ndarray, n_rows: int) -> np.ndarray:
 
 
 def _independent_columns(covariance: np.ndarray) -> np.ndarray:
-    """A largest set of columns of which none depends on the others, ascending, by a pivoted Cholesky factor."""
+    """A largest set of columns of which none depends on the others: the pivots of a Cholesky factor."""
     variances = covariance.diagonal()
     deviations = np.sqrt(np.where(variances > 0, variances, 1))
     correlations = covariance / deviations / deviations[:, None]

@@ -1,4 +1,4 @@
-"""umap-learn's metrics for counts, distributions, ranks, angles and packed bits, computed by NumPy in float64.
+"""umap-learn's metrics for counts, distributions, ranks, angles and packed bits, by NumPy in float64.
 
 Each function gives all distances between the rows of two arrays; ``_metrics.py`` has their records.
 """
@@ -137,7 +137,8 @@ def _chords(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     lengths = [np.linalg.norm(rows, axis=1) for rows in (A, B)]
     a, b = (rows / np.where(norm > 0, norm, 1)[:, None] for rows, norm in zip((A, B), lengths, strict=True))
     one_is_zero = (lengths[0] == 0)[:, None] != (lengths[1] == 0)[None]
-    return np.where(one_is_zero, np.sqrt(2), cdist(a, b))
+    chords: np.ndarray = np.where(one_is_zero, np.sqrt(2), cdist(a, b))
+    return chords
 
 
 def bit_hamming(A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -160,7 +161,7 @@ def _bits(rows: np.ndarray, metric: str) -> np.ndarray:
     octets = rows.astype(np.uint8)
     if not np.array_equal(octets, rows):
         raise ValueError(
-            f"metric={metric!r} compares the bits of bytes, whole numbers from 0 to 255, but X has values from "
-            f"{rows.min():g} to {rows.max():g}: pack Boolean columns with np.packbits(X, axis=1)"
+            f"metric={metric!r} compares the bits of bytes, whole numbers from 0 to 255, but X has values "
+            f"from {rows.min():g} to {rows.max():g}: pack Boolean columns with np.packbits(X, axis=1)"
         )
     return np.unpackbits(octets, axis=1).astype(np.float64)
