@@ -1,5 +1,7 @@
 """Errors for names that do not exist say which one was probably meant."""
 
+import importlib
+import pickle
 import re
 
 import numpy as np
@@ -97,12 +99,37 @@ def test_a_close_name_is_suggested(work, error, message):
             AttributeError,
             "use actup.load, for files of ParametricUMAP.save",
         ),
+        (lambda: actup.plot.points(None, labels=[1]), AttributeError, r"use actup.plot\(model, labels=...\)"),
+        (lambda: actup.UMAP().fit(X)._knn_indices, AttributeError, "actup.compat.umap.UMAP has it"),
+        (lambda: actup.UMAP()._raw_data, AttributeError, "no attribute '_raw_data'"),
         (lambda: actup.UMAP(target_metric="foo").fit(X), ValueError, "labels are compared by 'categorical'"),
     ],
 )
 def test_errors_say_what_to_use_instead(work, error, message):
     with pytest.raises(error, match=message):
         work()
+
+
+@pytest.mark.parametrize(
+    ("module", "instead"),
+    [("umap_", "actup.compat.umap.umap_"), ("distances", "actup.compat.umap.distances"),
+     ("plot", "actup.plot(model, labels=...)"), ("parametric_umap", "actup.ParametricUMAP"),
+     ("affinity", "actup.compat.opentsne.affinity")],
+)  # fmt: skip
+def test_missing_modules_name_others(module, instead):
+    with pytest.raises(
+        ModuleNotFoundError, match=re.escape(f"No module named 'actup.{module}': use {instead}")
+    ):
+        importlib.import_module(f"actup.{module}")
+
+
+def test_private_attributes_of_umap_learn_are_read():
+    model = actup.UMAP(n_neighbors=5, n_epochs=2, metric_kwds=None, random_state=0)
+    assert model._n_neighbors == 5 and model._a == pytest.approx(1.577, abs=0.01)
+    model.fit(X)
+    np.testing.assert_array_equal(model._raw_data, X)
+    assert model._small_data and not model._sparse_data and not model._supervised and model._metric_kwds == {}
+    assert not {"_raw_data", "_a"} & set(vars(pickle.loads(pickle.dumps(model))))
 
 
 @pytest.mark.parametrize(

@@ -20,20 +20,21 @@ FILES = [*sorted(FOLDER.glob("test_umap_*.py")), FOLDER / "test_snippets.py"]
 
 # Where the package differs from umap-learn on purpose; docs/guide/migrating.md says more.
 DIFFERENCES = {
-    "a seed gives another map than umap-learn's": "the descent is another one, with the same bits at any n_jobs",
+    "a seed gives another map than umap-learn's": "the descent is another one, with the same bits always",
     "`n_epochs=None` is 100 epochs in two dimensions": "a descent without noise needs fewer",
     "samples without a connected neighbour have a place": (
-        'NaN breaks what comes next; `disconnected="nan"` gives it, and is the default of `actup.compat.umap.UMAP`'
+        'NaN breaks what comes next; `disconnected="nan"` gives it, as `actup.compat.umap.UMAP` does'
     ),
-    "no parameter and no array of the caller is changed by `fit`": "umap-learn's `fit` does, which breaks `clone`",
-    "`transform` of a row does not depend on the other rows": "a batch of another size should not move points",
+    "`fit` changes no parameter and no array of the caller": "changed parameters break `clone`",
+    "`transform` of a row does not depend on the other rows": "another batch should not move points",
     "unknown arguments of `fit` are errors": "umap-learn ignores them, so that misspelt names have no effect",
-    "`-` of models, and `general_simplicial_set_intersection(right_complement=True)`": (
-        "an edge that the right graph lacks counts as fully absent there (1), not as 1 minus its least weight"
+    "`-` of models keeps the edges that the right model lacks": (
+        "umap-learn multiplies them by 1e-4 or less, so that edges of both graphs outweigh them; "
+        "`general_simplicial_set_intersection(right_complement=True)` does so here too"
     ),
     "rows some of whose neighbours are beyond `disconnection_distance`": (
-        "the weights of their other neighbours are fitted to those; umap-learn's are all 1, since its bandwidth "
-        "is infinite"
+        "the weights of their other neighbours are fitted to those; umap-learn's are all 1, since its "
+        "bandwidth is infinite"
     ),
     '`metric="true_angular"` is the angle over pi': (
         "pynndescent gives one minus it, so that equal rows are farthest"
@@ -46,7 +47,7 @@ DIFFERENCES = {
     ),
     "some output metrics are errors that name a function": "they are not compiled; a function is slower",
     "`optimize_layout_*` are missing": "they are steps of umap-learn's descent; the error names what to use",
-    "`umap.plot` and Keras networks are missing": "`actup.plot`, `actup.view` and `actup.ParametricUMAP` exist",
+    "`umap.plot` and Keras networks are missing": "`actup.plot` and `actup.ParametricUMAP` take their place",
 }
 
 

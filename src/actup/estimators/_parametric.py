@@ -89,10 +89,10 @@ class ParametricUMAP(UMAP):
     batch_size: int = 128
 
     def __getattr__(self, name: str) -> Any:
-        hint = f": {_OTHER_METHODS[name]}" if name in _OTHER_METHODS else ""
-        raise AttributeError(
-            f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self
-        )
+        if name in _OTHER_METHODS:
+            message = f"{type(self).__name__!r} object has no attribute {name!r}: {_OTHER_METHODS[name]}"
+            raise AttributeError(message, name=name, obj=self)
+        return super().__getattr__(name)
 
     def _check_choices(self) -> None:
         super()._check_choices()
