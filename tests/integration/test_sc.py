@@ -199,7 +199,7 @@ def test_few_cells(adata):
     assert few.uns["neighbors"]["params"]["n_neighbors"] == 6
 
 
-def test_errors_name_the_remedy(adata, monkeypatch):
+def test_errors_name_the_remedy(adata):
     sc = actup.sc
     with pytest.raises(TypeError, match="adata is a ndarray, not an AnnData"):
         sc.umap(np.zeros((5, 2)))

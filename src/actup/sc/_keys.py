@@ -89,6 +89,9 @@ def _compute_pca(adata: AnnData, n_pcs: int | None, may_compute: bool) -> None:
             "with use_rep='X'"
         )
     rows = representation(adata, "X", None, may_compute=False)  # rejects what is not in memory
+    most = min(rows.shape) - 1
+    if n_pcs is not None and not 0 < n_pcs <= most:
+        raise ValueError(f"n_pcs={n_pcs}, but X has at most {most} principal components: lower n_pcs")
     warn_user(f"{missing}: computing principal components; use_rep='X' would compare all columns")
     try:
         import scanpy
@@ -105,10 +108,7 @@ def _principal_components(adata: AnnData, rows: Rows, n_pcs: int | None) -> np.n
     if "highly_variable" in adata.var:
         rows = rows[:, adata.var["highly_variable"].to_numpy(bool)]
     most = min(rows.shape) - 1
-    wanted = min(_PCA_COLUMNS, most) if n_pcs is None else n_pcs
-    if not 0 < wanted <= most:
-        raise ValueError(f"n_pcs={n_pcs}, but X has at most {most} principal components: lower n_pcs")
-    pca = PCA(wanted, svd_solver="arpack", random_state=0)
+    pca = PCA(min(_PCA_COLUMNS if n_pcs is None else n_pcs, most), svd_solver="arpack", random_state=0)
     components: np.ndarray = pca.fit_transform(rows.astype(np.float64)).astype(np.float32)
     return components
 
