@@ -115,8 +115,8 @@ fuzz-files: $(VENV)/installed  ## load 20,000 saved models that were changed at 
 
 # ---- other libraries ----
 
-upstream: $(VENV)/upstream  ## run the tests of scikit-learn and openTSNE on ActUp, and write docs/compatibility.md
-	for suite in sklearn_tsne opentsne; do $(BIN)/python tests/upstream/$$suite.py --save || exit 1; done
+upstream: $(VENV)/upstream  ## run tests of scikit-learn, openTSNE and umap-learn's interface, write docs/compatibility.md
+	for suite in sklearn_tsne opentsne umap_learn; do $(BIN)/python tests/upstream/$$suite.py --save || exit 1; done
 	$(BIN)/python tests/upstream/compatibility.py
 
 # ---- the same bits on every processor ----

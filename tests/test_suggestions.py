@@ -1,5 +1,7 @@
 """Errors for names that do not exist say which one was probably meant."""
 
+import importlib
+import pickle
 import re
 
 import numpy as np
@@ -40,6 +42,10 @@ def test_all_names_are_listed_where_none_is_close():
         (lambda: actup.TSNE(method="barnes-hut").fit(X), ValueError, "method='barnes-hut'.*'barnes_hut'"),
         (lambda: actup.UMAP(backend="CPU").fit(X), ValueError, "backend='CPU'.*'cpu'"),
         (lambda: actup.UMAP(output_metric="Haversine").fit(X), ValueError, "output_metric=.*'haversine'"),
+        (lambda: actup.UMAP(n_iter=5), TypeError, "UMAP has no parameter 'n_iter'.*'n_epochs'"),
+        (lambda: actup.TSNE(n_epochs=5), TypeError, "TSNE has no parameter 'n_epochs'.*'max_iter'"),
+        (lambda: actup.KNeighborsTransformer(n_neighbor=3), TypeError, "'n_neighbor'.*'n_neighbors'"),
+        (lambda: actup.UMAP(target_metric="ordinals").fit(X), ValueError, "target_metric=.*'ordinal'"),
         (lambda: actup.preset("UMAP"), ValueError, "preset='UMAP'.*'umap'"),
         (lambda: actup.preset("umap").but(n_neighbor=5), TypeError, "'n_neighbor'.*'n_neighbors'"),
         (lambda: actup.preset("umap").but(n_epochs=5), TypeError, "'n_epochs'.*'epochs'"),
@@ -58,6 +64,83 @@ def test_all_names_are_listed_where_none_is_close():
 def test_a_close_name_is_suggested(work, error, message):
     with pytest.raises(error, match=message.replace(".*", ".*did you mean ") + r"\?$"):
         work()
+
+
+@pytest.mark.parametrize(
+    ("work", "error", "message"),
+    [
+        (
+            lambda: actup.UMAP(perplexity=30),
+            TypeError,
+            "'perplexity': n_neighbors is the size of a neighbour",
+        ),
+        (lambda: actup.UMAP().set_params(perplexity=30), ValueError, "'perplexity': n_neighbors is the size"),
+        (
+            lambda: actup.TSNE(n_neighbors=15),
+            TypeError,
+            "'n_neighbors': perplexity is the size of a neighbour",
+        ),
+        (
+            lambda: actup.TSNE(max_grad_norm=1),
+            TypeError,
+            "'max_grad_norm': actup.compat.opentsne.TSNE, which",
+        ),
+        (lambda: actup.ParametricUMAP(encoder=1), TypeError, "'encoder': .* hidden_layer_sizes"),
+        (lambda: actup.ParametricUMAP(dims=(5,)), TypeError, "'dims': the number of columns is read from X"),
+        (lambda: actup.ParametricUMAP(parametric_reconstruction=True), TypeError, "inverse_transform gives"),
+        (lambda: actup.ParametricUMAP(autoencoder_loss=True), TypeError, "inverse_transform gives"),
+        (lambda: actup.ParametricUMAP(keras_fit_kwargs={}), TypeError, "n_training_epochs and batch_size"),
+        (lambda: actup.ParametricUMAP(perplexity=5), TypeError, "'perplexity': n_neighbors is the size"),
+        (lambda: actup.ParametricUMAP().to_ONNX("x"), AttributeError, r"'to_ONNX': use to_onnx\(path\)"),
+        (lambda: actup.ParametricUMAP().add_landmarks(X), AttributeError, "'add_landmarks': use partial_fit"),
+        (lambda: actup.ParametricUMAP().nothing, AttributeError, "has no attribute 'nothing'$"),
+        (
+            lambda: actup.load_ParametricUMAP,
+            AttributeError,
+            "use actup.load, for files of ParametricUMAP.save",
+        ),
+        (lambda: actup.plot.points(None, labels=[1]), AttributeError, r"use actup.plot\(model, labels=...\)"),
+        (lambda: actup.UMAP().fit(X)._knn_indices, AttributeError, "actup.compat.umap.UMAP has it"),
+        (lambda: actup.UMAP()._raw_data, AttributeError, "no attribute '_raw_data'"),
+        (lambda: actup.UMAP(target_metric="foo").fit(X), ValueError, "labels are compared by 'categorical'"),
+    ],
+)
+def test_errors_say_what_to_use_instead(work, error, message):
+    with pytest.raises(error, match=message):
+        work()
+
+
+@pytest.mark.parametrize(
+    ("module", "instead"),
+    [("umap_", "actup.compat.umap.umap_"), ("distances", "actup.compat.umap.distances"),
+     ("plot", "actup.plot(model, labels=...)"), ("parametric_umap", "actup.ParametricUMAP"),
+     ("affinity", "actup.compat.opentsne.affinity")],
+)  # fmt: skip
+def test_missing_modules_name_others(module, instead):
+    with pytest.raises(
+        ModuleNotFoundError, match=re.escape(f"No module named 'actup.{module}': use {instead}")
+    ):
+        importlib.import_module(f"actup.{module}")
+
+
+def test_private_attributes_of_umap_learn_are_read():
+    model = actup.UMAP(n_neighbors=5, n_epochs=2, metric_kwds=None, random_state=0)
+    assert model._n_neighbors == 5 and model._a == pytest.approx(1.577, abs=0.01)
+    model.fit(X)
+    np.testing.assert_array_equal(model._raw_data, X)
+    assert model._small_data and not model._sparse_data and not model._supervised and model._metric_kwds == {}
+    assert not {"_raw_data", "_a"} & set(vars(pickle.loads(pickle.dumps(model))))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("unique", "x"), ("densmap", "abc"), ("low_memory", "x"), ("verbose", "x"), ("output_dens", 0.5),
+     ("angular_rp_forest", None), ("force_approximation_algorithm", "x"), ("tqdm_kwds", 4)],
+)  # fmt: skip
+def test_values_of_flags_are_checked(name, value):
+    kind = "a dict or None" if name == "tqdm_kwds" else "True or False"
+    with pytest.raises(ValueError, match=f"{name}={value!r} must be {kind}"):
+        actup.UMAP(**{name: value}).fit(X)
 
 
 @pytest.mark.parametrize("run", [actup.embed, actup.embed_many])

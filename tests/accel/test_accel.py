@@ -165,7 +165,9 @@ def test_a_package_that_is_being_imported_stays_as_it_is(umap_learn, tmp_path, v
     (folder / "umap" / "umap_.py").write_text("import actup\nimport umap.extra\nclass UMAP: pass\n")
     program = script(
         tmp_path,
-        """
+        f"""
+        import os
+        os.environ["ACTUP_ACCEL"] = {value!r}  # not at the start, where actup_accel.pth would read it
         import umap, umap.extra.deep, umap.plot
         assert umap.plot.real_class is umap.UMAP
         import openTSNE
@@ -173,7 +175,7 @@ def test_a_package_that_is_being_imported_stays_as_it_is(umap_learn, tmp_path, v
         """,
     )
     paths = {"PYTHONPATH": os.pathsep.join([str(folder), SOURCE])}
-    code, output, errors = run(program, ACTUP_ACCEL=value, **paths)
+    code, output, errors = run(program, **paths)
     assert (code, output) == (0, "umap.umap_ 7 actup.compat.opentsne.tsne\n"), errors
     assert ("umap was being imported" in errors and "python -m actup.accel" in errors) == (value == "1")
 
@@ -371,3 +373,28 @@ def test_pytest_plugin(tmp_path):
     options = ["-q", "-p", "actup.accel", "-p", "no:cacheprovider"]
     code, output, _ = run("-m", "pytest", *options, "test_it.py", cwd=tmp_path)
     assert code == 0, output
+
+
+# the file in site-packages
+
+
+def start_with_site_folder(tmp_path, code, **environment):
+    """Run code in a Python that has read ``actup_accel.pth``, as one that has ActUp installed does."""
+    (tmp_path / "actup_accel.pth").write_text((Path(SOURCE) / "actup_accel.pth").read_text())
+    return run("-c", f"import site; site.addsitedir({str(tmp_path)!r})\n{code}", **environment)
+
+
+@pytest.mark.skipif(not (Path(SOURCE) / "actup_accel.pth").exists(), reason="not in the source tree")
+def test_the_variable_acts_on_programs_that_do_not_import_actup(tmp_path):
+    code = "import umap; print(umap.UMAP.__module__)"
+    _, output, errors = start_with_site_folder(tmp_path, code, ACTUP_ACCEL="1")
+    assert output.startswith("actup.") and "run on ActUp" in errors
+    _, output, errors = start_with_site_folder(tmp_path, code, ACTUP_ACCEL="quiet")
+    assert output.startswith("actup.") and not errors
+
+
+@pytest.mark.skipif(not (Path(SOURCE) / "actup_accel.pth").exists(), reason="not in the source tree")
+@pytest.mark.parametrize("environment", [{}, {"ACTUP_ACCEL": "0"}, {"ACTUP_ACCEL": ""}])
+def test_nothing_is_imported_without_the_variable(tmp_path, environment):
+    code = "import sys; print([name for name in sys.modules if name.startswith('actup')])"
+    assert start_with_site_folder(tmp_path, code, **environment) == (0, "[]\n", "")

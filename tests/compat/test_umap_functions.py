@@ -173,8 +173,10 @@ def test_set_operations():
     left = general_simplicial_set_intersection(one, other, weight=0.0).tocsr()
     assert abs(left.multiply(one != 0) - one).max() < 1e-5
     contrast = general_simplicial_set_intersection(one, other, right_complement=True).tocsr()
-    assert contrast.nnz <= one.nnz
-    assert contrast.sum() < one.sum()
+    complement = min(max(1 - other.data.max(), 2e-8) / 2, 1e-4)  # of an edge that the right graph lacks
+    alone = (one != 0) > both
+    assert abs(contrast.multiply(alone) - complement * one.multiply(alone)).max() < 1e-6
+    assert abs(contrast.multiply(both) - (one - one.multiply(other)).multiply(both)).max() < 1e-5
 
 
 @pytest.mark.parametrize("reset_local_metric", [False, True])
@@ -463,3 +465,16 @@ def test_names_that_actup_lacks_say_what_to_use_instead():
         umap.layouts.optimize_layout_euclidean  # noqa: B018
     with pytest.raises(AttributeError, match=r"no attribute 'no_such'$"):
         umap.layouts.no_such  # noqa: B018
+
+
+@pytest.mark.parametrize("metric", sparse_distances.sparse_need_n_features)
+def test_sparse_distances_take_n_features_by_name(metric):
+    vectors = np.array([1, 4]), np.array([1.0, 2.0]), np.array([4, 7]), np.array([2.0, 3.0])
+    distance = sparse_distances.sparse_named_distances[metric]
+    assert distance(*vectors, n_features=64) == distance(*vectors, 64) > 0
+
+
+def test_sparse_minkowski_takes_its_power_by_name():
+    vectors = np.array([1]), np.array([3.0]), np.array([4]), np.array([4.0])
+    assert sparse_distances.sparse_minkowski(*vectors) == pytest.approx(5)
+    assert sparse_distances.sparse_minkowski(*vectors, p=1) == pytest.approx(7)

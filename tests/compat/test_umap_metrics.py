@@ -1,5 +1,6 @@
 """What programs for umap-learn rely on: metrics of the data."""
 
+import re
 import warnings
 
 import numpy as np
@@ -104,3 +105,20 @@ def test_precomputed_distances():
 def test_hellinger_needs_values_of_at_least_0():
     with pytest.raises(ValueError, match=r"hellinger|negative"):
         short(metric="hellinger").fit(NUMBERS - 0.5)
+
+
+@pytest.mark.parametrize(
+    "metric", ["hellinger", "mahalanobis", "seuclidean", "softmax_hellinger", "wminkowski"]
+)
+def test_output_metrics_that_are_not_compiled_name_their_functions(metric):
+    parameters = {"mahalanobis": {"vinv": np.eye(2)}, "seuclidean": {"sigma": np.ones(2)}}
+    with pytest.raises(
+        ValueError, match=f"output_metric='{metric}' is not compiled: give the function"
+    ) as error:
+        short(output_metric=metric).fit(NUMBERS)
+    name = re.search(r"actup\.compat\.umap\.distances\.(\w+)", str(error.value))[1]
+    assert getattr(umap.distances, name) is umap.distances.named_distances_with_gradients[metric]
+    if metric in parameters:
+        function, given = getattr(umap.distances, name), parameters[metric]
+        model = umap.UMAP(output_metric=function, output_metric_kwds=given, n_epochs=2, random_state=0)
+        assert np.isfinite(model.fit_transform(NUMBERS[:30])).all()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
 import actup
@@ -198,7 +199,7 @@ def test_few_cells(adata):
     assert few.uns["neighbors"]["params"]["n_neighbors"] == 6
 
 
-def test_errors_name_the_remedy(adata, monkeypatch):
+def test_errors_name_the_remedy(adata):
     sc = actup.sc
     with pytest.raises(TypeError, match="adata is a ndarray, not an AnnData"):
         sc.umap(np.zeros((5, 2)))
@@ -228,10 +229,26 @@ def test_errors_name_the_remedy(adata, monkeypatch):
     del adata.obsp["connectivities"]
     with pytest.raises(ValueError, match=r"obsp has no 'connectivities', which uns\['neighbors'\] names"):
         sc.umap(adata)
-    del adata.obsm["X_pca"]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_principal_components_are_computed_without_scanpy(monkeypatch, form):
     monkeypatch.setitem(sys.modules, "scanpy", None)  # as if it were not installed
-    with pytest.raises(ValueError, match=r"obsm has no 'X_pca': run scanpy\.pp\.pca"):
-        sc.neighbors(adata)
+    import anndata
+
+    X = np.random.default_rng(0).normal(size=(90, 70)).astype(np.float32)
+    adata = anndata.AnnData(form(X))
+    with pytest.warns(UserWarning, match=r"X has 70 columns and obsm has no 'X_pca': computing principal"):
+        actup.sc.neighbors(adata, n_neighbors=5)
+    assert adata.obsm["X_pca"].shape == (90, 50) and "connectivities" in adata.obsp
+    expected = PCA(50, svd_solver="full").fit_transform(X)
+    np.testing.assert_allclose(np.abs(adata.obsm["X_pca"]), np.abs(expected), atol=1e-3)
+    genes = anndata.AnnData(form(X), var={"highly_variable": np.arange(70) < 20})
+    with pytest.warns(UserWarning, match="computing principal"):
+        actup.sc.tsne(genes, perplexity=5)
+    assert genes.obsm["X_pca"].shape == (90, 19) and genes.obsm["X_tsne"].shape == (90, 2)
+    with pytest.raises(ValueError, match="n_pcs=80, but X has at most 69 principal components"):
+        actup.sc.neighbors(anndata.AnnData(form(X)), n_pcs=80)
 
 
 def test_documented_parameters_equal_the_signatures():

@@ -119,7 +119,7 @@ def test_ingest_after_actup_sc(sc, adata):
 
 def test_principal_components_are_computed_if_they_are_missing(sc, adata):
     del adata.obsm["X_pca"]
-    with pytest.warns(UserWarning, match=r"running scanpy\.pp\.pca"):
+    with pytest.warns(UserWarning, match="computing principal components"):
         actup.sc.neighbors(adata)
     assert adata.obsm["X_pca"].shape == (adata.n_obs, 50)
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.spatial.distance import cdist
-from scipy.special import gammaln
+from scipy.spatial.distance import cdist, cosine
+from scipy.special import gammaln, rel_entr
+from scipy.stats import spearmanr, wasserstein_distance
 
 from actup._engine import engine
 from actup.neighbors import NeighborIndex, nearest_neighbors
@@ -133,6 +134,35 @@ def test_parameters_of_seuclidean_and_mahalanobis():
         assert_nearest(found, exclude_self(cdist(X, X, "mahalanobis", VI=VI)), "mahalanobis")
 
 
+def test_parameters_by_the_names_of_umap_learn():
+    X = points("mahalanobis")
+    V = np.linspace(1, 5, 6)
+    for metric, other, name, value in (
+        ("seuclidean", "sigma", "V", V), ("mahalanobis", "vinv", "VI", np.diag(V)),
+    ):  # fmt: skip
+        found = nearest_neighbors(X, K, metric=metric, metric_kwds={other: value})
+        expected = nearest_neighbors(X, K, metric=metric, metric_kwds={name: value})
+        np.testing.assert_array_equal(found.distances, expected.distances)
+        with pytest.raises(
+            ValueError, match=f"{other} and {name} are two names of one parameter: give {name}"
+        ):
+            nearest_neighbors(X, K, metric=metric, metric_kwds={other: value, name: value})
+
+
+def test_mahalanobis_of_dependent_columns_takes_the_pseudo_inverse():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5)) @ rng.normal(size=(5, 5))
+    X = np.column_stack([X, np.full(200, 3.0), X[:, 0] - 2 * X[:, 1], 1e-3 * X.sum(axis=1)])
+    VI = np.linalg.pinv(np.cov(X.T), rcond=1e-12)
+    found = nearest_neighbors(X, K, metric="mahalanobis")
+    assert_nearest(found, exclude_self(cdist(X, X, "mahalanobis", VI=VI)), "mahalanobis")
+
+
+def test_mahalanobis_needs_more_rows_than_columns():
+    with pytest.raises(ValueError, match="needs more rows than columns, X has 10 rows and 20 columns"):
+        nearest_neighbors(np.random.default_rng(0).normal(size=(10, 20)), 3, metric="mahalanobis")
+
+
 def test_dot_of_unit_rows_equals_cosine():
     X = points("cosine")[10:]
     X /= np.linalg.norm(X, axis=1, keepdims=True)
@@ -204,6 +234,64 @@ def test_symmetric_kl_poincare_and_ll_dirichlet_equal_their_formulas():
     assert_nearest(nearest_neighbors(counts, K, metric="ll_dirichlet"), exclude_self(exact), "ll_dirichlet")
     with pytest.raises(ValueError, match="'ll_dirichlet' needs rows of values of at least 0"):
         nearest_neighbors(-counts, K, metric="ll_dirichlet")
+
+
+def tsss(x, y):
+    lengths = np.linalg.norm(x), np.linalg.norm(y)
+    theta = np.arccos(np.clip(x @ y / np.prod(lengths), -1, 1)) + np.radians(10)
+    sector = (np.linalg.norm(x - y) + abs(lengths[0] - lengths[1])) ** 2 * theta / 2
+    return abs(np.prod(lengths) * np.sin(theta) / 2) * sector
+
+
+def jensen_shannon(x, y):
+    p, q = ((z + np.finfo(np.float32).eps) / (z + np.finfo(np.float32).eps).sum() for z in (x, y))
+    return (rel_entr(p, (p + q) / 2) + rel_entr(q, (p + q) / 2)).sum() / 2
+
+
+def moved_in_a_circle(x, y):
+    flow = np.cumsum(x / x.sum()) - np.cumsum(y / y.sum())
+    return min(np.abs(flow - value).sum() for value in flow)  # the best shift is one of the values
+
+
+def test_metrics_of_pynndescent_equal_their_definitions():
+    formulas = {
+        "tsss": tsss,
+        "jensen_shannon": jensen_shannon,
+        "circular_kantorovich": moved_in_a_circle,
+        "wasserstein_1d": lambda x, y: wasserstein_distance(np.arange(20), np.arange(20), x, y),
+        "spearmanr": lambda x, y: 1 - spearmanr(x, y).statistic,
+        "true_angular": lambda x, y: np.arccos(1 - cosine(x, y)) / np.pi,
+        "bit_hamming": lambda x, y: (bits_of(x) != bits_of(y)).sum(),
+        "bit_jaccard": lambda x, y: 1 - (bits_of(x) & bits_of(y)).sum() / (bits_of(x) | bits_of(y)).sum(),
+    }
+    X = np.random.default_rng(0).poisson(3, (60, 20)) + 1.0
+    for metric, formula in formulas.items():
+        exact = np.array([[formula(x, y) if (x != y).any() else 0.0 for y in X] for x in X], float)
+        assert_nearest(nearest_neighbors(X, K, metric=metric), exclude_self(exact), metric)
+
+
+def bits_of(row):
+    return np.unpackbits(row.astype(np.uint8)).astype(bool)
+
+
+def test_direct_cosine_is_cosine():
+    X = points("cosine")
+    found, expected = (nearest_neighbors(X, K, metric=metric) for metric in ("direct_cosine", "cosine"))
+    np.testing.assert_array_equal(found.distances, expected.distances)
+
+
+def test_bits_must_be_bytes():
+    for X in (np.full((5, 2), 0.5), np.full((5, 2), 300), np.full((5, 2), -1)):
+        with pytest.raises(
+            ValueError, match=r"metric='bit_hamming' compares the bits of bytes, .* np\.packbits"
+        ):
+            nearest_neighbors(X, 2, metric="bit_hamming")
+
+
+@pytest.mark.parametrize("metric", ["kantorovich", "wasserstein", "sinkhorn"])
+def test_metrics_of_pynndescent_that_are_missing_name_others(metric):
+    with pytest.raises(ValueError, match=f"metric='{metric}' is not available: 'wasserstein_1d' compares"):
+        nearest_neighbors(np.eye(5), 2, metric=metric)
 
 
 def test_callable_metric_receives_metric_kwds():

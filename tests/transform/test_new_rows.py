@@ -246,7 +246,7 @@ def test_outliers_land_on_the_map(kind):
 
 SKLEARN_METRICS = ("nan_euclidean",)
 METRIC_NAMES = [*METRICS, *SKLEARN_METRICS]
-NUMPY_METRICS = [name for name in METRICS if not METRICS[name].is_compiled]
+NUMPY_METRICS = {name for name in METRICS if not METRICS[name].is_compiled}
 
 
 def minkowski_1_5(x, y):
@@ -261,7 +261,7 @@ def rows_for(metric: str) -> np.ndarray:
     )
     if metric in ("haversine", "poincare"):
         return rows / 40
-    if metric in ("hamming", "ll_dirichlet"):
+    if metric in ("hamming", "ll_dirichlet", "bit_hamming", "bit_jaccard"):
         return np.rint(2 * rows)
     if metric in METRICS and METRICS[metric].presence:
         return rows * (random.random(rows.shape) < 0.6)
@@ -280,7 +280,8 @@ def test_every_metric_places_new_and_training_rows(metric):
         found = model.transform(X[:70])
         distance_to_map = KNeighborsClassifier(1).fit(model.embedding_, np.zeros(70)).kneighbors(found, 1)[0]
         assert (distance_to_map == 0).all()  # the place of a row at distance 0, equal or not
-        if metric in ("euclidean", "manhattan", "mahalanobis", *NUMPY_METRICS, *SKLEARN_METRICS):
+        telling = NUMPY_METRICS - {"spearmanr"}  # different rows may have the same ranks
+        if metric in ("euclidean", "manhattan", "mahalanobis", *telling, *SKLEARN_METRICS):
             np.testing.assert_array_equal(found[first], model.embedding_[first])
 
 

@@ -7,6 +7,7 @@ Each script here that runs another library's tests saves its outcomes with ``--s
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from suite import FAILED, NOT_APPLICABLE, PASSED, Outcome, Suite, load_suites
@@ -17,7 +18,8 @@ HEAD = """# Tests of other libraries
 
 Which tests of other libraries pass if ActUp takes their place. `make upstream` runs the tests as their
 authors wrote them and writes this page. A test does not apply if it calls a private function of its library,
-or checks that the library calls a third one.
+or checks that the library calls a third one. umap-learn does not distribute its tests: ActUp's own tests of
+its interface stand for them.
 
 | tests | release | run on | passed | failed | of the applicable ones | not applicable |
 |---|---|---|---|---|---|---|
@@ -35,8 +37,24 @@ def page(suites: list[Suite]) -> str:
         )
     for suite in suites:
         text += f"\n## {suite.title}\n"
+        text += _topics(suite)
         text += _table("Failed tests, and why", suite, FAILED)
         text += _table("Tests that do not apply", suite, NOT_APPLICABLE)
+    return text
+
+
+def _topics(suite: Suite) -> str:
+    """What each file tests, with its outcomes, and what differs on purpose."""
+    text = ""
+    if suite.topics:
+        text += "\n| file | what it tests | tests | passed | failed |\n|---|---|---|---|---|\n"
+    for file, topic in suite.topics.items():
+        counts = Counter(o.outcome for o in suite.outcomes if o.test.startswith(f"{file}::"))
+        run = counts[PASSED] + counts[FAILED]
+        text += f"| `{file}` | {_cell(topic)} | {run} | {counts[PASSED]} | {counts[FAILED]} |\n"
+    if suite.differences:
+        rows = "".join(f"| {_cell(what)} | {_cell(why)} |\n" for what, why in suite.differences.items())
+        text += f"\n### What differs on purpose\n\n| what | why |\n|---|---|\n{rows}"
     return text
 
 

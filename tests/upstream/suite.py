@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import ModuleType
 
@@ -31,7 +31,8 @@ class Suite:
     """The outcomes of another library's tests.
 
     ``name`` is the name of the file of results, ``title`` what the page calls the suite, ``runs`` what its
-    tests ran on.
+    tests ran on. ``topics`` and ``differences`` are those of a suite that has no tests of deliberate
+    differences.
     """
 
     name: str
@@ -39,6 +40,8 @@ class Suite:
     version: str
     runs: str
     outcomes: tuple[Outcome, ...]
+    topics: dict[str, str] = field(default_factory=dict)  # what each file tests, if the page tells of files
+    differences: dict[str, str] = field(default_factory=dict)  # what differs on purpose, and why
 
     def count(self) -> Counter[str]:
         return Counter(outcome.outcome for outcome in self.outcomes)

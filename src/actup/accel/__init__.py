@@ -2,7 +2,9 @@
 
 ``python -m actup.accel script.py`` does it for a script, ``install()`` for this process, ``%load_ext
 actup.accel`` for a notebook, ``pytest -p actup.accel`` for tests. With the environment variable
-``ACTUP_ACCEL=1`` (``ACTUP_ACCEL=quiet``: without a message), ``import actup`` calls ``install()``.
+``ACTUP_ACCEL=1`` (``ACTUP_ACCEL=quiet``: without a message), every Python program of an environment in which
+ActUp is installed calls ``install()`` when it starts: ``actup_accel.pth`` imports actup, which reads the
+variable.
 
 This is the only part of ActUp that changes what other packages' names mean, and only when it is asked to.
 """

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from actup._arguments import explain_unknown_arguments
 from actup._errors import AbsentMethod
 from actup._pipeline import Embedding
 from actup._warnings import warn_user
-from actup.estimators._arguments import explain_unknown_arguments
 from actup.estimators._inputs import FitInputs, RandomState, Start
 from actup.estimators._slices import (
     Link,

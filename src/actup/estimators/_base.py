@@ -102,11 +102,13 @@ class Embedder(
         -------
         self
         """
-        inputs = FitInputs(y, sample_weight, fixed, finite=ensure_all_finite)
-        with fit_task(self, X, y), self._progress() as progress:
+        return self._fit(X, FitInputs(y, sample_weight, fixed, finite=ensure_all_finite))
+
+    def _fit(self, X: Any, inputs: FitInputs) -> Self:
+        with fit_task(self, X, inputs.y), self._progress() as progress:
             prepared, state = self._prepare(X, inputs, progress)
             reached = descend(prepared, progress, self._snapshot_epochs())
-            state = self._with_weightless(state.advanced_to(reached), X, ensure_all_finite)
+            state = self._with_weightless(state.advanced_to(reached), X, inputs.finite)
             self._completed(state).replace_state_of(self)
         return self
 
@@ -505,8 +507,8 @@ def fitted_model(estimator: Estimator) -> Estimator:
         )
     if not hasattr(estimator, "_training"):
         raise ValueError(
-            "this model was combined of two others: it has a map and a graph, but no rows to compare others "
-            "with"
+            "this model was combined of two others, or fitted to affinities alone: it has a map and a graph, "
+            "but no rows to compare others with"
         )
     return snapshot(estimator)
 

@@ -19,6 +19,45 @@ from actup.recipe._recipe import Recipe
 _MAX_EXACT_POINTS = 4_000  # up to here, the exact sum over all pairs takes some milliseconds
 
 
+class Divergence:
+    """The KL divergence of a graph's similarities from those of points, and its gradient.
+
+    Parameters
+    ----------
+    graph : Graph
+    recipe : Recipe
+    threads : int
+    """
+
+    def __init__(self, graph: Graph, recipe: Recipe, threads: int):
+        weights = to_host(graph.weights).astype(np.float64)
+        self._P = Similarities(
+            to_host(graph.offsets), to_host(graph.indices), weights / weights.sum(), len(graph)
+        )
+        self._repulsion = _repulsion_for(len(graph), recipe.n_components, recipe.theta)
+        self._dof, self._exaggeration, self._threads = recipe.dof, recipe.late_exaggeration, threads
+
+    def value_and_gradient_norm(self, points: Array) -> tuple[float, float]:
+        """The divergence, and the norm of scikit-learn's gradient; NaN if points are not finite."""
+        Y = np.ascontiguousarray(to_host(points), np.float64)
+        with np.errstate(all="ignore"):  # a descent at a far too large rate overflows
+            if not np.isfinite(Y).all():
+                return math.nan, math.nan
+            gradient, error = kl_gradient(
+                self._P,
+                Y,
+                self._repulsion,
+                dof=self._dof,
+                exaggeration=self._exaggeration,
+                threads=self._threads,
+            )
+            return error, float(np.linalg.norm(4 * gradient))
+
+    def __call__(self, points: Array) -> float:
+        """The divergence of points."""
+        return self.value_and_gradient_norm(points)[0]
+
+
 class WatchedLayout:
     """A layout whose loss and gradient are measured every few epochs; see ``actup.backends.Layout``.
 
@@ -56,16 +95,10 @@ class WatchedLayout:
         self._layout = layout
         self.n_epochs = layout.n_epochs
         self._min_gradient_norm, self._patience = min_gradient_norm, patience
-        self._every, self._log, self._threads = every, log, threads
-        self._dof = recipe.dof
+        self._every, self._log = every, log
         exaggerated = recipe.schedule(len(graph)).exaggeration != np.float32(recipe.late_exaggeration)
         self._exaggerated_epochs = int(np.count_nonzero(exaggerated))
-        self._exaggeration = recipe.late_exaggeration
-        weights = to_host(graph.weights).astype(np.float64)
-        self._P = Similarities(
-            to_host(graph.offsets), to_host(graph.indices), weights / weights.sum(), len(graph)
-        )
-        self._repulsion = _repulsion_for(len(graph), recipe.n_components, recipe.theta)
+        self._divergence = Divergence(graph, recipe, threads)
         self._lowest, self._lowest_at = math.inf, 0
         self._begin = time.perf_counter()
 
@@ -120,19 +153,7 @@ class WatchedLayout:
         return min((epoch // self._every + 1) * self._every, self.n_epochs)
 
     def _measure(self) -> None:
-        Y = np.ascontiguousarray(to_host(self.embedding()), np.float64)
-        with np.errstate(all="ignore"):  # a descent at a far too large rate overflows
-            error, norm = math.nan, math.nan
-            if np.isfinite(Y).all():
-                gradient, error = kl_gradient(
-                    self._P,
-                    Y,
-                    self._repulsion,
-                    dof=self._dof,
-                    exaggeration=self._exaggeration,
-                    threads=self._threads,
-                )
-                norm = float(np.linalg.norm(4 * gradient))
+        error, norm = self._divergence.value_and_gradient_norm(self.embedding())
         if self.epoch == self._exaggerated_epochs:
             self._print(f"KL divergence after {self.epoch} iterations with early exaggeration: {error:f}")
             return

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+from actup._arguments import explain_unknown_arguments
 from actup._warnings import warn_user
-from actup.estimators._arguments import explain_unknown_arguments
 from actup.estimators._growing import GrowingMap
 from actup.estimators._inputs import Lists, RandomState, Start, change
 from actup.progress import Callback

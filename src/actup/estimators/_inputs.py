@@ -8,17 +8,20 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.utils import check_random_state
 
 from actup._errors import WrongType
 from actup._labels import label_array
-from actup.graph._records import Neighbors, read_lists
+from actup.graph._records import Graph, Neighbors, read_lists
 from actup.graph._sample_weights import read_sample_weights
 from actup.recipe._recipe import Recipe
 
 Start = str | np.ndarray | None
 RandomState = int | np.random.RandomState | np.random.Generator | None
 Lists = tuple[Any, ...] | None  # (indices, distances), or umap-learn's (indices, distances, index)
+
+_MAX_ASYMMETRY = 1e-6  # of the largest similarity: given ones that differ less do so by rounding
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class FitInputs:
     sample_weight: Any = None
     fixed: Any = None
     init: Any = None  # in place of the estimator's own
+    affinities: Any = None  # similarities in place of those of X; only TSNE takes them
     finite: bool | str = True
     kept: np.ndarray | None = None  # the numbers of the samples that take part; None: all
 
@@ -88,6 +92,27 @@ def read_mobility(fixed: Any, init: Any, n: int) -> np.ndarray:
             f"fixed keeps sample {row} at its place, but its row of init is NaN: give it a place"
         )
     return (1 - shares).astype(np.float32)
+
+
+def read_affinities(affinities: Any) -> Graph:
+    """The graph of similarities: openTSNE's object, which has them as ``P``, or the matrix itself.
+
+    Its weights add up to the number of points, as those of t-SNE's own graph do.
+    """
+    P = getattr(affinities, "P", affinities)
+    shape: tuple[int, ...] = getattr(P, "shape", ())
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise WrongType(
+            f"affinities={reprlib.repr(affinities)} must be affinities of actup.compat.opentsne.affinity or "
+            "openTSNE, or a square matrix of similarities"
+        )
+    P = csr_matrix(P, dtype=np.float64)
+    asymmetry = abs(P - P.T).max()
+    if asymmetry > _MAX_ASYMMETRY * abs(P).max():
+        raise ValueError(f"affinities differ by {asymmetry:g} between i, j and j, i: give (P + P.T) / 2")
+    if not P.sum() > 0 or P.data.min() < 0:
+        raise ValueError("affinities must hold numbers of at least 0 that are not all 0")
+    return Graph.from_scipy(P * (P.shape[0] / P.sum()))
 
 
 def start_name(init: Start, otherwise: str) -> str | None:

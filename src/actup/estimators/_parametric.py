@@ -11,15 +11,23 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from actup._arguments import explain_unknown_arguments
 from actup._device import to_host
 from actup._typing import Rows
 from actup._warnings import warn_user
 from actup.backends import Backend
-from actup.estimators._arguments import explain_unknown_arguments
 from actup.estimators._network import Network
 from actup.estimators._state import FittedState
 from actup.estimators._umap import UMAP
 
+# Methods of umap-learn's ParametricUMAP, and what to use instead.
+_OTHER_METHODS = {
+    "to_ONNX": "use to_onnx(path)",
+    "add_landmarks": "use partial_fit(X), which adds rows and keeps the old ones near their places",
+    "parametric_model": "network_ has the layers as plain arrays, to_onnx(path) exports them",
+    "encoder": "network_ has the layers as plain arrays, to_onnx(path) exports them",
+    "decoder": "there is none: use inverse_transform(places)",
+}
 _ONNX_OPSET = 17
 _ONNX_IR_VERSION = 9  # which releases of onnxruntime since 2023 read
 
@@ -79,6 +87,12 @@ class ParametricUMAP(UMAP):
     hidden_layer_sizes: Sequence[int] = (256, 256)
     n_training_epochs: int = 50
     batch_size: int = 128
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OTHER_METHODS:
+            message = f"{type(self).__name__!r} object has no attribute {name!r}: {_OTHER_METHODS[name]}"
+            raise AttributeError(message, name=name, obj=self)
+        return super().__getattr__(name)
 
     def _check_choices(self) -> None:
         super()._check_choices()

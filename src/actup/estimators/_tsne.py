@@ -7,12 +7,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
+from actup._arguments import explain_unknown_arguments
 from actup._device import to_host
 from actup._given import Given
 from actup._pipeline import Embedding
@@ -20,11 +21,22 @@ from actup._suggestions import not_one_of
 from actup._threads import count_threads
 from actup._typing import Rows
 from actup._warnings import warn_user
-from actup.backends import Backend
-from actup.estimators._arguments import explain_unknown_arguments
-from actup.estimators._convergence import WatchedLayout, mean_sigma
+from actup.backends import Backend, choose_backend, load_backend
+from actup.estimators._base import fitted_model
+from actup.estimators._convergence import Divergence, WatchedLayout, mean_sigma
 from actup.estimators._growing import GrowingMap
-from actup.estimators._inputs import FitInputs, Lists, RandomState, Start, change, start_name
+from actup.estimators._inputs import (
+    FitInputs,
+    Lists,
+    RandomState,
+    Start,
+    change,
+    draw_seed,
+    read_affinities,
+    read_mobility,
+    start_name,
+)
+from actup.estimators._layout_callbacks import CallbackLayout, read_callbacks
 from actup.estimators._learning_rate import is_automatic
 from actup.estimators._state import FittedState, check_has_graph, snapshot
 from actup.graph._records import Graph
@@ -44,6 +56,7 @@ except ImportError:  # it is private in scikit-learn
 
 _METHODS = {"auto": Repulsion.AUTO, "barnes_hut": Repulsion.BARNES_HUT, "exact": Repulsion.EXACT}
 _MAX_TREE_DIMENSIONS = 3  # of a map whose repulsion a tree can sum
+_AUTO_EXAGGERATION = 12.0  # the least early exaggeration of "auto", as in openTSNE
 _NOT_GIVEN = "deprecated"  # scikit-learn's default of parameters that it has removed
 
 
@@ -65,8 +78,9 @@ class TSNE(GrowingMap):
         Effective number of neighbours of a point; less than the number of samples. Numbers below 1 mean 1:
         the nearest neighbour alone. For several, such as ``[30, 300]``, the similarities are averaged, which
         keeps near and far structure (openTSNE's ``Multiscale``).
-    early_exaggeration : float, default=12.0
-        Factor of the attraction in the first epochs, which gathers the clusters.
+    early_exaggeration : float or "auto", default=12.0
+        Factor of the attraction in the first epochs, which gathers the clusters; at least 1. "auto":
+        ``exaggeration``, but at least 12, as in openTSNE.
     learning_rate : "auto" or float, default="auto"
         "auto": the steps adapt to each point's stiffness, so that there is no rate to choose. A number:
         momentum with gains and this rate, as in scikit-learn and in its unit.
@@ -108,8 +122,8 @@ class TSNE(GrowingMap):
         and for many samples in three dimensions.
     n_jobs : int, default=-1
         Number of threads; -1 and None: one per core this process may use. It never changes the map.
-    exaggeration : float, default=1.0
-        Factor of the attraction after the early phase: 1 is t-SNE, about 4 looks like UMAP.
+    exaggeration : float or None, default=1.0
+        Factor of the attraction after the early phase: 1 or None is t-SNE, about 4 looks like UMAP.
     dof : float, default=1.0
         Degrees of freedom of the map's kernel (1 + d²/dof)^-dof, as in openTSNE: less than 1 gives heavier
         tails, and more and finer clusters.
@@ -130,6 +144,12 @@ class TSNE(GrowingMap):
         The name of ``max_iter`` in old releases of scikit-learn; deprecated.
     square_distances : bool, default="deprecated"
         A parameter of old releases of scikit-learn. It has no effect: distances are always squared.
+    callbacks : callable or sequence of callable, default=None
+        openTSNE's callbacks: ``callback(iteration, error, embedding)``, called every
+        ``callbacks_every_iters`` iterations with the KL divergence as error. If one returns True, the run
+        stops and keeps the points where they are.
+    callbacks_every_iters : int, default=50
+        Iterations between two calls.
 
     Attributes
     ----------
@@ -211,7 +231,7 @@ class TSNE(GrowingMap):
     n_components: int = 2
     _: KW_ONLY
     perplexity: float | Sequence[float] = 30.0
-    early_exaggeration: float = 12.0
+    early_exaggeration: float | str = 12.0
     learning_rate: str | float = "auto"
     max_iter: int | None = None
     n_iter_without_progress: int = 300
@@ -224,7 +244,7 @@ class TSNE(GrowingMap):
     method: str = "auto"
     angle: float = 0.5
     n_jobs: int | None = -1
-    exaggeration: float = 1.0
+    exaggeration: float | None = 1.0
     dof: float = 1.0
     precomputed_knn: Lists = None
     callback: Callback | None = None
@@ -232,6 +252,8 @@ class TSNE(GrowingMap):
     metric_kwds: dict[str, object] | None = None
     n_iter: int | None = None
     square_distances: bool | str = _NOT_GIVEN
+    callbacks: Any = None
+    callbacks_every_iters: int = 50
 
     _EXPLORATION_MAX_ITER: ClassVar[int] = 250  # exaggerated iterations; scikit-learn's name
     _N_ITER_CHECK: ClassVar[int] = 50  # iterations between two measurements; scikit-learn's name
@@ -267,8 +289,8 @@ class TSNE(GrowingMap):
             **perplexity,
             n_components=self.n_components,
             dof=self.dof,
-            exaggeration=self.early_exaggeration,
-            late_exaggeration=self.exaggeration,
+            exaggeration=self._early_exaggeration(),
+            late_exaggeration=self._late_exaggeration(),
             learning_rate=base.learning_rate if automatic else self.learning_rate,
             epochs=base.epochs if max_iter is None else max_iter,
             metric=self.metric,
@@ -284,6 +306,17 @@ class TSNE(GrowingMap):
         if not max_iter or max_iter < self._EXPLORATION_MAX_ITER:
             return 0.25
         return self._EXPLORATION_MAX_ITER / max_iter
+
+    def _late_exaggeration(self) -> Any:
+        return 1.0 if self.exaggeration is None else self.exaggeration
+
+    def _early_exaggeration(self) -> Any:
+        """A number; openTSNE's "auto" is at least 12, and never less than the later exaggeration."""
+        if isinstance(self.early_exaggeration, str) and self.early_exaggeration == "auto":
+            late = self._late_exaggeration()
+            return max(_AUTO_EXAGGERATION, late) if isinstance(late, Real) else _AUTO_EXAGGERATION
+        _check_number("early_exaggeration", self.early_exaggeration, Real, 1)
+        return self.early_exaggeration
 
     def _max_iter(self) -> int | None:
         if self.n_iter is None:
@@ -310,6 +343,8 @@ class TSNE(GrowingMap):
         _check_number("angle", self.angle, Real, 0, 1)
         _check_number("min_grad_norm", self.min_grad_norm, Real, 0)
         _check_number("n_iter_without_progress", self.n_iter_without_progress, Integral, -1)
+        read_callbacks(self.callbacks, self.callbacks_every_iters)
+        _check_verbose(self.verbose)
         components = self.n_components
         if self.method == "barnes_hut" and isinstance(components, Real) and components > _MAX_TREE_DIMENSIONS:
             raise ValueError(
@@ -323,26 +358,186 @@ class TSNE(GrowingMap):
                 "principal components: leave init out"
             )
 
+    def fit(
+        self,
+        X: Any = None,
+        y: Any = None,
+        ensure_all_finite: bool | str = True,
+        *,
+        sample_weight: Any = None,
+        fixed: Any = None,
+        affinities: Any = None,
+        initialization: Any = None,
+    ) -> Self:
+        """Make a map of X, or of similarities.
+
+        Ctrl-C during the layout keeps the points where they are: ``fit`` then warns and returns as usual. If
+        ``fit`` raises an exception, the model stays as it was before: fitted to former data, or not fitted.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), default=None
+            Finite numbers of any type, or a data frame, never changed; (n_samples, n_samples) distances,
+            dense or sparse, if ``metric`` is "precomputed". None: only ``affinities`` are given, and
+            ``transform`` is not available.
+        y : object, default=None
+            Not used.
+        ensure_all_finite : bool or "allow-nan", default=True
+            "allow-nan" lets missing values (NaN) through to a function as ``metric``, False infinite ones
+            too. Metrics "nan_euclidean" and "gower" take missing values whatever it is, all others reject
+            them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each sample counts, at least 0; None: all alike. Samples of weight 0 are left out, and
+            then placed on the map of the others as ``transform`` would place them.
+        fixed : array-like of shape (n_samples,), default=None
+            Samples that stay where ``init``, an array, has them: Booleans, or numbers from 0 (moves freely)
+            to 1 (stays). Samples whose row of ``init`` is NaN start among their neighbours.
+        affinities : openTSNE affinities or sparse matrix of shape (n_samples, n_samples), default=None
+            Similarities in place of those that would be computed from X.
+        initialization : str or array of shape (n_samples, n_components), default=None
+            Where the points start, in place of ``init``.
+
+        Returns
+        -------
+        self
+        """
+        if affinities is not None and sample_weight is not None:
+            raise ValueError("sample_weight and affinities were both given: weigh the affinities instead")
+        if affinities is None and X is None:
+            raise ValueError("X and affinities are both None: give one of them")
+        inputs = FitInputs(y, sample_weight, fixed, initialization, affinities, ensure_all_finite)
+        return self._fit(X, inputs)
+
+    def fit_transform(
+        self,
+        X: Any = None,
+        y: Any = None,
+        ensure_all_finite: bool | str = True,
+        *,
+        sample_weight: Any = None,
+        fixed: Any = None,
+        affinities: Any = None,
+        initialization: Any = None,
+    ) -> Any:
+        """Make a map of X, or of similarities, and return it.
+
+        Parameters
+        ----------
+        X, y, ensure_all_finite, sample_weight, fixed, affinities, initialization
+            As in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components), float32
+            The map, or a data frame of it if ``set_output`` asked for one.
+        """
+        model = self.fit(
+            X,
+            y,
+            ensure_all_finite,
+            sample_weight=sample_weight,
+            fixed=fixed,
+            affinities=affinities,
+            initialization=initialization,
+        )
+        return model.embedding_
+
+    def prepare_partial(
+        self, X: Any, initialization: Any = "median", k: int = 25, **affinity_params: Any
+    ) -> Any:
+        """New rows at their start on the map, as openTSNE has them: their points can be optimised further.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            The new rows.
+        initialization : {"median", "weighted", "random"} or array, default="median"
+            Where the new points start.
+        k : int, default=25
+            Neighbours whose places decide where a new point starts.
+        **affinity_params
+            ``perplexity`` of the new rows.
+
+        Returns
+        -------
+        actup.compat.opentsne.PartialTSNEEmbedding
+            An array with a method ``optimize(n_iter)``.
+
+        See Also
+        --------
+        transform : Places new rows in one step.
+        """
+        from actup.compat.opentsne import TSNEEmbedding, affinity
+
+        model = fitted_model(self)
+        model._training.check_searchable()
+        recipe, jobs = model.recipe_, count_threads(self.n_jobs)
+        affinities = affinity.MultiscaleMixture(
+            to_host(model._training.rows),
+            list(recipe.scales()),
+            metric=recipe.metric,
+            metric_params=dict(recipe.metric_kwds),
+            n_jobs=jobs,
+            random_state=model.seed_,
+        )
+        embedding = TSNEEmbedding(
+            to_host(model.embedding_), affinities, recipe.dof, random_state=model.seed_, n_jobs=jobs
+        )
+        return embedding.prepare_partial(np.asarray(X), initialization, k, **affinity_params)
+
     def _prepare(self, X: Any, inputs: FitInputs, progress: Progress) -> tuple[Embedding, FittedState]:
-        prepared, state = super()._prepare(X, inputs, progress)
+        if isinstance(inputs.init, str):
+            other = snapshot(self)
+            other.init = inputs.init
+            return other._prepare(X, replace(inputs, init=None), progress)
+        if X is None:
+            prepared, state = self._prepare_affinities(inputs, progress)
+        else:
+            prepared, state = super()._prepare(X, inputs, progress)
         if self.n_iter is not None:
             warn_user("n_iter is deprecated: use max_iter", FutureWarning)
-        if prepared.layout is None or not self._is_watched():
-            return prepared, state
-        watched = WatchedLayout(
-            prepared.layout,
-            prepared.graph,
-            prepared.recipe,
-            min_gradient_norm=float(self.min_grad_norm),
-            patience=self.n_iter_without_progress if self._stops_early() else math.inf,
-            every=self._N_ITER_CHECK,
-            log=self._prints_lines(),
-            threads=count_threads(self.n_jobs),
-        )
-        return replace(prepared, layout=watched), state
+        return self._with_observers(prepared), state
+
+    def _prepare_affinities(self, inputs: FitInputs, progress: Progress) -> tuple[Embedding, FittedState]:
+        """Prepare a run of similarities without rows."""
+        recipe, graph, seed = self._recipe(), read_affinities(inputs.affinities), draw_seed(self.random_state)
+        checked = snapshot(self)
+        checked.n_features_in_ = len(graph)
+        checked.__dict__.pop("feature_names_in_", None)
+        init = self.init if inputs.init is None else inputs.init
+        given = Given(None if isinstance(init, str) else init, graph=graph, keep_neighbors=False)
+        if inputs.fixed is not None:
+            given = replace(given, mobility=read_mobility(inputs.fixed, given.init, len(graph)))
+        backend = load_backend(choose_backend(self.backend, None, len(graph)))
+        prepared = self._run(None, recipe, given, backend, progress, seed)
+        return prepared, FittedState.of_run(prepared, None, seed, checked)
+
+    def _with_observers(self, prepared: Embedding) -> Embedding:
+        """The run with a layout that watches its convergence or calls ``callbacks``, if it has to."""
+        layout, threads = prepared.layout, count_threads(self.n_jobs)
+        if layout is None:
+            return prepared
+        if self._is_watched():
+            layout = WatchedLayout(
+                layout,
+                prepared.graph,
+                prepared.recipe,
+                min_gradient_norm=float(self.min_grad_norm),
+                patience=self.n_iter_without_progress if self._stops_early() else math.inf,
+                every=self._N_ITER_CHECK,
+                log=self._prints_lines(),
+                threads=threads,
+            )
+        callbacks = read_callbacks(self.callbacks, self.callbacks_every_iters)
+        if callbacks:
+            divergence = Divergence(prepared.graph, prepared.recipe, threads)
+            layout = CallbackLayout(layout, callbacks, int(self.callbacks_every_iters), divergence)
+        return prepared if layout is prepared.layout else replace(prepared, layout=layout)
 
     def _given(self, inputs: FitInputs, rows: Rows, recipe: Recipe) -> Given:
         given = super()._given(inputs, rows, recipe)
+        if inputs.affinities is not None:
+            given = replace(given, graph=read_affinities(inputs.affinities), neighbors=None)
         return replace(given, keep_neighbors=self._prints_lines())  # the lines tell of their distances
 
     def _report_prepared(self, prepared: Embedding) -> None:
@@ -449,6 +644,14 @@ def _check_number(name: str, value: Any, kind: Any, lowest: float, highest: floa
     if not lowest <= value <= highest:
         limits = f"at least {lowest}" if highest == math.inf else f"from {lowest} to {highest}"
         raise InvalidParameterError(f"{name}={value!r} must be {wanted} {limits}")
+
+
+def _check_verbose(verbose: Any) -> None:
+    if not isinstance(verbose, bool | np.bool_) and not (isinstance(verbose, Integral) and int(verbose) >= 0):
+        raise InvalidParameterError(
+            f"verbose={verbose!r} must be a bool or an integer of at least 0: 1 shows a progress bar, 2 "
+            "prints lines"
+        )
 
 
 def _check_distances(X: Any, method: str) -> None:

@@ -10,15 +10,16 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from actup._arguments import explain_unknown_arguments
 from actup._threads import count_threads
 from actup._typing import CsrMatrix
 from actup.backends import load_backend
-from actup.estimators._arguments import explain_unknown_arguments
 from actup.estimators._base import fitted_model
 from actup.estimators._combined import combine
 from actup.estimators._inputs import Lists, RandomState, Start, change, given_part, start_name
 from actup.estimators._learning_rate import is_automatic
 from actup.estimators._state import FittedAttribute, check_has_graph
+from actup.estimators._umap_private import DERIVED, KNOWN_BEFORE_FIT, ONLY_IN_COMPAT
 from actup.estimators._umap_runs import UmapRuns
 from actup.graph._memberships import row_memberships
 from actup.graph._radii import map_radii
@@ -275,6 +276,18 @@ class UMAP(UmapRuns):
     callback: Callback | None = None
     backend: str = "cpu"
     disconnected: str = "place"
+
+    def __getattr__(self, name: str) -> Any:
+        """What umap-learn keeps in private attributes, which other programs read."""
+        if name in DERIVED and ("embedding_" in vars(self) or name in KNOWN_BEFORE_FIT):
+            return DERIVED[name](self)
+        if name in ONLY_IN_COMPAT:
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}: actup.compat.umap.UMAP has it",
+                name=name,
+                obj=self,
+            )
+        return self.__getattribute__(name)  # raises the AttributeError that led here
 
     def fit_transform(
         self,

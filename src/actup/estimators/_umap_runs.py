@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from actup._errors import WrongType
 from actup._given import Given
 from actup._labels import label_array
 from actup._pipeline import Embedding
+from actup._suggestions import closest_name
 from actup._threads import count_threads
 from actup._typing import Array, Rows
 from actup._warnings import warn_user
@@ -25,6 +27,7 @@ from actup.estimators._state import FittedState, snapshot
 from actup.graph._disconnection import disconnection_distance, isolated_points, too_far
 from actup.graph._records import Graph, Neighbors
 from actup.graph._target import (
+    DISCRETE_METRICS,
     check_target_neighbors,
     check_target_weight,
     has_no_categories,
@@ -40,6 +43,16 @@ from actup.transform._new_rows import TrainingRows, check_map
 
 _FEW_DISCONNECTED = 0.1  # the share of samples below which few of them are disconnected
 
+_FLAGS = (
+    "low_memory",
+    "angular_rp_forest",
+    "force_approximation_algorithm",
+    "verbose",
+    "unique",
+    "densmap",
+    "output_dens",
+)
+
 
 class UmapRuns(GrowingMap):
     """The runs of an estimator with the parameters of ``UMAP``."""
@@ -50,6 +63,12 @@ class UmapRuns(GrowingMap):
             if getattr(self, name) not in choices:
                 known = " or ".join(map(repr, choices))
                 raise ValueError(f"{name}={getattr(self, name)!r} must be {known}")
+        for name in _FLAGS:
+            value = getattr(self, name)
+            if not isinstance(value, bool | np.bool_ | Integral):
+                raise WrongType(f"{name}={value!r} must be True or False")
+        if not isinstance(self.tqdm_kwds, Mapping | None):
+            raise WrongType(f"tqdm_kwds={self.tqdm_kwds!r} must be a dict or None, and has no effect")
         if self.unique and self.metric == "precomputed":
             raise ValueError(
                 "unique=True needs rows to compare, but metric='precomputed' has none: leave it out"
@@ -57,11 +76,7 @@ class UmapRuns(GrowingMap):
 
     def _check_target(self, y: Any) -> None:
         """Reject wrong parameters of the target, also if there is none: a later fit may have one."""
-        if not is_discrete(self.target_metric):
-            try:
-                canonical_metric(self.target_metric)
-            except (TypeError, ValueError) as error:
-                raise type(error)(f"target_{error}") from None
+        _check_target_metric(self.target_metric)
         if not isinstance(self.target_metric_kwds, Mapping | None):
             raise WrongType(f"target_metric_kwds={self.target_metric_kwds!r} must be a dict or None")
         check_target_weight(self.target_weight)
@@ -153,6 +168,20 @@ class UmapRuns(GrowingMap):
         limit = disconnection_distance(self.recipe_.metric, self.disconnection_distance)
         places[too_far(found.distances[:, 0], limit)] = np.nan
         return places
+
+
+def _check_target_metric(metric: Any) -> None:
+    """Reject a metric that compares neither labels nor numbers."""
+    if is_discrete(metric):
+        return
+    try:
+        canonical_metric(metric)
+    except (TypeError, ValueError) as error:
+        close = closest_name(metric, DISCRETE_METRICS)
+        if close is not None:
+            raise ValueError(f"target_metric={metric!r} is not known: did you mean {close!r}?") from None
+        labels = f"; labels are compared by {', '.join(map(repr, DISCRETE_METRICS))}"
+        raise type(error)(f"target_{error}{'' if str(error).endswith('?') else labels}") from None
 
 
 def _are_unsuitable(neighbors: Neighbors, n: int, recipe: Recipe) -> bool:

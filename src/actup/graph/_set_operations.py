@@ -88,7 +88,14 @@ def reset_local_connectivity(
     return fuzzy_union(csr_matrix((weights, matrix.indices, matrix.indptr), shape=matrix.shape))
 
 
-def intersect(left: Any, right: Any, mix_weight: float = 0.5, right_complement: bool = False) -> CsrMatrix:
+def intersect(
+    left: Any,
+    right: Any,
+    mix_weight: float = 0.5,
+    right_complement: bool = False,
+    *,
+    like_umap_learn: bool = False,
+) -> CsrMatrix:
     """The edges of two graphs with the product of their weights, as umap-learn's general intersection.
 
     An edge that a graph lacks counts there as half of the graph's smallest weight, at least 1e-8 and, in the
@@ -102,7 +109,10 @@ def intersect(left: Any, right: Any, mix_weight: float = 0.5, right_complement: 
         The influence of ``right``, from 0 (none) to 1 (``right`` alone).
     right_complement : bool, default=False
         Whether the weights of ``right`` count as their complements 1 - p, so that only the edges of ``left``
-        remain, weakened where ``right`` has them too.
+        remain, weakened where ``right`` has them too: an edge that ``right`` lacks counts there as 1.
+    like_umap_learn : bool, default=False
+        Whether such an edge counts as umap-learn has it, as nearly 0: then it is weaker than an edge that
+        both graphs have.
     """
     if not 0 <= mix_weight <= 1:
         raise ValueError(f"mix_weight={mix_weight!r} must be from 0 to 1")
@@ -112,7 +122,7 @@ def intersect(left: Any, right: Any, mix_weight: float = 0.5, right_complement: 
     least_left = _missing_weight(one.data)
     least_right = min(_missing_weight(right_data), _MOST_MISSING)
     p = _take(one.data, of_left, least_left)
-    q = _take(right_data, of_right, 1.0 if right_complement else least_right)
+    q = _take(right_data, of_right, 1.0 if right_complement and not like_umap_learn else least_right)
     if mix_weight < 0.5:
         product = p * _power(q, mix_weight / (1 - mix_weight))
     else:

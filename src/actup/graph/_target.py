@@ -131,7 +131,7 @@ def read_target(
 
 def is_discrete(metric: str | Callable[..., float]) -> bool:
     """Whether a target metric compares labels, not numbers."""
-    return isinstance(metric, str) and metric in (*_DISCRETE, "myers")
+    return isinstance(metric, str) and metric in DISCRETE_METRICS
 
 
 def has_no_categories(y: np.ndarray) -> bool:
@@ -324,6 +324,7 @@ _DISCRETE: dict[str, _DiscreteMetric] = {
     "count": _count,
     "string": _string,
 }
+DISCRETE_METRICS = (*_DISCRETE, "myers")
 
 
 # --- numbers ---

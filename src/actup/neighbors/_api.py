@@ -61,7 +61,9 @@ def nearest_neighbors(
         "braycurtis", "hamming", "haversine", "softmax_hellinger" and "gower" (numbers, categories and missing
         values; see Notes); and the presence metrics, which compare which columns are nonzero: "jaccard",
         "dice", "matching", "kulsinski", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath" and
-        "yule". umap-learn's "poincare", "symmetric_kl" and "ll_dirichlet", any other metric of
+        "yule". umap-learn's "poincare", "symmetric_kl", "ll_dirichlet", "jensen_shannon", "spearmanr",
+        "tsss", "true_angular", "wasserstein_1d", "circular_kantorovich", "bit_hamming" and "bit_jaccard"
+        (rows of packed bits, as ``np.packbits`` makes them), any other metric of
         ``sklearn.metrics.pairwise_distances`` and functions of two rows are searched exactly, more slowly. A
         function gets copies of the rows for every pair, so that it may change them. It is called once for
         each pair if it is symmetric, as metrics are; a few pairs, compared both ways, show whether it is.
@@ -69,8 +71,10 @@ def nearest_neighbors(
         row to column.
     metric_kwds : dict, default=None
         Parameters of the metric: ``p`` and weights ``w`` of "minkowski" (compiled up to p=4), ``V`` of
-        "seuclidean", ``V`` or ``VI`` of "mahalanobis", ``categorical`` (columns by name, number or mask)
-        and ``weights`` (of columns) of "gower". Those of other metrics and of functions are passed on.
+        "seuclidean" (variances; umap-learn's ``sigma``), ``V`` or ``VI`` of "mahalanobis" (the covariance or
+        its inverse, umap-learn's ``vinv``; by default the covariance of X), ``categorical`` (columns by name,
+        number or mask) and ``weights`` (of columns) of "gower". Those of other metrics and of functions are
+        passed on.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
         "exact" compares all pairs. "approximate" searches clusters of integer codes; it needs a compiled
         metric. "auto" chooses the approximate search where it is faster and an exact search would take more

@@ -50,6 +50,8 @@ _MAX_POWER_DIGITS = 20  # powers of rows may span this many decimal digits in fl
 _CHUNK_VALUES = 2**18
 _LATITUDE_ROUNDING = 1e-5  # radians, by which rounding may move a pole
 _SMALLEST_VARIANCE = 1e-14  # relative to the mean: a column that varies less is constant up to rounding
+# Of a column's variance: if other columns leave less than this share unexplained, it depends on them.
+_SMALLEST_INDEPENDENT_SHARE = 1e-12
 
 
 def is_compiled(metric: str | Callable[..., float], parameters: Parameters | None) -> bool:
@@ -75,6 +77,17 @@ def check_weights(parameters: Parameters | None, columns: int) -> np.ndarray | N
     if (weights < 0).any():
         raise ValueError(f"metric_kwds w must hold weights of at least 0, got {weights.min()}")
     return weights
+
+
+def _own_names(metric: str, parameters: Parameters | None) -> dict[str, Any]:
+    """The parameters by their own names, where some are given by umap-learn's."""
+    given = dict(parameters or {})
+    for other, name in METRICS[metric].parameter_aliases:
+        if other in given and name in given:
+            raise ValueError(f"metric_kwds {other} and {name} are two names of one parameter: give {name}")
+        if other in given:
+            given[name] = given.pop(other)
+    return given
 
 
 def _reject_unknown(metric: str, parameters: Parameters | None) -> None:
@@ -203,7 +216,7 @@ class Comparison:
 
 def resolve(metric: str, parameters: Parameters | None, X: Rows) -> Comparison:
     """How the engine compares the rows of X in a compiled metric."""
-    given = dict(parameters or {})
+    given = _own_names(metric, parameters)
     _reject_unknown(metric, given)
     record = METRICS[metric]
     if sparse.issparse(X) and not record.sparse:
@@ -330,13 +343,59 @@ def _inverse_covariance_root(X: np.ndarray, V: object = None, VI: object = None)
         raise ValueError("metric_kwds has both V and VI, the covariance and its inverse: give one of them")
     if VI is None:
         covariance = _covariance(X) if V is None else _square("V", V, columns)
-        # The rank only decides about the error; NumPy's inverse would differ from processor to processor.
+        # The rank only decides about the method; NumPy's inverse would differ from processor to processor.
         if np.linalg.matrix_rank(covariance, hermitian=True) == columns:
             VI = engine.inverse_of_symmetric((covariance + covariance.T) / 2, count_threads(None))
+        if VI is None and V is None:
+            return _pseudo_inverse_root(covariance, len(X))
         if VI is None:
-            raise ValueError("metric='mahalanobis': the covariance has no inverse; give metric_kwds VI")
+            raise ValueError(
+                "metric='mahalanobis': the covariance V has no inverse: give metric_kwds VI, such as "
+                "np.linalg.pinv(V) plus a small multiple of the identity"
+            )
     inverse = _square("VI", VI, columns)
     root = engine.cholesky_factor((inverse + inverse.T) / 2)
     if root is None:
         raise ValueError("metric='mahalanobis': VI is not positive definite")
     return root
+
+
+def _pseudo_inverse_root(covariance: np.ndarray, n_rows: int) -> np.ndarray:
+    """L for a singular covariance of rows: their distances are those of its pseudo-inverse.
+
+    Differences of rows lie in the span of the covariance. There, all its generalised inverses agree, and one
+    of them is the inverse over a largest set of independent columns, with zeros for all others.
+    """
+    independent = _independent_columns(covariance)
+    if len(independent) >= n_rows - 1:
+        raise ValueError(
+            f"metric='mahalanobis' needs more rows than columns, X has {n_rows} rows and "
+            f"{len(covariance)} columns: all rows would be equally far apart; reduce the columns with PCA, "
+            "or give metric_kwds VI"
+        )
+    part = covariance[np.ix_(independent, independent)]
+    inverse = engine.inverse_of_symmetric((part + part.T) / 2, count_threads(None))
+    part_root = None if inverse is None else engine.cholesky_factor((inverse + inverse.T) / 2)
+    if part_root is None:
+        raise ValueError("metric='mahalanobis': the covariance of X has no inverse; give metric_kwds VI")
+    root = np.zeros(covariance.shape)
+    root[np.ix_(independent, independent)] = part_root
+    return root
+
+
+def _independent_columns(covariance: np.ndarray) -> np.ndarray:
+    """A largest set of columns of which none depends on the others: the pivots of a Cholesky factor."""
+    variances = covariance.diagonal()
+    deviations = np.sqrt(np.where(variances > 0, variances, 1))
+    correlations = covariance / deviations / deviations[:, None]
+    unexplained = (variances > _SMALLEST_INDEPENDENT_SHARE * variances.max()).astype(np.float64)
+    factor = np.zeros(covariance.shape)
+    chosen: list[int] = []
+    while len(chosen) < len(variances) and unexplained.max() > _SMALLEST_INDEPENDENT_SHARE:
+        pivot, step = int(unexplained.argmax()), len(chosen)
+        explained = (factor[:, :step] * factor[pivot, :step]).sum(axis=1)
+        factor[:, step] = (correlations[:, pivot] - explained) / np.sqrt(unexplained[pivot])
+        unexplained = unexplained - factor[:, step] ** 2
+        chosen.append(pivot)
+        unexplained[chosen] = 0
+    return np.sort(np.array(chosen, np.int64))

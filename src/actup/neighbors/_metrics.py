@@ -37,6 +37,8 @@ class Metric:
         Other names for it in SciPy, scikit-learn, umap-learn and pynndescent.
     parameters : tuple of str
         The names that ``metric_kwds`` may hold.
+    parameter_aliases : tuple of (str, str)
+        Names that umap-learn has for some of them, each with its name here.
     numpy : callable or None
         ``numpy(A, B)`` gives all distances between two arrays of float64 rows, for metrics that the engine
         does not compute.
@@ -71,6 +73,7 @@ class Metric:
     name: str
     aliases: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
+    parameter_aliases: tuple[tuple[str, str], ...] = ()
     numpy: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
     reduced_to: str = ""
     sparse: bool = True
@@ -109,7 +112,7 @@ _TABLE = (
         "chebyshev", ("linf", "linfty", "linfinity", "infinity"), sparse=False, of_differences=True, gpu=True,
         landmarks=True,
     ),
-    Metric("cosine", angular=True, cluster_search=True, gpu=True, landmarks=True),
+    Metric("cosine", ("direct_cosine",), angular=True, cluster_search=True, gpu=True, landmarks=True),
     Metric("correlation", angular=True, cluster_search=True, gpu=True, landmarks=True),
     Metric("hellinger", angular=True, cluster_search=True, negative=NegativeValues.REJECTED),
     Metric("softmax_hellinger", sparse=False, cluster_search=True),
@@ -130,19 +133,45 @@ _TABLE = (
     _presence("sokalsneath"),
     _presence("yule"),
     Metric("sqeuclidean", reduced_to="euclidean"),
-    Metric("seuclidean", ("standardised_euclidean",), ("V",), reduced_to="euclidean"),
-    Metric("mahalanobis", (), ("V", "VI"), reduced_to="euclidean", sparse=False),
+    Metric("seuclidean", ("standardised_euclidean",), ("V",), (("sigma", "V"),), reduced_to="euclidean"),
+    Metric("mahalanobis", (), ("V", "VI"), (("vinv", "VI"),), reduced_to="euclidean", sparse=False),
     Metric("haversine", reduced_to="euclidean", sparse=False),
     Metric("gower", (), ("categorical", "weights"), reduced_to="manhattan", sparse=False, missing=True),
     Metric("poincare", numpy=_numpy_metrics.poincare, sparse=False),
-    Metric("symmetric_kl", numpy=_numpy_metrics.symmetric_kl, sparse=False, negative=NegativeValues.REJECTED),
+    Metric(
+        "symmetric_kl", ("symmetric-kl", "symmetric_kullback_liebler"), numpy=_numpy_metrics.symmetric_kl,
+        sparse=False, negative=NegativeValues.REJECTED,
+    ),
     Metric(
         "ll_dirichlet", numpy=_numpy_metrics.ll_dirichlet, sparse=False, negative=NegativeValues.REJECTED,
         cost=8.0,
     ),
+    Metric(
+        "jensen_shannon", ("jensen-shannon",), numpy=_numpy_metrics.jensen_shannon, sparse=False,
+        negative=NegativeValues.REJECTED, cost=4.0,
+    ),
+    Metric(
+        "wasserstein_1d", ("wasserstein-1d", "kantorovich_1d", "kantorovich-1d"),
+        numpy=_numpy_metrics.wasserstein_1d, sparse=False, negative=NegativeValues.REJECTED,
+    ),
+    Metric(
+        "circular_kantorovich", ("circular_wasserstein",), numpy=_numpy_metrics.circular_kantorovich,
+        sparse=False, negative=NegativeValues.REJECTED, cost=8.0,
+    ),
+    Metric("spearmanr", numpy=_numpy_metrics.spearmanr, sparse=False),
+    Metric("true_angular", numpy=_numpy_metrics.true_angular, sparse=False),
+    Metric("tsss", numpy=_numpy_metrics.tsss, sparse=False),
+    Metric("bit_hamming", numpy=_numpy_metrics.bit_hamming, sparse=False, cost=8.0),
+    Metric("bit_jaccard", numpy=_numpy_metrics.bit_jaccard, sparse=False, cost=8.0),
 )  # fmt: skip
 
 METRICS = {metric.name: metric for metric in _TABLE}
+# Metrics of umap-learn that nobody computes here, and what to use instead.
+_TRANSPORT = (
+    "'wasserstein_1d' compares histograms over bins in a row, 'circular_kantorovich' over bins in a circle; "
+    "for another cost of moving, give a function of two rows, or distances with metric='precomputed'"
+)
+_ELSEWHERE = {"kantorovich": _TRANSPORT, "wasserstein": _TRANSPORT, "sinkhorn": _TRANSPORT}
 _NAMES = {alias: metric.name for metric in _TABLE for alias in (metric.name, *metric.aliases)}
 
 
@@ -188,6 +217,8 @@ def canonical_metric(metric: object) -> str | Callable[..., float]:
     name = _NAMES.get(metric, metric)
     if name in METRICS or name == "precomputed" or name in _scikit_learn_metrics():
         return name
+    if metric in _ELSEWHERE:
+        raise ValueError(f"metric={metric!r} is not available: {_ELSEWHERE[metric]}")
     known = [*_NAMES, *sorted(_scikit_learn_metrics()), "precomputed"]
     if closest_name(metric, known) is not None:
         raise ValueError(not_one_of("metric", metric, known))

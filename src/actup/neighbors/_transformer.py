@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from actup._arguments import explain_unknown_arguments
 from actup._errors import AbsentMethod
 from actup._suggestions import not_one_of
 from actup._threads import count_threads
@@ -31,6 +32,7 @@ _SEARCHES = {"ball_tree": "exact", "kd_tree": "exact", "brute": "exact"}
 _NAMED_POWERS = {1: "manhattan", 2: "euclidean", np.inf: "chebyshev"}  # minkowski with p
 
 
+@explain_unknown_arguments
 class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Transform X into the sparse matrix of distances to the nearest neighbours, as scikit-learn's does.
 

@@ -65,6 +65,17 @@ _TABLE = (
 )
 OUTPUT_METRICS = {metric.name: metric for metric in _TABLE}
 _NAMES = {alias: metric.name for metric in _TABLE for alias in (metric.name, *metric.aliases)}
+# umap-learn's other output metrics, and their functions in actup.compat.umap.distances.
+_FUNCTIONS = {
+    "hellinger": "hellinger_grad",
+    "softmax_hellinger": "softmax_hellinger_grad",
+    "mahalanobis": "mahalanobis_grad",
+    "seuclidean": "standardised_euclidean_grad",
+    "standardised_euclidean": "standardised_euclidean_grad",
+    "symmetric_kl": "symmetric_kl_grad",
+    "wminkowski": "weighted_minkowski_grad",
+    "weighted_minkowski": "weighted_minkowski_grad",
+}
 
 
 def canonical_output_metric(metric: object) -> str | OutputFunction:
@@ -83,6 +94,11 @@ def canonical_output_metric(metric: object) -> str | OutputFunction:
         raise WrongType(
             f"output_metric={metric!r} must be one of {', '.join(OUTPUT_METRICS)}, or a function of two "
             "points"
+        )
+    if metric in _FUNCTIONS:
+        raise ValueError(
+            f"output_metric={metric!r} is not compiled: give the function "
+            f"actup.compat.umap.distances.{_FUNCTIONS[metric]}, which is called pair by pair and slow"
         )
     if metric not in _NAMES:
         raise ValueError(not_one_of("output_metric", metric, OUTPUT_METRICS))

@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from actup._typing import Rows
 from actup._warnings import warn_user
 from actup.estimators._inputs import RandomState
@@ -79,19 +81,36 @@ def representation(adata: AnnData, use_rep: str | None, n_pcs: int | None, *, ma
 
 
 def _compute_pca(adata: AnnData, n_pcs: int | None, may_compute: bool) -> None:
-    """Have scanpy compute ``obsm["X_pca"]``, as its own functions do."""
-    remedy = f"X has {adata.n_vars} columns and obsm has no 'X_pca'"
+    """Compute ``obsm["X_pca"]`` by scanpy, as its own functions do, or as it does where it is missing."""
+    missing = f"X has {adata.n_vars} columns and obsm has no 'X_pca'"
+    if not may_compute:
+        raise ValueError(
+            f"{missing}: run scanpy.pp.pca(adata), name a key of obsm with use_rep, or compare all columns "
+            "with use_rep='X'"
+        )
+    rows = representation(adata, "X", None, may_compute=False)  # rejects what is not in memory
+    most = min(rows.shape) - 1
+    if n_pcs is not None and not 0 < n_pcs <= most:
+        raise ValueError(f"n_pcs={n_pcs}, but X has at most {most} principal components: lower n_pcs")
+    warn_user(f"{missing}: computing principal components; use_rep='X' would compare all columns")
     try:
-        if not may_compute:
-            raise ImportError
         import scanpy
     except ImportError:
-        raise ValueError(
-            f"{remedy}: run scanpy.pp.pca(adata), name a key of obsm with use_rep, or compare all columns "
-            "with use_rep='X'"
-        ) from None
-    warn_user(f"{remedy}: running scanpy.pp.pca(adata); use_rep='X' would compare all columns")
-    scanpy.pp.pca(adata, n_comps=n_pcs)
+        write(adata, obsm={"X_pca": _principal_components(adata, rows, n_pcs)})
+    else:
+        scanpy.pp.pca(adata, n_comps=n_pcs)
+
+
+def _principal_components(adata: AnnData, rows: Rows, n_pcs: int | None) -> np.ndarray:
+    """What ``scanpy.pp.pca`` stores: of highly variable genes alone, if these are marked."""
+    from sklearn.decomposition import PCA
+
+    if "highly_variable" in adata.var:
+        rows = rows[:, adata.var["highly_variable"].to_numpy(bool)]
+    most = min(rows.shape) - 1
+    pca = PCA(min(_PCA_COLUMNS if n_pcs is None else n_pcs, most), svd_solver="arpack", random_state=0)
+    components: np.ndarray = pca.fit_transform(rows.astype(np.float64)).astype(np.float32)
+    return components
 
 
 def stored_graph(adata: AnnData, key: str) -> tuple[Any, Mapping[str, Any]]:

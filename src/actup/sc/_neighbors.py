@@ -54,7 +54,7 @@ def neighbors(
         Use this many columns of ``use_rep`` or ``obsm["X_pca"]``; 0: ``X`` itself. None: all columns.
     use_rep : str, default=None
         What to compare: a key of ``obsm``, or "X". None: ``X`` if it has at most 50 columns, else
-        ``obsm["X_pca"]``, which scanpy is asked to compute if it is missing.
+        ``obsm["X_pca"]``, which is computed with a warning if it is missing.
     knn : bool, default=True
         Only True: weights of all pairs are scanpy's own.
     method : str, default="umap"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from actup._arguments import explain_unknown_arguments
 from actup.compat.opentsne import affinity
 from actup.compat.opentsne import initialization as initialization_scheme
 from actup.compat.opentsne._descent import OptimizationInterrupt, gradient_descent
@@ -21,7 +22,6 @@ from actup.compat.opentsne._embeddings import (
 from actup.compat.opentsne._objectives import Objective
 from actup.compat.opentsne._objectives import kl_divergence_bh as kl_divergence_bh
 from actup.compat.opentsne._objectives import kl_divergence_fft as kl_divergence_fft
-from actup.estimators._arguments import explain_unknown_arguments
 
 __all__ = [
     "TSNE",

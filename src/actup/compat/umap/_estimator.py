@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from actup._arguments import explain_unknown_arguments
 from actup._warnings import warn_user
 from actup.backends import load_backend
 from actup.compat.umap._search_index import SearchIndex
-from actup.estimators._arguments import explain_unknown_arguments
 from actup.estimators._umap import UMAP as _UMAP
+from actup.estimators._umap_private import DERIVED, KNOWN_BEFORE_FIT, recipe_of
 from actup.graph._disconnection import disconnection_distance
 from actup.recipe._recipe import Recipe
 from actup.transform._new_rows import TrainingRows
 
 _MANY_COMPONENTS = 8  # umap-learn warns of the inverse in this many dimensions
-_SMALL_ROWS = 4096  # umap-learn compares all pairs of fewer rows
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class UMAP(_UMAP):
 
     def __getattr__(self, name: str) -> Any:
         derive = _DERIVED.get(name)
-        if derive is None or not ("embedding_" in vars(self) or name in _KNOWN_BEFORE_FIT):
+        if derive is None or not ("embedding_" in vars(self) or name in KNOWN_BEFORE_FIT):
             return self.__getattribute__(name)  # raises the AttributeError that led here
         return derive(self)
 
@@ -181,20 +181,6 @@ def _check_given_neighbors(model: Any) -> None:
             raise ValueError(f"precomputed_knn[{part}] is a {type(array).__name__}, but must be an ndarray")
 
 
-def _recipe_of(model: UMAP) -> Recipe:
-    """The recipe of the fit; of a model that is not fitted, the one that a fit would use."""
-    return vars(model).get("recipe_") or model._recipe()
-
-
-def _neighborhood(model: UMAP) -> int:
-    """The size of a neighbourhood, which umap-learn cuts to one less than the number of points."""
-    wanted = _recipe_of(model).n_neighbors
-    if "_derived" not in vars(model):
-        return wanted
-    points = model.graph_.shape[0]
-    return wanted if model.n_neighbors < points else points - 1
-
-
 def _bandwidths(model: UMAP) -> tuple[np.ndarray, np.ndarray]:
     from actup.compat.umap._graphs import smooth_knn_dist
 
@@ -216,32 +202,19 @@ def _distance_function(model: UMAP, parameter: str, gradients: bool) -> Any:
 def _returns_gradient(model: UMAP, metric: Callable[..., Any]) -> bool:
     """Whether a function of two rows returns a pair (distance, gradient), tried on two rows of the data."""
     rows: Any = model._training.rows
-    value = metric(rows[0].copy(), rows[-1].copy(), **dict(_recipe_of(model).metric_kwds))
+    value = metric(rows[0].copy(), rows[-1].copy(), **dict(recipe_of(model).metric_kwds))
     return isinstance(value, tuple)
 
 
-# What umap-learn keeps in attributes, and how it follows from an estimator of ActUp.
+# What umap-learn keeps in private attributes, and how it follows from an estimator of ActUp.
 _DERIVED: dict[str, Callable[[UMAP], Any]] = {
-    "_a": lambda model: _recipe_of(model).kernel()[0],
-    "_b": lambda model: _recipe_of(model).kernel()[1],
-    "_disconnection_distance": lambda model: disconnection_distance(
-        model.metric, getattr(model, "disconnection_distance", None)
-    ),
-    "_initial_alpha": lambda model: model.learning_rate,
+    **DERIVED,
     "_input_distance_func": lambda model: _distance_function(model, "metric", gradients=False),
-    "_input_hash": lambda model: None,
     "_inverse_distance_func": lambda model: _distance_function(model, "metric", gradients=True),
     "_knn_dists": lambda model: model._search_index().neighbor_graph[1],
     "_knn_indices": lambda model: model._search_index().neighbor_graph[0],
     "_knn_search_index": lambda model: model._search_index(),
-    "_metric_kwds": lambda model: dict(_recipe_of(model).metric_kwds),
-    "_n_neighbors": lambda model: _neighborhood(model),
     "_output_distance_func": lambda model: _distance_function(model, "output_metric", gradients=True),
-    "_raw_data": lambda model: model._training.rows,
     "_rhos": lambda model: _bandwidths(model)[1],
     "_sigmas": lambda model: _bandwidths(model)[0],
-    "_small_data": lambda model: len(model._training) < _SMALL_ROWS,
-    "_sparse_data": lambda model: issparse(model._training.rows),
-    "_supervised": lambda model: "_labels" in vars(model),
 }
-_KNOWN_BEFORE_FIT = ("_a", "_b", "_disconnection_distance", "_initial_alpha", "_metric_kwds", "_n_neighbors")

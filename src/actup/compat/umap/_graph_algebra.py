@@ -136,7 +136,8 @@ def general_simplicial_set_intersection(
     >>> general_simplicial_set_intersection(one, other).toarray().tolist()
     [[0.0, 0.25], [0.25, 0.0]]
     """
-    return _set_operations.intersect(simplicial_set1, simplicial_set2, weight, right_complement).tocoo()
+    graphs = simplicial_set1, simplicial_set2
+    return _set_operations.intersect(*graphs, weight, right_complement, like_umap_learn=True).tocoo()
 
 
 def general_simplicial_set_union(simplicial_set1: Any, simplicial_set2: Any) -> Any:

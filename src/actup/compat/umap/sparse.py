@@ -80,17 +80,27 @@ def _dense(ind1: Any, data1: Any, ind2: Any, data2: Any) -> tuple[np.ndarray, np
     return columns, x, y
 
 
-def _distance(metric: str, ind1: Any, data1: Any, ind2: Any, data2: Any, *parameters: Any) -> float:
+def _distance(metric: str, ind1: Any, data1: Any, ind2: Any, data2: Any, **parameters: Any) -> float:
     _, x, y = _dense(ind1, data1, ind2, data2)
-    if metric in sparse_need_n_features:
-        n_features, *rest = parameters
-        padding = np.zeros(max(0, int(n_features) - len(x)))
-        return named_distances[metric](np.append(x, padding), np.append(y, padding), *rest)
-    return named_distances[metric](x, y, *parameters) if len(x) else 0.0
+    return named_distances[metric](x, y, **parameters) if len(x) else 0.0
+
+
+def _minkowski(ind1: Any, data1: Any, ind2: Any, data2: Any, p: float = 2.0) -> float:
+    return _distance("minkowski", ind1, data1, ind2, data2, p=p)
+
+
+def _distance_of_all_columns(
+    metric: str, ind1: Any, data1: Any, ind2: Any, data2: Any, n_features: int
+) -> float:
+    _, x, y = _dense(ind1, data1, ind2, data2)
+    padding = np.zeros(max(0, int(n_features) - len(x)))
+    return named_distances[metric](np.append(x, padding), np.append(y, padding))
 
 
 sparse_named_distances: dict[str, Callable[..., float]] = {
-    metric: partial(_distance, metric) for metric in (*_OTHERS, *sparse_need_n_features)
+    **{metric: partial(_distance, metric) for metric in _OTHERS},
+    "minkowski": _minkowski,
+    **{metric: partial(_distance_of_all_columns, metric) for metric in sparse_need_n_features},
 }
 
 
