@@ -16,8 +16,8 @@ _PREPOSITIONS = (
     "through throughout till to toward towards under until up upon via with within without"
 )
 _CONJUNCTIONS = (
-    "and or but nor if unless because although though while whereas whether than when whenever where wherever "
-    "why how so yet"
+    "and or but nor if unless because although though while whereas whether than when whenever where "
+    "wherever why how so yet"
 )
 _AUXILIARY_VERBS = (
     "am is are was were be been being do does did doing have has had having can cannot could may might must "
