@@ -248,7 +248,7 @@ class Page {
     this.drawMarks();
     const shown = i >= 0 ? i : this.pinned;
     if (shown < 0) this.tooltip.hide();
-    else this.tooltip.fill(shown, this.column, this.mapIndex((view || this.bar.views[0]).shownMap), () => this.placeTooltip());
+    else this.tooltip.fill(shown, shown === this.pinned, this.column, this.mapIndex((view || this.bar.views[0]).shownMap), () => this.placeTooltip());
   }
 
   // Marks the hovered and the pinned point, and their neighbours in the data, in every view.
