@@ -192,7 +192,9 @@ class LiveView:
 
     def _check_open(self) -> None:
         if self.closed:
-            raise RuntimeError("the live session has ended: begin another one with actup.live or view(live=True)")
+            raise RuntimeError(
+                "the live session has ended: begin another one with actup.live or view(live=True)"
+            )
 
     def _run_further(self) -> None:
         level = self._levels.top
