@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 
 import numpy as np
 import pytest
@@ -163,6 +164,39 @@ def test_maps_are_shown_as_they_are(kind, run, iris, launched, tmp_path, monkeyp
     assert ran.status == 0, ran.err
     assert launched == [] and page.stat().st_size > 10_000
     assert ran.out == f"{page}\n"
+
+
+def test_arrays_of_three_columns_are_data(run, tmp_path):
+    path, page = tmp_path / "three.npy", tmp_path / "page.html"
+    np.save(path, np.random.default_rng(0).normal(size=(60, 3)))
+    ran = run("view", path, "--no-open", *QUICK, "-o", page)
+    assert ran.status == 0, ran.err
+    assert '"name": "umap"' in page.read_text(encoding="utf-8").replace('":"', '": "')
+
+
+def test_a_third_coordinate_of_a_table_is_warned_of(run, iris, tmp_path):
+    path, page = tmp_path / "map.csv", tmp_path / "page.html"
+    run("embed", iris, "--label", "species", "--dimensions", 3, *QUICK, "-o", path)
+    ran = run("view", path, "--label", "species", "--no-open", "-o", page)
+    assert ran.status == 0 and "columns 'x' and 'y', without 'z'" in ran.err
+
+
+def test_all_maps_of_an_archive_are_on_one_page(run, iris, tmp_path):
+    path, page = tmp_path / "maps.npz", tmp_path / "page.html"
+    recipes = ("-r", "umap", "-r", "tsne:perplexity=20")
+    ran = run("compare", iris, "-l", "species", *recipes, "--no-score", "--epochs", 5, "-o", path)
+    assert ran.status == 0, ran.err
+    ran = run("view", path, "--no-open", "-o", page)
+    assert ran.status == 0, ran.err
+    text = page.read_text(encoding="utf-8")
+    assert "tsne:perplexity=20" in text and re.search(r'"sideBySide": ?true', text)
+
+
+def test_maps_have_no_layout_to_watch(rejected, model, tmp_path):
+    np.save(tmp_path / "map.npy", model.embedding_)
+    model.save(tmp_path / "model.actup")
+    for name in ("map.npy", "model.actup"):
+        assert "holds a map, whose layout cannot be watched" in rejected("view", tmp_path / name, "--live")
 
 
 def test_the_page_of_a_view_is_temporary_by_default(run, launched, tmp_path, monkeypatch):

@@ -357,3 +357,28 @@ def test_dates_are_values_or_shown(run, tmp_path):
     assert run("embed", path, "--values", "day", *QUICK, "-o", tmp_path / "map.html").status == 0
     rows = embedded(run, path, "--hover", "day")
     assert rows[0]["day"].startswith("2024-01-01")
+
+
+@pytest.mark.parametrize("kind", ["csv", "npy"])
+def test_rows_of_several_files_say_where_they_are_from(kind, run, tmp_path):
+    paths = []
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        paths.append(write_kind(kind, tmp_path / name))
+    label = ["--label", "species"] if kind == "csv" else []
+    outputs = [tmp_path / f"map.{suffix}" for suffix in ("csv", "parquet", "html")]
+    ran = run("embed", *paths, *label, "--epochs", 5, *(f"-o{path}" for path in outputs))
+    assert ran.status == 0, ran.err
+    with open(outputs[0], encoding="utf-8", newline="") as file:
+        assert [row["file"] for row in csv.DictReader(file)] == [
+            str(path) for path in paths for _ in range(150)
+        ]
+    from pyarrow import parquet
+
+    assert "file" in parquet.read_table(outputs[1]).column_names
+    assert run("embed", *paths, *label, "--label", "file", "--epochs", 5, f"-o{outputs[0]}").status == 0
+    if kind == "csv":
+        by_file = ("--one-hot", "file", "--epochs", 5, "-o", "-")
+        assert "file" in run("embed", *paths, *label, *by_file).out.splitlines()[0]
+        left_out = run("embed", *paths, *label, "--exclude", "file", "--epochs", 5, "-o", "-")
+        assert "file" not in left_out.out.splitlines()[0]

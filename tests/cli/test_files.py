@@ -177,7 +177,17 @@ def _broken(folder):
     return {
         "empty.csv": (b"", "is empty"),
         "names_only.csv": (b"a,b\n", "has no rows"),
-        "ragged.csv": (b"a,b,c\n1,2,3\n4,5\n6,7,8\n", "Expected 3 columns, got 2"),
+        "ragged.csv": (
+            b"a,b,c\n1,2,3\n4,5\n6,7,8\n",
+            "cannot be read at line 3: CSV parse error: Expected 3 columns",
+        ),
+        "ragged_later.csv": (b'a,b\n\n1,"2\n3"\n4,5,6\n', "cannot be read at line 5"),
+        "plain.csv.gz": (b"a,b\n1,2\n", "is no gzip file, it begins with b'a,b"),
+        "no_columns.npy": (
+            _npy(np.zeros((5, 0))),
+            "has shape (5, 0): a map needs rows of at least one column",
+        ),
+        "text.npy": (_npy(np.array([["red", "blue"]] * 5)), "holds text, 'red' in row 0, column 0: save"),
         "twice.csv": (b"a,a\n1,2\n3,4\n", "two columns 'a'"),
         "text.csv": (b"a,b\n1,red\n2,blue\n", "column 'b' (text, 'red' in row 0) of"),
         "dates.csv": (b"a,b\n1,2020-01-01\n2,2020-01-02\n", "column 'b' (dates) of"),
@@ -208,6 +218,12 @@ def _broken(folder):
     }
 
 
+def _npy(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
 def _npz(**arrays):
     file = io.BytesIO()
     np.savez(file, **arrays)
@@ -230,6 +246,12 @@ def test_broken_files_are_rejected_in_one_line_and_run_no_code(tmp_path, rejecte
 def test_missing_files_and_folders_are_rejected(tmp_path, rejected):
     assert "No such file" in rejected("embed", tmp_path / "none.csv", "-o", tmp_path / "map.npy")
     assert "is a folder" in rejected("embed", tmp_path, "-o", tmp_path / "map.npy")
+    assert '"" is no file: give the name' in rejected("embed", "", "-o", tmp_path / "map.npy")
+
+
+def test_empty_standard_input_is_rejected(tmp_path, rejected, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert "standard input is empty" in rejected("embed", "-", "-o", tmp_path / "map.npy")
 
 
 def test_files_of_different_columns_are_not_joined(tmp_path, rejected):

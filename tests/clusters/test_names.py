@@ -44,6 +44,23 @@ def test_stop_words_can_be_chosen(Y):
     assert sorted(names) == ["hund", "katze", "pferd"]
 
 
+def test_ordinary_words_are_names_though_lists_of_stop_words_have_them():
+    words = ["system", "fire", "bill", "computer", "mine"]
+    rng = np.random.default_rng(0)
+    Y = rng.normal(size=(500, 2)) + np.repeat([[0, 0], [20, 0], [0, 20], [20, 20], [40, 0]], 100, axis=0)
+    texts = [f"{words[i // 100]} report number {i % 5}" for i in range(500)]
+    assert sorted(layer_of(Y, texts=texts).names) == sorted(words)
+
+
+def test_words_of_every_cluster_name_none(Y):
+    texts = [f"{name} said the annual report" for name in ("we", "you", "they") for _ in range(60)]
+    layer = layer_of(Y, texts=texts)
+    assert sorted(layer.names) == ["they", "we", "you"]
+    layer = layer_of(Y, texts=["said the annual report"] * 180)
+    assert layer.keywords == [(), (), ()]
+    assert len(set(layer.names)) == 3
+
+
 def test_texts_without_common_words_name_by_representatives(Y):
     texts = [f"word{i}" for i in range(180)]
     layer = layer_of(Y, texts=texts)

@@ -32,6 +32,23 @@ def test_nothing_is_left_of_a_closed_session(new_threads):
         socket.create_connection(tuple(address), timeout=1)
 
 
+def test_a_closed_session_takes_no_commands():
+    session = begin()
+    session.wait_for_layout(SECONDS)
+    session.close()
+    commands = (
+        session.pause,
+        session.resume,
+        session.stop,
+        lambda: session.steer(2.0),
+        lambda: session.zoom_in([0, 1, 2]),
+        session.zoom_out,
+    )
+    for command in commands:
+        with pytest.raises(RuntimeError, match="has ended: begin another one"):
+            command()
+
+
 def test_the_page_ends_the_session(new_threads):
     session = begin()
     assert Client(session).post("end") == 204

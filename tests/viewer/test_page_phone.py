@@ -1,6 +1,7 @@
 """The page on a phone, in headless Chromium: touch, narrow panels and long tooltips."""
 
 import numpy as np
+import pytest
 
 from actup.viewer import write_page
 from browser import OpenPage
@@ -48,6 +49,27 @@ def test_phone_shows_selections_and_long_tooltips(browser, tmp_path):
         assert box["x"] >= 0 and box["x"] + box["width"] < tools["x"]
     page.page.tap("#selection-clear")
     assert not page.page.is_visible("#selection")
+    page.close()
+
+
+@pytest.mark.parametrize("size", [(390, 844), (1000, 260)])
+def test_long_tooltips_begin_with_the_label_and_scroll_after_a_tap(browser, tmp_path, size):
+    Y, codes = unequal_blobs(400)
+    hover = {f"field {k}": [f"{'word ' * 40}{i}" for i in range(400)] for k in range(12)}
+    path = write_page(tmp_path / "page.html", Y, [f"kind {code}" for code in codes], hover=hover)
+    page = OpenPage(browser, path, width=size[0], height=size[1], has_touch=True)
+    tooltip = page.page.locator("#tooltip")
+    page.page.touchscreen.tap(*page.at(9))
+    page.wait("actupPage.state().pinned >= 0")
+    outer, heading = tooltip.bounding_box(), tooltip.locator("strong").first.bounding_box()
+    assert outer["y"] <= heading["y"] and heading["y"] + heading["height"] <= outer["y"] + outer["height"]
+    zoom = page.state()["zoom"]
+    page.page.mouse.move(outer["x"] + 20, outer["y"] + 20)
+    page.page.mouse.wheel(0, 5000)
+    page.wait("document.getElementById('tooltip').scrollTop > 50")
+    last, outer = tooltip.locator("small").bounding_box(), tooltip.bounding_box()
+    assert last["y"] + last["height"] <= outer["y"] + outer["height"]
+    assert page.state()["zoom"] == zoom
     page.close()
 
 

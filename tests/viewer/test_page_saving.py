@@ -53,3 +53,14 @@ def test_a_column_that_is_a_text_too_is_saved_once(browser, tmp_path):
     assert rows[0] == ["index", "x", "y", "x_", "index_", "kind"]
     assert [row[3:] for row in rows[1:]] == [[str(k), name, name] for k, name in enumerate(kind)]
     page.close()
+
+
+def test_missing_classes_are_empty_fields_of_the_table(browser, tmp_path):
+    Y, _ = unequal_blobs(40)
+    kind = np.array(["a", "missing"] * 20, object)
+    kind[4:8] = None
+    page = OpenPage(browser, write_page(tmp_path / "page.html", Y, columns={"kind": kind}))
+    page.page.click("#save summary")
+    rows = list(csv.DictReader(io.StringIO(page.download("#save-csv")[0].decode("utf-8"), newline="")))
+    assert [row["kind"] for row in rows] == [name or "" for name in kind]
+    page.close()

@@ -150,6 +150,22 @@ def test_maps_morph_and_stand_side_by_side(opened):
         assert opened.run(f"{ring}.some((value, k) => k % 4 === 3 && value > 200)")
 
 
+def test_pages_may_begin_side_by_side_except_on_phones(browser, tmp_path):
+    Y, codes = unequal_blobs(100)
+    maps, captions = {"first": Y, "second": Y[:, ::-1]}, {"first": "trust 0.9"}
+    path = write_page(tmp_path / "page.html", maps, codes, captions, side_by_side=True)
+    page = OpenPage(browser, path)
+    assert page.state()["sideBySide"] and not page.page.is_visible("#tabs")
+    assert page.page.locator("#titles small").all_inner_texts() == ["trust 0.9", ""]
+    page.page.keyboard.press("s")
+    page.wait("!actupPage.state().sideBySide && location.hash.includes('side=0')")
+    page.close()
+    for options in ({"hash_": "#side=0"}, {"width": 390, "height": 844}):
+        page = OpenPage(browser, path, **options)
+        assert not page.state()["sideBySide"] and page.page.is_visible("#tabs")
+        page.close()
+
+
 def test_keys_move_all_maps_and_pictures_name_them(opened):
     opened.page.keyboard.press("s")
     opened.wait("actupPage.state().sideBySide")

@@ -131,10 +131,20 @@ def choose(
     identifier = options.id or table.ids
     ids = {} if identifier is None else columns([identifier], "--id")
     used = {*labels, *values, *hover, *ids}
+    if table.added is not None and table.added not in used | _named(table, options.exclude, "--exclude"):
+        hover[table.added] = table.columns[table.added]
+        used |= {table.added} - _named(table, one_hot or [], "--one-hot")
     X, feature_names = _features(table, options, used, mixed, one_hot or [])
     images = None if options.images is None else _as_images(X, options.images)
     rows = np.arange(len(table))
     return Chosen(table.source, X, feature_names, rows, labels, values, hover, texts, ids, images)
+
+
+def _named(table: Table, written: list[str], option: str) -> set[str]:
+    """The columns besides matrices that an option names."""
+    if not table.columns or table.matrices:
+        return set()
+    return set(find_columns(written, list(table.columns), option, table.source))
 
 
 def _as_images(X: Any, size: str) -> np.ndarray:
@@ -178,6 +188,7 @@ def _features(
     """The columns that the map is made of, as one matrix, and their names."""
     matrix = table.matrix(options.array)
     if matrix is not None:
+        _check_numbers(matrix.rows, table.source, mixed)
         names = matrix.column_names()
         if not options.columns or options.array is not None or not _are_all_in(options.columns, table):
             kept = _without(names, options, table.source, default=names)
@@ -197,6 +208,17 @@ def _features(
     for number, array in enumerate(arrays):
         X[:, number] = array
     return X, wanted
+
+
+def _check_numbers(rows: Any, source: str, mixed: bool) -> None:
+    """Reject a matrix without columns, and one of text unless the metric compares text."""
+    if not rows.shape[1]:
+        raise InputError(f"{source} has shape {rows.shape}: a map needs rows of at least one column")
+    if rows.dtype.kind in "US" and not mixed:
+        raise InputError(
+            f"{source} holds text, {str(rows[0, 0])!r} in row 0, column 0: save an array of numbers, or "
+            "compare text with --metric gower"
+        )
 
 
 def _are_all_in(written: list[str], table: Table) -> bool:

@@ -13,12 +13,14 @@ from actup._cli.chosen import Chosen, choose
 from actup._cli.files import ReadingHints, Table, read_tables
 from actup._cli.files.table import Matrix
 from actup._cli.options import ReadingOptions
-from actup._cli.reporting import InputError
+from actup._cli.reporting import InputError, complain
 
 _MODEL_SUFFIX = ".actup"
 # The columns of coordinates, as actup embed and Embedding Atlas name them.
 _COORDINATES = (("x", "y"), ("projection_x", "projection_y"))
-_MAX_MAP_COLUMNS = 3  # an array with more columns is data, not a map
+_ONLY_MAP = "map"  # what a single map is called
+_MAX_SCORED_COLUMNS = 3  # of a map that is measured
+_MAX_SHOWN_COLUMNS = 2  # of a map that a page shows: an array with more columns is data
 
 
 def is_saved_model(files: Sequence[str]) -> bool:
@@ -39,28 +41,54 @@ def read_map_file(path: Path) -> np.ndarray:
         import actup
 
         return np.asarray(actup.load(path).embedding_)
-    found = coordinates_of(read_tables([str(path)], ReadingHints()))
+    table = read_tables([str(path)], ReadingHints())
+    found = _named_coordinates(table)
+    if found is None and len(table.matrices) == 1:
+        found = _array_maps(table, _MAX_SCORED_COLUMNS).get(_ONLY_MAP)
     if found is None:
         raise InputError(f"{path} is no map: give an array of 1 to 3 columns, or columns x and y")
     return found
 
 
-def coordinates_of(table: Table) -> np.ndarray | None:
-    """The map that a table holds; None if it holds data instead."""
+def maps_of(table: Table) -> dict[str, np.ndarray]:
+    """The maps that a table holds, by name, as a page shows them; none if it holds data instead."""
+    found = _named_coordinates(table)
+    return _array_maps(table, _MAX_SHOWN_COLUMNS) if found is None else {_ONLY_MAP: found}
+
+
+def _named_coordinates(table: Table) -> np.ndarray | None:
+    """The columns x and y of a table; a warning if there is a column z as well."""
     for names in _COORDINATES:
-        if all(name in table.columns and table.columns[name].dtype.kind in "iuf" for name in names):
-            return np.column_stack([table.columns[name] for name in names]).astype(np.float64)
-    matrix = None if table.columns else table.matrix(None)
-    if (
-        matrix is not None
-        and matrix.rows.shape[1] <= _MAX_MAP_COLUMNS
-        and isinstance(matrix.rows, np.ndarray)
-    ):
-        return np.asarray(matrix.rows, np.float64)
+        if not all(_is_numeric(table, name) for name in names):
+            continue
+        third = names[0][:-1] + "z"
+        if _is_numeric(table, third):
+            complain(
+                f"warning: the map of {table.source} is that of columns {names[0]!r} and {names[1]!r}, "
+                f"without {third!r}"
+            )
+        return np.column_stack([table.columns[name] for name in names]).astype(np.float64)
     return None
+
+
+def _is_numeric(table: Table, name: str) -> bool:
+    return name in table.columns and table.columns[name].dtype.kind in "iuf"
+
+
+def _array_maps(table: Table, max_columns: int) -> dict[str, np.ndarray]:
+    """The arrays of a table without other columns, if all of them have few columns; else none."""
+    arrays = {name: matrix.rows for name, matrix in table.matrices.items()}
+    if set(table.columns) - {table.added} or not all(_is_map(rows, max_columns) for rows in arrays.values()):
+        return {}
+    maps = {name: np.asarray(rows, np.float64) for name, rows in arrays.items()}
+    return {_ONLY_MAP: next(iter(maps.values()))} if len(maps) == 1 else maps
+
+
+def _is_map(rows: Any, max_columns: int) -> bool:
+    return isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf" and 1 <= rows.shape[1] <= max_columns
 
 
 def columns_beside(table: Table) -> dict[str, np.ndarray]:
     """The columns of a table of coordinates that say something about the points."""
-    coordinates = {name for names in _COORDINATES for name in names} | {"z", "row"}
+    coordinates = {name for names in _COORDINATES for name in names} | {"row"}
     return {name: values for name, values in table.columns.items() if name not in coordinates}

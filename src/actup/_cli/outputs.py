@@ -39,6 +39,8 @@ class Result:
         Of the first map.
     neighbors : int
         Neighbours of every row that parquet gets; 0: none.
+    side_by_side : bool
+        Whether a page shows its maps side by side at first.
     """
 
     maps: dict[str, Any]
@@ -47,6 +49,7 @@ class Result:
     captions: dict[str, str] = field(default_factory=dict)
     clusters: Any = None
     neighbors: int = 0
+    side_by_side: bool = False
 
     def model(self) -> Any:
         """The one map, as it was given: a fitted estimator or an array."""
@@ -212,6 +215,7 @@ def _write_html(path: Path, result: Result) -> None:
         result.maps,
         captions=result.captions or None,
         clusters=result.clusters,
+        side_by_side=result.side_by_side,
         **result.page_options(),
     )
 

@@ -77,7 +77,8 @@ def find_clusters(
         A label per point; clusters are named by their most frequent label, and by up to two others that
         are at least half as frequent.
     stop_words : "english", list of str or None, default="english"
-        Words that names leave out; lower case.
+        Words that names leave out, unless no other word tells a cluster from the others; lower case.
+        "english": articles, pronouns, prepositions, conjunctions, auxiliary verbs.
     n_representatives : int, default=5
         Representative points per cluster.
     n_jobs : int, default=None

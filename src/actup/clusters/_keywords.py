@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from actup import _elementary as elementary
+from actup.clusters._stop_words import ENGLISH_FUNCTION_WORDS
 
 _MAX_TEXTS = 200_000  # texts that are read; of more, evenly spaced ones
 _MAX_TERMS = 200_000  # the most frequent ones are kept
@@ -15,11 +16,6 @@ _COMMON_TEXT_SHARE = 0.8  # a word is common if it is in so many texts of a clus
 _COMMON_CLUSTER_SHARE = 0.9  # ... in so many of the clusters
 _MIN_LIFT = 1.5  # a keyword is in this many times the share of texts that it has in other clusters
 _WORD = r"(?u)\b[^\W\d_]\w+\b"  # two characters or more, the first one a letter
-# Words that scikit-learn's list lacks: most are left of contractions that are split at the apostrophe.
-_MORE_STOP_WORDS = (
-    "aren", "couldn", "did", "didn", "does", "doesn", "don", "hadn", "hasn", "haven", "isn", "ll",
-    "shouldn", "ve", "wasn", "weren", "won", "wouldn",
-)  # fmt: skip
 # Endings that make forms of the same word; the longest that fits is cut off.
 _ENDINGS = ("ings", "ions", "ics", "ing", "ion", "ies", "ers", "ed", "er", "es", "en", "ly", "e", "s", "y")
 _MIN_STEM = 4  # letters, except before a plural "s"
@@ -55,7 +51,7 @@ class Keywords:
             self._counts = None
 
     def of_clusters(self, codes: np.ndarray, count: int) -> list[tuple[str, ...]]:
-        """Up to ten keywords of each cluster, best first; none for clusters whose texts share no word."""
+        """Up to ten keywords of each cluster, best first; none where no shared word tells it from others."""
         if self._counts is None or count == 0:
             return [()] * count
         codes = codes[self._rows]
@@ -67,10 +63,7 @@ class Keywords:
         per_entry = np.repeat(np.arange(count), np.diff(totals.indptr))
         scores.data = totals.data / np.maximum(lengths, 1)[per_entry] * rarity[totals.indices]
         telling = (totals.data > 1) & self._is_telling(codes, totals)
-        return [
-            self._best(scores, cluster, telling) or self._best(scores, cluster, totals.data > 1)
-            for cluster in range(count)
-        ]
+        return [self._best(scores, cluster, telling) for cluster in range(count)]
 
     def _is_telling(self, codes: np.ndarray, totals: Any) -> np.ndarray:
         """Whether each entry of ``totals`` is a term that is more frequent than in other clusters' texts.
@@ -149,12 +142,10 @@ def _sums(codes: np.ndarray, counts: Any, clusters: int) -> Any:
 
 def _left_out(stop_words: str | list[str] | None) -> list[str] | None:
     """The words that are not counted, as a list."""
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
     if stop_words is None:
         return None
     if isinstance(stop_words, str):
         if stop_words != "english":
             raise ValueError(f"stop_words={stop_words!r} must be 'english', a list of words or None")
-        return sorted(ENGLISH_STOP_WORDS.union(_MORE_STOP_WORDS))
+        return sorted(ENGLISH_FUNCTION_WORDS)
     return [str(word) for word in stop_words]

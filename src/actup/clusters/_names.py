@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -97,18 +98,31 @@ class TextNamer(Namer):
     def __init__(self, texts: Any, n: int, stop_words: str | list[str] | None) -> None:
         self._texts = _read_texts(texts, n)
         self._keywords = Keywords(self._texts, stop_words)
+        self._has_stop_words = stop_words is not None
+
+    @cached_property
+    def _all_words(self) -> Keywords:
+        return Keywords(self._texts, None)
 
     def name(
         self, codes: np.ndarray, representatives: list[np.ndarray], kept: Mapping[int, str]
     ) -> NamedClusters:
-        """The three best words or pairs of words; texts of representatives where no word is shared."""
-        keywords = self._keywords.of_clusters(codes, len(representatives))
+        """The three best words or pairs of words; texts of representatives where no word is telling."""
+        keywords = self._keywords_of(codes, len(representatives))
         terms = [
             words or tuple(_shortened(self._texts[row]) for row in rows if self._texts[row])
             for words, rows in zip(keywords, representatives, strict=True)
         ]
         names = [kept.get(cluster, name) for cluster, name in enumerate(_longer_names(terms))]
         return NamedClusters(_numbered(names, kept), keywords)
+
+    def _keywords_of(self, codes: np.ndarray, count: int) -> list[tuple[str, ...]]:
+        """The keywords of each cluster; stop words are among them where no other word is telling."""
+        keywords = self._keywords.of_clusters(codes, count)
+        if not self._has_stop_words or all(keywords):
+            return keywords
+        others = self._all_words.of_clusters(codes, count)
+        return [words or more for words, more in zip(keywords, others, strict=True)]
 
 
 def _label_text(value: object) -> str:

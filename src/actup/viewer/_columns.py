@@ -217,6 +217,7 @@ def _pack_classes(name: str, classes: Classes, blobs: Blobs) -> dict[str, Any]:
         "names": names,
         "colors": colors,
         "unnamed": len(classes.names) - classes.has_rest,  # from here on: all other classes, missing labels
+        "missing": len(classes.names) if len(names) > len(classes.names) else None,
         "codes": blobs.add_whole_numbers(codes, 0, len(names) - 1),
     }
 

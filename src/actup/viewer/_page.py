@@ -46,6 +46,7 @@ class PageContents:
     neighbors: Any = None
     distortion: Any = None
     info: Mapping[str, Mapping[str, object]] | None = None
+    side_by_side: bool = False
 
 
 _DISTORTION_NOTE = "Share of a point's nearest points in the data that are also nearest on the map."
@@ -66,6 +67,7 @@ def write_page(
     neighbors: Any = None,
     distortion: Any = None,
     info: Mapping[str, Mapping[str, object]] | None = None,
+    side_by_side: bool = False,
 ) -> Path:
     """Write one HTML file that shows maps of the same points.
 
@@ -117,6 +119,8 @@ def write_page(
     info : mapping of str to mapping of str to object, default=None
         Sections of the panel about the maps, such as quality figures. Those of the models (recipe, seed,
         recall, seconds) are there without it; a section of the name of a map is added to its model's.
+    side_by_side : bool, default=False
+        Whether several maps are shown side by side at first, unless the window is as narrow as a phone's.
 
     Returns
     -------
@@ -157,6 +161,7 @@ def write_page(
         neighbors=neighbors,
         distortion=distortion,
         info=info,
+        side_by_side=side_by_side,
     )
     return write_text(path, page_text(maps, contents))
 
@@ -191,6 +196,7 @@ def page_text(maps: Any, contents: PageContents, addition: Addition | None = Non
         "count": n,
         "title": str(contents.title),
         "sequence": is_sequence(list(arrays)),
+        "sideBySide": bool(contents.side_by_side) and len(arrays) > 1,
         "maps": [{"name": name, "caption": captions[name], **blobs.add_map(Y)} for name, Y in arrays.items()],
         "columns": [pack_column(column, blobs) for column in read] + _pack_distortion(kept, read, blobs),
         "firstColumn": 0 if given or not layers else main_layer(contents.clusters),

@@ -128,6 +128,7 @@ def view(
     neighbors: Any = None,
     distortion: Any = None,
     info: Mapping[str, Mapping[str, object]] | None = None,
+    side_by_side: bool = False,
     live: bool = False,
 ) -> View | LiveView:
     """Show maps of the same points in a notebook or a browser.
@@ -158,6 +159,8 @@ def view(
         How badly each point is placed.
     info : mapping of str to mapping of str to object, default=None
         Sections of the panel about the maps.
+    side_by_side : bool, default=False
+        Whether several maps are shown side by side at first.
     live : bool, default=False
         Whether to begin a session with a page whose layout can be watched, steered and restarted: of the
         estimator's map, if it is fitted, and of its further fits, which report to the session until it is
@@ -200,6 +203,7 @@ def view(
         neighbors=neighbors,
         distortion=distortion,
         info=info,
+        side_by_side=side_by_side,
     )
     if live:
         return follow(maps, contents)

@@ -70,6 +70,7 @@ def command(
     if options.score:
         reports = score_table(chosen, made, metrics, running)
         captions = {name: caption(report) for name, report in reports.items()}
-    write_outputs(options.output, Result(made, chosen, map_title(options.title, files), captions))
+    title = map_title(options.title, files)
+    write_outputs(options.output, Result(made, chosen, title, captions, side_by_side=True))
     for path in options.output:
         note(f"wrote {path}", running.quiet)

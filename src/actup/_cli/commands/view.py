@@ -14,8 +14,8 @@ from actup._cli.chosen import Chosen, choose, read_files
 from actup._cli.existing_maps import (
     choose_of_model,
     columns_beside,
-    coordinates_of,
     is_saved_model,
+    maps_of,
 )
 from actup._cli.files import Table
 from actup._cli.files.formats import STANDARD_INPUT
@@ -70,13 +70,15 @@ def command(
 ) -> None:
     """Show a map, or data, as an interactive page in the browser.
 
-    A saved model, an array of at most three columns, and a table with columns x and y are maps and shown as
-    they are. Of anything else a map is made first.
+    A saved model, an array of one or two columns, and a table with columns x and y are maps and shown as they
+    are; several such arrays in one npz file are shown side by side. Of anything else a map is made first.
 
     \b
     actup view map.parquet --label type
     actup view cells.csv --label type --live
     """
+    from actup.viewer._sources import is_sequence
+
     inputs = InputOptions(files, reading, preparing, running)
     if options.output is not None:
         check_outputs([options.output], files, 2)
@@ -85,13 +87,16 @@ def command(
     if options.live:
         _follow_live(inputs, options, switches)
         return
-    found = _find_map(inputs, options, switches)
+    found = _find_maps(inputs, options, switches)
     if found is None:
         return
-    (name, model), chosen = found
-    clusters = find_clusters(model, chosen, running) if clustering.cluster else None
+    maps, chosen = found
+    first = next(iter(maps.values()))
+    clusters = find_clusters(first, chosen, running) if clustering.cluster else None
     output = options.output or _temporary_page(files[0])
-    write_outputs([output], Result({name: model}, chosen, map_title(options.title, files), {}, clusters))
+    title = map_title(options.title, files)
+    result = Result(maps, chosen, title, {}, clusters, side_by_side=not is_sequence(list(maps)))
+    write_outputs([output], result)
     print(output, flush=True)
     if options.open:
         typer.launch(output.resolve().as_uri())
@@ -103,28 +108,34 @@ def _temporary_page(file: str) -> Path:
     return Path(tempfile.mkdtemp(prefix="actup-")) / f"{name}.html"
 
 
-def _find_map(
+def _find_maps(
     inputs: InputOptions, options: ViewOptions, switches: Switches
-) -> tuple[tuple[str, Any], Chosen] | None:
-    """The map that the files hold, or one of their data, and what is shown with it; None after a dry run."""
+) -> tuple[dict[str, Any], Chosen] | None:
+    """The maps that the files hold, or one of their data, and what is shown with it; None after a dry run."""
     files, reading = inputs.files, inputs.reading
     if is_saved_model(files):
         import actup
 
         model = actup.load(files[0])
-        return (type(model).__name__, model), choose_of_model(model, files[0], reading)
+        return {type(model).__name__: model}, choose_of_model(model, files[0], reading)
     table = read_files(files, reading)
-    Y = None if reading.columns or reading.array else coordinates_of(table)
-    if Y is not None:
-        return ("map", Y), _columns_of_map(table, Y, reading)
+    maps = _maps_in(table, reading)
+    if maps:
+        return maps, _columns_of_map(table, next(iter(maps.values())), reading)
     made = _make_map(inputs, options, switches, table)
-    return None if made is None else ((options.method, made[0]), made[1])
+    return None if made is None else ({options.method: made[0]}, made[1])
+
+
+def _maps_in(table: Table, reading: ReadingOptions) -> dict[str, np.ndarray]:
+    """The maps that a table holds; none if the caller chooses columns or an array to make a map of."""
+    return {} if reading.columns or reading.array else maps_of(table)
 
 
 def _columns_of_map(table: Table, Y: np.ndarray, reading: ReadingOptions) -> Chosen:
     """What is shown with the points of a map: the columns that the caller names, the others as hover."""
     shown = columns_beside(table)
-    bare = Table(table.source, shown, {"map": Matrix(Y)}, table.ids if table.ids in shown else None)
+    ids = table.ids if table.ids in shown else None
+    bare = Table(table.source, shown, {"map": Matrix(Y)}, ids, table.added)
     chosen = choose(bare, replace(reading, array="map"))
     others = {name: values for name, values in shown.items() if name not in chosen.shown_columns()}
     return chosen if reading.hover else replace(chosen, hover={**chosen.hover, **others})
@@ -147,9 +158,15 @@ def _follow_live(inputs: InputOptions, options: ViewOptions, switches: Switches)
 
     if options.output is not None:
         raise InputError(f"-o {options.output}: a live page is not a file; leave out --live, or -o")
+    held = f"{inputs.files[0]} holds a map, whose layout cannot be watched: leave out --live"
+    if is_saved_model(inputs.files):
+        raise InputError(held)
+    table = read_files(inputs.files, inputs.reading)
+    if _maps_in(table, inputs.reading):
+        raise InputError(f"{held}, or say with --columns or --array what to make a map of")
     model = make_estimator(options.method, switches.given, inputs.running)
     recipe = model._recipe()
-    chosen = load_rows(inputs, recipe.metric)
+    chosen = load_rows(inputs, recipe.metric, table)
     if announce(chosen, recipe, inputs.running):
         return
     result = Result({}, chosen, map_title(options.title, inputs.files))

@@ -55,9 +55,11 @@ def read_npz(source: Source) -> Table:
     if not wide:
         raise InputError(f"{source.name} holds no array of rows; its arrays: {', '.join(arrays) or 'none'}")
     matrices = {name: Matrix(_as_rows(array, source.name)) for name, array in wide.items()}
-    table = Table(source.name, matrices=matrices)
-    chosen = table.matrix(source.hints.array)
-    n = 0 if chosen is None else chosen.rows.shape[0]
+    counts = {matrix.rows.shape[0] for matrix in matrices.values()}
+    if len(counts) > 1:
+        chosen = Table(source.name, matrices=matrices).matrix(source.hints.array)
+        counts = set() if chosen is None else {chosen.rows.shape[0]}
+    n = max(counts, default=0)
     columns = {name: array for name, array in arrays.items() if array.shape == (n,)}
     return Table(source.name, columns, {name: m for name, m in matrices.items() if m.rows.shape[0] == n})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from typing import Any
@@ -95,19 +96,19 @@ def _bytes_of(source: Source) -> Any:
 
 def _read_delimited(source: Source, delimiter: str) -> Table:
     pa = _require_pyarrow(source)
-    from pyarrow import csv
+    from pyarrow import csv as arrow_csv
 
     if len(delimiter) != 1:
         raise InputError(f"--delimiter {delimiter!r} must be one character")
     header = source.hints.header
     if header is None:
         header = _begins_with_names(source, delimiter)
-    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    convert = csv.ConvertOptions(strings_can_be_null=True)
+    parse = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    convert = arrow_csv.ConvertOptions(strings_can_be_null=True)
 
     def read(block_size: int | None) -> Any:
-        options = csv.ReadOptions(block_size=block_size, autogenerate_column_names=not header)
-        return csv.read_csv(
+        options = arrow_csv.ReadOptions(block_size=block_size, autogenerate_column_names=not header)
+        return arrow_csv.read_csv(
             _bytes_of(source), read_options=options, parse_options=parse, convert_options=convert
         )
 
@@ -119,13 +120,31 @@ def _read_delimited(source: Source, delimiter: str) -> Table:
                 raise
             table = read(_LARGEST_BLOCK)  # types are inferred from the first block: take the whole file
     except pa.ArrowException as error:
-        raise _damaged(source, error) from None
+        raise _damaged(source, error, _find_ragged_line(source, delimiter)) from None
     _check_encoding(table, source)
     if delimiter != ",":
         table = _read_decimal_commas(table, source)
     if not header:
         table = table.rename_columns([str(number) for number in range(table.num_columns)])
     return _as_table(table, source)
+
+
+def _find_ragged_line(source: Source, delimiter: str) -> int | None:
+    """The number of the first line, from 1, with more or fewer fields than the first one; None: all agree."""
+    source.file.seek(0)
+    text = io.TextIOWrapper(source.file, "utf-8-sig", "replace", newline="")
+    records = csv.reader(text, delimiter=delimiter)
+    try:
+        expected = 0
+        for fields in filter(None, records):
+            expected = expected or len(fields)
+            if len(fields) != expected:
+                return records.line_num
+    except csv.Error:  # such as a field that is too long
+        pass
+    finally:
+        text.detach()
+    return None
 
 
 def _check_encoding(table: Any, source: Source) -> None:
@@ -288,8 +307,9 @@ def _values(values: Any) -> np.ndarray:
     return np.asarray(values.to_numpy())
 
 
-def _damaged(source: Source, error: Exception) -> InputError:
+def _damaged(source: Source, error: Exception, line: int | None = None) -> InputError:
     reason = " ".join(str(error).split())
     if len(reason) > _MAX_REASON:
         reason = reason[:_MAX_REASON] + " …"
-    return InputError(f"{source.name} cannot be read: {reason}")
+    where = "" if line is None else f" at line {line}"
+    return InputError(f"{source.name} cannot be read{where}: {reason}")

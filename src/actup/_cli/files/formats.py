@@ -16,6 +16,7 @@ from actup._cli.files.table import Table, joined
 from actup._cli.reporting import InputError
 
 STANDARD_INPUT = "-"
+_GZIP_SUFFIX = ".gz"
 _GZIP_MAGIC = b"\x1f\x8b"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")  # byte order marks
 _HEAD_BYTES = 64  # as many as the magic numbers need
@@ -132,8 +133,12 @@ def read_tables(paths: Sequence[str], hints: ReadingHints) -> Table:
 
 
 def _read(path: str, hints: ReadingHints) -> Table:
+    if not path:
+        raise InputError('"" is no file: give the name of a file, or - for standard input')
     if path == STANDARD_INPUT:
         data = _decompressed(io.BytesIO(sys.stdin.buffer.read()), "standard input")
+        if not _head(data):
+            raise InputError("standard input is empty")
         source = Source("standard input", data, None, hints)
         return FORMATS[_format_of_bytes(data, hints)].read(source)
     where = Path(path)
@@ -149,7 +154,10 @@ def _read(path: str, hints: ReadingHints) -> Table:
 
 def _decompressed(file: IO[bytes], name: str) -> IO[bytes]:
     """The file, or what is inside it if it is compressed by gzip."""
-    if _head(file)[:2] != _GZIP_MAGIC:
+    head = _head(file)
+    if head[:2] != _GZIP_MAGIC:
+        if head and name.lower().endswith(_GZIP_SUFFIX):
+            raise InputError(f"{name} is no gzip file, it begins with {head[:_SHOWN_BYTES]!r}: rename it")
         return file
     try:
         return io.BytesIO(gzip.decompress(file.read()))
@@ -166,7 +174,7 @@ def _head(file: IO[bytes]) -> bytes:
 def _format_of_name(path: Path, hints: ReadingHints) -> str:
     if hints.format is not None:
         return _known_format(hints.format)
-    name = path.name.lower().removesuffix(".gz")
+    name = path.name.lower().removesuffix(_GZIP_SUFFIX)
     for kind, row in FORMATS.items():
         if name.endswith(row.suffixes):
             return kind

@@ -14,6 +14,8 @@ from actup._cli.reporting import InputError
 # The matrix that is meant if a file holds several and the caller names none: the first of these.
 _USUAL_MATRICES = ("X_pca", "X", "data", "embedding", "embeddings", "vector", "vectors")
 
+_FILE_COLUMN = "file"  # says which of several files a row is from, unless they have such a column
+
 
 @dataclass(frozen=True)
 class Matrix:
@@ -49,12 +51,15 @@ class Table:
         Matrices of n rows by name.
     ids : str or None
         The column that identifies a row, such as the index of a data frame.
+    added : str or None
+        The column that the files do not have: which of several files a row is from.
     """
 
     source: str
     columns: dict[str, np.ndarray] = field(default_factory=dict)
     matrices: dict[str, Matrix] = field(default_factory=dict)
     ids: str | None = None
+    added: str | None = None
 
     def __len__(self) -> int:
         for values in self.columns.values():
@@ -94,8 +99,10 @@ def joined(tables: Sequence[Table]) -> Table:
     columns = {name: _stack_columns([table.columns[name] for table in tables]) for name in first.columns}
     matrices = {name: _stack_matrices(name, tables) for name in first.matrices}
     counts = [len(table) for table in tables]
-    columns.setdefault("file", np.repeat(np.array([table.source for table in tables], object), counts))
-    return Table(" + ".join(table.source for table in tables), columns, matrices, first.ids)
+    added = None if _FILE_COLUMN in columns else _FILE_COLUMN
+    if added is not None:
+        columns[added] = np.repeat(np.array([table.source for table in tables], object), counts)
+    return Table(" + ".join(table.source for table in tables), columns, matrices, first.ids, added)
 
 
 def _stack_columns(parts: list[np.ndarray]) -> np.ndarray:

@@ -137,7 +137,7 @@ class LiveView:
     @contextmanager
     def _listen(self) -> Iterator[Iterator[bytes]]:
         with self._channel.listening() as messages:
-            if self._waits_for_page:
+            if self._waits_for_page and not self.closed:
                 self._waits_for_page = False
                 self.resume()
             yield messages
@@ -146,12 +146,14 @@ class LiveView:
 
     def pause(self) -> None:
         """Have the layout that runs wait; ``resume`` lets it go on. Without one, nothing happens."""
+        self._check_open()
         if self.is_running:
             self._controls.pause()
             self._channel.update_status(state="paused")
 
     def resume(self) -> None:
         """Have a paused layout go on. A layout that has ended goes on for 200 epochs more."""
+        self._check_open()
         self._controls.resume()
         if self.is_running:
             self._channel.update_status(state="running")
@@ -160,6 +162,7 @@ class LiveView:
 
     def stop(self) -> None:
         """End the layout: the points stay where they are."""
+        self._check_open()
         self._controls.stop()
 
     def steer(self, exaggeration: float | None = None, repulsion: float | None = None) -> None:
@@ -171,6 +174,7 @@ class LiveView:
             Factors of all attractions, above 0, and of all repulsions, at least 0: 1 is what the model's
             recipe says. None leaves a factor as it is.
         """
+        self._check_open()
         self._controls.steer(exaggeration, repulsion)
         factors = self._controls.factors
         self._channel.update_status(exaggeration=factors[0], repulsion=factors[1])
@@ -183,8 +187,14 @@ class LiveView:
         return self._fitting or self._worker.is_busy
 
     def _go_on(self) -> None:
-        if self._levels and not self.closed:
+        if self._levels:
             self._worker.submit(self._run_further)
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise RuntimeError(
+                "the live session has ended: begin another one with actup.live or view(live=True)"
+            )
 
     def _run_further(self) -> None:
         level = self._levels.top
@@ -232,6 +242,7 @@ class LiveView:
         concurrent.futures.Future
             Its result is the model of the selection.
         """
+        self._check_open()
         if not self._levels:
             raise RuntimeError("the first layout has not ended: wait for it, or stop it")
         ids = read_selection(ids, self._levels.top)
@@ -254,6 +265,7 @@ class LiveView:
 
     def zoom_out(self) -> None:
         """Show the map that was shown before the last ``zoom_in``; nothing happens at the first map."""
+        self._check_open()
         if len(self._levels) > 1:
             self._controls.stop()
             self._worker.submit(self._levels.pop).result()

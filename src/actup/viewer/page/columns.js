@@ -25,7 +25,7 @@ async function unpackColumn(packed) {
 
 class ClassColumn {
   constructor(packed, codes) {
-    Object.assign(this, { kind: "classes", name: packed.name, given: packed.names, codes, unnamed: packed.unnamed });
+    Object.assign(this, { kind: "classes", name: packed.name, given: packed.names, codes, unnamed: packed.unnamed, missing: packed.missing });
     this.names = packed.names.map((name) => name || "(empty)");
     this.colors = packed.colors;
     this.table = Uint32Array.from(packed.colors, packedColor);
@@ -48,9 +48,9 @@ class ClassColumn {
     return this.names[this.codes[i]];
   }
 
-  // For a table that a program reads: as it was given.
+  // For a table that a program reads: as it was given, an empty field if missing.
   plain(i) {
-    return this.given[this.codes[i]];
+    return this.codes[i] === this.missing ? "" : this.given[this.codes[i]];
   }
 
   color(i) {

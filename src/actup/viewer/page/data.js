@@ -5,7 +5,7 @@ async function readData() {
   const element = document.getElementById("data");
   const packed = JSON.parse(element.textContent);
   const order = new Order(packed.count);
-  const data = { count: packed.count, title: packed.title, order, images: packed.images, info: packed.info, sequence: packed.sequence };
+  const data = { count: packed.count, title: packed.title, order, images: packed.images, info: packed.info, sequence: packed.sequence, sideBySide: packed.sideBySide };
   data.maps = packed.maps.map((map) => new PointMap(map, order));
   await data.maps[0].load();
   data.columns = [];

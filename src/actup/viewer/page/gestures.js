@@ -18,7 +18,7 @@ class Gestures {
   }
 
   onTool(event) {
-    return Boolean(event.target.closest("button, input, select, .floating"));
+    return Boolean(event.target.closest("button, input, select, .floating, #tooltip"));
   }
 
   positionOf(event) {
@@ -31,7 +31,7 @@ class Gestures {
   }
 
   wheel(event) {
-    if (event.target.closest(".floating")) return;
+    if (event.target.closest(".floating, #tooltip")) return;
     event.preventDefault();
     const step = event.deltaMode === 1 ? 20 : event.deltaMode === 2 ? 400 : 1;
     const delta = Math.min(Math.max(event.deltaY * step, -300), 300);

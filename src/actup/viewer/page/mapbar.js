@@ -3,6 +3,7 @@
 
 const MORPH_MILLISECONDS = 900;
 const SIDE_BY_SIDE_RATIO = 1.1; // wanted width of a view, relative to its height
+const SIDE_BY_SIDE_MIN_PIXELS = 761; // width of a window from which maps stand side by side at the beginning
 
 class MapBar {
   // changed(): called when the views or their maps change; moved(): when points move between maps.
@@ -11,6 +12,7 @@ class MapBar {
     this.views = [new View(data.maps[0], moved)];
     this.buildTabs();
     this.buildSlider();
+    this.beginsSideBySide = data.sideBySide && matchMedia(`(min-width: ${SIDE_BY_SIDE_MIN_PIXELS}px)`).matches;
     elements.side.hidden = data.maps.length < 2;
     elements.side.addEventListener("click", () => this.setSideBySide(!this.sideBySide));
     this.showState();

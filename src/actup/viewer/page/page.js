@@ -68,17 +68,19 @@ class Page {
     this.moved();
   }
 
-  // Names of the maps when they are side by side.
+  // Names and captions of the maps when they are side by side.
   placeTitles() {
     const titles = this.bar.sideBySide ? this.bar.views : [];
     this.elements.titles.replaceChildren(
-      ...titles.map(({ map, camera }) => {
-        const title = document.createElement("p");
-        title.textContent = map.name;
-        title.style.transform = `translate(${camera.box.left}px, ${camera.box.top}px)`;
-        title.style.width = `${camera.box.width}px`;
-        return title;
-      }),
+      ...titles.flatMap(({ map, camera: { box } }) =>
+        [["p", map.name], ["small", map.caption]].map(([kind, text]) => {
+          const line = document.createElement(kind);
+          line.textContent = text;
+          line.style.transform = `translate(${box.left}px, ${box.top}px)`;
+          line.style.width = `${box.width}px`;
+          return line;
+        }),
+      ),
     );
   }
 
@@ -248,7 +250,7 @@ class Page {
     this.drawMarks();
     const shown = i >= 0 ? i : this.pinned;
     if (shown < 0) this.tooltip.hide();
-    else this.tooltip.fill(shown, this.column, this.mapIndex((view || this.bar.views[0]).shownMap), () => this.placeTooltip());
+    else this.tooltip.fill(shown, shown === this.pinned, this.column, this.mapIndex((view || this.bar.views[0]).shownMap), () => this.placeTooltip());
   }
 
   // Marks the hovered and the pinned point, and their neighbours in the data, in every view.

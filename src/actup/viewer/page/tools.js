@@ -114,7 +114,7 @@ Object.assign(Page.prototype, {
     const asked = readLink();
     if (asked.get("renderer")) state.push(["renderer", asked.get("renderer")]);
     if (bar.current) state.push(["map", data.maps[bar.current].name]);
-    if (bar.sideBySide) state.push(["side", "1"]);
+    if (bar.sideBySide !== bar.beginsSideBySide) state.push(["side", bar.sideBySide ? "1" : "0"]);
     if (column && column !== data.firstColumn) state.push(["color", column.name]);
     if (!bar.sideBySide && !camera.atStart) state.push(["view", [...camera.center, camera.zoom].map((value) => Number(value.toPrecision(5))).join(",")]);
     if (selection.query) state.push(["search", selection.query]);
@@ -135,7 +135,8 @@ Object.assign(Page.prototype, {
     if (column !== this.column) this.setColumn(column);
     if (this.showNames !== (link.get("names") !== "0")) this.toggleNames();
     const map = Math.max(data.maps.findIndex(({ name }) => name === link.get("map")), 0);
-    if (this.bar.sideBySide !== (link.get("side") === "1")) await this.bar.setSideBySide(link.get("side") === "1");
+    const sideBySide = data.maps.length > 1 && (link.has("side") ? link.get("side") === "1" : this.bar.beginsSideBySide);
+    if (this.bar.sideBySide !== sideBySide) await this.bar.setSideBySide(sideBySide);
     if (map !== this.bar.current) await this.bar.show(map, false);
     const view = (link.get("view") || "0,0,1").split(",").map(Number);
     if (view.length === 3 && view.every(Number.isFinite) && view[2] > 0) this.bar.views[0].camera.set(view.slice(0, 2), view[2]);

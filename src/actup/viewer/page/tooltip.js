@@ -17,10 +17,12 @@ class Tooltip {
     this.point = -1;
   }
 
+  // pinned: whether it stays, so that what has no room can be scrolled to.
   // column: the column of colours, whose class stands first; place(): where to put the tooltip once it has its size.
-  fill(i, column, map, place) {
+  fill(i, pinned, column, map, place) {
     this.point = i;
     this.fields.replaceChildren();
+    this.element.scrollTop = 0;
     const isClass = column && column.kind === "classes";
     if (isClass) this.add("strong", "", column.text(i, map));
     this.data.texts.forEach((texts, k) => {
@@ -32,6 +34,7 @@ class Tooltip {
     }
     this.add("small", "", `#${i}`);
     this.element.hidden = false;
+    this.element.classList.toggle("scrollable", pinned && this.element.scrollHeight > this.element.clientHeight);
     if (this.pictures) this.pictures.draw(i, this.picture).then(() => this.point === i && place());
     place();
   }
