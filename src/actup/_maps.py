@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from actup._warnings import warn_user
 
 _MAX_ROTATION_STEPS = 200  # only nearly flat maps need more than some tens
 _ROTATION_TOLERANCE = 1e-14
@@ -33,7 +35,7 @@ def map_of(model_or_map: Any, name: str = "Y") -> Any:
     return model_or_map
 
 
-def read_map(Y: Any, name: str = "Y") -> np.ndarray:
+def read_map(Y: Any, name: str = "Y", *, allow_gaps: bool = False) -> np.ndarray:
     """Return a map as a finite, nonempty float64 array of shape (n, n_components).
 
     Parameters
@@ -41,6 +43,8 @@ def read_map(Y: Any, name: str = "Y") -> np.ndarray:
     Y : array-like of shape (n,) or (n, n_components), fitted estimator, or result of ``actup.embed``
     name : str
         What error messages call the map.
+    allow_gaps : bool, default=False
+        Whether some points, but not all, may have no place (NaN).
     """
     Y = map_of(Y, name)
     array = np.asarray(Y, dtype=np.float64)
@@ -50,31 +54,56 @@ def read_map(Y: Any, name: str = "Y") -> np.ndarray:
         raise ValueError(f"{name} must have shape (n, d) with one point per row, got shape {np.shape(Y)}")
     if len(array) == 0:
         raise ValueError(f"{name} holds no points: shape {np.shape(Y)}")
-    finite = np.isfinite(array)
-    if not finite.all():
-        nonfinite = int(np.count_nonzero(~finite.all(axis=1)))
+    finite = np.isfinite(array).all(axis=1)
+    has_gaps_only = finite.any() and not np.isinf(array).any()
+    if not finite.all() and not (allow_gaps and has_gaps_only):
+        nonfinite = int(np.count_nonzero(~finite))
         raise ValueError(f"{name} has {nonfinite} points with NaN or infinite coordinates; remove them first")
     return array
 
 
-def read_maps(maps: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
+def read_maps(maps: Mapping[str, ArrayLike], *, allow_gaps: bool = False) -> dict[str, np.ndarray]:
     """Return several maps of the same points by name, each as :func:`read_map` does.
 
     Parameters
     ----------
     maps : mapping of str to array-like of shape (n,) or (n, n_components)
+    allow_gaps : bool, default=False
+        Whether some points of a map may have no place (NaN).
     """
     if not isinstance(maps, Mapping):
         raise TypeError(f"maps must be a mapping of names to embeddings, got {type(maps).__name__}")
     if not maps:
         raise ValueError("maps is empty; give at least one embedding, such as {'UMAP': Y}")
-    arrays = {str(name): read_map(Y, f"maps[{name!r}]") for name, Y in maps.items()}
+    arrays = {str(name): read_map(Y, f"maps[{name!r}]", allow_gaps=allow_gaps) for name, Y in maps.items()}
     if len(arrays) < len(maps):
         raise ValueError(f"maps has names that are the same as text: {list(maps)}; give distinct names")
     counts = {name: len(array) for name, array in arrays.items()}
     if len(set(counts.values())) > 1:
         raise ValueError(f"maps must hold the same points, got different numbers of them: {counts}")
     return arrays
+
+
+def placed_points(maps: Iterable[np.ndarray]) -> np.ndarray:
+    """Return which points have a place on every map, with a warning if some have none.
+
+    Parameters
+    ----------
+    maps : iterable of ndarray of shape (n, n_components)
+        NaN for points without a place.
+
+    Returns
+    -------
+    ndarray of shape (n,), bool
+    """
+    placed = np.all([np.isfinite(Y).all(axis=1) for Y in maps], axis=0)
+    missing = int(np.count_nonzero(~placed))
+    if missing == len(placed):
+        raise ValueError(f"none of the {missing} points has a place on every map: give maps without NaN")
+    if missing:
+        what = "1 point without a place is" if missing == 1 else f"{missing:,} points without a place are"
+        warn_user(f"{what} not shown: NaN coordinates, such as of disconnected samples")
+    return np.asarray(placed)
 
 
 def align_maps(maps: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:

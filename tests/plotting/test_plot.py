@@ -501,3 +501,35 @@ def test_a_cluster_that_is_in_two_layers_has_one_name():
     clusters = layered((coarse, ["whole", "pair"]), (fine, ["again", "upper", "lower"]))
     shown = points_under_names(actup.plot(Y, clusters=clusters), Y)
     assert set(shown) == {"whole", "pair", "upper", "lower"}
+
+
+def test_points_without_a_place_are_left_out_with_one_warning(tmp_path):
+    rng = np.random.default_rng(0)
+    Y = rng.normal(size=(200, 2)) + np.repeat([[0, 0], [20, 0]], 100, axis=0)
+    Y[[0, 150]] = np.nan
+    labels = np.repeat(["a", "b"], 100).astype(object)
+    labels[0] = "nowhere"
+    clusters = actup.find_clusters(Y, labels=labels, n_layers=1)
+    for options in (
+        {"labels": labels},
+        {"values": np.arange(200.0)},
+        {"labels": labels, "values": np.arange(200.0)},
+        {"labels": labels, "facets": labels},
+        {"clusters": clusters},
+    ):
+        with pytest.warns(UserWarning) as caught:
+            actup.plot(Y, path=tmp_path / "map.png", **options)
+        assert [str(warning.message) for warning in caught] == [
+            "2 points without a place are not shown: NaN coordinates, such as of disconnected samples"
+        ]
+    with pytest.raises(ValueError, match="Y has 200 points with NaN"):
+        actup.plot(np.full((200, 2), np.nan))
+
+
+def test_galleries_leave_out_points_without_a_place_on_one_map():
+    Y = np.random.default_rng(0).normal(size=(50, 2))
+    gaps = Y.copy()
+    gaps[7] = np.nan
+    with pytest.warns(UserWarning, match="1 point without a place is not shown"):
+        figure = actup.plotting.plot_gallery({"whole": Y, "gaps": gaps}, labels=np.arange(50) % 3)
+    assert len(figure.axes) == 2

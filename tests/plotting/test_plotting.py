@@ -148,7 +148,7 @@ def test_identical_points_and_no_labels():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([[0.0, np.nan], [1, 1]],), "Y has 1 points with NaN"),
+        (([[0.0, np.inf], [1, 1]],), "Y has 1 points with NaN"),
         ((np.zeros((3, 4)),), "4 dimensions"),
         ((np.zeros((0, 2)),), "no points"),
         ((np.zeros((3, 2)), [1, 2]), "each of the 3 points"),

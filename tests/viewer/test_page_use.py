@@ -150,6 +150,31 @@ def test_maps_morph_and_stand_side_by_side(opened):
         assert opened.run(f"{ring}.some((value, k) => k % 4 === 3 && value > 200)")
 
 
+def test_points_without_a_place_are_not_shown_and_others_keep_their_numbers(browser, tmp_path):
+    Y, codes = unequal_blobs(100)
+    Y[[3, 50]] = np.nan
+    other = Y[:, ::-1].copy()
+    other[7] = np.nan
+    with pytest.warns(UserWarning, match="3 points without a place are not shown"):
+        path = write_page(
+            tmp_path / "page.html",
+            {"first": Y, "second": other},
+            codes,
+            neighbors=(np.arange(100)[:, None] + 1) % 100,
+        )
+    page = OpenPage(browser, path)
+    assert page.page.inner_text("#status") == "97 of 100 points"
+    page.page.click("#save summary")
+    rows = list(csv.DictReader(io.StringIO(page.download("#save-csv")[0].decode("utf-8"), newline="")))
+    kept = np.setdiff1d(np.arange(100), [3, 7, 50])
+    assert [int(row["index"]) for row in rows] == kept.tolist()
+    shown = np.array([[float(row["x"]), float(row["y"])] for row in rows])
+    np.testing.assert_allclose(shown, Y[kept] - Y[kept].mean(axis=0), atol=2e-3 * np.ptp(Y[kept]))
+    page.page.mouse.move(*page.at(8))
+    page.wait("actupPage.state().hovered === 8")
+    page.close()
+
+
 def test_pages_may_begin_side_by_side_except_on_phones(browser, tmp_path):
     Y, codes = unequal_blobs(100)
     maps, captions = {"first": Y, "second": Y[:, ::-1]}, {"first": "trust 0.9"}

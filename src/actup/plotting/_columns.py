@@ -12,7 +12,10 @@ from actup.neighbors._tables import arrow_matrix, as_table, frame_columns, is_ar
 
 
 def read_model_or_map(model_or_Y: Any) -> np.ndarray:
-    """Return the map of a model or result, an array or a data frame as float64, shape (n, n_components)."""
+    """Return the map of a model or result, an array or a data frame as float64, shape (n, n_components).
+
+    Points without a place are NaN.
+    """
     if isinstance(model_or_Y, Mapping):
         raise TypeError(
             "Y is a mapping: actup.plot draws one map, actup.plotting.plot_gallery a mapping of names to maps"
@@ -25,7 +28,7 @@ def read_model_or_map(model_or_Y: Any) -> np.ndarray:
                 "Y is a data frame with columns that are no numbers: give those of the map, such as "
                 "frame[['x', 'y']], and a column of labels apart"
             )
-    return read_map(Y)
+    return read_map(Y, allow_gaps=True)
 
 
 def read_columns(columns: Any, n: int) -> dict[str, Any]:

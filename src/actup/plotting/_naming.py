@@ -105,6 +105,33 @@ class LayeredClusters(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class _PartOfLayer:
+    codes: np.ndarray
+    names: Sequence[str]
+    centers: np.ndarray
+
+
+@dataclass(frozen=True)
+class _PartOfClusters:
+    layers: Sequence[Layer]
+    main: int
+
+
+def select_points(clusters: LayeredClusters, kept: np.ndarray) -> LayeredClusters:
+    """Return the clusters of some of the points.
+
+    Parameters
+    ----------
+    clusters : LayeredClusters
+    kept : ndarray of shape (n,), bool
+    """
+    layers = [
+        _PartOfLayer(np.asarray(layer.codes)[kept], layer.names, layer.centers) for layer in clusters.layers
+    ]
+    return _PartOfClusters(layers, clusters.main)
+
+
 def have_places(Y: np.ndarray, classes: Classes) -> bool:
     """Whether classes lie in parts of the map of their own, where their names can stand.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from actup._maps import read_map, read_maps
+from actup._maps import placed_points, read_map, read_maps
 from actup.plotting._color_assignment import assign_colors
 from actup.plotting._figures import check_axes, check_path, new_axes, new_figure, save_figure
 from actup.plotting._grid import Grid
@@ -93,13 +93,15 @@ def plot_embedding(
     ['setosa', 'versicolor', 'virginica']
     >>> pyplot.close(ax.figure)
     """
-    Y = read_map(Y)
-    check_axes(Y.shape[1], ax)
-    check_names(names, Y.shape[1])
-    scene = read_scene(labels, Y, label_kind)
-    panel = Panel(Y, scene, title, caption, names_on_map(names, Y, scene))
+    array = read_map(Y, allow_gaps=True)
+    check_axes(array.shape[1], ax)
+    check_names(names, array.shape[1])
+    placed = placed_points([array])
+    points = array[placed]
+    scene = read_scene(labels, points, label_kind, placed)
+    panel = Panel(points, scene, title, caption, names_on_map(names, points, scene))
     style = read_style("light", "bulk", True, None)
-    ax = ax or new_axes(Y.shape[1], style.theme, registered=True)
+    ax = ax or new_axes(points.shape[1], style.theme, registered=True)
     draw_panel(ax, panel, style)
     add_keys(ax, panel, names, style.theme, colorbar)
     return ax
@@ -170,11 +172,13 @@ def plot_gallery(
     if columns is not None and columns < 1:
         raise ValueError(f"columns={columns} must be at least 1")
     path = check_path(path)
-    arrays = read_maps(maps)
+    arrays = read_maps(maps, allow_gaps=True)
     captions = read_captions(captions, arrays)
     for Y in arrays.values():
         check_axes(Y.shape[1], None)
-    scene = read_scene(labels, next(iter(arrays.values())), label_kind)
+    placed = placed_points(arrays.values())
+    arrays = {name: Y[placed] for name, Y in arrays.items()}
+    scene = read_scene(labels, next(iter(arrays.values())), label_kind, placed)
     columns = grid_columns(len(arrays), columns)
     # Panels of two dimensions show the class names themselves; any other panel needs the common legend.
     legend = scene if isinstance(scene, Classes) and any(Y.shape[1] != 2 for Y in arrays.values()) else None
@@ -194,10 +198,24 @@ def plot_gallery(
 
 
 def read_scene(
-    labels: ArrayLike | None, Y: np.ndarray, kind: str, name: str = "labels"
+    labels: ArrayLike | None, Y: np.ndarray, kind: str, placed: np.ndarray, name: str = "labels"
 ) -> Classes | Values | None:
-    """Read labels, name the largest classes, and give neighbours on the map different colours."""
-    scene = read_labels(labels, len(Y), kind, name)
+    """Read labels, name the largest classes, and give neighbours on the map different colours.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,) or None
+    Y : ndarray of shape (m, n_components)
+        The points that have a place.
+    kind : {"auto", "classes", "values"}
+    placed : ndarray of shape (n,), bool
+        Which points these are.
+    name : str
+        What error messages call the labels.
+    """
+    scene = read_labels(labels, len(placed), kind, name)
+    if scene is not None and not placed.all():
+        scene = scene.selected(placed)
     named = name_largest(scene) if isinstance(scene, Classes) else scene
     return assign_colors(named, Y) if isinstance(named, Classes) else named
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from actup._maps import placed_points
 from actup._warnings import warn_user
 from actup.plotting._color_assignment import assign_colors
 from actup.plotting._colors import categorical_palette
@@ -16,7 +17,7 @@ from actup.plotting._columns import read_columns, read_model_or_map
 from actup.plotting._figures import check_axes, check_path, new_axes, new_figure, save_figure
 from actup.plotting._grid import Grid
 from actup.plotting._legend import draw_colorbar, write_legend
-from actup.plotting._naming import LayeredClusters
+from actup.plotting._naming import LayeredClusters, select_points
 from actup.plotting._panel import Panel, Style, draw_panel, read_style
 from actup.plotting._pictures import add_keys, check_names, grid_columns, names_on_map, read_scene
 from actup.plotting._scene import Classes, Values
@@ -63,7 +64,8 @@ def plot(
     ----------
     model_or_Y : fitted model, or array-like or data frame of shape (n,), (n, 1), (n, 2) or (n, 3)
         The map. One dimension is drawn as a line of points that spread out where they are dense, three on
-        three-dimensional axes.
+        three-dimensional axes. Points without a place (NaN), such as disconnected samples of UMAP, are left
+        out.
     labels : array-like of shape (n,), or a list, mapping or data frame of several, default=None
         Classes of the points, or numbers or dates, which are shown as values. Points without a label (None,
         NaN, NaT, pandas' NA, masked) are grey. Several columns make one panel each. Of more than 1,000
@@ -113,7 +115,7 @@ def plot(
     Warns
     -----
     UserWarning
-        If there are more than 1,000 classes, or more than 30 facets.
+        If there are more than 1,000 classes or more than 30 facets, or if points have no place.
 
     See Also
     --------
@@ -149,13 +151,16 @@ def plot(
     check_axes(Y.shape[1], ax)
     _check_clusters(clusters, len(Y))
     check_names(names, Y.shape[1])
-    scenes = _read_scenes(Y, labels, values, label_kind, clusters)
+    placed = placed_points([Y])
+    Y = Y[placed]
+    clusters = None if clusters is None else select_points(clusters, placed)
+    scenes = _read_scenes(Y, placed, labels, values, label_kind, clusters)
     panels = [
         Panel(Y, scene, name, None, facets is None and names_on_map(names, Y, scene, clusters), clusters)
         for name, scene in scenes.items()
     ]
     if facets is not None:
-        panels = _facet_panels(panels, facets, len(Y))
+        panels = _facet_panels(panels, facets, placed)
     if len(panels) == 1 and facets is None:
         panel = replace(panels[0], title=title, caption=caption)
         ax = ax or new_axes(Y.shape[1], style.theme, registered=file is None)
@@ -186,17 +191,22 @@ def _check_clusters(clusters: LayeredClusters | None, n: int) -> None:
 
 
 def _read_scenes(
-    Y: np.ndarray, labels: Any, values: Any, label_kind: str, clusters: LayeredClusters | None
+    Y: np.ndarray,
+    placed: np.ndarray,
+    labels: Any,
+    values: Any,
+    label_kind: str,
+    clusters: LayeredClusters | None,
 ) -> dict[str, Classes | Values | None]:
     """Return the labels of every panel by its title."""
     scenes: dict[str, Classes | Values | None] = {}
     for what, given, kind in (("labels", labels, label_kind), ("values", values, "values")):
-        for name, column in read_columns(given, len(Y)).items():
+        for name, column in read_columns(given, len(placed)).items():
             full = f"{what}[{name!r}]" if name else what
             title = name or what
             while title in scenes:  # the same name among labels and values
                 title += " "
-            scenes[title] = read_scene(column, Y, kind, full)
+            scenes[title] = read_scene(column, Y, kind, placed, full)
     if not scenes:
         scenes[""] = None if clusters is None else _cluster_classes(Y, clusters)
     return scenes
@@ -212,13 +222,13 @@ def _cluster_classes(Y: np.ndarray, clusters: LayeredClusters) -> Classes | None
     return assign_colors(Classes(codes, names, palette, missing_name="no cluster"), Y)
 
 
-def _facet_panels(panels: list[Panel], facets: Any, n: int) -> list[Panel]:
+def _facet_panels(panels: list[Panel], facets: Any, placed: np.ndarray) -> list[Panel]:
     """Return a panel for each of the largest classes, in the order of their names."""
     if len(panels) > 1:
         raise ValueError(
             f"facets need one column of labels or values, got {len(panels)}; draw them one by one"
         )
-    classes = read_scene(facets, np.zeros((n, 1)), "classes", "facets")
+    classes = read_scene(facets, np.zeros((len(panels[0].Y), 1)), "classes", placed, "facets")
     if not isinstance(classes, Classes) or not classes.names:
         raise ValueError("facets must name classes of several points each; it names none")
     sizes = np.bincount(classes.codes[classes.codes >= 0], minlength=len(classes.names))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,6 +52,10 @@ class Classes:
         missing = [(self.missing_name, MISSING)] if (self.codes < 0).any() else []
         return [*zip(self.names, self.colors, strict=True), *missing]
 
+    def selected(self, kept: np.ndarray) -> Classes:
+        """The same classes of some of the points."""
+        return replace(self, codes=self.codes[kept])
+
     def point_colors(self) -> np.ndarray:
         """Colours of the points, shape (n, 3), uint8."""
         table = [tuple(bytes.fromhex(color[1:])) for color in [*self.colors, MISSING]]
@@ -76,6 +80,10 @@ class Values:
     low: float
     high: float
     scale: str = "number"
+
+    def selected(self, kept: np.ndarray) -> Values:
+        """The values of some of the points, on the same scale."""
+        return replace(self, values=self.values[kept])
 
     def point_colors(self) -> np.ndarray:
         """Colours of the points, shape (n, 3), uint8."""

@@ -109,21 +109,21 @@ def neighbors_kept(Y: np.ndarray, lists: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     Y : ndarray of shape (n, 2)
-        The map.
+        The map; NaN for points without a place.
     lists : ndarray of shape (n, k), int
         Neighbours in the data space; -1 for none.
 
     Returns
     -------
     ndarray of shape (n,), float64
-        NaN for a point without neighbours.
+        NaN for a point without neighbours or without a place.
     """
     lists = lists[:, :_MAX_COMPARED_NEIGHBORS]
     n, k = lists.shape
     k = min(k, n - 1)
     if k < 1:
         return np.full(n, np.nan)
-    near = nearest_in_map(cKDTree(Y), np.arange(n), k, count_threads(-1))
+    near = nearest_in_map(cKDTree(_far_apart(Y)), np.arange(n), k, count_threads(-1))
     shares = np.full(n, np.nan)
     step = max(1, _CHUNK_COMPARISONS // (k * lists.shape[1]))
     for begin in range(0, n, step):
@@ -132,7 +132,13 @@ def neighbors_kept(Y: np.ndarray, lists: np.ndarray) -> np.ndarray:
         kept = (lists[chunk][:, :, None] == near[chunk][:, None, :]).any(axis=2) & known
         counts = known.sum(axis=1)
         np.divide(kept.sum(axis=1), counts, out=shares[chunk], where=counts > 0)
+    shares[np.isnan(Y[:, 0])] = np.nan
     return shares
+
+
+def _far_apart(Y: np.ndarray) -> np.ndarray:
+    """The map with points without a place so far away that they are nobody's neighbours."""
+    return np.where(np.isnan(Y), np.nanmax(Y) + 10 * np.ptp(Y[~np.isnan(Y)]) + 1, Y)
 
 
 def read_distortion(

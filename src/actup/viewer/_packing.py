@@ -59,6 +59,7 @@ class Blobs:
         Parameters
         ----------
         Y : ndarray of shape (n, 2)
+            Centred; points without a place (NaN) are packed at the centre.
 
         Returns
         -------
@@ -67,6 +68,7 @@ class Blobs:
             and ``y``: the steps. They divide the bulk evenly, and on either side of it the way to the last
             outlier.
         """
+        Y = np.nan_to_num(Y)
         knots = [_axis_knots(values) for values in Y.T]
         steps = [_axis_steps(values, axis) for values, axis in zip(Y.T, knots, strict=True)]
         return {"knots": knots, "x": self.add_array(steps[0], "u2"), "y": self.add_array(steps[1], "u2")}

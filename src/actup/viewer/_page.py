@@ -84,7 +84,9 @@ def write_page(
         Maps by name, or one map. They are rotated and mirrored by :func:`align_maps`. A one-dimensional map
         is drawn as a line of points that spread out where they are dense. Results of ``actup.embed`` and
         ``actup.embed_many`` are maps too. If the names of at least three maps differ in one number that
-        increases or decreases, as in "exaggeration 1", "exaggeration 2", ..., they get a slider.
+        increases or decreases, as in "exaggeration 1", "exaggeration 2", ..., they get a slider. Points
+        without a place (NaN) on one of the maps, such as disconnected samples of UMAP, are not shown; all
+        others keep their row numbers.
     labels : array-like of shape (n,), default=None
         Classes, values or dates of the points: the first column to colour by. It is called "label", or by the
         name of a pandas or polars series. Points without a label (None, NaN, NaT, pandas' NA, masked) are
@@ -130,7 +132,7 @@ def write_page(
     Warns
     -----
     UserWarning
-        If there are more than 1,000 classes.
+        If there are more than 1,000 classes, or points without a place.
 
     See Also
     --------
@@ -198,6 +200,7 @@ def page_text(maps: Any, contents: PageContents, addition: Addition | None = Non
         "sequence": is_sequence(list(arrays)),
         "sideBySide": bool(contents.side_by_side) and len(arrays) > 1,
         "maps": [{"name": name, "caption": captions[name], **blobs.add_map(Y)} for name, Y in arrays.items()],
+        "hidden": np.flatnonzero(np.isnan(next(iter(arrays.values()))[:, 0])).tolist(),
         "columns": [pack_column(column, blobs) for column in read] + _pack_distortion(kept, read, blobs),
         "firstColumn": 0 if given or not layers else main_layer(contents.clusters),
         "layers": pack_layers(layers, blobs),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from actup._embed_many import Embeddings
-from actup._maps import align_maps, read_maps
+from actup._maps import align_maps, placed_points, read_maps
 from actup._pipeline import Embedding
 from actup.estimators._base import Embedder
 from actup.plotting._scene import spread_line
@@ -31,16 +31,27 @@ def read_sources(maps: Any) -> dict[str, Any]:
 
 
 def flat_maps(sources: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """The maps of models or arrays by name, with two dimensions each, aligned."""
+    """The maps of models or arrays by name, with two dimensions each, aligned; NaN: points without a place.
+
+    A point without a place on one map has none on the others either.
+    """
+    read = read_maps(sources, allow_gaps=True)
+    placed = placed_points(read.values())
     flat = {}
-    for name, Y in read_maps(sources).items():
+    for name, Y in read.items():
         if Y.shape[1] > 2:
             raise ValueError(
                 f"maps[{name!r}] has {Y.shape[1]} dimensions, the page shows 1 or 2; choose columns, such as "
                 "Y[:, :2], or embed with n_components=2"
             )
-        flat[name] = spread_line(Y) if Y.shape[1] == 1 else Y
-    return align_maps(flat)
+        flat[name] = spread_line(Y[placed]) if Y.shape[1] == 1 else Y[placed]
+    return {name: _with_gaps(Y, placed) for name, Y in align_maps(flat).items()}
+
+
+def _with_gaps(Y: np.ndarray, placed: np.ndarray) -> np.ndarray:
+    full = np.full((len(placed), Y.shape[1]), np.nan)
+    full[placed] = Y
+    return full
 
 
 def is_sequence(names: list[str]) -> bool:

@@ -4,7 +4,7 @@
 async function readData() {
   const element = document.getElementById("data");
   const packed = JSON.parse(element.textContent);
-  const order = new Order(packed.count);
+  const order = new Order(packed.count, packed.hidden);
   const data = { count: packed.count, title: packed.title, order, images: packed.images, info: packed.info, sequence: packed.sequence, sideBySide: packed.sideBySide };
   data.maps = packed.maps.map((map) => new PointMap(map, order));
   await data.maps[0].load();

@@ -59,7 +59,7 @@ class PageInterface {
       raw[2 * slot + 1] = xy[2 * k + 1];
     }
     map.loading = map.loading || Promise.resolve();
-    map.setRaw(raw, this.shownSlots);
+    map.setRaw(raw, this.shownSlots || data.order.shownSlots);
     for (const view of bar.views) if (view.map === map || view.next === map) view.followFrame();
     this.page.viewsChanged();
   }

@@ -9,7 +9,8 @@ const HIDDEN_PLACE = 1e6; // of points that are not shown, in view units: outsid
 // Points are drawn in this order: in the order of rows the last class would cover the others. The first points
 // of it are a fair sample, which is what is drawn while the view moves.
 class Order {
-  constructor(count) {
+  // hidden: ids of points without a place.
+  constructor(count, hidden) {
     this.idOf = Uint32Array.from({ length: count }, (_, i) => i);
     let state = 0x9e3779b9; // a fixed seed
     for (let i = count - 1; i > 0; i--) {
@@ -21,6 +22,9 @@ class Order {
     }
     this.slotOf = new Uint32Array(count);
     for (let slot = 0; slot < count; slot++) this.slotOf[this.idOf[slot]] = slot;
+    this.shown = hidden.length ? new Uint8Array(count).fill(1) : null; // by id, 1 for points with a place; null: all
+    for (const i of hidden) this.shown[i] = 0;
+    this.shownSlots = this.shown && Uint8Array.from(this.idOf, (i) => this.shown[i]);
   }
 }
 
@@ -45,7 +49,7 @@ class PointMap {
       const table = stepValues(knots[axis]);
       for (let i = 0; i < steps.length; i++) raw[2 * slotOf[i] + axis] = table[steps[i]];
     }
-    this.setRaw(raw);
+    this.setRaw(raw, this.order.shownSlots);
   }
 
   // Takes positions in the map's own units, in the order of slots, and brings them to view units.

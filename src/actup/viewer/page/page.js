@@ -265,8 +265,8 @@ class Page {
   }
 
   neighborsOf(i) {
-    const { neighbors } = this.data;
-    return neighbors ? [...neighbors.ids.subarray(i * neighbors.width, (i + 1) * neighbors.width)].filter((j) => j >= 0 && j !== i) : [];
+    const { neighbors, order: { shown } } = this.data;
+    return neighbors ? [...neighbors.ids.subarray(i * neighbors.width, (i + 1) * neighbors.width)].filter((j) => j >= 0 && j !== i && (!shown || shown[j])) : [];
   }
 
   placeTooltip() {

@@ -8,10 +8,9 @@ class Selection {
     Object.assign(this, { data, changed, query: "", matches: null, lasso: null, column: null });
     this.off = new Set(); // classes that are switched off
     this.highlighted = new Set(); // if there are any, all other classes are switched off
-    this.shown = null; // 1 for each point that is shown, 0 for the others; null: all are
-    this.total = data.count; // points that are shown
-    this.states = new Uint8Array(data.count).fill(1);
-    this.count = data.count;
+    this.shown = data.order.shown; // 1 for each point that is shown, 0 for the others; null: all are
+    this.states = this.shown ? this.shown.slice() : new Uint8Array(data.count).fill(1);
+    this.total = this.count = this.countShown(); // points that are shown, and those that are selected
     this.classCounts = null; // of selected points, by class
   }
 
@@ -61,10 +60,14 @@ class Selection {
     this.update();
   }
 
-  // Shows some points only, without a lasso; null: all.
+  countShown() {
+    return this.shown ? this.shown.reduce((sum, value) => sum + value, 0) : this.data.count;
+  }
+
+  // Shows some points only, without a lasso; null: all that have a place.
   setShown(shown) {
-    this.shown = shown;
-    this.total = shown ? shown.reduce((sum, value) => sum + value, 0) : this.data.count;
+    this.shown = shown || this.data.order.shown;
+    this.total = this.countShown();
     this.setLasso(null);
   }
 

@@ -71,7 +71,7 @@ Object.assign(Page.prototype, {
 
   // The selected points, or all if none are.
   saveTable() {
-    const ids = this.selection.narrowed ? this.selection.ids() : this.data.order.idOf.slice().sort();
+    const ids = this.data.order.idOf.filter((i) => this.selection.selected(i)).sort();
     const text = csvTable(this.data, this.shownMap, this.mapIndex(this.shownMap), ids);
     saveFile(fileName(this.data.title, "csv"), new Blob([text], { type: "text/csv" }));
   },
