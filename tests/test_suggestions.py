@@ -1,6 +1,5 @@
 """Errors for names that do not exist say which one was probably meant."""
 
-import importlib
 import pickle
 import re
 
@@ -99,7 +98,6 @@ def test_a_close_name_is_suggested(work, error, message):
             AttributeError,
             "use actup.load, for files of ParametricUMAP.save",
         ),
-        (lambda: actup.plot.points(None, labels=[1]), AttributeError, r"use actup.plot\(model, labels=...\)"),
         (lambda: actup.UMAP().fit(X)._knn_indices, AttributeError, "actup.compat.umap.UMAP has it"),
         (lambda: actup.UMAP()._raw_data, AttributeError, "no attribute '_raw_data'"),
         (lambda: actup.UMAP(target_metric="foo").fit(X), ValueError, "labels are compared by 'categorical'"),
@@ -108,19 +106,6 @@ def test_a_close_name_is_suggested(work, error, message):
 def test_errors_say_what_to_use_instead(work, error, message):
     with pytest.raises(error, match=message):
         work()
-
-
-@pytest.mark.parametrize(
-    ("module", "instead"),
-    [("umap_", "actup.compat.umap.umap_"), ("distances", "actup.compat.umap.distances"),
-     ("plot", "actup.plot(model, labels=...)"), ("parametric_umap", "actup.ParametricUMAP"),
-     ("affinity", "actup.compat.opentsne.affinity")],
-)  # fmt: skip
-def test_missing_modules_name_others(module, instead):
-    with pytest.raises(
-        ModuleNotFoundError, match=re.escape(f"No module named 'actup.{module}': use {instead}")
-    ):
-        importlib.import_module(f"actup.{module}")
 
 
 def test_private_attributes_of_umap_learn_are_read():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from actup._lazy import explain_missing_modules, lazy_names
+from actup._lazy import lazy_names
 
 __version__ = "0.1.0"
 
@@ -126,7 +126,6 @@ _ELSEWHERE = {
     **{name: f"actup.compat.opentsne.{name}" for name in _OPENTSNE_NAMES},
 }
 
-explain_missing_modules(__name__, _ELSEWHERE | {"plot": "actup.plot(model, labels=...), a function"})
 __getattr__, __dir__ = lazy_names(__name__, _NAMES | {name: f"actup.{name}" for name in _MODULES}, _ELSEWHERE)
 
 if os.environ.get("ACTUP_ACCEL", "0") not in ("", "0"):  # a user asks for it: see actup.accel

@@ -50,34 +50,6 @@ def lazy_names(
     return __getattr__, __dir__
 
 
-class _MissingModules:
-    """A finder that is asked last: importing a module that other libraries have says what to use instead."""
-
-    def __init__(self, hints: Mapping[str, str]):
-        self._hints = hints
-
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
-        """Explain a missing module; other modules are not its business."""
-        if fullname in self._hints:
-            raise ModuleNotFoundError(
-                f"No module named {fullname!r}: use {self._hints[fullname]}", name=fullname
-            )
-
-
-def explain_missing_modules(package: str, elsewhere: Mapping[str, str]) -> None:
-    """Have imports of modules that a package does not have say what to use instead.
-
-    Parameters
-    ----------
-    package : str
-        ``__name__`` of the package.
-    elsewhere : mapping of str to str
-        Names of modules, without the package, and what to use instead.
-    """
-    if not any(isinstance(finder, _MissingModules) for finder in sys.meta_path):
-        sys.meta_path.append(_MissingModules({f"{package}.{name}": use for name, use in elsewhere.items()}))
-
-
 def _hint(name: str, homes: Mapping[str, str], elsewhere: Mapping[str, str]) -> str:
     """What to use instead of a name that does not exist; empty if nobody knows."""
     from actup._suggestions import closest_name  # not above: it would slow ``import actup`` down

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -292,21 +291,3 @@ def _draw_panels(
 def _is_split_by(panels: list[Panel], classes: Classes) -> bool:
     """Whether each facet shows a single class, which its title names."""
     return all(len(np.unique(classes.codes[panel.members])) <= 1 for panel in panels)
-
-
-# Functions of umap.plot, which programs with "import actup as umap" call, and what to use instead.
-_FUNCTIONS_OF_UMAP_PLOT = {
-    "points": "actup.plot(model, labels=...) or actup.plot(model, values=...)",
-    "interactive": "actup.view(model, labels=...)",
-    "connectivity": "model.graph_, which has the edges",
-    "diagnostic": "actup.quality_report(X, model.embedding_)",
-    "show": "matplotlib.pyplot.show()",
-}
-
-
-def _use_instead(name: str, *_: Any, **__: Any) -> None:
-    raise AttributeError(f"actup.plot has no {name!r}, as umap.plot has: use {_FUNCTIONS_OF_UMAP_PLOT[name]}")
-
-
-for _name in _FUNCTIONS_OF_UMAP_PLOT:
-    setattr(plot, _name, partial(_use_instead, _name))
