@@ -430,6 +430,40 @@ def test_other_version_is_refused(rows, tmp_path):
         run(plan)
 
 
+def test_another_array_is_another_run(rows, tmp_path):
+    first = embed(rows, QUICK, work=tmp_path, backend="cpu")
+    second = embed(rows + 1, QUICK, work=tmp_path, backend="cpu")
+    assert first.plan.key != second.plan.key
+
+
+def test_work_folder_is_absolute(rows, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan = make_plan(rows, QUICK, work="here")
+    assert plan.work == str(tmp_path / "here")
+    with pytest.raises(TypeError, match="work=None must be the path of a folder"):
+        make_plan(rows, QUICK, work=None)
+
+
+def test_missing_gpu_is_said_before_the_work(rows, tmp_path, monkeypatch):
+    monkeypatch.setattr("actup.distributed._dask._has_gpu", lambda: False)
+    with pytest.raises(ImportError, match="backend='cuda' needs CuPy and an NVIDIA GPU, but this process"):
+        embed(rows, QUICK, work=tmp_path, backend="cuda")
+    assert not any(tmp_path.iterdir())
+
+
+def test_map_is_not_written_into_the_source(rows, tmp_path):
+    pq, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    (tmp_path / "rows").mkdir()
+    pq.write_table(pa.table({"x": rows[:, 0], "y": rows[:, 1]}), tmp_path / "rows" / "a.parquet")
+    with pytest.raises(ValueError, match="of which it would be a part when it is read next"):
+        embed(tmp_path / "rows", QUICK, work=tmp_path / "work", out=tmp_path / "rows" / "map.parquet")
+
+
+def test_memory_that_python_alone_needs(rows, tmp_path):
+    with pytest.raises(ValueError, match="however few rows there are"):
+        make_plan(rows, QUICK, work=tmp_path, memory="300MB")
+
+
 def test_two_runs_do_not_share_a_folder(rows, tmp_path):
     from actup.distributed._api import exclusive
 

@@ -468,3 +468,10 @@ def test_without_fsspec(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "fsspec.core", None)
     with pytest.raises(ImportError, match=r"actup\[dask\]"):
         open_source("s3://bucket/X.npy")
+
+
+def test_files_of_two_kinds_are_refused(tmp_path):
+    np.save(tmp_path / "a.npy", np.eye(3))
+    (tmp_path / "b.parquet").touch()
+    with pytest.raises(ValueError, match="give files of one kind"):
+        open_source([tmp_path / "a.npy", tmp_path / "b.parquet"])

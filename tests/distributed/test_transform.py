@@ -63,3 +63,21 @@ def test_other_model_of_the_same_name_and_missing_output(model, tmp_path):
     out.unlink()
     transform(path, rows, work=tmp_path / "work", out=out)
     assert np.array_equal(np.load(out), model.transform(rows))
+
+
+def test_columns_in_another_order_are_refused(tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(clustered_rows(300, 4), columns=list("abcd"))
+    model = actup.UMAP(random_state=0, n_epochs=5).fit(frame)
+    frame[list("dcba")].to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match=r"columns=list\(model\.feature_names_in_\)"):
+        transform(model, tmp_path / "rows.parquet", work=tmp_path / "work")
+    places = transform(
+        model,
+        tmp_path / "rows.parquet",
+        work=tmp_path / "work",
+        columns=list("abcd"),
+        out=tmp_path / "map.npy",
+    )
+    assert np.array_equal(np.load(places), model.transform(frame))

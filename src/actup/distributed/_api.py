@@ -18,7 +18,7 @@ from actup._warnings import warn_user
 from actup.distributed import _dask, _local, _map
 from actup.distributed._needs import reject_too_little_room
 from actup.distributed._plan import Plan
-from actup.distributed._planning import check_parameters, make_plan, open_rows
+from actup.distributed._planning import check_parameters, make_plan, open_rows, reject_out_in_source
 from actup.distributed._refine import measured_recall, record_after, rounds_done
 from actup.distributed._scan import forget_changed_scans, reject_if_changed
 from actup.distributed._sinks import Sink, open_sink
@@ -190,6 +190,7 @@ def embed(
     progress = read_progress(progress)
     n_threads = count_threads(threads, "threads")
     check_parameters(recipe, seed, recall, memory, backend)
+    reject_out_in_source(source, out)
     rows = stored_source(open_rows(source, columns, id_column, work), work, client)
     reject_other_process(rows, client)
     plan = make_plan(rows, recipe, work=work, seed=seed, recall=recall, memory=memory, backend=backend)
@@ -213,6 +214,7 @@ def run_plan(plan: Plan, client: Any, out: Any, threads: int, progress: Progress
     progress : Progress
     """
     sink = open_sink(out, plan.source, plan.recipe.n_components, str(plan.folder.path))
+    _dask.reject_missing_gpu(plan, client)
     if client is None:
         reject_too_little_room(plan, available_memory(), "this machine")
     else:

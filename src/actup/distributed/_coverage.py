@@ -12,7 +12,7 @@ import numpy as np
 
 from actup.distributed._estimate import searched_rows
 from actup.distributed._numbering import Numbering
-from actup.distributed._plan import NEAR_CELLS, Plan
+from actup.distributed._plan import Plan
 from actup.distributed._truth import TruthRows
 from actup.neighbors._calibration import shares_found
 
@@ -78,7 +78,6 @@ def _coverage(
     true : ndarray of shape (rows, k)
         The distances of the true neighbours.
     """
-    covered = np.zeros_like(distances)
     near_enough = distances <= true[:, -1:] * (1 + _ROUNDING)
     rows, candidates = np.nonzero(near_enough)
     meets = (groups[rows, :spill, None] == found_groups[rows, candidates, None, :spill]).any(axis=(1, 2))
@@ -93,6 +92,3 @@ def chosen(plan: Plan) -> dict[str, Any]:
     record = plan.folder.record("choose")
     assert record is not None
     return record
-
-
-assert NEAR_CELLS < 256  # ranks are kept in 8 bits

@@ -141,6 +141,18 @@ def reject_small_workers(plan: Plan, client: Any) -> None:
     reject_too_little_room(plan, max(limits) if limits else None, "the largest worker")
 
 
+def reject_missing_gpu(plan: Plan, client: Any) -> None:
+    """Reject a layout on a GPU that neither this process nor any worker has."""
+    if plan.backend != "cuda":
+        return
+    if not (_has_gpu() if client is None else _workers_with_gpu(plan, client)):
+        where = "this process finds none" if client is None else "no worker finds one"
+        raise ImportError(
+            f"backend='cuda' needs CuPy and an NVIDIA GPU, but {where}: use backend='auto' or 'cpu', or "
+            "pip install 'actup[cuda12]' or 'actup[cuda13]' where there is a GPU"
+        )
+
+
 def _workers_with_gpu(plan: Plan, client: Any) -> list[str]:
     """The workers on which the layout may run on a GPU."""
     if plan.backend == "cpu":

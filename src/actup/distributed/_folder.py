@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -141,10 +140,6 @@ class WorkFolder:
     def forget(self, name: str) -> None:
         """Remove the record of a task, which will then be done again."""
         (self.path / "done" / f"{name}.json").unlink(missing_ok=True)
-
-    def remove_all(self) -> None:
-        """Remove the folder and everything in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
 
 
 def digest(*arrays: np.ndarray) -> str:

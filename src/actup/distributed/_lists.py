@@ -76,13 +76,12 @@ class _Guests:
 
     def __init__(self, plan: Plan, numbering: Numbering, group: int, spill: int):
         self._group = group
-        ids, blocks, positions = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        ids, positions = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for block in range(len(plan.blocks) if spill > 1 else 0):
             begin, end = plan.folder.read(f"visits/starts.{block}", group, group + 2)
             at = plan.folder.read(f"visits/positions.{block}", begin, end).astype(np.int64)
             at = at[plan.folder.read(f"visits/ranks.{block}", begin, end) < spill]
             ids.append(numbering.ids_at(block, at))
-            blocks.append(np.full(len(at), block))
             positions.append(at)
         together = np.concatenate(ids)
         order = np.argsort(together, kind="stable")

@@ -16,6 +16,7 @@ from actup.distributed._estimate import Shape
 from actup.distributed._needs import Needs, format_bytes
 from actup.distributed._plan import Plan
 from actup.distributed._sources import DaskSource, Source, open_source
+from actup.distributed._sources._storage import as_location, is_folder
 from actup.neighbors._metrics import METRICS, canonical_metric, metrics_where
 from actup.recipe._output_metrics import EUCLIDEAN
 from actup.recipe._presets import preset
@@ -86,7 +87,7 @@ def make_plan(
     plan = Plan(
         source=opened,
         recipe=recipe,
-        work=os.fspath(work),
+        work=as_location(work),
         groups=_estimate.groups_for(shape, budget),
         block_rows=_estimate.block_rows_for(shape, budget),
         memory=limit,
@@ -132,7 +133,21 @@ def open_rows(
     source: Any, columns: Any, id_column: str | None, work: str | os.PathLike[str]
 ) -> Source | DaskSource:
     """The source in shards of a size that one task can read."""
-    return open_source(source, columns, id_column=id_column, shard_rows=_SHARD_ROWS, work=os.fspath(work))
+    if not isinstance(work, str | os.PathLike):
+        raise WrongType(f"work={work!r} must be the path of a folder for intermediate files")
+    return open_source(source, columns, id_column=id_column, shard_rows=_SHARD_ROWS, work=as_location(work))
+
+
+def reject_out_in_source(source: Any, out: Any) -> None:
+    """Reject a map in the folder that is the source: a later call would read it as rows."""
+    if not isinstance(source, str | os.PathLike) or not isinstance(out, str | os.PathLike):
+        return
+    folder, target = as_location(source), as_location(out)
+    if target.endswith(".parquet") and is_folder(folder) and target.startswith(folder + "/"):
+        raise ValueError(
+            f"out={os.fspath(out)!r} lies in the source {os.fspath(source)!r}, of which it would be a part "
+            "when it is read next: give a path outside of it"
+        )
 
 
 def _read_recipe(recipe: Recipe | str) -> Recipe:
@@ -175,11 +190,16 @@ def _memory_limit(memory: int | str | None, shape: Shape) -> int:
     if memory is None:
         return max(_MIN_MEMORY, needed)
     limit = read_bytes(memory, "memory")
-    smallest = max(needed, 2 * _estimate.BASE_BYTES)
-    if limit < smallest:
+    if limit < needed:
         raise ValueError(
             f"memory={memory!r} is too little: the layout of {shape.rows:,} points needs "
-            f"{format_bytes(smallest)}: give that much, or a sample of the rows"
+            f"{format_bytes(needed)}: give that much, or a sample of the rows"
+        )
+    smallest = 2 * _estimate.BASE_BYTES
+    if limit < smallest:
+        raise ValueError(
+            f"memory={memory!r} is too little: Python with ActUp and some rows at a time need "
+            f"{format_bytes(smallest)}, however few rows there are: give that much"
         )
     return limit
 

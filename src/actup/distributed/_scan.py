@@ -107,8 +107,8 @@ def check_values(plan: Plan, shard: int, first_row: int, rows: np.ndarray) -> No
         kind = "NaN" if np.isnan(value) else "infinity"
         raise ShardError(
             name,
-            f"it contains {kind} in row {first_row + row}, column {column}: fill it, or drop its row; the "
-            "same call then goes on where it was",
+            f"it contains {kind} in row {first_row + row}, column {column}: fill it, and the same call "
+            "goes on where it was; or drop its row, which makes it another source and another run",
         )
     if rows.dtype == np.float64 and rows.size and np.abs(rows).max() > _FLOAT32_MAX:
         raise ShardError(

@@ -114,7 +114,7 @@ def run_task(
     report : callable or None
         Called with the share of the layout that is done.
     """
-    reject_other_version(plan)
+    reject_other_version(plan.version)
     folder, name = plan.folder, record_name(stage, part)
     record = folder.record(name)
     if record is not None:
@@ -143,12 +143,12 @@ def remove_used_files(plan: Plan, stage: Stage) -> None:
         plan.folder.remove_state("layout-*")
 
 
-def reject_other_version(plan: Plan) -> None:
+def reject_other_version(version: str) -> None:
     """Reject a worker whose results may differ from those of the other workers."""
-    if plan.version != actup.__version__:
+    if version != actup.__version__:
         raise VersionMismatch(
             f"this worker (process {os.getpid()}) has ActUp {actup.__version__}, the plan was made by ActUp "
-            f"{plan.version}: install the same version on all workers and in the client"
+            f"{version}: install the same version on all workers and in the client"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 from dataclasses import dataclass
@@ -16,10 +17,12 @@ from actup._threads import count_threads
 from actup.distributed import _dask
 from actup.distributed._api import exclusive, read_progress, reject_other_process
 from actup.distributed._folder import WorkFolder
-from actup.distributed._planning import open_rows
+from actup.distributed._planning import open_rows, reject_out_in_source
 from actup.distributed._sinks import Sink, open_sink
 from actup.distributed._sources import ShardError, Source
+from actup.distributed._sources._storage import as_location
 from actup.distributed._stored import stored_source
+from actup.distributed._tasks import reject_other_version
 from actup.progress import Progress
 
 _CHUNK_BYTES = 2**26  # of rows that are placed at a time
@@ -35,6 +38,7 @@ class Placing:
     source: Source
     sink: Sink
     folder: WorkFolder
+    version: str  # of ActUp in the client
 
 
 def transform(
@@ -94,17 +98,19 @@ def transform(
     """
     progress = read_progress(progress)
     n_threads = count_threads(threads, "threads")
+    reject_out_in_source(source, out)
     rows = stored_source(open_rows(source, columns, id_column, work), work, client)
     reject_other_process(rows, client)
+    work = as_location(work)
     Path(work).mkdir(parents=True, exist_ok=True)
     model_path = _saved(model, Path(work))
     digest = _digest_of_file(model_path)
     fitted = _load(str(model_path), digest)
-    _reject_other_width(fitted, rows)
-    key = hashlib.sha256(f"{digest} {rows.identity()}".encode()).hexdigest()[:16]
+    _reject_other_columns(fitted, rows)
+    key = hashlib.sha256(f"{actup.__version__} {digest} {rows.identity()}".encode()).hexdigest()[:16]
     folder = WorkFolder(Path(work) / f"actup-transform-{key}")
     sink = open_sink(out, rows, fitted.embedding_.shape[1], str(folder.path))
-    placing = Placing(str(model_path), digest, rows, sink, folder)
+    placing = Placing(str(model_path), digest, rows, sink, folder, actup.__version__)
     with exclusive(folder.path):
         shards = range(len(rows.shards))
         if client is None:
@@ -142,7 +148,15 @@ def _load(path: str, digest: str) -> Any:
     return actup.load(path)
 
 
-def _reject_other_width(model: Any, rows: Source) -> None:
+def _reject_other_columns(model: Any, rows: Source) -> None:
+    """Reject rows of other columns than those of the fit, or in another order."""
+    wanted = getattr(model, "feature_names_in_", None)
+    if wanted is not None and rows.column_names is not None and rows.column_names != tuple(wanted):
+        names = ", ".join(map(str, rows.column_names[:3])) + (", …" if len(rows.column_names) > 3 else "")
+        raise ValueError(
+            f"the source has the columns {names}, not those that the model was fitted to, or in another "
+            "order: give columns=list(model.feature_names_in_)"
+        )
     if model.n_features_in_ != rows.columns:
         raise ValueError(
             f"the source has {rows.columns} columns, but the model was fitted to {model.n_features_in_}: "
@@ -156,6 +170,7 @@ def _place_on_worker(placing: Placing, shard: int) -> None:
 
 def place_shard(placing: Placing, shard: int, threads: int) -> None:
     """Write the places of a shard's rows; those that an earlier call has computed are kept in the folder."""
+    reject_other_version(placing.version)
     source, folder = placing.source, placing.folder
     fingerprint = source.fingerprint(shard)
     record = folder.record(f"place-{shard}")
@@ -167,8 +182,9 @@ def place_shard(placing: Placing, shard: int, threads: int) -> None:
 
 def _places(placing: Placing, shard: int, threads: int) -> np.ndarray:
     """The places of a shard's rows, in order."""
-    model = _load(placing.model_path, placing.model_digest)
+    model = copy.copy(_load(placing.model_path, placing.model_digest))
     model.set_params(n_jobs=threads)
+    vars(model).pop("feature_names_in_", None)  # chunks have no names; those of the source were compared
     chunk_rows = max(1, _CHUNK_BYTES // max(1, placing.source.columns * 8))
     places, begin = [], 0
     for chunk in placing.source.read(shard, chunk_rows):

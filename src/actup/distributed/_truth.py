@@ -89,6 +89,7 @@ def truth(plan: Plan, group: int, threads: int) -> dict[str, Any]:
         kept = min(plan.k, wanted)
         distances[:, :kept] = np.take_along_axis(np.where(is_self, np.inf, found), order, 1)
         group_near = read_group(plan, numbering, "near", group)
+        # Place -1, where there is no neighbour, reads any row: its infinite distance keeps it from counting.
         near[:, :kept] = group_near[np.take_along_axis(places, order, 1)]
     plan.folder.write(f"truth/distances.{group}", distances)
     plan.folder.write(f"truth/near_of_found.{group}", near)

@@ -128,6 +128,16 @@ class PackedPoints {
   const float* block(int64_t index) const { return packed_.data() + index * kTileLanes * form_.width(); }
   int64_t group_offset(int64_t group) const { return group * kTileQueries * form_.width(); }
 
+  // After which column sums are compared with their bounds next.
+  static int64_t next_check(int64_t column) {
+    if (Sum::kMonotonic) {
+      for (const int64_t check : kFirstChecks) {
+        if (column < check) return check;
+      }
+    }
+    return (column / kSlabColumns + 1) * kSlabColumns;
+  }
+
   // The values of sums, and whether any of them is below the bound of its query.
   bool any_below(const TileSums<Sum>& sums, const float* bounds,
                  TileVector (&values)[kTileQueries][kTileVectors]) const {
@@ -148,24 +158,22 @@ class PackedPoints {
     TileSums<Sum> total = {};
     TileVector values[kTileQueries][kTileVectors];
     // Slabs are summed on their own first: short sums have smaller rounding errors.
-    for (int64_t begin = 0; begin < form_.width(); begin += kSlabColumns) {
-      const int64_t end = std::min(begin + kSlabColumns, form_.width());
-      TileSums<Sum> slab = {};
-      int64_t added = begin;
-      if (Sum::kMonotonic && begin == 0) {
-        for (const int64_t check : kFirstChecks) {
-          if (check >= end) break;
-          add_columns(sum_, points, queries, added, check, slab);
-          added = check;
-          if (!any_below(slab, bounds, values)) return;
+    TileSums<Sum> slab = {};
+    for (int64_t added = 0; added < form_.width();) {
+      const int64_t stop = std::min(next_check(added), form_.width());
+      add_columns(sum_, points, queries, added, stop, slab);
+      added = stop;
+      const bool ends_slab = stop % kSlabColumns == 0 || stop == form_.width();
+      if (ends_slab) {
+        for (int q = 0; q < kTileQueries; ++q) {
+          for (int v = 0; v < kTileVectors; ++v) {
+            total[q][v] = sum_.combine(total[q][v], slab[q][v]);
+            slab[q][v] = typename Sum::template State<TileVector>{};
+          }
         }
       }
-      add_columns(sum_, points, queries, added, end, slab);
-      for (int q = 0; q < kTileQueries; ++q) {
-        for (int v = 0; v < kTileVectors; ++v) total[q][v] = sum_.combine(total[q][v], slab[q][v]);
-      }
-      const bool may_hold = any_below(total, bounds, values);
-      if ((Sum::kMonotonic || end == form_.width()) && !may_hold) return;
+      const bool may_hold = any_below(ends_slab ? total : slab, bounds, values);
+      if ((Sum::kMonotonic || stop == form_.width()) && !may_hold) return;
     }
     for (int q = 0; q < kTileQueries; ++q) {
       const NearestList list{lists.sums + q * lists.size, lists.ids + q * lists.size, lists.size};

@@ -99,6 +99,11 @@ class Source(ABC):
         """Paths and URLs of all files or stores that are read; a sink must not replace one of them."""
         return ()
 
+    @property
+    def column_names(self) -> tuple[str, ...] | None:
+        """The names of the columns; None if they have none."""
+        return None
+
     def part_name(self, shard: int) -> str:
         """Relative path, without suffix, of the file that holds the shard's part of a result in parts."""
         return f"part-{shard:05d}"

@@ -10,6 +10,8 @@ import numpy as np
 
 from actup.distributed._sources._base import Shard, Source, range_name, row_dtype, row_ranges
 
+_HASHED_ROWS = 65_536  # at a time
+
 
 @dataclass(frozen=True, eq=False)
 class MemorySource(Source):
@@ -20,6 +22,7 @@ class MemorySource(Source):
     columns: int
     dtype: np.dtype
     begins: tuple[int, ...]
+    digest: str  # of all values
     id_values: np.ndarray | None = None
 
     @property
@@ -38,15 +41,13 @@ class MemorySource(Source):
         return self.id_values is not None
 
     def identity(self) -> str:
-        """Shape and type: the content decides through ``fingerprint``."""
-        return f"memory:{self.array.shape}:{self.array.dtype}"
+        """Shape, type and content: an array has no other name."""
+        return f"memory:{self.array.shape}:{self.array.dtype}:{self.digest}"
 
     def fingerprint(self, shard: int) -> str:
         """Hash of the rows of a shard."""
-        digest = hashlib.blake2b(digest_size=16)
-        for rows in self.read(shard, 65_536):
-            digest.update(rows.data)
-        return digest.hexdigest()
+        begin = self.begins[shard]
+        return _digest(self.array[begin : begin + self.shards[shard].rows])
 
     def read(self, shard: int, rows_per_chunk: int) -> Iterator[np.ndarray]:
         """Iterate over the rows of a shard; chunks may be views of the array."""
@@ -73,4 +74,13 @@ def memory_source(array: np.ndarray, shard_rows: int, id_values: np.ndarray | No
         raise ValueError(f"source has shape {array.shape}: there is nothing to read")
     ranges = row_ranges(len(array), shard_rows)
     shards = tuple(Shard(range_name(*pair, len(array), "the array"), pair[1] - pair[0]) for pair in ranges)
-    return MemorySource(array, shards, array.shape[1], dtype, tuple(begin for begin, _ in ranges), id_values)
+    begins = tuple(begin for begin, _ in ranges)
+    return MemorySource(array, shards, array.shape[1], dtype, begins, _digest(array), id_values)
+
+
+def _digest(rows: np.ndarray) -> str:
+    """A hash of the values of rows, some of them at a time."""
+    digest = hashlib.blake2b(digest_size=16)
+    for begin in range(0, len(rows), _HASHED_ROWS):
+        digest.update(np.ascontiguousarray(rows[begin : begin + _HASHED_ROWS]).data)
+    return digest.hexdigest()

@@ -161,7 +161,9 @@ def _source_of_files(
         if len(set(stems)) < len(stems) or stems != sorted(stems):
             stems = [f"part-{number:05d}" for number in range(len(stems))]
         return parquet_source(locations, stems, columns, id_column, shard_rows)
-    other = next(name for name in locations if not name.endswith((".npy", *_PARQUET_SUFFIXES)))
+    other = next((name for name in locations if not name.endswith((".npy", *_PARQUET_SUFFIXES))), None)
+    if other is None:
+        raise ValueError("source has .npy and .parquet files: give files of one kind")
     raise ValueError(f"source={other!r} has a suffix that is not known: give .npy, .parquet, .zarr or .h5ad")
 
 

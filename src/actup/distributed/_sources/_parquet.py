@@ -67,6 +67,11 @@ class ParquetSource(Source):
     part_names: tuple[str, ...]
 
     @property
+    def column_names(self) -> tuple[str, ...] | None:
+        """The names of columns of numbers; None for a column of lists."""
+        return None if self.selection.is_list else self.selection.names
+
+    @property
     def kind(self) -> str:
         """Always ``"parquet"``."""
         return "parquet"
