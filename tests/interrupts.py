@@ -149,13 +149,17 @@ def interrupt(case: Case, number: int, delay: float) -> tuple[str, float]:
     """Run a case, interrupt it, and return what happened and the seconds between signal and end."""
     before = state_of(case.model) if case.model is not None else {}
     outcome = "finished"
-    with Interrupter(number, delay) as interrupter:
-        try:
-            case.call()
-        except KeyboardInterrupt:
-            outcome = "KeyboardInterrupt"
-        except SystemExit:
-            outcome = "SystemExit"
+    interrupter = Interrupter(number, delay)
+    try:
+        with interrupter:
+            try:
+                case.call()
+            except KeyboardInterrupt:
+                outcome = "KeyboardInterrupt"
+            except SystemExit:
+                outcome = "SystemExit"
+            ended = time.perf_counter()
+    except (KeyboardInterrupt, SystemExit):  # the signal came just after the call had ended
         ended = time.perf_counter()
     if outcome != "finished" and case.model is not None and state_of(case.model) != before:
         outcome = "model changed"
