@@ -316,7 +316,8 @@ def _find_neighbors(
         return check_neighbors(given.neighbors, n_samples, k, backend, given.neighbors_name)
     if recipe.metric == "precomputed":
         warn_if_asymmetric(X)
-    neighbors = backend.nearest_neighbors(X, k, recipe.metric, threads, dict(recipe.metric_kwds))
+    parameters = dict(recipe.metric_kwds)
+    neighbors = backend.nearest_neighbors(X, k, recipe.metric, threads, parameters, recipe.recall)
     if not backend.has_valid_distances(neighbors.distances):
         raise ValueError(
             "X has rows whose distance is negative, NaN or too large for float32: divide X by its largest "

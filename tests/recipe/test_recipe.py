@@ -125,7 +125,7 @@ def test_integers_are_whole_and_fit_the_compiled_code(name):
         Recipe(**{name: 10**12})
 
 
-SHARES = ("decay_start", "momentum", "exaggeration_share", "set_op_mix_ratio", "density_share")
+SHARES = ("decay_start", "momentum", "exaggeration_share", "set_op_mix_ratio", "density_share", "recall")
 
 
 @pytest.mark.parametrize("name", SHARES)

@@ -28,7 +28,7 @@ Method = Annotated[
 
 # The switches that an estimator has as a parameter of its own, and what it calls them. Any other switch makes
 # the map one of GDR with the method's preset: GDR has every switch.
-_SHARED = ("n_components", "metric", "metric_kwds")
+_SHARED = ("n_components", "metric", "metric_kwds", "recall")
 _PARAMETERS: dict[str, dict[str, str]] = {
     "umap": {
         **{name: name for name in (*_SHARED, "n_neighbors", "min_dist", "spread", "a", "b")},

@@ -20,6 +20,7 @@ import numpy as np
 from actup._device import to_host
 from actup._typing import Array, Rows
 from actup.graph._records import Graph, GraphParts, Neighbors
+from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.neighbors._comparison import Parameters
 from actup.neighbors._finite_values import Role
 from actup.neighbors._metrics import canonical_metric
@@ -237,10 +238,12 @@ class Backend(ABC):
         metric: str | Callable[..., float],
         threads: int,
         parameters: Parameters | None = None,
+        recall: float = DEFAULT_RECALL,
     ) -> Neighbors:
         """The k nearest other rows of every row; k from 0 to n - 1, rows where the backend computes."""
         name = canonical_metric(metric)
-        return make_search(to_host(rows), name, parameters, SearchOptions(), threads).neighbors(k)
+        options = SearchOptions(recall=recall)
+        return make_search(to_host(rows), name, parameters, options, threads).neighbors(k)
 
     def query_neighbors(self, training: TrainingRows, rows: Rows, k: int, threads: int) -> Neighbors:
         """The k training rows nearest to every new row, nearest first."""

@@ -61,6 +61,8 @@ class GDR(GrowingMap):
         the distances, dense or sparse.
     metric_kwds : dict, default=None
         Parameters of the metric.
+    recall : float, default=None
+        The share of true neighbours that the search must find, on every backend; 1.0 compares all rows.
     precomputed_knn : tuple of (indices, distances[, index]), default=None
         The nearest neighbours of each sample, if they are known: two arrays of the same shape. They may
         include the sample itself, as umap-learn's do, or not. A neighbour that is missing has id -1 and an
@@ -245,6 +247,7 @@ class GDR(GrowingMap):
     sigma: float | None = None
     metric: str | Callable[..., float] | None = None
     metric_kwds: dict[str, object] | None = None
+    recall: float | None = None
     precomputed_knn: Lists = None
     affinity: str | None = None
     distance: str | None = None

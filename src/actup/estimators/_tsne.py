@@ -40,6 +40,7 @@ from actup.estimators._layout_callbacks import CallbackLayout, read_callbacks
 from actup.estimators._learning_rate import is_automatic
 from actup.estimators._state import FittedState, check_has_graph, snapshot
 from actup.graph._records import Graph
+from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.progress import Callback, Progress
 from actup.recipe._presets import preset, preset_for
 from actup.recipe._recipe import Recipe
@@ -140,6 +141,8 @@ class TSNE(GrowingMap):
         backend gives the same bits in every run; maps of different backends differ in detail.
     metric_kwds : dict, default=None
         Another name of ``metric_params``, which UMAP and GDR use.
+    recall : float, default=0.97
+        The share of true neighbours that the search must find, on every backend; 1.0 compares all rows.
     n_iter : int, default=None
         The name of ``max_iter`` in old releases of scikit-learn; deprecated.
     square_distances : bool, default="deprecated"
@@ -250,6 +253,7 @@ class TSNE(GrowingMap):
     callback: Callback | None = None
     backend: str = "cpu"
     metric_kwds: dict[str, object] | None = None
+    recall: float = DEFAULT_RECALL
     n_iter: int | None = None
     square_distances: bool | str = _NOT_GIVEN
     callbacks: Any = None
@@ -295,6 +299,7 @@ class TSNE(GrowingMap):
             epochs=base.epochs if max_iter is None else max_iter,
             metric=self.metric,
             metric_kwds=self._metric_parameters(),
+            recall=self.recall,
             initialization=start_name(init, base.initialization),
             repulsion=Repulsion.EXACT if self.angle == 0 and self.method == "barnes_hut" else repulsion,
             theta=self.angle,

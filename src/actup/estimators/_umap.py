@@ -24,6 +24,7 @@ from actup.estimators._umap_runs import UmapRuns
 from actup.graph._memberships import row_memberships
 from actup.graph._radii import map_radii
 from actup.graph._records import Graph
+from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.progress import Callback
 from actup.recipe._presets import preset, preset_for
 from actup.recipe._recipe import Recipe
@@ -151,6 +152,8 @@ class UMAP(UmapRuns):
     disconnected : {"place", "nan"}, default="place"
         What becomes of samples without any connected neighbour: they get a place at the edge of the map, or
         coordinates of NaN as in umap-learn.
+    recall : float, default=0.97
+        The share of true neighbours that the search must find, on every backend; 1.0 compares all rows.
 
     Attributes
     ----------
@@ -276,6 +279,7 @@ class UMAP(UmapRuns):
     callback: Callback | None = None
     backend: str = "cpu"
     disconnected: str = "place"
+    recall: float = DEFAULT_RECALL
 
     def __getattr__(self, name: str) -> Any:
         """What umap-learn keeps in private attributes, which other programs read."""
@@ -411,6 +415,7 @@ class UMAP(UmapRuns):
             n_components=self.n_components,
             metric=self.metric,
             metric_kwds=self.metric_kwds or {},
+            recall=self.recall,
             epochs=self._last_epoch(),
             learning_rate=base.learning_rate if automatic else self.learning_rate,
             initialization=start_name(self._start(), base.initialization),

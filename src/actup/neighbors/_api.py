@@ -80,8 +80,8 @@ def nearest_neighbors(
         metric. "auto" chooses the approximate search where it is faster and an exact search would take more
         than about half a second of one core.
     recall : float, default=0.97
-        The share of true neighbours that the approximate search should find. The effort this needs is
-        calibrated on 512 rows of ``X``, and the recall it reached is part of the result.
+        The share of true neighbours that the search should find. The effort this needs is calibrated on 512
+        rows of ``X``, and the recall it reached is part of the result. With 1.0, "auto" compares all pairs.
     random_state : int, default=0
         Seed of the approximate search. The same seed gives the same result at any number of threads.
     n_jobs : int, default=-1

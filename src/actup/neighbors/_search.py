@@ -410,6 +410,8 @@ class _PointSearch:
             return False
         if self._options.algorithm == "approximate":
             return True
+        if self._options.recall >= 1:
+            return False
         if self._by_clusters:
             n, columns = X.shape
             return not _cluster_search.exact_is_cheaper(n, columns, k)

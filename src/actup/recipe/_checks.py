@@ -107,6 +107,7 @@ _RANGES: dict[str, tuple[type[int] | type[float], float, float, bool]] = {
     "n_neighbors": (int, 2, _MAX_INT, True),
     "perplexity": (float, 1, math.inf, True),
     "sigma": (float, 0, math.inf, False),
+    "recall": (float, 0, 1, False),
     "set_op_mix_ratio": (float, 0, 1, True),
     "local_connectivity": (float, 0, math.inf, True),
     "n_components": (int, 1, _MAX_INT, True),

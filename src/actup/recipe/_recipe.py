@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from actup._suggestions import closest_name
+from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.recipe._checks import check_recipe
 from actup.recipe._kernel import fit_kernel
 from actup.recipe._schedule import Phase, Schedule, falling_schedule, phase_lengths, phased_schedule
@@ -86,6 +87,8 @@ class Recipe:
         Distance between rows of X: a name that ``actup.nearest_neighbors`` knows, or a function of two rows.
     metric_kwds : tuple of (str, object), default=()
         Parameters of the metric; may be given as a dict.
+    recall : float, default=0.97
+        The share of true neighbours that a search must find, on every backend; 1.0 compares all rows.
     affinity : Affinity, default="umap"
         How distances become similarities.
     distance : Distance, default="pseudo"
@@ -223,6 +226,7 @@ class Recipe:
     sigma: float | None = None
     metric: str | Callable[..., float] = "euclidean"
     metric_kwds: tuple[tuple[str, object], ...] = ()
+    recall: float = DEFAULT_RECALL
     affinity: Affinity = Affinity.UMAP
     distance: Distance = Distance.PSEUDO
     symmetrization: Symmetrization = Symmetrization.UMAP

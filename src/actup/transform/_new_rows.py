@@ -136,7 +136,7 @@ class TrainingRows:
         Checked. Not copied: do not change them while new rows are to be placed. None: they are not known, as
         in a model that was saved without them.
     recipe : Recipe
-        Its ``metric`` and ``metric_kwds``.
+        Its ``metric``, ``metric_kwds`` and ``recall``.
     count : int, default=None
         Number of rows, if ``rows`` is None.
     """
@@ -145,6 +145,7 @@ class TrainingRows:
         self._count = count if rows is None else rows.shape[0]
         self.metric = recipe.metric
         self.parameters = dict(recipe.metric_kwds)
+        self._options = SearchOptions(recall=recipe.recall)
         self.rows = None if recipe.metric == "precomputed" else rows
         self._search: Search | None = None
         self._lookup: RowLookup | None = None
@@ -236,5 +237,5 @@ class TrainingRows:
         new_rows = as_sparse_or_dense(new_rows, issparse(rows))
         reject_negative(self.metric, new_rows, "X")
         if self._search is None:
-            self._search = make_search(rows, self.metric, self.parameters, SearchOptions(), threads)
+            self._search = make_search(rows, self.metric, self.parameters, self._options, threads)
         return self._search.query(new_rows, k)

@@ -14,6 +14,7 @@ from actup.backends._base import Backend, Layout, PointInputs
 from actup.backends._cuda import ahead, arrays, graph, landmarks, layout, neighbors, start, transform
 from actup.backends._cuda.compile import gpu_is_available
 from actup.graph._records import Graph, GraphParts, Neighbors, whole_graph
+from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.neighbors._comparison import Parameters
 from actup.neighbors._finite_values import Role
 from actup.neighbors._metrics import compares_missing
@@ -116,11 +117,12 @@ class CudaBackend(Backend):
         metric: str | Callable[..., float],
         threads: int,
         parameters: Parameters | None = None,
+        recall: float = DEFAULT_RECALL,
     ) -> Neighbors:
         """The k nearest other rows of every row; the CPU searches metrics that the GPU does not know."""
         if isinstance(metric, str) and metric in neighbors.GPU_METRICS and not parameters:
-            return neighbors.nearest_neighbors(rows, k, metric, threads)
-        return super().nearest_neighbors(rows, k, metric, threads, parameters)
+            return neighbors.nearest_neighbors(rows, k, metric, threads, recall)
+        return super().nearest_neighbors(rows, k, metric, threads, parameters, recall)
 
     def query_neighbors(self, training: TrainingRows, rows: Rows, k: int, threads: int) -> Neighbors:
         """The k training rows nearest to every new row."""

@@ -11,11 +11,12 @@ from functools import cache
 import numpy as np
 
 from actup.backends._cuda.batch import request_batch
+from actup.backends._cuda.candidates import make_plan
 from actup.backends._cuda.compile import compilers, cupy, request_kernels
 from actup.backends._cuda.graph import request_affinities, request_merge
 from actup.backends._cuda.in_place import request_in_place
 from actup.backends._cuda.mesh import new_fourier_plans, request_mesh
-from actup.backends._cuda.neighbors import GPU_METRICS, make_plan, uses_candidates
+from actup.backends._cuda.neighbors import GPU_METRICS, may_use_cells, uses_candidates
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Repulsion, Update
 from actup.start._landmarks import LANDMARKS, landmark_recipe, uses_landmarks
@@ -42,7 +43,11 @@ def compile_ahead(recipe: Recipe, n: int, columns: int) -> None:
     if columns:
         k = recipe.neighbors_searched(n)
         if recipe.metric in GPU_METRICS and uses_candidates(n, k, recipe.metric):
-            make_plan(columns, k).request(columns)
+            plan = make_plan(columns, k)
+            plan.request(columns)
+            if may_use_cells(n, columns, k, recipe.metric, recipe.recall):
+                plan.request(columns, in_cells=True)
+                request_kernels("cells")
         request_affinities(recipe, k)
         request_merge(recipe.symmetrization)
         if uses_landmarks(recipe, n):

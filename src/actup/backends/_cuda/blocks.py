@@ -20,7 +20,7 @@ from actup.backends._cuda.constants import REFINE_WARPS
 from actup.backends._cuda.launch import WARP, blocks_for
 
 if TYPE_CHECKING:
-    from actup.backends._cuda.neighbors import Plan
+    from actup.backends._cuda.candidates import Plan
 
 # Takes what belongs to some rows from an array of n rows.
 Select: TypeAlias = Callable[[Array], Array]

@@ -1,129 +1,114 @@
-"""Neighbours among very many points: each row is compared with the rows of nearby cells.
+"""Neighbours among many points: each row is compared with the rows of nearby cells.
 
 Cells are the clusters of k-means on a sample. The rows of a cell fill whole tiles, so that candidates.cu
-searches lists of tiles instead of all of them. A sample of rows, whose true neighbours are known, decides how
-many cells are searched; refinement rounds find neighbours that lie outside of these cells.
+searches lists of tiles instead of all of them. Rows are rounded to 16 bits relative to the centres of cells,
+so that rows which lie close together, far from all others, are told apart.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from actup._typing import Array
-from actup._warnings import warn_user
 from actup.backends._cuda.arrays import is_host_memory, offsets_of, require_bytes
 from actup.backends._cuda.blocks import Select, count_blocks, search_in_blocks
+from actup.backends._cuda.candidates import CandidateSearch, CellTiles, Plan
 from actup.backends._cuda.compile import cupy, load_kernels
 from actup.backends._cuda.constants import GROUP_COLUMNS, GROUP_RUNS, TILE
 from actup.backends._cuda.launch import WARP, launch
-from actup.backends._cuda.neighbors import CandidateSearch, Plan, make_plan, scan
-from actup.backends._cuda.refine import refine
-from actup.neighbors._calibration import LOW_RECALL, refine_until
+from actup.backends._cuda.sample import TruthSample
+from actup.backends._cuda.scan import scan
 
 _ROWS_PER_CELL = 2048  # on average
-_MAX_CELLS = 8192
+_MAX_CELLS, _MIN_CELLS = 8192, 16
 _SAMPLE_PER_CELL = 128  # rows that k-means reads per cell
 _KMEANS_ROUNDS = 5
 _CHUNK_SCORES = 1 << 29  # rows times cells that are compared at a time
-_RECALL_SAMPLE = 256  # rows whose true neighbours set the number of probes and measure the recall
-_RECALL_IN_CELLS = 0.97  # of the sample's neighbours in the probed cells; refinement finds the others
 _MAX_PROBED_ROWS = 1 << 19  # rows of all cells that a row is compared with
-_WANTED_RECALL = 0.99  # at which refinement ends
-_MAX_REFINEMENT_ROUNDS = 3
+_COVERAGE_MARGIN = 0.01  # by which the probed cells contain more than the wanted share of neighbours
+_MAX_COVERAGE = 0.999
 
 
-def neighbors_in_cells(X: Array, k: int, ids: Array, sums: Array) -> float:
-    """Write the neighbours of all rows; returns the recall, measured on a sample.
+def count_cells(n: int) -> int:
+    """How many cells n rows are divided into."""
+    return max(_MIN_CELLS, min(n // _ROWS_PER_CELL, _MAX_CELLS))
+
+
+class CellIndex:
+    """Rows in cells, and with how many cells around its own a row has to be compared.
 
     Parameters
     ----------
     X : cupy.ndarray of shape (n, columns), float32
-    k : int
-    ids, sums : cupy.ndarray of shape (n, k)
-        Written; ``sums`` are squared distances.
+    cells : int
+    sample : TruthSample
+        Decides how many cells are probed, and measures the recall.
+    recall : float
+        The wanted share of true neighbours.
     """
-    n, columns = X.shape
-    plan = make_plan(columns, k)
-    cells = min(n // _ROWS_PER_CELL, _MAX_CELLS)
-    blocks = count_blocks(n, columns, k, plan)
-    needed = _needed_bytes(n, k, cells) + (plan.needed_bytes(n) if blocks == 1 else 0)
-    require_bytes(needed, f"the search for the neighbours of {n} points")
-    sample = _Sample(X, ids, sums)
-    centers = find_centers(X, cells)
-    labels = nearest_center(X, centers)
-    around = _cells_around(centers)
-    on_host = is_host_memory(X)  # refinement would read its rows over the bus many times
-    probes = sample.probes(labels, around, _WANTED_RECALL if on_host else _RECALL_IN_CELLS)
-    probes = min(probes, max(1, _MAX_PROBED_ROWS * cells // n))
-    around = around[:, :probes]
 
-    def search(rows: Array, select: Select, ids: Array, sums: Array) -> None:
-        _search_cells(rows, plan, select(labels), around, ids, sums)
+    def __init__(self, X: Array, cells: int, sample: TruthSample, recall: float):
+        n = len(X)
+        kept = 12 * n + 16 * cells**2  # labels and order; which cells are around which
+        require_bytes(kept + 4 * min(_CHUNK_SCORES, n * cells), f"the cells of {n} points")
+        self._X, self._sample = X, sample
+        self._centers = find_centers(X, cells)
+        self._labels = nearest_center(X, self._centers)
+        around = _cells_around(self._centers)
+        # Rows on the host are not refined: that would read them over the bus many times.
+        margin = 2 * _COVERAGE_MARGIN if is_host_memory(X) else _COVERAGE_MARGIN
+        coverage = min(_MAX_COVERAGE, recall + margin)
+        probes = sample.cells_needed(self._labels, around, coverage)
+        probes = min(probes, max(1, _MAX_PROBED_ROWS * cells // n))
+        self._around = cupy().ascontiguousarray(around[:, :probes])
 
-    search_in_blocks(X, blocks, ids, sums, search)
-    recall = sample.recall(sums)
+    @property
+    def probed_share(self) -> float:
+        """The share of the cells that a row is compared with."""
+        cells, probes = self._around.shape
+        return float(probes / cells)
 
-    def refinement_round() -> float:
-        refine(X, _tiled_order(labels, cells)[0], ids, sums)
-        return sample.recall(sums)
+    def order(self) -> Array:
+        """The rows cell by cell; -1 for positions without a row."""
+        return _tiled_order(self._labels, len(self._centers))[0]
 
-    rounds = 0 if on_host else _MAX_REFINEMENT_ROUNDS
-    recall = refine_until(_WANTED_RECALL, refinement_round, recall, max_rounds=rounds)
-    if recall < LOW_RECALL:
-        warn_user(
-            f"about {recall:.0%} of the nearest neighbours were found: X has hardly any structure to search "
-            "by; fewer columns, e.g. the leading principal components, may have more"
-        )
-    return recall
+    def search(self, plan: Plan, ids: Array, sums: Array) -> float:
+        """Compare each row with those of the cells around its own; returns the measured recall.
+
+        Parameters
+        ----------
+        plan : Plan
+        ids, sums : cupy.ndarray of shape (n, k)
+            Written; ``sums`` are squared distances.
+        """
+        columns, (n, k) = self._X.shape[1], ids.shape
+        blocks = count_blocks(n, columns, k, plan)
+        if blocks == 1:
+            needed = plan.needed_bytes_in_cells(n, self._around.shape[1]) + 8 * n * k
+            require_bytes(needed, f"the search for the neighbours of {n} points")
+
+        def search(rows: Array, select: Select, ids: Array, sums: Array) -> None:
+            _search_cells(rows, plan, self._centers, select(self._labels), self._around, ids, sums)
+
+        search_in_blocks(self._X, blocks, ids, sums, search)
+        return self._sample.recall(sums)
 
 
-def _needed_bytes(n: int, k: int, cells: int) -> int:
-    """The least memory that k-means or refinement need, without X, the result and the search."""
-    kept = 12 * n + 16 * cells**2  # labels and order; which cells are around which
-    return kept + max(4 * min(_CHUNK_SCORES, n * cells), 8 * n * k)
-
-
-def _search_cells(X: Array, plan: Plan, labels: Array, around: Array, ids: Array, sums: Array) -> None:
+def _search_cells(
+    X: Array, plan: Plan, centers: Array, labels: Array, around: Array, ids: Array, sums: Array
+) -> None:
     """Compare each row with those of the cells around its own."""
     order, first_tiles = _tiled_order(labels, len(around))
-    lists = _tile_lists(around, first_tiles)
-    search = CandidateSearch(X, order, plan)
-    chunks = plan.chunks(lists[0].shape[1])
+    lists, ends = _tile_lists(around, first_tiles)
+    counts = cupy().asnumpy(cupy().diff(first_tiles))
+    tile_cells = cupy().asarray(np.repeat(np.arange(len(around), dtype=np.int32), counts))
+    cells = CellTiles(centers, labels, tile_cells, around, lists, ends)
+    search = CandidateSearch(X, order, plan, cells=cells)
+    chunks = plan.chunks(lists.shape[1])
     for first, last in search.row_ranges():
-        search.find(first, last, chunks, lists)
+        search.find(first, last, chunks)
         search.rank(first, last, ids.shape[1], ids, sums, exact=False)
     scan(X, search.unproven(), "euclidean", ids, sums, bounded=False)
-
-
-class _Sample:
-    """Some rows and their true neighbours, which set the number of probes and measure the recall.
-
-    Parameters
-    ----------
-    X : cupy.ndarray of shape (n, columns), float32
-    ids, sums : cupy.ndarray of shape (n, k)
-        Buffers; the rows of the sample are overwritten.
-    """
-
-    def __init__(self, X: Array, ids: Array, sums: Array):
-        self._rows = cupy().asarray(np.linspace(0, len(X) - 1, _RECALL_SAMPLE).astype(np.int32))
-        scan(X, self._rows, "euclidean", ids, sums, bounded=False)
-        self._ids = ids[self._rows]
-        # Distances of the search are summed in another order, so their last bits may differ.
-        self._kth_sums = sums[self._rows][:, -1:] * np.float32(1 + 1e-5)
-
-    def probes(self, labels: Array, around: Array, share: float) -> int:
-        """How many of the cells around a row contain this share of its neighbours; around: (cells, cells)."""
-        cp = cupy()
-        rank_of_cell = np.argsort(cp.asnumpy(around[labels[self._rows]]), axis=1)
-        ranks = np.take_along_axis(rank_of_cell, cp.asnumpy(labels[self._ids]), axis=1)
-        return 1 + int(np.sort(ranks, axis=None)[math.ceil(share * ranks.size) - 1])
-
-    def recall(self, sums: Array) -> float:
-        """The share of found neighbours that are as near as the true ones."""
-        return float((sums[self._rows] <= self._kth_sums).mean())
 
 
 def find_centers(X: Array, cells: int, sample_per_cell: int = _SAMPLE_PER_CELL) -> Array:
@@ -193,8 +178,8 @@ def _cells_around(centers: Array) -> Array:
     return cp.argsort(distances, axis=1).astype(cp.int32)
 
 
-def _tile_lists(around: Array, first_tiles: Array) -> tuple[Array, Array, Array]:
-    """For each cell the tiles of the cells around it, nearest first: lists, lengths, and each tile's cell."""
+def _tile_lists(around: Array, first_tiles: Array) -> tuple[Array, Array]:
+    """For each cell the tiles of the cells around it, nearest first, and where those of each cell end."""
     cp = cupy()
     cells, probes = around.shape
     counts = cp.diff(first_tiles)
@@ -203,7 +188,5 @@ def _tile_lists(around: Array, first_tiles: Array) -> tuple[Array, Array, Array]
     lists = cp.zeros((cells, stride), cp.int32)
     kernel = load_kernels("cells").get_function("list_tiles")
     size = (np.int32(cells), np.int32(probes), np.int32(stride))
-    around = cp.ascontiguousarray(around)
     launch(kernel, cells * probes, around, first_tiles.astype(cp.int32), ends, *size, lists)
-    list_of = np.repeat(np.arange(cells, dtype=np.int32), cp.asnumpy(counts))
-    return lists, cp.ascontiguousarray(ends[:, -1]), cp.asarray(list_of)
+    return lists, ends

@@ -9,12 +9,12 @@ import numpy as np
 from actup._device import on_gpu
 from actup._typing import Array
 from actup.backends._cuda.arrays import device_graph, host_graph, offsets_of, to_host
+from actup.backends._cuda.candidates import sampled_mean
 from actup.backends._cuda.cells import group_means
 from actup.backends._cuda.compile import cupy, load_kernels
 from actup.backends._cuda.constants import PANEL, THREADS
 from actup.backends._cuda.graph import connected_components
 from actup.backends._cuda.launch import blocks_for, launch
-from actup.backends._cuda.neighbors import sampled_mean
 from actup.backends._cuda.subspace import (
     Spectrum,
     SubspaceIteration,

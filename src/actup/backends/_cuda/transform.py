@@ -12,7 +12,8 @@ from actup.backends._cuda.arrays import free_bytes, to_device, to_host
 from actup.backends._cuda.compile import cupy, load_kernels
 from actup.backends._cuda.graph import directed_weights
 from actup.backends._cuda.launch import WARP, launch
-from actup.backends._cuda.neighbors import ANGULAR, GPU_METRICS, MAX_SCAN_K, comparable_rows, scan
+from actup.backends._cuda.neighbors import ANGULAR, GPU_METRICS, comparable_rows
+from actup.backends._cuda.scan import MAX_SCAN_K, scan
 from actup.backends._cuda.state import force_macros, upload
 from actup.graph._records import Neighbors
 from actup.recipe._recipe import Recipe

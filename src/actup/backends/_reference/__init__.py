@@ -11,6 +11,7 @@ from actup.backends._base import Backend, Layout, PointInputs
 from actup.backends._metric_layout import reject_point_inputs
 from actup.backends._reference import affinities, layout, neighbors, output_metrics, spectral, transform
 from actup.graph._records import Graph, GraphParts, Neighbors, whole_graph
+from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.neighbors._comparison import Parameters
 from actup.neighbors._rows import is_engine_type
 from actup.recipe._output_metrics import EUCLIDEAN
@@ -30,12 +31,13 @@ class ReferenceBackend(Backend):
         metric: str | Callable[..., float],
         threads: int = 1,
         parameters: Parameters | None = None,
+        recall: float = DEFAULT_RECALL,
     ) -> Neighbors:
-        """The k nearest other rows of every row: every distance, then a sort."""
+        """The k nearest other rows of every row: every distance, then a sort, whatever the wanted recall."""
         if metric in neighbors.REFERENCE_METRICS and not parameters and isinstance(rows, np.ndarray):
             rows = rows if is_engine_type(rows) else rows.astype(np.float32)  # what the CPU backend reads
             return neighbors.nearest_neighbors(rows, k, str(metric))
-        return super().nearest_neighbors(rows, k, metric, threads, parameters)
+        return super().nearest_neighbors(rows, k, metric, threads, parameters, recall)
 
     def affinity_graph(self, neighbors: Neighbors, recipe: Recipe, threads: int = 1) -> Graph:
         """The symmetric graph of similarities p(i,j)."""

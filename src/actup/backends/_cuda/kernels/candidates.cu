@@ -8,7 +8,11 @@
 //
 // Queries are compared with keys: both are rows of X. Their coordinates are stored in slabs of 64.
 //
+// With CELLS, keys are stored relative to the centre of their cell, and the queries of a tile of rows once for
+// every cell it is compared with, relative to that cell's centre (encode_queries of ranking.cu).
+//
 // NARROW   one slab is enough
+// CELLS    tiles are compared with lists of tiles, cell by cell
 // STEPS    products of 16 coordinates in the last slab; candidate.h and constants.py have the other sizes
 #ifndef STEPS
 #define STEPS 4
@@ -78,12 +82,12 @@ extern "C" __global__ void __launch_bounds__(CANDIDATE_THREADS, NARROW_BLOCKS)
     find_candidates(const char* __restrict__ queries, const char* __restrict__ keys,
                     const float* __restrict__ thresholds, int* __restrict__ counts,
                     Candidate* __restrict__ candidates, int row_tiles, long long positions, int slabs,
-                    const int* tile_list, const int* tile_counts, const int* list_of, int stride, int first,
-                    int last) {
+                    const int* tile_lists, const int* ends, const int* list_of, int stride, int probes,
+                    const float* __restrict__ starts, int first, int last) {
   extern __shared__ __align__(1024) char memory[];
   const Word base = shared_address(memory);
   const int thread = threadIdx.x, lane = thread & 31, group = lane >> 2, quad = lane & 3;
-  Walk walk(tile_list, tile_counts, list_of, stride, first, last, row_tiles);
+  Walk walk({tile_lists, ends, list_of, stride, probes}, first, last, row_tiles);
   Prefetch ahead(walk);
   const auto fetch = [&](int stage) {
     if (!ahead.walk.done()) {
@@ -100,18 +104,8 @@ extern "C" __global__ void __launch_bounds__(CANDIDATE_THREADS, NARROW_BLOCKS)
   int stage = 0;
   const Word key_row = ((lane & 7) + ((lane >> 4) << 3)) * kSlabBytes;
   for (; !walk.done(); walk.next()) {
-    const size_t row = (size_t)walk.block * kTile + (thread >> 5) * 32 + group;
-    Word query[2][STEPS][4];
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const char* from = queries + (row + 16 * i) * kSlabBytes + quad * 4;
-#pragma unroll
-      for (int k = 0; k < STEPS; ++k)
-#pragma unroll
-        for (int part = 0; part < 4; ++part)  // rows i and i + 8 at coordinates 0-7, then at 8-15
-          query[i][k][part] =
-              *(const Word*)(from + (part & 1) * 1024 + (((2 * k + (part >> 1)) ^ group) << 4));
-    }
+    const int row_in_tile = (thread >> 5) * 32 + group;
+    const size_t row = (size_t)walk.block * kTile + row_in_tile;
     RowPair rows[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -119,7 +113,30 @@ extern "C" __global__ void __launch_bounds__(CANDIDATE_THREADS, NARROW_BLOCKS)
       rows[i] = {thresholds[at], thresholds[at + 8], 0, 0,
                  candidates + at * kRowCandidates + KEEP + quad * LENGTH};
     }
+    Word query[2][STEPS][4];
+    float start[2][2];
+    const auto load_queries = [&](size_t tile) {  // a tile of rows, or with CELLS that tile for one cell
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const size_t at = tile * kTile + row_in_tile + 16 * i;
+        const char* from = queries + at * kSlabBytes + quad * 4;
+#pragma unroll
+        for (int k = 0; k < STEPS; ++k)
+#pragma unroll
+          for (int part = 0; part < 4; ++part)  // rows i and i + 8 at coordinates 0-7, then at 8-15
+            query[i][k][part] =
+                *(const Word*)(from + (part & 1) * 1024 + (((2 * k + (part >> 1)) ^ group) << 4));
+        start[i][0] = (starts ? starts[at] : 0.0f) - rows[i].threshold0;
+        start[i][1] = (starts ? starts[at + 8] : 0.0f) - rows[i].threshold1;
+      }
+    };
+#ifndef CELLS
+    load_queries(walk.block);
+#endif
     for (int t = walk.begin; t < walk.end; ++t) {
+#ifdef CELLS
+      if (walk.enters_cell(t)) load_queries(walk.slot());
+#endif
       await_copies<kStages - 2>();
       __syncthreads();
       fetch((stage + kStages - 1) % kStages);
@@ -138,10 +155,8 @@ extern "C" __global__ void __launch_bounds__(CANDIDATE_THREADS, NARROW_BLOCKS)
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
               if (k == 0) {
-                multiply_first(&sums[i][8 * j], query[i][k], b0, b1, -rows[i].threshold0,
-                               -rows[i].threshold1);
-                multiply_first(&sums[i][8 * j + 4], query[i][k], b2, b3, -rows[i].threshold0,
-                               -rows[i].threshold1);
+                multiply_first(&sums[i][8 * j], query[i][k], b0, b1, start[i][0], start[i][1]);
+                multiply_first(&sums[i][8 * j + 4], query[i][k], b2, b3, start[i][0], start[i][1]);
               } else {
                 multiply(&sums[i][8 * j], query[i][k], b0, b1);
                 multiply(&sums[i][8 * j + 4], query[i][k], b2, b3);
@@ -171,20 +186,25 @@ extern "C" __global__ void __launch_bounds__(CANDIDATE_THREADS, WIDE_BLOCKS)
     find_candidates(const char* __restrict__ queries, const char* __restrict__ keys,
                     const float* __restrict__ thresholds, int* __restrict__ counts,
                     Candidate* __restrict__ candidates, int row_tiles, long long positions, int slabs,
-                    const int* tile_list, const int* tile_counts, const int* list_of, int stride, int first,
-                    int last) {
+                    const int* tile_lists, const int* ends, const int* list_of, int stride, int probes,
+                    const float* __restrict__ starts, int first, int last) {
   extern __shared__ __align__(1024) char memory[];
   const Word base = shared_address(memory);
   const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
   const int group = lane >> 2, quad = lane & 3, down = warp >> 1, across = warp & 1;
   const size_t slab_bytes = (size_t)positions * kSlabBytes;
-  Walk walk(tile_list, tile_counts, list_of, stride, first, last, row_tiles);
+  Walk walk({tile_lists, ends, list_of, stride, probes}, first, last, row_tiles);
   Prefetch ahead(walk);
   int ahead_slab = 0;
   const auto fetch = [&](int stage) {
     if (!ahead.walk.done()) {
-      const size_t block = ahead.walk.block;
-      const char* query = queries + ahead_slab * slab_bytes + block * kTileBytes + thread * 16;
+#ifdef CELLS
+      ahead.walk.enters_cell(ahead.position);
+      const char* query = queries + (ahead.walk.slot() * slabs + ahead_slab) * kTileBytes + thread * 16;
+#else
+      const char* query =
+          queries + ahead_slab * slab_bytes + (size_t)ahead.walk.block * kTileBytes + thread * 16;
+#endif
       const char* key = keys + ahead_slab * slab_bytes + (size_t)ahead.tile() * kTileBytes + thread * 16;
       const Word to = base + stage * 2 * kTileBytes + thread * 16;
 #pragma unroll
@@ -203,15 +223,22 @@ extern "C" __global__ void __launch_bounds__(CANDIDATE_THREADS, WIDE_BLOCKS)
   for (int stage = 0; stage < kStages - 1; ++stage) fetch(stage);
   int stage = 0;
   for (; !walk.done(); walk.next()) {
-    const size_t row = (size_t)walk.block * kTile + down * 64 + group;
+    const int row_in_tile = down * 64 + group;
+    const size_t row = (size_t)walk.block * kTile + row_in_tile;
     const int list = across * 4 + quad;
     int found[8] = {};
     for (int t = walk.begin; t < walk.end; ++t) {
       float sums[4][32];
+#ifdef CELLS
+      walk.enters_cell(t);
+      const float* cell_starts = starts + walk.slot() * kTile + row_in_tile;
+#endif
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const float start0 = -__ldg(thresholds + row + 16 * i),
-                    start1 = -__ldg(thresholds + row + 16 * i + 8);
+        float start0 = -__ldg(thresholds + row + 16 * i), start1 = -__ldg(thresholds + row + 16 * i + 8);
+#ifdef CELLS
+        start0 += __ldg(cell_starts + 16 * i), start1 += __ldg(cell_starts + 16 * i + 8);
+#endif
 #pragma unroll
         for (int e = 0; e < 32; ++e) sums[i][e] = e & 2 ? start1 : start0;
       }

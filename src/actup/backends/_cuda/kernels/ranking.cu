@@ -2,13 +2,20 @@
 // kept between its launches, and in the end the nearest of them become neighbours.
 //
 // LANES    threads that share one float32 distance; candidate.h has the other sizes
+// PARTS    16-bit numbers that a coordinate is stored as: 1, or 2 (the rounded value and its error), so that
+//          products have the precision of float32
 #ifndef LANES
 #define LANES 32
+#endif
+#ifndef PARTS
+#define PARTS 1
 #endif
 
 #include "candidate.h"
 
 typedef unsigned short Half;
+
+constexpr float kLargestQuery = 60000.0f;  // of a coordinate of a query: far from all keys, and a 16-bit number
 
 __device__ inline Half to_half(float x) {
   Half h;
@@ -31,20 +38,53 @@ __device__ inline size_t offset_of(long long rows, int row, int c) {
   return ((size_t)(c >> 6) * rows + row) * 64 + ((((c & 63) >> 3) ^ (row & 7)) << 3) + (c & 7);
 }
 
+// A coordinate as 16-bit numbers.
+struct Rounded {
+  Half high, low;
+  float value;  // what they stand for
+
+  __device__ explicit Rounded(float x) : high(to_half(x)), low(0), value(from_half(high)) {
+    if (PARTS == 2) {
+      low = to_half(x - value);
+      value += from_half(low);
+    }
+  }
+};
+
+// Coordinates of a stored row besides the last two. Two parts make three products: (high + low) of a query
+// times (high + low) of a key is high · high + low · high + high · low, and a product that does not count.
+__device__ inline int stored_columns(int columns) { return PARTS == 2 ? 3 * columns : columns; }
+__device__ inline void store_query(Half* to, long long rows, int row, int columns, int c, const Rounded& x) {
+  to[offset_of(rows, row, c)] = x.high;
+  if (PARTS == 2) {
+    to[offset_of(rows, row, columns + c)] = x.low;
+    to[offset_of(rows, row, 2 * columns + c)] = x.high;
+  }
+}
+__device__ inline void store_key(Half* to, long long rows, int row, int columns, int c, const Rounded& x) {
+  to[offset_of(rows, row, c)] = x.high;
+  if (PARTS == 2) {
+    to[offset_of(rows, row, columns + c)] = x.high;
+    to[offset_of(rows, row, 2 * columns + c)] = x.low;
+  }
+}
+
 // What is added to a row's squared length for inner products. They become distances with two more
 // coordinates, s in one of them for a query and in the other for a key, where s² is the row's deficit: the
 // largest squared length M minus the row's. Then |x - y|² + s² + t² = 2 (M - <x, y>), and these coordinates
 // are never multiplied.
 __device__ inline float deficit(const float* deficits, int row) { return deficits ? deficits[row] : 0.0f; }
 
-// The largest squared length of the centred rows, as the bits of a float; a warp per row.
-extern "C" __global__ void longest_row(const float* __restrict__ points, const float* __restrict__ center,
-                                       const float* __restrict__ deficits, int n, int columns,
-                                       Word* longest) {
+// The largest squared length of the centred rows, as the bits of a float; a warp per row. The centre is that
+// of the row's cell; without cells (`cells` is null), all rows have one.
+extern "C" __global__ void longest_row(const float* __restrict__ points, const float* __restrict__ centers,
+                                       const int* __restrict__ cells, const float* __restrict__ deficits,
+                                       int n, int columns, Word* longest) {
   const int lane = threadIdx.x & 31;
   float most = 0;
   const int warps = gridDim.x * blockDim.x >> 5;
   for (int row = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; row < n; row += warps) {
+    const float* center = centers + (cells ? (size_t)cells[row] * columns : 0);
     float sum = 0;
     for (int c = lane; c < columns; c += 32) {
       const float x = points[(size_t)row * columns + c] - center[c];
@@ -63,9 +103,11 @@ __device__ inline float scale_of(Word longest) {
 }
 
 // Rounds rows to 16 bits, as queries (with 1 in two more coordinates) and as keys (with -|y|²/2 in these two,
-// as a rounded value and its error). `order` is the row of X at every position, -1 for padding. A warp per
-// position.
-extern "C" __global__ void prepare_rows(const float* __restrict__ points, const float* __restrict__ center,
+// as a rounded value and its error). `order` is the row of X at every position, -1 for padding. With cells,
+// `tile_cells` is the cell of every tile, and keys alone are written (`queries` is null): encode_queries makes
+// the queries. A warp per position.
+extern "C" __global__ void prepare_rows(const float* __restrict__ points, const float* __restrict__ centers,
+                                        const int* __restrict__ tile_cells,
                                         const float* __restrict__ deficits, const int* __restrict__ order,
                                         const Word* __restrict__ longest, int positions, int columns,
                                         int slabs, Half* __restrict__ queries, Half* __restrict__ keys,
@@ -73,22 +115,23 @@ extern "C" __global__ void prepare_rows(const float* __restrict__ points, const 
                                         Word* __restrict__ worst) {
   const int at = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
   if (at >= positions) return;
+  const float* center = centers + (tile_cells ? (size_t)tile_cells[at / TILE] * columns : 0);
   const int row = order[at];
   const float scale = scale_of(*longest);
+  const int stored = stored_columns(columns);
   float square = 0, error = 0;
-  for (int c = lane; c < slabs * 64; c += 32) {
-    Half h = 0;
-    if (row >= 0 && c < columns) {
-      const float x = (points[(size_t)row * columns + c] - center[c]) * scale;
-      h = to_half(x);
-      const float rounded = from_half(h);
-      square += rounded * rounded;
-      error += (x - rounded) * (x - rounded);
-    }
+  for (int c = lane; c < columns; c += 32) {
+    const float x = row < 0 ? 0.0f : (points[(size_t)row * columns + c] - center[c]) * scale;
+    const Rounded rounded(x);
+    square += rounded.value * rounded.value;
+    error += (x - rounded.value) * (x - rounded.value);
+    if (queries) store_query(queries, positions, at, columns, c, rounded);
+    store_key(keys, positions, at, columns, c, rounded);
+  }
+  for (int c = stored + lane; c < slabs * 64; c += 32) {
     const size_t to = offset_of(positions, at, c);
-    const bool extra = c == columns || c == columns + 1;
-    queries[to] = extra && row >= 0 ? to_half(1.0f) : h;
-    if (!extra) keys[to] = h;
+    if (queries) queries[to] = c < stored + 2 && row >= 0 ? to_half(1.0f) : to_half(0.0f);
+    if (c >= stored + 2) keys[to] = to_half(0.0f);
   }
   square = warp_sum(square) + (row < 0 ? 0.0f : deficit(deficits, row) * scale * scale);
   error = sqrtf(warp_sum(error));
@@ -98,9 +141,74 @@ extern "C" __global__ void prepare_rows(const float* __restrict__ points, const 
     atomicMax(worst, __float_as_uint(error));
     const float value = row >= 0 ? -0.5f * square : kPaddingScore;
     const Half high = to_half(value);
-    keys[offset_of(positions, at, columns)] = high;
-    keys[offset_of(positions, at, columns + 1)] = row >= 0 ? to_half(value - from_half(high)) : to_half(0.0f);
+    keys[offset_of(positions, at, stored)] = high;
+    keys[offset_of(positions, at, stored + 1)] = row >= 0 ? to_half(value - from_half(high)) : to_half(0.0f);
   }
+}
+
+// Rounds the rows of some tiles relative to the centre of every cell that they are compared with, so that the
+// rounding error is small beside the distances within a cell. For a row x, a key y = c + r of a cell with
+// centre c, and q = x - c, the score x·y - |y|²/2 relative to the centre of x's own cell, whose distance from
+// x is sqrt(square), is q·r - |r|²/2 + (square - |q|²)/2; `starts` are these last terms. around (cells,
+// probes): the cells around each cell; order, squares and tile_cells begin at the first of the tiles. The
+// queries of a tile and a probe are slabs of whole tiles. A warp per row and probe.
+extern "C" __global__ void encode_queries(const float* __restrict__ points, const float* __restrict__ centers,
+                                          const int* __restrict__ around, const int* __restrict__ tile_cells,
+                                          const int* __restrict__ order, const float* __restrict__ squares,
+                                          const Word* __restrict__ longest, long long pairs, int probes,
+                                          int columns, int slabs, Half* __restrict__ queries,
+                                          float* __restrict__ starts) {
+  const long long pair = ((long long)blockIdx.x * blockDim.x + threadIdx.x) >> 5;
+  if (pair >= pairs) return;
+  const int at = (int)(pair / probes), probe = (int)(pair % probes), lane = threadIdx.x & 31;
+  const int row = order[at], tile = at / TILE;
+  const float* center = centers + (size_t)around[(size_t)tile_cells[tile] * probes + probe] * columns;
+  const float scale = scale_of(*longest);
+  const size_t slot = (size_t)tile * probes + probe;
+  Half* to = queries + slot * slabs * TILE * 64;
+  const int stored = stored_columns(columns);
+  float square = 0;
+  for (int c = lane; c < columns; c += 32) {
+    const float x = row < 0 ? 0.0f : (points[(size_t)row * columns + c] - center[c]) * scale;
+    const Rounded rounded(fminf(fmaxf(x, -kLargestQuery), kLargestQuery));
+    square += rounded.value * rounded.value;
+    store_query(to, TILE, at % TILE, columns, c, rounded);
+  }
+  for (int c = stored + lane; c < slabs * 64; c += 32)
+    to[offset_of(TILE, at % TILE, c)] = to_half(c < stored + 2 && row >= 0 ? 1.0f : 0.0f);
+  square = warp_sum(square);
+  if (lane == 0) starts[slot * TILE + at % TILE] = row < 0 ? 0.0f : 0.5f * (squares[at] - square);
+}
+
+// How far the points of the first launch, which looks at the first `first_tiles` tiles of each list, are at
+// most from the centre of every cell, after scaling. lists (cells, stride) and ends (cells, probes) are those
+// of tiles.h. A warp per cell.
+extern "C" __global__ void first_reaches(const float* __restrict__ centers, const int* __restrict__ around,
+                                         const int* __restrict__ lists, const int* __restrict__ ends,
+                                         const float* __restrict__ squares, const Word* __restrict__ longest,
+                                         int cells, int probes, int stride, int first_tiles, int columns,
+                                         float* __restrict__ reaches) {
+  const int cell = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
+  if (cell >= cells) return;
+  const float scale = scale_of(*longest);
+  float reach = 0;
+  int begin = 0;
+  for (int probe = 0; probe < probes && begin < first_tiles; ++probe) {
+    const size_t pair = (size_t)cell * probes + probe;
+    const int end = ends[pair];
+    float apart = 0, square = 0;
+    for (int c = lane; c < columns; c += 32) {
+      const float x = centers[(size_t)around[pair] * columns + c] - centers[(size_t)cell * columns + c];
+      apart += x * x;
+    }
+    for (int t = begin; t < end; ++t)
+      for (int row = lane; row < TILE; row += 32)
+        square = fmaxf(square, squares[(size_t)lists[(size_t)cell * stride + t] * TILE + row]);
+    for (int e = 16; e; e >>= 1) square = fmaxf(square, __shfl_xor_sync(~0u, square, e));
+    reach = fmaxf(reach, sqrtf(warp_sum(apart)) * scale + sqrtf(square));
+    begin = end;
+  }
+  if (lane == 0) reaches[cell] = reach;
 }
 
 // Encodes a float so that the integers sort like the floats, and back.
@@ -221,7 +329,8 @@ __device__ inline float kept_score(const Candidate* kept, int rank) {
 // Compares the kept candidates in float32, except those that are certainly too far, and writes the best k of
 // every row by (distance, id). A row is unproven unless all points that are not candidates are certainly
 // farther: these scored less than the threshold, up to the rounding of rows and sums. A warp per row. `exact`
-// is 0 if not all points were compared; then only rows with too few candidates are unproven.
+// is 0 if not all points were compared; then all kept candidates are compared in float32, and only rows with
+// too few of them are unproven.
 extern "C" __global__ void __launch_bounds__(THREADS)
     rank_candidates(const float* __restrict__ points, const float* __restrict__ deficits, int columns,
                     const int* __restrict__ order, const Candidate* __restrict__ candidates,
@@ -248,7 +357,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     int other = -1;
     if (at < KEEP) {
       const Candidate candidate = kept[at];
-      if (candidate.column >= 0 && errors.least(candidate.score) <= reach)
+      if (candidate.column >= 0 && (!exact || errors.least(candidate.score) <= reach))
         other = all_order[candidate.column];
     }
     if (other == self) other = -1;

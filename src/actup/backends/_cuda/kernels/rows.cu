@@ -95,6 +95,23 @@ extern "C" __global__ void first_thresholds(const int* __restrict__ order, int p
   overflowed[at] = 0;
 }
 
+// First thresholds of a search in cells, below the score of every point within `reach` of the centre of the
+// row's cell: the scores -|x||y| - |y|²/2 of such points are larger. squares: |x|², relative to that centre;
+// reaches, of each cell; tile_cells begins at the first position's tile.
+extern "C" __global__ void first_cell_thresholds(const int* __restrict__ order, int positions,
+                                                 const float* __restrict__ squares,
+                                                 const float* __restrict__ reaches,
+                                                 const int* __restrict__ tile_cells,
+                                                 float* __restrict__ thresholds,
+                                                 unsigned char* __restrict__ overflowed) {
+  const int at = blockIdx.x * blockDim.x + threadIdx.x;
+  if (at >= positions) return;
+  const float reach = 1.01f * reaches[tile_cells[at / TILE]] + 0.01f;
+  const float lowest = -reach * (sqrtf(squares[at]) + 0.5f * reach);
+  thresholds[at] = order[at] >= 0 ? lowest : __int_as_float(0x7f800000);
+  overflowed[at] = 0;
+}
+
 // From sums to distances: the square root if `root` is 1, else the half.
 extern "C" __global__ void finish_distances(float* __restrict__ sums, long long count, int root) {
   const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;

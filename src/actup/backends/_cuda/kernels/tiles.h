@@ -40,42 +40,59 @@ __device__ inline void await_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 }
 
+// Which tiles of keys each tile of rows is compared with: those of the cells around its own.
+struct Lists {
+  const int* tiles;    // tiles of keys, cell after cell (lists, stride); null: all tiles, without cells
+  const int* ends;     // where the tiles of each cell end in the list (lists, probes)
+  const int* list_of;  // the list of each tile of rows
+  int stride, probes;
+};
+
 // The tiles of rows (`block`) that one thread block works on, and the tiles of keys each is compared with.
 // All thread blocks pass through the tiles of keys at the same time, so that a tile is read from memory
 // once and then from the cache.
 struct Walk {
-  const int* lists;    // tiles of keys (lists, stride), or null: all tiles
-  const int* counts;   // lengths of the lists
-  const int* list_of;  // the list of each tile of rows
-  int stride, first, last, blocks;
+  Lists lists;
+  int first, last, blocks;
   int block, begin, end;
   int list = 0;
+  int probe = 0, cell_end = 0;  // the cell of the list that is being searched, and where it ends
 
-  __device__ Walk(const int* lists, const int* counts, const int* list_of, int stride, int first, int last,
-                  int blocks)
-      : lists(lists),
-        counts(counts),
-        list_of(list_of),
-        stride(stride),
-        first(first),
-        last(last),
-        blocks(blocks) {
+  __device__ Walk(const Lists& lists, int first, int last, int blocks)
+      : lists(lists), first(first), last(last), blocks(blocks) {
     block = (int)blockIdx.x - (int)gridDim.x;
     next();
   }
 
   __device__ bool done() const { return block >= blocks; }
   __device__ int tile(int position) const {
-    return lists ? lists[(size_t)list * stride + position] : position;
+    return lists.tiles ? lists.tiles[(size_t)list * lists.stride + position] : position;
   }
 
   __device__ void next() {
     block += gridDim.x;
     if (done()) return;
-    if (lists) list = list_of[block];
     begin = first;
-    end = lists ? max(first, min(last, counts[list])) : last;
+    end = last;
+    if (!lists.tiles) return;
+    list = lists.list_of[block];
+    end = max(first, min(last, end_of(lists.probes - 1)));
+    probe = -1;
+    cell_end = 0;
   }
+
+  // Whether the tile at a position of the list, which only grows, is the first one of its cell in this walk.
+  __device__ bool enters_cell(int position) {
+    if (position < cell_end) return false;
+    while (position >= cell_end) cell_end = end_of(++probe);
+    return true;
+  }
+
+  // The number of the queries for this tile of rows and the cell that is being searched.
+  __device__ size_t slot() const { return (size_t)block * lists.probes + probe; }
+
+ private:
+  __device__ int end_of(int probe) const { return lists.ends[(size_t)list * lists.probes + probe]; }
 };
 
 // The tiles of a walk one by one, to copy them before they are needed.

@@ -1,0 +1,58 @@
+"""TruthSample: some rows whose true neighbours are known, to set and to measure the recall of a search."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from actup._typing import Array
+from actup.backends._cuda.compile import cupy
+from actup.backends._cuda.scan import scan
+
+_ROWS = 256  # every second one sets the effort of a search, the others measure its recall
+_ROUNDING = np.float32(1e-5)  # relative: distances of one pair that are summed in another order
+
+
+class TruthSample:
+    """Evenly spaced rows and their true neighbours.
+
+    Parameters
+    ----------
+    X : cupy.ndarray of shape (n, columns), float32
+    k : int
+    metric : str
+    deficits : cupy.ndarray of shape (n,), float32, optional
+        As for ``scan``.
+    """
+
+    def __init__(self, X: Array, k: int, metric: str, deficits: Array | None = None):
+        cp = cupy()
+        count = min(_ROWS, len(X))
+        rows = cp.asarray(np.linspace(0, len(X) - 1, count).astype(np.int32))
+        ids, sums = cp.zeros((count, k), cp.int32), cp.zeros((count, k), cp.float32)
+        every = cp.arange(count, dtype=cp.int32)
+        scan(X, rows, metric, ids, sums, bounded=False, deficits=deficits, to=every)
+        self._tuning_rows, self._tuning_ids = rows[::2], ids[::2]
+        self._measured_rows = rows[1::2]
+        self._kth_sums = sums[1::2, -1:] * (1 + _ROUNDING)
+
+    def cells_needed(self, labels: Array, around: Array, share: float) -> int:
+        """How many of the cells around a row contain this share of its neighbours.
+
+        Parameters
+        ----------
+        labels : cupy.ndarray of shape (n,)
+            The cell of every row.
+        around : cupy.ndarray of shape (cells, cells)
+            All cells, by ascending distance from each cell.
+        share : float
+        """
+        cp = cupy()
+        rank_of_cell = cp.argsort(around[labels[self._tuning_rows]], axis=1)
+        ranks = cp.asnumpy(cp.take_along_axis(rank_of_cell, labels[self._tuning_ids], axis=1))
+        return 1 + int(np.sort(ranks, axis=None)[math.ceil(share * ranks.size) - 1])
+
+    def recall(self, sums: Array) -> float:
+        """The share of found neighbours, (n, k), that are as near as the true ones."""
+        return float((sums[self._measured_rows] <= self._kth_sums).mean())
