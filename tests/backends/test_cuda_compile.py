@@ -14,7 +14,12 @@ from actup.backends._cuda.compile import KERNELS, _inlined, source_of
 FILES = sorted(path.stem for path in KERNELS.glob("*.cu"))
 VARIANTS = {
     "affinities": [["-DAFFINITY=1", "-DPER_LANE=3"], ["-DAFFINITY=2"], ["-DAFFINITY=3"], ["-DPSEUDO=0"]],
-    "candidates": [["-DNARROW=1", "-DLISTS=4", "-DLENGTH=64"], ["-DKEEP=176", "-DLENGTH=112", "-DSTEPS=2"]],
+    "candidates": [
+        ["-DNARROW=1", "-DLISTS=4", "-DLENGTH=64"],
+        ["-DNARROW=1", "-DLISTS=4", "-DLENGTH=64", "-DCELLS=1"],
+        ["-DKEEP=176", "-DLENGTH=112", "-DSTEPS=2"],
+        ["-DCELLS=1"],
+    ],
     "ranking": [["-DLISTS=4", "-DLENGTH=64", "-DLANES=8"], ["-DKEEP=176", "-DLENGTH=112"]],
     "merge": [["-DSYMMETRIZATION=1"]],
     "scan": [

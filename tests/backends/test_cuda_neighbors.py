@@ -14,13 +14,24 @@ pytestmark = [
 
 
 def found(X, k, metric="euclidean"):
-    """The neighbours as NumPy arrays."""
+    """The exact neighbours as NumPy arrays."""
     import cupy as cp
 
     from actup.backends._cuda.neighbors import nearest_neighbors
 
-    neighbors = nearest_neighbors(cp.asarray(X, cp.float32), k, metric)
+    neighbors = nearest_neighbors(cp.asarray(X, cp.float32), k, metric, recall=1.0)
+    assert (neighbors.method, neighbors.recall) == ("exact", 1.0)
     return cp.asnumpy(neighbors.indices), cp.asnumpy(neighbors.distances)
+
+
+def prefer_cells(monkeypatch):
+    """Have few points searched in cells too."""
+    from actup.backends._cuda import cells, neighbors
+
+    monkeypatch.setattr(neighbors, "_INDEX_PRODUCTS", 0)
+    monkeypatch.setattr(neighbors, "_SAMPLE_PRODUCTS", 0)
+    monkeypatch.setattr(neighbors, "_MAX_PROBED_SHARE", 1)
+    monkeypatch.setattr(cells, "_ROWS_PER_CELL", 500)
 
 
 def all_distances(X, rows, metric="euclidean"):
@@ -140,11 +151,11 @@ def test_the_same_bits_in_every_run():
 
 
 def test_blocks_of_rows_give_the_same(monkeypatch):
-    from actup.backends._cuda import neighbors
+    from actup.backends._cuda import candidates
 
     X = np.random.default_rng(5).normal(size=(9000, 50))
     whole = found(X, 15)
-    monkeypatch.setattr(neighbors, "free_bytes", lambda: 5_000_000)
+    monkeypatch.setattr(candidates, "free_bytes", lambda: 5_000_000)
     parts = found(X, 15)
     assert (whole[0] == parts[0]).all() and (whole[1] == parts[1]).all()
 
@@ -154,13 +165,12 @@ def test_cells_find_nearly_all(monkeypatch, columns):
     """Beyond the exact search: the measured recall is close to the true one, and high."""
     import cupy as cp
 
-    from actup.backends._cuda import cells, neighbors
+    from actup.backends._cuda import neighbors
 
     random = np.random.default_rng(7)
     X = random.normal(size=(200, columns))[random.integers(200, size=60_000)]
     X = (X + 0.4 * random.normal(size=X.shape)).astype(np.float32)
-    monkeypatch.setattr(neighbors, "MAX_EXACT_POINTS", 10_000)
-    monkeypatch.setattr(cells, "_ROWS_PER_CELL", 500)
+    prefer_cells(monkeypatch)
     result = neighbors.nearest_neighbors(cp.asarray(X), 15, "euclidean")
     assert result.method == "cells"
     ids, distances = result.indices.get(), result.distances.get()
@@ -173,7 +183,7 @@ def test_cells_find_nearly_all(monkeypatch, columns):
     D[np.arange(len(rows)), rows] = np.inf
     reach = np.sort(D, axis=1)[:, 14:15] * (1 + 1e-5)
     recall = (distances[rows] <= reach).mean()
-    assert recall > 0.97 and abs(recall - result.recall) < 0.02
+    assert recall > 0.965 and abs(recall - result.recall) < 0.02
     again = neighbors.nearest_neighbors(cp.asarray(X), 15, "euclidean")
     assert (again.indices.get() == ids).all()
 
@@ -215,50 +225,51 @@ def test_cells_of_data_without_structure_warn(monkeypatch):
     from actup.backends._cuda import cells, neighbors
 
     X = cp.asarray(np.random.default_rng(10).normal(size=(30_000, 60)), cp.float32)
-    monkeypatch.setattr(neighbors, "MAX_EXACT_POINTS", 10_000)
-    monkeypatch.setattr(cells, "_ROWS_PER_CELL", 500)
+    prefer_cells(monkeypatch)
     monkeypatch.setattr(cells, "_MAX_PROBED_ROWS", 1000)
+    monkeypatch.setattr(neighbors, "_MAX_REFINEMENT_ROUNDS", 0)
     with pytest.warns(UserWarning, match="of the nearest neighbours were found"):
         result = neighbors.nearest_neighbors(X, 15, "euclidean")
     assert result.recall < 0.9
 
 
-@pytest.mark.parametrize("max_exact", [10_000, 100_000])
-def test_rows_that_stay_on_the_host_give_the_same(max_exact, monkeypatch):
+@pytest.mark.parametrize("recall", [0.97, 1.0])
+def test_rows_that_stay_on_the_host_give_the_same(recall, monkeypatch):
     """As for data that is too large for the device's memory."""
-    from actup.backends._cuda import arrays, cells, neighbors
+    from actup.backends._cuda import arrays, neighbors
 
     random = np.random.default_rng(11)
     X = random.normal(size=(50, 30))[random.integers(50, size=20_000)] + random.normal(size=(20_000, 30))
     X = np.ascontiguousarray(X, np.float32)
     exact = found(X, 15)
     monkeypatch.setattr(arrays, "_MAX_COPIED_SHARE", 0)
-    monkeypatch.setattr(neighbors, "MAX_EXACT_POINTS", max_exact)
-    monkeypatch.setattr(cells, "_ROWS_PER_CELL", 500)
-    result = neighbors.nearest_neighbors(X, 15, "euclidean")
+    prefer_cells(monkeypatch)
+    result = neighbors.nearest_neighbors(X, 15, "euclidean", recall=recall)
     assert isinstance(result.indices, np.ndarray)
+    assert result.method == ("exact" if recall == 1 else "cells")
     if result.method == "exact":
         assert (result.indices == exact[0]).all() and (result.distances == exact[1]).all()
     else:
         assert (result.distances <= exact[1][:, -1:]).mean() > 0.97
 
 
-@pytest.mark.parametrize("max_exact", [5_000, 100_000])
-def test_pairs_of_blocks_give_the_same(max_exact, monkeypatch):
+@pytest.mark.parametrize("recall", [0.97, 1.0])
+def test_pairs_of_blocks_give_the_same(recall, monkeypatch):
     """Data whose search does not fit the free memory is searched two blocks of rows at a time."""
     import cupy as cp
 
-    from actup.backends._cuda import blocks, cells, neighbors
+    from actup.backends._cuda import blocks, neighbors
+    from actup.backends._cuda.candidates import make_plan
 
     random = np.random.default_rng(12)
     X = random.normal(size=(50, 30))[random.integers(50, size=12_000)] + random.normal(size=(12_000, 30))
     X[11_000:] = X[:1000]  # duplicates in other blocks
     exact = found(X, 15)
-    monkeypatch.setattr(neighbors, "MAX_EXACT_POINTS", max_exact)
-    monkeypatch.setattr(cells, "_ROWS_PER_CELL", 500)
+    prefer_cells(monkeypatch)
     monkeypatch.setattr(blocks, "free_bytes", lambda: 3_000_000)
-    assert 3 < blocks.count_blocks(12_000, 30, 15, neighbors.make_plan(30, 15)) < 20
-    result = neighbors.nearest_neighbors(cp.asarray(X, cp.float32), 15, "euclidean")
+    assert 3 < blocks.count_blocks(12_000, 30, 15, make_plan(30, 15)) < 20
+    result = neighbors.nearest_neighbors(cp.asarray(X, cp.float32), 15, "euclidean", recall=recall)
+    assert result.method == ("exact" if recall == 1 else "cells")
     ids, distances = result.indices.get(), result.distances.get()
     if result.method == "exact":
         np.testing.assert_allclose(distances, exact[1], rtol=1e-5, atol=1e-5)
@@ -266,6 +277,72 @@ def test_pairs_of_blocks_give_the_same(max_exact, monkeypatch):
     else:
         assert (distances <= exact[1][:, -1:] * (1 + 1e-5)).mean() > 0.97
     assert (np.diff(np.sort(ids, axis=1), axis=1) > 0).all() and (ids != np.arange(12_000)[:, None]).all()
+
+
+def hard_rows(kind, n):
+    """Rows that 16-bit numbers, cells or both find hard to tell apart."""
+    random = np.random.default_rng(13)
+    if kind == "rare binary columns":
+        share = np.geomspace(1, 1e-4, 30)
+        rare = np.eye(30)[random.choice(30, p=share / share.sum(), size=n)]
+        X = np.concatenate([random.normal(size=(n, 10)), rare], axis=1)
+        return (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)
+    if kind == "tight groups":
+        return 1e3 * random.normal(size=(60, 40))[random.integers(60, size=n)] + random.normal(size=(n, 40))
+    if kind == "huge column":
+        return np.concatenate([1e6 * random.random((n, 1)), random.normal(size=(n, 30))], axis=1)
+    if kind == "geographic":
+        return (
+            50
+            + random.normal(size=(40, 2))[random.integers(40, size=n)] * 8
+            + 0.01 * random.normal(size=(n, 2))
+        )
+    if kind == "duplicates":
+        return random.normal(size=(n // 20, 30))[random.integers(n // 20, size=n)]
+    return np.round(2 * random.normal(size=(n, 12)))  # quantised
+
+
+HARD_ROWS = ["rare binary columns", "tight groups", "huge column", "geographic", "duplicates", "quantised"]
+
+
+@pytest.mark.parametrize("cells", [False, True])
+@pytest.mark.parametrize("kind", HARD_ROWS)
+def test_hard_rows_reach_the_recall(kind, cells, monkeypatch):
+    """Without comparing many rows with all others, which would take too long for more of them."""
+    import cupy as cp
+
+    from actup.backends._cuda import neighbors
+
+    n, k = 24_000, 15
+    X = hard_rows(kind, n).astype(np.float32)
+    if cells:
+        prefer_cells(monkeypatch)
+    monkeypatch.setattr(neighbors, "_MAX_SCAN_SHARE", 0)  # as for many rows
+    result = neighbors.nearest_neighbors(cp.asarray(X), k, "euclidean")
+    rows = np.arange(5, n, 60)
+    D = all_distances(X, rows)
+    reached = np.take_along_axis(D, result.indices.get()[rows].astype(int), axis=1)
+    D[np.arange(len(rows)), rows] = np.inf
+    kth = np.sort(D, axis=1)[:, k - 1 : k]
+    recall = (reached <= kth * (1 + 1e-5) + 1e-6).mean()
+    assert recall > 0.955 and abs(recall - result.recall) < 0.03
+
+
+def test_rows_in_groups_of_centers_get_a_near_one(monkeypatch):
+    """Very many rows are compared with the centres of some groups only."""
+    import cupy as cp
+
+    from actup.backends._cuda import cells
+
+    random = np.random.default_rng(14)
+    X = cp.asarray(random.normal(size=(20_000, 8)), cp.float32)
+    centers = cells.find_centers(X, 300)
+    exact = cells.nearest_center(X, centers)
+    monkeypatch.setattr(cells, "_TWO_LEVEL_PAIRS", 0)
+    near = cells.nearest_center(X, centers)
+    assert float((near == exact).mean()) > 0.9
+    radius = [float(cp.linalg.norm(X - centers[labels], axis=1).mean()) for labels in (exact, near)]
+    assert radius[0] <= radius[1] < 1.02 * radius[0]
 
 
 def test_unknown_metrics_are_rejected():

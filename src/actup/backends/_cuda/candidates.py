@@ -36,6 +36,7 @@ _GROWTH = 3  # a launch looks at this multiple of the points already seen
 _LOWEST_THRESHOLD = -25000.0  # below every score, above kPaddingScore of candidate.h
 _MAX_SEARCH_SHARE = 0.6  # of the free memory, for the candidates of the rows searched at a time
 _MEAN_SAMPLE = 1000  # rows from which the mean is estimated
+_ENCODING_THREADS = 8  # of encode_queries, per row and cell
 _GOLDEN_RATIO = 0.6180339887498949
 _MAX_LONGEST_ROW_WARPS = 1 << 15  # warps that look for the longest row
 
@@ -50,7 +51,6 @@ class Plan:
     slabs: int
     steps: int
     narrow: bool
-    parts: int
 
     @property
     def first_tiles(self) -> int:
@@ -99,26 +99,21 @@ class Plan:
         variant |= {"CELLS": 1} if in_cells else {}
         return (
             request_kernels("candidates", **macros, **variant, STEPS=self.steps),
-            request_kernels("ranking", **macros, LANES=lanes_per_distance(columns), PARTS=self.parts),
+            request_kernels("ranking", **macros, LANES=lanes_per_distance(columns)),
         )
 
 
-def make_plan(columns: int, k: int, parts: int = 1) -> Plan:
-    """The sizes for k neighbours of rows with ``columns`` columns.
-
-    A coordinate is stored as one 16-bit number or, in two ``parts``, as two of them: then three products of
-    16-bit numbers have the precision of one in float32.
-    """
+def make_plan(columns: int, k: int) -> Plan:
+    """The sizes for k neighbours of rows with ``columns`` columns."""
     extra = _EXTRA_CANDIDATES + max(0, k - 15) // 6  # distances lie closer together farther out
     keep = 8 * math.ceil((k + extra) / 8)
-    stored = (3 * columns if parts == 2 else columns) + 2
-    slabs = math.ceil(stored / SLAB)
-    steps = math.ceil((stored - SLAB * (slabs - 1)) / 16)
+    slabs = math.ceil((columns + 2) / SLAB)
+    steps = math.ceil((columns + 2 - SLAB * (slabs - 1)) / 16)
     narrow = slabs == 1
     lists = 4 if narrow else 8
     expected = _GROWTH * keep / lists
     length = 16 * max(4 if narrow else 2, math.ceil((expected + 6 * math.sqrt(expected) + 2) / 16))
-    return Plan(keep, lists, length, slabs, steps, narrow, parts)
+    return Plan(keep, lists, length, slabs, steps, narrow)
 
 
 def sampled_mean(X: Array) -> Array:
@@ -318,10 +313,10 @@ class CandidateSearch:
     def _encode(self, order: Array, squares: Array, tile_cells: Array, cells: CellTiles) -> None:
         """Round the rows of a range relative to the centres of all cells that they are compared with."""
         pairs = len(order) * cells.probes
-        self._launch(
-            "encode_queries", pairs, self._X, cells.centers, cells.around, tile_cells, order, squares,
-            self._extremes[:1], np.int64(pairs), np.int32(cells.probes), self._columns,
-            np.int32(self._plan.slabs), self._queries, self._starts,
+        launch(
+            self._ranking.get_function("encode_queries"), _ENCODING_THREADS * pairs, self._X, cells.centers,
+            cells.around, tile_cells, order, squares, self._extremes[:1], np.int64(pairs),
+            np.int32(cells.probes), self._columns, np.int32(self._plan.slabs), self._queries, self._starts,
         )  # fmt: skip
 
     def rank(self, first: int, last: int, k: int, ids: Array, sums: Array, *, exact: bool) -> None:

@@ -7,6 +7,8 @@ so that rows which lie close together, far from all others, are told apart.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from actup._typing import Array
@@ -19,19 +21,24 @@ from actup.backends._cuda.launch import WARP, launch
 from actup.backends._cuda.sample import TruthSample
 from actup.backends._cuda.scan import scan
 
-_ROWS_PER_CELL = 2048  # on average
+_ROWS_PER_CELL, _ROWS_PER_SMALL_CELL = 2048, 64  # on average
 _MAX_CELLS, _MIN_CELLS = 8192, 16
 _SAMPLE_PER_CELL = 128  # rows that k-means reads per cell
 _KMEANS_ROUNDS = 5
 _CHUNK_SCORES = 1 << 29  # rows times cells that are compared at a time
 _MAX_PROBED_ROWS = 1 << 19  # rows of all cells that a row is compared with
-_COVERAGE_MARGIN = 0.01  # by which the probed cells contain more than the wanted share of neighbours
+# The probed cells contain less than the wanted share of neighbours: refinement finds the others faster. Rows
+# on the host are not refined, which would read them over the bus many times.
+_COVERAGE_MARGIN, _HOST_COVERAGE_MARGIN = -0.03, 0.01
 _MAX_COVERAGE = 0.999
+_TWO_LEVEL_PAIRS = 1 << 32  # of rows and centres: more of them are compared in two levels
+_GROUPS_SEARCHED = 8  # groups of centres that a row is compared with
 
 
-def count_cells(n: int) -> int:
-    """How many cells n rows are divided into."""
-    return max(_MIN_CELLS, min(n // _ROWS_PER_CELL, _MAX_CELLS))
+def count_cells(n: int, *, small: bool = False) -> int:
+    """How many cells n rows are divided into; many small ones for rows that larger ones do not tell apart."""
+    rows = _ROWS_PER_SMALL_CELL if small else _ROWS_PER_CELL
+    return max(_MIN_CELLS, min(n // rows, _MAX_CELLS))
 
 
 class CellIndex:
@@ -55,8 +62,7 @@ class CellIndex:
         self._centers = find_centers(X, cells)
         self._labels = nearest_center(X, self._centers)
         around = _cells_around(self._centers)
-        # Rows on the host are not refined: that would read them over the bus many times.
-        margin = 2 * _COVERAGE_MARGIN if is_host_memory(X) else _COVERAGE_MARGIN
+        margin = _HOST_COVERAGE_MARGIN if is_host_memory(X) else _COVERAGE_MARGIN
         coverage = min(_MAX_COVERAGE, recall + margin)
         probes = sample.cells_needed(self._labels, around, coverage)
         probes = min(probes, max(1, _MAX_PROBED_ROWS * cells // n))
@@ -141,7 +147,35 @@ def group_means(X: Array, labels: Array, means: Array) -> None:
 
 
 def nearest_center(X: Array, centers: Array) -> Array:
-    """The nearest centre of every row: (n,) int32."""
+    """The nearest centre of every row: (n,) int32.
+
+    Of very many rows and centres, a row is compared with the centres of some groups only.
+    """
+    if len(X) * len(centers) <= _TWO_LEVEL_PAIRS:
+        return _nearest_of_all(X, centers)
+    cp = cupy()
+    count = math.isqrt(len(centers))
+    groups = find_centers(centers, count)
+    group_of_center = cp.asnumpy(_nearest_of_all(centers, groups))
+    group_of_row = _nearest_of_all(X, groups)
+    members = cp.argsort(group_of_row, kind="stable").astype(cp.int32)
+    offsets = cp.asnumpy(offsets_of(cp.bincount(group_of_row, minlength=count)))
+    labels = cp.empty(len(X), cp.int32)
+    for group, near in enumerate(cp.asnumpy(_cells_around(groups)[:, :_GROUPS_SEARCHED])):
+        compared = np.flatnonzero(np.isin(group_of_center, near)).astype(np.int32)
+        if not len(compared):  # all centres of an empty neighbourhood lie elsewhere
+            compared = np.arange(len(centers), dtype=np.int32)
+        numbers = cp.asarray(compared)
+        some = cp.ascontiguousarray(centers[numbers])
+        chunk = max(1, _CHUNK_SCORES // len(compared))
+        for begin in range(offsets[group], offsets[group + 1], chunk):
+            rows = members[begin : min(begin + chunk, offsets[group + 1])]
+            labels[rows] = numbers[_nearest_of_all(X[rows], some)]
+    return labels
+
+
+def _nearest_of_all(X: Array, centers: Array) -> Array:
+    """The nearest centre of every row, by comparing it with all of them."""
     cp = cupy()
     origin = centers.mean(axis=0)
     transposed = cp.ascontiguousarray((centers - origin).T)

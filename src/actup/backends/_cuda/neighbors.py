@@ -44,14 +44,15 @@ _MAX_CANDIDATE_K = 512  # neighbours; for more, every pair is compared in float3
 
 # What a search takes is counted in products: pairs of rows times slabs of 64 columns. On an H200, 2.5e12 of
 # them take a second.
-_CELL_INDEX_PRODUCTS = 1.5e10  # that an index of cells takes in any case
-_MAX_PROBED_SHARE = 0.6  # of all rows: if each is compared with more, comparing all takes no longer
+_INDEX_PRODUCTS = 1.5e10  # that an index of cells takes in any case,
+_SAMPLE_PRODUCTS = 500.0  # and those of its sample of rows, per value of X
+_MIN_GAIN = 3.0  # an index is made if all pairs take this many times as long
+_MAX_PROBED_SHARE = 0.5  # of all rows: if each is compared with more, comparing all takes no longer
 _SCAN_PRODUCTS = 25.0  # of a pair in float32
 _MAX_SCAN_SHARE = 0.25  # of the search, to compare rows that are not proven exact with all others
-_MAX_REFINEMENT_ROUNDS = 3
-# The probed cells contain more than the wanted share of neighbours. If a search finds so much less, 16 bits do
-# not tell the rows apart.
-_ROUNDING_LOSS = 0.02
+_MAX_REFINEMENT_ROUNDS = 4
+_RECALL_MARGIN = 0.005  # by which the measured recall must exceed the wanted one: it is that of few rows
+_ROUNDING_LOSS = 0.02  # a recall that stays so much below the wanted one: 16 bits do not tell rows apart
 
 
 def nearest_neighbors(
@@ -100,6 +101,12 @@ def nearest_neighbors(
             scan(rows, every, metric, ids, sums, bounded=False)
         else:
             method, found = _Search(rows, metric, recall, ids, sums).run()
+    if found < min(LOW_RECALL, recall):
+        warn_user(
+            f"about {found:.0%} of the nearest neighbours were found, {recall:.0%} were wanted: X has hardly "
+            "any structure to search by; fewer columns, e.g. the leading principal components, may have "
+            "more, and recall=1.0 compares all rows"
+        )
     return Neighbors(ids, _distances(sums, metric), method, found)
 
 
@@ -110,8 +117,9 @@ def uses_candidates(n: int, k: int, metric: str) -> bool:
 
 def may_use_cells(n: int, columns: int, k: int, metric: str, recall: float) -> bool:
     """Whether a search in cells may take less time than comparing all pairs."""
-    products = float(n) ** 2 * make_plan(columns, k).slabs
-    return recall < 1 and metric != "inner_product" and products > 2 * _CELL_INDEX_PRODUCTS
+    all_pairs = float(n) ** 2 * make_plan(columns, k).slabs
+    index = _INDEX_PRODUCTS + _SAMPLE_PRODUCTS * n * columns
+    return recall < 1 and metric != "inner_product" and all_pairs > _MIN_GAIN * index
 
 
 def _search_on_cpu(X: Array, k: int, metric: str, threads: int) -> Neighbors:
@@ -188,15 +196,18 @@ class _Search:
         return "products", self._refined(recall, cupy().arange(len(self._X), dtype=np.int32))
 
     def _search_cells(self, index: CellIndex) -> float:
-        """Search in cells; where 16 bits do not tell rows apart, with the precision of float32."""
+        """Search in cells; in more and smaller ones if 16 bits do not tell the rows of a cell apart."""
         recall = index.search(self._plan, self._ids, self._sums)
+        recall = self._refined(recall, index.order())
         if recall < self._recall - _ROUNDING_LOSS:
-            precise = make_plan(self._X.shape[1], self._k, parts=2)
-            recall = index.search(precise, self._ids, self._sums)
-        return self._refined(recall, index.order())
+            index = self._cells(small=True)
+            recall = index.search(self._plan, self._ids, self._sums)
+            recall = self._refined(recall, index.order())
+        return recall
 
-    def _cells(self) -> CellIndex:
-        return CellIndex(self._X, count_cells(len(self._X)), self._truth(), self._recall)
+    def _cells(self, *, small: bool = False) -> CellIndex:
+        cells = count_cells(len(self._X), small=small)
+        return CellIndex(self._X, cells, self._truth(), self._recall)
 
     def _truth(self) -> TruthSample:
         if self._sample is None:
@@ -206,7 +217,7 @@ class _Search:
     def _scan_is_short(self, rows: int) -> bool:
         n, columns = self._X.shape
         scanned = _SCAN_PRODUCTS * rows * n * columns / 64
-        searched = n * n * self._plan.slabs + _CELL_INDEX_PRODUCTS
+        searched = n * n * self._plan.slabs + _INDEX_PRODUCTS
         return bool(scanned <= _MAX_SCAN_SHARE * searched)
 
     def _refined(self, recall: float, order: Array) -> float:
@@ -219,13 +230,8 @@ class _Search:
         # Rows on the host would be read over the bus many times, and inner products are no distances.
         can_refine = self._metric != "inner_product" and not is_host_memory(self._X)
         rounds = _MAX_REFINEMENT_ROUNDS if can_refine else 0
-        recall = refine_until(self._recall, refinement_round, recall, max_rounds=rounds)
-        if recall < min(LOW_RECALL, self._recall):
-            warn_user(
-                f"about {recall:.0%} of the nearest neighbours were found: X has hardly any structure to "
-                "search by; fewer columns, e.g. the leading principal components, may have more"
-            )
-        return recall
+        target = min(1.0, self._recall + _RECALL_MARGIN)
+        return refine_until(target, refinement_round, recall, max_rounds=rounds)
 
     def _compare_all(self) -> Array:
         """Compare all pairs, in blocks of rows if memory is short; returns rows that are not proven."""

@@ -2,13 +2,8 @@
 // kept between its launches, and in the end the nearest of them become neighbours.
 //
 // LANES    threads that share one float32 distance; candidate.h has the other sizes
-// PARTS    16-bit numbers that a coordinate is stored as: 1, or 2 (the rounded value and its error), so that
-//          products have the precision of float32
 #ifndef LANES
 #define LANES 32
-#endif
-#ifndef PARTS
-#define PARTS 1
 #endif
 
 #include "candidate.h"
@@ -36,37 +31,6 @@ __device__ inline float warp_sum(float x) {
 // avoid bank conflicts of ldmatrix.
 __device__ inline size_t offset_of(long long rows, int row, int c) {
   return ((size_t)(c >> 6) * rows + row) * 64 + ((((c & 63) >> 3) ^ (row & 7)) << 3) + (c & 7);
-}
-
-// A coordinate as 16-bit numbers.
-struct Rounded {
-  Half high, low;
-  float value;  // what they stand for
-
-  __device__ explicit Rounded(float x) : high(to_half(x)), low(0), value(from_half(high)) {
-    if (PARTS == 2) {
-      low = to_half(x - value);
-      value += from_half(low);
-    }
-  }
-};
-
-// Coordinates of a stored row besides the last two. Two parts make three products: (high + low) of a query
-// times (high + low) of a key is high · high + low · high + high · low, and a product that does not count.
-__device__ inline int stored_columns(int columns) { return PARTS == 2 ? 3 * columns : columns; }
-__device__ inline void store_query(Half* to, long long rows, int row, int columns, int c, const Rounded& x) {
-  to[offset_of(rows, row, c)] = x.high;
-  if (PARTS == 2) {
-    to[offset_of(rows, row, columns + c)] = x.low;
-    to[offset_of(rows, row, 2 * columns + c)] = x.high;
-  }
-}
-__device__ inline void store_key(Half* to, long long rows, int row, int columns, int c, const Rounded& x) {
-  to[offset_of(rows, row, c)] = x.high;
-  if (PARTS == 2) {
-    to[offset_of(rows, row, columns + c)] = x.high;
-    to[offset_of(rows, row, 2 * columns + c)] = x.low;
-  }
 }
 
 // What is added to a row's squared length for inner products. They become distances with two more
@@ -118,20 +82,20 @@ extern "C" __global__ void prepare_rows(const float* __restrict__ points, const 
   const float* center = centers + (tile_cells ? (size_t)tile_cells[at / TILE] * columns : 0);
   const int row = order[at];
   const float scale = scale_of(*longest);
-  const int stored = stored_columns(columns);
   float square = 0, error = 0;
-  for (int c = lane; c < columns; c += 32) {
-    const float x = row < 0 ? 0.0f : (points[(size_t)row * columns + c] - center[c]) * scale;
-    const Rounded rounded(x);
-    square += rounded.value * rounded.value;
-    error += (x - rounded.value) * (x - rounded.value);
-    if (queries) store_query(queries, positions, at, columns, c, rounded);
-    store_key(keys, positions, at, columns, c, rounded);
-  }
-  for (int c = stored + lane; c < slabs * 64; c += 32) {
+  for (int c = lane; c < slabs * 64; c += 32) {
+    Half h = 0;
+    if (row >= 0 && c < columns) {
+      const float x = (points[(size_t)row * columns + c] - center[c]) * scale;
+      h = to_half(x);
+      const float rounded = from_half(h);
+      square += rounded * rounded;
+      error += (x - rounded) * (x - rounded);
+    }
     const size_t to = offset_of(positions, at, c);
-    if (queries) queries[to] = c < stored + 2 && row >= 0 ? to_half(1.0f) : to_half(0.0f);
-    if (c >= stored + 2) keys[to] = to_half(0.0f);
+    const bool extra = c == columns || c == columns + 1;
+    if (queries) queries[to] = extra && row >= 0 ? to_half(1.0f) : h;
+    if (!extra) keys[to] = h;
   }
   square = warp_sum(square) + (row < 0 ? 0.0f : deficit(deficits, row) * scale * scale);
   error = sqrtf(warp_sum(error));
@@ -141,8 +105,8 @@ extern "C" __global__ void prepare_rows(const float* __restrict__ points, const 
     atomicMax(worst, __float_as_uint(error));
     const float value = row >= 0 ? -0.5f * square : kPaddingScore;
     const Half high = to_half(value);
-    keys[offset_of(positions, at, stored)] = high;
-    keys[offset_of(positions, at, stored + 1)] = row >= 0 ? to_half(value - from_half(high)) : to_half(0.0f);
+    keys[offset_of(positions, at, columns)] = high;
+    keys[offset_of(positions, at, columns + 1)] = row >= 0 ? to_half(value - from_half(high)) : to_half(0.0f);
   }
 }
 
@@ -151,33 +115,42 @@ extern "C" __global__ void prepare_rows(const float* __restrict__ points, const 
 // centre c, and q = x - c, the score x·y - |y|²/2 relative to the centre of x's own cell, whose distance from
 // x is sqrt(square), is q·r - |r|²/2 + (square - |q|²)/2; `starts` are these last terms. around (cells,
 // probes): the cells around each cell; order, squares and tile_cells begin at the first of the tiles. The
-// queries of a tile and a probe are slabs of whole tiles. A warp per row and probe.
+// queries of a tile and a probe are slabs of whole tiles. Eight threads per row and probe, each of which writes
+// eight coordinates of every slab at once.
 extern "C" __global__ void encode_queries(const float* __restrict__ points, const float* __restrict__ centers,
                                           const int* __restrict__ around, const int* __restrict__ tile_cells,
                                           const int* __restrict__ order, const float* __restrict__ squares,
                                           const Word* __restrict__ longest, long long pairs, int probes,
                                           int columns, int slabs, Half* __restrict__ queries,
                                           float* __restrict__ starts) {
-  const long long pair = ((long long)blockIdx.x * blockDim.x + threadIdx.x) >> 5;
+  const long long pair = ((long long)blockIdx.x * blockDim.x + threadIdx.x) >> 3;
   if (pair >= pairs) return;
-  const int at = (int)(pair / probes), probe = (int)(pair % probes), lane = threadIdx.x & 31;
-  const int row = order[at], tile = at / TILE;
-  const float* center = centers + (size_t)around[(size_t)tile_cells[tile] * probes + probe] * columns;
+  const int part = threadIdx.x & 7, row_in_tile = (int)(pair % TILE);
+  const long long slot = pair / TILE;  // of a tile and a probe
+  const int tile = (int)(slot / probes), at = tile * TILE + row_in_tile, row = order[at];
+  const float* center = centers + (size_t)around[(size_t)tile_cells[tile] * probes + slot % probes] * columns;
+  const float* x = points + (size_t)max(row, 0) * columns;
   const float scale = scale_of(*longest);
-  const size_t slot = (size_t)tile * probes + probe;
   Half* to = queries + slot * slabs * TILE * 64;
-  const int stored = stored_columns(columns);
   float square = 0;
-  for (int c = lane; c < columns; c += 32) {
-    const float x = row < 0 ? 0.0f : (points[(size_t)row * columns + c] - center[c]) * scale;
-    const Rounded rounded(fminf(fmaxf(x, -kLargestQuery), kLargestQuery));
-    square += rounded.value * rounded.value;
-    store_query(to, TILE, at % TILE, columns, c, rounded);
+  for (int slab = 0; slab < slabs; ++slab) {
+    alignas(16) Half eight[8];
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const int c = slab * 64 + part * 8 + e;
+      float value = row >= 0 && c < columns + 2 ? 1.0f : 0.0f;
+      if (row >= 0 && c < columns) {
+        value = (x[c] - center[c]) * scale;
+        value = fminf(fmaxf(value, -kLargestQuery), kLargestQuery);
+      }
+      eight[e] = to_half(value);
+      if (c < columns) square += from_half(eight[e]) * from_half(eight[e]);
+    }
+    *(uint4*)(to + offset_of(TILE, row_in_tile, slab * 64 + part * 8)) = *(const uint4*)eight;
   }
-  for (int c = stored + lane; c < slabs * 64; c += 32)
-    to[offset_of(TILE, at % TILE, c)] = to_half(c < stored + 2 && row >= 0 ? 1.0f : 0.0f);
-  square = warp_sum(square);
-  if (lane == 0) starts[slot * TILE + at % TILE] = row < 0 ? 0.0f : 0.5f * (squares[at] - square);
+#pragma unroll
+  for (int apart = 4; apart; apart >>= 1) square += __shfl_xor_sync(~0u, square, apart);
+  if (part == 0) starts[slot * TILE + row_in_tile] = row < 0 ? 0.0f : 0.5f * (squares[at] - square);
 }
 
 // How far the points of the first launch, which looks at the first `first_tiles` tiles of each list, are at
