@@ -21,15 +21,16 @@ from actup.backends._cuda.launch import WARP, launch
 from actup.backends._cuda.sample import TruthSample
 from actup.backends._cuda.scan import scan
 
-_ROWS_PER_CELL, _ROWS_PER_SMALL_CELL = 2048, 64  # on average
+_ROWS_PER_CELL = 2048  # on average
+_ROWS_PER_SMALL_CELL = 64  # for rows that 16 bits do not tell apart in larger cells
 _MAX_CELLS, _MIN_CELLS = 8192, 16
-_SAMPLE_PER_CELL = 128  # rows that k-means reads per cell
+_SAMPLE_PER_CELL = 64  # rows that k-means reads per cell
 _KMEANS_ROUNDS = 5
 _CHUNK_SCORES = 1 << 29  # rows times cells that are compared at a time
 _MAX_PROBED_ROWS = 1 << 19  # rows of all cells that a row is compared with
-# The probed cells contain less than the wanted share of neighbours: refinement finds the others faster. Rows
-# on the host are not refined, which would read them over the bus many times.
-_COVERAGE_MARGIN, _HOST_COVERAGE_MARGIN = -0.03, 0.01
+# By how much the share of neighbours in the probed cells exceeds the wanted recall. Rows on the host are not
+# refined afterwards, which would read them over the bus many times.
+_COVERAGE_MARGIN, _HOST_COVERAGE_MARGIN = 0.0, 0.01
 _MAX_COVERAGE = 0.999
 _TWO_LEVEL_PAIRS = 1 << 32  # of rows and centres: more of them are compared in two levels
 _GROUPS_SEARCHED = 8  # groups of centres that a row is compared with
@@ -124,7 +125,7 @@ def find_centers(X: Array, cells: int, sample_per_cell: int = _SAMPLE_PER_CELL) 
     sample = cp.ascontiguousarray(X[:: max(1, n // (sample_per_cell * cells))])
     centers = cp.ascontiguousarray(sample[:: max(1, len(sample) // cells)][:cells])
     for _ in range(_KMEANS_ROUNDS):
-        group_means(sample, nearest_center(sample, centers), centers)
+        group_means(sample, _nearest_of_all(sample, centers), centers)
     return centers
 
 

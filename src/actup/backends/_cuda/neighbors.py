@@ -52,7 +52,7 @@ _SCAN_PRODUCTS = 25.0  # of a pair in float32
 _MAX_SCAN_SHARE = 0.25  # of the search, to compare rows that are not proven exact with all others
 _MAX_REFINEMENT_ROUNDS = 4
 _RECALL_MARGIN = 0.005  # by which the measured recall must exceed the wanted one: it is that of few rows
-_ROUNDING_LOSS = 0.02  # a recall that stays so much below the wanted one: 16 bits do not tell rows apart
+_ROUNDING_LOSS = 0.05  # a recall that stays so much below the wanted one: 16 bits do not tell rows apart
 
 
 def nearest_neighbors(
@@ -76,9 +76,9 @@ def nearest_neighbors(
     Returns
     -------
     Neighbors
-        Method "exact" if all pairs were compared and every list is proven, "products" if the lists are those
-        of 16-bit products, "cells" if rows were compared with those of nearby cells. Except for "exact", the
-        recall is measured on rows that decided nothing.
+        Method "exact" if all pairs were compared and every list is proven, "products" if 16-bit products of
+        all pairs chose the lists without a proof, "cells" if rows were compared with those of nearby cells.
+        Except for "exact", the recall is measured on a sample of rows.
     """
     if not on_gpu(X):
         return host_neighbors(nearest_neighbors(copy_or_map(X), k, metric, threads, recall))
@@ -190,20 +190,21 @@ class _Search:
 
     def _without_proof(self) -> tuple[str, float]:
         """Judge lists that 16-bit products cannot prove by their measured recall, and improve them."""
-        recall = self._truth().recall(self._sums)
+        recall = self._refined(self._truth().recall(self._sums), cupy().arange(len(self._X), dtype=np.int32))
         if recall < self._recall - _ROUNDING_LOSS and self._metric != "inner_product":
-            return "cells", self._search_cells(self._cells())
-        return "products", self._refined(recall, cupy().arange(len(self._X), dtype=np.int32))
+            return "cells", self._search_small_cells()
+        return "products", recall
 
     def _search_cells(self, index: CellIndex) -> float:
         """Search in cells; in more and smaller ones if 16 bits do not tell the rows of a cell apart."""
         recall = index.search(self._plan, self._ids, self._sums)
-        recall = self._refined(recall, index.order())
         if recall < self._recall - _ROUNDING_LOSS:
-            index = self._cells(small=True)
-            recall = index.search(self._plan, self._ids, self._sums)
-            recall = self._refined(recall, index.order())
-        return recall
+            return self._search_small_cells()
+        return self._refined(recall, index.order())
+
+    def _search_small_cells(self) -> float:
+        index = self._cells(small=True)
+        return self._refined(index.search(self._plan, self._ids, self._sums), index.order())
 
     def _cells(self, *, small: bool = False) -> CellIndex:
         cells = count_cells(len(self._X), small=small)

