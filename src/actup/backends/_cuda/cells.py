@@ -23,7 +23,7 @@ from actup.backends._cuda.scan import scan
 
 _ROWS_PER_CELL = 2048  # on average
 _ROWS_PER_SMALL_CELL = 64  # for rows that 16 bits do not tell apart in larger cells
-_MAX_CELLS, _MIN_CELLS = 8192, 16
+_MAX_CELLS, _MIN_CELLS = 16384, 16
 _SAMPLE_PER_CELL = 64  # rows that k-means reads per cell
 _KMEANS_ROUNDS = 5
 _CHUNK_SCORES = 1 << 29  # rows times cells that are compared at a time
