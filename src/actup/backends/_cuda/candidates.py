@@ -34,7 +34,9 @@ from actup.backends._cuda.refine import lanes_per_distance
 _EXTRA_CANDIDATES = 9  # kept beyond k, the row itself included: rounding to 16 bits changes the order
 _GROWTH = 3  # a launch looks at this multiple of the points already seen
 _LOWEST_THRESHOLD = -25000.0  # below every score, above kPaddingScore of candidate.h
-_MAX_SEARCH_SHARE = 0.6  # of the free memory, for the candidates of the rows searched at a time
+# For the rows that are searched at a time: the share of the free memory, and bytes beyond which more rows do
+# not make a search faster.
+_MAX_SEARCH_SHARE, _MAX_SEARCH_BYTES = 0.6, 8 << 30
 _MEAN_SAMPLE = 1000  # rows from which the mean is estimated
 _ENCODING_THREADS = 8  # of encode_queries, per row and cell
 _GOLDEN_RATIO = 0.6180339887498949
@@ -207,7 +209,7 @@ class CandidateSearch:
         self._prepare()
         probes = 0 if cells is None else cells.probes
         row_bytes = plan.row_bytes + probes * plan.query_bytes
-        fitting = int(_MAX_SEARCH_SHARE * free_bytes()) // row_bytes
+        fitting = int(min(_MAX_SEARCH_SHARE * free_bytes(), _MAX_SEARCH_BYTES)) // row_bytes
         rows = max(TILE, min(self._positions, fitting // TILE * TILE))
         ranges = math.ceil(self._positions / rows)
         self._rows = TILE * math.ceil(math.ceil(self._positions / ranges) / TILE)
