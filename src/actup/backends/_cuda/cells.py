@@ -30,7 +30,7 @@ _CHUNK_SCORES = 1 << 29  # rows times cells that are compared at a time
 _MAX_PROBED_ROWS = 1 << 19  # rows of all cells that a row is compared with
 # By how much the share of neighbours in the probed cells exceeds the wanted recall. Rows on the host are not
 # refined afterwards, which would read them over the bus many times.
-_COVERAGE_MARGIN, _HOST_COVERAGE_MARGIN = 0.0, 0.01
+_COVERAGE_MARGIN, _HOST_COVERAGE_MARGIN = 0.005, 0.01
 _MAX_COVERAGE = 0.999
 _TWO_LEVEL_PAIRS = 1 << 32  # of rows and centres: more of them are compared in two levels
 _GROUPS_SEARCHED = 8  # groups of centres that a row is compared with
@@ -65,9 +65,19 @@ class CellIndex:
         around = _cells_around(self._centers)
         margin = _HOST_COVERAGE_MARGIN if is_host_memory(X) else _COVERAGE_MARGIN
         coverage = min(_MAX_COVERAGE, recall + margin)
-        probes = sample.cells_needed(self._labels, around, coverage)
-        probes = min(probes, max(1, _MAX_PROBED_ROWS * cells // n))
-        self._around = cupy().ascontiguousarray(around[:, :probes])
+        self._all_around = around
+        self._max_probes = min(cells, max(1, _MAX_PROBED_ROWS * cells // n))
+        self._probe(sample.cells_needed(self._labels, around, coverage))
+
+    def _probe(self, probes: int) -> None:
+        probes = min(probes, self._max_probes)
+        self._around = cupy().ascontiguousarray(self._all_around[:, :probes])
+
+    def widen(self) -> bool:
+        """Probe twice as many cells from now on; returns False if no more are allowed."""
+        before = self._around.shape[1]
+        self._probe(2 * before)
+        return bool(self._around.shape[1] > before)
 
     @property
     def probed_share(self) -> float:

@@ -51,6 +51,7 @@ _MAX_PROBED_SHARE = 0.5  # of all rows: if each is compared with more, comparing
 _SCAN_PRODUCTS = 25.0  # of a pair in float32
 _MAX_SCAN_SHARE = 0.25  # of the search, to compare rows that are not proven exact with all others
 _MAX_REFINEMENT_ROUNDS = 4
+_MIN_REFINEMENT_GAIN = 0.002  # of recall: a round that gains less is the last
 _RECALL_MARGIN = 0.005  # by which the measured recall must exceed the wanted one: it is that of few rows
 _ROUNDING_LOSS = 0.05  # a recall that stays so much below the wanted one: 16 bits do not tell rows apart
 
@@ -192,19 +193,20 @@ class _Search:
         """Judge lists that 16-bit products cannot prove by their measured recall, and improve them."""
         recall = self._refined(self._truth().recall(self._sums), cupy().arange(len(self._X), dtype=np.int32))
         if recall < self._recall - _ROUNDING_LOSS and self._metric != "inner_product":
-            return "cells", self._search_small_cells()
+            return "cells", self._search_cells(self._cells(small=True))
         return "products", recall
 
     def _search_cells(self, index: CellIndex) -> float:
         """Search in cells; in more and smaller ones if 16 bits do not tell the rows of a cell apart."""
         recall = index.search(self._plan, self._ids, self._sums)
         if recall < self._recall - _ROUNDING_LOSS:
-            return self._search_small_cells()
-        return self._refined(recall, index.order())
-
-    def _search_small_cells(self) -> float:
-        index = self._cells(small=True)
-        return self._refined(index.search(self._plan, self._ids, self._sums), index.order())
+            index = self._cells(small=True)
+            recall = index.search(self._plan, self._ids, self._sums)
+        recall = self._refined(recall, index.order())
+        # If cells are far apart, neighbours of neighbours lie in the same ones: refinement finds nothing new.
+        while recall < self._recall and index.probed_share < _MAX_PROBED_SHARE and index.widen():
+            recall = self._refined(index.search(self._plan, self._ids, self._sums), index.order())
+        return recall
 
     def _cells(self, *, small: bool = False) -> CellIndex:
         cells = count_cells(len(self._X), small=small)
@@ -232,7 +234,9 @@ class _Search:
         can_refine = self._metric != "inner_product" and not is_host_memory(self._X)
         rounds = _MAX_REFINEMENT_ROUNDS if can_refine else 0
         target = min(1.0, self._recall + _RECALL_MARGIN)
-        return refine_until(target, refinement_round, recall, max_rounds=rounds)
+        return refine_until(
+            target, refinement_round, recall, max_rounds=rounds, min_gain=_MIN_REFINEMENT_GAIN
+        )
 
     def _compare_all(self) -> Array:
         """Compare all pairs, in blocks of rows if memory is short; returns rows that are not proven."""
