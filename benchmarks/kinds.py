@@ -3,8 +3,8 @@
     python benchmarks/kinds.py [--backend cpu cuda] [--kinds tight_groups noise_30 ...] [--rows 200000]
 
 For every kind of rows: seconds and recall of ActUp on each backend, of pynndescent (CPU, after compilation)
-if it is installed, and of ActUp on rows of MNIST with as many rows and columns. Recall is measured on 300 rows
-that no search has used, against all pairs in double precision. Results are saved in
+if it is installed, and of ActUp on rows of MNIST with as many rows and columns. Recall is measured on 300
+rows that no search has used, against all pairs in double precision. Results are saved in
 benchmarks/results/kinds.json; kinds that were not run keep their earlier results.
 """
 
