@@ -15,11 +15,10 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from neighbor_worker import K, held_recall
 from report import save, saved
 from scale import Blend
 
-K = 15
-HELD_ROWS = 300
 PACKAGES = ["actup", "pynndescent", "cupy-cuda12x", "cupy-cuda13x", "numpy", "scipy"]
 _random = np.random.default_rng(0)
 
@@ -142,19 +141,8 @@ def measure(name: str, X: np.ndarray, metric: str, repeats: int) -> dict[str, fl
         found = search()
         seconds.append(time.perf_counter() - begin)
     found = found.get() if hasattr(found, "get") else found
-    return {"seconds": float(np.median(seconds)), "recall": held_recall(X, found, metric)}
-
-
-def held_recall(X: np.ndarray, found: np.ndarray, metric: str) -> float:
-    """The share of found neighbours of some rows that are as near as the true ones."""
     rows = X / np.linalg.norm(X, axis=1, keepdims=True) if metric == "cosine" else X
-    hits = 0
-    for row in np.random.default_rng(99).choice(len(X), HELD_ROWS, replace=False):
-        distances = np.square(rows - rows[row], dtype=np.float64).sum(axis=1)
-        distances[row] = np.inf
-        reach = np.partition(distances, K - 1)[K - 1] * (1 + 2e-5) + 1e-12
-        hits += int((distances[found[row]] <= reach).sum())
-    return hits / (HELD_ROWS * K)
+    return {"seconds": float(np.median(seconds)), "recall": held_recall(rows, found)}
 
 
 def main() -> None:

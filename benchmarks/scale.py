@@ -46,9 +46,15 @@ HELD_ROWS = 1000
 
 
 class Blend:
-    """Random convex combinations of three near rows of MNIST in 50 principal components, plus noise."""
+    """Random convex combinations of three near rows of MNIST, plus noise.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    pixels : bool, default=False
+        Whether rows are the 784 pixels; otherwise, their 50 leading principal components.
+    """
+
+    def __init__(self, pixels: bool = False) -> None:
         from sklearn.decomposition import PCA
 
         import actup
@@ -56,11 +62,12 @@ class Blend:
 
         mnist = load("mnist")
         X, self.y = mnist.X, mnist.y
-        self.rows = PCA(50, random_state=0).fit_transform(X.astype(np.float32)).astype(np.float32)
-        self.near = actup.nearest_neighbors(self.rows, 10).indices
+        components = PCA(50, random_state=0).fit_transform(X.astype(np.float32)).astype(np.float32)
+        self.near = actup.nearest_neighbors(components, 10).indices
+        self.rows = X.astype(np.float32) if pixels else components
 
     def draw(self, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows (count, 50) float32 and their labels."""
+        """Rows (count, columns) float32 and their labels."""
         random = np.random.default_rng(seed)
         first = random.integers(len(self.rows), size=count)
         others = self.near[first[:, None], random.integers(10, size=(count, 2))]
