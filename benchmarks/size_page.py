@@ -80,7 +80,7 @@ def sentence(own: dict, peer: dict) -> str:
 def table(found: list[Pair]) -> list[str]:
     name = QUALITY[found[0][0]["method"]]
     lines = [
-        f"| rows x columns | threads | ActUp | v3 | {found[0][1]['contestant']} | times as fast | {name}, both |",
+        f"| rows x columns | threads | ActUp | v3 | {found[0][1]['contestant']} | times as fast | {name} |",
         "|---|---|---|---|---|---|---|",
     ]
     for own, peer, level in found:
