@@ -13,7 +13,7 @@ import numpy as np
 
 from actup._whole_file import whole_file
 from actup.distributed._sources._base import Shard
-from actup.distributed._sources._storage import exists
+from actup.distributed._sources._storage import exists, is_remote
 
 _COMPLETE = "complete"  # marker: all parts were there, and putting them in place has begun
 _FINISHED = "finished"  # marker: the result is in place
@@ -36,6 +36,11 @@ class Sink(ABC):
         ids : ndarray of shape (n_rows,) or None
             Their ids; None: rows are numbered.
         """
+
+    @property
+    def local_target(self) -> str | None:
+        """The path of the result; None if it is a URL."""
+        return None
 
     @abstractmethod
     def finish(self) -> Any:
@@ -73,6 +78,11 @@ class PartsSink(Sink):
     dimensions: int
     target: str
     state: str
+
+    @property
+    def local_target(self) -> str | None:
+        """The path of the result; None if it is a URL."""
+        return None if is_remote(self.target) else self.target
 
     def write(self, shard: int, rows: np.ndarray, ids: np.ndarray | None) -> None:
         """Write one shard's part of the map; see ``Sink.write``."""
