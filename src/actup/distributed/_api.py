@@ -18,6 +18,7 @@ from actup._warnings import warn_user
 from actup.distributed import _dask, _local, _map
 from actup.distributed._disc import explained_full_disc
 from actup.distributed._needs import Needs, reject_too_little_disc, reject_too_little_memory
+from actup.distributed._other_runs import warn_of_other_files
 from actup.distributed._plan import Plan
 from actup.distributed._planning import check_parameters, make_plan, open_rows, reject_out_in_source
 from actup.distributed._refine import measured_recall, record_after, rounds_done
@@ -232,6 +233,7 @@ def run_plan(plan: Plan, client: Any, out: Any, threads: int, progress: Progress
         "plan %s: %d rows, %d groups, files in %s", plan.key, plan.rows, plan.groups, plan.folder.path
     )
     with exclusive(plan.folder.path):
+        warn_of_other_files(plan)
         forget_changed_scans(plan)
         for shard in range(len(plan.source.shards)):
             reject_if_changed(plan, shard)

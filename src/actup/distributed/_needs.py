@@ -132,7 +132,7 @@ def reject_too_little_disc(plan: Plan, sink: Sink) -> None:
     if sink.local_target is None:
         return
     place = _existing_parent(Path(sink.local_target).parent)
-    if place.stat().st_dev != work.stat().st_dev:  # else files that were removed before leave more room
+    if _device(place) != _device(work):  # else files that were removed before leave more room
         id_bytes = _TEXT_ID_BYTES if plan.source.has_ids else _NUMBER_BYTES
         map_bytes = plan.rows * (4 * plan.recipe.n_components + id_bytes)
         _reject_full(f"out={sink.local_target!r}", place, map_bytes)
@@ -146,6 +146,10 @@ def _reject_full(what: str, folder: Path, needed: int) -> None:
             f"{what} needs up to {format_bytes(needed)}, but {folder} has {format_bytes(free)} free: choose "
             "a folder on another disc",
         )
+
+
+def _device(path: Path) -> int:
+    return path.stat().st_dev
 
 
 def _existing_parent(path: Path) -> Path:

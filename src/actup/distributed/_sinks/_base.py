@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from actup._whole_file import whole_file
+from actup.distributed._arrays import save_array
 from actup.distributed._sources._base import Shard
 from actup.distributed._sources._storage import exists, is_remote
 
@@ -152,8 +152,7 @@ class NpyPartsSink(PartsSink):
         return rows
 
     def _write_part(self, shard: int, rows: np.ndarray, ids: np.ndarray | None) -> None:
-        with whole_file(self.part_path(shard)) as unfinished, open(unfinished, "wb") as file:
-            np.save(file, rows)
+        save_array(self.part_path(shard), rows)
 
     def _has_part(self, shard: int) -> bool:
         return os.path.exists(self.part_path(shard))
