@@ -137,6 +137,16 @@ class WorkFolder:
         record: dict[str, Any] = json.loads(text)
         return record
 
+    def require_record(self, name: str) -> dict[str, Any]:
+        """The record of a task of an earlier stage, which must be done."""
+        record = self.record(name)
+        if record is None:
+            raise FileNotFoundError(
+                f"{self.path} has no record of {name!r}, whose results are needed: was it removed during the "
+                "run? Call again"
+            )
+        return record
+
     def forget(self, name: str) -> None:
         """Remove the record of a task, which will then be done again."""
         (self.path / "done" / f"{name}.json").unlink(missing_ok=True)
