@@ -272,3 +272,9 @@ def test_anndata_over_dask(cells):
 def test_sparse_matrices_are_refused():
     with pytest.raises(TypeError, match="sparse matrix: reduce it"):
         open_source(sparse.csr_matrix(X))
+
+
+def test_sparse_files_are_refused(tmp_path):
+    sparse.save_npz(tmp_path / "rows.npz", sparse.csr_matrix(X))
+    with pytest.raises(ValueError, match=r"rows\.npz' is an \.npz file.*TruncatedSVD"):
+        open_source(tmp_path / "rows.npz")

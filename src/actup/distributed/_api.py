@@ -197,6 +197,8 @@ def embed(
     n_threads = count_threads(threads, "threads")
     check_parameters(recipe, seed, recall, memory, backend)
     reject_out_in_source(source, out)
+    if client is not None:
+        Workers(client)  # rejects other versions before blocks of a collection are computed
     rows = stored_source(open_rows(source, columns, id_column, work), work, client)
     reject_other_process(rows, client)
     plan = make_plan(

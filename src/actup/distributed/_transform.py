@@ -101,6 +101,7 @@ def transform(
     progress = read_progress(progress)
     n_threads = count_threads(threads, "threads")
     reject_out_in_source(source, out)
+    workers = None if client is None else Workers(client)
     rows = stored_source(open_rows(source, columns, id_column, work), work, client)
     reject_other_process(rows, client)
     work = as_location(work)
@@ -113,7 +114,6 @@ def transform(
     folder = WorkFolder(Path(work) / f"actup-transform-{key}")
     sink = open_sink(out, rows, fitted.embedding_.shape[1], str(folder.path))
     placing = Placing(str(model_path), digest, rows, sink, folder, actup.__version__)
-    workers = None if client is None else Workers(client)
     with exclusive(folder.path):
         shards = range(len(rows.shards))
         if workers is None:
