@@ -2,8 +2,8 @@
 
     python benchmarks/scale.py [--parts bits recall quality workers memory] [--rows 10000000] [--work FOLDER]
 
-``bits``     hashes of lists, graph and map: in process at 1 and 2 threads, on 1, 2 and 3 Dask workers, after
-             SIGKILL of a worker in every stage, after the client was killed
+``bits``     hashes of lists, graph and map: in process at 1 and 2 threads, on 1, 2 and 3 Dask workers, on
+             workers of different levels, after SIGKILL of a worker in every stage, and of clients
 ``recall``   measured on 1,000 rows that decided nothing, for several kinds of rows and numbers of groups; the
              processor time of the neighbours beside that of the search in memory
 ``quality``  label accuracy, kept neighbours and trustworthiness of the map beside the map in memory
@@ -23,7 +23,6 @@ import json
 import os
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -37,7 +36,6 @@ import numpy as np
 from report import save, saved
 
 PACKAGES = ["actup", "numpy", "scipy", "scikit-learn", "dask", "distributed", "pyarrow"]
-STAGES = ["scan", "cells", "assign", "truth", "choose", "search", "merge", "affinity", "symmetric", "layout"]
 SEARCH_STAGES = ["scan", "cells", "assign", "truth", "choose", "search", "merge"]
 HELD_ROWS = 1000
 
@@ -133,53 +131,7 @@ def hard_rows(kind: str, seed: int = 0) -> np.ndarray:
     return rows[random.permutation(len(rows))]
 
 
-# --- bits ---
-
-
-def run_bits(work: Path) -> dict:
-    """Digests of the same plan, run in many ways."""
-    import actup
-    from actup.distributed import make_plan
-    from actup.distributed._api import run_plan
-    from actup.progress import Progress
-
-    rows = work / "rows"
-    write_blend(rows, 100_000, 17_000, "npy")
-    recipe = actup.preset("umap")
-    files = sorted(rows.iterdir())
-
-    def plan_in(name: str):
-        plan = make_plan(files, recipe, work=work / name, backend="cpu")
-        return replace(plan, groups=5, block_rows=10_000)
-
-    def run(name: str, client=None, threads: int = 2) -> dict:
-        return run_plan(plan_in(name), client, None, threads, Progress()).digests
-
-    digests = {
-        f"in process, {threads} threads": run(f"threads{threads}", None, threads) for threads in (1, 2)
-    }
-    digests["client killed and run again"] = killed_client(work, files, run)
-    for workers in (1, 2, 3):
-        with cluster(workers) as client:
-            digests[f"{workers} workers"] = run(f"workers{workers}", client)
-    for stage in STAGES:
-        with cluster(2) as client:
-            plan = plan_in(f"kill-{stage}")
-            stop, killed = threading.Event(), []
-            arguments = (client, f"actup-{stage}-{plan.key}", stop, killed)
-            watch = threading.Thread(target=kill_worker, args=arguments)
-            watch.start()
-            digests[f"SIGKILL in {stage}"] = run_plan(plan, client, None, 2, Progress()).digests
-            stop.set()
-            watch.join()
-            digests[f"SIGKILL in {stage}"] |= {"killed": len(killed)}
-    different = {
-        tuple(sorted((key, value) for key, value in d.items() if key != "killed")) for d in digests.values()
-    }
-    return {"equal": len(different) == 1, "runs": digests}
-
-
-def cluster(workers: int, memory_limit: str | int = "4GiB"):
+def cluster(workers: int, memory_limit: str | int):
     """A Dask client with workers in processes of their own."""
     from distributed import Client, LocalCluster
 
@@ -187,41 +139,6 @@ def cluster(workers: int, memory_limit: str | int = "4GiB"):
         n_workers=workers, threads_per_worker=1, memory_limit=memory_limit, dashboard_address=None
     )
     return Client(local)
-
-
-def kill_worker(client, prefix: str, stop: threading.Event, killed: list) -> None:
-    """Kill the first worker that is seen with a task whose key has this prefix."""
-    pids = client.run(os.getpid)
-    while not stop.is_set():
-        for address, keys in client.processing().items():
-            if any(str(key).startswith(prefix) for key in keys):
-                os.kill(pids[address], signal.SIGKILL)
-                killed.append(address)
-                return
-        time.sleep(0.001)
-
-
-_CLIENT = """
-import sys
-from dataclasses import replace
-import actup
-from actup.distributed import make_plan
-from actup.distributed._api import run_plan
-from actup.progress import Progress
-plan = make_plan(sys.argv[2:], actup.preset("umap"), work=sys.argv[1], backend="cpu")
-run_plan(replace(plan, groups=5, block_rows=10_000), None, None, 2, Progress())
-"""
-
-
-def killed_client(work: Path, files: list[Path], run) -> dict:
-    """Kill a run in process again and again, each time a little later, then let it finish."""
-    folder = work / "killed"
-    for _ in range(6):
-        process = subprocess.Popen([sys.executable, "-c", _CLIENT, str(folder), *map(str, files)])
-        time.sleep(4)
-        process.kill()
-        process.wait()
-    return run("killed")
 
 
 # --- recall ---
@@ -449,6 +366,8 @@ def main() -> None:
         folder = Path(tempfile.mkdtemp(dir=options.work))
         try:
             if part == "bits":
+                from scale_bits import run_bits
+
                 results["bits"] = run_bits(folder)
             elif part == "recall":
                 results["recall"] = run_recall(folder, options.recall_rows)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 
 import actup
+import file_runs
 from actup.distributed import ShardError, embed, transform
 from actup.distributed._dask import event_topic
 from actup.distributed._tasks import VersionMismatch
@@ -102,6 +105,34 @@ def test_killed_worker_changes_nothing(client, files, expected, tmp_path, stage)
     client.wait_for_workers(2, timeout=60)
     assert killed == [True]
     assert result.digests == expected.digests
+
+
+_CLIENT = """
+import sys
+from distributed import Client
+import actup
+from file_runs import run, small_plan
+
+address, work, *files = sys.argv[1:]
+run(small_plan(files, work, actup.preset("umap").but(epochs=100)), client=Client(address))
+"""
+
+
+def test_killed_client_changes_nothing(client, files, expected, tmp_path):
+    plan = small_plan(files, tmp_path, QUICK)
+    command = [sys.executable, "-c", _CLIENT, client.scheduler.address, tmp_path, *files]
+    folder = os.path.dirname(file_runs.__file__)
+    other = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": folder}, stderr=subprocess.DEVNULL)
+    while plan.folder.record("truth-1") is None and other.poll() is None:
+        time.sleep(0.002)
+    other.kill()
+    other.wait()
+    done = plan.folder.path / "done"
+    before = {path: path.stat().st_mtime_ns for path in done.glob("[!.]*.json")}
+    assert before
+    assert not (done / "layout.json").exists()
+    assert run(plan, client=client).digests == expected.digests
+    assert {path: path.stat().st_mtime_ns for path in before} == before  # nothing was done again
 
 
 def test_run_goes_on_with_another_number_of_workers(client, files, expected, tmp_path):

@@ -445,7 +445,7 @@ def test_work_folder_is_absolute(rows, tmp_path, monkeypatch):
 
 
 def test_missing_gpu_is_said_before_the_work(rows, tmp_path, monkeypatch):
-    monkeypatch.setattr("actup.distributed._dask._has_gpu", lambda: False)
+    monkeypatch.setattr("actup.distributed._dask.has_gpu", lambda: False)
     with pytest.raises(ImportError, match="backend='cuda' needs CuPy and an NVIDIA GPU, but this process"):
         embed(rows, QUICK, work=tmp_path, backend="cuda")
     assert not any(tmp_path.iterdir())

@@ -236,7 +236,7 @@ def test_refused_parts_of_anndata(cells, kind, tmp_path):
         open_source(given, "X_pca")
     with pytest.raises(ValueError, match="did you mean 'obsm/X_pca'"):
         open_source(given, "obsm/X_pc")
-    with pytest.raises(TypeError, match=r"sparse matrix: reduce it .*TruncatedSVD"):
+    with pytest.raises(TypeError, match="sparse matrix: give its principal components, columns='obsm/X_pca'"):
         open_source(given, "layers/counts")
     with pytest.raises(ValueError, match="id_column='numbr' is not in"):
         open_source(given, "X", id_column="numbr")
@@ -245,6 +245,16 @@ def test_refused_parts_of_anndata(cells, kind, tmp_path):
             open_source(given, "obsm/frame")
         with pytest.raises(ShardError, match="'missing' has missing values"):
             open_source(given, "X", id_column="missing").ids(0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_anndata_without_a_dense_matrix(kind, tmp_path):
+    cells = pytest.importorskip("anndata").AnnData(sparse.csr_matrix(X))
+    given = stored(cells, kind, tmp_path)
+    with pytest.raises(TypeError, match=r"no dense matrix: compute principal components.*'obsm/X_pca'"):
+        open_source(given)
+    with pytest.raises(TypeError, match=r"'X' of .* is a sparse matrix: compute .*columns='obsm/X_pca'"):
+        open_source(given, "X")
 
 
 def test_views_of_backed_anndata(cells, tmp_path):
@@ -262,3 +272,9 @@ def test_anndata_over_dask(cells):
 def test_sparse_matrices_are_refused():
     with pytest.raises(TypeError, match="sparse matrix: reduce it"):
         open_source(sparse.csr_matrix(X))
+
+
+def test_sparse_files_are_refused(tmp_path):
+    sparse.save_npz(tmp_path / "rows.npz", sparse.csr_matrix(X))
+    with pytest.raises(ValueError, match=r"rows\.npz' is an \.npz file.*TruncatedSVD"):
+        open_source(tmp_path / "rows.npz")

@@ -16,7 +16,9 @@ from actup._suggestions import explain_unknown_keywords
 from actup._threads import count_threads
 from actup._warnings import warn_user
 from actup.distributed import _dask, _local, _map
-from actup.distributed._needs import reject_too_little_room
+from actup.distributed._disc import explained_full_disc
+from actup.distributed._needs import Needs, reject_too_little_disc, reject_too_little_memory
+from actup.distributed._other_runs import warn_of_other_files
 from actup.distributed._plan import Plan
 from actup.distributed._planning import check_parameters, make_plan, open_rows, reject_out_in_source
 from actup.distributed._refine import measured_recall, record_after, rounds_done
@@ -24,6 +26,7 @@ from actup.distributed._scan import forget_changed_scans, reject_if_changed
 from actup.distributed._sinks import Sink, open_sink
 from actup.distributed._sources import Source
 from actup.distributed._stored import stored_source
+from actup.distributed._workers import Workers
 from actup.neighbors._tables import available_memory
 from actup.progress import Progress
 from actup.recipe._recipe import Recipe
@@ -140,7 +143,8 @@ def embed(
         The wanted share of true neighbours. 1.0: all rows are compared with all rows.
     memory : int or str, default=None
         Bytes that a process of the run may use, e.g. "5GB": rows are divided into as many groups as that
-        needs. None: as much as the layout needs in any case, at least 1 GiB.
+        needs. None: as much as the layout needs in any case, at least 1 GiB. With a client, each task runs
+        on a worker that has the memory for it, and the layout may need more than ``memory``.
     columns : object, default=None
         Which columns are used: names, one name of a column of lists, or "obsm/X_pca" of an AnnData.
     id_column : str, default=None
@@ -162,7 +166,9 @@ def embed(
     ShardError
         If a shard cannot be read, has values that are not finite, or has changed. Mend it and call again.
     MemoryError, OSError
-        If memory or disc do not suffice, before any work is done.
+        If memory or disc do not suffice, before any work is done; or if a disc becomes full.
+    RuntimeError
+        If another run is at work in the same folder, or a worker has another version or build of ActUp.
 
     Warns
     -----
@@ -191,9 +197,13 @@ def embed(
     n_threads = count_threads(threads, "threads")
     check_parameters(recipe, seed, recall, memory, backend)
     reject_out_in_source(source, out)
+    if client is not None:
+        Workers(client)  # rejects other versions before blocks of a collection are computed
     rows = stored_source(open_rows(source, columns, id_column, work), work, client)
     reject_other_process(rows, client)
-    plan = make_plan(rows, recipe, work=work, seed=seed, recall=recall, memory=memory, backend=backend)
+    plan = make_plan(
+        rows, recipe, work=work, seed=seed, recall=recall, memory=memory, backend=backend, client=client
+    )
     with progress:
         result = run_plan(plan, client, out, n_threads, progress)
     _warn_of_low_recall(result)
@@ -214,24 +224,27 @@ def run_plan(plan: Plan, client: Any, out: Any, threads: int, progress: Progress
     progress : Progress
     """
     sink = open_sink(out, plan.source, plan.recipe.n_components, str(plan.folder.path))
-    _dask.reject_missing_gpu(plan, client)
-    if client is None:
-        reject_too_little_room(plan, available_memory(), "this machine")
+    workers = None if client is None else Workers(client, asks_for_gpu=plan.backend != "cpu")
+    if workers is None:
+        _dask.reject_missing_gpu(plan)
+        reject_too_little_memory(plan, available_memory())
     else:
-        _dask.reject_small_workers(plan, client)
+        _dask.reject_unfit_workers(plan, workers)
+    reject_too_little_disc(plan, sink)
     _logger.info(
         "plan %s: %d rows, %d groups, files in %s", plan.key, plan.rows, plan.groups, plan.folder.path
     )
     with exclusive(plan.folder.path):
+        warn_of_other_files(plan)
         forget_changed_scans(plan)
         for shard in range(len(plan.source.shards)):
             reject_if_changed(plan, shard)
-        if client is None:
+        if workers is None:
             records = _local.run_here(plan, threads, progress)
         else:
-            records = _dask.run_on_workers(plan, client, progress)
-        _deliver(plan, sink, client)
-        result = _result(plan, records, sink.finish())
+            workers.reject_without_files(plan.folder.path, plan.source)
+            records = _dask.run_on_workers(plan, workers, progress)
+        result = _result(plan, records, _delivered(plan, sink, workers))
     _logger.info("plan %s: done, recall %.3f", plan.key, result.recall)
     return result
 
@@ -254,14 +267,18 @@ def reject_other_process(source: Source, client: Any) -> None:
         )
 
 
-def _deliver(plan: Plan, sink: Sink, client: Any) -> None:
+def _delivered(plan: Plan, sink: Sink, workers: Workers | None) -> Any:
+    """Write the map to the sink, shard by shard; returns what the sink makes of it."""
     delivery, shards = _map.Delivery(plan, sink), len(plan.source.shards)
-    if client is not None:
-        name = f"actup-deliver-{plan.key}"
-        _dask.run_for_each_shard(client, _map.deliver, delivery, shards, name, Progress())
-        return
-    for shard in range(shards):
-        _map.deliver(delivery, shard)
+    if workers is None:
+        for shard in range(shards):
+            _map.deliver(delivery, shard)
+    else:
+        name, memory = f"actup-deliver-{plan.key}", Needs.of(plan).memory["scan"]
+        folder = plan.folder.path
+        _dask.run_for_each_shard(workers, folder, _map.deliver, delivery, shards, name, memory, Progress())
+    with explained_full_disc(_map.places_written(delivery)):
+        return sink.finish()
 
 
 def _result(plan: Plan, records: dict[str, dict[str, Any]], embedding: Any) -> FilesEmbedding:

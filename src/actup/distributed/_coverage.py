@@ -14,9 +14,8 @@ from actup.distributed._estimate import searched_rows
 from actup.distributed._numbering import Numbering
 from actup.distributed._plan import Plan
 from actup.distributed._truth import TruthRows
-from actup.neighbors._calibration import shares_found
+from actup.neighbors._calibration import RELATIVE_ROUNDING, shares_found
 
-_ROUNDING = 1e-5  # relative: distances of one pair that were summed in another order
 _MAX_GROUP_RECALL = 0.999  # a search within a group is not asked for more
 
 
@@ -78,7 +77,7 @@ def _coverage(
     true : ndarray of shape (rows, k)
         The distances of the true neighbours.
     """
-    near_enough = distances <= true[:, -1:] * (1 + _ROUNDING)
+    near_enough = distances <= true[:, -1:] * (1 + RELATIVE_ROUNDING)
     rows, candidates = np.nonzero(near_enough)
     meets = (groups[rows, :spill, None] == found_groups[rows, candidates, None, :spill]).any(axis=(1, 2))
     covered = np.full_like(distances, np.inf)
@@ -89,6 +88,4 @@ def _coverage(
 
 def chosen(plan: Plan) -> dict[str, Any]:
     """What ``choose`` has recorded."""
-    record = plan.folder.record("choose")
-    assert record is not None
-    return record
+    return plan.folder.require_record("choose")

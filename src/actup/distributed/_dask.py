@@ -1,25 +1,42 @@
-"""Run a plan on the workers of a dask.distributed client. Only small records travel through the scheduler."""
+"""Run a plan on the workers of a dask.distributed client. Only small records travel through the scheduler.
+
+The client submits the tasks of one stage at a time, to workers with enough memory for it. It also decides
+which tasks are tried again, because Dask would do so after any error.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import itertools
+import pickle
+import queue
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
-from actup.distributed._needs import reject_too_little_room
+from actup._whole_file import whole_file
+from actup.distributed._disc import is_full
+from actup.distributed._needs import Needs, format_bytes
 from actup.distributed._plan import Plan
 from actup.distributed._tasks import STAGES, Stage, parts_of, record_name, remove_used_files, run_task
+from actup.distributed._workers import Workers, has_gpu, usable_memory
 from actup.progress import Progress
 
-_RETRIES = 2  # of a task that failed, e.g. because its worker was short of memory
-_POLL_SECONDS = 0.5  # between two looks at how far the layout is
+_RETRIES = 2  # of a task that failed for a reason that may pass
+_RETRY_SECONDS = 1.0  # before the first retry; twice as long before the second
+_POLL_SECONDS = 0.5  # between two looks at workers, and at how far the layout is
+_PATIENCE_SECONDS = 300.0  # until a run ends because no worker with enough memory comes back
 
 # A task uses all threads of its worker, so that tasks of one worker take turns.
 _one_at_a_time = threading.Lock()
 
 
-def _run_on_worker(plan: Plan, stage: Stage, part: int | None, waited_for: Any) -> dict[str, Any]:
-    """A task on a worker. ``waited_for`` only makes Dask finish the stage before first."""
+def _run_on_worker(plan: Plan, stage: Stage, part: int | None) -> dict[str, Any]:
+    """A task of a stage, on a worker."""
     from distributed import get_worker
 
     worker, topic = get_worker(), event_topic(plan)
@@ -27,13 +44,38 @@ def _run_on_worker(plan: Plan, stage: Stage, part: int | None, waited_for: Any) 
     def report(fraction: float) -> None:
         worker.log_event(topic, {"stage": stage.name, "fraction": fraction})
 
+    return run_task(plan, stage, part, worker.state.nthreads, report)
+
+
+def _in_turn(function: Callable[..., Any], arguments: str, part: Any, memory: int, attempt: int) -> Any:
+    """Call a function on a worker, after all earlier tasks of the worker, and later if it is a retry."""
+    from distributed import get_worker
+
+    usable = usable_memory(get_worker())
+    if usable is not None and usable < memory:  # it came after the task was submitted
+        raise MemoryError(
+            f"worker {get_worker().address} may use {format_bytes(usable)} of memory, but a task needs "
+            f"{format_bytes(memory)}: end this worker, or start it with more memory"
+        )
+    time.sleep(attempt * _RETRY_SECONDS)
     with _one_at_a_time:
-        return run_task(plan, stage, part, worker.state.nthreads, report)
+        return function(*_read_arguments(arguments), part)
 
 
-def _finish_stage(plan: Plan, stage: Stage, *records: Any) -> None:
-    """The end of a stage: one task that all tasks of the next one wait for."""
-    remove_used_files(plan, stage)
+def _write_arguments(folder: Path, arguments: tuple[Any, ...]) -> str:
+    """Write what all tasks have in common to a file: a plan of many shards would burden the scheduler."""
+    content = pickle.dumps(arguments)
+    path = folder / "tasks" / f"{hashlib.sha256(content).hexdigest()[:16]}.pickle"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as unfinished:
+        unfinished.write_bytes(content)
+    return str(path)
+
+
+@lru_cache(maxsize=2)
+def _read_arguments(path: str) -> tuple[Any, ...]:
+    arguments: tuple[Any, ...] = pickle.loads(Path(path).read_bytes())
+    return arguments
 
 
 def event_topic(plan: Plan) -> str:
@@ -41,61 +83,44 @@ def event_topic(plan: Plan) -> str:
     return f"actup-{plan.key}"
 
 
-def run_on_workers(plan: Plan, client: Any, progress: Progress) -> dict[str, dict[str, Any]]:
+def run_on_workers(plan: Plan, workers: Workers, progress: Progress) -> dict[str, dict[str, Any]]:
     """Do all tasks of a plan that are not done yet on the workers of a client.
 
-    All tasks are submitted at once. An error of a task cancels the others and is raised here; what is done
-    stays done.
-
-    Parameters
-    ----------
-    plan : Plan
-    client : distributed.Client
-    progress : Progress
+    An error of a task cancels the others and is raised here; what is done stays done.
 
     Returns
     -------
     dict of str to dict
         The records of all tasks.
     """
-    from distributed import as_completed
-
-    tasks: dict[Any, tuple[Stage, int | None]] = {}
-    ends, end = [], None
-    gpu_workers = _workers_with_gpu(plan, client)
-    for stage in STAGES:
-        restricted = {"workers": gpu_workers} if stage.name == "layout" and gpu_workers else {}
-        submitted = []
-        for part in parts_of(plan, stage):
-            key = f"actup-{stage.name}-{plan.key}" + ("" if part is None else f"-{part}")
-            future = client.submit(
-                _run_on_worker, plan, stage, part, end, key=key, pure=False, retries=_RETRIES, **restricted
-            )
-            tasks[future] = (stage, part)
-            submitted.append(future)
-        end = client.submit(
-            _finish_stage, plan, stage, *submitted, key=f"actup-end-of-{stage.name}-{plan.key}", pure=False
-        )
-        ends.append(end)
     records: dict[str, dict[str, Any]] = {}
-    shown = _Shown(plan, client, progress)
-    try:
-        completed = as_completed(list(tasks), timeout=None)
-        stop = threading.Event()
-        watch = threading.Thread(target=shown.watch_layout, args=(stop,), daemon=True)
-        watch.start()
-        try:
-            for future in completed:
-                stage, part = tasks[future]
-                records[record_name(stage, part)] = future.result()
+    shown = _Shown(plan, workers.client, progress)
+    memory = Needs.of(plan).memory
+    for stage in STAGES:
+        waiting = []
+        for part in parts_of(plan, stage):
+            record = plan.folder.record(record_name(stage, part))
+            if record is None:
+                waiting.append(part)
+            else:
+                records[record_name(stage, part)] = record
                 shown.add(stage)
-        finally:
-            stop.set()
-            watch.join()
-        client.gather(ends)
-    except BaseException:
-        client.cancel([*tasks, *ends], force=True)
-        raise
+        tasks = _Tasks(
+            workers,
+            plan.folder.path,
+            f"actup-{stage.name}-{plan.key}",
+            _run_on_worker,
+            (plan, stage),
+            memory[stage.memory_of],
+            gpu=stage.name == "layout" and _layout_needs_gpu(plan, workers),
+        )
+
+        def keep(part: int | None, record: dict[str, Any], stage: Stage = stage) -> None:
+            records[record_name(stage, part)] = record
+            shown.add(stage)
+
+        tasks.run(waiting, keep, shown.layout if stage.name == "layout" else None)
+        remove_used_files(plan, stage)
     return records
 
 
@@ -107,64 +132,191 @@ def worker_threads() -> int:
 
 
 def run_for_each_shard(
-    client: Any, function: Callable[..., Any], what: Any, shards: int, name: str, progress: Progress
+    workers: Workers,
+    folder: Path,
+    function: Callable[..., Any],
+    what: Any,
+    shards: int,
+    name: str,
+    memory: int,
+    progress: Progress,
 ) -> None:
-    """Call ``function(what, shard)`` on workers for every shard, one at a time on each worker."""
-    from distributed import as_completed
+    """Call ``function(what, shard)``, which needs ``memory`` bytes, on workers for every shard.
 
-    futures = [
-        client.submit(_in_turn, function, what, shard, key=f"{name}-{shard}", pure=False, retries=_RETRIES)
-        for shard in range(shards)
-    ]
-    try:
-        for done, future in enumerate(as_completed(futures), start=1):
-            future.result()
-            progress.report("layout", done / shards)
-    except BaseException:
-        client.cancel(futures, force=True)
-        raise
+    Workers read ``what`` from a file in ``folder``.
+    """
+    tasks = _Tasks(workers, folder, name, function, (what,), memory)
+    counter = itertools.count(1)
+    tasks.run(range(shards), lambda shard, result: progress.report("layout", next(counter) / shards))
 
 
-def _in_turn(function: Callable[..., Any], what: Any, shard: int) -> None:
-    with _one_at_a_time:
-        function(what, shard)
+@dataclass
+class _Tasks:
+    """Tasks that can run on any worker with enough memory.
+
+    Attributes
+    ----------
+    workers : Workers
+    folder : Path
+        That of the run.
+    name : str
+        What the keys of the tasks begin with.
+    function : callable
+    arguments : tuple
+        A task is ``function(*arguments, part)``.
+    memory : int
+        Bytes that a task needs.
+    gpu : bool
+        Whether it needs a GPU.
+    """
+
+    workers: Workers
+    folder: Path
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    memory: int
+    gpu: bool = False
+
+    def run(
+        self,
+        parts: Iterable[int | None],
+        finished: Callable[[Any, Any], None],
+        idle: Callable[[], None] | None = None,
+    ) -> None:
+        """Run the tasks of parts.
+
+        Parameters
+        ----------
+        parts : iterable of int or None
+        finished : callable
+            Called with the part and the result of every task that is done.
+        idle : callable or None
+            Called now and then while no task ends.
+        """
+        self._attempts: dict[int | None, int] = dict.fromkeys(parts, 0)
+        self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._running: dict[Any, int | None] = {}
+        try:
+            self._submit(list(self._attempts))
+            while self._running:
+                try:
+                    future = self._done.get(timeout=_POLL_SECONDS)
+                except queue.Empty:
+                    self._submit_again_if_workers_are_gone()
+                    if idle is not None:
+                        idle()
+                    continue
+                if future not in self._running:  # it was submitted again
+                    continue
+                part = self._running.pop(future)
+                error = future.exception() if future.status == "error" else None
+                if error is None:
+                    finished(part, future.result())
+                else:
+                    self._try_again(part, error)
+        finally:
+            self.workers.client.cancel(list(self._running), force=True)
+
+    def _submit(self, parts: list[int | None]) -> None:
+        if not parts:
+            return
+        self._restriction = self._able_workers()
+        arguments = _write_arguments(self.folder, self.arguments)
+        for part in parts:
+            attempt = self._attempts[part]
+            key = self.name + ("" if part is None else f"-{part}") + (f"-retry{attempt}" if attempt else "")
+            future = self.workers.client.submit(
+                _in_turn,
+                self.function,
+                arguments,
+                part,
+                self.memory,
+                attempt,
+                key=key,
+                pure=False,
+                workers=self._restriction,
+            )
+            self._running[future] = part
+            future.add_done_callback(self._done.put)
+
+    def _able_workers(self) -> list[str] | None:
+        """The workers with enough memory, which killed ones may be again soon; None if all have it."""
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while (found := self.workers.restriction(self.memory, self.gpu)) == []:
+            if time.monotonic() > end:
+                raise MemoryError(
+                    f"no worker with {format_bytes(self.memory)} of memory{' and a GPU' * self.gpu} is left "
+                    f"for {self.name!r} (there are {self.workers.in_words() or 'no workers'}): start one, "
+                    "and the same call goes on where it was"
+                )
+            time.sleep(_POLL_SECONDS)
+        return found
+
+    def _submit_again_if_workers_are_gone(self) -> None:
+        """Submit tasks again that wait for ended workers, which have other addresses when started anew."""
+        if self._restriction is None or set(self._restriction) & set(self.workers.client.nthreads()):
+            return
+        lost, self._running = self._running, {}
+        self.workers.client.cancel(list(lost), force=True)
+        for part in lost.values():
+            self._attempts[part] += 1  # for another key
+        self._submit(list(lost.values()))
+
+    def _try_again(self, part: int | None, error: BaseException) -> None:
+        from distributed import KilledWorker
+
+        if isinstance(error, KilledWorker):
+            raise MemoryError(
+                f"task {error.task} has ended {error.allowed_failures + 1} workers, probably because memory "
+                f"was short, although {format_bytes(self.memory)} should suffice: give workers more memory, "
+                "or less to memory=, and look at their logs"
+            ) from error
+        self._attempts[part] += 1
+        if self._attempts[part] > _RETRIES or not may_pass(error):
+            raise error
+        self._submit([part])
 
 
-def reject_small_workers(plan: Plan, client: Any) -> None:
-    """Reject a cluster without workers, or of which none has the memory that the plan needs."""
-    workers = client.scheduler_info(n_workers=-1)["workers"]
-    if not workers:
-        raise RuntimeError(
-            "client has no workers: start some, or wait for them with client.wait_for_workers(1)"
-        )
-    limits = [worker["memory_limit"] for worker in workers.values() if worker["memory_limit"]]
-    reject_too_little_room(plan, max(limits) if limits else None, "the largest worker")
+def may_pass(error: BaseException) -> bool:
+    """Whether the same task may succeed later or on another worker: files, connections, memory."""
+    return isinstance(error, OSError | EOFError | MemoryError) and not is_full(error)
 
 
-def reject_missing_gpu(plan: Plan, client: Any) -> None:
-    """Reject a layout on a GPU that neither this process nor any worker has."""
-    if plan.backend != "cuda":
-        return
-    if not (_has_gpu() if client is None else _workers_with_gpu(plan, client)):
-        where = "this process finds none" if client is None else "no worker finds one"
-        raise ImportError(
-            f"backend='cuda' needs CuPy and an NVIDIA GPU, but {where}: use backend='auto' or 'cpu', or "
-            "pip install 'actup[cuda12]' or 'actup[cuda13]' where there is a GPU"
-        )
+def reject_unfit_workers(plan: Plan, workers: Workers) -> None:
+    """Reject a cluster that lacks the memory of a stage, or the GPU."""
+    for stage, needed in Needs.of(plan).memory.items():
+        if not workers.able(needed):
+            remedy = (
+                "start a worker on a machine with more memory, or use a sample of the rows"
+                if stage == "layout"
+                else "start larger workers, or give less to memory=, which makes smaller groups"
+            )
+            raise MemoryError(
+                f"stage {stage!r} needs {format_bytes(needed)} of memory, but the largest worker has less: "
+                f"{workers.in_words()}: {remedy}"
+            )
+    if plan.backend == "cuda" and not workers.able(Needs.of(plan).memory["layout"], gpu=True):
+        _reject_missing_gpu("no worker with enough memory finds one")
 
 
-def _workers_with_gpu(plan: Plan, client: Any) -> list[str]:
-    """The workers on which the layout may run on a GPU."""
-    if plan.backend == "cpu":
-        return []
-    found: dict[str, bool] = client.run(_has_gpu)
-    return [address for address, has_gpu in found.items() if has_gpu]
+def _layout_needs_gpu(plan: Plan, workers: Workers) -> bool:
+    if plan.backend == "auto":
+        return bool(workers.able(Needs.of(plan).memory["layout"], gpu=True))
+    return plan.backend == "cuda"
 
 
-def _has_gpu() -> bool:
-    from actup.backends import load_backend
+def reject_missing_gpu(plan: Plan) -> None:
+    """Reject a layout on a GPU that this process does not have."""
+    if plan.backend == "cuda" and not has_gpu():
+        _reject_missing_gpu("this process finds none")
 
-    return load_backend("cuda").is_available()
+
+def _reject_missing_gpu(why: str) -> None:
+    raise ImportError(
+        f"backend='cuda' needs CuPy and an NVIDIA GPU, but {why}: use backend='auto' or 'cpu', or "
+        "pip install 'actup[cuda12]' or 'actup[cuda13]' where there is a GPU"
+    )
 
 
 class _Shown:
@@ -173,12 +325,17 @@ class _Shown:
     def __init__(self, plan: Plan, client: Any, progress: Progress):
         self._plan, self._client, self._progress = plan, client, progress
         self._done = dict.fromkeys((stage.name for stage in STAGES), 0)
-        self._lock = threading.Lock()
 
     def add(self, stage: Stage) -> None:
-        with self._lock:
-            self._done[stage.name] += 1
-            self._show(stage, 0.0)
+        """Count a finished task."""
+        self._done[stage.name] += 1
+        self._show(stage, 0.0)
+
+    def layout(self) -> None:
+        """Show how far the layout is, which its worker logs."""
+        events = self._client.get_events(event_topic(self._plan))
+        if events:
+            self._show(STAGES[-1], events[-1][1]["fraction"])
 
     def _show(self, stage: Stage, more: float) -> None:
         fraction = sum(
@@ -187,12 +344,3 @@ class _Shown:
             if other.shown_as == stage.shown_as
         )
         self._progress.report(stage.shown_as, min(1.0, fraction + more * stage.share))
-
-    def watch_layout(self, stop: threading.Event) -> None:
-        """Show how far the layout is, which its worker logs, until ``stop`` is set."""
-        layout = STAGES[-1]
-        while not stop.wait(_POLL_SECONDS):
-            events = self._client.get_events(event_topic(self._plan))
-            with self._lock:
-                if events and not self._done[layout.name]:
-                    self._show(layout, events[-1][1]["fraction"])

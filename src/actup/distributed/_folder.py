@@ -11,11 +11,12 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from actup._whole_file import whole_file
+from actup.distributed._arrays import write_header, write_values
 
 _READ_BYTES = 2**22  # rows at scattered positions are read in pieces of this size
 _MAX_SKIPPED_BYTES = 2**16  # bytes that are read and dropped rather than skipped by another read
@@ -46,10 +47,9 @@ class WorkFolder:
         with whole_file(path) as unfinished, open(unfinished, "wb") as file:
             written = 0
             for part in parts:
-                part = np.ascontiguousarray(part)
                 if not written:
-                    _write_header(file, (rows, *part.shape[1:]), part.dtype)
-                file.write(part.data if part.size else b"")
+                    write_header(file, (rows, *part.shape[1:]), part.dtype)
+                write_values(file, part)
                 written += len(part)
             assert written == rows, f"{name} has {written} rows instead of {rows}"
 
@@ -137,6 +137,16 @@ class WorkFolder:
         record: dict[str, Any] = json.loads(text)
         return record
 
+    def require_record(self, name: str) -> dict[str, Any]:
+        """The record of a task of an earlier stage, which must be done."""
+        record = self.record(name)
+        if record is None:
+            raise FileNotFoundError(
+                f"{self.path} has no record of {name!r}, whose results are needed: was it removed during the "
+                "run? Call again"
+            )
+        return record
+
     def forget(self, name: str) -> None:
         """Remove the record of a task, which will then be done again."""
         (self.path / "done" / f"{name}.json").unlink(missing_ok=True)
@@ -148,11 +158,6 @@ def digest(*arrays: np.ndarray) -> str:
     for array in arrays:
         total.update(array.data)
     return total.hexdigest()[:16]
-
-
-def _write_header(file: BinaryIO, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    description = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(file, description)
 
 
 def _read_header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any], int]:

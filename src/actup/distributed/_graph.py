@@ -27,9 +27,7 @@ def mean(plan: Plan, threads: int) -> dict[str, Any]:
     rounds = rounds_done(plan)
     connected = 0
     for group in range(plan.groups):
-        record = folder.record(record_after(rounds, group))
-        assert record is not None
-        connected += record["connected"]
+        connected += folder.require_record(record_after(rounds, group))["connected"]
     total, lists = 0.0, lists_after(rounds)
     for group in range(plan.groups):
         total = engine.add_means(folder.read(f"{lists}/sums.{group}"), plan.rows + connected, total)
@@ -41,8 +39,7 @@ def affinity(plan: Plan, group: int, threads: int) -> dict[str, Any]:
     folder, recipe = plan.folder, plan.recipe
     numbering = Numbering.of(plan)
     first = int(numbering.first_ids[group])
-    record = folder.record("mean")
-    assert record is not None
+    record = folder.require_record("mean")
     ids, distances = (folder.read(f"{record['lists']}/{kind}.{group}") for kind in ("ids", "distances"))
     weights = engine.range_affinities(
         first,
@@ -73,8 +70,7 @@ def symmetric(plan: Plan, group: int, threads: int) -> dict[str, Any]:
     """The rows of a group in the symmetric graph: their own edges merged with those that end in them."""
     folder, recipe = plan.folder, plan.recipe
     numbering = Numbering.of(plan)
-    record = folder.record("mean")
-    assert record is not None
+    record = folder.require_record("mean")
     incoming: dict[str, list[np.ndarray]] = {"targets": [], "sources": [], "weights": []}
     for other in range(plan.groups):
         begin, end = (int(start) for start in folder.read(f"edges/starts.{other}", group, group + 2))

@@ -11,6 +11,7 @@ import numpy as np
 
 from actup._pipeline import epoch_slices
 from actup.backends import Backend, choose_backend, load_backend
+from actup.distributed._disc import explained_full_disc
 from actup.distributed._folder import digest
 from actup.distributed._graph import graph_parts
 from actup.distributed._numbering import Numbering, read_group
@@ -111,7 +112,17 @@ class Delivery:
 
 def deliver(delivery: Delivery, shard: int) -> None:
     """Write a shard's part of the map to the sink, in the order of the source."""
-    plan, sink = delivery.plan, delivery.sink
+    with explained_full_disc(places_written(delivery)):
+        _deliver(delivery.plan, delivery.sink, shard)
+
+
+def places_written(delivery: Delivery) -> str:
+    """Where a delivery writes, for errors: parts wait in the work folder or beside the map."""
+    target, work = delivery.sink.local_target, f"work={delivery.plan.work!r}"
+    return work if target is None else f"{work} or out={target!r}"
+
+
+def _deliver(plan: Plan, sink: Sink, shard: int) -> None:
     numbering = Numbering.of(plan)
     rows = np.empty((plan.source.shards[shard].rows, plan.recipe.n_components), np.float32)
     for number in plan.blocks_of(shard):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from actup.distributed import _estimate
 from actup.distributed._plan import REFINEMENT_ROUNDS, TRUTH_ROWS, Plan
+from actup.distributed._sinks import Sink
+
+_NUMBER_BYTES = 8  # of a row's number in the map
+_TEXT_ID_BYTES = 40  # of a row's id, which may be text: a conservative estimate
 
 
 def format_bytes(count: float) -> str:
@@ -96,16 +101,14 @@ class Needs:
         return sum(self.seconds.values())
 
 
-def reject_too_little_room(plan: Plan, memory: int | None, whose: str) -> None:
-    """Reject a run that does not fit into memory or on the disc of its work folder.
+def reject_too_little_memory(plan: Plan, memory: int | None) -> None:
+    """Reject a run in this process that does not fit into memory.
 
     Parameters
     ----------
     plan : Plan
     memory : int or None
-        Bytes that a process may take; None: nobody knows.
-    whose : str
-        Whose memory it is, for the error.
+        Bytes that the process may take; None: nobody knows.
     """
     needs = Needs.of(plan)
     if memory is not None and needs.peak > memory:
@@ -116,18 +119,37 @@ def reject_too_little_room(plan: Plan, memory: int | None, whose: str) -> None:
             else f"memory={int(memory)!r}, which makes smaller groups"
         )
         raise MemoryError(
-            f"stage {stage!r} needs {format_bytes(needs.peak)} of memory, but {whose} has "
+            f"stage {stage!r} needs {format_bytes(needs.peak)} of memory, but this machine has "
             f"{format_bytes(memory)}: use {remedy}"
         )
-    if plan.folder.path.exists():
-        return  # an earlier call has taken part of the space already
-    folder = _existing_parent(Path(plan.work))
+
+
+def reject_too_little_disc(plan: Plan, sink: Sink) -> None:
+    """Reject a run whose files do not fit into the work folder, or whose map does not fit where it goes."""
+    work = _existing_parent(Path(plan.work))
+    if not plan.folder.path.exists():  # else an earlier call has taken part of the space already
+        _reject_full(f"work={plan.work!r}", work, Needs.of(plan).disc)
+    if sink.local_target is None:
+        return
+    place = _existing_parent(Path(sink.local_target).parent)
+    if _device(place) != _device(work):  # else files that were removed before leave more room
+        id_bytes = _TEXT_ID_BYTES if plan.source.has_ids else _NUMBER_BYTES
+        map_bytes = plan.rows * (4 * plan.recipe.n_components + id_bytes)
+        _reject_full(f"out={sink.local_target!r}", place, map_bytes)
+
+
+def _reject_full(what: str, folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
-    if needs.disc > free:
+    if needed > free:
         raise OSError(
-            f"work={plan.work!r} needs up to {format_bytes(needs.disc)}, but {folder} has "
-            f"{format_bytes(free)} free: choose a folder on another disc"
+            errno.ENOSPC,
+            f"{what} needs up to {format_bytes(needed)}, but {folder} has {format_bytes(free)} free: choose "
+            "a folder on another disc",
         )
+
+
+def _device(path: Path) -> int:
+    return path.stat().st_dev
 
 
 def _existing_parent(path: Path) -> Path:

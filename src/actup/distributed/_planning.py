@@ -41,6 +41,7 @@ def make_plan(
     columns: Any = None,
     id_column: str | None = None,
     backend: str = "auto",
+    client: Any = None,
 ) -> Plan:
     """Plan a run over files without starting it: ``plan.explain()`` says what it takes.
 
@@ -48,6 +49,8 @@ def make_plan(
     ----------
     source, recipe, work, seed, recall, memory, columns, id_column, backend
         As in ``actup.distributed.embed``.
+    client : distributed.Client, default=None
+        If given, the layout may need more than ``memory``: it runs on a worker that has as much as it needs.
 
     Returns
     -------
@@ -82,7 +85,7 @@ def make_plan(
         )
     recipe = adapt_to_size(recipe, _check_rows(opened))
     shape = Shape.of(opened, recipe)
-    limit = _memory_limit(memory, shape)
+    limit = _memory_limit(memory, shape, is_spread=client is not None)
     budget = limit - _estimate.BASE_BYTES
     plan = Plan(
         source=opened,
@@ -99,16 +102,21 @@ def make_plan(
 
 
 def _fitted_into_memory(plan: Plan) -> Plan:
-    """The plan with as many groups as its memory needs; a plan that more groups do not help is rejected."""
-    while (needs := Needs.of(plan)).peak > plan.memory:
-        stage = max(needs.memory, key=lambda name: needs.memory[name])
+    """The plan with as many groups as its memory needs; a plan that more groups do not help is rejected.
+
+    What the layout needs does not depend on groups, and has been compared with the memory before.
+    """
+    while True:
+        needs = {stage: size for stage, size in Needs.of(plan).memory.items() if stage != "layout"}
+        stage = max(needs, key=lambda name: needs[name])
+        if needs[stage] <= plan.memory:
+            return plan
         if stage not in ("truth", "search", "refine", "graph") or plan.groups >= plan.rows:
             raise ValueError(
                 f"memory={format_bytes(plan.memory)} is too little: stage {stage!r} needs "
-                f"{format_bytes(needs.peak)}: give that much, or reduce the columns first"
+                f"{format_bytes(needs[stage])}: give that much, or reduce the columns first"
             )
         plan = replace(plan, groups=min(plan.rows, plan.groups + max(1, plan.groups // 4)))
-    return plan
 
 
 def check_parameters(
@@ -184,13 +192,13 @@ def _check_rows(source: Source) -> int:
     return source.rows
 
 
-def _memory_limit(memory: int | str | None, shape: Shape) -> int:
-    """How many bytes a process of the run may use."""
+def _memory_limit(memory: int | str | None, shape: Shape, is_spread: bool) -> int:
+    """How many bytes a process of the run may use; in a run on workers, all but the one with the layout."""
     needed = _estimate.layout_bytes(shape) + _estimate.BASE_BYTES
     if memory is None:
         return max(_MIN_MEMORY, needed)
     limit = read_bytes(memory, "memory")
-    if limit < needed:
+    if limit < needed and not is_spread:
         raise ValueError(
             f"memory={memory!r} is too little: the layout of {shape.rows:,} points needs "
             f"{format_bytes(needed)}: give that much, or a sample of the rows"

@@ -49,8 +49,9 @@ def judge(plan: Plan, number: int, threads: int) -> dict[str, Any]:
     Without guests no round helps, because all lists stay within their groups.
     """
     done = rounds_done(plan, number)
-    records = [plan.folder.record(record_after(done, group)) for group in range(plan.groups)]
-    recall = measured_recall([record for record in records if record is not None])
+    recall = measured_recall(
+        [plan.folder.require_record(record_after(done, group)) for group in range(plan.groups)]
+    )
     before = plan.folder.record(f"judge-{number - 1}")
     if before is None:
         helps = chosen(plan)["spill"] > 1
@@ -61,9 +62,7 @@ def judge(plan: Plan, number: int, threads: int) -> dict[str, Any]:
 
 def refine(plan: Plan, group: int, number: int, threads: int) -> dict[str, Any]:
     """Compare the rows of a group with the neighbours of their neighbours, some rows at a time."""
-    judged = plan.folder.record(f"judge-{number}")
-    assert judged is not None
-    if not judged["refines"]:
+    if not plan.folder.require_record(f"judge-{number}")["refines"]:
         return {}
     numbering = Numbering.of(plan)
     before = lists_after(number - 1)

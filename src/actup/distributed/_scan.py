@@ -9,7 +9,9 @@ import numpy as np
 
 from actup._engine import engine
 from actup.distributed._plan import Plan
-from actup.distributed._sources import ShardError
+from actup.distributed._sources import ShardError, Source
+from actup.distributed._sources._base import reason
+from actup.distributed._sources._parquet import require_pyarrow
 from actup.neighbors._finite_values import first_nonfinite
 from actup.neighbors._row_transforms import CENTER_ROWS
 
@@ -59,7 +61,8 @@ def scan(plan: Plan, shard: int, threads: int) -> dict[str, Any]:
 
     A shard that is broken, or changes later, is found before any other work is done.
     """
-    fingerprint = plan.source.fingerprint(shard)
+    fingerprint = fingerprint_of(plan, shard)
+    check_ids(plan.source, shard)
     rows = plan.source.shards[shard].rows
     chosen = _sampled_rows(plan, shard)
     samples = {
@@ -118,20 +121,49 @@ def check_values(plan: Plan, shard: int, first_row: int, rows: np.ndarray) -> No
         )
 
 
+def check_ids(source: Source, shard: int) -> None:
+    """Reject values of the id column that are missing, or that one column of a table cannot hold."""
+    ids = source.ids(shard)
+    if ids is None:
+        return
+    pa = require_pyarrow("writing ids of rows")
+    name = source.shards[shard].name
+    try:
+        missing = pa.array(ids, from_pandas=True).null_count
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise ShardError(
+            name, f"its ids are not of one type ({reason(error)}): convert all of them to text or to numbers"
+        ) from error
+    if missing:
+        raise ShardError(name, f"{missing} of its rows have no id: fill the gaps, or leave id_column out")
+
+
+def fingerprint_of(plan: Plan, shard: int) -> str:
+    """The fingerprint of a shard; names the shard if its file has gone since the run was planned."""
+    try:
+        return plan.source.fingerprint(shard)
+    except OSError as error:
+        raise ShardError(
+            plan.source.shards[shard].name,
+            f"cannot be read ({reason(error)}), but could when the run was planned: put it back, and the "
+            "same call goes on where it was",
+        ) from error
+
+
 def forget_changed_scans(plan: Plan) -> None:
     """Have shards scanned again that have changed since then, as long as nothing was computed from them."""
     if plan.folder.record("cells") is not None:
         return
     for shard in range(len(plan.source.shards)):
         record = plan.folder.record(f"scan-{shard}")
-        if record is not None and record["fingerprint"] != plan.source.fingerprint(shard):
+        if record is not None and record["fingerprint"] != fingerprint_of(plan, shard):
             plan.folder.forget(f"scan-{shard}")
 
 
 def reject_if_changed(plan: Plan, shard: int) -> None:
     """Reject a shard that has changed since it was scanned, by this call or an earlier one."""
     record = plan.folder.record(f"scan-{shard}")
-    if record is not None and record["fingerprint"] != plan.source.fingerprint(shard):
+    if record is not None and record["fingerprint"] != fingerprint_of(plan, shard):
         name = plan.source.shards[shard].name
         raise ShardError(
             name,

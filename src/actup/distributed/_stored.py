@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from actup.distributed._disc import explained_full_disc
 from actup.distributed._sources import DaskSource, Source
 
 
@@ -29,6 +30,12 @@ def stored_source(source: Source | DaskSource, work: str | os.PathLike[str], cli
         return source
     name = hashlib.sha256(source.identity().encode()).hexdigest()[:16]
     folder = Path(work).absolute() / f"actup-blocks-{name}"
+    with explained_full_disc(f"work={os.fspath(work)!r}"):
+        _store_blocks(source, folder, client)
+    return source.stored(str(folder))
+
+
+def _store_blocks(source: DaskSource, folder: Path, client: Any) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     missing = [
         (block, path)
@@ -43,4 +50,3 @@ def stored_source(source: Source | DaskSource, work: str | os.PathLike[str], cli
 
         stored = [dask.delayed(source.store_block)(block, path) for block, path in missing]
         client.gather(client.compute(stored))
-    return source.stored(str(folder))

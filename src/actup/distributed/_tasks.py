@@ -6,7 +6,6 @@ its own files and then a record that says so. Whoever finds the record does not 
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +17,7 @@ from typing import Any
 import actup
 from actup._engine import level
 from actup.distributed import _cells, _coverage, _graph, _lists, _map, _refine, _scan, _truth
+from actup.distributed._disc import explained_full_disc
 from actup.distributed._plan import REFINEMENT_ROUNDS, Plan
 
 
@@ -46,6 +46,8 @@ class Stage:
         The stage of ``actup.progress.Progress`` that it belongs to.
     share : float
         Its share of that stage.
+    memory_of : str
+        The line of ``plan.explain()`` that says how much memory a task takes.
     """
 
     name: str
@@ -54,39 +56,48 @@ class Stage:
     removes: tuple[str, ...]
     shown_as: str
     share: float
+    memory_of: str
 
 
 def _refinement_rounds() -> Iterator[Stage]:
     for number in range(1, REFINEMENT_ROUNDS + 1):
         used = ("rows/*", "truth/*") if number == REFINEMENT_ROUNDS else ()
         judge, refine = (partial(function, number=number) for function in (_refine.judge, _refine.refine))
-        yield Stage(f"judge-{number}", Parts.ONE, judge, (), "neighbors", 0.0)
-        yield Stage(f"refine-{number}", Parts.GROUPS, refine, used, "neighbors", 0.1 / REFINEMENT_ROUNDS)
+        yield Stage(f"judge-{number}", Parts.ONE, judge, (), "neighbors", 0.0, "scan")
+        share = 0.1 / REFINEMENT_ROUNDS
+        yield Stage(f"refine-{number}", Parts.GROUPS, refine, used, "neighbors", share, "refine")
 
 
 STAGES = (
-    Stage("scan", Parts.SHARDS, _scan.scan, (), "neighbors", 0.05),
-    Stage("cells", Parts.ONE, _cells.cells, ("sample/*",), "neighbors", 0.05),
-    Stage("assign", Parts.SHARDS, _cells.assign, (), "neighbors", 0.15),
-    Stage("truth", Parts.GROUPS, _truth.truth, (), "neighbors", 0.1),
+    Stage("scan", Parts.SHARDS, _scan.scan, (), "neighbors", 0.05, "scan"),
+    Stage("cells", Parts.ONE, _cells.cells, ("sample/*",), "neighbors", 0.05, "cells"),
+    Stage("assign", Parts.SHARDS, _cells.assign, (), "neighbors", 0.15, "assign"),
+    Stage("truth", Parts.GROUPS, _truth.truth, (), "neighbors", 0.1, "truth"),
     Stage(
         "choose", Parts.ONE, _coverage.choose,
-        ("truth/distances.*", "truth/near_of_found.*", "assign/guests.*"), "neighbors", 0.0,
+        ("truth/distances.*", "truth/near_of_found.*", "assign/guests.*"), "neighbors", 0.0, "truth",
     ),
-    Stage("search", Parts.GROUPS, _lists.search, ("visits/*", "truth/rows.*"), "neighbors", 0.5),
-    Stage("merge", Parts.GROUPS, _lists.merge, ("search/*",), "neighbors", 0.05),
+    Stage("search", Parts.GROUPS, _lists.search, ("visits/*", "truth/rows.*"), "neighbors", 0.5, "search"),
+    Stage("merge", Parts.GROUPS, _lists.merge, ("search/*",), "neighbors", 0.05, "search"),
     *_refinement_rounds(),
-    Stage("mean", Parts.ONE, _graph.mean, ("lists/sums.*", "refined/sums.*"), "graph", 0.0),
+    Stage("mean", Parts.ONE, _graph.mean, ("lists/sums.*", "refined/sums.*"), "graph", 0.0, "scan"),
     Stage(
-        "affinity", Parts.GROUPS, _graph.affinity, ("lists/distances.*", "refined/distances.*"), "graph", 0.5,
+        "affinity", Parts.GROUPS, _graph.affinity,
+        ("lists/distances.*", "refined/distances.*"), "graph", 0.5, "graph",
     ),
-    Stage("symmetric", Parts.GROUPS, _graph.symmetric, ("lists/*", "refined/*", "edges/*"), "graph", 0.5),
-    Stage("layout", Parts.ONE, _map.layout, ("graph/*", "near/*", "scores/*", "cells/*"), "layout", 1.0),
+    Stage(
+        "symmetric", Parts.GROUPS, _graph.symmetric,
+        ("lists/*", "refined/*", "edges/*"), "graph", 0.5, "graph",
+    ),
+    Stage(
+        "layout", Parts.ONE, _map.layout,
+        ("graph/*", "near/*", "scores/*", "cells/*"), "layout", 1.0, "layout",
+    ),
 )  # fmt: skip
 
 
 class VersionMismatch(RuntimeError):
-    """A worker runs another version of ActUp than the one that made the plan."""
+    """A worker has another version or build of ActUp than the client, or none."""
 
 
 def parts_of(plan: Plan, stage: Stage) -> Sequence[int | None]:
@@ -121,10 +132,8 @@ def run_task(
         return record
     begin, processor = time.perf_counter(), time.process_time()
     arguments: dict[str, Any] = {"report": report} if stage.name == "layout" else {}
-    try:
+    with explained_full_disc(f"work={plan.work!r}"):
         notes = stage.function(plan, *(() if part is None else (part,)), threads=threads, **arguments)
-    except OSError as error:
-        raise _explained(error, plan) from error
     record = {
         "seconds": time.perf_counter() - begin,
         "processor_seconds": time.process_time() - processor,
@@ -132,7 +141,8 @@ def run_task(
         "level": level,
         **notes,
     }
-    folder.write_record(name, record)
+    with explained_full_disc(f"work={plan.work!r}"):
+        folder.write_record(name, record)
     return record
 
 
@@ -150,17 +160,6 @@ def reject_other_version(version: str) -> None:
             f"this worker (process {os.getpid()}) has ActUp {actup.__version__}, the plan was made by ActUp "
             f"{version}: install the same version on all workers and in the client"
         )
-
-
-def _explained(error: OSError, plan: Plan) -> OSError:
-    """The error of a full disc with a remedy; other errors as they are."""
-    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-        return error
-    return OSError(
-        error.errno,
-        f"work={plan.work!r} is on a disc that is full: free some space there, and the same call goes on "
-        "where it was (plan.explain() says how much a run needs)",
-    )
 
 
 def peak_memory() -> int:

@@ -16,6 +16,7 @@ import actup
 from actup._threads import count_threads
 from actup.distributed import _dask
 from actup.distributed._api import exclusive, read_progress, reject_other_process
+from actup.distributed._disc import explained_full_disc
 from actup.distributed._folder import WorkFolder
 from actup.distributed._planning import open_rows, reject_out_in_source
 from actup.distributed._sinks import Sink, open_sink
@@ -23,6 +24,7 @@ from actup.distributed._sources import ShardError, Source
 from actup.distributed._sources._storage import as_location
 from actup.distributed._stored import stored_source
 from actup.distributed._tasks import reject_other_version
+from actup.distributed._workers import Workers
 from actup.progress import Progress
 
 _CHUNK_BYTES = 2**26  # of rows that are placed at a time
@@ -99,6 +101,7 @@ def transform(
     progress = read_progress(progress)
     n_threads = count_threads(threads, "threads")
     reject_out_in_source(source, out)
+    workers = None if client is None else Workers(client)
     rows = stored_source(open_rows(source, columns, id_column, work), work, client)
     reject_other_process(rows, client)
     work = as_location(work)
@@ -113,14 +116,17 @@ def transform(
     placing = Placing(str(model_path), digest, rows, sink, folder, actup.__version__)
     with exclusive(folder.path):
         shards = range(len(rows.shards))
-        if client is None:
+        if workers is None:
             for shard in shards:
                 place_shard(placing, shard, n_threads)
                 progress.report("layout", (shard + 1) / len(shards))
         else:
+            workers.reject_without_files(folder.path, rows)
             name = f"actup-transform-{key}"
-            _dask.run_for_each_shard(client, _place_on_worker, placing, len(shards), name, progress)
-        return sink.finish()
+            count, place = len(shards), _place_on_worker
+            _dask.run_for_each_shard(workers, folder.path, place, placing, count, name, 0, progress)
+        with explained_full_disc(f"work={work!r} or out={sink.local_target!r}"):
+            return sink.finish()
 
 
 def _saved(model: Any, work: Path) -> Path:
@@ -171,6 +177,11 @@ def _place_on_worker(placing: Placing, shard: int) -> None:
 def place_shard(placing: Placing, shard: int, threads: int) -> None:
     """Write the places of a shard's rows; those that an earlier call has computed are kept in the folder."""
     reject_other_version(placing.version)
+    with explained_full_disc(f"the folder {placing.folder.path} or out={placing.sink.local_target!r}"):
+        _write_places(placing, shard, threads)
+
+
+def _write_places(placing: Placing, shard: int, threads: int) -> None:
     source, folder = placing.source, placing.folder
     fingerprint = source.fingerprint(shard)
     record = folder.record(f"place-{shard}")

@@ -13,12 +13,12 @@ import numpy as np
 from actup._engine import engine
 from actup.distributed._numbering import Numbering, read_group
 from actup.distributed._plan import Plan
+from actup.neighbors._calibration import RELATIVE_ROUNDING
 from actup.neighbors._comparison import resolve
 from actup.neighbors._metrics import METRICS
 from actup.neighbors._search import Search, SearchOptions, make_search
 
 _MAX_BOUNDING_ROWS = 2**16  # of the sample, which bounds the distances of neighbours
-_ROUNDING = 1e-5  # relative: distances of one pair that were summed in another order
 
 Found = tuple[np.ndarray, np.ndarray]
 
@@ -71,7 +71,7 @@ def neighbor_bounds(plan: Plan, asked: np.ndarray, sample: np.ndarray, threads: 
     if len(sample) <= plan.k:
         return np.full(len(asked), np.inf, np.float32)
     farthest = exact_search(plan, sample, threads).query(asked, plan.k + 1).distances[:, -1]
-    return np.asarray(farthest * np.float32(1 + _ROUNDING))
+    return np.asarray(farthest * np.float32(1 + RELATIVE_ROUNDING))
 
 
 def truth(plan: Plan, group: int, threads: int) -> dict[str, Any]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import reprlib
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from actup.estimators._inputs import draw_seed
 from actup.estimators._state import FittedState
+from actup.progress import Progress
+from actup.recipe._recipe import Recipe
 
 # Parameters of the estimators that need all rows, or the whole graph, in memory.
 _NEEDS_MEMORY = ("precomputed_knn", "disconnection_distance", "unique", "output_dens", "disconnected")
@@ -15,6 +17,15 @@ _NEEDS_MEMORY = ("precomputed_knn", "disconnection_distance", "unique", "output_
 
 class FilesMixin:
     """Gives an estimator ``fit_files``."""
+
+    if TYPE_CHECKING:  # what an Embedder has
+        random_state: Any
+        n_jobs: int | None
+        backend: str
+
+        def _recipe(self) -> Recipe: ...
+        def _progress(self) -> Progress: ...
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
 
     def fit_files(
         self,
@@ -77,10 +88,10 @@ class FilesMixin:
         from actup.distributed import embed
 
         self._reject_unused_parameters()
-        recipe = self._recipe()  # type: ignore[attr-defined]
-        given = self.random_state  # type: ignore[attr-defined]
+        recipe = self._recipe()
+        given = self.random_state
         seed = 0 if given is None else draw_seed(given)  # a random seed would begin anew each time
-        with self._progress() as progress:  # type: ignore[attr-defined]
+        with self._progress() as progress:
             result = embed(
                 source,
                 recipe,
@@ -92,8 +103,8 @@ class FilesMixin:
                 memory=memory,
                 columns=columns,
                 id_column=id_column,
-                threads=self.n_jobs,  # type: ignore[attr-defined]
-                backend=self.backend,  # type: ignore[attr-defined]
+                threads=self.n_jobs,
+                backend=self.backend,
                 progress=progress,
             )
         FittedState(
@@ -113,8 +124,8 @@ class FilesMixin:
 
     def _reject_unused_parameters(self) -> None:
         """Reject parameters that say something about rows or a graph in memory."""
-        defaults = type(self)().get_params(deep=False)  # type: ignore[attr-defined]
-        for name, value in self.get_params(deep=False).items():  # type: ignore[attr-defined]
+        defaults = type(self)().get_params(deep=False)
+        for name, value in self.get_params(deep=False).items():
             is_array = name == "init" and value is not None and not isinstance(value, str)
             if is_array or (
                 name in _NEEDS_MEMORY and value is not defaults[name] and value != defaults[name]

@@ -17,7 +17,7 @@ LOW_RECALL = 0.9  # below this a search warns
 SAMPLE_ROWS = 512  # rows whose true neighbours the recall is measured with
 # The progress of a search after its calibration, and after the search itself; refinement and outliers follow.
 PLANNING_SHARE, SEARCH_SHARE = 0.4, 0.9
-_RELATIVE_ROUNDING = 1e-5  # distances of one pair that were summed in another order
+RELATIVE_ROUNDING = 1e-5  # distances of one pair that were summed in another order
 _RADIUS_QUANTILE = 0.99  # of the sample's k-th distances; the rows beyond it may be outliers
 _LADDER_FACTOR = 1.4142135  # between two steps of effort
 _WIDENING_FACTOR = 4  # between the code columns of an index and of the next wider one
@@ -40,7 +40,7 @@ def shares_found(found: np.ndarray, true: np.ndarray) -> np.ndarray:
     """
     k = true.shape[1]
     radius = true[:, -1:]
-    nearer, as_near = radius * (1 - _RELATIVE_ROUNDING), radius * (1 + _RELATIVE_ROUNDING)
+    nearer, as_near = radius * (1 - RELATIVE_ROUNDING), radius * (1 + RELATIVE_ROUNDING)
     wanted = np.count_nonzero(true < nearer, axis=1)
     closer = np.count_nonzero(found < nearer, axis=1)
     tied = np.count_nonzero(found <= as_near, axis=1) - closer

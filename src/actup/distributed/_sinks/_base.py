@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from actup._whole_file import whole_file
+from actup.distributed._arrays import save_array
 from actup.distributed._sources._base import Shard
-from actup.distributed._sources._storage import exists
+from actup.distributed._sources._storage import exists, is_remote
 
 _COMPLETE = "complete"  # marker: all parts were there, and putting them in place has begun
 _FINISHED = "finished"  # marker: the result is in place
@@ -36,6 +36,11 @@ class Sink(ABC):
         ids : ndarray of shape (n_rows,) or None
             Their ids; None: rows are numbered.
         """
+
+    @property
+    def local_target(self) -> str | None:
+        """The path of the result; None if it is a URL."""
+        return None
 
     @abstractmethod
     def finish(self) -> Any:
@@ -73,6 +78,11 @@ class PartsSink(Sink):
     dimensions: int
     target: str
     state: str
+
+    @property
+    def local_target(self) -> str | None:
+        """The path of the result; None if it is a URL."""
+        return None if is_remote(self.target) else self.target
 
     def write(self, shard: int, rows: np.ndarray, ids: np.ndarray | None) -> None:
         """Write one shard's part of the map; see ``Sink.write``."""
@@ -142,8 +152,7 @@ class NpyPartsSink(PartsSink):
         return rows
 
     def _write_part(self, shard: int, rows: np.ndarray, ids: np.ndarray | None) -> None:
-        with whole_file(self.part_path(shard)) as unfinished, open(unfinished, "wb") as file:
-            np.save(file, rows)
+        save_array(self.part_path(shard), rows)
 
     def _has_part(self, shard: int) -> bool:
         return os.path.exists(self.part_path(shard))

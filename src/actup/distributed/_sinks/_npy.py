@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy_format
 
+from actup.distributed._arrays import write_header, write_values
 from actup.distributed._sinks._base import NpyPartsSink
 from actup.distributed._sinks._whole import whole_location
 
@@ -25,15 +25,11 @@ class NpySink(NpyPartsSink):
     as_array: bool = False
 
     def _publish(self) -> None:
-        header = {
-            "descr": npy_format.dtype_to_descr(np.dtype(np.float32)),
-            "fortran_order": False,
-            "shape": (sum(shard.rows for shard in self.shards), self.dimensions),
-        }
+        shape = sum(shard.rows for shard in self.shards), self.dimensions
         with whole_location(self.target) as unfinished, open(unfinished, "wb") as file:
-            npy_format.write_array_header_1_0(file, header)
+            write_header(file, shape, np.dtype(np.float32))
             for shard in range(len(self.shards)):
-                file.write(self.read_part(shard).data)
+                write_values(file, self.read_part(shard))
 
     def _result(self) -> Any:
         return np.load(self.target, allow_pickle=False) if self.as_array else self.target

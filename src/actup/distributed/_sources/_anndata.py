@@ -10,7 +10,7 @@ from scipy import sparse
 from actup._suggestions import closest_name
 from actup.distributed._sources._base import Source
 from actup.distributed._sources._dask import DaskSource, dask_array_source
-from actup.distributed._sources._groups import SPARSE_REMEDY
+from actup.distributed._sources._groups import sparse_remedy, suggested
 from actup.distributed._sources._hdf5 import hdf5_source
 from actup.distributed._sources._memory import memory_source
 
@@ -51,7 +51,8 @@ def anndata_source(
             raise ValueError(f"id_column={id_column!r}: an array of dask has no ids; leave id_column out")
         return dask_array_source(matrix)
     if sparse.issparse(matrix):
-        raise TypeError(f"columns={columns!r} of source is a sparse matrix: {SPARSE_REMEDY}")
+        remedy = sparse_remedy([f"obsm/{key}" for key in data.obsm])
+        raise TypeError(f"columns={columns!r} of source is a sparse matrix: {remedy}")
     ids = None
     if id_column is not None:
         if id_column != "obs_names" and id_column not in data.obs:
@@ -68,9 +69,21 @@ def _matrix(data: Any, columns: Any) -> Any:
         *(f"obsm/{key}" for key in data.obsm),
         *(f"layers/{key}" for key in data.layers),
     ]
+    if columns is None:
+        dense = [path for path in known if not sparse.issparse(_member(data, path))]
+        if not dense:
+            raise TypeError(f"source holds no dense matrix: {sparse_remedy(known)}")
+        raise ValueError(
+            f"source is an AnnData with {', '.join(map(repr, known))}: choose one, "
+            f"columns={suggested(dense)!r}"
+        )
     if columns not in known:
         meant = f"obsm/{columns}" if f"obsm/{columns}" in known else closest_name(columns, known)
         hint = f"did you mean {meant!r}?" if meant else f"give one of {', '.join(map(repr, known))}"
         raise ValueError(f"columns={columns!r} is no matrix of the AnnData: {hint}")
-    group, _, key = columns.partition("/")
+    return _member(data, columns)
+
+
+def _member(data: Any, path: str) -> Any:
+    group, _, key = path.partition("/")
     return data.X if group == "X" else getattr(data, group)[key]

@@ -13,6 +13,7 @@ import numpy as np
 
 from actup._suggestions import closest_name
 from actup._whole_file import whole_file
+from actup.distributed._arrays import save_array
 from actup.distributed._sources._base import ShardError, reason, row_dtype
 from actup.distributed._sources._groups import SPARSE_REMEDY
 from actup.distributed._sources._npy import NpySource, RowFile, arrange, read_headers
@@ -301,8 +302,7 @@ def _stacked(column: Any, name: str, shard: str) -> np.ndarray:
 
 
 def _save(rows: np.ndarray, path: str) -> int:
-    with whole_file(path) as unfinished, open(unfinished, "wb") as file:
-        np.save(file, np.ascontiguousarray(rows))
+    save_array(path, rows)
     return len(rows)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,19 @@ import numpy as np
 from actup._suggestions import closest_name
 from actup.distributed._sources._base import ShardError
 
+_PCA = "obsm/X_pca"
 _OBS_NAMES = ("obs_names", "_index")
 _SPARSE_ENCODINGS = ("csr_matrix", "csc_matrix")
 SPARSE_REMEDY = (
     "reduce it to few columns first, such as with sklearn.decomposition.TruncatedSVD or PCA, and give those"
 )
+
+
+def sparse_remedy(known: Sequence[str]) -> str:
+    """What to do instead of reading a sparse matrix of an AnnData whose other matrices are known."""
+    if _PCA in known:
+        return f"give its principal components, columns={_PCA!r}"
+    return f"compute principal components (scanpy.pp.pca, then save the AnnData), and give columns={_PCA!r}"
 
 
 def is_anndata(root: Any) -> bool:
@@ -37,8 +46,11 @@ def choose_array(root: Any, columns: Any, name: str) -> str:
             return usable[0]
         if not known:
             raise ValueError(f"{name} holds no matrix of rows and columns")
+        if is_anndata(root) and not usable:
+            raise TypeError(f"{name} holds no dense matrix: {sparse_remedy(known)}")
         raise ValueError(
-            f"{name} is a group of {', '.join(map(repr, known))}: choose one, columns={_suggested(known)!r}"
+            f"{name} is a group of {', '.join(map(repr, known))}: choose one, "
+            f"columns={suggested(usable or known)!r}"
         )
     path = columns.strip("/")
     if path not in root:
@@ -47,7 +59,8 @@ def choose_array(root: Any, columns: Any, name: str) -> str:
         raise ValueError(f"columns={columns!r} is not in {name}: {hint}")
     node = root[path]
     if _encoding(node) in _SPARSE_ENCODINGS:
-        raise TypeError(f"columns={columns!r} of {name} is a sparse matrix: {SPARSE_REMEDY}")
+        remedy = sparse_remedy(known) if is_anndata(root) else SPARSE_REMEDY
+        raise TypeError(f"columns={columns!r} of {name} is a sparse matrix: {remedy}")
     if not is_array(node):
         raise TypeError(f"columns={columns!r} of {name} is no array ({_encoding(node) or 'a group'})")
     return path
@@ -109,8 +122,9 @@ def _matrices(root: Any) -> list[str]:
     return (["X"] if "X" in root else []) + members
 
 
-def _suggested(known: list[str]) -> str:
-    return "obsm/X_pca" if "obsm/X_pca" in known else known[0]
+def suggested(known: Sequence[str]) -> str:
+    """The matrix that is most probably wanted."""
+    return _PCA if _PCA in known else known[0]
 
 
 def _encoding(node: Any) -> Any:

@@ -164,6 +164,11 @@ def _source_of_files(
     other = next((name for name in locations if not name.endswith((".npy", *_PARQUET_SUFFIXES))), None)
     if other is None:
         raise ValueError("source has .npy and .parquet files: give files of one kind")
+    if other.endswith(".npz"):
+        raise ValueError(
+            f"source={other!r} is an .npz file, which may hold a sparse matrix or several arrays: save the "
+            f"rows as .npy; if they are sparse, {SPARSE_REMEDY}"
+        )
     raise ValueError(f"source={other!r} has a suffix that is not known: give .npy, .parquet, .zarr or .h5ad")
 
 

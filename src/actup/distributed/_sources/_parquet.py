@@ -27,6 +27,7 @@ class _File:
     group_rows: tuple[int, ...]  # rows of each row group
     columns: int
     dtype: np.dtype
+    id_type: str | None  # of the id column, if there is one
 
     @property
     def rows(self) -> int:
@@ -192,6 +193,12 @@ def parquet_source(
                 f"has lists of {file.columns} numbers in column {selection.names[0]!r}, but {files[0].name} "
                 f"has {files[0].columns}: give files of one width",
             )
+        if file.id_type != files[0].id_type:
+            raise ShardError(
+                file.name,
+                f"id_column={id_column!r} holds {file.id_type}, but that of {files[0].name} holds "
+                f"{files[0].id_type}: convert it, so that the map can have one column of ids",
+            )
     dtype = row_dtype(np.result_type(*{file.dtype for file in files}))
     assert dtype is not None  # every file holds real numbers
     shards, groups, names_of_parts = [], [], []
@@ -327,8 +334,10 @@ def _require_column(schema: Any, column: str, name: str, parameter: str) -> None
 
 def _describe(location: str, name: str, metadata: Any, schema: Any, selection: _Selection) -> _File:
     """Check that a file has the selected columns; their width and type, from its footer."""
+    id_type = None
     if selection.id_column is not None:
         _require_column(schema, selection.id_column, name, "id_column")
+        id_type = _id_type(schema.field(selection.id_column).type, name, selection.id_column)
     dtypes = set()
     for column in selection.names:
         _require_column(schema, column, name, "columns")
@@ -350,7 +359,20 @@ def _describe(location: str, name: str, metadata: Any, schema: Any, selection: _
         tuple(group.num_rows for group in groups),
         width,
         np.result_type(*dtypes),
+        id_type,
     )
+
+
+def _id_type(kind: Any, name: str, column: str) -> str:
+    """The type of ids in words; text is text, however it is stored."""
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_nested(kind) or types.is_null(kind):
+        raise ShardError(name, f"id_column={column!r} holds {kind}: choose a column of text or numbers")
+    is_text = types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view"
+    return "text" if is_text else str(kind)
 
 
 def _numpy_dtype(kind: Any) -> np.dtype:

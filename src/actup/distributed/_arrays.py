@@ -1,0 +1,29 @@
+"""Write .npy files whose errors say that a disc is full; np.save loses the reason."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy_format
+
+from actup._whole_file import whole_file
+
+
+def write_header(file: BinaryIO, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Write the header of a C-contiguous array."""
+    description = {"descr": npy_format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    npy_format.write_array_header_1_0(file, description)
+
+
+def write_values(file: BinaryIO, array: np.ndarray) -> None:
+    """Write the values of an array in C order."""
+    file.write(np.ascontiguousarray(array).data if array.size else b"")
+
+
+def save_array(path: str | os.PathLike[str], array: np.ndarray) -> None:
+    """Write an array as a .npy file, whole or not at all."""
+    with whole_file(path) as unfinished, open(unfinished, "wb") as file:
+        write_header(file, array.shape, array.dtype)
+        write_values(file, array)
