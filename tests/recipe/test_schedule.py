@@ -65,6 +65,19 @@ def test_more_points_expand_longer_and_few_settle_longer():
     assert recipe.n_epochs(1_000) == lengths[0] + 30 + 185
 
 
+@pytest.mark.parametrize("name", ["umap", "gdr_umap"])
+def test_more_points_of_an_unnormalised_map_expand_with_more_momentum(name):
+    recipe = preset(name)
+    schedules = {n: recipe.schedule(n) for n in (1_000, 60_000, 90_000, 135_000, 540_000, 10**8)}
+    assert [len(schedule) for schedule in schedules.values()] == [100, 100, 100, 100, 134, 134]
+    momenta = [schedule.momentum[slice(*schedule.expansion)] for schedule in schedules.values()]
+    assert all((momentum == momentum[0]).all() for momentum in momenta)
+    wanted = [0.95, 0.95, 1 - 0.05 / 1.5 ** (2 / 3), 1 - 0.05 / 2.25 ** (2 / 3), 1 - 0.05 / 3, 1 - 0.05 / 3]
+    np.testing.assert_allclose([momentum[0] for momentum in momenta], wanted, rtol=1e-6)
+    others = [np.delete(schedule.momentum, range(*schedule.expansion)) for schedule in schedules.values()]
+    assert all(np.isin(momentum, np.float32([0.9, 0.8])).all() for momentum in others)
+
+
 @pytest.mark.parametrize("name", presets())
 @pytest.mark.parametrize("epochs", [None, 0, 1, 40, 1000])
 def test_settling_is_the_end_of_the_descent(name, epochs):

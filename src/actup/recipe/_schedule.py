@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -48,7 +47,8 @@ class Phase:
     epochs : int
         Number of epochs, before it is adapted to the number of points.
     momentum : float
-        Share of a step that is repeated in the next.
+        Share of a step that is repeated in the next. In the expansion of unnormalised maps of more than
+        60,000 points it is adapted to their number.
     rate : float, default=1.9
         Factor of the steps, which are force over stiffness; steps are stable below 1 + ``momentum``.
     floor : float, default=0.3
@@ -102,9 +102,18 @@ class Schedule:
 
 
 _ANNEALED_FACTOR = 1.2  # annealing ends at this multiple of the late exaggeration
-_LONGER_EXPANSION_ABOVE_N = 60_000  # the size that a map grows to takes more epochs to reach
+_LONGER_EXPANSION_ABOVE_N = 60_000  # the size that a map grows to takes more time to reach
 _MAX_EXPANSION_FACTOR = 4  # bounds the time that a map of millions of points takes
-_DOUBLE_GATHERING_FROM_N = 500_000  # from here on, clusters take twice the epochs to gather
+# An unnormalised map expands faster with more momentum, which takes no more epochs. 1/(1 - momentum) grows
+# as this power of the number of points, at most threefold: to a momentum of 0.983 from 312,000 points on.
+_MOMENTUM_GROWTH_POWER = 2 / 3
+_MAX_MOMENTUM_FACTOR = 3.0
+# More momentum needs clusters that have gathered well and more epochs to come to rest: from 135,000 points
+# on, these phases grow with the square root of the number of points, up to these factors.
+_LONGER_GATHERING_ABOVE_N = 135_000
+_MAX_GATHERING_FACTOR = 2.0
+_MAX_SETTLING_FACTOR = 1.5
+_DOUBLE_GATHERING_FROM_N = 500_000  # normalised: from here on, clusters take twice the epochs to gather
 _SLOW_ANNEALING_MAX_N = 4_000  # annealing longer lowers the loss, and costs little on few points
 _SLOW_ANNEALING_FACTOR = 2
 _LONG_SETTLING_MAX_N = 2_000  # settling longer lowers the loss, and costs little on few points
@@ -152,7 +161,7 @@ def phased_schedule(recipe: Recipe, n_samples: int) -> Schedule:
     expanding = np.flatnonzero(per_epoch(lambda phase, n: phase.role is Role.EXPAND))
     return Schedule(
         learning_rate=per_epoch(lambda phase, n: recipe.first_learning_rate(n_samples) * phase.rate),
-        momentum=per_epoch(lambda phase, n: phase.momentum),
+        momentum=per_epoch(lambda phase, n: _adapted_momentum(phase, recipe, n_samples)),
         exaggeration=per_epoch(lambda phase, n: exaggeration[phase.role](n)),
         step_cap=per_epoch(lambda phase, n: recipe.step_cap),
         stiffness_floor=per_epoch(lambda phase, n: phase.floor),
@@ -211,21 +220,36 @@ def _adapted_length(phase: Phase, recipe: Recipe, n_samples: int) -> int:
     """The number of epochs of a phase for this number of points."""
     epochs = phase.epochs
     match phase.role:
-        case Role.EXAGGERATE if _gathers_slowly(recipe, n_samples):
+        case Role.EXAGGERATE | Role.ANNEAL if recipe.has_random_start:
             return 2 * epochs
-        case Role.ANNEAL if _gathers_slowly(recipe, n_samples):
+        case Role.EXAGGERATE | Role.ANNEAL if not recipe.normalized:
+            return round(epochs * _growth(n_samples, _LONGER_GATHERING_ABOVE_N, _MAX_GATHERING_FACTOR))
+        case Role.EXAGGERATE | Role.ANNEAL if n_samples >= _DOUBLE_GATHERING_FROM_N:
             return 2 * epochs
         case Role.ANNEAL if recipe.normalized and n_samples <= _SLOW_ANNEALING_MAX_N:
             return _SLOW_ANNEALING_FACTOR * epochs
-        case Role.EXPAND if n_samples > _LONGER_EXPANSION_ABOVE_N:
-            growth = math.sqrt(n_samples / _LONGER_EXPANSION_ABOVE_N)
-            return min(_MAX_EXPANSION_FACTOR * epochs, round(epochs * growth))
-        case Role.SETTLE if recipe.normalized and n_samples <= _LONG_SETTLING_MAX_N:
+        case Role.EXPAND if recipe.normalized:
+            return round(epochs * _growth(n_samples, _LONGER_EXPANSION_ABOVE_N, _MAX_EXPANSION_FACTOR))
+        case Role.SETTLE if not recipe.normalized:
+            return round(epochs * _growth(n_samples, _LONGER_GATHERING_ABOVE_N, _MAX_SETTLING_FACTOR))
+        case Role.SETTLE if n_samples <= _LONG_SETTLING_MAX_N:
             return max(_LONG_SETTLING_EPOCHS, epochs)
-        case Role.SETTLE if recipe.normalized and recipe.has_random_start:
+        case Role.SETTLE if recipe.has_random_start:
             return _RANDOM_START_SETTLING_FACTOR * epochs
     return epochs
 
 
-def _gathers_slowly(recipe: Recipe, n_samples: int) -> bool:
-    return recipe.has_random_start or n_samples >= _DOUBLE_GATHERING_FROM_N
+def _adapted_momentum(phase: Phase, recipe: Recipe, n_samples: int) -> float:
+    """The momentum of a phase for this number of points."""
+    if phase.role is not Role.EXPAND or recipe.normalized:
+        return phase.momentum
+    limit = _MAX_MOMENTUM_FACTOR
+    growth = _growth(n_samples, _LONGER_EXPANSION_ABOVE_N, limit, _MOMENTUM_GROWTH_POWER)
+    return 1 - (1 - phase.momentum) / growth
+
+
+def _growth(n_samples: int, above: int, limit: float, exponent: float = 0.5) -> float:
+    """A factor that is 1 up to ``above`` points and then grows as a power of their number, up to a limit."""
+    from actup._elementary import power
+
+    return min(limit, float(power(max(1.0, n_samples / above), exponent)))
