@@ -192,19 +192,6 @@ class RowMetric:
         root: NDArray[numpy.float64],
     ) -> None: ...
 
-def exact_neighbors(
-    points: NDArray[Any],
-    queries: NDArray[Any] | None,
-    k: int,
-    row_metric: RowMetric,
-    threads: int,
-    column_order: NDArray[numpy.int64] | None = None,
-    limits: NDArray[numpy.float32] | None = None,
-) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
-
-COLUMN_ORDER_ROWS: int = 1024
-
-def column_order(points: NDArray[Any], row_metric: RowMetric) -> NDArray[numpy.int64]: ...
 def presence_neighbors(
     points: NDArray[numpy.uint64],
     queries: NDArray[numpy.uint64] | None,
@@ -277,6 +264,21 @@ class SparsePoints:
         probes: int,
         threads: int,
     ) -> NDArray[numpy.int32]: ...
+
+def exact_neighbors(
+    points: NDArray[Any],
+    queries: NDArray[Any] | None,
+    k: int,
+    row_metric: RowMetric,
+    threads: int,
+    column_order: NDArray[numpy.int64] | None = None,
+    limits: NDArray[numpy.float32] | None = None,
+) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+def codes_suffice(points: NDArray[Any], k: int, row_metric: RowMetric, threads: int) -> bool: ...
+
+COLUMN_ORDER_ROWS: int = 1024
+
+def column_order(points: NDArray[Any], row_metric: RowMetric) -> NDArray[numpy.int64]: ...
 
 DEFAULT_MAX_COLUMNS: int = 128
 

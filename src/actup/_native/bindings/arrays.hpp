@@ -62,6 +62,7 @@ void bind_clusters(nb::module_& module);
 void bind_graph(nb::module_& module);
 void bind_neighbors(nb::module_& module);
 void bind_cluster_search(nb::module_& module);
+void bind_exact_search(nb::module_& module);
 void bind_start(nb::module_& module);
 void bind_layout(nb::module_& module);
 void bind_output_metrics(nb::module_& module);

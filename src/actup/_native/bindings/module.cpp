@@ -6,6 +6,7 @@ NB_MODULE(ACTUP_MODULE, module) {
   actup::bind_arithmetic(module);
   actup::bind_graph(module);
   actup::bind_neighbors(module);
+  actup::bind_exact_search(module);
   actup::bind_cluster_search(module);
   actup::bind_start(module);
   actup::bind_layout(module);

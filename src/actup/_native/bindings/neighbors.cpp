@@ -1,5 +1,4 @@
-// Python bindings of exact searches (dense, presence, sparse), of given candidates, and of codes of sparse
-// rows.
+// Python bindings of exact searches (presence, sparse), of given candidates, and of codes of sparse rows.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -15,7 +14,6 @@
 #include "bindings/arrays.hpp"
 #include "bindings/typed_arrays.hpp"
 #include "neighbors/candidate_search.hpp"
-#include "neighbors/exact_search.hpp"
 #include "neighbors/merge_lists.hpp"
 #include "neighbors/pairs.hpp"
 #include "neighbors/presence_search.hpp"
@@ -43,31 +41,6 @@ CsrRows csr_rows(const CsrArrays& arrays, int64_t columns, int64_t width) {
 template <class T>
 const T* data_or_null(const std::optional<Vector<T>>& array) {
   return array ? array->data() : nullptr;
-}
-
-auto exact_neighbors(const TypedArray& points, const std::optional<TypedArray>& queries, int64_t k,
-                     const RowMetric& row_metric, int threads,
-                     const std::optional<Vector<int64_t>>& column_order,
-                     const std::optional<Vector<float>>& limits) {
-  const TypedRows rows = typed_rows(queries ? *queries : points);
-  if (limits && static_cast<int64_t>(limits->size()) != rows.rows) {
-    throw std::invalid_argument("limits must have one distance for each query");
-  }
-  std::vector<int64_t> order;
-  if (column_order) order.assign(column_order->data(), column_order->data() + column_order->size());
-  return neighbor_lists(rows.rows, k, [&](int32_t* ids, float* distances) {
-    nearest_exact(typed_rows(points), rows, !queries, k, row_metric, threads, ids, distances, order,
-                  limits ? limits->data() : nullptr);
-  });
-}
-
-auto column_order(const TypedArray& points, const RowMetric& row_metric) {
-  std::vector<int64_t> order;
-  {
-    const Interruptible call;
-    order = RowForm(typed_rows(points), row_metric).order();
-  }
-  return copied(order, order.size());
 }
 
 auto presence_neighbors(const Matrix<uint64_t>& points, const std::optional<Matrix<uint64_t>>& queries,
@@ -200,11 +173,6 @@ void bind_neighbors(nb::module_& module) {
           },
           nb::arg("metric"), nb::arg("p"), nb::arg("largest_squared_norm"), nb::arg("factors"),
           nb::arg("root"));
-  module.def("exact_neighbors", &exact_neighbors, nb::arg("points"), nb::arg("queries").none(), nb::arg("k"),
-             nb::arg("row_metric"), nb::arg("threads"), nb::arg("column_order").none() = nb::none(),
-             nb::arg("limits").none() = nb::none());
-  module.attr("COLUMN_ORDER_ROWS") = RowForm::kSampledRows;
-  module.def("column_order", &column_order, nb::arg("points"), nb::arg("row_metric"));
   module.def("presence_neighbors", &presence_neighbors, nb::arg("points"), nb::arg("queries").none(),
              nb::arg("columns"), nb::arg("k"), nb::arg("metric"), nb::arg("threads"));
   module.def("candidate_neighbors", &candidate_neighbors, nb::arg("points"), nb::arg("queries"),

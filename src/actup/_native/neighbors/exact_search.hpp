@@ -18,6 +18,7 @@
 #include "common/buffer.hpp"
 #include "common/parallel.hpp"
 #include "common/vectors.h"
+#include "neighbors/few_points.hpp"
 #include "neighbors/metrics.hpp"
 #include "neighbors/nearest_list.hpp"
 #include "neighbors/row_form.hpp"
@@ -37,8 +38,8 @@ constexpr int kTileQueries = 4, kTileVectors = 2;
 #endif
 constexpr int kTileWidth = Traits<TileVector>::lanes;
 constexpr int kTileLanes = kTileVectors * kTileWidth;
-constexpr int64_t kSlabColumns = 64;          // after which sums are compared with their bounds
-constexpr int64_t kFirstChecks[] = {16, 32};  // columns of the first slab after which they are compared too
+// Sums are compared with their bounds after each slab, and after these columns of the first one.
+constexpr int64_t kFirstChecks[] = {16, 32};
 template <class Sum>
 using TileSums = typename Sum::template State<TileVector>[kTileQueries][kTileVectors];
 using TileMask = Traits<TileVector>::Ints;
@@ -241,6 +242,15 @@ inline void nearest_in_form(const TypedRows& points, const TypedRows& queries, c
   }
 }
 
+// The k nearest other points of every point, if there are few points and codes can tell them apart.
+inline bool nearest_of_few(const TypedRows& points, const RowForm& form, int64_t k, int threads, int32_t* ids,
+                           float* distances) {
+  if (!form.is_euclidean() || !FewPoints::suits(points, form.width(), k)) return false;
+  if (!FewPoints(points, form, k, threads).find(ids, distances)) return false;
+  for (int64_t at = 0; at < points.rows * k; ++at) distances[at] = form.distance(distances[at]);
+  return true;
+}
+
 // The k nearest points of every query, nearest first, into (queries.rows, k), under a metric of columns. If
 // the queries are the points, none is its own neighbour. The caller guarantees finite values and 0 <= k <=
 // points.rows (minus one if the queries are the points). Searches with the same `column_order`, of RowForm,
@@ -250,7 +260,8 @@ inline void nearest_exact(const TypedRows& points, const TypedRows& queries, boo
                           int64_t k, const RowMetric& row_metric, int threads, int32_t* ids, float* distances,
                           const std::vector<int64_t>& column_order = {}, const float* limits = nullptr) {
   if (k == 0 || queries.rows == 0) return;
-  const RowForm form(points, row_metric, column_order);
+  const RowForm form(points, row_metric, column_order, 0, threads);
+  if (queries_are_points && !limits && nearest_of_few(points, form, k, threads, ids, distances)) return;
   nearest_in_form(points, queries, form, queries_are_points, k, row_metric, threads, ids, distances, limits);
   if (queries_are_points) return;
   std::vector<float> buffer;

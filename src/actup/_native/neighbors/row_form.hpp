@@ -28,21 +28,21 @@ class RowForm {
   // chosen by the points. `largest` is the largest value of a query for which the scale of the points alone
   // is too large.
   RowForm(const TypedRows& points, const RowMetric& row_metric, const std::vector<int64_t>& column_order = {},
-          float largest = 0)
+          float largest = 0, int threads = 1)
       : metric_(row_metric.metric),
         transform_(transform_of(metric_)),
         p_(row_metric.p),
         columns_(points.columns),
         factors_(columns_, 1.0) {
-    if (!row_metric.factors.empty()) factors_ = row_metric.factors;
+    has_factors_ = !row_metric.factors.empty();
+    if (has_factors_) factors_ = row_metric.factors;
     root_ = row_metric.root;
     max_scaled_value_ = row_metric.max_query_ratio();
     order_.resize(columns_ + extra_columns());
     std::iota(order_.begin(), order_.end(), 0);
     if (!root_.empty()) choose_center(points);
     if (scales_with_rows(metric_)) {
-      for_each_row(points, 1, [&](const float* row) { largest = std::max(largest, largest_value(row)); });
-      choose_scale(largest);
+      choose_scale(std::max(largest, largest_of(points, threads)));
     }
     if (transform_ == Transform::equal_norm) {
       for_each_row(points, 1, [&](const float* row) {
@@ -60,7 +60,14 @@ class RowForm {
   // The columns in the order in which they are summed, those that transforms add included.
   const std::vector<int64_t>& order() const { return order_; }
 
+  // Whether points are compared by their squared differences.
+  bool is_euclidean() const { return metric_ == Metric::euclidean || uses_directions(metric_); }
+  // Whether write() only sorts the columns and multiplies by scale(), a power of two.
+  bool only_scales() const { return transform_ == Transform::none && !has_factors_ && root_.empty(); }
+  double scale() const { return scale_; }
+
   float largest_value(const float* row) const {
+    if (only_scales()) return largest_magnitude(row);
     std::vector<float> buffer;
     row = projected(row, buffer);
     float largest = 0;
@@ -158,6 +165,30 @@ class RowForm {
     return {center, squares > 0 ? 1 / std::sqrt(squares) : 0, squares == 0};
   }
 
+  float largest_magnitude(const float* row) const {
+    float16 largest{};
+    for_each_wide(row, columns_,
+                  [&](int64_t, float16 values) { largest = larger(largest, magnitude(values)); });
+    float result = 0;
+    for (int lane = 0; lane < kWideLanes; ++lane) result = std::max(result, largest[lane]);
+    return result;
+  }
+
+  float largest_of(const TypedRows& points, int threads) const {
+    constexpr int64_t kRowsPerChunk = 256, kRowsPerCheckpoint = 32;
+    std::vector<float> largest((points.rows + kRowsPerChunk - 1) / kRowsPerChunk, 0.0f);
+    parallel_ranges(points.rows, kRowsPerChunk, threads, [&](int64_t begin, int64_t end) {
+      std::vector<float> buffer;
+      float of_chunk = 0;
+      for (int64_t row = begin; row < end; ++row) {
+        if (row % kRowsPerCheckpoint == 0) checkpoint();
+        of_chunk = std::max(of_chunk, largest_value(points.floats(row, 1, buffer)));
+      }
+      largest[begin / kRowsPerChunk] = of_chunk;
+    });
+    return largest.empty() ? 0 : *std::max_element(largest.begin(), largest.end());
+  }
+
   // Calls function(row as floats) for every `step`-th row.
   template <class Function>
   static void for_each_row(const TypedRows& rows, int64_t step, const Function& function) {
@@ -211,6 +242,7 @@ class RowForm {
   float p_;
   int64_t columns_;
   std::vector<double> factors_;
+  bool has_factors_ = false;
   std::vector<double> root_, center_;
   std::vector<int64_t> order_;
   double max_scaled_value_;
