@@ -278,6 +278,8 @@ class SparsePoints:
         threads: int,
     ) -> NDArray[numpy.int32]: ...
 
+CENTER_LEVELS: int = 64
+
 DEFAULT_MAX_COLUMNS: int = 128
 
 class ClusterIndex:
@@ -316,6 +318,12 @@ class ClusterIndex:
     def query(
         self, rows: NDArray[Any], k: int, probes: int, candidates: int, threads: int
     ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+
+class CenterIndex:
+    def __init__(self, centers: NDArray[Any], row_metric: RowMetric, seed: int, threads: int) -> None: ...
+    def nearest(
+        self, rows: NDArray[Any], wanted: int, threads: int
+    ) -> tuple[NDArray[numpy.int32], NDArray[numpy.uint8]]: ...
 
 def spectral_coordinates(
     offsets: NDArray[numpy.int64],

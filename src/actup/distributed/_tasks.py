@@ -71,7 +71,8 @@ STAGES = (
     Stage("truth", Parts.GROUPS, _truth.truth, (), "neighbors", 0.1),
     Stage(
         "choose", Parts.ONE, _coverage.choose,
-        ("truth/distances.*", "truth/near_of_found.*", "assign/guests.*"), "neighbors", 0.0,
+        ("truth/distances.*", "truth/near_of_found.*", "truth/levels*", "levels/*", "assign/guests.*"),
+        "neighbors", 0.0,
     ),
     Stage("search", Parts.GROUPS, _lists.search, ("visits/*", "truth/rows.*"), "neighbors", 0.5),
     Stage("merge", Parts.GROUPS, _lists.merge, ("search/*",), "neighbors", 0.05),
