@@ -79,8 +79,7 @@ def _fewest_guests(meetings: _Meetings, guests: np.ndarray, spill: int, wanted: 
     most = guests[spill - 1, -1].max()
     found = []
     for more in range(spill, meetings.spills + 1):
-        levels = range(guests.shape[1])
-        level = bisect_left(levels, True, key=lambda at: meetings.coverage(more, at) >= wanted)  # noqa: B023
+        level = meetings.smallest_level(more, wanted)
         if guests[more - 1, level].max() <= most:
             found.append((int(guests[more - 1, level].sum()), more, level))
     return min(found)[1:]
@@ -125,6 +124,11 @@ class _Meetings:
         self._level = np.maximum(
             levels[rows[pair], rank], found_levels[rows[pair], candidates[pair], found_rank]
         )
+
+    def smallest_level(self, spill: int, wanted: float) -> int:
+        """The smallest level with which a spill covers enough; the last one must do so."""
+        levels = range(engine.CENTER_LEVELS)
+        return bisect_left(levels, True, key=lambda level: self.coverage(spill, level) >= wanted)
 
     def coverage(self, spill: int, level: int) -> float:
         """The share of true neighbours that share a group with their row."""
