@@ -279,6 +279,7 @@ def codes_suffice(points: NDArray[Any], k: int, row_metric: RowMetric, threads: 
 COLUMN_ORDER_ROWS: int = 1024
 
 def column_order(points: NDArray[Any], row_metric: RowMetric) -> NDArray[numpy.int64]: ...
+CENTER_LEVELS: int = 64
 
 DEFAULT_MAX_COLUMNS: int = 128
 
@@ -318,6 +319,12 @@ class ClusterIndex:
     def query(
         self, rows: NDArray[Any], k: int, probes: int, candidates: int, threads: int
     ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+
+class CenterIndex:
+    def __init__(self, centers: NDArray[Any], row_metric: RowMetric, seed: int, threads: int) -> None: ...
+    def nearest(
+        self, rows: NDArray[Any], wanted: int, threads: int
+    ) -> tuple[NDArray[numpy.int32], NDArray[numpy.uint8]]: ...
 
 def spectral_coordinates(
     offsets: NDArray[numpy.int64],

@@ -6,6 +6,7 @@ belongs to the group of its nearest cell, and is a guest in the groups of its ne
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,7 @@ from actup.recipe._switches import Initialization
 from actup.start._landmarks import find_landmarks
 
 _CHUNK_ROWS = 2**14  # rows that are held in full precision at a time
-_MIN_INDEXED_SITES = 256  # fewer centres are all compared
-_MIN_PROBES, _CLUSTERS_PER_PROBE = 4, 32  # clusters of centres that are looked at: some, or a share of them
-_COMPARED_SITES = 8  # centres that are compared in the metric itself; of the 8 nearest, 94 % are found
+_WRITTEN_ROWS = 2**12  # rows that are sorted and written at a time: their memory is used again and again
 
 
 # --- cells ---
@@ -170,7 +169,7 @@ class CellIndex:
     """The nearest cells of rows.
 
     Cells of duplicates share their centre. Rows there are spread over these cells by their numbers, so that
-    no group gets all of them. Many centres are searched in two levels, through clusters of centres: the
+    no group gets all of them. Of many centres, those near a row are found through integer codes: the
     coverage is measured later, so that a near cell may be missed now and then.
 
     Parameters
@@ -182,35 +181,34 @@ class CellIndex:
     def __init__(self, plan: Plan, threads: int):
         centers = plan.folder.read("cells/centers")
         sites, site_of_cell = np.unique(centers, axis=0, return_inverse=True)
-        self._sites = np.ascontiguousarray(sites)  # the different centres
-        self._members = np.argsort(site_of_cell.ravel(), kind="stable")  # cells by site
-        counts = np.bincount(site_of_cell.ravel(), minlength=len(sites))
-        self._starts = np.concatenate([[0], np.cumsum(counts)])  # of the cells of each site
-        self._metric = resolve(plan.cell_metric, None, self._sites).for_engine()
+        sites = np.ascontiguousarray(sites)  # the different centres
+        self._members = np.argsort(site_of_cell.ravel(), kind="stable").astype(np.uint16)  # cells by site
+        self._counts = np.bincount(site_of_cell.ravel(), minlength=len(sites))  # cells of each site
+        self._starts = np.cumsum(self._counts) - self._counts
+        metric = resolve(plan.cell_metric, None, sites).for_engine()
+        self._index = engine.CenterIndex(sites, metric, plan.seed, threads)
         self._threads = threads
-        self._index = None
-        if len(sites) >= _MIN_INDEXED_SITES:
-            self._index = engine.ClusterIndex(self._sites, self._metric, 0, False, plan.seed, threads)
 
-    def nearest(self, rows: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        """The nearest cells of rows, nearest first, one of each site: (rows, near) uint16.
+    def nearest(self, rows: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
+        """The nearest cells of rows, nearest first, one of each site, and how near they are.
 
         Parameters
         ----------
         rows : ndarray of shape (rows, columns)
-        numbers : ndarray of shape (rows,)
-            Their numbers in the source.
+        first : int
+            The number of the first row in the source.
+
+        Returns
+        -------
+        cells : ndarray of shape (rows, near), uint16
+        levels : ndarray of shape (rows, near), uint8
+            From 0, as near as the nearest cell, to ``engine.CENTER_LEVELS - 1``.
         """
-        near = min(NEAR_CELLS, len(self._sites))
-        if self._index is None:
-            sites, _ = engine.exact_neighbors(self._sites, rows, near, self._metric, self._threads)
-        else:
-            probes = max(_MIN_PROBES, self._index.clusters // _CLUSTERS_PER_PROBE)
-            probes = min(probes, self._index.clusters)
-            sites, _ = self._index.query(rows, near, probes, _COMPARED_SITES, self._threads)
-        count = self._starts[sites + 1] - self._starts[sites]
-        cells: np.ndarray = self._members[self._starts[sites] + numbers[:, None] % count]
-        return cells.astype(np.uint16)
+        sites, levels = self._index.nearest(rows, min(NEAR_CELLS, len(self._counts)), self._threads)
+        if len(self._counts) == len(self._members):
+            return self._members[sites], levels
+        numbers = np.arange(first, first + len(rows))[:, None]
+        return self._members[self._starts[sites] + numbers % self._counts[sites]], levels
 
 
 def assign(plan: Plan, shard: int, threads: int) -> dict[str, Any]:
@@ -218,25 +216,32 @@ def assign(plan: Plan, shard: int, threads: int) -> dict[str, Any]:
     folder = plan.folder
     reject_if_changed(plan, shard)
     index = CellIndex(plan, threads)
-    center, groups = folder.read("cells/center"), folder.read("cells/groups")
-    counts, guests = [], np.zeros((NEAR_CELLS, plan.groups), np.int64)
+    center, groups = folder.read("cells/center"), folder.read("cells/groups").astype(np.uint16)
+    counts, guests = [], np.zeros((NEAR_CELLS, engine.CENTER_LEVELS, plan.groups), np.int64)
     for number, given in read_blocks(plan, shard):
         rows = comparable_rows(plan, given, center)
-        first = plan.first_row_of_shard[shard] + plan.blocks[number].begin
-        near = index.nearest(rows, np.arange(first, first + len(rows)))
+        first = int(plan.first_row_of_shard[shard]) + plan.blocks[number].begin
+        near, levels = index.nearest(rows, first)
         order = np.argsort(near[:, 0], kind="stable")
-        rows, near = rows[order], near[order]
+        near, levels = near[order], levels[order]
         counts.append(np.bincount(groups[near[:, 0]], minlength=plan.groups))
-        folder.write(f"rows/{number}", rows)
+        folder.write_parts(f"rows/{number}", _sorted_parts(rows, order), len(rows))
         folder.write(f"near/{number}", near)
+        folder.write(f"levels/{number}", levels)
         folder.write(f"order/{number}", order.astype(np.uint32))
         if plan.recipe.initialization is Initialization.PCA:
-            folder.write(f"scores/{number}", _scores(plan, rows))
-        guests += _write_visits(plan, number, groups[near])
-        _write_truth_rows(plan, number, int(first), order, rows, near)
+            folder.write(f"scores/{number}", _scores(plan, rows)[order])
+        guests += _write_visits(plan, number, groups[near], levels)
+        _write_truth_rows(plan, number, first, order, rows, near, levels)
     folder.write(f"assign/guests.{shard}", guests)
     folder.write(f"assign/counts.{shard}", np.array(counts, np.int64))
     return {}
+
+
+def _sorted_parts(rows: np.ndarray, order: np.ndarray) -> Iterator[np.ndarray]:
+    """The rows in an order, some at a time."""
+    for begin in range(0, max(1, len(rows)), _WRITTEN_ROWS):
+        yield rows[order[begin : begin + _WRITTEN_ROWS]]
 
 
 def _scores(plan: Plan, rows: np.ndarray) -> np.ndarray:
@@ -250,48 +255,61 @@ def _scores(plan: Plan, rows: np.ndarray) -> np.ndarray:
     return scores
 
 
-def _write_visits(plan: Plan, block: int, groups: np.ndarray) -> np.ndarray:
-    """Save which rows of a block are guests of which group, and from which rank of their near cells on.
+def _write_visits(plan: Plan, block: int, groups: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """Save which rows of a block may be guests of which group, by the rank and the level of their near cells.
 
     Parameters
     ----------
-    groups : ndarray of shape (rows, near)
+    groups : ndarray of shape (rows, near), uint16
         The groups of each row's near cells; the first is its own.
+    levels : ndarray of shape (rows, near), uint8
 
     Returns
     -------
-    ndarray of shape (NEAR_CELLS, groups)
-        How many rows visit each group first by the cell of each rank.
+    ndarray of shape (NEAR_CELLS, CENTER_LEVELS, groups)
+        How many rows visit each group first by a cell of each rank and level.
     """
-    visited, positions, ranks = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)]
+    visited, positions, ranks = [np.zeros(0, np.uint16)], [np.zeros(0, np.uint32)], [np.zeros(0, np.uint8)]
+    found_levels = [np.zeros(0, np.uint8)]
     by_rank = np.ascontiguousarray(groups.T)
     for rank in range(1, len(by_rank)):
         is_new = np.logical_and.reduce([by_rank[rank] != earlier for earlier in by_rank[:rank]])
         at = np.flatnonzero(is_new)
-        positions.append(at)
+        positions.append(at.astype(np.uint32))
         visited.append(by_rank[rank, at])
         ranks.append(np.full(len(at), rank, np.uint8))
-    group, position = np.concatenate(visited), np.concatenate(positions)
-    first_rank = np.concatenate(ranks)
-    order = np.lexsort([position, group])
-    plan.folder.write(f"visits/positions.{block}", position[order].astype(np.uint32))
-    plan.folder.write(f"visits/ranks.{block}", first_rank[order])
+        found_levels.append(levels[at, rank])
+    group, rank_of, level_of = np.concatenate(visited), np.concatenate(ranks), np.concatenate(found_levels)
+    order = np.argsort(group, kind="stable")
+    plan.folder.write(f"visits/positions.{block}", np.concatenate(positions)[order])
+    plan.folder.write(f"visits/ranks.{block}", rank_of[order])
+    plan.folder.write(f"visits/levels.{block}", level_of[order])
     starts = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=plan.groups))])
     plan.folder.write(f"visits/starts.{block}", starts)
-    visits = np.bincount(
-        first_rank.astype(np.int64) * plan.groups + group, minlength=NEAR_CELLS * plan.groups
-    )
-    return visits.reshape(NEAR_CELLS, plan.groups)
+    shape = (NEAR_CELLS, engine.CENTER_LEVELS, plan.groups)
+    kinds = (rank_of.astype(np.int64) * shape[1] + level_of) * shape[2] + group
+    return np.bincount(kinds, minlength=shape[0] * shape[1] * shape[2]).reshape(shape)
 
 
 def _write_truth_rows(
-    plan: Plan, block: int, first: int, order: np.ndarray, rows: np.ndarray, near: np.ndarray
+    plan: Plan,
+    block: int,
+    first: int,
+    order: np.ndarray,
+    rows: np.ndarray,
+    near: np.ndarray,
+    levels: np.ndarray,
 ) -> None:
-    """Save those rows of a block whose true neighbours will be searched, in the order of the source."""
+    """Save those rows of a block whose true neighbours will be searched, in the order of the source.
+
+    ``rows`` are in the order of the source; ``near`` and ``levels`` are sorted by ``order``.
+    """
     begin, end = np.searchsorted(plan.truth_rows, [first, first + len(order)])
+    chosen = plan.truth_rows[begin:end] - first
     position = np.empty(len(order), np.int64)
     position[order] = np.arange(len(order))
-    at = position[plan.truth_rows[begin:end] - first]
-    plan.folder.write(f"truth/rows.{block}", rows[at])
+    at = position[chosen]
+    plan.folder.write(f"truth/rows.{block}", rows[chosen])
     plan.folder.write(f"truth/near.{block}", near[at])
+    plan.folder.write(f"truth/levels.{block}", levels[at])
     plan.folder.write(f"truth/positions.{block}", at)

@@ -1,15 +1,17 @@
 """The stage "choose": in how many groups rows must be searched so that neighbours meet.
 
 The coverage is the share of true neighbours that share a group with their row; they are known for some rows.
-The smallest number of near cells that covers enough is chosen.
+Of the rules that cover enough, the one with the fewest guests is chosen.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
 
+from actup._engine import engine
 from actup.distributed._estimate import searched_rows
 from actup.distributed._numbering import Numbering
 from actup.distributed._plan import Plan
@@ -25,65 +27,116 @@ def wanted_coverage(recall: float) -> float:
 
 
 def choose(plan: Plan, threads: int) -> dict[str, Any]:
-    """Choose the spill: of how many near cells rows visit the groups."""
+    """Choose which rows are guests: those with a cell of another group among their near cells (``spill``).
+
+    Of those, cells that are much farther away than the nearest one (beyond ``level``) do not count.
+    """
     folder = plan.folder
     numbering = Numbering.of(plan)
     asked = TruthRows(plan, numbering)
-    groups = folder.read("cells/groups")
-    distances = np.concatenate(
-        [folder.read(f"truth/distances.{group}") for group in range(plan.groups)], axis=1
-    )
-    near = np.concatenate(
-        [folder.read(f"truth/near_of_found.{group}") for group in range(plan.groups)], axis=1
+    distances, near, levels = (
+        np.concatenate([folder.read(f"truth/{kind}.{group}") for group in range(plan.groups)], axis=1)
+        for kind in ("distances", "near_of_found", "levels_of_found")
     )
     order = np.argsort(distances, axis=1, kind="stable")
     true = np.take_along_axis(distances, order, 1)[:, : plan.k]
     folder.write("truth/true", true)
     if plan.is_exact:  # all groups are compared with all groups
-        return {"spill": 1, "coverage": [1.0], "extra_rows": 0.0, "group_recall": 1.0}
+        return {"spill": 1, "level": 0, "coverage": [1.0], "extra_rows": 0.0, "group_recall": 1.0}
+    groups = folder.read("cells/groups")
+    meetings = _Meetings(groups[asked.near], asked.levels, groups[near], levels, distances, true)
     shards = range(len(plan.source.shards))
-    guests = np.sum([folder.read(f"assign/guests.{shard}") for shard in shards], axis=0)
-    affordable = searched_rows(plan.shape, plan.memory)
+    visits = np.sum([folder.read(f"assign/guests.{shard}") for shard in shards], axis=0)
+    guests = np.cumsum(np.cumsum(visits, axis=0), axis=1)  # by spill - 1, level and group
+    own, affordable = numbering.counts.sum(axis=0), searched_rows(plan.shape, plan.memory)
+    wanted, last = wanted_coverage(plan.recall), engine.CENTER_LEVELS - 1
     coverage: list[float] = []
     for spill in range(1, asked.near.shape[1] + 1):
-        largest = (numbering.counts.sum(axis=0) + guests[:spill].sum(axis=0)).max()
-        if coverage and largest > affordable:
+        if coverage and (own + guests[spill - 1, last]).max() > affordable:
             break  # more guests would not fit into memory
-        coverage.append(_coverage(spill, groups[asked.near], groups[near], distances, true))
-        if coverage[-1] >= wanted_coverage(plan.recall) or plan.groups == 1:
+        coverage.append(meetings.coverage(spill, last))
+        if coverage[-1] >= wanted or plan.groups == 1:
             break
-    spill = len(coverage)
+    spill, level = len(coverage), last
+    if coverage[-1] >= wanted:
+        spill, level = _fewest_guests(meetings, guests, spill, wanted)
+        coverage.append(meetings.coverage(spill, level))
     return {
         "spill": spill,
+        "level": level,
         "coverage": coverage,
-        "extra_rows": float(guests[:spill].sum() / plan.rows),
+        "extra_rows": float(guests[spill - 1, level].sum() / plan.rows),
         "group_recall": min(_MAX_GROUP_RECALL, plan.recall / coverage[-1]),
     }
 
 
-def _coverage(
-    spill: int, groups: np.ndarray, found_groups: np.ndarray, distances: np.ndarray, true: np.ndarray
-) -> float:
-    """The share of true neighbours, judged by distance, that share a group with their row.
+def _fewest_guests(meetings: _Meetings, guests: np.ndarray, spill: int, wanted: float) -> tuple[int, int]:
+    """Of the spills from a sufficient one on, and their smallest sufficient levels, those with fewest guests.
+
+    None has more than the sufficient spill, whose guests fit into memory.
+    """
+    most = guests[spill - 1, -1].max()
+    found = []
+    for more in range(spill, meetings.spills + 1):
+        level = meetings.smallest_level(more, wanted)
+        if guests[more - 1, level].max() <= most:
+            found.append((int(guests[more - 1, level].sum()), more, level))
+    return min(found)[1:]
+
+
+class _Meetings:
+    """In which groups rows meet their true neighbours, which are judged by distance.
 
     Parameters
     ----------
-    spill : int
-        Near cells whose groups count.
-    groups : ndarray of shape (rows, near)
-    found_groups : ndarray of shape (rows, candidates, near)
-        The groups of the candidates' near cells.
+    groups, levels : ndarray of shape (rows, near)
+        The groups of the rows' near cells, and how near they are.
+    found_groups, found_levels : ndarray of shape (rows, candidates, near)
+        Those of the candidates' near cells.
     distances : ndarray of shape (rows, candidates)
     true : ndarray of shape (rows, k)
         The distances of the true neighbours.
+
+    Attributes
+    ----------
+    spills : int
+        Near cells of a row.
     """
-    near_enough = distances <= true[:, -1:] * (1 + RELATIVE_ROUNDING)
-    rows, candidates = np.nonzero(near_enough)
-    meets = (groups[rows, :spill, None] == found_groups[rows, candidates, None, :spill]).any(axis=(1, 2))
-    covered = np.full_like(distances, np.inf)
-    covered[rows[meets], candidates[meets]] = distances[rows[meets], candidates[meets]]
-    covered.sort(axis=1)
-    return float(shares_found(covered[:, : true.shape[1]], true).mean())
+
+    def __init__(
+        self,
+        groups: np.ndarray,
+        levels: np.ndarray,
+        found_groups: np.ndarray,
+        found_levels: np.ndarray,
+        distances: np.ndarray,
+        true: np.ndarray,
+    ):
+        self.spills = groups.shape[1]
+        self._distances, self._true = distances, true
+        near_enough = distances <= true[:, -1:] * (1 + RELATIVE_ROUNDING)
+        self._at = rows, candidates = np.nonzero(near_enough)
+        meets = groups[rows, :, None] == found_groups[rows, candidates, None, :]
+        pair, rank, found_rank = np.nonzero(meets)
+        self._pair = pair
+        self._spill = np.maximum(rank, found_rank) + 1
+        self._level = np.maximum(
+            levels[rows[pair], rank], found_levels[rows[pair], candidates[pair], found_rank]
+        )
+
+    def smallest_level(self, spill: int, wanted: float) -> int:
+        """The smallest level with which a spill covers enough; the last one must do so."""
+        levels = range(engine.CENTER_LEVELS)
+        return bisect_left(levels, True, key=lambda level: self.coverage(spill, level) >= wanted)
+
+    def coverage(self, spill: int, level: int) -> float:
+        """The share of true neighbours that share a group with their row."""
+        meets = np.zeros(len(self._at[0]), bool)
+        meets[self._pair[(self._spill <= spill) & (self._level <= level)]] = True
+        at = tuple(index[meets] for index in self._at)
+        covered = np.full_like(self._distances, np.inf)
+        covered[at] = self._distances[at]
+        return float(shares_found(covered, self._true).mean())
 
 
 def chosen(plan: Plan) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def search(plan: Plan, group: int, threads: int) -> dict[str, Any]:
     if plan.is_exact:
         return _search_everything(plan, numbering, group, threads)
     decided = chosen(plan)
-    guests = _Guests(plan, numbering, group, decided["spill"])
+    guests = _Guests(plan, numbering, group, decided["spill"], decided["level"])
     size = numbering.size(group)
     rows = guests.with_own_rows(plan, numbering)
     own = np.arange(numbering.first_ids[group], numbering.first_ids[group + 1])
@@ -67,20 +67,21 @@ def _reject_invalid(found: Neighbors) -> None:
 
 
 class _Guests:
-    """The rows of other groups that visit a group, in the order of their ids.
+    """The rows of other groups that visit a group, in the order of their ids; see ``choose`` for which.
 
     Attributes
     ----------
     ids : ndarray of shape (guests,), int64
     """
 
-    def __init__(self, plan: Plan, numbering: Numbering, group: int, spill: int):
+    def __init__(self, plan: Plan, numbering: Numbering, group: int, spill: int, level: int):
         self._group = group
         ids, positions = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for block in range(len(plan.blocks) if spill > 1 else 0):
             begin, end = plan.folder.read(f"visits/starts.{block}", group, group + 2)
-            at = plan.folder.read(f"visits/positions.{block}", begin, end).astype(np.int64)
-            at = at[plan.folder.read(f"visits/ranks.{block}", begin, end) < spill]
+            is_guest = plan.folder.read(f"visits/ranks.{block}", begin, end) < spill
+            is_guest &= plan.folder.read(f"visits/levels.{block}", begin, end) <= level
+            at = np.sort(plan.folder.read(f"visits/positions.{block}", begin, end)[is_guest]).astype(np.int64)
             ids.append(numbering.ids_at(block, at))
             positions.append(at)
         together = np.concatenate(ids)

@@ -75,7 +75,8 @@ STAGES = (
     Stage("truth", Parts.GROUPS, _truth.truth, (), "neighbors", 0.1, "truth"),
     Stage(
         "choose", Parts.ONE, _coverage.choose,
-        ("truth/distances.*", "truth/near_of_found.*", "assign/guests.*"), "neighbors", 0.0, "truth",
+        ("truth/distances.*", "truth/near_of_found.*", "truth/levels*", "levels/*", "assign/guests.*"),
+        "neighbors", 0.0, "truth",
     ),
     Stage("search", Parts.GROUPS, _lists.search, ("visits/*", "truth/rows.*"), "neighbors", 0.5, "search"),
     Stage("merge", Parts.GROUPS, _lists.merge, ("search/*",), "neighbors", 0.05, "search"),

@@ -29,8 +29,8 @@ class TruthRows:
     Attributes
     ----------
     rows : ndarray of shape (count, columns)
-    near : ndarray of shape (count, near)
-        Their near cells.
+    near, levels : ndarray of shape (count, near)
+        Their near cells, and how near they are.
     ids : ndarray of shape (count,)
     """
 
@@ -38,6 +38,7 @@ class TruthRows:
         blocks = range(len(plan.blocks))
         self.rows = np.concatenate([plan.folder.read(f"truth/rows.{block}") for block in blocks])
         self.near = np.concatenate([plan.folder.read(f"truth/near.{block}") for block in blocks])
+        self.levels = np.concatenate([plan.folder.read(f"truth/levels.{block}") for block in blocks])
         self.ids = np.concatenate(
             [numbering.ids_at(block, plan.folder.read(f"truth/positions.{block}")) for block in blocks]
         )
@@ -80,7 +81,8 @@ def truth(plan: Plan, group: int, threads: int) -> dict[str, Any]:
     asked = TruthRows(plan, numbering)
     count, wanted = numbering.size(group), min(plan.k + 1, numbering.size(group))
     distances = np.full((len(asked.ids), plan.k), np.inf, np.float32)
-    near = np.zeros((len(asked.ids), plan.k, asked.near.shape[1]), np.uint16)
+    shape = (len(asked.ids), plan.k, asked.near.shape[1])
+    near, levels = np.zeros(shape, np.uint16), np.zeros(shape, np.uint8)
     if count:
         rows = read_group(plan, numbering, "rows", group)
         places, found = _nearest(plan, asked.rows, rows, wanted, threads)
@@ -88,11 +90,13 @@ def truth(plan: Plan, group: int, threads: int) -> dict[str, Any]:
         order = np.argsort(is_self, axis=1, kind="stable")[:, : plan.k]  # the row itself comes last
         kept = min(plan.k, wanted)
         distances[:, :kept] = np.take_along_axis(np.where(is_self, np.inf, found), order, 1)
-        group_near = read_group(plan, numbering, "near", group)
         # Place -1, where there is no neighbour, reads any row: its infinite distance keeps it from counting.
-        near[:, :kept] = group_near[np.take_along_axis(places, order, 1)]
+        at = np.take_along_axis(places, order, 1)
+        near[:, :kept] = read_group(plan, numbering, "near", group)[at]
+        levels[:, :kept] = read_group(plan, numbering, "levels", group)[at]
     plan.folder.write(f"truth/distances.{group}", distances)
     plan.folder.write(f"truth/near_of_found.{group}", near)
+    plan.folder.write(f"truth/levels_of_found.{group}", levels)
     return {}
 
 

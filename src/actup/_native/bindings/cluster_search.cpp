@@ -1,13 +1,16 @@
 // Python bindings of cluster search: they convert arguments and release the interpreter lock.
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <memory>
+#include <stdexcept>
 #include <tuple>
 #include <vector>
 
 #include "bindings/arrays.hpp"
 #include "bindings/typed_arrays.hpp"
 #include "neighbors/calibration.hpp"
+#include "neighbors/center_index.hpp"
 #include "neighbors/cluster_search.hpp"
 #include "neighbors/refinement.hpp"
 
@@ -19,6 +22,27 @@ struct IndexHandle {
   TypedArray points;
   std::unique_ptr<ClusterIndex> index;
 };
+
+// Few centers, and the array that they are read from.
+struct CentersHandle {
+  TypedArray centers;
+  std::unique_ptr<CenterIndex> index;
+};
+
+auto nearest_centers(const CentersHandle& handle, const TypedArray& rows, int64_t wanted, int threads) {
+  if (wanted < 1 || wanted > std::min(CenterIndex::kMaxWanted, handle.index->count())) {
+    throw std::invalid_argument("wanted must be at least 1, and at most 8 and the number of centers");
+  }
+  const TypedRows queries = typed_rows(rows);
+  auto ids = std::make_unique_for_overwrite<int32_t[]>(queries.rows * wanted);
+  auto levels = std::make_unique_for_overwrite<uint8_t[]>(queries.rows * wanted);
+  {
+    const Interruptible call;
+    handle.index->nearest(queries, wanted, threads, ids.get(), levels.get());
+  }
+  return std::tuple(to_numpy(std::move(ids), queries.rows, wanted),
+                    to_numpy(std::move(levels), queries.rows, wanted));
+}
 
 auto calibrate(const IndexHandle& handle, int64_t k, int64_t sample_size, uint64_t seed, int threads) {
   Calibration result;
@@ -37,6 +61,7 @@ auto calibrate(const IndexHandle& handle, int64_t k, int64_t sample_size, uint64
 }  // namespace
 
 void bind_cluster_search(nb::module_& module) {
+  module.attr("CENTER_LEVELS") = CenterIndex::kLevels;
   module.attr("DEFAULT_MAX_COLUMNS") = Projection::kDefaultMaxColumns;
   nb::class_<IndexHandle>(module, "ClusterIndex")
       .def(
@@ -90,6 +115,21 @@ void bind_cluster_search(nb::module_& module) {
             });
           },
           nb::arg("rows"), nb::arg("k"), nb::arg("probes"), nb::arg("candidates"), nb::arg("threads"));
+  nb::class_<CentersHandle>(module, "CenterIndex")
+      .def(
+          "__init__",
+          [](CentersHandle* self, TypedArray centers, const RowMetric& row_metric, uint64_t seed,
+             int threads) {
+            const TypedRows rows = typed_rows(centers);
+            std::unique_ptr<CenterIndex> index;
+            {
+              const Interruptible call;
+              index = std::make_unique<CenterIndex>(rows, row_metric, seed, threads);
+            }
+            new (self) CentersHandle{std::move(centers), std::move(index)};
+          },
+          nb::arg("centers"), nb::arg("row_metric"), nb::arg("seed"), nb::arg("threads"))
+      .def("nearest", &nearest_centers, nb::arg("rows"), nb::arg("wanted"), nb::arg("threads"));
 }
 
 }  // namespace actup

@@ -63,12 +63,20 @@ inline void move_to_means(const int8_t* codes, const std::vector<int32_t>& label
   }
 }
 
+// The order in which the centers near a rough one are compared with a row. By ids, the first of equally near
+// ones has the smallest id; beginning with the nearest, a list of the best changes less often.
+enum class CenterOrder { by_id, nearest_first };
+
 class NearestCenter {
  public:
+  static constexpr int64_t kNearGroups = 16;  // a row is compared with this many groups' worth of centers
+
   NearestCenter() = default;
-  explicit NearestCenter(const CodeRows& centers)
-      : packed_(centers.packed()), stride_(centers.groups * kGroup) {
-    if (centers.count >= kMinCentersForTwoSteps) find_rough_centers(centers);
+  explicit NearestCenter(const CodeRows& centers, int64_t near_groups = kNearGroups,
+                         CenterOrder order = CenterOrder::by_id)
+      : packed_(centers.packed()), all_ids_(centers.count), stride_(centers.groups * kGroup) {
+    std::iota(all_ids_.begin(), all_ids_.end(), 0);
+    if (centers.count >= kMinCentersForTwoSteps) find_rough_centers(centers, near_groups, order);
   }
 
   const PackedCodes& packed() const { return packed_; }
@@ -76,17 +84,30 @@ class NearestCenter {
   // The nearest center of each row; the smaller id if two are equally near. If there are many centers, a row
   // is only compared with those near its nearest rough center, which almost always include the nearest.
   void assign(const int8_t* codes, int64_t rows, int threads, int32_t* labels) const {
-    const auto identity = [](int64_t at) { return at; };
     if (near_.empty()) {
       return parallel_ranges(rows, kRowsPerChunk, threads, [&](int64_t begin, int64_t end) {
-        assign_range(packed_, codes, begin, end, identity, labels);
+        assign_range(packed_, codes, begin, end, [](int64_t at) { return at; }, labels);
       });
     }
-    std::vector<int32_t> rough(rows);
-    parallel_ranges(rows, kRowsPerChunk, threads, [&](int64_t begin, int64_t end) {
-      assign_range(rough_, codes, begin, end, identity, rough.data());
-    });
-    const auto groups = static_cast<int64_t>(near_.size());
+    for_each_range(
+        codes, rows, threads,
+        [&](const PackedCodes& centers, const int32_t* ids, const int32_t* members, int64_t count) {
+          assign_range(centers, codes, 0, count, [&](int64_t at) { return members[at]; }, labels);
+          for (int64_t at = 0; at < count; ++at) labels[members[at]] = ids[labels[members[at]]];
+        });
+  }
+
+  // Calls function(centers, their ids, rows, count of rows), on several threads, for ranges that together are
+  // all rows: the centers are those near the rows' nearest rough center, or all of them if they are few.
+  template <class Function>
+  void for_each_range(const int8_t* codes, int64_t rows, int threads, const Function& function) const {
+    const auto groups = std::max<int64_t>(1, static_cast<int64_t>(near_.size()));
+    std::vector<int32_t> rough(rows), order(rows);
+    if (!near_.empty()) {
+      parallel_ranges(rows, kRowsPerChunk, threads, [&](int64_t begin, int64_t end) {
+        assign_range(rough_, codes, begin, end, [](int64_t at) { return at; }, rough.data());
+      });
+    }
     std::vector<int64_t> ends(groups + 1);
     for (int32_t label : rough) ++ends[label + 1];
     std::partial_sum(ends.begin(), ends.end(), ends.begin());
@@ -99,15 +120,11 @@ class NearestCenter {
         ranges.push_back({at, begin, std::min(begin + kRowsPerChunk, ends[at + 1])});
       }
     }
-    std::vector<int32_t> order(rows);
     for (int64_t row = 0; row < rows; ++row) order[ends[rough[row]]++] = static_cast<int32_t>(row);
     parallel_chunks(static_cast<int64_t>(ranges.size()), threads, [&](int64_t at) {
       const auto [group, begin, end] = ranges[at];
-      assign_range(
-          near_[group], codes, begin, end, [&](int64_t position) { return order[position]; }, labels);
-      for (int64_t position = begin; position < end; ++position) {
-        labels[order[position]] = near_ids_[group][labels[order[position]]];
-      }
+      function(near_.empty() ? packed_ : near_[group],
+               near_.empty() ? all_ids_.data() : near_ids_[group].data(), order.data() + begin, end - begin);
     });
   }
 
@@ -115,7 +132,6 @@ class NearestCenter {
   static constexpr int64_t kRowsPerChunk = 192;
   static constexpr int64_t kMinCentersForTwoSteps = 1024;  // with fewer, comparing all is as fast
   static constexpr int64_t kRoughIterations = 3;
-  static constexpr int64_t kNearGroups = 16;  // a row is compared with this many groups' worth of centers
 
   // Labels are positions in `centers`.
   template <class RowAt>
@@ -142,7 +158,7 @@ class NearestCenter {
   }
 
   // Rough centers, by k-means on the centers, and the centers near each.
-  void find_rough_centers(const CodeRows& centers) {
+  void find_rough_centers(const CodeRows& centers, int64_t near_groups, CenterOrder order) {
     const auto groups = static_cast<int64_t>(2 * std::sqrt(static_cast<double>(centers.count)));
     std::vector<int8_t> rough(groups * stride_);
     for (int64_t at = 0; at < groups; ++at) {
@@ -156,13 +172,17 @@ class NearestCenter {
       move_to_means(centers.codes, labels, stride_, rough, [](int64_t) {});
     }
     rough_ = rows.packed();
-    const int64_t near = std::min(kNearGroups * centers.count / groups, centers.count);
+    const int64_t near = std::min(near_groups * centers.count / groups, centers.count);
     std::vector<int32_t> scores;
     BestScores best;
     near_ids_.resize(groups);
     for (int64_t at = 0; at < groups; ++at) {
       score_all(packed_, {rows.row(at)}, scores);
       best.select(scores.data(), centers.count, near, near_ids_[at]);
+      if (order == CenterOrder::nearest_first) {
+        std::stable_sort(near_ids_[at].begin(), near_ids_[at].end(),
+                         [&](int32_t a, int32_t b) { return scores[a] > scores[b]; });
+      }
       near_.push_back(centers.packed(static_cast<int64_t>(near_ids_[at].size()),
                                      [&](int64_t position) { return near_ids_[at][position]; }));
     }
@@ -171,6 +191,7 @@ class NearestCenter {
   PackedCodes packed_, rough_;
   std::vector<PackedCodes> near_;               // for each rough center, the centers near it
   std::vector<std::vector<int32_t>> near_ids_;  // and their ids
+  std::vector<int32_t> all_ids_;
   int64_t stride_ = 0;
 };
 
