@@ -279,6 +279,7 @@ def codes_suffice(points: NDArray[Any], k: int, row_metric: RowMetric, threads: 
 COLUMN_ORDER_ROWS: int = 1024
 
 def column_order(points: NDArray[Any], row_metric: RowMetric) -> NDArray[numpy.int64]: ...
+
 CENTER_LEVELS: int = 64
 
 DEFAULT_MAX_COLUMNS: int = 128

@@ -345,6 +345,47 @@ def test_rows_in_groups_of_centers_get_a_near_one(monkeypatch):
     assert radius[0] <= radius[1] < 1.02 * radius[0]
 
 
+@pytest.fixture
+def hopper():
+    """Skip a test where candidates_hopper.cu is not used."""
+    from actup.backends._cuda.compile import hopper_is_usable
+
+    if not hopper_is_usable():
+        pytest.skip("needs a Hopper GPU and a compiler that knows its instructions")
+
+
+@pytest.mark.usefixtures("hopper")
+@pytest.mark.parametrize(
+    ("n", "columns", "k"),
+    [(3001, 63, 1), (3073, 64, 15), (3001, 126, 90), (3201, 127, 300), (9000, 300, 47), (6001, 784, 15)],
+)
+def test_hopper_finds_what_every_gpu_finds(n, columns, k, monkeypatch):
+    """Whole and partial tiles of rows and coordinates, even and odd numbers of tiles."""
+    from actup.backends._cuda import candidates
+
+    assert candidates.make_plan(columns, k).hopper
+    X = np.random.default_rng(n).normal(size=(n, columns)) * np.geomspace(1, 0.1, columns)
+    check(X, k, sample=60)
+    first, second = found(X, k), found(X, k)
+    assert (first[0] == second[0]).all() and (first[1] == second[1]).all()
+    monkeypatch.setattr(candidates, "_USE_HOPPER", False)
+    portable = found(X, k)
+    np.testing.assert_allclose(first[1], portable[1], rtol=1e-5)
+    assert (first[0] == portable[0]).mean() > 0.999  # rounding may swap two neighbours
+
+
+@pytest.mark.usefixtures("hopper")
+def test_hopper_searches_ranges_of_rows(monkeypatch):
+    """Of one tile each, the least that memory allows."""
+    from actup.backends._cuda import candidates
+
+    X = np.random.default_rng(5).normal(size=(2900, 100))
+    whole = found(X, 15)
+    monkeypatch.setattr(candidates, "free_bytes", lambda: 0)
+    parts = found(X, 15)
+    assert (whole[0] == parts[0]).all() and (whole[1] == parts[1]).all()
+
+
 def test_unknown_metrics_are_rejected():
     with pytest.raises(ValueError, match="metric='hamming' is not one of"):
         found(np.ones((30, 5)), 5, "hamming")

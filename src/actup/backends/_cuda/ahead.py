@@ -43,10 +43,9 @@ def compile_ahead(recipe: Recipe, n: int, columns: int) -> None:
     if columns:
         k = recipe.neighbors_searched(n)
         if recipe.metric in GPU_METRICS and uses_candidates(n, k, recipe.metric):
-            plan = make_plan(columns, k)
-            plan.request(columns)
+            make_plan(columns, k).request(columns)
             if may_use_cells(n, columns, k, recipe.metric, recipe.recall):
-                plan.request(columns, in_cells=True)
+                make_plan(columns, k, in_cells=True).request(columns)
                 request_kernels("cells")
         request_affinities(recipe, k)
         request_merge(recipe.symmetrization)

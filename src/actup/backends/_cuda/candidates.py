@@ -1,7 +1,8 @@
 """Candidates for nearest neighbours: 16-bit products on tensor cores propose them, float32 distances decide.
 
-The distance matrix is never stored. ``kernels/candidates.cu`` compares rows with a growing range of points;
-``kernels/ranking.cu`` keeps the best of them.
+The distance matrix is never stored. ``kernels/candidates.cu``, or on Hopper GPUs
+``kernels/candidates_hopper.cu``, compares rows with a growing range of points; ``kernels/ranking.cu`` keeps
+the best of them.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ import numpy as np
 
 from actup._typing import Array
 from actup.backends._cuda.arrays import free_bytes, synchronize
-from actup.backends._cuda.compile import cupy, load_kernels, request_kernels
+from actup.backends._cuda.compile import cupy, hopper_is_usable, load_kernels, request_kernels
 from actup.backends._cuda.constants import (
     CANDIDATE_THREADS,
+    HOPPER_PARTS,
+    HOPPER_STAGES,
+    HOPPER_THREADS,
     MEAN_COLUMNS,
     MEAN_RUNS,
     NARROW_BLOCKS,
@@ -31,6 +35,7 @@ from actup.backends._cuda.constants import (
 from actup.backends._cuda.launch import WARP, blocks_for, launch, multiprocessors
 from actup.backends._cuda.refine import lanes_per_distance
 
+_USE_HOPPER = True  # False: candidates.cu on every GPU, to compare both
 _EXTRA_CANDIDATES = 9  # kept beyond k, the row itself included: rounding to 16 bits changes the order
 _GROWTH = 3  # a launch looks at this multiple of the points already seen
 _LOWEST_THRESHOLD = -25000.0  # below every score, above kPaddingScore of candidate.h
@@ -45,7 +50,10 @@ _MAX_LONGEST_ROW_WARPS = 1 << 15  # warps that look for the longest row
 
 @dataclass(frozen=True)
 class Plan:
-    """The sizes that candidates.cu and ranking.cu are compiled for; the names are those of their macros."""
+    """The sizes that candidates.cu or candidates_hopper.cu (``hopper``) and ranking.cu are compiled for.
+
+    The names are those of their macros.
+    """
 
     keep: int
     lists: int
@@ -53,11 +61,14 @@ class Plan:
     slabs: int
     steps: int
     narrow: bool
+    in_cells: bool
+    hopper: bool
 
     @property
     def first_tiles(self) -> int:
         """Tiles whose points cannot overflow the lists even if every pair is a candidate."""
-        return self.lists * self.length // TILE
+        parts = HOPPER_PARTS if self.hopper else 1
+        return self.lists // parts * self.length // TILE * parts
 
     def chunks(self, tiles: int) -> list[int]:
         """Where the launches that together look at ``tiles`` tiles begin and end."""
@@ -91,31 +102,51 @@ class Plan:
 
     @property
     def shared_bytes(self) -> int:
-        """Shared memory of a thread block of candidates.cu: tiles of keys, and of queries unless narrow."""
-        return self.slab_bytes * TILE * (NARROW_STAGES if self.narrow else 2 * WIDE_STAGES)
+        """Shared memory of a thread block: tiles of keys, of queries unless narrow; barriers on Hopper."""
+        tile_bytes = self.slab_bytes * TILE
+        if self.hopper:
+            return HOPPER_STAGES * (3 * tile_bytes + 2 * 8)
+        return tile_bytes * (NARROW_STAGES if self.narrow else 2 * WIDE_STAGES)
 
-    def request(self, columns: int, *, in_cells: bool = False) -> tuple[Future[Any], Future[Any]]:
+    @property
+    def threads(self) -> int:
+        """Threads of a thread block."""
+        return HOPPER_THREADS if self.hopper else CANDIDATE_THREADS
+
+    def thread_blocks(self, row_tiles: int) -> int:
+        """Thread blocks that share the work: as many as the device runs at a time, or as have work."""
+        if self.hopper:  # in clusters of two
+            return 2 * min(math.ceil(row_tiles / 2) * HOPPER_PARTS, multiprocessors() // 2)
+        return min(row_tiles, (NARROW_BLOCKS if self.narrow else WIDE_BLOCKS) * multiprocessors())
+
+    def request(self, columns: int) -> tuple[Future[Any], Future[Any]]:
         """Start to compile the kernels that find candidates, and those that choose among them."""
         macros: dict[str, Any] = {"KEEP": self.keep, "LISTS": self.lists, "LENGTH": self.length}
         variant: dict[str, Any] = {"NARROW": 1} if self.narrow else {}
-        variant |= {"CELLS": 1} if in_cells else {}
+        variant |= {"CELLS": 1} if self.in_cells else {}
+        name = "candidates_hopper" if self.hopper else "candidates"
         return (
-            request_kernels("candidates", **macros, **variant, STEPS=self.steps),
+            request_kernels(name, hopper=self.hopper, **macros, **variant, STEPS=self.steps),
             request_kernels("ranking", **macros, LANES=lanes_per_distance(columns)),
         )
 
 
-def make_plan(columns: int, k: int) -> Plan:
-    """The sizes for k neighbours of rows with ``columns`` columns."""
+def make_plan(columns: int, k: int, *, in_cells: bool = False) -> Plan:
+    """The sizes for k neighbours of rows with ``columns`` columns, among all rows or in cells."""
     extra = _EXTRA_CANDIDATES + max(0, k - 15) // 6  # distances lie closer together farther out
     keep = 8 * math.ceil((k + extra) / 8)
     slabs = math.ceil((columns + 2) / SLAB)
     steps = math.ceil((columns + 2 - SLAB * (slabs - 1)) / 16)
-    narrow = slabs == 1
-    lists = 4 if narrow else 8
+    narrow, hopper = slabs == 1, uses_hopper(slabs, in_cells=in_cells)
+    lists = 4 if narrow else 4 * HOPPER_PARTS if hopper else 8
     expected = _GROWTH * keep / lists
     length = 16 * max(4 if narrow else 2, math.ceil((expected + 6 * math.sqrt(expected) + 2) / 16))
-    return Plan(keep, lists, length, slabs, steps, narrow)
+    return Plan(keep, lists, length, slabs, steps, narrow, in_cells, hopper)
+
+
+def uses_hopper(slabs: int, *, in_cells: bool) -> bool:
+    """Whether candidates_hopper.cu searches: it compares all rows, and needs several slabs."""
+    return _USE_HOPPER and slabs > 1 and not in_cells and hopper_is_usable()
 
 
 def sampled_mean(X: Array) -> Array:
@@ -182,6 +213,7 @@ class CandidateSearch:
     order : cupy.ndarray of shape (positions,), int32
         The row of X at every position, -1 for padding; ``positions`` is a multiple of ``TILE``.
     plan : Plan
+        Made for cells if there are cells.
     deficits : cupy.ndarray of shape (n,), float32, optional
         The largest squared length minus that of each row, for inner products; None: distances.
     cells : CellTiles, optional
@@ -201,8 +233,7 @@ class CandidateSearch:
         self._X, self._order, self._plan, self._cells = X, order, plan, cells
         self._deficits = np.uintp(0) if deficits is None else deficits
         self._columns = np.int32(X.shape[1])
-        requested = plan.request(X.shape[1], in_cells=cells is not None)
-        self._finding, self._ranking = (part.result() for part in requested)
+        self._finding, self._ranking = (part.result() for part in plan.request(X.shape[1]))
         self._positions = len(order)
         self._unproven = cp.empty(len(X), cp.int32)
         self._unproven_count = cp.zeros(1, cp.int32)
@@ -280,6 +311,8 @@ class CandidateSearch:
         squares = self._squares[first:last]
         nothing = np.uintp(0)
         lists: tuple[Any, ...] = (nothing, nothing, nothing, np.int32(0), np.int32(0), nothing)
+        if plan.hopper:
+            lists = ()
         if cells is None:
             queries = self._queries[first * SLAB :]
             kernel = load_kernels("rows").get_function("first_thresholds")
@@ -300,13 +333,13 @@ class CandidateSearch:
         row_tiles = (last - first) // TILE
         kernel = self._finding.get_function("find_candidates")
         kernel.max_dynamic_shared_size_bytes = plan.shared_bytes
-        grid = min(row_tiles, (NARROW_BLOCKS if plan.narrow else WIDE_BLOCKS) * multiprocessors())
+        grid = plan.thread_blocks(row_tiles)
         for at, (begin, end) in enumerate(pairwise(chunks)):
             arguments = (
                 queries, self._keys, self._thresholds, self._counts, self._candidates, np.int32(row_tiles),
                 np.int64(self._positions), np.int32(plan.slabs), *lists, np.int32(begin), np.int32(end),
             )  # fmt: skip
-            kernel((grid,), (CANDIDATE_THREADS,), arguments, shared_mem=plan.shared_bytes)
+            kernel((grid,), (plan.threads,), arguments, shared_mem=plan.shared_bytes)
             self._launch(
                 "select_candidates", last - first, self._candidates, self._counts, order, squares,
                 self._thresholds, self._overflowed, rows, np.int32(at == 0),

@@ -21,6 +21,8 @@ KERNELS = Path(__file__).parent / "kernels"
 NATIVE = Path(__file__).parents[2] / "_native"
 
 _MAX_COMPILER_THREADS = 12
+# From this version on the compiler uses the first architecture of several, and CuPy adds its own to ours.
+_MIN_HOPPER_COMPILER = (12, 9)
 
 _INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 _CONDITION = re.compile(r"^#(if|endif)", re.MULTILINE)
@@ -54,7 +56,13 @@ def gpu_is_available() -> bool:
     return True
 
 
-def load_kernels(name: str, *, fast_math: bool = False, **macros: int | str) -> Any:
+def hopper_is_usable() -> bool:
+    """Whether instructions that only compute capability 9.0 has can be compiled and run on this device."""
+    capability, compiler = cupy().cuda.Device().compute_capability, cupy().cuda.nvrtc.getVersion()
+    return bool(capability == "90" and compiler >= _MIN_HOPPER_COMPILER)
+
+
+def load_kernels(name: str, *, fast_math: bool = False, hopper: bool = False, **macros: int | str) -> Any:
     """Compile ``kernels/<name>.cu``, or return it if it is compiled already.
 
     Parameters
@@ -62,6 +70,8 @@ def load_kernels(name: str, *, fast_math: bool = False, **macros: int | str) -> 
     name : str
     fast_math : bool, default=False
         Approximate division, square root and functions, to a few units in the last place: for forces.
+    hopper : bool, default=False
+        Allow instructions that only compute capability 9.0 has; needs ``hopper_is_usable``.
     **macros : int or str
         Macros that the file reads.
 
@@ -70,22 +80,28 @@ def load_kernels(name: str, *, fast_math: bool = False, **macros: int | str) -> 
     cupy.RawModule
         ``get_function(name)`` returns a kernel. The same arguments return the same module, per device.
     """
-    return request_kernels(name, fast_math=fast_math, **macros).result()
+    return request_kernels(name, fast_math=fast_math, hopper=hopper, **macros).result()
 
 
-def request_kernels(name: str, *, fast_math: bool = False, **macros: int | str) -> Future[Any]:
+def request_kernels(
+    name: str, *, fast_math: bool = False, hopper: bool = False, **macros: int | str
+) -> Future[Any]:
     """Start to compile a file in the background; the parameters are those of ``load_kernels``."""
     device = cupy().cuda.runtime.getDevice()
-    return _requested(name, fast_math, tuple(sorted(macros.items())), device)
+    options = ["-std=c++17"]
+    if fast_math:
+        options.append("--use_fast_math")
+    if hopper:
+        options.append("-arch=sm_90a")
+    return _requested(name, tuple(options), tuple(sorted(macros.items())), device)
 
 
 @cache
 def _requested(
-    name: str, fast_math: bool, macros: tuple[tuple[str, int | str], ...], device: int
+    name: str, options: tuple[str, ...], macros: tuple[tuple[str, int | str], ...], device: int
 ) -> Future[Any]:
     # Macros go into the source, not into the options: CuPy starts the compiler for every new set of options.
     source = _defines(dict(macros)) + source_of(name)
-    options = ("-std=c++17", "--use_fast_math") if fast_math else ("-std=c++17",)
 
     def compiled() -> Any:
         module = cupy().RawModule(code=source, options=options)

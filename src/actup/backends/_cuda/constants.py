@@ -16,6 +16,11 @@ NARROW_STAGES, WIDE_STAGES = 4, 3  # tiles in shared memory: one is compared whi
 NARROW_BLOCKS, WIDE_BLOCKS = 3, 2  # thread blocks that a multiprocessor works on at a time
 CANDIDATE_THREADS = 128  # per thread block
 
+# candidates_hopper.cu
+HOPPER_STAGES = 4  # slabs in shared memory: one is compared while the others are copied
+HOPPER_PARTS = 4  # into which a launch divides the keys, each with its own lists
+HOPPER_THREADS = 288  # per thread block: two warpgroups and a warp
+
 # cells.cu and rows.cu: the threads of a block that adds up rows are (coordinates, rows)
 GROUP_COLUMNS, GROUP_RUNS = 64, 16
 MEAN_COLUMNS, MEAN_RUNS = 32, 16

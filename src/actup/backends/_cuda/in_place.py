@@ -29,7 +29,7 @@ _MEASURE_BLOCKS = 64  # thread blocks that measure the map's middle and radius
 
 def request_in_place(recipe: Recipe, limits_moves: bool = False) -> Future[Any]:
     """Start to compile the kernels of a recipe's in-place epochs."""
-    macros = {"HORIZON": int(recipe.horizon is not None), "MOBILITY": int(limits_moves)}
+    macros: dict[str, Any] = {"HORIZON": int(recipe.horizon is not None), "MOBILITY": int(limits_moves)}
     return request_kernels("layout_in_place", fast_math=True, **force_macros(recipe), **macros)
 
 

@@ -24,7 +24,7 @@ from actup.backends._cuda.arrays import (
     to_host,
 )
 from actup.backends._cuda.blocks import Select, count_blocks, search_in_blocks
-from actup.backends._cuda.candidates import CandidateSearch, make_plan, spread_order
+from actup.backends._cuda.candidates import CandidateSearch, Plan, make_plan, spread_order
 from actup.backends._cuda.cells import CellIndex, count_cells
 from actup.backends._cuda.compile import cupy, load_kernels
 from actup.backends._cuda.constants import TILE
@@ -198,19 +198,22 @@ class _Search:
 
     def _search_cells(self, index: CellIndex) -> float:
         """Search in cells; in more and smaller ones if 16 bits do not tell the rows of a cell apart."""
-        recall = index.search(self._plan, self._ids, self._sums)
+        recall = index.search(self._cell_plan(), self._ids, self._sums)
         if recall < self._recall - _ROUNDING_LOSS:
             index = self._cells(small=True)
-            recall = index.search(self._plan, self._ids, self._sums)
+            recall = index.search(self._cell_plan(), self._ids, self._sums)
         recall = self._refined(recall, index.order())
         # If cells are far apart, neighbours of neighbours lie in the same ones: refinement finds nothing new.
         while recall < self._recall and index.probed_share < _MAX_PROBED_SHARE and index.widen():
-            recall = self._refined(index.search(self._plan, self._ids, self._sums), index.order())
+            recall = self._refined(index.search(self._cell_plan(), self._ids, self._sums), index.order())
         return recall
 
     def _cells(self, *, small: bool = False) -> CellIndex:
         cells = count_cells(len(self._X), small=small)
         return CellIndex(self._X, cells, self._truth(), self._recall)
+
+    def _cell_plan(self) -> Plan:
+        return make_plan(self._X.shape[1], self._k, in_cells=True)
 
     def _truth(self) -> TruthSample:
         if self._sample is None:

@@ -1,8 +1,8 @@
-// The candidates of a row, as candidates.cu writes and ranking.cu reads them: the kept ones, then the lists
-// of new ones.
+// The candidates of a row, as candidates.cu or candidates_hopper.cu writes and ranking.cu reads them: the
+// kept ones, then the lists of new ones.
 //
 // KEEP     candidates kept per row
-// LISTS    lists per row: 4 if NARROW, else 8
+// LISTS    lists per row, a divisor of 32: candidates.cu has 4 if NARROW, else 8, and candidates_hopper.cu 16
 // LENGTH   capacity of a list; LISTS * LENGTH is a multiple of 32
 #pragma once
 

@@ -28,7 +28,7 @@ __device__ inline float warp_sum(float x) {
 }
 
 // Where coordinate c of a row is stored: in slabs of 64 coordinates, whose 16-byte chunks are permuted to
-// avoid bank conflicts of ldmatrix.
+// avoid bank conflicts of ldmatrix; Hopper's products of warpgroups know this permutation too.
 __device__ inline size_t offset_of(long long rows, int row, int c) {
   return ((size_t)(c >> 6) * rows + row) * 64 + ((((c & 63) >> 3) ^ (row & 7)) << 3) + (c & 7);
 }
