@@ -342,7 +342,7 @@ def test_rows_in_groups_of_centers_get_a_near_one(monkeypatch):
     near = cells.nearest_center(X, centers)
     assert float((near == exact).mean()) > 0.8
     radius = [float(cp.linalg.norm(X - centers[labels], axis=1).mean()) for labels in (exact, near)]
-    assert radius[0] <= radius[1] < 1.02 * radius[0]
+    assert radius[0] <= radius[1] < 1.05 * radius[0]
 
 
 @pytest.fixture

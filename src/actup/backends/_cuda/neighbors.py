@@ -52,7 +52,7 @@ _SCAN_PRODUCTS = 25.0  # of a pair in float32
 _MAX_SCAN_SHARE = 0.25  # of the search, to compare rows that are not proven exact with all others
 _MAX_REFINEMENT_ROUNDS = 4
 _MIN_REFINEMENT_GAIN = 0.002  # of recall: a round that gains less is the last
-_RECALL_MARGIN = 0.005  # by which the measured recall must exceed the wanted one: it is that of few rows
+_RECALL_MARGIN = 0.008  # by which the measured recall must exceed the wanted one: it is that of few rows
 _ROUNDING_LOSS = 0.05  # a recall that stays so much below the wanted one: 16 bits do not tell rows apart
 
 
@@ -192,9 +192,9 @@ class _Search:
     def _without_proof(self) -> tuple[str, float]:
         """Judge lists that 16-bit products cannot prove by their measured recall, and improve them."""
         recall = self._refined(self._truth().recall(self._sums), cupy().arange(len(self._X), dtype=np.int32))
-        if recall < self._recall - _ROUNDING_LOSS and self._metric != "inner_product":
-            return "cells", self._search_cells(self._cells(small=True))
-        return "products", recall
+        if recall >= self._recall or self._metric == "inner_product":
+            return "products", recall
+        return "cells", self._search_cells(self._cells(small=True))
 
     def _search_cells(self, index: CellIndex) -> float:
         """Search in cells; in more and smaller ones if 16 bits do not tell the rows of a cell apart."""

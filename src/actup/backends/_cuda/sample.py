@@ -10,7 +10,8 @@ from actup._typing import Array
 from actup.backends._cuda.compile import cupy
 from actup.backends._cuda.scan import scan
 
-_ROWS = 256
+# Rows of the sample: as many as take little time beside the search.
+_MIN_ROWS, _MAX_ROWS, _COMPARED_VALUES = 256, 512, 5e9
 _SEED = 0  # the same rows in every run
 _ROUNDING = np.float32(1e-5)  # relative: distances of one pair that are summed in another order
 
@@ -29,7 +30,8 @@ class TruthSample:
 
     def __init__(self, X: Array, k: int, metric: str, deficits: Array | None = None):
         cp = cupy()
-        count = min(_ROWS, len(X))
+        affordable = int(_COMPARED_VALUES / X.size)
+        count = min(len(X), max(_MIN_ROWS, min(_MAX_ROWS, affordable)))
         drawn = np.random.default_rng(_SEED).choice(len(X), count, replace=False)
         rows = cp.asarray(np.sort(drawn).astype(np.int32))
         ids, sums = cp.zeros((count, k), cp.int32), cp.zeros((count, k), cp.float32)
