@@ -297,7 +297,7 @@ def test_more_groups_than_neighbours_need(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"recall": 0}, "recall=0 must be"),
+        ({"recall": 0}, "recall=0 must be greater than 0"),
         ({"recall": 1.5}, "recall=1.5 must be"),
         ({"seed": -1}, "seed=-1 must be"),
         ({"memory": "much"}, "memory='much' must be"),
@@ -500,3 +500,12 @@ def test_fit_files_rejects_what_needs_memory(rows, tmp_path, parameter):
 
 def test_fit_files_without_a_seed_goes_on(rows, tmp_path):
     assert actup.UMAP(n_epochs=5).fit_files(rows, work=tmp_path).seed_ == 0
+
+
+def test_the_recall_is_that_of_the_recipe_unless_it_is_given(tmp_path):
+    X = np.random.default_rng(0).normal(size=(300, 5)).astype(np.float32)
+    exact = actup.preset("umap").but(recall=1.0)
+    assert make_plan(X, exact, work=tmp_path).is_exact
+    assert make_plan(X, exact, work=tmp_path, recall=0.9).recipe.recall == 0.9
+    model = actup.UMAP(recall=1.0, n_epochs=5).fit_files(X, work=tmp_path)
+    assert model.recipe_.recall == model.recall_ == 1.0

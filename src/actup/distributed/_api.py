@@ -109,7 +109,7 @@ def embed(
     client: Any = None,
     out: Any = None,
     seed: int = 0,
-    recall: float = 0.97,
+    recall: float | None = None,
     memory: int | str | None = None,
     columns: Any = None,
     id_column: str | None = None,
@@ -139,8 +139,9 @@ def embed(
         Where the map is written: a .npy, .parquet or .zarr path, or a folder of parquet files. None: in
         ``work``, in the kind of the source.
     seed : int, default=0
-    recall : float, default=0.97
-        The wanted share of true neighbours. 1.0: all rows are compared with all rows.
+    recall : float, default=None
+        The wanted share of true neighbours. 1.0: all rows are compared with all rows. None: as the recipe
+        says, whose default is 0.97.
     memory : int or str, default=None
         Bytes that a process of the run may use, e.g. "5GB": rows are divided into as many groups as that
         needs. None: as much as the layout needs in any case, at least 1 GiB. With a client, each task runs

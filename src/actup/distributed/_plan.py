@@ -66,8 +66,6 @@ class Plan:
         Rows that are sorted at a time.
     memory : int
         Bytes that a process may use.
-    recall : float
-        The wanted share of true neighbours; 1.0: all groups are compared with all groups.
     seed : int
     backend : str
         Where the layout runs: "cpu", "cuda", or "auto".
@@ -96,7 +94,6 @@ class Plan:
     groups: int
     block_rows: int
     memory: int
-    recall: float
     seed: int
     backend: str
     version: str = actup.__version__
@@ -141,6 +138,11 @@ class Plan:
     def k(self) -> int:
         """Neighbours per row."""
         return self.recipe.neighbors_searched(self.rows)
+
+    @property
+    def recall(self) -> float:
+        """The wanted share of true neighbours; 1.0: all groups are compared with all groups."""
+        return self.recipe.recall
 
     @property
     def is_exact(self) -> bool:

@@ -36,7 +36,7 @@ def make_plan(
     *,
     work: str | os.PathLike[str],
     seed: int = 0,
-    recall: float = 0.97,
+    recall: float | None = None,
     memory: int | str | None = None,
     columns: Any = None,
     id_column: str | None = None,
@@ -94,7 +94,6 @@ def make_plan(
         groups=_estimate.groups_for(shape, budget),
         block_rows=_estimate.block_rows_for(shape, budget),
         memory=limit,
-        recall=float(recall),
         seed=int(seed),
         backend=backend,
     )
@@ -120,16 +119,14 @@ def _fitted_into_memory(plan: Plan) -> Plan:
 
 
 def check_parameters(
-    recipe: Recipe | str, seed: int, recall: float, memory: int | str | None, backend: str
+    recipe: Recipe | str, seed: int, recall: float | None, memory: int | str | None, backend: str
 ) -> Recipe:
-    """Reject parameters that cannot be used, whatever the source; returns the recipe."""
+    """Reject parameters that cannot be used, whatever the source; returns the recipe with the recall."""
     recipe = _read_recipe(recipe)
     if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**64:
         raise ValueError(f"seed={seed!r} must be an integer from 0 to 2**64 - 1")
-    if isinstance(recall, bool) or not isinstance(recall, Real) or not 0 < recall <= 1:
-        raise ValueError(
-            f"recall={recall!r} must be a number above 0, at most 1 (1: compare all rows with all)"
-        )
+    if recall is not None:
+        recipe = recipe.but(recall=recall)
     if backend != "auto":
         load_backend(backend)  # rejects other names; a worker may have the GPU that this process lacks
     if memory is not None:

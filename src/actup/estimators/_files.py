@@ -34,7 +34,7 @@ class FilesMixin:
         work: str | os.PathLike[str],
         client: Any = None,
         out: Any = None,
-        recall: float = 0.97,
+        recall: float | None = None,
         memory: int | str | None = None,
         columns: Any = None,
         id_column: str | None = None,
@@ -58,8 +58,8 @@ class FilesMixin:
             Spreads the work over its workers.
         out : str or path-like, default=None
             Where the map is written; None: in ``work``, in the kind of the source.
-        recall : float, default=0.97
-            The wanted share of true neighbours.
+        recall : float, default=None
+            The wanted share of true neighbours; None: the ``recall`` of the estimator.
         memory : int or str, default=None
             Bytes that a process of the run may use, e.g. "5GB".
         columns, id_column : object, default=None
