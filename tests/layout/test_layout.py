@@ -10,6 +10,7 @@ from scipy.sparse import coo_matrix
 
 from actup.backends import backends, load_backend
 from actup.graph._records import Graph
+from actup.recipe import _schedule
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Optimizer, Repulsion
 from variations import (
@@ -76,6 +77,20 @@ def test_equals_the_oracle(backend, name):
 def test_equals_the_oracle_in_any_dimension(backend, name, n, dimensions):
     recipe = limit_travel(PRESETS[name].but(n_components=dimensions), n)
     assert_equals_oracle(backend, graph_of(n, recipe), start_of(n, dimensions), recipe)
+
+
+@pytest.mark.parametrize("backend", FAST_BACKENDS)
+@pytest.mark.parametrize("name", ["tsne", "gdr_tsne"])
+def test_dilated_map_equals_the_oracle(backend, name, monkeypatch):
+    """Maps of many points are dilated while they expand: here a map of few."""
+    recipe = limit_travel(PRESETS[name], N)
+    graph, start = graph_of(N, recipe), 0.1 * start_of(N, 2)  # so small that repulsion wins
+    plain = run("reference", graph, start, recipe, [10])[0]
+    monkeypatch.setattr(_schedule, "_LONGER_EXPANSION_ABOVE_N", N // 2)
+    assert_equals_oracle(backend, graph, start, recipe)
+    dilated = run(backend, graph, start, recipe, [10], threads=2)[0]
+    assert np.std(dilated) > 1.05 * np.std(plain)
+    np.testing.assert_array_equal(run(backend, graph, start, recipe, [5, 10])[1], dilated)
 
 
 @pytest.mark.parametrize("backend", FAST_BACKENDS)

@@ -70,6 +70,7 @@ inline Settings base_settings(int n_epochs) {
   s.schedule.exaggeration.assign(n_epochs, 1.0f);
   s.schedule.step_cap.assign(n_epochs, 1.0f);
   s.schedule.stiffness_floor.assign(n_epochs, 0.3f);
+  s.schedule.dilation.assign(n_epochs, 0.0f);
   s.repulsion_mass = RepulsionMass::strength;
   s.negatives = 20;
   return s;
@@ -110,6 +111,7 @@ void for_each_field(const Visit& visit) {
           s.loss = loss;
           s.repulsion = repulsion;
           s.optimizer = optimizer;
+          if (optimizer == Optimizer::stiffness) s.schedule.dilation[1] = s.schedule.dilation[2] = 0.01f;
           visit(s);
         }
 }

@@ -9,7 +9,7 @@ from actup.recipe._presets import preset, presets
 from actup.recipe._recipe import Recipe
 from actup.recipe._schedule import settling_recipe
 
-ARRAYS = ("learning_rate", "momentum", "exaggeration", "step_cap", "stiffness_floor")
+ARRAYS = ("learning_rate", "momentum", "exaggeration", "step_cap", "stiffness_floor", "dilation")
 
 
 @pytest.mark.parametrize("name", presets())
@@ -58,11 +58,28 @@ def test_phases_follow_each_other():
 
 
 def test_more_points_expand_longer_and_few_settle_longer():
-    recipe = preset("tsne")
+    recipe = preset("tsne").but(loss="frobenius")  # its expansion is not watched, so that it is not dilated
     lengths = [recipe.n_epochs(n) for n in (20_000, 60_000, 240_000, 1_000_000)]
     assert lengths[0] == lengths[1] < lengths[2] < lengths[3]
+    assert (recipe.schedule(1_000_000).dilation == 0).all()
     assert recipe.n_epochs(4_000) == lengths[0] + 30  # a slower annealing
     assert recipe.n_epochs(1_000) == lengths[0] + 30 + 185
+
+
+@pytest.mark.parametrize("name", ["tsne", "gdr_tsne"])
+def test_more_points_of_a_watched_map_are_dilated(name):
+    recipe = preset(name)
+    whole = {}
+    for n in (1_000, 60_000, 90_000, 200_000, 1_000_000):
+        schedule = recipe.schedule(n)
+        begin, end = schedule.expansion
+        assert (np.delete(schedule.dilation, range(begin, end)) == 0).all()
+        assert (schedule.dilation <= np.float32(0.03)).all()
+        whole[n] = np.prod(1 + np.float64(schedule.dilation))
+    wanted = [1, 1, 1.5**1.2, (10 / 3) ** 1.2, 12]
+    np.testing.assert_allclose(list(whole.values()), wanted, rtol=1e-4)
+    assert recipe.n_epochs(60_000) == recipe.n_epochs(20_000)
+    assert recipe.n_epochs(1_000_000) <= 160
 
 
 @pytest.mark.parametrize("name", ["umap", "gdr_umap"])

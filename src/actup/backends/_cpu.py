@@ -259,7 +259,7 @@ def layout_settings(recipe: Recipe, n_samples: int, seed: int) -> engine.Setting
 
 def _engine_schedule(schedule: Schedule) -> engine.Schedule:
     converted = engine.Schedule()
-    for name in ("learning_rate", "momentum", "exaggeration", "step_cap", "stiffness_floor"):
+    for name in ("learning_rate", "momentum", "exaggeration", "step_cap", "stiffness_floor", "dilation"):
         setattr(converted, name, getattr(schedule, name).tolist())
     converted.expansion_begin, converted.expansion_end = schedule.expansion
     converted.momentum_after_stop = schedule.momentum_after_stop

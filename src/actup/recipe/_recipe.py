@@ -333,8 +333,8 @@ class Recipe:
         Examples
         --------
         >>> from actup import preset
-        >>> preset("tsne").n_epochs(20_000), preset("tsne").n_epochs(1_000_000)
-        (160, 475)
+        >>> preset("umap").n_epochs(20_000), preset("umap").n_epochs(1_000_000)
+        (100, 134)
         """
         if self.epochs is not None:
             return self.epochs
@@ -353,8 +353,8 @@ class Recipe:
         Returns
         -------
         Schedule
-            Arrays ``learning_rate``, ``momentum``, ``exaggeration``, ``step_cap`` and ``stiffness_floor``
-            with one value per epoch.
+            Arrays ``learning_rate``, ``momentum``, ``exaggeration``, ``step_cap``, ``stiffness_floor`` and
+            ``dilation`` with one value per epoch.
 
         Examples
         --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from actup.recipe._switches import Optimizer
+from actup.recipe._switches import Loss, Optimizer
 
 if TYPE_CHECKING:
     from actup.recipe._recipe import Recipe
@@ -80,8 +81,8 @@ class Schedule:
 
     Attributes
     ----------
-    learning_rate, momentum, exaggeration, step_cap, stiffness_floor : ndarray of shape (n_epochs,), float32
-        The values of each epoch.
+    learning_rate, momentum, exaggeration, step_cap, stiffness_floor, dilation : ndarray of shape (n_epochs,)
+        The values of each epoch, float32.
     expansion : tuple of (int, int), default=(0, 0)
         The first epoch of the expansion and the one after its last. In the normalised setting, points are
         stopped in the first of these epochs in which attraction outweighs repulsion.
@@ -94,6 +95,7 @@ class Schedule:
     exaggeration: np.ndarray
     step_cap: np.ndarray
     stiffness_floor: np.ndarray
+    dilation: np.ndarray
     expansion: tuple[int, int] = (0, 0)
     momentum_after_stop: float = 0.95
 
@@ -113,7 +115,13 @@ _MAX_MOMENTUM_FACTOR = 3.0
 _LONGER_GATHERING_ABOVE_N = 135_000
 _MAX_GATHERING_FACTOR = 2.0
 _MAX_SETTLING_FACTOR = 1.5
-_DOUBLE_GATHERING_FROM_N = 500_000  # normalised: from here on, clusters take twice the epochs to gather
+# A normalised map whose expansion is watched is dilated instead of expanding longer: in all by this power of
+# the number of points, up to a limit.
+_DILATION_POWER = 1.2
+_MAX_DILATION = 12.0
+_MAX_DILATION_PER_EPOCH = 1.03  # attraction must keep up with it
+_MAX_DILATED_DIMENSIONS = 3  # further ones are not centred
+_DOUBLE_GATHERING_FROM_N = 500_000  # normalised, not dilated: clusters take twice the epochs to gather
 _SLOW_ANNEALING_MAX_N = 4_000  # annealing longer lowers the loss, and costs little on few points
 _SLOW_ANNEALING_FACTOR = 2
 _LONG_SETTLING_MAX_N = 2_000  # settling longer lowers the loss, and costs little on few points
@@ -140,6 +148,7 @@ def falling_schedule(recipe: Recipe, n_samples: int) -> Schedule:
         exaggeration=np.where(early, recipe.exaggeration, recipe.late_exaggeration).astype(np.float32),
         step_cap=(recipe.step_cap * fall).astype(np.float32),
         stiffness_floor=np.ones(epochs, np.float32),
+        dilation=np.zeros(epochs, np.float32),
     )
 
 
@@ -165,6 +174,7 @@ def phased_schedule(recipe: Recipe, n_samples: int) -> Schedule:
         exaggeration=per_epoch(lambda phase, n: exaggeration[phase.role](n)),
         step_cap=per_epoch(lambda phase, n: recipe.step_cap),
         stiffness_floor=per_epoch(lambda phase, n: phase.floor),
+        dilation=per_epoch(lambda phase, n: _dilation(phase, recipe, n_samples, n)),
         expansion=(int(expanding[0]), int(expanding[-1]) + 1) if expanding.size else (0, 0),
     )
 
@@ -218,16 +228,21 @@ def phase_lengths(recipe: Recipe, n_samples: int) -> list[int]:
 
 def _adapted_length(phase: Phase, recipe: Recipe, n_samples: int) -> int:
     """The number of epochs of a phase for this number of points."""
+    from actup._elementary import log
+
     epochs = phase.epochs
     match phase.role:
         case Role.EXAGGERATE | Role.ANNEAL if recipe.has_random_start:
             return 2 * epochs
         case Role.EXAGGERATE | Role.ANNEAL if not recipe.normalized:
             return round(epochs * _growth(n_samples, _LONGER_GATHERING_ABOVE_N, _MAX_GATHERING_FACTOR))
-        case Role.EXAGGERATE | Role.ANNEAL if n_samples >= _DOUBLE_GATHERING_FROM_N:
+        case Role.EXAGGERATE | Role.ANNEAL if n_samples >= _DOUBLE_GATHERING_FROM_N and not _dilates(recipe):
             return 2 * epochs
         case Role.ANNEAL if recipe.normalized and n_samples <= _SLOW_ANNEALING_MAX_N:
             return _SLOW_ANNEALING_FACTOR * epochs
+        case Role.EXPAND if _dilates(recipe):
+            needed = float(log(_whole_dilation(n_samples)) / log(_MAX_DILATION_PER_EPOCH))
+            return max(epochs, math.ceil(needed))
         case Role.EXPAND if recipe.normalized:
             return round(epochs * _growth(n_samples, _LONGER_EXPANSION_ABOVE_N, _MAX_EXPANSION_FACTOR))
         case Role.SETTLE if not recipe.normalized:
@@ -246,6 +261,25 @@ def _adapted_momentum(phase: Phase, recipe: Recipe, n_samples: int) -> float:
     limit = _MAX_MOMENTUM_FACTOR
     growth = _growth(n_samples, _LONGER_EXPANSION_ABOVE_N, limit, _MOMENTUM_GROWTH_POWER)
     return 1 - (1 - phase.momentum) / growth
+
+
+def _dilates(recipe: Recipe) -> bool:
+    """Whether maps of many points are dilated: those that are centred and whose expansion is watched."""
+    return recipe.normalized and recipe.loss is Loss.KL and recipe.n_components <= _MAX_DILATED_DIMENSIONS
+
+
+def _dilation(phase: Phase, recipe: Recipe, n_samples: int, epochs: int) -> float:
+    """The share by which a map grows in each epoch of a phase, besides what the forces do."""
+    if phase.role is not Role.EXPAND or not _dilates(recipe) or not epochs:
+        return 0.0
+    from actup._elementary import power
+
+    return float(power(_whole_dilation(n_samples), 1 / epochs)) - 1
+
+
+def _whole_dilation(n_samples: int) -> float:
+    """The factor by which all epochs of an expansion together dilate a map."""
+    return _growth(n_samples, _LONGER_EXPANSION_ABOVE_N, _MAX_DILATION, _DILATION_POWER)
 
 
 def _growth(n_samples: int, above: int, limit: float, exponent: float = 0.5) -> float:

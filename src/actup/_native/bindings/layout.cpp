@@ -34,6 +34,7 @@ void bind_layout(nb::module_& module) {
       .def_rw("exaggeration", &Schedule::exaggeration)
       .def_rw("step_cap", &Schedule::step_cap)
       .def_rw("stiffness_floor", &Schedule::stiffness_floor)
+      .def_rw("dilation", &Schedule::dilation)
       .def_rw("expansion_begin", &Schedule::expansion_begin)
       .def_rw("expansion_end", &Schedule::expansion_end)
       .def_rw("momentum_after_stop", &Schedule::momentum_after_stop);

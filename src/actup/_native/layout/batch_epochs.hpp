@@ -130,7 +130,8 @@ class BatchEpochs final : public Epochs {
             s.gradient_clip,
             scale,
             state.scheduled(schedule.stiffness_floor) * scale /
-                (state.exaggeration() * static_cast<float>(s.attraction_repeats()))};
+                (state.exaggeration() * static_cast<float>(s.attraction_repeats())),
+            expansion_ended_ ? 0.0f : state.scheduled(schedule.dilation)};
   }
 
   // Each point's own factor of its repulsion, for the points of a block: g_i/repulsion_rate, or 1/m_i.
@@ -168,7 +169,8 @@ class BatchEpochs final : public Epochs {
     for (int c = 0; c < points.dimensions; ++c) {
       const float middle = optimizer_->tracks_balance() ? static_cast<float>(balance.mean(c)) : 0.0f;
       for (int lane = 0; lane < valid; ++lane) {
-        const float moved = points.row(row + lane)[c] + (steps[c * kBlock + lane] - middle);
+        const float place = points.row(row + lane)[c];
+        const float moved = place + (steps[c * kBlock + lane] - middle + rule.dilation * (place - middle));
         points.row(row + lane)[c] = moved;
         points.set_plane(c, row + lane, moved);
       }

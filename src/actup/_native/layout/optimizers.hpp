@@ -23,6 +23,7 @@ struct StepRule {  // of one epoch
   float gradient_clip;
   float stiffness_scale;  // turns the sum of a point's coefficients into the stiffness of its force
   float stiffness_floor;
+  float dilation;  // what the distance of every point from the middle of the map grows by, relative to it
 };
 
 inline float16 clamp(float16 v, float low, float high) {

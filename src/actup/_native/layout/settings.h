@@ -49,6 +49,7 @@ struct Schedule {  // one value per epoch
   std::vector<float> exaggeration;
   std::vector<float> step_cap;
   std::vector<float> stiffness_floor;
+  std::vector<float> dilation;
   int expansion_begin = 0;
   int expansion_end = 0;
   float momentum_after_stop = 0;  // for the rest of the expansion, once the map has stopped growing

@@ -31,13 +31,13 @@ STATE = np.dtype(
     [
         ("epoch", np.int32),
         ("expansion_ended", np.int32),
-        ("rule", np.float32, 11),
+        ("rule", np.float32, 12),
         ("stop", np.int32),
         ("box", np.int32, (3, 4)),
     ]
 )
 # The rows of the schedule, as kernels/layout.h numbers them.
-_SCHEDULE_ROWS = ("learning_rate", "momentum", "exaggeration", "step_cap", "stiffness_floor")
+_SCHEDULE_ROWS = ("learning_rate", "momentum", "exaggeration", "step_cap", "stiffness_floor", "dilation")
 
 
 class LayoutState:

@@ -142,6 +142,9 @@ class Layout:
             return self._schedule.momentum_after_stop
         return float(self._schedule.momentum[self.epoch])
 
+    def _dilation(self) -> float:
+        return 0.0 if self._expansion_ended else float(self._schedule.dilation[self.epoch])
+
     def _repeats(self) -> int:
         return 2 if self._recipe.symmetric_attraction else 1  # f
 
@@ -267,7 +270,7 @@ class Layout:
 
     def _step(self, attraction: np.ndarray, repulsion: np.ndarray, stiffness: np.ndarray) -> None:
         recipe, rate, force = self._recipe, self._learning_rate(), attraction + repulsion
-        middle = 0.0
+        middle, dilation = np.zeros(self._y.shape[1]), np.zeros(self._y.shape[1])
         match recipe.optimizer:
             case Optimizer.STEP:
                 self._update = self._cap(self._momentum() * self._update + rate * force)
@@ -283,8 +286,10 @@ class Layout:
                 used = np.maximum(stiffness, self._least_stiffness())[:, None] + _TINY**2
                 self._update = self._cap(self._momentum() * self._update + rate * force / used)
                 if (self._mobility == 1).all():  # else the points that are not free say where the map is
-                    middle = self._y.mean(axis=0) * (np.arange(self._y.shape[1]) < 3)
-        self._y = self._y + self._mobility * (self._update - middle)
+                    centred = np.arange(self._y.shape[1]) < 3
+                    middle = self._y.mean(axis=0) * centred
+                    dilation = self._dilation() * centred
+        self._y = self._y + self._mobility * (self._update - middle + dilation * (self._y - middle))
 
     def _least_stiffness(self) -> np.ndarray:
         """The stiffness floor: a share of the stiffness of a point whose neighbours are all close."""

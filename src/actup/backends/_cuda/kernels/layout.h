@@ -48,7 +48,7 @@ struct Constants {  // state.py has the same fields in the same order
 
 struct Rule {  // of one epoch; state.py has as many fields
   ForceFactors factors;
-  float learning_rate, momentum, cap, stiffness_scale, stiffness_floor;
+  float learning_rate, momentum, cap, stiffness_scale, stiffness_floor, dilation;
   float middle[3];  // of the map, in its first three dimensions
   int32_t stop;     // whether all steps are set to 0 first
 };
@@ -62,7 +62,7 @@ struct State {
 };
 
 // The schedule's rows.
-enum { kLearningRate, kMomentum, kExaggeration, kStepCap, kStiffnessFloor };
+enum { kLearningRate, kMomentum, kExaggeration, kStepCap, kStiffnessFloor, kDilation };
 
 struct alignas(kDimensions == 2 ? 8 : kDimensions == 4 ? 16 : 4) Row {
   float at[kDimensions];

@@ -303,6 +303,7 @@ extern "C" __global__ void __launch_bounds__(32 * kSums)
   rule.stop =
       kWatched && expanding && !state->expansion_ended && attraction_wins(sums, rule.factors, constants.n);
   if (rule.stop) state->expansion_ended = 1;
+  rule.dilation = state->expansion_ended ? 0.0f : scheduled(kDilation);
   if (expanding && state->expansion_ended) rule.momentum = constants.momentum_after_stop;
   for (int c = 0; c < 3; ++c)
     rule.middle[c] = kCentred && c < kAxes ? static_cast<float>(sums[kPlace + c] / constants.n) : 0.0f;
@@ -410,6 +411,12 @@ __device__ inline void grow_box(const Row& y, bool valid, State* state) {
     atomicMax(&state->box[state->epoch % 3][threadIdx.x], box[threadIdx.x]);
 }
 
+// How far a step moves a coordinate in a map that is kept centred and dilated.
+__device__ inline float centred_move(float place, float step, const Rule& rule, int c) {
+  const float middle = rule.middle[c < 3 ? c : 0];
+  return step - middle + rule.dilation * (place - middle);
+}
+
 }  // namespace
 
 // Moves every point by its step; one thread per point.
@@ -445,7 +452,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 #else
 #pragma unroll
     for (int c = 0; c < kDimensions; ++c)
-      moved.at[c] += kCentred && c < 3 ? own_step.at[c] - rule.middle[c < 3 ? c : 0] : own_step.at[c];
+      moved.at[c] += kCentred && c < 3 ? centred_move(moved.at[c], own_step.at[c], rule, c) : own_step.at[c];
 #endif
     y[i] = moved;
   }
