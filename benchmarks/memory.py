@@ -150,7 +150,9 @@ def umap_learn(watch: Watch):
     import umap
 
     watch.stage = "all"
-    return umap.UMAP(n_neighbors=15, n_jobs=THREADS).fit
+    # Neighbours of a drawn row are copies of the same row, so that the graph has 25,000 components. Its
+    # spectral start compares all pairs of them, takes 7 GB and did not end within a quarter of an hour.
+    return umap.UMAP(n_neighbors=15, n_jobs=THREADS, init="pca").fit
 
 
 # Name: the package that it needs, and what makes the fit.
