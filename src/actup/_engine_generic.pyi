@@ -274,7 +274,13 @@ def exact_neighbors(
     column_order: NDArray[numpy.int64] | None = None,
     limits: NDArray[numpy.float32] | None = None,
 ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
-def codes_suffice(points: NDArray[Any], k: int, row_metric: RowMetric, threads: int) -> bool: ...
+def coded_neighbors(
+    points: NDArray[Any],
+    k: int,
+    row_metric: RowMetric,
+    threads: int,
+    column_order: NDArray[numpy.int64] | None = None,
+) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]] | None: ...
 
 COLUMN_ORDER_ROWS: int = 1024
 

@@ -267,7 +267,8 @@ def test_low_recall_falls_back_to_exact_or_warns(monkeypatch):
 def test_auto_is_exact_where_exact_is_cheap():
     assert nearest_neighbors(uniform(4000, 10)).method == "exact"
     assert nearest_neighbors(uniform(6000, 3)).method == "exact"
-    assert nearest_neighbors(clustered(6000, 1000)).method == "cluster"
+    assert nearest_neighbors(clustered(6000, 1000)).method == "exact"  # by codes
+    assert nearest_neighbors(clustered(21_000, 200)).method == "cluster"
     assert nearest_neighbors(clustered(6000, 1000), algorithm="exact").method == "exact"
 
 

@@ -30,7 +30,11 @@ from actup.neighbors._comparison import Comparison
 # Costs in nanoseconds of one core. They were measured on one machine and are used on all, so that all choose
 # the same search.
 _EXACT_PAIR_NS, _EXACT_COLUMN_NS = 0.3, 0.0235  # exact search: per pair, and per pair and column
+# Exact search of few points by codes: per row, per row and column, per pair, and per pair and column.
+_CODED_ROW_NS, _CODED_ROW_COLUMN_NS, _CODED_PAIR_NS, _CODED_COLUMN_NS = 3_000, 4, 0.09, 0.0027
+_CODED_MAX_ROWS = 20_000  # the engine's limit
 _ROW_NS, _ROW_COLUMN_NS = 7_500, 15  # cluster search: per row, and per row and column
+_FEW_ROWS_FACTOR = 2.0  # cluster search of so few rows: index and calibration take as long as the search
 _BASE_K = 15  # the number of neighbours that the costs above are for
 _EXTRA_NEIGHBOR_NS = 160  # cluster search: per row and neighbour beyond the base
 _INSERT_NS, _SHIFT_NS = 50, 0.09  # exact search: per insertion into a list, and per entry moved by it
@@ -61,10 +65,26 @@ def exact_is_cheaper(n_points: int, columns: int, k: int) -> bool:
     return exact <= max(approximate, _NEGLIGIBLE_NS)
 
 
+def codes_are_cheaper(n_points: int, columns: int, k: int) -> bool:
+    """Whether comparing all pairs by codes takes less time than the cluster search."""
+    if n_points > _CODED_MAX_ROWS:
+        return False
+    _, approximate = _search_costs(n_points, columns, k)
+    return _coded_ns(n_points, columns, k) <= max(_FEW_ROWS_FACTOR * approximate, _NEGLIGIBLE_NS)
+
+
+def _coded_ns(n_points: int, columns: int, k: int) -> float:
+    rows = n_points * float(_CODED_ROW_NS * max(1.0, k / _BASE_K) + _CODED_ROW_COLUMN_NS * columns)
+    return rows + float(n_points) ** 2 * (_CODED_PAIR_NS + _CODED_COLUMN_NS * columns)
+
+
 def search_nanoseconds(n_points: int, columns: int, k: int) -> float:
     """The time of one core that a search for the k neighbours of all points takes, roughly."""
     exact, approximate = _search_costs(n_points, columns, k)
-    return exact if exact_is_cheaper(n_points, columns, k) else approximate
+    nanoseconds = exact if exact_is_cheaper(n_points, columns, k) else approximate
+    if n_points <= _CODED_MAX_ROWS:
+        nanoseconds = min(nanoseconds, _coded_ns(n_points, columns, k))
+    return nanoseconds
 
 
 def _search_costs(n_points: int, columns: int, k: int) -> tuple[float, float]:

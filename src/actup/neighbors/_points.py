@@ -119,6 +119,12 @@ class DensePoints(SearchablePoints):
         indices, distances = found
         return Neighbors(indices, distances, method="exact", recall=1.0)
 
+    def coded(self, k: int) -> Neighbors | None:
+        """The exact neighbours of all points, if there are few and integer codes can tell them apart."""
+        row_metric, order = self._row_metric(self.record.name), self._comparison.column_order
+        found = engine.coded_neighbors(self.X, k, row_metric, self._threads, order)
+        return None if found is None else Neighbors(*found, method="exact", recall=1.0)
+
     def nearest(
         self, rows: np.ndarray, self_ids: np.ndarray | None, candidates: np.ndarray | None, k: int
     ) -> Found:

@@ -418,7 +418,12 @@ class _PointSearch:
         return not _proxy_search.exact_is_cheaper(self._points)
 
     def neighbors(self, k: int) -> Neighbors:
-        found = self._approximate.neighbors(k, self._options.recall) if self.is_approximate(k) else None
+        is_approximate = self.is_approximate(k)
+        if is_approximate and self._options.algorithm == "auto":
+            exact = self._coded(k)
+            if exact is not None:
+                return exact
+        found = self._approximate.neighbors(k, self._options.recall) if is_approximate else None
         if found is None:
             return self._exact(None, k)
         outliers = self._outliers(found, k, _OUTLIER_POINT_FACTOR)
@@ -439,6 +444,13 @@ class _PointSearch:
                 exact = self._exact(rows[outliers], k)
             found.indices[outliers], found.distances[outliers] = exact.indices, exact.distances
         return found
+
+    def _coded(self, k: int) -> Neighbors | None:
+        """The exact neighbours of all points by integer codes, where that is faster than clusters."""
+        n, columns = self._points.X.shape
+        if not isinstance(self._points, DensePoints) or not self._by_clusters:
+            return None
+        return self._points.coded(k) if _cluster_search.codes_are_cheaper(n, columns, k) else None
 
     def _exact(self, rows: Rows | None, k: int) -> Neighbors:
         """The exact neighbours of other rows, or of all points (None)."""

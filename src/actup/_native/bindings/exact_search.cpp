@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "bindings/arrays.hpp"
@@ -14,6 +15,11 @@ namespace actup {
 
 namespace {
 
+std::vector<int64_t> order_of(const std::optional<Vector<int64_t>>& columns) {
+  if (!columns) return {};
+  return {columns->data(), columns->data() + columns->size()};
+}
+
 auto exact_neighbors(const TypedArray& points, const std::optional<TypedArray>& queries, int64_t k,
                      const RowMetric& row_metric, int threads,
                      const std::optional<Vector<int64_t>>& column_order,
@@ -22,22 +28,24 @@ auto exact_neighbors(const TypedArray& points, const std::optional<TypedArray>& 
   if (limits && static_cast<int64_t>(limits->size()) != rows.rows) {
     throw std::invalid_argument("limits must have one distance for each query");
   }
-  std::vector<int64_t> order;
-  if (column_order) order.assign(column_order->data(), column_order->data() + column_order->size());
+  const std::vector<int64_t> order = order_of(column_order);
   return neighbor_lists(rows.rows, k, [&](int32_t* ids, float* distances) {
     nearest_exact(typed_rows(points), rows, !queries, k, row_metric, threads, ids, distances, order,
                   limits ? limits->data() : nullptr);
   });
 }
 
-// Whether the search of few points by codes finds the neighbours, for tests: exact_neighbors falls back to
-// comparing floats.
-bool codes_suffice(const TypedArray& points, int64_t k, const RowMetric& row_metric, int threads) {
+// What exact_neighbors finds for all points, if there are few and integer codes can tell them apart; else
+// None.
+auto coded_neighbors(const TypedArray& points, int64_t k, const RowMetric& row_metric, int threads,
+                     const std::optional<Vector<int64_t>>& column_order) {
   const TypedRows rows = typed_rows(points);
-  std::vector<int32_t> ids(rows.rows * k);
-  std::vector<float> distances(rows.rows * k);
-  const Interruptible call;
-  return nearest_of_few(rows, RowForm(rows, row_metric), k, threads, ids.data(), distances.data());
+  bool found = false;
+  auto lists = neighbor_lists(rows.rows, k, [&](int32_t* ids, float* distances) {
+    const RowForm form(rows, row_metric, order_of(column_order), 0, threads);
+    found = nearest_of_few(rows, form, k, threads, ids, distances);
+  });
+  return found ? std::optional(std::move(lists)) : std::nullopt;
 }
 
 auto column_order(const TypedArray& points, const RowMetric& row_metric) {
@@ -55,8 +63,8 @@ void bind_exact_search(nb::module_& module) {
   module.def("exact_neighbors", &exact_neighbors, nb::arg("points"), nb::arg("queries").none(), nb::arg("k"),
              nb::arg("row_metric"), nb::arg("threads"), nb::arg("column_order").none() = nb::none(),
              nb::arg("limits").none() = nb::none());
-  module.def("codes_suffice", &codes_suffice, nb::arg("points"), nb::arg("k"), nb::arg("row_metric"),
-             nb::arg("threads"));
+  module.def("coded_neighbors", &coded_neighbors, nb::arg("points"), nb::arg("k"), nb::arg("row_metric"),
+             nb::arg("threads"), nb::arg("column_order").none() = nb::none());
   module.attr("COLUMN_ORDER_ROWS") = RowForm::kSampledRows;
   module.def("column_order", &column_order, nb::arg("points"), nb::arg("row_metric"));
 }

@@ -64,6 +64,7 @@ class FewPoints {
     const GridChoice grids(rows, ranges, threads_);
     if (const PairFunction compute = byte_tiles()) {
       if (find_by(rows, grids.bytes(), compute, ids, sums)) return true;
+      if (grids.clips()) return false;
     }
     return find_by(rows, grids.shorts(), short_tiles(), ids, sums);
   }

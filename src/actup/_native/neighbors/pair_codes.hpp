@@ -100,6 +100,10 @@ class GridChoice {
     limit_range();
   }
 
+  // Whether some values are much larger than usual. More bits do not help where clipping leaves too much
+  // open.
+  bool clips() const { return clips_; }
+
   // Codes of 8 bits.
   CodeGrid bytes() const {
     CodeGrid grid;
