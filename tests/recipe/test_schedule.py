@@ -79,7 +79,7 @@ def test_more_points_of_a_watched_map_are_dilated(name):
     wanted = [1, 1, 1.5**1.2, (10 / 3) ** 1.2, 12]
     np.testing.assert_allclose(list(whole.values()), wanted, rtol=1e-4)
     assert recipe.n_epochs(60_000) == recipe.n_epochs(20_000)
-    assert recipe.n_epochs(1_000_000) <= 160
+    assert recipe.n_epochs(1_000_000) <= 190
 
 
 @pytest.mark.parametrize("name", ["umap", "gdr_umap"])

@@ -117,6 +117,7 @@ _MAX_GATHERING_FACTOR = 2.0
 _MAX_SETTLING_FACTOR = 1.5
 # A normalised map whose expansion is watched is dilated instead of expanding longer: in all by this power of
 # the number of points, up to a limit.
+_MAX_DILATED_EXPANSION_FACTOR = 1.3  # its expansion takes longer too, but no more than this
 _DILATION_POWER = 1.2
 _MAX_DILATION = 12.0
 _MAX_DILATION_PER_EPOCH = 1.03  # attraction must keep up with it
@@ -242,7 +243,8 @@ def _adapted_length(phase: Phase, recipe: Recipe, n_samples: int) -> int:
             return _SLOW_ANNEALING_FACTOR * epochs
         case Role.EXPAND if _dilates(recipe):
             needed = float(log(_whole_dilation(n_samples)) / log(_MAX_DILATION_PER_EPOCH))
-            return max(epochs, math.ceil(needed))
+            longer = _growth(n_samples, _LONGER_EXPANSION_ABOVE_N, _MAX_DILATED_EXPANSION_FACTOR)
+            return max(round(epochs * longer), math.ceil(needed))
         case Role.EXPAND if recipe.normalized:
             return round(epochs * _growth(n_samples, _LONGER_EXPANSION_ABOVE_N, _MAX_EXPANSION_FACTOR))
         case Role.SETTLE if not recipe.normalized:
