@@ -30,7 +30,7 @@ _CHUNK_SCORES = 1 << 29  # rows times cells that are compared at a time
 _MAX_PROBED_ROWS = 1 << 19  # rows of all cells that a row is compared with
 # By how much the share of neighbours in the probed cells exceeds the wanted recall. Rows on the host are not
 # refined afterwards, which would read them over the bus many times.
-_COVERAGE_MARGIN, _HOST_COVERAGE_MARGIN = 0.01, 0.015
+_COVERAGE_MARGIN, _HOST_COVERAGE_MARGIN = 0.0, 0.015
 _MAX_COVERAGE = 0.999
 _TWO_LEVEL_PAIRS = 1 << 32  # of rows and centres: more of them are compared in two levels
 _GROUPS_SEARCHED = 8  # groups of centres that a row is compared with

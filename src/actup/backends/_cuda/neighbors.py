@@ -52,7 +52,7 @@ _SCAN_PRODUCTS = 25.0  # of a pair in float32
 _MAX_SCAN_SHARE = 0.25  # of the search, to compare rows that are not proven exact with all others
 _MAX_REFINEMENT_ROUNDS = 4
 _MIN_REFINEMENT_GAIN = 0.002  # of recall: a round that gains less is the last
-_RECALL_MARGIN = 0.008  # by which the measured recall must exceed the wanted one: it is that of few rows
+_RECALL_MARGIN = 0.005  # by which the measured recall must exceed the wanted one: it is that of few rows
 _ROUNDING_LOSS = 0.05  # a recall that stays so much below the wanted one: 16 bits do not tell rows apart
 
 
