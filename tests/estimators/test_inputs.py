@@ -267,7 +267,8 @@ def test_small_dtypes_reach_the_search_unconverted(kind, dtype, monkeypatch):
 
 
 def test_low_recall_warns(monkeypatch):
-    monkeypatch.setattr(_cluster_search, "exact_is_cheaper", lambda *shape: False)
+    for exact in ("exact_is_cheaper", "codes_are_cheaper"):
+        monkeypatch.setattr(_cluster_search, exact, lambda *shape: False)
     monkeypatch.setattr(_cluster_search, "_MAX_ROW_NS", 0)
     monkeypatch.setattr(_cluster_search, "_ALL_CLUSTERS_MAX_ROWS", 0)
     monkeypatch.setattr(_cluster_search, "_EXACT_PAIR_NS", 1e9)  # so that the exact search is never chosen,

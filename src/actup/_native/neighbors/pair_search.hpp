@@ -106,14 +106,17 @@ class PairScan {
   bool run() {
     const int64_t max_overflows = codes_.count() / 50 + 4;
     for (int64_t apart = 0; apart < blocks_; ++apart) {
-      const double before = static_cast<double>(apart) / blocks_, all = 2 - before;
+      const auto share_of_pairs = [this](int64_t rounds) {
+        const double share = static_cast<double>(rounds) / blocks_;
+        return share * (2 - share);
+      };
       // Of the blocks b with partners b + apart, those of even and those of odd b / apart are disjoint pairs.
       for (int64_t odd = 0; odd < (apart > 0 && 2 * apart < blocks_ ? 2 : 1); ++odd) {
         std::vector<int64_t> begins;
         for (int64_t block = 0; block + apart < blocks_; ++block) {
           if (apart == 0 || block / apart % 2 == odd) begins.push_back(block);
         }
-        set_progress_range(before * all, (before + 1.0 / blocks_) * all);
+        set_progress_range(share_of_pairs(apart), share_of_pairs(apart + 1));
         parallel_chunks(static_cast<int64_t>(begins.size()), threads_, [&](int64_t at) {
           checkpoint();
           compare_blocks(begins[at] + apart, begins[at]);
