@@ -270,7 +270,8 @@ def run_workers(work: Path, rows: int = 1_000_000) -> dict:
     with cluster(2, 2 * planned) as client:
         before = set(client.run(os.getpid).values())
         result = run_plan(plan, client, None, 2, Progress())
-        events = [event for _, event in client.get_events("all")]
+        workers = list(client.scheduler_info(n_workers=-1)["workers"])  # which log their changes of status
+        events = [event for worker in workers for _, event in client.get_events(worker) or ()]
         after = set(client.run(os.getpid).values())
     paused = [event for event in events if isinstance(event, dict) and event.get("status") == "paused"]
     return {

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import actup
-from actup.distributed import ShardError, _needs, _scan, _tasks, embed
+from actup.distributed import ShardError, _needs, _scan, _tasks, embed, make_plan
 from actup.distributed._sources import open_source
 from file_runs import clustered_rows, run, small_plan
 
@@ -173,3 +173,57 @@ def test_errors_of_arrays_say_that_a_disc_is_full():
         write_values(file, rows)
         file.flush()
     assert is_full(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+def test_a_map_never_replaces_the_source_through_a_symbolic_link(kind, tmp_path):
+    X = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.mkdir()
+    link.symlink_to(real)
+    path = real / f"x.{kind}"
+    if kind == "npy":
+        np.save(path, X)
+    else:
+        parquet.write_table(pa.table({f"c{number}": X[:, number] for number in range(4)}), path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="is the source, which the map would replace"):
+        embed(path, "umap", work=tmp_path / "work", out=link / f"x.{kind}")
+    assert path.read_bytes() == before
+
+
+def test_maps_and_runs_inside_of_a_source_folder(tmp_path):
+    """A folder of maps there is refused; the files of an earlier run are no rows."""
+    X = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
+    rows = tmp_path / "rows"
+    rows.mkdir()
+    parquet.write_table(pa.table({f"c{number}": X[:, number] for number in range(4)}), rows / "0.parquet")
+    with pytest.raises(ValueError, match="lies in the source"):
+        embed(rows, "umap", work=tmp_path / "work", out=rows / "map/")
+    quick = actup.preset("umap").but(epochs=2)
+    embed(rows, quick, work=rows / "scratch")
+    assert make_plan(rows, quick, work=tmp_path / "work").rows == 300
+
+
+def test_a_column_that_identifies_rows_is_named(tmp_path):
+    X = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
+    table = pa.table({"cell_id": np.arange(300), "a": X[:, 0], "b": X[:, 1]})
+    parquet.write_table(table, tmp_path / "x.parquet")
+    with pytest.warns(UserWarning, match="column 'cell_id' seems to identify rows"):
+        plan = make_plan(tmp_path / "x.parquet", "umap", work=tmp_path / "work")
+    assert "columns cell_id, a, b" in plan.explain()
+    make_plan(tmp_path / "x.parquet", "umap", work=tmp_path / "work", id_column="cell_id")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"work": "s3://bucket/work"}, "work='s3://bucket/work' is a URL"),
+        ({"memory": float("inf")}, "memory=inf must be a number of bytes"),
+        ({"out": 5}, "out=5 must be a path"),
+    ],
+)
+def test_wrong_places_and_sizes(options, message, tmp_path):
+    X = np.random.default_rng(0).normal(size=(100, 4)).astype(np.float32)
+    with pytest.raises((ValueError, TypeError), match=message):
+        embed(X, "umap", **({"work": tmp_path} | options))

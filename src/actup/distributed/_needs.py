@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +16,14 @@ _NUMBER_BYTES = 8  # of a row's number in the map
 _TEXT_ID_BYTES = 40  # of a row's id, which may be text: a conservative estimate
 
 
+_SHOWN_COLUMNS = 12  # names in an estimate
+
+
 def format_bytes(count: float) -> str:
-    """A number of bytes for people."""
-    return f"{count / 10**9:.1f} GB" if count >= 10**9 else f"{count / 10**6:.0f} MB"
+    """A number of bytes for people, rounded up, so that whoever gives that much gives enough."""
+    if count < 10**9:
+        return f"{math.ceil(count / 10**6)} MB"
+    return f"{math.ceil(count / 10**8) / 10:.1f} GB"
 
 
 def explain(plan: Plan) -> str:
@@ -27,6 +33,7 @@ def explain(plan: Plan) -> str:
     lines = [
         f"{plan.rows:,} rows x {plan.source.columns:,} columns ({plan.source.dtype}) in {shards} "
         f"shard{'s' if shards > 1 else ''}, {plan.k} neighbours per row",
+        *_column_lines(plan),
         f"searched in {plan.groups} group{'s' if plan.groups > 1 else ''} of neighbouring cells"
         + (
             ""
@@ -51,6 +58,14 @@ def explain(plan: Plan) -> str:
         f"key                  {plan.key}",
     ]
     return "\n".join(lines)
+
+
+def _column_lines(plan: Plan) -> list[str]:
+    """Which columns make a row, if they have names."""
+    names = plan.source.column_names
+    if names is None:
+        return []
+    return ["columns " + ", ".join(names[:_SHOWN_COLUMNS]) + (", …" if len(names) > _SHOWN_COLUMNS else "")]
 
 
 def _refinement_lines(plan: Plan) -> list[str]:

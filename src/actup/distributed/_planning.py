@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from dataclasses import replace
@@ -16,7 +17,7 @@ from actup.distributed._estimate import Shape
 from actup.distributed._needs import Needs, format_bytes
 from actup.distributed._plan import Plan
 from actup.distributed._sources import DaskSource, Source, open_source
-from actup.distributed._sources._storage import as_location, is_folder
+from actup.distributed._sources._storage import as_location, file_name, is_below, is_folder, is_remote
 from actup.neighbors._metrics import METRICS, canonical_metric, metrics_where
 from actup.recipe._output_metrics import EUCLIDEAN
 from actup.recipe._presets import preset
@@ -140,6 +141,12 @@ def open_rows(
     """The source in shards of a size that one task can read."""
     if not isinstance(work, str | os.PathLike):
         raise WrongType(f"work={work!r} must be the path of a folder for intermediate files")
+    if is_remote(as_location(work)):
+        raise ValueError(
+            f"work={os.fspath(work)!r} is a URL: give a folder of a file system that all workers share"
+        )
+    if os.path.isfile(work):
+        raise NotADirectoryError(f"work={os.fspath(work)!r} is a file: give a folder for intermediate files")
     return open_source(source, columns, id_column=id_column, shard_rows=_SHARD_ROWS, work=as_location(work))
 
 
@@ -148,7 +155,8 @@ def reject_out_in_source(source: Any, out: Any) -> None:
     if not isinstance(source, str | os.PathLike) or not isinstance(out, str | os.PathLike):
         return
     folder, target = as_location(source), as_location(out)
-    if target.endswith(".parquet") and is_folder(folder) and target.startswith(folder + "/"):
+    is_parquet = target.endswith(".parquet") or "." not in file_name(target) or is_folder(target)
+    if is_parquet and is_folder(folder) and is_below(target, folder):
         raise ValueError(
             f"out={os.fspath(out)!r} lies in the source {os.fspath(source)!r}, of which it would be a part "
             "when it is read next: give a path outside of it"
@@ -195,12 +203,12 @@ def _memory_limit(memory: int | str | None, shape: Shape, is_spread: bool) -> in
     if memory is None:
         return max(_MIN_MEMORY, needed)
     limit = read_bytes(memory, "memory")
-    if limit < needed and not is_spread:
+    smallest = 2 * _estimate.BASE_BYTES
+    if limit < needed and needed > smallest and not is_spread:
         raise ValueError(
             f"memory={memory!r} is too little: the layout of {shape.rows:,} points needs "
             f"{format_bytes(needed)}: give that much, or a sample of the rows"
         )
-    smallest = 2 * _estimate.BASE_BYTES
     if limit < smallest:
         raise ValueError(
             f"memory={memory!r} is too little: Python with ActUp and some rows at a time need "
@@ -215,6 +223,6 @@ def read_bytes(value: int | str, name: str) -> int:
         match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?i?)b?\s*", value.lower())
         if match and match[2] in _UNITS and re.fullmatch(r"\d+\.?\d*|\.\d+", match[1]):
             return int(float(match[1]) * _UNITS[match[2]])
-    elif isinstance(value, Real) and not isinstance(value, bool) and value > 0:
+    elif isinstance(value, Real) and not isinstance(value, bool) and 0 < value < math.inf:
         return int(value)
     raise ValueError(f"{name}={value!r} must be a number of bytes, or text such as '5GB' or '512 MiB'")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 
+from actup._errors import WrongType
 from actup.distributed._sinks._base import Sink
 from actup.distributed._sinks._dask import DaskSink
 from actup.distributed._sinks._npy import NpySink
@@ -17,9 +18,11 @@ from actup.distributed._sources._storage import (
     as_location,
     file_name,
     files_below,
+    is_below,
     is_folder,
     is_remote,
     join,
+    real_location,
     relative_to,
 )
 from actup.distributed._sources._zarr import is_zarr, require_zarr
@@ -76,6 +79,8 @@ def open_sink(out: str | os.PathLike[str] | None, source: Source, dimensions: in
         if name == "map.npy" and source.has_ids:
             name = "map.parquet"
         out = join(as_location(work), name) + ("/" if name.endswith("/") else "")
+    if not isinstance(out, str | os.PathLike):
+        raise WrongType(f"out={out!r} must be a path or None")
     text = os.fspath(out)
     target = as_location(text)
     token = _token(target, source.identity(), dimensions)
@@ -84,7 +89,7 @@ def open_sink(out: str | os.PathLike[str] | None, source: Source, dimensions: in
         return _zarr_sink(target, source, dimensions, state)
     if text.endswith(("/", os.sep)) or is_folder(target) or "." not in file_name(target):
         return _folder_sink(target, source, dimensions, state, token)
-    if target in source.files:
+    if real_location(target) in set(map(real_location, source.files)):
         raise ValueError(f"out={text!r} is the source, which the map would replace: give another path")
     if target.endswith(".npy"):
         if source.has_ids:
@@ -118,7 +123,8 @@ def _zarr_sink(target: str, source: Source, dimensions: int, state: str) -> Sink
     location = join(group, path) if group else target
     if group and not is_zarr(group):
         raise ValueError(f"out={target!r}: {group} is no zarr group; give one that exists, or a .zarr path")
-    inside = [file for file in source.files if file == location or file.startswith(location + "/")]
+    real = real_location(location)
+    inside = [file for file in source.files if real_location(file) == real or is_below(file, location)]
     problem = "holds the source, which the map would replace" if inside else reason_not_to_replace(location)
     if problem is not None:
         raise ValueError(f"out={target!r} {problem}: give another path")
@@ -135,7 +141,7 @@ def _folder_sink(target: str, source: Source, dimensions: int, state: str, token
             f"out={target!r} is a file, not a folder: give a path that ends with .npy or .parquet"
         )
     found = files_below(target, _PARQUET_SUFFIXES) if is_folder(target) else []
-    if set(found) & set(source.files):
+    if set(map(real_location, found)) & set(map(real_location, source.files)):
         raise ValueError(f"out={target!r} holds the source, which the map would replace: give another folder")
     own = {name + ".parquet" for name in names}
     foreign = [name for name in (relative_to(path, target) for path in found) if name not in own]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -11,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from actup._suggestions import closest_name
+from actup._warnings import warn_user
 from actup.distributed._sources._base import Shard, ShardError, Source, range_name, reason, row_dtype
 from actup.distributed._sources._storage import file_name, is_remote, open_file, version_of
 
 _METADATA_THREADS = 16  # footers that are read at the same time: object stores take long to answer
 _READ_BUFFER_BYTES = 1 << 18  # per column: pyarrow would otherwise hold whole column chunks
+_IDENTIFIER = re.compile(r"(.*[_ -])?(id|ids|index|idx|row|rows)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -315,10 +318,24 @@ def _select_all(schema: Any, name: str, id_column: str | None) -> _Selection:
             f"of {', '.join(map(repr, vectors))}"
         )
     numbers = tuple(field.name for field in fields if is_number(field.type))
+    if not vectors:
+        _warn_of_identifiers(fields)
     if not vectors and not numbers:
         kinds = ", ".join(f"{field.name!r} of {field.type}" for field in schema)
         raise ShardError(name, f"has no column of numbers or of lists of numbers (it has {kinds})")
     return _Selection(tuple(vectors) or numbers, bool(vectors), id_column)
+
+
+def _warn_of_identifiers(fields: list[Any]) -> None:
+    """Warn of columns of integers that by their names only identify rows."""
+    import pyarrow.types as types
+
+    for field in fields:
+        if types.is_integer(field.type) and _IDENTIFIER.fullmatch(field.name):
+            warn_user(
+                f"column {field.name!r} seems to identify rows, and the map shows it like any other number: "
+                f"give id_column={field.name!r}, or the columns to use as columns=[...]"
+            )
 
 
 def _require_column(schema: Any, column: str, name: str, parameter: str) -> None:

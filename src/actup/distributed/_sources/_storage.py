@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 _LOCAL_PROTOCOLS = ("file://", "local://")
+_OWN_FOLDER = re.compile(r"actup-(blocks-)?[0-9a-f]{6,}")  # of an earlier run, in a work folder
 # Keys under which file systems of fsspec report what changes with the content of a file.
 _VERSION_KEYS = ("ETag", "etag", "md5Hash", "generation", "mtime", "LastModified", "last_modified", "updated")
 
@@ -20,6 +21,11 @@ def as_location(path: str | os.PathLike[str]) -> str:
         if text.startswith(protocol):
             text = text.removeprefix(protocol)
     return text.rstrip("/") if is_remote(text) else os.path.abspath(os.path.expanduser(text))
+
+
+def real_location(location: str) -> str:
+    """Where a location leads through symbolic links: equal for two names of one file."""
+    return location if is_remote(location) else os.path.realpath(location)
 
 
 def is_remote(location: str) -> bool:
@@ -98,8 +104,8 @@ def version_of(location: str) -> str:
 def files_below(folder: str, suffixes: tuple[str, ...], excluded: str | None = None) -> list[str]:
     """All files with one of the suffixes in a folder and its subfolders, in natural order.
 
-    Names that begin with a dot or an underscore are skipped, as all readers of parquet folders do, and so is
-    the folder ``excluded``.
+    Names that begin with a dot or an underscore are skipped, as all readers of parquet folders do, and so are
+    the folder ``excluded`` and folders of earlier runs.
     """
     if is_remote(folder):
         system, path = file_system(folder)
@@ -111,11 +117,18 @@ def files_below(folder: str, suffixes: tuple[str, ...], excluded: str | None = N
     kept = []
     for name in found:
         below = relative_to(name, base)
-        hidden = any(part.startswith((".", "_")) for part in below.split("/"))
-        inside = excluded is not None and name.startswith(excluded.rstrip("/" + os.sep) + os.sep)
+        parts = below.split("/")
+        hidden = any(part.startswith((".", "_")) or _OWN_FOLDER.fullmatch(part) for part in parts)
+        inside = excluded is not None and is_below(name, excluded)
         if name.endswith(suffixes) and not hidden and not inside:
             kept.append(join(folder, below))
     return sorted(kept, key=natural_order)
+
+
+def is_below(location: str, folder: str) -> bool:
+    """Whether a location is in a folder, also if symbolic links lead there."""
+    inner, outer = real_location(location), real_location(folder).rstrip("/" + os.sep)
+    return inner.startswith((outer + os.sep, outer + "/"))
 
 
 def matching_files(pattern: str) -> list[str]:
