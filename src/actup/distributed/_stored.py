@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from actup.distributed._disc import explained_full_disc
-from actup.distributed._sources import DaskSource, Source
+from actup.distributed._sources import DaskSource, ShardError, Source
 
 
 def stored_source(source: Source | DaskSource, work: str | os.PathLike[str], client: Any) -> Source:
@@ -32,7 +32,12 @@ def stored_source(source: Source | DaskSource, work: str | os.PathLike[str], cli
     folder = Path(work).absolute() / f"actup-blocks-{name}"
     with explained_full_disc(f"work={os.fspath(work)!r}"):
         _store_blocks(source, folder, client)
-    return source.stored(str(folder))
+    try:
+        return source.stored(str(folder))
+    except ShardError:  # blocks do not fit together, and nobody knows which of them will be mended
+        for path in folder.glob("block-*.npy"):
+            path.unlink()
+        raise
 
 
 def _store_blocks(source: DaskSource, folder: Path, client: Any) -> None:

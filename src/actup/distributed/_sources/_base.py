@@ -137,6 +137,9 @@ class Source(ABC):
             If the shard is unreadable, truncated or not what it was when the source was opened.
         """
 
+    def discard_copy(self, shard: int) -> None:  # noqa: B027 (nothing to do: most sources have no copies)
+        """Remove the copy of a shard that cannot be used, so that the next call reads the shard again."""
+
     def ids(self, shard: int) -> np.ndarray | None:
         """Values of the id column of the rows of a shard; None if there is no id column."""
         return None

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,10 @@ class StoredBlocks(NpySource):
     def identity(self) -> str:
         """Of the collection."""
         return self.collection_identity
+
+    def discard_copy(self, shard: int) -> None:
+        """Remove the stored block of a shard: the next call computes it again."""
+        Path(self.row_files[shard].location).unlink(missing_ok=True)
 
     def ids(self, shard: int) -> np.ndarray | None:
         """Values of the id column: numbers, or objects for text."""
