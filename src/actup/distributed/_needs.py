@@ -138,6 +138,12 @@ def reject_too_little_disc(plan: Plan, sink: Sink) -> None:
         _reject_full(f"out={sink.local_target!r}", place, map_bytes)
 
 
+def describe_free(path: Path) -> str:
+    """How much room there is for a file or folder that may not exist yet, and where."""
+    folder = _existing_parent(path)
+    return f"{format_bytes(shutil.disk_usage(folder).free)} free in {folder}"
+
+
 def _reject_full(what: str, folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if needed > free:
