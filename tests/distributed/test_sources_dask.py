@@ -1,12 +1,14 @@
 """Sources of dask: blocks are stored by whoever has them, and give maps of the same chunks."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from actup import UMAP, preset
 from actup.distributed import embed, transform
+from actup.distributed._needs import Needs
 from actup.distributed._sinks import open_sink
 from actup.distributed._sources import DaskSource, ShardError, open_source
 from actup.distributed._stored import stored_source
@@ -249,7 +251,7 @@ def test_workers_in_other_processes(blocks, tmp_path):
         dask.delayed(source.store_block)(block, source.block_path(str(blocks), number))
         for number, block in enumerate(source.blocks())
     ]
-    assert dask.compute(*tasks, scheduler="processes", num_workers=2) == (500, 500)
+    assert dask.compute(*tasks, scheduler="processes", num_workers=2) == (X.nbytes // 2, X.nbytes // 2)
     stored = source.stored(str(blocks))
     sink = open_sink(tmp_path / "map.npy", stored, 2, str(tmp_path / "work"))
     tasks = [dask.delayed(sink.write)(shard, MAP[shard * 500 :][:500], None) for shard in (1, 0)]
@@ -310,3 +312,17 @@ def test_blocks_of_different_widths_are_computed_again(tmp_path):
         stored()
     widths[0] = 4
     assert stored().columns == 4
+
+
+@pytest.mark.parametrize("kind", ["array", "frame"])
+def test_disc_that_is_too_small_for_the_copy(tmp_path, monkeypatch, kind):
+    rows = da.from_array(X, chunks=(100, 6)) if kind == "array" else dd.from_pandas(frame(), npartitions=10)
+    recipe = preset("umap").but(epochs=5)
+    plan = embed(rows, recipe, work=tmp_path / "enough", backend="cpu").plan
+    assert Needs.of(plan).copy >= X.nbytes and "copy of the source" in plan.explain()
+    free = X.nbytes + Needs.of(plan).disc - 1 if kind == "array" else X.nbytes // 2
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=free))
+    message = "with a copy of source, needs up" if kind == "array" else "has 1 of 10 blocks of source so far"
+    with pytest.raises(OSError, match=f"work=.*small', .*{message}.* another disc"):
+        embed(rows, recipe, work=tmp_path / "small", backend="cpu")
+    assert len(list(tmp_path.glob("small/*/block-*.npy"))) == (0 if kind == "array" else 1)

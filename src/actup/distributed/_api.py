@@ -202,11 +202,11 @@ def embed(
     """
     progress = read_progress(progress)
     n_threads = count_threads(threads, "threads")
-    check_parameters(recipe, seed, recall, memory, backend)
+    checked = check_parameters(recipe, seed, recall, memory, backend)
     reject_out_in_source(source, out)
     if client is not None:
         Workers(client)  # rejects other versions before blocks of a collection are computed
-    rows = stored_source(open_rows(source, columns, id_column, work), work, client)
+    rows = stored_source(open_rows(source, columns, id_column, work), work, client, checked)
     reject_other_process(rows, client)
     plan = make_plan(
         rows, recipe, work=work, seed=seed, recall=recall, memory=memory, backend=backend, client=client

@@ -104,6 +104,11 @@ class Source(ABC):
         """The names of the columns; None if they have none."""
         return None
 
+    @property
+    def copy_bytes(self) -> int:
+        """Bytes of a copy of the rows that was made in the work folder, because they are read from there."""
+        return 0
+
     def part_name(self, shard: int) -> str:
         """Relative path, without suffix, of the file that holds the shard's part of a result in parts."""
         return f"part-{shard:05d}"
