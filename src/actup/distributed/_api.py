@@ -173,14 +173,16 @@ def embed(
     ShardError
         If a shard cannot be read, has values that are not finite, or has changed. Mend it and call again.
     MemoryError, OSError
-        If memory or disc do not suffice, before any work is done; or if a disc becomes full.
+        If memory or disc do not suffice, before any work is done; or if a disc becomes full. Whether the
+        copy of a Dask data frame fits is known only when some of its partitions are computed.
     RuntimeError
         If another run is at work in the same folder, or a worker has another version or build of ActUp.
 
     Warns
     -----
     UserWarning
-        If the measured recall stays below ``recall`` by more than the error of the measurement.
+        If the measured recall stays below ``recall`` by more than the error of the measurement; or if
+        ``work`` holds an unfinished run of the same source with other files or numbers of rows.
 
     See Also
     --------

@@ -149,14 +149,14 @@ def describe_free(path: Path) -> str:
     return f"{format_bytes(shutil.disk_usage(folder).free)} free in {folder}"
 
 
-def reject_full(what: str, folder: Path, needed: int) -> None:
+def reject_full(what: str, folder: Path, needed: int, how_sure: str = "up to") -> None:
     """Reject what needs more bytes than the disc of a folder has left."""
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise OSError(
             errno.ENOSPC,
-            f"{what} needs up to {format_bytes(needed)}, but {folder} has {format_bytes(free)} free: choose "
-            "a folder on another disc",
+            f"{what} needs {how_sure} {format_bytes(needed)}, but {folder} has {format_bytes(free)} free: "
+            "choose a folder on another disc",
         )
 
 

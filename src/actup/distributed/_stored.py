@@ -67,7 +67,7 @@ def _store_blocks(source: DaskSource, folder: Path, where: str, client: Any, rec
             if needed is None:  # the others will hardly all be smaller than the smallest one so far
                 smallest = min(smallest, size)
                 what = f"{where}, which has {done} of {len(tasks)} blocks of source so far,"
-                reject_full(what, folder, smallest * (len(tasks) - done))
+                reject_full(what, folder, smallest * (len(tasks) - done), how_sure="about")
 
 
 def _known_bytes(source: DaskSource, missing: list[int], recipe: Recipe | None) -> int | None:
