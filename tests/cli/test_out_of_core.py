@@ -1,5 +1,8 @@
 """actup embed --work: files that are read part by part."""
 
+import re
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -26,7 +29,30 @@ def test_dry_run_explains_the_plan(run, rows_file, tmp_path):
     ran = run("embed", rows_file, "--work", tmp_path / "work", "--memory", "2GB", "--dry-run")
     assert ran.status == 0
     assert "400 rows x 12 columns (float32)" in ran.out and "files in work" in ran.out
+    assert "memory of machine" in ran.out and f"free in {tmp_path}" in ran.out
     assert not (tmp_path / "work").exists()
+
+
+@pytest.mark.parametrize(
+    ("scarce", "value", "message"),
+    [
+        ("actup.distributed._api.available_memory", 10**6, "needs .* of memory, but this machine has 1 MB"),
+        ("shutil.disk_usage", SimpleNamespace(free=10**3), "work=.* needs up to .* has 0 MB free"),
+    ],
+)
+def test_dry_run_says_that_the_run_would_be_refused(
+    run, rows_file, tmp_path, monkeypatch, scarce, value, message
+):
+    monkeypatch.setattr(scarce, lambda *_: value)
+    ran = run("embed", rows_file, "--work", tmp_path / "work", "--dry-run", "-o", tmp_path / "map.npy")
+    assert ran.status == 2 and "memory of machine" in ran.out and "disc of out" in ran.out
+    assert re.search(f"the run would be refused: .*{message}", ran.err)
+
+
+def test_dry_run_rejects_outputs_that_the_run_rejects(rejected, rows_file, tmp_path):
+    command = ("embed", rows_file, "--work", tmp_path / "work", "--dry-run", "-o")
+    assert "is the source" in rejected(*command, rows_file)
+    assert "--work writes one map" in rejected(*command, tmp_path / "map.csv")
 
 
 @pytest.mark.parametrize(

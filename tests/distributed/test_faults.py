@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -107,6 +108,23 @@ def test_run_that_begins_anew_because_of_other_files_says_so(folder, tmp_path, m
         assert call().plan.rows == (FILES + 1) * ROWS
     (folder / "0.parquet").unlink()
     with pytest.warns(UserWarning, match=r"new: 9\.parquet; missing: 0\.parquet"):
+        call()
+
+
+def test_run_that_begins_anew_because_of_other_rows_says_so(folder, tmp_path, monkeypatch):
+    def call(**options):
+        return embed(folder, QUICK, work=tmp_path / "work", columns=list("abcd"), backend="cpu", **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("actup.distributed._lists._write_lists", full)
+        with pytest.raises(OSError, match="disc that is full"):
+            call()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        call(seed=1)  # another run, but of the same rows
+    write_file(folder / "1.parquet", 1, rows=clustered_rows(ROWS - 50, 4))
+    message = rf"unfinished run .*1\.parquet has {ROWS - 50} instead of {ROWS}\).*or remove .*actup-"
+    with pytest.warns(UserWarning, match=message):
         call()
 
 

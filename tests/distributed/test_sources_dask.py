@@ -1,12 +1,17 @@
 """Sources of dask: blocks are stored by whoever has them, and give maps of the same chunks."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from actup import UMAP, preset
+from actup.distributed import embed, transform
+from actup.distributed._needs import Needs
 from actup.distributed._sinks import open_sink
 from actup.distributed._sources import DaskSource, ShardError, open_source
+from actup.distributed._stored import stored_source
 from source_rows import MAP, X, ids_of, rows_of, write_all
 
 dask = pytest.importorskip("dask")
@@ -246,16 +251,78 @@ def test_workers_in_other_processes(blocks, tmp_path):
         dask.delayed(source.store_block)(block, source.block_path(str(blocks), number))
         for number, block in enumerate(source.blocks())
     ]
-    assert dask.compute(*tasks, scheduler="processes", num_workers=2) == (500, 500)
+    assert dask.compute(*tasks, scheduler="processes", num_workers=2) == (X.nbytes // 2, X.nbytes // 2)
     stored = source.stored(str(blocks))
     sink = open_sink(tmp_path / "map.npy", stored, 2, str(tmp_path / "work"))
     tasks = [dask.delayed(sink.write)(shard, MAP[shard * 500 :][:500], None) for shard in (1, 0)]
     dask.compute(*tasks, scheduler="processes", num_workers=2)
     np.testing.assert_array_equal(np.load(sink.finish()), MAP)
     (blocks / "block-00001.npy").unlink()
-    with pytest.raises(ShardError, match="block 1 of the dask array: cannot be read"):
+    with pytest.raises(ShardError, match=r"block 1 of the dask array: cannot be read"):
         dask.compute(dask.delayed(_count)(stored, 1), scheduler="processes", num_workers=2)
 
 
 def _count(source, shard):
     return sum(len(rows) for rows in source.read(shard, 100))
+
+
+# ---- blocks that cannot be used ----
+
+
+@pytest.mark.parametrize("call", ["embed", "transform"])
+def test_mended_block_is_computed_again(tmp_path, call):
+    rows = X.copy()
+    rows[450, 2] = np.nan
+    computed = []
+
+    def read(block_info):
+        begin, end = block_info[None]["array-location"][0]
+        computed.append(begin)
+        return rows[begin:end]
+
+    def run():
+        array = da.map_blocks(read, chunks=((300, 300, 400), (6,)), dtype=rows.dtype, name="rows-of-a-file")
+        if call == "transform":
+            return transform(model, array, work=tmp_path)
+        return embed(array, preset("umap").but(epochs=5), work=tmp_path, backend="cpu").embedding
+
+    model = UMAP(random_state=0, n_epochs=5).fit(X[:200]) if call == "transform" else None
+    with pytest.raises(ShardError, match=r"block 1 of the dask array: .*NaN"):
+        run()
+    rows[450, 2] = 0.0
+    computed.clear()
+    assert np.isfinite(run().compute(scheduler="synchronous")).all()
+    assert computed == [300]
+
+
+def test_blocks_of_different_widths_are_computed_again(tmp_path):
+    widths = [3, 4]
+    lists = pd.DataFrame({"v": [[0.0, 1.0]] * 20})
+
+    def read(part, partition_info=None):
+        number = partition_info["number"] if partition_info else 0
+        return pd.DataFrame({"v": [list(row) for row in X[: len(part), : widths[number]]]})
+
+    def stored():
+        with dask.config.set({"dataframe.convert-string": False}):
+            frame = dd.from_pandas(lists, npartitions=2).map_partitions(read, meta=lists[:0], token="lists")
+            return stored_source(open_source(frame, "v"), tmp_path, None)
+
+    with pytest.raises(ShardError, match=r"has 4 columns, but partition 0 .* has 3"):
+        stored()
+    widths[0] = 4
+    assert stored().columns == 4
+
+
+@pytest.mark.parametrize("kind", ["array", "frame"])
+def test_disc_that_is_too_small_for_the_copy(tmp_path, monkeypatch, kind):
+    rows = da.from_array(X, chunks=(100, 6)) if kind == "array" else dd.from_pandas(frame(), npartitions=10)
+    recipe = preset("umap").but(epochs=5)
+    plan = embed(rows, recipe, work=tmp_path / "enough", backend="cpu").plan
+    assert Needs.of(plan).copy >= X.nbytes and "copy of the source" in plan.explain()
+    free = X.nbytes + Needs.of(plan).disc - 1 if kind == "array" else X.nbytes // 2
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=free))
+    message = "with a copy of source, needs up" if kind == "array" else "has 1 of 10 blocks of source so far"
+    with pytest.raises(OSError, match=f"work=.*small', .*{message}.* another disc"):
+        embed(rows, recipe, work=tmp_path / "small", backend="cpu")
+    assert len(list(tmp_path.glob("small/*/block-*.npy"))) == (0 if kind == "array" else 1)

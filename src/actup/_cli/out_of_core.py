@@ -23,7 +23,7 @@ def embed_files(
     inputs: InputOptions, recipe: Recipe, output: list[Path], out_of_core: OutOfCoreOptions
 ) -> None:
     """Make a map of files part by part, or print what that takes."""
-    from actup.distributed import embed, make_plan
+    from actup.distributed import embed
 
     _reject_options(inputs)
     files, running, work = inputs.files, inputs.running, out_of_core.work
@@ -36,13 +36,10 @@ def embed_files(
         "backend": running.backend,
     }
     source = files[0] if len(files) == 1 else files
+    _reject_outputs(output, is_needed=not running.dry_run)
     if running.dry_run:
-        print(make_plan(source, recipe, **options).explain())
+        _explain(source, recipe, output[0] if output else None, options)
         return
-    if len(output) != 1 or output[0].suffix not in (*_SUFFIXES, ""):
-        raise InputError(
-            f"--work writes one map: give one -o that ends in {', '.join(_SUFFIXES)}, or a folder"
-        )
     begin = time.perf_counter()
     with Progress(verbose=shows_progress(running.quiet)) as progress:
         result = embed(source, recipe, out=output[0], threads=running.jobs, progress=progress, **options)
@@ -52,6 +49,32 @@ def embed_files(
         running.quiet,
     )
     note(f"wrote {output[0]}", running.quiet)
+
+
+def _reject_outputs(output: list[Path], is_needed: bool) -> None:
+    """Reject anything but one path of a kind that can be written part by part."""
+    is_writable = all(path.suffix in (*_SUFFIXES, "") for path in output)
+    if len(output) > 1 or (is_needed and not output) or not is_writable:
+        raise InputError(
+            f"--work writes one map: give one -o that ends in {', '.join(_SUFFIXES)}, or a folder"
+        )
+
+
+def _explain(source: Any, recipe: Recipe, out: Path | None, options: dict[str, Any]) -> None:
+    """Print what a run takes and what there is; InputError if the run would be refused."""
+    from actup.distributed import make_plan
+    from actup.distributed._api import describe_room, reject_run_here
+    from actup.distributed._planning import reject_out_in_source
+
+    reject_out_in_source(source, out)
+    plan = make_plan(source, recipe, **options)
+    print(plan.explain(), describe_room(plan, out), sep="\n\n")
+    try:
+        reject_run_here(plan, out)
+    except OSError as error:
+        raise InputError(f"the run would be refused: {error.strerror}") from error
+    except (MemoryError, ImportError) as error:
+        raise InputError(f"the run would be refused: {error}") from error
 
 
 def _columns(reading: ReadingOptions) -> Any:

@@ -17,7 +17,13 @@ from actup._threads import count_threads
 from actup._warnings import warn_user
 from actup.distributed import _dask, _local, _map
 from actup.distributed._disc import explained_full_disc
-from actup.distributed._needs import Needs, reject_too_little_disc, reject_too_little_memory
+from actup.distributed._needs import (
+    Needs,
+    describe_free,
+    format_bytes,
+    reject_too_little_disc,
+    reject_too_little_memory,
+)
 from actup.distributed._other_runs import warn_of_other_files
 from actup.distributed._plan import Plan
 from actup.distributed._planning import check_parameters, make_plan, open_rows, reject_out_in_source
@@ -167,14 +173,16 @@ def embed(
     ShardError
         If a shard cannot be read, has values that are not finite, or has changed. Mend it and call again.
     MemoryError, OSError
-        If memory or disc do not suffice, before any work is done; or if a disc becomes full.
+        If memory or disc do not suffice, before any work is done; or if a disc becomes full. Whether the
+        copy of a Dask data frame fits is known only when some of its partitions are computed.
     RuntimeError
         If another run is at work in the same folder, or a worker has another version or build of ActUp.
 
     Warns
     -----
     UserWarning
-        If the measured recall stays below ``recall`` by more than the error of the measurement.
+        If the measured recall stays below ``recall`` by more than the error of the measurement; or if
+        ``work`` holds an unfinished run of the same source with other files or numbers of rows.
 
     See Also
     --------
@@ -196,11 +204,11 @@ def embed(
     """
     progress = read_progress(progress)
     n_threads = count_threads(threads, "threads")
-    check_parameters(recipe, seed, recall, memory, backend)
+    checked = check_parameters(recipe, seed, recall, memory, backend)
     reject_out_in_source(source, out)
     if client is not None:
         Workers(client)  # rejects other versions before blocks of a collection are computed
-    rows = stored_source(open_rows(source, columns, id_column, work), work, client)
+    rows = stored_source(open_rows(source, columns, id_column, work), work, client, checked)
     reject_other_process(rows, client)
     plan = make_plan(
         rows, recipe, work=work, seed=seed, recall=recall, memory=memory, backend=backend, client=client
@@ -224,11 +232,10 @@ def run_plan(plan: Plan, client: Any, out: Any, threads: int, progress: Progress
         Of this process, if there is no client.
     progress : Progress
     """
-    sink = open_sink(out, plan.source, plan.recipe.n_components, str(plan.folder.path))
+    sink = _sink_of(plan, out)
     workers = None if client is None else Workers(client, asks_for_gpu=plan.backend != "cpu")
     if workers is None:
-        _dask.reject_missing_gpu(plan)
-        reject_too_little_memory(plan, available_memory())
+        _reject_unfit_process(plan)
     else:
         _dask.reject_unfit_workers(plan, workers)
     reject_too_little_disc(plan, sink)
@@ -248,6 +255,32 @@ def run_plan(plan: Plan, client: Any, out: Any, threads: int, progress: Progress
         result = _result(plan, records, _delivered(plan, sink, workers))
     _logger.info("plan %s: done, recall %.3f", plan.key, result.recall)
     return result
+
+
+def reject_run_here(plan: Plan, out: Any) -> None:
+    """Raise the error with which a run in this process would be refused before it starts, if there is one."""
+    sink = _sink_of(plan, out)
+    _reject_unfit_process(plan)
+    reject_too_little_disc(plan, sink)
+
+
+def _sink_of(plan: Plan, out: Any) -> Sink:
+    return open_sink(out, plan.source, plan.recipe.n_components, str(plan.folder.path))
+
+
+def _reject_unfit_process(plan: Plan) -> None:
+    _dask.reject_missing_gpu(plan)
+    reject_too_little_memory(plan, available_memory())
+
+
+def describe_room(plan: Plan, out: Any) -> str:
+    """The memory and the discs that a run in this process would have, in lines like those of ``explain``."""
+    memory, target = available_memory(), _sink_of(plan, out).local_target
+    lines = [f"memory of machine    {'unknown' if memory is None else format_bytes(memory)} available"]
+    lines.append(f"disc of work         {describe_free(Path(plan.work))}")
+    if out is not None and target is not None:
+        lines.append(f"disc of out          {describe_free(Path(target))}")
+    return "\n".join(lines)
 
 
 def read_progress(progress: Progress | bool | None) -> Progress:

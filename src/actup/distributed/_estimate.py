@@ -60,10 +60,12 @@ class Shape:
 
     @classmethod
     def of(cls, source: Source, recipe: Recipe) -> Shape:
-        itemsize = source.dtype.itemsize
-        kept = itemsize if source.dtype.type in ENGINE_TYPES else np.dtype(np.float32).itemsize
-        k = recipe.neighbors_searched(source.rows)
-        return cls(source.rows, source.columns, kept, itemsize, k)
+        return cls.of_rows(source.rows, source.columns, source.dtype, recipe)
+
+    @classmethod
+    def of_rows(cls, rows: int, columns: int, dtype: np.dtype, recipe: Recipe) -> Shape:
+        kept = dtype.itemsize if dtype.type in ENGINE_TYPES else np.dtype(np.float32).itemsize
+        return cls(rows, columns, kept, dtype.itemsize, recipe.neighbors_searched(rows))
 
     @property
     def row_bytes(self) -> int:

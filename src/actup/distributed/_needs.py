@@ -52,6 +52,7 @@ def explain(plan: Plan) -> str:
         "",
         f"memory of a process  {format_bytes(needs.peak)}",
         f"files in work        {format_bytes(needs.disc)} at the most",
+        *([f"copy of the source   {format_bytes(needs.copy)} in work besides"] if needs.copy else []),
         f"core time            {_format_seconds(needs.total_seconds)}, within a factor of three; all stages "
         "but the layout can be spread over workers",
         *_refinement_lines(plan),
@@ -91,11 +92,14 @@ class Needs:
         Seconds of one core of every stage.
     disc : int
         Bytes of files at a time.
+    copy : int
+        Bytes of the copy of a collection of Dask, which is written before and stays.
     """
 
     memory: dict[str, int]
     seconds: dict[str, float]
     disc: int
+    copy: int
 
     @classmethod
     def of(cls, plan: Plan) -> Needs:
@@ -105,6 +109,7 @@ class Needs:
             _estimate.stage_bytes(shape, plan.memory, plan.groups, plan.block_rows, plan.sample_rows),
             _estimate.processor_seconds(shape, plan.recipe, truth_rows, plan.is_exact),
             _estimate.disc_bytes(shape, plan.recipe.n_components),
+            plan.source.copy_bytes,
         )
 
     @property
@@ -141,25 +146,32 @@ def reject_too_little_memory(plan: Plan, memory: int | None) -> None:
 
 def reject_too_little_disc(plan: Plan, sink: Sink) -> None:
     """Reject a run whose files do not fit into the work folder, or whose map does not fit where it goes."""
-    work = _existing_parent(Path(plan.work))
+    work = existing_parent(Path(plan.work))
     if not plan.folder.path.exists():  # else an earlier call has taken part of the space already
-        _reject_full(f"work={plan.work!r}", work, Needs.of(plan).disc)
+        reject_full(f"work={plan.work!r}", work, Needs.of(plan).disc)
     if sink.local_target is None:
         return
-    place = _existing_parent(Path(sink.local_target).parent)
+    place = existing_parent(Path(sink.local_target).parent)
     if _device(place) != _device(work):  # else files that were removed before leave more room
         id_bytes = _TEXT_ID_BYTES if plan.source.has_ids else _NUMBER_BYTES
         map_bytes = plan.rows * (4 * plan.recipe.n_components + id_bytes)
-        _reject_full(f"out={sink.local_target!r}", place, map_bytes)
+        reject_full(f"out={sink.local_target!r}", place, map_bytes)
 
 
-def _reject_full(what: str, folder: Path, needed: int) -> None:
+def describe_free(path: Path) -> str:
+    """How much room there is for a file or folder that may not exist yet, and where."""
+    folder = existing_parent(path)
+    return f"{format_bytes(shutil.disk_usage(folder).free)} free in {folder}"
+
+
+def reject_full(what: str, folder: Path, needed: int, how_sure: str = "up to") -> None:
+    """Reject what needs more bytes than the disc of a folder has left."""
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise OSError(
             errno.ENOSPC,
-            f"{what} needs up to {format_bytes(needed)}, but {folder} has {format_bytes(free)} free: choose "
-            "a folder on another disc",
+            f"{what} needs {how_sure} {format_bytes(needed)}, but {folder} has {format_bytes(free)} free: "
+            "choose a folder on another disc",
         )
 
 
@@ -167,7 +179,8 @@ def _device(path: Path) -> int:
     return path.stat().st_dev
 
 
-def _existing_parent(path: Path) -> Path:
+def existing_parent(path: Path) -> Path:
+    """The path itself or the nearest folder above it that exists."""
     path = path.absolute()
     while not path.exists():
         path = path.parent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,21 @@ def scan(plan: Plan, shard: int, threads: int) -> dict[str, Any]:
 
     A shard that is broken, or changes later, is found before any other work is done.
     """
+    with discarded_copy_of_bad_shard(plan.source, shard):
+        return _scan(plan, shard)
+
+
+@contextmanager
+def discarded_copy_of_bad_shard(source: Source, shard: int) -> Iterator[None]:
+    """Have a shard that cannot be used read again by the next call, also if the source has a copy of it."""
+    try:
+        yield
+    except ShardError:
+        source.discard_copy(shard)
+        raise
+
+
+def _scan(plan: Plan, shard: int) -> dict[str, Any]:
     fingerprint = fingerprint_of(plan, shard)
     check_ids(plan.source, shard)
     rows = plan.source.shards[shard].rows

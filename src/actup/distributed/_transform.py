@@ -19,6 +19,7 @@ from actup.distributed._api import exclusive, read_progress, reject_other_proces
 from actup.distributed._disc import explained_full_disc
 from actup.distributed._folder import WorkFolder
 from actup.distributed._planning import open_rows, reject_out_in_source
+from actup.distributed._scan import discarded_copy_of_bad_shard
 from actup.distributed._sinks import Sink, open_sink
 from actup.distributed._sources import ShardError, Source
 from actup.distributed._sources._storage import as_location
@@ -186,7 +187,9 @@ def _write_places(placing: Placing, shard: int, threads: int) -> None:
     fingerprint = source.fingerprint(shard)
     record = folder.record(f"place-{shard}")
     if record is None or record["fingerprint"] != fingerprint:
-        folder.write(f"places/{shard}", _places(placing, shard, threads))
+        with discarded_copy_of_bad_shard(source, shard):
+            places = _places(placing, shard, threads)
+        folder.write(f"places/{shard}", places)
         folder.write_record(f"place-{shard}", {"fingerprint": fingerprint})
     placing.sink.write(shard, folder.read(f"places/{shard}"), source.ids(shard))
 

@@ -104,6 +104,11 @@ class Source(ABC):
         """The names of the columns; None if they have none."""
         return None
 
+    @property
+    def copy_bytes(self) -> int:
+        """Bytes of a copy of the rows that was made in the work folder, because they are read from there."""
+        return 0
+
     def part_name(self, shard: int) -> str:
         """Relative path, without suffix, of the file that holds the shard's part of a result in parts."""
         return f"part-{shard:05d}"
@@ -136,6 +141,9 @@ class Source(ABC):
         ShardError
             If the shard is unreadable, truncated or not what it was when the source was opened.
         """
+
+    def discard_copy(self, shard: int) -> None:  # noqa: B027 (nothing to do: most sources have no copies)
+        """Remove the copy of a shard that cannot be used, so that the next call reads the shard again."""
 
     def ids(self, shard: int) -> np.ndarray | None:
         """Values of the id column of the rows of a shard; None if there is no id column."""

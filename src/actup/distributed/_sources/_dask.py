@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,9 +43,11 @@ class DaskSource:
         ``"dask.array"`` or ``"dask.dataframe"``.
     store_block : callable
         ``store_block(block, path)`` writes a computed block as a .npy file of rows, whole or not at all, and
-        returns their number. It can be pickled.
+        returns how many bytes they have. It can be pickled.
     rows, columns : int or None
         None if they are known only when the blocks are stored.
+    dtype : numpy.dtype or None
+        Of the rows as they are stored; None if it is known only then.
     has_ids : bool
         Whether an id column was asked for.
     """
@@ -54,6 +57,7 @@ class DaskSource:
     store_block: Callable[[Any, str], int]
     rows: int | None
     columns: int | None
+    dtype: np.dtype | None
     has_ids: bool
 
     @property
@@ -70,6 +74,12 @@ class DaskSource:
         """One ``dask.delayed.Delayed`` per block, in row order."""
         delayed = self.collection.to_delayed()
         return list(np.ravel(delayed)) if self.kind == "dask.array" else list(delayed)
+
+    def bytes_of_blocks(self, numbers: Iterable[int]) -> int:
+        """Bytes of blocks of an array when they are stored."""
+        assert self.columns is not None and self.dtype is not None
+        sizes = self.collection.chunks[0]
+        return int(sum(sizes[number] for number in numbers)) * self.columns * self.dtype.itemsize
 
     @staticmethod
     def block_path(folder: str, number: int) -> str:
@@ -136,6 +146,15 @@ class StoredBlocks(NpySource):
         """Of the collection."""
         return self.collection_identity
 
+    @property
+    def copy_bytes(self) -> int:
+        """Bytes of all stored blocks."""
+        return sum(file.end for file in self.blocks)
+
+    def discard_copy(self, shard: int) -> None:
+        """Remove the stored block of a shard: the next call computes it again."""
+        Path(self.row_files[shard].location).unlink(missing_ok=True)
+
     def ids(self, shard: int) -> np.ndarray | None:
         """Values of the id column: numbers, or objects for text."""
         if not self.with_ids:
@@ -182,7 +201,7 @@ def dask_array_source(array: Any) -> DaskSource:
     if array.numblocks[1] > 1:
         array = array.rechunk({1: -1})
     store = partial(_store_array, dtype=dtype, columns=array.shape[1])
-    return DaskSource(array, "dask.array", store, array.shape[0], array.shape[1], False)
+    return DaskSource(array, "dask.array", store, array.shape[0], array.shape[1], dtype, False)
 
 
 def _store_array(block: Any, path: str, *, dtype: np.dtype, columns: int) -> int:
@@ -224,7 +243,7 @@ def dask_frame_source(frame: Any, columns: str | Sequence[str] | None, id_column
     selected = list(dict.fromkeys([*wanted, *([id_column] if id_column else [])]))
     store = partial(_store_frame, names=tuple(wanted), id_column=id_column, dtype=dtype)
     width = None if is_list else len(wanted)
-    return DaskSource(frame[selected], "dask.dataframe", store, None, width, id_column is not None)
+    return DaskSource(frame[selected], "dask.dataframe", store, None, width, dtype, id_column is not None)
 
 
 def _chosen_columns(
@@ -303,7 +322,7 @@ def _stacked(column: Any, name: str, shard: str) -> np.ndarray:
 
 def _save(rows: np.ndarray, path: str) -> int:
     save_array(path, rows)
-    return len(rows)
+    return rows.nbytes
 
 
 def _block_name(path: str, kind: str) -> str:
