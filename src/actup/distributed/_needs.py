@@ -26,6 +26,11 @@ def format_bytes(count: float) -> str:
     return f"{math.ceil(count / 10**8) / 10:.1f} GB"
 
 
+def format_available(count: float) -> str:
+    """A number of bytes that there are, for people, rounded down."""
+    return f"{count // 10**8 / 10:.1f} GB" if count >= 10**9 else f"{count // 10**6:.0f} MB"
+
+
 def explain(plan: Plan) -> str:
     """Memory and processor time of every stage, files, and how rows are divided, in several lines."""
     needs = Needs.of(plan)
@@ -140,7 +145,7 @@ def reject_too_little_memory(plan: Plan, memory: int | None) -> None:
         )
         raise MemoryError(
             f"stage {stage!r} needs {format_bytes(needs.peak)} of memory, but this machine has "
-            f"{format_bytes(memory)}: use {remedy}"
+            f"{format_available(memory)}: use {remedy}"
         )
 
 
@@ -170,7 +175,7 @@ def reject_full(what: str, folder: Path, needed: int, how_sure: str = "up to") -
     if needed > free:
         raise OSError(
             errno.ENOSPC,
-            f"{what} needs {how_sure} {format_bytes(needed)}, but {folder} has {format_bytes(free)} free: "
+            f"{what} needs {how_sure} {format_bytes(needed)}, but {folder} has {format_available(free)} free: "
             "choose a folder on another disc",
         )
 
