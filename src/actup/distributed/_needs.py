@@ -175,8 +175,8 @@ def reject_full(what: str, folder: Path, needed: int, how_sure: str = "up to") -
     if needed > free:
         raise OSError(
             errno.ENOSPC,
-            f"{what} needs {how_sure} {format_bytes(needed)}, but {folder} has {format_available(free)} free: "
-            "choose a folder on another disc",
+            f"{what} needs {how_sure} {format_bytes(needed)}, but {folder} has {format_available(free)} "
+            "free: choose a folder on another disc",
         )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import actup
-from actup.distributed._needs import format_bytes
+from actup.distributed._needs import format_available
 from actup.distributed._sources import Source
 from actup.distributed._tasks import VersionMismatch
 
@@ -200,4 +200,4 @@ def _memory_first(worker: Worker) -> float:
 
 
 def _memory_in_words(worker: Worker) -> str:
-    return "no limit" if worker.memory is None else f"{format_bytes(worker.memory)} usable"
+    return "no limit" if worker.memory is None else f"{format_available(worker.memory)} usable"
