@@ -8,6 +8,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -229,7 +230,10 @@ class EngineSearch:
         self._precise: PreciseSearch | None = None  # rows of the engine's types are not rounded
         space = None if is_engine_type(rows) or self._presence else make_space(metric, comparison, rows)
         if space is not None:
-            self._precise = PreciseSearch(space, rows, self._rows, self._is_exact, self._make_point_search)
+            # Not methods of this search: a circle of references would keep the float32 rows until Python
+            # looks for circles.
+            search = partial(_search_points, options=options, threads=threads)
+            self._precise = PreciseSearch(space, rows, self._rows, self._comparison.is_exact, search)
         # The last k, its deduplicated rows (None: all rows are searched), and the search of those.
         self._last: tuple[int | None, Deduplicated | None, _PointSearch] = (None, None, self._search_of_all)
 
@@ -268,13 +272,6 @@ class EngineSearch:
     def _search_share(self) -> float:
         """The share of the work at which the search in float32 ends."""
         return 1.0 if self._precise is None else _FLOAT32_SHARE
-
-    def _make_point_search(self, rows: Rows, comparison: Comparison) -> _PointSearch:
-        return _search_points(rows, comparison, self._options, self._threads)
-
-    def _is_exact(self, rows: Rows) -> bool:
-        """Whether rows become float32 without rounding."""
-        return self._comparison.is_exact(rows)
 
     def _search_for(self, k: int) -> tuple[Deduplicated | None, _PointSearch]:
         """The search for k neighbours, and the deduplicated rows that it holds (None: all rows)."""
