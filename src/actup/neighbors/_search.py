@@ -61,12 +61,15 @@ class SearchOptions:
     column_order : ndarray or None
         As in ``Comparison``. Exact searches of parts of the rows give the same distances, to the bit, if they
         share the order of all rows.
+    saves_memory : bool
+        Whether to take less memory and more time where there is a choice, for the same bits.
     """
 
     algorithm: str = "auto"
     recall: float = DEFAULT_RECALL
     seed: int = 0
     column_order: np.ndarray | None = None
+    saves_memory: bool = False
 
 
 # Metrics of dense rows that umap-learn also knows for sparse ones.
@@ -329,7 +332,8 @@ class EngineSearch:
 
 def _search_points(X: Rows, comparison: Comparison, options: SearchOptions, threads: int) -> _PointSearch:
     """A search of rows, dense or sparse, where the engine compares them."""
-    points = (SparsePoints if sparse.issparse(X) else DensePoints)(X, comparison, threads)
+    make = SparsePoints if sparse.issparse(X) else DensePoints
+    points = make(X, comparison, threads, options.saves_memory)
     return _PointSearch(points, comparison, options, threads)
 
 
@@ -396,7 +400,9 @@ class _PointSearch:
         self._approximate: _cluster_search.ClusterSearch | _proxy_search.ProxySearch
         self._by_clusters = isinstance(points, DensePoints) and METRICS[comparison.metric].cluster_search
         if self._by_clusters:
-            self._approximate = _cluster_search.ClusterSearch(points.X, comparison, options.seed, threads)
+            self._approximate = _cluster_search.ClusterSearch(
+                points.X, comparison, options.seed, threads, options.saves_memory
+            )
         else:
             self._approximate = _proxy_search.ProxySearch(points, options.seed)
 
@@ -447,7 +453,11 @@ class _PointSearch:
         n, columns = self._points.X.shape
         if not isinstance(self._points, DensePoints) or not self._by_clusters:
             return None
-        return self._points.coded(k) if _cluster_search.codes_are_cheaper(n, columns, k) else None
+        if not _cluster_search.codes_are_cheaper(n, columns, k):
+            return None
+        if self._options.saves_memory and self._points.has_codes(k):
+            return self._exact(None, k)  # the same neighbours
+        return self._points.coded(k)
 
     def _exact(self, rows: Rows | None, k: int) -> Neighbors:
         """The exact neighbours of other rows, or of all points (None)."""
