@@ -24,7 +24,10 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-MIB = 2**20
+from actup.backends import load_backend
+from actup.estimators._inputs import FitInputs
+
+LIMITS = (0.6, 0.8, 1.0, 1.2)  # of the estimate
 
 
 @dataclass(frozen=True)
@@ -73,24 +76,68 @@ CASES = (
     Case("GDR", 100_000, 50, parameters={"preset": "paper_tsne"}),
 )
 
+DEVICE_CASES = (
+    Case("UMAP", 10_000, 784),
+    Case("UMAP", 70_000, 784),
+    Case("UMAP", 250_000, 50),
+    Case("UMAP", 1_000_000, 50),
+    Case("TSNE", 20_000, 784),
+    Case("TSNE", 70_000, 50),
+    Case("TSNE", 250_000, 50, parameters={"perplexity": 10}),
+    Case("GDR", 200_000, 50, parameters={"preset": "paper_umap"}),
+)
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--only", nargs="+", type=int, default=list(range(len(CASES))), metavar="NUMBER")
-    parser.add_argument("--child", nargs=2, metavar=("CASE", "FILE"), help=argparse.SUPPRESS)
+    parser.add_argument("--only", nargs="+", type=int, metavar="NUMBER", help="numbers of combinations")
+    parser.add_argument("--limits", action="store_true", help="measure runs with max_memory instead")
+    parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--keep", metavar="FOLDER", help="keep the files of rows here, for the next time")
+    parser.add_argument("--child", nargs=3, metavar=("CASE", "FILE", "LIMIT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        print(json.dumps(measure(Case(**json.loads(options.child[0])), options.child[1])))
+        case, source, limit = options.child
+        print(json.dumps(measure(Case(**json.loads(case)), source, float(limit), options.backend)))
         return
+    import report
+
+    cases = CASES if options.backend == "cpu" else DEVICE_CASES
+    chosen = range(len(cases)) if options.only is None else options.only
+    results = report.saved("memory_estimates")
+    table = results.setdefault("limits" if options.limits else options.backend, {})
+    print("| run | " + ("limit | " if options.limits else "") + "estimate | measured | ratio | stage |")
     with tempfile.TemporaryDirectory() as folder:
-        for number in options.only:
-            case = CASES[number]
-            source = write_rows(case, Path(folder))
-            child = [sys.executable, "-W", "ignore", __file__, "--child", json.dumps(asdict(case)), source]
-            done = subprocess.run(child, stdout=subprocess.PIPE, text=True, check=True)
-            found = json.loads(done.stdout.splitlines()[-1])
-            print(number, case.name, {k: round(v / MIB, 1) for k, v in found["stages"].items()},
-                  "X", round(found["X"] / MIB, 1), found.get("info"), flush=True)
+        folder = options.keep or folder
+        for number in chosen:
+            source = write_rows(cases[number], Path(folder))
+            for share in LIMITS if options.limits else (0.0,):
+                found = run_child(cases[number], source, share, options.backend)
+                name = f"{cases[number].name}, limit {share:g}" if share else cases[number].name
+                table[name] = found
+                print(line_of(number, name, found), flush=True)
+    print(f"saved in {report.save('memory_estimates', results, ['actup', 'numpy', 'scipy', 'cupy'])}")
+
+
+def run_child(case: Case, source: str, share: float, backend: str) -> dict:
+    child = [sys.executable, "-W", "ignore", __file__, "--backend", backend]
+    child += ["--child", json.dumps(asdict(case)), source, str(share)]
+    done = subprocess.run(child, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def line_of(number: int, name: str, found: dict) -> str:
+    """A row of the table."""
+    if "refused" in found:
+        return f"| {number} {name} | {found['limit']} | refused |"
+    peak = max(found["measured"].values())
+    if "limit" in found:
+        return f"| {number} {name} | {found['limit']} | {peak} | {peak / found['limit']:.2f} | {found['lean']} |"
+    estimate = max(found["estimate"].values())
+    stages = ", ".join(
+        f"{stage} {found['estimate'].get(stage, 0)}/{size}" for stage, size in found["measured"].items()
+    )
+    return f"| {number} {name} | {estimate} | {peak} | {estimate / peak:.2f} | {stages} |"
 
 
 def write_rows(case: Case, folder: Path) -> str:
@@ -140,49 +187,65 @@ def estimator_of(case: Case, **more):
     return getattr(actup, case.method)(random_state=0, n_jobs=case.threads, **case.parameters, **more)
 
 
-def measure(case: Case, source: str) -> dict:
-    """Run one fit in this process."""
-    model = estimator_of(case)
+def measure(case: Case, source: str, share: float, backend: str) -> dict:
+    """Run one fit in this process: megabytes of every stage, estimated and measured."""
     few = np.random.default_rng(0).random((300, 20), np.float32)
-    estimator_of(case).fit(sparse.csr_matrix(few) if case.sparse_values else few.astype(case.dtype))
-    watch = Watch()
-    base = resident_bytes()
+    few = sparse.csr_matrix(few) if case.sparse_values else few.astype(case.dtype)
+    estimator_of(case, backend=backend).fit(few)
+    watch = DeviceWatch() if backend == "cuda" else Watch()
     X = sparse.load_npz(source) if case.sparse_values else np.load(source)
-    model.set_params(callback=watch.note)
-    watch.begin()
-    model.fit(X)
-    watch.end()
-    size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if case.sparse_values else X.nbytes
-    edges = model.graph_.nnz / len(model.embedding_)
+    model = estimator_of(case, backend=backend, callback=watch.note)
+    estimate = model.memory_estimate(X)
+    found: dict = {}
+    if share:
+        limit = int(share * estimate.limited_bytes)
+        found["limit"] = megabytes(limit)
+        model.set_params(max_memory=limit)
+        try:
+            found["lean"] = str(model._lean(X, model._recipe(), FitInputs(), load_backend(backend)))
+        except MemoryError as error:
+            return {**found, "refused": str(error)}
+    with watch:
+        model.fit(X)
+    edges = model.graph_.nnz / (len(model.embedding_) * estimate.neighbors)
     return {
-        "X": size,
-        "base": base,
-        "stages": {stage: peak - base for stage, peak in watch.peaks.items()},
-        "left": resident_bytes() - base,
-        "info": {"edges": round(edges, 1)},
+        **found,
+        "estimate": rounded(estimate.device_stages or estimate.stages),
+        "measured": rounded(watch.peaks),
+        "edges_per_neighbor": round(edges, 2),
     }
 
 
+def rounded(sizes: dict[str, int]) -> dict[str, float]:
+    return {name: megabytes(size) for name, size in sizes.items()}
+
+
+def megabytes(size: float) -> float:
+    return round(size / 1e6, 1)
+
+
 class Watch:
-    """The peak of the resident memory of every stage of a fit."""
+    """The peak of the resident memory of every stage of a fit, over what there was before X was loaded."""
 
     def __init__(self) -> None:
         self.peaks: dict[str, int] = {}
         self.stage = "read"
+        self.base = status_bytes("VmRSS")
 
-    def begin(self) -> None:
+    def __enter__(self) -> Watch:
         reset_peak()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
 
     def note(self, stage: str, fraction: float, embedding: object) -> None:
         if stage != self.stage:
             self._close()
             self.stage = stage
 
-    def end(self) -> None:
-        self._close()
-
     def _close(self) -> None:
-        self.peaks[self.stage] = max(self.peaks.get(self.stage, 0), status_bytes("VmHWM"))
+        self.peaks[self.stage] = status_bytes("VmHWM") - self.base
         reset_peak()
 
 
@@ -190,13 +253,57 @@ def reset_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5")
 
 
-def resident_bytes() -> int:
-    return status_bytes("VmRSS")
-
-
 def status_bytes(name: str) -> int:
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith(f"{name}:")) * 1024
+
+
+class DeviceWatch:
+    """The peak of what CuPy's pool has handed out on the GPU, in every stage of a fit."""
+
+    def __init__(self) -> None:
+        import cupy
+
+        self.peaks: dict[str, int] = {}
+        self.stage = "read"
+        self._hook = _pool_hook(cupy)
+        self._pool = cupy.get_default_memory_pool()
+        self._pool.free_all_blocks()
+
+    def __enter__(self) -> DeviceWatch:
+        self._hook.__enter__()
+        self._hook.used = self._hook.peak = self._pool.used_bytes()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._close()
+        self._hook.__exit__(*error)
+
+    def note(self, stage: str, fraction: float, embedding: object) -> None:
+        if stage != self.stage:
+            self._close()
+            self.stage = stage
+
+    def _close(self) -> None:
+        self.peaks[self.stage] = self._hook.peak
+        self._hook.peak = self._hook.used
+
+
+def _pool_hook(cupy):
+    """A hook of CuPy's memory pool that keeps the most bytes that were in use at a time."""
+
+    class Hook(cupy.cuda.MemoryHook):
+        name = "peak"
+        used = peak = 0
+
+        def malloc_postprocess(self, **given):
+            self.used += given["mem_size"]
+            self.peak = max(self.peak, self.used)
+
+        def free_postprocess(self, **given):
+            self.used -= given["mem_size"]
+
+    return Hook()
 
 
 if __name__ == "__main__":

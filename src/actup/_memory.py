@@ -28,7 +28,7 @@ from actup.recipe._switches import Update
 _SHOWN_ARRAYS = 6
 _REMEDIES = {
     "read": "X as a C-contiguous NumPy array of float32 or float16",
-    "neighbors": "fewer columns, such as the leading principal components, or X in float16",
+    "neighbors": "fewer neighbours, or fewer columns, such as the leading principal components",
 }
 _FEWER_NEIGHBORS = "fewer neighbours (n_neighbors or perplexity)"
 
