@@ -9,9 +9,11 @@ import math
 import reprlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral
+from traceback import clear_frames
 from typing import Any
 
 import numpy as np
@@ -19,12 +21,15 @@ from scipy.sparse import issparse
 
 from actup._device import array_module, to_host
 from actup._given import Given, check_graph, check_neighbors, count_rows, warn_if_asymmetric
+from actup._memory import StageMemoryError, explain_memory_error, lean_enough, shape_of
 from actup._reporting import reporting_to
 from actup._suggestions import explain_unknown_keywords
 from actup._threads import count_threads
 from actup._typing import Rows
 from actup._warnings import warn_user
 from actup.backends import Backend, Layout, PointInputs, choose_backend, load_backend
+from actup.backends._graph_file import GraphFile
+from actup.backends._memory._shape import RunShape
 from actup.graph._disconnection import disconnect
 from actup.graph._radii import edge_lengths, local_radii, standardize
 from actup.graph._records import Graph, Neighbors
@@ -126,6 +131,7 @@ def embed(
     threads: int | None = None,
     backend: str = "cpu",
     progress: Progress | None = None,
+    max_memory: int | str | None = None,
 ) -> Embedding:
     """Make a map of X, as a recipe says.
 
@@ -153,6 +159,10 @@ def embed(
         and at least 5,000 points, else "cpu"; their maps differ as much as maps of two seeds.
     progress : Progress, default=None
         Shows how far the run is, and can stop it.
+    max_memory : int or str, default=None
+        Bytes that the run may take, e.g. "4GB", with X but without Python and its libraries; with backend
+        "cuda" those of the GPU. A run that would take more takes less memory and more time, for the same
+        bits: few rows are compared without integer codes, and the graph lies in a temporary file.
 
     Returns
     -------
@@ -166,8 +176,15 @@ def embed(
         stopped the layout: the points are then returned as far as they have come. Ctrl-C before the layout
         raises KeyboardInterrupt.
 
+    Raises
+    ------
+    MemoryError
+        Before any work, if the run cannot stay within ``max_memory``; later, if memory runs out: the error says
+        in which stage, and how much it needs.
+
     See Also
     --------
+    actup.memory_estimate : How much memory a run takes.
     actup.embed_many : Several maps of the same data.
     actup.GDR : The same as a scikit-learn estimator.
 
@@ -195,13 +212,15 @@ def embed(
     if X is None and given.graph is None and given.neighbors is None:
         raise ValueError("X=None needs neighbors or graph in its place")
     recipe = recipe if X is None else with_column_numbers(recipe, X)
+    threads = count_threads(threads, "threads")
+    given = replace(given, lean=lean_enough(max_memory, X, recipe, given, threads, chosen))
     rows = None if X is None else chosen.load_rows(chosen.read_rows(X, recipe.metric), recipe.metric)
     prepared = prepare(
         rows,
         recipe,
         given,
         seed=seed,
-        threads=count_threads(threads, "threads"),
+        threads=threads,
         backend=chosen,
         progress=progress,
         like=X,
@@ -248,16 +267,22 @@ def prepare(
         recipe = adapt_to_size(recipe, n_samples)
     searched = X is not None and given.graph is None and given.neighbors is None
     backend.compile_ahead(recipe, n_samples, X.shape[1] if X is not None and searched else 0)
+    explain = partial(_explained, shape=partial(shape_of, X, recipe, given, threads), backend=backend)
     neighbors: Neighbors | None = None
+    graph_file: GraphFile | None = None
     with_radii, lengths, recall = recipe.density_weight > 0 or given.keep_radii, None, math.nan
     if given.graph is None:
-        with _stage("neighbors", backend, progress, seconds):
+        with _stage("neighbors", backend, progress, seconds, explain):
             neighbors = _find_neighbors(X, n_samples, recipe, given, threads, backend)
             recall = neighbors.recall
-        with _stage("graph", backend, progress, seconds):
+        with _stage("graph", backend, progress, seconds, explain):
             if given.disconnection_distance < math.inf:
                 neighbors, _ = disconnect(neighbors, given.disconnection_distance)
-            graph = backend.affinity_graph(neighbors, recipe, threads)
+            if given.lean.graph_on_disc:
+                graph_file = GraphFile(neighbors, recipe, threads)
+                graph = graph_file.mapped()
+            else:
+                graph = backend.affinity_graph(neighbors, recipe, threads)
             if given.reshape_graph is not None:
                 graph = given.reshape_graph(graph, backend=backend, threads=threads)
             if with_radii:
@@ -271,7 +296,7 @@ def prepare(
             )
     if not given.keep_neighbors:
         neighbors = None  # frees their memory before the layout copies the graph
-    with _stage("start", backend, progress, seconds):
+    with _stage("start", backend, progress, seconds, explain):
         if given.mobility is None:
             rows = X if _are_coordinates(X, recipe.metric) else None
             start, init_used = make_start(rows, graph, recipe, given.init, seed, threads, backend)
@@ -290,7 +315,11 @@ def prepare(
         points = PointInputs(
             given.mobility, standardize(radii) if radii is not None and recipe.density_weight else None
         )
-    layout = backend.make_layout(graph, start, recipe, seed, threads, points)
+    if graph_file is not None:
+        graph = graph_file.mapped()  # without the pages that the start has read
+    edges = graph if graph_file is None else graph_file.parts()
+    with explain("layout"):
+        layout = backend.make_layout(edges, start, recipe, seed, threads, points)
     seconds["layout"] = time.perf_counter() - begin
     prepared = Embedding(
         start,
@@ -317,7 +346,9 @@ def _find_neighbors(
     if recipe.metric == "precomputed":
         warn_if_asymmetric(X)
     parameters = dict(recipe.metric_kwds)
-    neighbors = backend.nearest_neighbors(X, k, recipe.metric, threads, parameters, recipe.recall)
+    neighbors = backend.nearest_neighbors(
+        X, k, recipe.metric, threads, parameters, recipe.recall, saves_memory=given.lean.search
+    )
     if not backend.has_valid_distances(neighbors.distances):
         raise ValueError(
             "X has rows whose distance is negative, NaN or too large for float32: divide X by its largest "
@@ -417,7 +448,14 @@ def epoch_slices(
     while layout.epoch < layout.n_epochs and not progress.stopped:
         begin = time.perf_counter()
         next_stop = min((stop for stop in stops if stop > layout.epoch), default=layout.n_epochs)
-        layout.run(min(layout.epoch + pace, next_stop, layout.n_epochs))
+        try:
+            layout.run(min(layout.epoch + pace, next_stop, layout.n_epochs))
+        except MemoryError as error:
+            raise StageMemoryError(
+                f"memory ran out in stage 'layout', in epoch {layout.epoch} of {layout.n_epochs}"
+                f"{f' ({error})' if str(error) else ''}: free memory; actup.memory_estimate says how much a "
+                "run needs"
+            ) from error
         seconds = time.perf_counter() - begin
         if every is None:
             growth = min(progress.slice_seconds / max(seconds, 1e-9), _MAX_SLICE_GROWTH)
@@ -432,8 +470,14 @@ def _fraction(layout: Layout) -> float:
 
 
 @contextmanager
-def _stage(name: str, backend: Backend, progress: Progress, seconds: dict[str, float]) -> Iterator[None]:
-    """Time a stage and report its beginning, how far it has come, and its end."""
+def _stage(
+    name: str,
+    backend: Backend,
+    progress: Progress,
+    seconds: dict[str, float],
+    explain: Callable[[str], AbstractContextManager[None]],
+) -> Iterator[None]:
+    """Time a stage and report its beginning, how far it has come, and its end; explain a lack of memory."""
     progress.report(name, 0.0)
     begin = last = time.perf_counter()
     reached = 0.0
@@ -445,11 +489,23 @@ def _stage(name: str, backend: Backend, progress: Progress, seconds: dict[str, f
             progress.report(name, reached)
             last = time.perf_counter()
 
-    with reporting_to(show):
+    with reporting_to(show), explain(name):
         yield
         backend.synchronize()
     seconds[name] = time.perf_counter() - begin
     progress.report(name, 1.0)
+
+
+@contextmanager
+def _explained(stage: str, shape: Callable[[], RunShape], backend: Backend) -> Iterator[None]:
+    """Raise a MemoryError anew with the stage in which it happened and what the run needs."""
+    try:
+        yield
+    except StageMemoryError:
+        raise
+    except MemoryError as error:
+        clear_frames(error.__traceback__)  # frees their arrays
+        raise explain_memory_error(error, stage, shape(), backend) from error
 
 
 def with_column_numbers(recipe: Recipe, X: Any) -> Recipe:

@@ -22,6 +22,7 @@ from actup.backends import Backend, choose_backend, load_backend
 from actup.estimators._callbacks import CallbackSupportMixin, fit_task
 from actup.estimators._files import FilesMixin
 from actup.estimators._inputs import FitInputs, draw_seed, read_given_neighbors, read_mobility
+from actup.estimators._memory import MemoryMixin
 from actup.estimators._state import (
     Derived,
     Estimator,
@@ -42,6 +43,7 @@ from actup.transform._new_rows import TrainingRows, check_map, place_new_rows
 
 class Embedder(
     FilesMixin,
+    MemoryMixin,
     ViewMixin,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
@@ -53,7 +55,7 @@ class Embedder(
     A run changes no attribute before it has succeeded; then it sets all of them at once (``FittedState``).
 
     An estimator also has the parameters ``metric``, ``precomputed_knn``, ``init``, ``random_state``,
-    ``n_jobs``, ``verbose``, ``callback`` and ``backend``.
+    ``n_jobs``, ``verbose``, ``callback``, ``backend`` and ``max_memory``.
     """
 
     embedding_: np.ndarray
@@ -365,6 +367,7 @@ class Embedder(
             neighbors=neighbors,
             neighbors_name="precomputed_knn",
             keep_neighbors=False,
+            lean=inputs.lean,
         )
         if inputs.sample_weight is not None:
             weights = read_sample_weights(inputs.sample_weight, n)
@@ -382,6 +385,7 @@ class Embedder(
         backend = load_backend(choose_backend(self.backend, X, count_rows(X)))
         checked = snapshot(self)  # scikit-learn's check sets attributes
         recipe = with_column_numbers(recipe, X)
+        inputs = replace(inputs, lean=checked._lean(X, recipe, inputs, backend))
         rows = checked._read_rows(X, recipe, backend, reset=True, finite=inputs.finite)
         seed = draw_seed(self.random_state)
         return checked._prepare_rows(rows, recipe, inputs, backend, progress, seed, like=X)

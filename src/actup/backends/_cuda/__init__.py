@@ -118,11 +118,12 @@ class CudaBackend(Backend):
         threads: int,
         parameters: Parameters | None = None,
         recall: float = DEFAULT_RECALL,
+        saves_memory: bool = False,
     ) -> Neighbors:
         """The k nearest other rows of every row; the CPU searches metrics that the GPU does not know."""
         if isinstance(metric, str) and metric in neighbors.GPU_METRICS and not parameters:
             return neighbors.nearest_neighbors(rows, k, metric, threads, recall)
-        return super().nearest_neighbors(rows, k, metric, threads, parameters, recall)
+        return super().nearest_neighbors(rows, k, metric, threads, parameters, recall, saves_memory)
 
     def query_neighbors(self, training: TrainingRows, rows: Rows, k: int, threads: int) -> Neighbors:
         """The k training rows nearest to every new row."""
