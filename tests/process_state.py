@@ -1,0 +1,102 @@
+"""What this process holds: memory, threads, open files, children and temporary files, read from /proc."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+
+def resident_mib() -> float:
+    """The memory that the process holds, without what the allocator keeps for reuse."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
+    if trim is not None:
+        trim(0)
+    with open("/proc/self/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a process holds at a moment.
+
+    Attributes
+    ----------
+    resident_mib : float
+    threads : int
+        Those of Python and those of compiled code.
+    files : tuple of str
+        What the open file descriptors refer to: paths, sockets, pipes.
+    children : int
+        Child processes, ended ones that nobody has waited for included.
+    temporary : tuple of str
+        Everything in the folder of temporary files.
+    """
+
+    resident_mib: float
+    threads: int
+    files: tuple[str, ...]
+    children: int
+    temporary: tuple[str, ...]
+
+    @classmethod
+    def now(cls) -> Held:
+        """Look at this process."""
+        folder = Path(tempfile.gettempdir())
+        return cls(
+            resident_mib(),
+            len(os.listdir("/proc/self/task")),
+            open_files(),
+            len(child_processes()),
+            tuple(sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))),
+        )
+
+    def describe(self) -> str:
+        """The counts, in one line."""
+        return (
+            f"{self.resident_mib:7.1f} MiB, {self.threads:3} threads, {len(self.files):3} files, "
+            f"{self.children} children, {len(self.temporary)} temporary files"
+        )
+
+    def more_than(self, before: Held) -> list[str]:
+        """What there is more of than before, apart from memory; one line for each kind."""
+        found = []
+        for name in ("threads", "children"):
+            if getattr(self, name) > getattr(before, name):
+                found.append(f"{getattr(self, name)} {name} instead of {getattr(before, name)}")
+        for name in ("files", "temporary"):
+            new = list(getattr(self, name))
+            for known in getattr(before, name):
+                if known in new:
+                    new.remove(known)
+            if len(getattr(self, name)) > len(getattr(before, name)):
+                found.append(f"more {name}: {', '.join(new[:5])}")
+        return found
+
+
+def open_files() -> tuple[str, ...]:
+    """What the open file descriptors of this process refer to, without the one that lists them."""
+    found = []
+    for descriptor in os.listdir("/proc/self/fd"):
+        try:
+            target = os.readlink(f"/proc/self/fd/{descriptor}")
+        except FileNotFoundError:  # the one of the listing, which is closed by now
+            continue
+        found.append(target.split(":")[0] if target.startswith(("socket:", "pipe:")) else target)
+    return tuple(sorted(found))
+
+
+def child_processes() -> list[int]:
+    """The ids of the children of this process."""
+    found: list[int] = []
+    for thread in os.listdir("/proc/self/task"):
+        try:
+            text = Path(f"/proc/self/task/{thread}/children").read_text(encoding="ascii")
+        except OSError:  # the thread has ended
+            continue
+        found.extend(map(int, text.split()))
+    return found
