@@ -90,12 +90,12 @@ def open_files() -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def child_processes() -> list[int]:
-    """The ids of the children of this process."""
+def child_processes(process: int | str = "self") -> list[int]:
+    """The ids of the children of a process."""
     found: list[int] = []
-    for thread in os.listdir("/proc/self/task"):
+    for thread in os.listdir(f"/proc/{process}/task"):
         try:
-            text = Path(f"/proc/self/task/{thread}/children").read_text(encoding="ascii")
+            text = Path(f"/proc/{process}/task/{thread}/children").read_text(encoding="ascii")
         except OSError:  # the thread has ended
             continue
         found.extend(map(int, text.split()))

@@ -116,8 +116,8 @@ def judge(samples: Sequence[Held], say: Callable[[str], None]) -> list[str]:
     early = statistics.median(held.resident_mib for held in samples[quarter : 2 * quarter])
     late = statistics.median(held.resident_mib for held in samples[-quarter:])
     say(
-        f"memory: median of the second quarter {early:.1f} MiB, of the last {late:.1f} MiB: {late - early:+.1f} "
-        f"MiB, at most {MAX_GROWTH_MIB:.0f} allowed"
+        f"memory: median of the second quarter {early:.1f} MiB, of the last {late:.1f} MiB: "
+        f"{late - early:+.1f} MiB, at most {MAX_GROWTH_MIB:.0f} allowed"
     )
     found = samples[-1].more_than(samples[0])
     if late - early > MAX_GROWTH_MIB:

@@ -1,4 +1,4 @@
-"""The kinds of work that ``soak.py`` does at random. Each checks its own results and leaves nothing behind."""
+"""The kinds of work that ``soak.py`` does at random: each checks its results and leaves nothing behind."""
 
 from __future__ import annotations
 
