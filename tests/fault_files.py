@@ -115,8 +115,8 @@ def _read_ending(ending: bytes) -> Callable[[Path], Any]:
 
 _READERS: dict[str, Callable[[Path], Any]] = {
     ".actup": _read_model, ".html": _read_page, ".json": _read_record, ".jsonl": _read_lines,
-    ".md": _read_page_text, ".npy": _read_array, ".npz": _read_arrays, ".parquet": _read_table, ".pdf": _read_ending(b"%%EOF"),
-    ".png": _read_picture, ".svg": _read_ending(b"</svg>"),
+    ".md": _read_page_text, ".npy": _read_array, ".npz": _read_arrays, ".parquet": _read_table,
+    ".pdf": _read_ending(b"%%EOF"), ".png": _read_picture, ".svg": _read_ending(b"</svg>"),
 }  # fmt: skip
 
 

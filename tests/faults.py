@@ -351,7 +351,7 @@ def dask_cluster(wanted: bool) -> Iterator[Callable[[], list[int]]]:
 def run(
     moments: int, minutes: float, seed: int, cases: Sequence[Case], say: Callable[[str], None]
 ) -> list[str]:
-    """Strike all cases in turn until each has met each fault that often or time is up; return what is wrong."""
+    """Strike all cases in turn until each has met each fault so often or time is up; return what is wrong."""
     draw = random.Random(seed)
     failures: list[str] = []
     begin = time.monotonic()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import gc
 import os
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,19 +64,22 @@ class Held:
             f"{self.children} children, {len(self.temporary)} temporary files"
         )
 
-    def more_than(self, before: Held) -> list[str]:
-        """What there is more of than before, apart from memory; one line for each kind."""
+    def more_than(self, before: Sequence[Held]) -> list[str]:
+        """What there is more of than at any of several earlier moments, apart from memory.
+
+        OpenBLAS ends its threads when a process forks, and begins them again when they are needed: one
+        earlier moment would not say how many there may be.
+        """
         found = []
         for name in ("threads", "children"):
-            if getattr(self, name) > getattr(before, name):
-                found.append(f"{getattr(self, name)} {name} instead of {getattr(before, name)}")
+            most = max(getattr(held, name) for held in before)
+            if getattr(self, name) > most:
+                found.append(f"{getattr(self, name)} {name} instead of {most}")
         for name in ("files", "temporary"):
-            new = list(getattr(self, name))
-            for known in getattr(before, name):
-                if known in new:
-                    new.remove(known)
-            if len(getattr(self, name)) > len(getattr(before, name)):
-                found.append(f"more {name}: {', '.join(new[:5])}")
+            most = max(len(getattr(held, name)) for held in before)
+            if len(getattr(self, name)) > most:
+                new = collections.Counter(getattr(self, name)) - collections.Counter(getattr(before[0], name))
+                found.append(f"more {name} than {most}, among them {', '.join([*new.elements()][:5])}")
         return found
 
 
