@@ -43,5 +43,7 @@ PARTS = {
     part.name: part
     for part in [
         Part("estimators", "calls", 5),
+        Part("functions", "calls", 3),
+        Part("compat", "calls", 1),
     ]
 }
