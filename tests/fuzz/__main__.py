@@ -16,6 +16,7 @@ def main() -> int:
         part, seed, begin, end = sys.argv[2:]
         watch.run_worker(part, seed, int(begin), int(end))
         return 0
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=None, help="how long; the parts share it")
     parser.add_argument("--calls", type=int, default=None, help="stop after so many calls")
