@@ -37,7 +37,7 @@ def run_case(draw: random.Random, report: Report) -> None:
 
 
 def shown(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={str(value)[:60]!r}" for name, value in values.items())
+    return ", ".join(f"{name}={describe(value)}" for name, value in values.items())
 
 
 class Life:
@@ -124,7 +124,9 @@ class Life:
             for embedding in self.model.iter_fit(X, every=every):
                 check_map(embedding, len(embedding), gaps=self.gaps())
 
-        self.call("iter_fit", fit, X)
+        fitted, _ = self.call("iter_fit", fit, X)
+        if fitted and hasattr(self.model, "embedding_"):
+            self.n, self.columns = len(self.model.embedding_), self.model.n_features_in_
 
     def interrupt(self) -> None:
         """Ctrl-C, or an exception of the caller's, from the callback."""
@@ -235,6 +237,6 @@ def describe(value: Any) -> str:
     """A short description of an input."""
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"{type(value).__name__}{value.shape} {value.dtype}"
-    return str(value)[:80]
+    return repr(value)[:80]
 
 

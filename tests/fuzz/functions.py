@@ -130,9 +130,12 @@ def embed(draw: random.Random, report: Report) -> None:
     n = draw_count(draw)
     X, changes = draw_rows(draw, n), short_recipe(draw)
     options: dict[str, Any] = {"seed": wrong_or(draw, [0, 1]), "threads": wrong_or(draw, [1, 1, 2, None])}
-    for name, make in {"init": draw_places, "neighbors": draw_lists, "graph": draw_checked_graph}.items():
-        if draw.random() < 0.08:
-            options[name] = make(draw, n)
+    if draw.random() < 0.08:
+        options["init"] = draw_places(draw, n)
+    if draw.random() < 0.08:
+        options["neighbors"] = draw_lists(draw, report, n)
+    if draw.random() < 0.08:
+        options["graph"] = draw_checked_graph(draw, report, n)
 
     def run() -> Any:
         if not isinstance(changes, dict):
@@ -151,16 +154,20 @@ def embed(draw: random.Random, report: Report) -> None:
             same_bits(found.embedding, again.embedding, "embed")
 
 
-def draw_lists(draw: random.Random, n: int) -> Any:
+def draw_lists(draw: random.Random, report: Report, n: int) -> Any:
     lists = draw_graph_of_neighbors(draw, n)
-    return actup.Neighbors(*lists[:2]) if isinstance(lists, tuple) and len(lists) > 1 else lists
+    if not isinstance(lists, tuple) or len(lists) < 2:
+        return lists
+    done, made = report.call("Neighbors", lambda: actup.Neighbors(*lists[:2]), lists)
+    return made if done else None
 
 
-def draw_checked_graph(draw: random.Random, n: int) -> Any:
+def draw_checked_graph(draw: random.Random, report: Report, n: int) -> Any:
     graph = draw_graph(draw, n)
-    if draw.random() < 0.7 and hasattr(graph, "indptr"):
-        return actup.Graph(graph.indptr, graph.indices, graph.data)
-    return graph
+    if draw.random() > 0.7 or not hasattr(graph, "indptr"):
+        return graph
+    done, made = report.call("Graph", lambda: actup.Graph(graph.indptr, graph.indices, graph.data))
+    return made if done else None
 
 
 def many(draw: random.Random, report: Report) -> None:
@@ -174,8 +181,7 @@ def many(draw: random.Random, report: Report) -> None:
     drawn = [draw_changes(draw, RECIPE) for _ in range(draw.randrange(4))]
     done, found = report.call("embed_many", run, (X,), told=f"{describe(X)}, {drawn}, {options}"[:600])
     if done:
-        for embedding in found.values() if hasattr(found, "values") else found:
-            Y = getattr(embedding, "embedding", embedding)
+        for Y in found.aligned.values():
             check_map(Y, len(Y))
 
 
@@ -186,7 +192,7 @@ def graphs(draw: random.Random, report: Report) -> None:
     if not done:
         return
     report.call("Graph.check_structure", graph.check_structure)
-    checked, _ = report.call("Graph.pruned", lambda: graph.pruned(wrong_or(draw, [0, 1, 10, 200])))
+    report.call("Graph.pruned", lambda: graph.pruned(wrong_or(draw, [0, 1, 0.1, 200])))
     Y = draw_places(draw, n)
     a, b = wrong_or(draw, [1.0, 0.5, 2]), wrong_or(draw, [1.0, 0.5, 2])
     for measure in (quality.kl_divergence, quality.cross_entropy, quality.frobenius_loss):
@@ -239,7 +245,7 @@ def clusters(draw: random.Random, report: Report) -> None:
     if draw.random() < 0.1:
         options["labels"] = draw_labels(draw, n)
     if draw.random() < 0.15:
-        options["graph"], options["space"] = draw_checked_graph(draw, n), wrong_or(draw, ["graph", "map"])
+        options["graph"], options["space"] = draw_checked_graph(draw, report, n), wrong_or(draw, ["graph", "map"])
     done, found = report.call(
         "find_clusters", lambda: actup.find_clusters(Y, **options), (Y,), told=f"{describe(Y)}, {options}"[:400]
     )

@@ -170,7 +170,8 @@ def draw_changes(draw: random.Random, table: dict[str, list[Any]], n: int = 20) 
     for _ in range(draw.choice([0, 0, 1, 1, 2, 3, 5])):
         name = draw.choice(list(table))
         changes[name] = draw.choice(WRONG) if draw.random() < 0.1 else draw.choice(table[name])
-    if changes.get("backend") == "reference" and draw.random() < 0.9:  # slow, and no compiled code
+    slow = isinstance(changes.get("backend"), str) and changes["backend"] == "reference"
+    if slow and draw.random() < 0.9:  # and no compiled code
         del changes["backend"]
     if "metric" in changes and draw.random() < 0.3:
         name = "metric_kwds" if "metric_kwds" in table or draw.random() < 0.9 else "metric_params"

@@ -47,9 +47,5 @@ PARTS = {
         Part("compat", "calls", 1),
         Part("saved_models", "files", 3),
         Part("input_files", "files", 3),
-        Part("matrix_files", "files", 1),
-        Part("requests", "files", 1),
-        Part("page_data", "files", 1),
-        Part("work_folders", "files", 1),
     ]
 }
