@@ -51,9 +51,7 @@ def check(sdist: Path) -> list[str]:
     """Check what is in it: files of the repository only, and all that are needed."""
     with tarfile.open(sdist) as archive:
         members = [member for member in archive.getmembers() if member.isfile()]
-        contents = {
-            member.name.partition("/")[2]: archive.extractfile(member).read() for member in members
-        }
+        contents = {member.name.partition("/")[2]: archive.extractfile(member).read() for member in members}
     tracked = set(run("git", "ls-files").splitlines())
     strangers = sorted(set(contents) - tracked - {"PKG-INFO"})
     if strangers:
@@ -78,7 +76,15 @@ def install_offline(sdist: Path, python: str) -> str:
     executable = new_environment(WORK / "sdist-environment", python)
     folder = WORK / "requirements"
     shutil.rmtree(folder, ignore_errors=True)
-    pip(executable, "download", "--require-hashes", "--dest", folder, "--requirement", REQUIREMENTS / "build.txt")
+    pip(
+        executable,
+        "download",
+        "--require-hashes",
+        "--dest",
+        folder,
+        "--requirement",
+        REQUIREMENTS / "build.txt",
+    )
     pip(executable, "download", "--only-binary", ":all:", "--dest", folder, *runtime_requirements())
     isolated = ["unshare", "--map-root-user", "--net"]
     if shutil.which("unshare") is None or subprocess.run([*isolated, "true"], capture_output=True).returncode:
