@@ -1,8 +1,8 @@
-"""Check all that must be green before a release: ``python release/check.py``, which `make release-check` runs.
+"""Check all that must be green before a release: ``make release-check`` runs this script.
 
-Each step ends as ``ok``, ``FAILED`` or ``NOT REACHED``: it needs a service of the network that did not answer. A
-step that was not reached is no failure, and has not passed either: it has to be run elsewhere. With ``--online``, as
-in continuous integration, it is a failure.
+Each step ends as ``ok``, ``FAILED`` or ``NOT REACHED``: it needs a service of the network that did not answer.
+A step that was not reached is no failure, and has not passed either: it has to be run elsewhere. With
+``--online``, as in continuous integration, it is a failure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,20 @@ from pathlib import Path
 
 import sdist
 import wheel
-from commands import DIST, REQUIREMENTS, ROOT, WORK, Failure, NotReached, pip, python_of, run, tool
+from commands import (
+    DIST,
+    REQUIREMENTS,
+    ROOT,
+    WHEEL_ENVIRONMENT,
+    WORK,
+    Failure,
+    NotReached,
+    build_environment,
+    pip,
+    python_of,
+    run,
+    tool,
+)
 
 _RECIPE = ROOT / "release" / "conda" / "recipe.yaml"
 _CLASSIFIERS = {  # of packages without a licence expression
@@ -77,9 +90,8 @@ def check_wheel(python: str) -> list[str]:
     return [*wheel.check(built), wheel.test(built, python)]
 
 
-def site_packages(environment: str) -> Path:
-    """Where an environment of an earlier step keeps its packages."""
-    executable = python_of(WORK / environment)
+def site_packages(executable: Path) -> Path:
+    """Where an environment keeps its packages."""
     if not executable.exists():
         raise Failure("the wheel was not installed: see above")
     return Path(run(executable, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
@@ -90,9 +102,8 @@ def licence_of(package: Distribution) -> str:
     metadata = package.metadata
     if expression := metadata.get("License-Expression"):
         return expression
-    names = [
-        name.split(" :: ")[-1] for name in metadata.get_all("Classifier", []) if name.startswith("License")
-    ]
+    licences = [name for name in metadata.get_all("Classifier", []) if name.startswith("License ::")]
+    names = [name.split(" :: ")[-1] for name in licences]
     found = [_CLASSIFIERS.get(name, name) for name in names if name != "OSI Approved"]
     return " AND ".join(found) or str(metadata.get("License", "unknown")).splitlines()[0]
 
@@ -100,10 +111,9 @@ def licence_of(package: Distribution) -> str:
 def check_licences(python: str) -> list[str]:
     """Every package that a wheel needs or is built with has an allowed licence."""
     rules = tomllib.loads((ROOT / "release" / "licences.toml").read_text("utf-8"))
-    build = run(python, "-c", "import sys; print(sys.implementation.cache_tag + sys.abiflags)").strip()
     wrong, seen = [], {}
-    for environment in ("wheel-environment", f"build-{build}"):
-        for package in distributions(path=[str(site_packages(environment))]):
+    for executable in (python_of(WHEEL_ENVIRONMENT), build_environment(python)):
+        for package in distributions(path=[str(site_packages(executable))]):
             seen[package.name] = rules["packages"].get(package.name, {}).get("licence") or licence_of(package)
     for name, licence in sorted(seen.items()):
         unknown = set(re.split(r" (?:AND|OR) |[()]", licence)) - {"", *rules["allowed"]}
@@ -117,10 +127,8 @@ def check_licences(python: str) -> list[str]:
 def check_compiled_in(python: str) -> list[str]:
     """THIRD_PARTY_LICENSES has the licences of what the pinned nanobind compiles into the engine."""
     text = (ROOT / "THIRD_PARTY_LICENSES").read_text("utf-8")
-    build = run(python, "-c", "import sys; print(sys.implementation.cache_tag + sys.abiflags)").strip()
-    (package,) = (
-        p for p in distributions(path=[str(site_packages(f"build-{build}"))]) if p.name == "nanobind"
-    )
+    packages = distributions(path=[str(site_packages(build_environment(python)))])
+    (package,) = (package for package in packages if package.name == "nanobind")
     licence = package.read_text("licenses/LICENSE") or ""
     if licence.strip() not in text:
         raise Failure("THIRD_PARTY_LICENSES does not have the licence of the pinned nanobind")
@@ -133,7 +141,7 @@ def write_sboms(_: str) -> list[str]:
     common = ["--output-reproducible", "--output-format", "JSON", "--pyproject", ROOT / "pyproject.toml"]
     written = []
     for name, source in {
-        "runtime": ["environment", python_of(WORK / "wheel-environment")],
+        "runtime": ["environment", python_of(WHEEL_ENVIRONMENT)],
         "build": ["requirements", REQUIREMENTS / "build.txt"],
     }.items():
         path = DIST / f"actup-{version}.{name}.cdx.json"
@@ -147,7 +155,7 @@ def check_vulnerabilities(_: str) -> list[str]:
     """No package that a wheel needs or is built with has a known vulnerability."""
     notes = []
     for name, source in {
-        "run-time packages": ["--path", site_packages("wheel-environment")],
+        "run-time packages": ["--path", site_packages(python_of(WHEEL_ENVIRONMENT))],
         "build requirements": ["--require-hashes", "--disable-pip", "-r", REQUIREMENTS / "build.txt"],
     }.items():
         report = WORK / "pip-audit.json"
@@ -175,7 +183,7 @@ def check_vulnerabilities(_: str) -> list[str]:
 
 
 def check_recipe(_: str) -> list[str]:
-    """conda-forge's recipe can be read and rendered; dist/recipe.yaml has the hash of the source distribution."""
+    """conda-forge's recipe can be rendered; dist/recipe.yaml has the hash of the source distribution."""
     from rattler_build import Stage0Recipe, VariantConfig
 
     archive = DIST / f"actup-{project()['version']}.tar.gz"
@@ -194,7 +202,7 @@ def check_recipe(_: str) -> list[str]:
 
 def check_links(_: str) -> list[str]:
     """Links of the pages: those inside the repository lead somewhere, addresses in the network answer."""
-    executable = python_of(WORK / "wheel-environment")
+    executable = python_of(WHEEL_ENVIRONMENT)
     pip(executable, "install", "pytest", "pytest-xdist")
     links = ["relative_link", "index_lists", "navigation_leads"]
     run(
@@ -210,9 +218,8 @@ def check_links(_: str) -> list[str]:
     unreached = [address for address, status in answers.items() if status is None]
     gone = [f"{address}: {status}" for address, status in answers.items() if status in (404, 410)]
     if unreached:
-        raise NotReached(
-            f"links inside are right; {len(unreached)} of {len(addresses)} addresses did not answer"
-        )
+        count = f"{len(unreached)} of {len(addresses)} addresses"
+        raise NotReached(f"links inside are right; {count} did not answer")
     if gone:
         raise Failure("\n".join(gone))
     return [f"links inside, and {len(addresses)} addresses"]
@@ -263,9 +270,8 @@ def main() -> None:
         except NotReached as reason:
             status, notes = "NOT REACHED", [str(reason)]
         counts[status] += 1
-        step = "\n".join(
-            [f"{status:<12} {name}", *(" " * 13 + line for note in notes for line in note.splitlines())]
-        )
+        indented = [" " * 13 + line for note in notes for line in note.splitlines()]
+        step = "\n".join([f"{status:<12} {name}", *indented])
         print(step, flush=True)
         lines.append(step)
     lines.append(", ".join(f"{count} {status}" for status, count in counts.items()))

@@ -12,6 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 WORK = ROOT / "build" / "release"  # environments and what is downloaded
+WHEEL_ENVIRONMENT = WORK / "wheel-environment"
 REQUIREMENTS = ROOT / "release" / "requirements"
 
 
@@ -52,7 +53,7 @@ def tool(name: str) -> Path:
 
 
 def new_environment(path: Path, python: str) -> Path:
-    """Make an empty virtual environment, without pip: pip() installs from outside. Returns its interpreter."""
+    """Make an empty virtual environment, where pip() installs from outside; returns its interpreter."""
     shutil.rmtree(path, ignore_errors=True)
     run(python, "-m", "venv", "--without-pip", path)
     return python_of(path)
@@ -77,7 +78,7 @@ def build_environment(python: str) -> Path:
 
 
 def source_date() -> str:
-    """The time of the last commit in seconds: files in archives are dated so, whoever builds them and when."""
+    """The time of the last commit in seconds: the date of files in archives, whoever builds them and when."""
     return run("git", "log", "-1", "--format=%ct").strip()
 
 

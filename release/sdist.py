@@ -1,4 +1,4 @@
-"""Build the source distribution twice, check it, and install it without a network: ``python release/sdist.py``."""
+"""Build the source distribution twice, check it, and install it without a network."""
 
 from __future__ import annotations
 
@@ -76,15 +76,8 @@ def install_offline(sdist: Path, python: str) -> str:
     executable = new_environment(WORK / "sdist-environment", python)
     folder = WORK / "requirements"
     shutil.rmtree(folder, ignore_errors=True)
-    pip(
-        executable,
-        "download",
-        "--require-hashes",
-        "--dest",
-        folder,
-        "--requirement",
-        REQUIREMENTS / "build.txt",
-    )
+    pins = REQUIREMENTS / "build.txt"
+    pip(executable, "download", "--require-hashes", "--dest", folder, "--requirement", pins)
     pip(executable, "download", "--only-binary", ":all:", "--dest", folder, *runtime_requirements())
     isolated = ["unshare", "--map-root-user", "--net"]
     if shutil.which("unshare") is None or subprocess.run([*isolated, "true"], capture_output=True).returncode:

@@ -1,7 +1,7 @@
-"""Build a wheel, repair and check it, and test it where there is no compiler: ``python release/wheel.py``.
+"""Build a wheel, repair and check it, and test it where there is no compiler.
 
-The wheel lies in dist/ afterwards. CPython 3.12 and later give one of the stable ABI, which later releases use
-too; CPython 3.11 and free-threaded interpreters give one of their own.
+The wheel lies in dist/ afterwards. CPython 3.12 and later give one of the stable ABI, which later releases
+use too; CPython 3.11 and free-threaded interpreters give one of their own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from commands import (
     DIST,
     ROOT,
+    WHEEL_ENVIRONMENT,
     WORK,
     Failure,
     build_environment,
@@ -106,8 +107,8 @@ def forbid_paths_of_this_machine(contents: dict[str, bytes], archive: str) -> No
 
 
 def test(wheel: Path, python: str) -> str:
-    """Install the wheel in a fresh environment without a compiler and run the smoke test outside the checkout."""
-    executable = new_environment(WORK / "wheel-environment", python)
+    """Install the wheel in a fresh environment without a compiler and run the smoke test there."""
+    executable = new_environment(WHEEL_ENVIRONMENT, python)
     env = without_compiler(executable)
     # Only wheels: no dependency may be compiled either.
     pip(executable, "install", "--only-binary", ":all:", f"{wheel}[plot,cli]", env=env)
