@@ -181,8 +181,9 @@ wheel: $(RELEASE)/installed  ## build one wheel into dist/, check it, and test i
 sdist: $(RELEASE)/installed  ## build the source distribution into dist/, check it, and install it without a network
 	$(RELEASE)/bin/python release/sdist.py --python $(PYTHON)
 
+# With ONLINE=--online, as in continuous integration, services of the network have to answer.
 release-check: $(RELEASE)/installed  ## all that must be green before a release: see docs/releasing.md
-	$(RELEASE)/bin/python release/check.py --python $(PYTHON)
+	$(RELEASE)/bin/python release/check.py --python $(PYTHON) $(ONLINE)
 
 # For today's releases, from PyPI alone: another index may lack files whose hashes belong into the list.
 PIP_COMPILE = CUSTOM_COMPILE_COMMAND="make pins" PIP_CONFIG_FILE=/dev/null $(RELEASE)/bin/pip-compile --quiet --no-config \

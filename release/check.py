@@ -1,6 +1,6 @@
 """Check all that must be green before a release: ``make release-check`` runs this script.
 
-Each step ends as ``ok``, ``FAILED`` or ``NOT REACHED``: it needs a service of the network that did not answer.
+Each step ends as ``ok``, ``FAILED`` or ``NOT REACHED``: a service of the network did not answer.
 A step that was not reached is no failure, and has not passed either: it has to be run elsewhere. With
 ``--online``, as in continuous integration, it is a failure.
 """
