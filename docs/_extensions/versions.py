@@ -1,8 +1,9 @@
 """Publish a version of the documentation: ``python versions.py SITE HTML NAME``.
 
-SITE is a folder with one subfolder for each version, as the web server shows it. HTML, the pages of one version, become SITE/NAME.
-A release ("1.4.2") also becomes ``stable``, unless a newer one is there; ``latest`` is the main branch. ``versions.json`` lists
-what the switch on the pages offers, and ``index.html`` leads to the stable pages, or to the latest before there is a release.
+SITE is a folder with one subfolder for each version, as the web server shows it. HTML, the pages of one
+version, become SITE/NAME. A release ("1.4.2") also becomes ``stable``, unless a newer one is there; ``latest``
+is the main branch. ``versions.json`` lists what the switch on the pages offers, and ``index.html`` leads to the
+stable pages, or to the latest before there is a release.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def publish(site: Path, html: Path, name: str) -> None:
     (site / "versions.json").write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
     start = "stable" if releases else "latest"
     (site / "index.html").write_text(
-        f'<!DOCTYPE html><meta charset="utf-8"><title>ActUp</title><meta http-equiv="refresh" content="0; url={start}/">\n',
+        '<!DOCTYPE html><meta charset="utf-8"><title>ActUp</title>'
+        f'<meta http-equiv="refresh" content="0; url={start}/">\n',
         encoding="utf-8",
     )
     (site / ".nojekyll").touch()  # GitHub would leave out folders that begin with _
