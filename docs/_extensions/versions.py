@@ -1,9 +1,9 @@
 """Publish a version of the documentation: ``python versions.py SITE HTML NAME``.
 
 SITE is a folder with one subfolder for each version, as the web server shows it. HTML, the pages of one
-version, become SITE/NAME. A release ("1.4.2") also becomes ``stable``, unless a newer one is there; ``latest``
-is the main branch. ``versions.json`` lists what the switch on the pages offers, and ``index.html`` leads to the
-stable pages, or to the latest before there is a release.
+version, become SITE/NAME. A release ("1.4.2") also becomes ``stable``, unless a newer one is there;
+``latest`` is the main branch. ``versions.json`` lists what the switch on the pages offers, and ``index.html``
+leads to the stable pages, or to the latest before there is a release.
 """
 
 from __future__ import annotations
