@@ -48,7 +48,7 @@ def _malform_once(matrix: Any, draw: random.Random) -> None:
         case 3 if len(ids):
             ids = ids.astype(np.int32)
             ids[draw.randrange(len(ids))] = draw.choice([n for n in WILD if abs(n) < 2**31])
-        case 4:
+        case 4 if len(offsets):
             wide = offsets.astype(np.int64)
             wide[draw.randrange(len(offsets))] = draw.choice(WILD)
             offsets = wide
@@ -81,5 +81,6 @@ def draw_graph(draw: random.Random, n: int) -> Any:
     kind = draw.random()
     if kind < 0.1:
         return draw.choice([None, "graph", dense, 3, sparse.csr_matrix((n, n + 1)), []])
-    matrix = sparse.csr_matrix(dense.astype(draw.choice(["f4", "f8"]), copy=False))
+    with np.errstate(over="ignore"):
+        matrix = sparse.csr_matrix(dense.astype(draw.choice(["f4", "f8"]), copy=False))
     return malform(matrix, draw) if kind < 0.4 else matrix.asformat(draw.choice(FORMATS))

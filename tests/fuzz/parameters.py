@@ -36,7 +36,14 @@ def nan_distance(a: np.ndarray, b: np.ndarray) -> float:
 
 METRIC_VALUES = ["euclidean"] * 8 + list(METRICS) + ["precomputed", "nan_euclidean", distance, nan_distance]
 METRIC_VALUES += ["l1", "cityblock", "wminkowski", "sokalmichener", "braycurtis"]
-OUTPUT_METRICS = ["euclidean"] * 4 + ["manhattan", "cosine", "correlation", "haversine", "hyperboloid", "chebyshev"]
+OUTPUT_METRICS = ["euclidean"] * 4 + [
+    "manhattan",
+    "cosine",
+    "correlation",
+    "haversine",
+    "hyperboloid",
+    "chebyshev",
+]
 OUTPUT_METRICS += ["minkowski", "canberra", "braycurtis", "gaussian_energy", "poincare", "hellinger"]
 STARTS = ["spectral", "random", "pca", "tswspectral"]
 

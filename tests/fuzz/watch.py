@@ -122,7 +122,9 @@ def _run_process(part: str, seed: str, begin: int, end: int, deadline: float, ta
     folder = os.path.dirname(folder) if package else folder
     environment = {**os.environ, "MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": "1"}
     with open(os.path.join(_scratch(), f"fuzz-{os.getpid()}.txt"), "w+") as errors:
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder, env=environment)
+        child = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder, env=environment
+        )
         assert child.stdout is not None
         now, stopped = None, False
         for line in child.stdout:

@@ -29,6 +29,8 @@ def _contiguous(array: Array, dtype: type[np.generic]) -> Array:
 def _whole_numbers(array: Array, dtype: type[np.signedinteger[Any]], name: str) -> Array:
     """Offsets or ids as ``_contiguous`` gives them; numbers that the type would change are rejected."""
     array = array if on_gpu(array) else np.asarray(array)
+    if array.dtype.kind not in "biuf" or array.ndim != 1:
+        raise WrongType(f"graph has {name} ({array.dtype}) of shape {array.shape}: give one list of numbers")
     with np.errstate(invalid="ignore"):
         whole = _contiguous(array, dtype)
     if array.dtype != whole.dtype and not bool((array == whole).all()):
@@ -215,6 +217,8 @@ class Graph:
 
     def check_structure(self) -> None:
         """Reject offsets and ids that compiled code would read out of bounds with."""
+        if not len(self.offsets):
+            raise ValueError("graph has no offsets: give one more than there are points")
         n, weights = len(self), self.weights
         check_compressed(self.offsets, self.indices, len(weights), (n, n), "graph", "point neighbour")
 
