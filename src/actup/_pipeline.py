@@ -308,16 +308,16 @@ def prepare(
             "and the points stay where they start"
         )
     begin = time.perf_counter()
-    radii = None if lengths is None else local_radii(graph, lengths)
     points = None
-    if recipe.density_weight or given.mobility is not None:
-        points = PointInputs(
-            given.mobility, standardize(radii) if radii is not None and recipe.density_weight else None
-        )
-    if graph_file is not None:
-        graph = graph_file.mapped()  # without the pages that the start has read
-    edges = graph if graph_file is None else graph_file.parts()
     with explain("layout"):
+        radii = None if lengths is None else local_radii(graph, lengths)
+        if recipe.density_weight or given.mobility is not None:
+            points = PointInputs(
+                given.mobility, standardize(radii) if radii is not None and recipe.density_weight else None
+            )
+        if graph_file is not None:
+            graph = graph_file.mapped()  # without the pages that the start has read
+        edges = graph if graph_file is None else graph_file.parts()
         layout = backend.make_layout(edges, start, recipe, seed, threads, points)
     seconds["layout"] = time.perf_counter() - begin
     prepared = Embedding(
