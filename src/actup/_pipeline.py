@@ -24,7 +24,7 @@ from actup._memory import explained, explained_in_layout, lean_enough, shape_of
 from actup._reporting import reporting_to
 from actup._suggestions import explain_unknown_keywords
 from actup._threads import count_threads
-from actup._typing import Rows
+from actup._typing import Array, Rows
 from actup._warnings import warn_user
 from actup.backends import Backend, Layout, PointInputs, choose_backend, load_backend
 from actup.backends._graph_file import GraphFile
@@ -427,11 +427,23 @@ def _record(prepared: Embedding, seconds: float) -> Embedding:
     assert layout is not None
     return replace(
         prepared,
-        embedding=layout.embedding(),
+        embedding=finite_places(layout, prepared.recipe),
         n_epochs=layout.epoch,
         interrupted=layout.epoch < layout.n_epochs,
         seconds={**prepared.seconds, "layout": prepared.seconds["layout"] + seconds},
     )
+
+
+def finite_places(layout: Layout, recipe: Recipe) -> Array:
+    """The places of the points, which extreme parameters may have thrown out of the range of float32."""
+    places = layout.embedding()
+    if not bool(array_module(places).isfinite(places).all()):
+        raise ValueError(
+            f"the layout left the range of float32 by epoch {layout.epoch} of {layout.n_epochs}, with "
+            f"learning_rate={recipe.learning_rate:g}, repulsion_rate={recipe.repulsion_rate:g} and "
+            f"exaggeration={recipe.exaggeration:g}: choose parameters nearer to those of a preset"
+        )
+    return places
 
 
 def epoch_slices(

@@ -22,7 +22,7 @@ from actup._typing import Array, CsrMatrix, Rows
 from actup.backends import Backend, choose_backend, load_backend
 from actup.estimators._callbacks import CallbackSupportMixin, fit_task
 from actup.estimators._files import FilesMixin
-from actup.estimators._inputs import FitInputs, draw_seed, read_given_neighbors, read_mobility
+from actup.estimators._inputs import FitInputs, draw_seed, read_given_neighbors, read_mobility, reject_arrays
 from actup.estimators._memory import MemoryMixin
 from actup.estimators._state import (
     Derived,
@@ -381,6 +381,7 @@ class Embedder(
 
     def _prepare(self, X: Any, inputs: FitInputs, progress: Progress) -> tuple[Embedding, FittedState]:
         """Run all stages up to the layout; the estimator itself stays as it is."""
+        reject_arrays(self.get_params(deep=False))
         recipe = self._recipe()  # first: rejects what cannot be run before any work is done
         self._transform_seed()  # rejects a wrong one
         backend = load_backend(choose_backend(self.backend, X, count_rows(X)))

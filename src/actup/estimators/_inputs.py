@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
@@ -23,6 +24,18 @@ RandomState = int | np.random.RandomState | np.random.Generator | None
 Lists = tuple[Any, ...] | None  # (indices, distances), or umap-learn's (indices, distances, index)
 
 _MAX_ASYMMETRY = 1e-6  # of the largest similarity: given ones that differ less do so by rounding
+
+
+# Parameters that may be arrays; others are compared with names and numbers, which arrays cannot be.
+_ARRAYS = {"init", "precomputed_knn", "perplexity", "perplexities", "n_epochs", "phases", "random_state"}
+_ARRAYS |= {"target_metric_kwds", "metric_kwds", "metric_params", "output_metric_kwds", "callback", "callbacks"}
+
+
+def reject_arrays(parameters: Mapping[str, Any]) -> None:
+    """Reject an array as the value of a parameter that is one value."""
+    for name, value in parameters.items():
+        if name not in _ARRAYS and getattr(value, "ndim", 0):
+            raise WrongType(f"{name}={reprlib.repr(value)} is an array, but must be a single value")
 
 
 @dataclass(frozen=True)

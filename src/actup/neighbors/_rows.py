@@ -202,7 +202,7 @@ def _name_what_is_no_number(X: Any, name: str, error: Exception) -> None:
                 reason = textwrap.shorten(str(error), _MAX_REASON)
                 place = f"{reprlib.repr(value)} in column {column!r}, row {row}"
                 raise kind(f"{name} holds {place} ({reason}): {remedy}") from None
-    if np.asarray(X).dtype.kind in "US":
+    if np.asarray(X).dtype.kind in "US" and np.size(X):
         first = reprlib.repr(np.asarray(X).ravel()[0].item())
         raise kind(
             f"{name} holds text that reads as numbers, {first} in column 0, row 0: convert it, e.g. with "

@@ -131,6 +131,7 @@ def pack_balls(
         wanted = np.linalg.norm(centers, axis=1)
         known = wanted > 0
         directions[known] = centers[known] / wanted[known, None]
+        wanted /= wanted.max(initial=0) or 1.0  # so that squares neither overflow nor vanish
         wanted *= 1.5 * whole / max(np.sqrt(np.mean(wanted**2)), np.finfo(float).tiny)
     places = np.zeros((count, dimensions))
     outwards = packed[np.argsort((wanted - radii)[packed], kind="stable")]

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import tokenize
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +17,10 @@ import numpy as np
 from actup._cli.files.formats import Source
 from actup._cli.files.table import Matrix, Table
 from actup._cli.reporting import InputError
+from actup._csr import read_sparse
+
+_FREE_ROWS, _MAX_ROWS_PER_BYTE = 2**20, 100  # empty rows of a sparse matrix take no bytes of its file
+_MAX_REASON = 160  # characters of another library's message
 
 # What NumPy's and SciPy's readers raise for damaged files.
 _DAMAGED_FILE_ERRORS = (
@@ -21,6 +31,13 @@ _DAMAGED_FILE_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
     NotImplementedError,
+    RuntimeError,  # an encrypted member
+    TypeError,
+    SyntaxError,
+    RecursionError,
+    AttributeError,
+    MemoryError,
+    tokenize.TokenError,  # of the header of an array
 )
 
 
@@ -47,8 +64,10 @@ def read_npz(source: Source) -> Table:
                 source.file.seek(0)
                 from scipy.sparse import load_npz
 
-                return Table(source.name, matrices={"X": Matrix(load_npz(source.file).tocsr())})
-            arrays = {name: archive[name] for name in archive.files}
+                X = read_sparse(load_npz(source.file), source.name)
+                return Table(source.name, matrices={"X": Matrix(X)})
+            members = {name: archive[name] for name in archive.files}
+            arrays = {name: array for name, array in members.items() if isinstance(array, np.ndarray)}
     except _DAMAGED_FILE_ERRORS as error:
         raise _damaged(source, error) from None
     wide = {name: array for name, array in arrays.items() if array.ndim >= 2}
@@ -66,14 +85,40 @@ def read_npz(source: Source) -> Table:
 
 def read_mtx(source: Source) -> Table:
     """Read a matrix of the Matrix Market, usually sparse."""
-    from scipy.io import mmread
+    from scipy.io import mminfo, mmread
 
     try:
-        matrix = mmread(source.file)
-    except _DAMAGED_FILE_ERRORS as error:
+        with _on_disc(source) as path:
+            _check_size(source, mminfo(path), Path(path).stat().st_size)
+            matrix = mmread(path)
+    except (*_DAMAGED_FILE_ERRORS, OverflowError) as error:
         raise _damaged(source, error) from None
     rows = matrix if isinstance(matrix, np.ndarray) else matrix.tocsr()
     return Table(source.name, matrices={"X": Matrix(rows)})
+
+
+def _check_size(source: Source, info: Any, file_bytes: int) -> None:
+    """Reject a matrix that claims more numbers than its file can hold, before memory is taken for them."""
+    rows, columns, entries, layout = info[:4]
+    numbers = entries if layout == "coordinate" else rows * columns
+    if 2 * numbers > file_bytes or max(rows, columns) > _FREE_ROWS + _MAX_ROWS_PER_BYTE * file_bytes:
+        raise InputError(
+            f"{source.name} claims {rows} rows, {columns} columns and {numbers} numbers, but has only "
+            f"{file_bytes} bytes: it is damaged or cut off"
+        )
+
+
+@contextmanager
+def _on_disc(source: Source) -> Iterator[str]:
+    """The path of a file: SciPy's reader ends the process where it rejects one that is open in Python."""
+    if source.path is not None:
+        yield str(source.path)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "matrix.mtx")
+        with open(path, "wb") as file:
+            shutil.copyfileobj(source.file, file)
+        yield str(path)
 
 
 def _as_rows(array: np.ndarray, name: str) -> np.ndarray:
@@ -89,4 +134,6 @@ def _damaged(source: Source, error: Any) -> InputError:
             f"{source.name} holds Python objects, whose reading would run code of the file: save an array of "
             "numbers or text"
         )
-    return InputError(f"{source.name} is damaged or cut off ({error})")
+    if isinstance(error, MemoryError):
+        return InputError(f"{source.name} does not fit into memory, or is damaged ({error})")
+    return InputError(f"{source.name} is damaged or cut off ({str(error)[:_MAX_REASON]})")
