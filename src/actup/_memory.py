@@ -5,10 +5,12 @@ The model is in ``backends/_memory/``, that of the GPU in ``backends/_cuda/memor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from numbers import Integral
+from traceback import clear_frames
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from scipy import sparse
 from actup._bytes import format_bytes, read_bytes
 from actup._given import Given
 from actup._threads import count_threads
-from actup.backends import Backend, choose_backend, load_backend
+from actup.backends import Backend, Layout, choose_backend, load_backend
 from actup.backends._memory._shape import BASE_BYTES, Lean, Moment, RunShape
 from actup.neighbors._tables import is_frame
 from actup.recipe._output_metrics import EUCLIDEAN
@@ -370,18 +372,45 @@ def _remedies(estimate: MemoryEstimate) -> str:
     return f"give that much, {remedy}, a sample of the rows, or use fit_files or actup.distributed.embed"
 
 
-def explain_memory_error(error: MemoryError, stage: str, shape: RunShape, backend: Backend) -> MemoryError:
-    """An error that says in which stage of a run memory was short, and how much the run needs."""
-    estimate = estimate_shape(shape, backend, Lean())
-    place = "the GPU's memory" if estimate.device_stages else "memory"
-    stages: Mapping[str, int] = estimate.device_stages or estimate.stages
-    reason = f" ({error})" if str(error) else ""
-    return StageMemoryError(
-        f"{place} ran out in stage {stage!r} of {shape.rows:,} rows{reason}: the stage needs about "
-        f"{format_bytes(stages[stage])}, X included, and the run {format_bytes(estimate.limited_bytes)}: "
-        f"{_remedies(estimate).replace('give that much', 'free memory')}"
-    )
+# --- running out of memory ---
 
 
 class StageMemoryError(MemoryError):
     """A MemoryError that already says in which stage of a run memory was short."""
+
+
+@contextmanager
+def explained(stage: str, shape: Callable[[], RunShape], backend: Backend) -> Iterator[None]:
+    """Raise a MemoryError anew with the stage in which it happened and what the run needs."""
+    try:
+        yield
+    except StageMemoryError:
+        raise
+    except MemoryError as error:
+        clear_frames(error.__traceback__)  # frees their arrays
+        estimate = estimate_shape(shape(), backend, Lean())
+        place = "the GPU's memory" if estimate.device_stages else "memory"
+        stages = estimate.device_stages or estimate.stages
+        raise StageMemoryError(
+            f"{place} ran out in stage {stage!r} of {estimate.rows:,} rows{_reason(error)}: the stage needs about "
+            f"{format_bytes(stages.get(stage, 0))}, X included, and the run {format_bytes(estimate.limited_bytes)}: "
+            f"{_remedies(estimate).replace('give that much', 'free memory')}"
+        ) from error
+
+
+@contextmanager
+def explained_in_layout(layout: Layout) -> Iterator[None]:
+    """Raise a MemoryError of a running layout anew with what it happened in."""
+    try:
+        yield
+    except StageMemoryError:
+        raise
+    except MemoryError as error:
+        raise StageMemoryError(
+            f"memory ran out in stage 'layout', in epoch {layout.epoch} of {layout.n_epochs}{_reason(error)}: "
+            "free memory; actup.memory_estimate says how much a run needs"
+        ) from error
+
+
+def _reason(error: MemoryError) -> str:
+    return f" ({error})" if str(error) and str(error) != "std::bad_alloc" else ""

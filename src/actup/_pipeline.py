@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
-from traceback import clear_frames
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from scipy.sparse import issparse
 
 from actup._device import array_module, to_host
 from actup._given import Given, check_graph, check_neighbors, count_rows, warn_if_asymmetric
-from actup._memory import StageMemoryError, explain_memory_error, lean_enough, shape_of
+from actup._memory import explained, explained_in_layout, lean_enough, shape_of
 from actup._reporting import reporting_to
 from actup._suggestions import explain_unknown_keywords
 from actup._threads import count_threads
@@ -29,7 +28,6 @@ from actup._typing import Array, Rows
 from actup._warnings import warn_user
 from actup.backends import Backend, Layout, PointInputs, choose_backend, load_backend
 from actup.backends._graph_file import GraphFile
-from actup.backends._memory._shape import RunShape
 from actup.graph._disconnection import disconnect
 from actup.graph._radii import edge_lengths, local_radii, standardize
 from actup.graph._records import Graph, Neighbors
@@ -214,7 +212,8 @@ def embed(
     recipe = recipe if X is None else with_column_numbers(recipe, X)
     threads = count_threads(threads, "threads")
     given = replace(given, lean=lean_enough(max_memory, X, recipe, given, threads, chosen))
-    rows = None if X is None else chosen.load_rows(chosen.read_rows(X, recipe.metric), recipe.metric)
+    with explained("read", partial(shape_of, X, recipe, given, threads), chosen):
+        rows = None if X is None else chosen.load_rows(chosen.read_rows(X, recipe.metric), recipe.metric)
     prepared = prepare(
         rows,
         recipe,
@@ -267,7 +266,7 @@ def prepare(
         recipe = adapt_to_size(recipe, n_samples)
     searched = X is not None and given.graph is None and given.neighbors is None
     backend.compile_ahead(recipe, n_samples, X.shape[1] if X is not None and searched else 0)
-    explain = partial(_explained, shape=partial(shape_of, X, recipe, given, threads), backend=backend)
+    explain = partial(explained, shape=partial(shape_of, X, recipe, given, threads), backend=backend)
     neighbors: Neighbors | None = None
     graph_file: GraphFile | None = None
     with_radii, lengths, recall = recipe.density_weight > 0 or given.keep_radii, None, math.nan
@@ -309,16 +308,16 @@ def prepare(
             "and the points stay where they start"
         )
     begin = time.perf_counter()
-    radii = None if lengths is None else local_radii(graph, lengths)
     points = None
-    if recipe.density_weight or given.mobility is not None:
-        points = PointInputs(
-            given.mobility, standardize(radii) if radii is not None and recipe.density_weight else None
-        )
-    if graph_file is not None:
-        graph = graph_file.mapped()  # without the pages that the start has read
-    edges = graph if graph_file is None else graph_file.parts()
     with explain("layout"):
+        radii = None if lengths is None else local_radii(graph, lengths)
+        if recipe.density_weight or given.mobility is not None:
+            points = PointInputs(
+                given.mobility, standardize(radii) if radii is not None and recipe.density_weight else None
+            )
+        if graph_file is not None:
+            graph = graph_file.mapped()  # without the pages that the start has read
+        edges = graph if graph_file is None else graph_file.parts()
         layout = backend.make_layout(edges, start, recipe, seed, threads, points)
     seconds["layout"] = time.perf_counter() - begin
     prepared = Embedding(
@@ -347,7 +346,7 @@ def _find_neighbors(
         warn_if_asymmetric(X)
     parameters = dict(recipe.metric_kwds)
     neighbors = backend.nearest_neighbors(
-        X, k, recipe.metric, threads, parameters, recipe.recall, saves_memory=given.lean.search
+        X, k, recipe.metric, threads, parameters, recipe.recall, given.lean.search
     )
     if not backend.has_valid_distances(neighbors.distances):
         raise ValueError(
@@ -377,13 +376,15 @@ def descend(prepared: Embedding, progress: Progress, epochs: Sequence[int] = ())
         while len(snapshots) < len(epochs) and layout.epoch >= epochs[len(snapshots)]:
             snapshots.append(layout.embedding())
 
-    keep()
     try:
-        for _ in epoch_slices(layout, progress, stops=epochs):
+        with explained_in_layout(layout):
             keep()
+            for _ in epoch_slices(layout, progress, stops=epochs):
+                keep()
     except KeyboardInterrupt:
         warn_user(f"interrupted at epoch {layout.epoch} of {layout.n_epochs}: the points stay where they are")
-    return replace(_record(prepared, time.perf_counter() - begin), snapshots=tuple(snapshots))
+    with explained_in_layout(layout):
+        return replace(_record(prepared, time.perf_counter() - begin), snapshots=tuple(snapshots))
 
 
 def settle(reached: Embedding, progress: Progress, *, seed: int, threads: int, backend: Backend) -> Embedding:
@@ -460,14 +461,8 @@ def epoch_slices(
     while layout.epoch < layout.n_epochs and not progress.stopped:
         begin = time.perf_counter()
         next_stop = min((stop for stop in stops if stop > layout.epoch), default=layout.n_epochs)
-        try:
+        with explained_in_layout(layout):
             layout.run(min(layout.epoch + pace, next_stop, layout.n_epochs))
-        except MemoryError as error:
-            raise StageMemoryError(
-                f"memory ran out in stage 'layout', in epoch {layout.epoch} of {layout.n_epochs}"
-                f"{f' ({error})' if str(error) else ''}: free memory; actup.memory_estimate says how much a "
-                "run needs"
-            ) from error
         seconds = time.perf_counter() - begin
         if every is None:
             growth = min(progress.slice_seconds / max(seconds, 1e-9), _MAX_SLICE_GROWTH)
@@ -506,18 +501,6 @@ def _stage(
         backend.synchronize()
     seconds[name] = time.perf_counter() - begin
     progress.report(name, 1.0)
-
-
-@contextmanager
-def _explained(stage: str, shape: Callable[[], RunShape], backend: Backend) -> Iterator[None]:
-    """Raise a MemoryError anew with the stage in which it happened and what the run needs."""
-    try:
-        yield
-    except StageMemoryError:
-        raise
-    except MemoryError as error:
-        clear_frames(error.__traceback__)  # frees their arrays
-        raise explain_memory_error(error, stage, shape(), backend) from error
 
 
 def with_column_numbers(recipe: Recipe, X: Any) -> Recipe:

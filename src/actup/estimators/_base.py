@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from actup._device import on_gpu, to_host
 from actup._given import Given, count_rows
+from actup._memory import explained, shape_of
 from actup._pipeline import Embedding, descend, iterate_maps, prepare, with_column_numbers
 from actup._threads import count_threads
 from actup._typing import Array, CsrMatrix, Rows
@@ -387,7 +388,9 @@ class Embedder(
         checked = snapshot(self)  # scikit-learn's check sets attributes
         recipe = with_column_numbers(recipe, X)
         inputs = replace(inputs, lean=checked._lean(X, recipe, inputs, backend))
-        rows = checked._read_rows(X, recipe, backend, reset=True, finite=inputs.finite)
+        shape = partial(shape_of, X, recipe, Given(lean=inputs.lean), count_threads(self.n_jobs))
+        with explained("read", shape, backend):
+            rows = checked._read_rows(X, recipe, backend, reset=True, finite=inputs.finite)
         seed = draw_seed(self.random_state)
         return checked._prepare_rows(rows, recipe, inputs, backend, progress, seed, like=X)
 

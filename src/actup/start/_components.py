@@ -12,7 +12,7 @@ from actup.graph._records import Graph
 SMALL_COMPONENT = 8  # components with fewer points are random balls instead of spectral coordinates
 _MAX_PACKED = 400  # components that are packed as balls; the others are scattered between them
 FILLED_SHARE = 0.9  # of the radius of a component's ball, which its points may use
-_CHUNK_POINTS = 2**15  # points whose edges are sorted at a time
+_CHUNK_POINTS = 2**11  # points whose edges are sorted at a time
 _CHUNK_COMPONENTS = 4096  # components that are scattered at a time
 
 

@@ -34,7 +34,7 @@ _FAR_FACTOR = 100  # given places are far from 0 if their centre exceeds this mu
 _FLAT_SHARE = 1e-6  # of the largest width: given places that spread less in some direction are flat
 _FILL_NOISE = 1e-2  # of the widest axis, for axes that the data cannot fill
 
-_CHUNK_VALUES = 2**20  # that are held in double precision at a time
+_CHUNK_VALUES = 2**17  # that are held in double precision at a time
 _MAX_GRAM_ROWS = 1024  # up to here, rows of very many columns are compared by their inner products
 
 # A vector tells points apart if its central 99 % spread over at least this share of its range.

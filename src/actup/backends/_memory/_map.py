@@ -14,7 +14,6 @@ from actup.start._landmarks import LANDMARKS, uses_landmarks
 
 _EDGES_PER_RANGE, _MAX_RANGES = 2**20, 16  # of the symmetric graph, which is merged range by range
 _ROWS_PER_PART, _MAX_PARTS = 2**14, 8  # each of which counts the edges of a range
-_MOVED_BYTES = 12 * 2**20  # arrays that grow leave holes while they are small enough for the heap
 _VECTORS_PER_PANEL = 8
 _SPARE_VECTORS, _EXTRA_VECTORS = 5, 4
 _CODE_COLUMNS, _LANDMARK_SAMPLE = 128, 64
@@ -40,8 +39,8 @@ def graph_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     if lean.graph_on_disc:
         of_range = {"a range of the graph": 8.0 * edges / ranges, "edges of a range": 24.0 * k * rows}
         return [before | merging | of_range | {"offsets of the graph": 8.0 * n}]
-    moved = {"holes of growing arrays": min(4.0 * edges, _MOVED_BYTES) if ranges > 1 else 0.0}
-    moments = [before | {"sums of distances": 16.0 * n}, before | merging | moved | shape.graph()]
+    replaced = {"incoming edges of the range before": 8.0 * k * rows if ranges > 1 else 0.0}
+    moments = [before | {"sums of distances": 16.0 * n}, before | merging | replaced | shape.graph()]
     if shape.recipe.density_weight > 0:
         lengths = {"lengths of edges": 4.0 * edges, "rows of edges": 24.0 * edges}
         moments.append(shape.data() | shape.lists() | shape.graph() | lengths)
