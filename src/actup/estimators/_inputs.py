@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from actup._errors import WrongType
 from actup._labels import label_array
+from actup.backends._memory._shape import Lean
 from actup.graph._records import Graph, Neighbors, read_lists
 from actup.graph._sample_weights import read_sample_weights
 from actup.recipe._recipe import Recipe
@@ -61,6 +62,7 @@ class FitInputs:
     affinities: Any = None  # similarities in place of those of X; only TSNE takes them
     finite: bool | str = True
     kept: np.ndarray | None = None  # the numbers of the samples that take part; None: all
+    lean: Lean = field(default_factory=Lean)  # where the run takes less memory
 
     def distinct(self, kept: np.ndarray, inverse: np.ndarray) -> FitInputs:
         """The inputs of distinct rows: those of the first sample of each; weights are added up."""
