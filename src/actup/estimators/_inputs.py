@@ -28,7 +28,14 @@ _MAX_ASYMMETRY = 1e-6  # of the largest similarity: given ones that differ less 
 
 # Parameters that may be arrays; others are compared with names and numbers, which arrays cannot be.
 _ARRAYS = {"init", "precomputed_knn", "perplexity", "perplexities", "n_epochs", "phases", "random_state"}
-_ARRAYS |= {"target_metric_kwds", "metric_kwds", "metric_params", "output_metric_kwds", "callback", "callbacks"}
+_ARRAYS |= {
+    "target_metric_kwds",
+    "metric_kwds",
+    "metric_params",
+    "output_metric_kwds",
+    "callback",
+    "callbacks",
+}
 
 
 def reject_arrays(parameters: Mapping[str, Any]) -> None:
