@@ -35,8 +35,8 @@ class GraphFile:
         parts = GRAPH_FILE_PARTS
         self._starts = [self._n * part // parts for part in range(parts + 1)]
         self._offsets = np.zeros(self._n + 1, np.int64)
-        self._indices: IO[bytes] = tempfile.TemporaryFile()
-        self._weights: IO[bytes] = tempfile.TemporaryFile()
+        self._indices: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as it is used
+        self._weights: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         try:
             self._write(neighbors, recipe, threads)
         except BaseException:
