@@ -102,8 +102,8 @@ _GDR_UMAP = Recipe(
     exaggeration=4.0,
     step_cap=1.0,
     phases=(
-        Phase(Role.EXAGGERATE, 10, momentum=0.9, rate=1.85),
-        Phase(Role.ANNEAL, 10, momentum=0.9, rate=1.85),
+        Phase(Role.EXAGGERATE, 13, momentum=0.9, rate=1.5),
+        Phase(Role.ANNEAL, 12, momentum=0.9, rate=1.5),
         Phase(Role.EXPAND, 48, momentum=0.95, rate=1.9),
         Phase(Role.SETTLE, 14, momentum=0.8, rate=1.0),
     ),
