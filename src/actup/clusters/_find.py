@@ -133,7 +133,7 @@ def find_clusters(
 
 
 def _read_selection(selection: str) -> float:
-    if selection not in _DIVISIONS:
+    if not isinstance(selection, str) or selection not in _DIVISIONS:
         raise ValueError(f"selection={selection!r} is not one of {', '.join(map(repr, _DIVISIONS))}")
     return _DIVISIONS[selection]
 

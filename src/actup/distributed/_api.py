@@ -12,6 +12,7 @@ from typing import Any
 
 from actup._errors import WrongType
 from actup._pipeline import OTHER_NAMES, belongs_to_recipe
+from actup._bytes import format_bytes
 from actup._suggestions import explain_unknown_keywords
 from actup._threads import count_threads
 from actup._warnings import warn_user
@@ -20,7 +21,6 @@ from actup.distributed._disc import explained_full_disc
 from actup.distributed._needs import (
     Needs,
     describe_free,
-    format_bytes,
     reject_too_little_disc,
     reject_too_little_memory,
 )

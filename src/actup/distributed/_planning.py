@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import os
-import re
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
+from actup._bytes import format_bytes, read_bytes
 from actup._errors import WrongType
 from actup._pipeline import adapt_to_size
 from actup.backends import load_backend
 from actup.distributed import _estimate
 from actup.distributed._estimate import Shape
-from actup.distributed._needs import Needs, format_bytes
+from actup.distributed._needs import Needs
 from actup.distributed._plan import Plan
 from actup.distributed._sources import DaskSource, Source, open_source
 from actup.distributed._sources._storage import as_location, file_name, is_below, is_folder, is_remote
@@ -27,8 +26,6 @@ from actup.recipe._switches import Update
 _MIN_MEMORY = 2**30  # what a run may use in any case, if the caller does not say
 _MAX_ROWS = 2**31 - 1  # ids have 32 bits
 _SHARD_ROWS = 2**18  # rows of a large file that one task reads
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-_UNITS |= {f"{unit}i": 2 ** (10 * power) for power, unit in enumerate("kmgt", start=1)}
 
 
 def make_plan(
@@ -215,14 +212,3 @@ def _memory_limit(memory: int | str | None, shape: Shape, is_spread: bool) -> in
             f"{format_bytes(smallest)}, however few rows there are: give that much"
         )
     return limit
-
-
-def read_bytes(value: int | str, name: str) -> int:
-    """A number of bytes, given as a number or as text such as "5GB" or "512 MiB"."""
-    if isinstance(value, str):
-        match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?i?)b?\s*", value.lower())
-        if match and match[2] in _UNITS and re.fullmatch(r"\d+\.?\d*|\.\d+", match[1]):
-            return int(float(match[1]) * _UNITS[match[2]])
-    elif isinstance(value, Real) and not isinstance(value, bool) and 0 < value < math.inf:
-        return int(value)
-    raise ValueError(f"{name}={value!r} must be a number of bytes, or text such as '5GB' or '512 MiB'")

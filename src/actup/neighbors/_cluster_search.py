@@ -204,10 +204,15 @@ class ClusterSearch:
         In a metric whose record has ``cluster_search``.
     seed : int
     threads : int
+    saves_memory : bool, default=False
+        Whether codes are computed twice, even if two copies of them would fit into the memory of a search.
     """
 
-    def __init__(self, X: np.ndarray, comparison: Comparison, seed: int, threads: int):
+    def __init__(
+        self, X: np.ndarray, comparison: Comparison, seed: int, threads: int, saves_memory: bool = False
+    ):
         self._X = X
+        self._saves_memory = saves_memory
         self._comparison = comparison
         self._seed = seed
         self._threads = threads
@@ -360,7 +365,7 @@ class ClusterSearch:
             self._index = None  # free its memory first
             metric = self._comparison.for_engine()
             n, width = self._X.shape
-            save_memory = must_save_memory(n, width, self._X.nbytes, k)
+            save_memory = self._saves_memory or must_save_memory(n, width, self._X.nbytes, k)
             self._index = engine.ClusterIndex(
                 self._X, metric, columns, save_memory, self._seed, self._threads
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from actup._engine import engine
+from actup._errors import WrongType
 from actup._threads import count_threads
 from actup._typing import CsrMatrix
 from actup.graph._records import Graph
@@ -47,7 +49,9 @@ class PairLosses:
 
     def __post_init__(self) -> None:
         for name, value in (("a", self.a), ("b", self.b), ("dof", self.dof)):
-            if not (value > 0 and math.isfinite(value)):
+            if isinstance(value, bool) or not isinstance(value, Real):
+                raise WrongType(f"{name}={value!r} must be a number")
+            if not 0 < value < math.inf:
                 raise ValueError(f"{name}={value!r} must be a finite number greater than 0")
         _check_method(self.method, self.Y.shape[1])
         self.graph.check_structure()

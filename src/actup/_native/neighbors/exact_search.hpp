@@ -156,7 +156,7 @@ inline void nearest_in_form(const TypedRows& points, const TypedRows& queries, c
 // The k nearest other points of every point, if there are few points and codes can tell them apart.
 inline bool nearest_of_few(const TypedRows& points, const RowForm& form, int64_t k, int threads, int32_t* ids,
                            float* distances) {
-  if (!form.is_euclidean() || !FewPoints::suits(points, form.width(), k)) return false;
+  if (!form.is_euclidean() || !FewPoints::needed_bytes(points.rows, form.width(), k)) return false;
   if (!FewPoints(points, form, k, threads).find(ids, distances)) return false;
   for (int64_t at = 0; at < points.rows * k; ++at) distances[at] = form.distance(distances[at]);
   return true;
@@ -166,13 +166,16 @@ inline bool nearest_of_few(const TypedRows& points, const RowForm& form, int64_t
 // the queries are the points, none is its own neighbour. The caller guarantees finite values and 0 <= k <=
 // points.rows (minus one if the queries are the points). Searches with the same `column_order`, of RowForm,
 // give the same distances to the bit, whatever other points there are. If there are `limits`, one distance
-// for each query, points beyond it are not wanted: lists end with id -1 and an infinite distance.
+// for each query, points beyond it are not wanted: lists end with id -1 and an infinite distance. Without
+// codes (`by_codes`), few points take less memory and more time, and give the same bits.
 inline void nearest_exact(const TypedRows& points, const TypedRows& queries, bool queries_are_points,
                           int64_t k, const RowMetric& row_metric, int threads, int32_t* ids, float* distances,
-                          const std::vector<int64_t>& column_order = {}, const float* limits = nullptr) {
+                          const std::vector<int64_t>& column_order = {}, const float* limits = nullptr,
+                          bool by_codes = true) {
   if (k == 0 || queries.rows == 0) return;
   const RowForm form(points, row_metric, column_order, 0, threads);
-  if (queries_are_points && !limits && nearest_of_few(points, form, k, threads, ids, distances)) return;
+  if (by_codes && queries_are_points && !limits && nearest_of_few(points, form, k, threads, ids, distances))
+    return;
   nearest_in_form(points, queries, form, queries_are_points, k, row_metric, threads, ids, distances, limits);
   if (queries_are_points) return;
   std::vector<float> buffer;

@@ -118,11 +118,12 @@ class CudaBackend(Backend):
         threads: int,
         parameters: Parameters | None = None,
         recall: float = DEFAULT_RECALL,
+        saves_memory: bool = False,
     ) -> Neighbors:
         """The k nearest other rows of every row; the CPU searches metrics that the GPU does not know."""
         if isinstance(metric, str) and metric in neighbors.GPU_METRICS and not parameters:
             return neighbors.nearest_neighbors(rows, k, metric, threads, recall)
-        return super().nearest_neighbors(rows, k, metric, threads, parameters, recall)
+        return super().nearest_neighbors(rows, k, metric, threads, parameters, recall, saves_memory)
 
     def query_neighbors(self, training: TrainingRows, rows: Rows, k: int, threads: int) -> Neighbors:
         """The k training rows nearest to every new row."""
@@ -135,6 +136,7 @@ class CudaBackend(Backend):
 
     def affinity_graph(self, neighbors: Neighbors, recipe: Recipe, threads: int) -> Graph:
         """The symmetric graph of similarities p(i,j)."""
+        arrays.release_unused_memory()
         return graph.affinity_graph(neighbors, recipe, threads)
 
     def spectral_coordinates(self, graph: Graph, dimensions: int, seed: int, threads: int) -> Array:
@@ -183,6 +185,7 @@ class CudaBackend(Backend):
         points: PointInputs | None = None,
     ) -> Layout:
         """The recipe's descent on a graph; one in parts is joined."""
+        arrays.release_unused_memory()
         return layout.CudaLayout(whole_graph(graph), start, recipe, seed, threads, points)
 
     def place_rows(
