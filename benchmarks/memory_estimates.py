@@ -132,7 +132,9 @@ def line_of(number: int, name: str, found: dict) -> str:
         return f"| {number} {name} | {found['limit']} | refused |"
     peak = max(found["measured"].values())
     if "limit" in found:
-        return f"| {number} {name} | {found['limit']} | {peak} | {peak / found['limit']:.2f} | {found['lean']} |"
+        return (
+            f"| {number} {name} | {found['limit']} | {peak} | {peak / found['limit']:.2f} | {found['lean']} |"
+        )
     estimate = max(found["estimate"].values())
     stages = ", ".join(
         f"{stage} {found['estimate'].get(stage, 0)}/{size}" for stage, size in found["measured"].items()
