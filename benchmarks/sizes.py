@@ -9,8 +9,8 @@ components. Each contestant runs in a fresh process that may use some of the cor
 compiles, is not counted; the others (5, or fewer of slow ones) give the median. ``--levels v3`` also measures
 ActUp's engine for processors without AVX-512. Results are saved in benchmarks/results/sizes.json as they are
 measured and not measured again, smallest sizes first. With ``--minutes`` nothing is begun that is not
-expected to end in time: the same command goes on where it stopped. At the end docs/benchmarks-sizes.md and its
-picture are written. The page names every size at which ActUp is not ahead.
+expected to end in time: the same command goes on where it stopped. At the end docs/benchmarks-sizes.md and
+its picture are written. The page names every size at which ActUp is not ahead.
 """
 
 from __future__ import annotations
