@@ -292,7 +292,7 @@ class ClusterSearch:
     def _cheaper_cells(
         self, effort: Effort, calibration: Calibration, k: int, recall: float
     ) -> CellPlan | None:
-        """A search through cells, if it is faster than the effort and what follows where that misses the recall.
+        """A search through cells, if it is faster than the effort and what follows if that misses the recall.
 
         Cells are tried where codes do not tell rows apart, so that many candidates are compared, if trying
         takes little time next to that.
