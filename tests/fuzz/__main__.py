@@ -51,6 +51,7 @@ def run_parts(
     """
     tallies = {name: watch.Tally() for name in chosen}
     deadline = time.monotonic() + 60 * minutes if minutes is not None else float("inf")
+    slice_seconds = 60 * minutes / sum(PARTS[name].share for name in chosen) / 2 if minutes else 60.0
     with contextlib.suppress(KeyboardInterrupt):
         while time.monotonic() < deadline:
             left = [name for name in chosen if remains(name, tallies, goals)]
@@ -58,7 +59,8 @@ def run_parts(
                 break
             name = min(left, key=lambda name: progress_of(name, tallies, goals))
             shown = len(tallies[name].failures)
-            watch.run_cases(name, seed, deadline, tallies[name])
+            until = min(deadline, time.monotonic() + slice_seconds * PARTS[name].share)
+            watch.run_cases(name, seed, until, tallies[name])
             for failure in tallies[name].failures[shown:]:
                 print(failure, flush=True)
     return tallies
