@@ -91,7 +91,7 @@ def check_compressed(
     row, column = axes.split()
     _check_whole(offsets, f"{name}: its offsets (indptr)")
     _check_whole(ids, f"{name}: its {column} ids (indices)")
-    if len(offsets) != shape[0] + 1:
+    if len(offsets) != shape[0] + 1 or not len(offsets):
         raise ValueError(
             f"{name} has {len(offsets)} offsets (indptr) for {shape[0]} {row}s, which need {shape[0] + 1}: "
             f"{_REMEDY}"
