@@ -38,9 +38,9 @@ class StrongestEdges {
     }
   }
 
-  // Points in the order in which a depth-first search meets them that follows stronger edges first: order[new] =
-  // old. It begins with the first of `roots`, an order of all points, and again with the first that it has not
-  // met.
+  // Points in the order in which a depth-first search meets them that follows stronger edges first:
+  // order[new] = old. It begins with the first of `roots`, an order of all points, and again with the first
+  // that it has not met.
   std::vector<int32_t> depth_first_order(const std::vector<int32_t>& roots) const {
     std::vector<int32_t> order, waiting;
     order.reserve(n_);

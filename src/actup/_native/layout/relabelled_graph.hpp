@@ -101,14 +101,15 @@ class RelabelledGraph {
     return degree.empty() ? 0 : *std::max_element(degree.begin(), degree.end());
   }
 
-  // Finds the largest weight, and the strongest edges if they are to be followed, in a part whose first row is
-  // row `first` of the graph.
+  // Finds the largest weight, and the strongest edges if they are to be followed, in a part whose first row
+  // is row `first` of the graph.
   void compare(const GraphView& part, int64_t first, int threads) {
     if (part.offsets[part.n] == 0) return;
     std::vector<float> largest((part.n + kRowsPerChunk - 1) / kRowsPerChunk, part.weights[0]);
     parallel_ranges(part.n, kRowsPerChunk, threads, [&](int64_t begin, int64_t end) {
       float& chunk = largest[begin / kRowsPerChunk];
-      for (int64_t e = part.offsets[begin]; e < part.offsets[end]; ++e) chunk = std::max(chunk, part.weights[e]);
+      for (int64_t e = part.offsets[begin]; e < part.offsets[end]; ++e)
+        chunk = std::max(chunk, part.weights[e]);
       if (strongest_.empty()) return;
       for (int64_t row = begin; row < end; ++row) strongest_.read(part, first, row);
     });
@@ -207,7 +208,7 @@ class RelabelledGraph {
   static constexpr int64_t kRowsPerChunk = 4096;
 
   GraphView graph_{};
-  StrongestEdges strongest_;  // empty: the order is final
+  StrongestEdges strongest_;    // empty: the order is final
   std::vector<int32_t> label_;  // label_[old] = new
   float weakest_ = 0;
   float largest_ = 1;
