@@ -123,6 +123,8 @@ def embed_many(
     given = _recipe_list(recipes)
     chosen = [preset(recipe) if isinstance(recipe, str) else recipe for recipe in given]
     names = [names] if isinstance(names, str) else names
+    if names is not None and not isinstance(names, Iterable):
+        raise TypeError(f"names={names!r} must be a sequence of names")
     names = _check_names(_own_names(given, chosen) if names is None else list(names), len(given))
     _check_agreement(chosen)
     if X is None:

@@ -30,7 +30,7 @@ def main() -> int:
     if options.case is not None:
         tally = watch.Tally()
         watch.run_cases(chosen[0], seed, options.case, options.case + 1, float("inf"), tally)
-        print_tally({chosen[0]: tally})
+        print_failures(chosen[0], tally)
         return int(bool(tally.failures))
     if options.minutes is None and options.calls is None and options.files is None:
         options.minutes = 1.0
@@ -64,7 +64,10 @@ def run_parts(
 
 
 def print_failures(name: str, tally: watch.Tally) -> None:
-    print(f"{name}: {tally.calls} in {tally.cases} cases, {tally.seconds:.0f} s, {len(tally.failures)} failures", flush=True)
+    print(
+        f"{name}: {tally.calls} in {tally.cases} cases, {tally.seconds:.0f} s, {len(tally.failures)} failures",
+        flush=True,
+    )
     for failure in tally.failures:
         print(failure, flush=True)
 
@@ -76,7 +79,9 @@ def print_tally(tallies: dict[str, watch.Tally]) -> None:
     for kind in ("calls", "files", "runs"):
         total = sum(tally.calls for name, tally in tallies.items() if PARTS[name].counts == kind)
         print(f"{total:9d}  {kind} in all")
-    print(f"slowest case: {max((tally.slowest for tally in tallies.values()), default=0):.2f} s of processor time")
+    print(
+        f"slowest case: {max((tally.slowest for tally in tallies.values()), default=0):.2f} s of processor time"
+    )
     failures = [failure for tally in tallies.values() for failure in tally.failures]
     print(f"{len(failures)} failures" if failures else "no crash, no hang, no other error")
 

@@ -9,7 +9,9 @@ import numpy as np
 
 from .matrices import draw_matrix
 
-TYPES = ["f4"] * 6 + ["f8"] * 6 + ["f2", "g", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "?", ">f4", ">f8"]
+TYPES = (
+    ["f4"] * 6 + ["f8"] * 6 + ["f2", "g", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "?", ">f4", ">f8"]
+)
 TYPES += [">i4", "c16", "O", "M8[s]", "m8[ns]", "U3", "S2"]
 EXTREMES = [np.nan, np.inf, -np.inf, 1e30, -1e38, 1e39, 1e300, 1e-40, 5e-324, -0.0, 65504.0, 2.0**53]
 

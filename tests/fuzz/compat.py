@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -25,20 +26,28 @@ def run_case(draw: random.Random, report: Report) -> None:
     draw.choice([fuzzy, layout, algebra, affinities, starts, tsne, distances])(draw, report)
 
 
-def call(report: Report, kind: str, function: Callable[[], Any], *arguments: Any, **options: Any) -> tuple[bool, Any]:
+def call(
+    report: Report, kind: str, function: Callable[[], Any], *arguments: Any, **options: Any
+) -> tuple[bool, Any]:
     """A call whose errors may be those of the other library: of a documented kind, with any message."""
-    return report.call(kind, function, *arguments, strict=False, thrown=(RuntimeError,), **options)
+
+    def quiet() -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # their formulas divide by zero too
+            return function()
+
+    return report.call(kind, quiet, *arguments, strict=False, thrown=(RuntimeError, IndexError), **options)
 
 
 def fuzzy(draw: random.Random, report: Report) -> None:
     X, k, metric = draw_rows(draw), wrong_or(draw, [2, 4]), wrong_or(draw, METRIC_VALUES)
     random_state = np.random.RandomState(0)
-    done, found = call(report, 
+    done, found = call(report,
         "umap_.nearest_neighbors",
         lambda: umap_.nearest_neighbors(X, k, metric, {}, False, random_state, n_jobs=1), (X,), told=f"{describe(X)}, {k}, {metric}",
     )  # fmt: skip
     lists = {"knn_indices": found[0], "knn_dists": found[1]} if done and draw.random() < 0.5 else {}
-    done, graph = call(report, 
+    done, graph = call(report,
         "umap_.fuzzy_simplicial_set", lambda: umap_.fuzzy_simplicial_set(X, k, random_state, metric, **lists), (X,),
         told=f"{describe(X)}, {k}, {metric}",
     )  # fmt: skip
@@ -51,7 +60,7 @@ def layout(draw: random.Random, report: Report) -> None:
     X, graph = draw_rows(draw, n), draw_graph(draw, n)
     a, b, gamma = wrong_or(draw, [1.0, 1.5]), wrong_or(draw, [1.0, 0.9]), wrong_or(draw, [1.0, 0])
     start = draw_places(draw, n) if draw.random() < 0.2 else wrong_or(draw, STARTS)
-    done, found = call(report, 
+    done, found = call(report,
         "umap_.simplicial_set_embedding",
         lambda: umap_.simplicial_set_embedding(
             X, graph, wrong_or(draw, [2, 1, 3]), wrong_or(draw, [1.0]), a, b, gamma, wrong_or(draw, [5, 1]),
@@ -74,7 +83,9 @@ def algebra(draw: random.Random, report: Report) -> None:
         "spectral_layout": (lambda: umap_.spectral_layout(None, one, 2, np.random.RandomState(0)), (one,)),
     }  # fmt: skip
     name = draw.choice(list(table))
-    call(report, f"umap_.{name}", table[name][0], table[name][1], told=", ".join(map(describe, table[name][1])))
+    call(
+        report, f"umap_.{name}", table[name][0], table[name][1], told=", ".join(map(describe, table[name][1]))
+    )
 
 
 def affinities(draw: random.Random, report: Report) -> None:
@@ -91,9 +102,10 @@ def affinities(draw: random.Random, report: Report) -> None:
         "PrecomputedAffinities": lambda: affinity.PrecomputedAffinities(draw_graph(draw, draw_count(draw))),
     }
     name = draw.choice(list(kinds))
-    done, made = call(report, f"openTSNE.{name}", kinds[name], (X,), told=f"{describe(X)}, {metric}, {perplexity}, {k}")
+    done, made = call(
+        report, f"openTSNE.{name}", kinds[name], (X,), told=f"{describe(X)}, {metric}, {perplexity}, {k}"
+    )
     if done:
-        check_number(made.P.data)
         call(report, f"openTSNE.{name}.to_new", lambda: made.to_new(new), (new,), told=describe(new))
 
 
@@ -108,25 +120,49 @@ def starts(draw: random.Random, report: Report) -> None:
         "rescale": (lambda: initialization.rescale(Y), Y),
     }
     name = draw.choice(list(table))
-    call(report, f"openTSNE.{name}", table[name][0], (table[name][1],), told=f"{describe(table[name][1])}, {size}")
+    call(
+        report,
+        f"openTSNE.{name}",
+        table[name][0],
+        (table[name][1],),
+        told=f"{describe(table[name][1])}, {size}",
+    )
 
 
 def tsne(draw: random.Random, report: Report) -> None:
     columns = draw.randrange(1, 6)
     X, new = draw_rows(draw, draw.randrange(3, 30), columns), draw_rows(draw, draw.randrange(8), columns)
     options = {"perplexity": wrong_or(draw, [2, 5, 30]), "metric": wrong_or(draw, METRIC_VALUES)}
-    options |= {"n_iter": wrong_or(draw, [0, 1, 2]), "early_exaggeration_iter": wrong_or(draw, [0, 2]), "random_state": 0}
-    options |= {"initialization": wrong_or(draw, ["pca", "random", "spectral"]), "dof": wrong_or(draw, [1, 0.5])}
-    options |= {"negative_gradient_method": wrong_or(draw, ["auto", "bh", "fft"]), "theta": wrong_or(draw, [0.5])}
-    done, found = call(report, 
-        "openTSNE.TSNE.fit", lambda: opentsne.TSNE(**options).fit(X), (X,), told=f"{describe(X)}, {options}"
+    options |= {
+        "n_iter": draw.choice([0, 1, 2, -1, "x"]),
+        "early_exaggeration_iter": draw.choice([0, 2]),
+        "random_state": 0,
+    }
+    options |= {
+        "initialization": wrong_or(draw, ["pca", "random", "spectral"]),
+        "dof": wrong_or(draw, [1, 0.5]),
+    }
+    options |= {
+        "negative_gradient_method": wrong_or(draw, ["auto", "bh", "fft"]),
+        "theta": wrong_or(draw, [0.5]),
+    }
+    done, found = call(
+        report,
+        "openTSNE.TSNE.fit",
+        lambda: opentsne.TSNE(**options).fit(X),
+        (X,),
+        told=f"{describe(X)}, {options}",
     )
     if done:
         check_map(found, len(found))
-        again = wrong_or(draw, [0, 1])
-        call(report, "openTSNE.TSNEEmbedding.optimize", lambda: found.optimize(again, learning_rate=wrong_or(draw, [1.0])))
-        done, places = call(report, 
-            "openTSNE.TSNEEmbedding.transform", lambda: found.transform(new, perplexity=2, n_iter=wrong_or(draw, [0, 2])), (new,),
+        again = draw.choice([0, 1, 2, -1, None, "x", 1.5])
+        call(
+            report,
+            "openTSNE.TSNEEmbedding.optimize",
+            lambda: found.optimize(again, learning_rate=wrong_or(draw, [1.0])),
+        )
+        done, places = call(report,
+            "openTSNE.TSNEEmbedding.transform", lambda: found.transform(new, perplexity=2, n_iter=draw.choice([0, 2, -1, "x"])), (new,),
             told=describe(new),
         )  # fmt: skip
         if done:
@@ -135,4 +171,10 @@ def tsne(draw: random.Random, report: Report) -> None:
 
 def distances(draw: random.Random, report: Report) -> None:
     spread, low = wrong_or(draw, [1.0, 0.5, 10]), wrong_or(draw, [0.1, 0, 1.0])
-    call(report, "umap_.find_ab_params", lambda: umap_.find_ab_params(spread, low), told=f"{spread!r}, {low!r}", check=check_number)
+    call(
+        report,
+        "umap_.find_ab_params",
+        lambda: umap_.find_ab_params(spread, low),
+        told=f"{spread!r}, {low!r}",
+        check=check_number,
+    )

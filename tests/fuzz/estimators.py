@@ -52,15 +52,26 @@ class Life:
         if not hasattr(self.model, "embedding_"):
             return [*always, self.fit, self.fit, self.fit, self.transform, self.interrupt, self.steps_of_fit]
         used = [self.transform] * 4 + [self.inverse_transform, self.partial_fit, self.update, self.refit]
-        return [*always, *used, self.save, self.save, self.subset, self.attributes, self.clusters, self.interrupt]
+        return [
+            *always,
+            *used,
+            self.save,
+            self.save,
+            self.subset,
+            self.attributes,
+            self.clusters,
+            self.interrupt,
+        ]
 
     def call(self, what: str, function: Any, *inputs: Any, **options: Any) -> tuple[bool, Any]:
         told = ", ".join(describe(value) for value in inputs)
-        return self.report.call(f"{self.name}.{what}", function, inputs, told=told, model=self.model, **options)
+        return self.report.call(
+            f"{self.name}.{what}", function, inputs, told=told, model=self.model, **options
+        )
 
     def rows(self) -> Any:
         if self.draw.random() < 0.1 and self.n < 100:
-            if self.model.metric == "precomputed":
+            if isinstance(self.model.metric, str) and self.model.metric == "precomputed":
                 values = np.abs(draw_values(self.draw, self.n, self.n))
                 return self.draw.choice([values, values + values.T, draw_graph(self.draw, self.n)])
             return draw_rows(self.draw)
@@ -91,12 +102,26 @@ class Life:
         if self.draw.random() < 0.12:
             options["y"] = draw_labels(self.draw, self.n)
         if self.draw.random() < 0.05:
-            weights = [np.ones(self.n), np.arange(self.n) % 3, np.zeros(self.n), -np.ones(self.n), "x", np.full(self.n, 1e300)]
+            weights = [
+                np.ones(self.n),
+                np.arange(self.n) % 3,
+                np.zeros(self.n),
+                -np.ones(self.n),
+                "x",
+                np.full(self.n, 1e300),
+            ]
             options["sample_weight"] = self.draw.choice(weights)
         if self.draw.random() < 0.05:
             start = np.full((self.n, 2), np.nan)
             start[::3] = 1.0
-            masks = [start, np.arange(self.n) % 2 == 0, draw_places(self.draw, self.n), [0], {0: (1.0, 2.0)}, np.ones(self.n)]
+            masks = [
+                start,
+                np.arange(self.n) % 2 == 0,
+                draw_places(self.draw, self.n),
+                [0],
+                {0: (1.0, 2.0)},
+                np.ones(self.n),
+            ]
             options["fixed"] = self.draw.choice(masks)
         if self.name == "UMAP" and self.draw.random() < 0.04:
             options["ensure_all_finite"] = self.draw.choice([True, False, "allow-nan", "x", None])
@@ -140,7 +165,9 @@ class Life:
                 raise thrown("thrown by the callback")
 
         self.model.set_params(callback=callback)
-        fitted, _ = self.call("fit interrupted", lambda: self.model.fit(X), X, thrown=(KeyboardInterrupt, Stop))
+        fitted, _ = self.call(
+            "fit interrupted", lambda: self.model.fit(X), X, thrown=(KeyboardInterrupt, Stop)
+        )
         self.model.set_params(callback=before)
         if fitted:
             self.check_fitted()
@@ -160,7 +187,11 @@ class Life:
         places = draw_places(self.draw, self.draw.randrange(6), self.model.embedding_.shape[1])
 
         def check(rows: Any) -> None:
-            if rows.ndim != 2 or rows.shape[1] != self.columns or not np.isfinite(np.asarray(rows, float)).all():
+            if (
+                rows.ndim != 2
+                or rows.shape[1] != self.columns
+                or not np.isfinite(np.asarray(rows, float)).all()
+            ):
                 raise Wrong(f"inverse_transform gave {rows.shape} with {self.columns} columns, or no numbers")
 
         self.call("inverse_transform", lambda: self.model.inverse_transform(places), places, check=check)
@@ -184,7 +215,20 @@ class Life:
 
     def subset(self) -> None:
         n = self.n
-        rows = self.draw.choice([range(n), [0, 1, 2], np.arange(n) % 2 == 0, [], [n], [-1], [0, 0], "x", slice(0, 3), np.arange(3.0)])
+        rows = self.draw.choice(
+            [
+                range(n),
+                [0, 1, 2],
+                np.arange(n) % 2 == 0,
+                [],
+                [n],
+                [-1],
+                [0, 0],
+                "x",
+                slice(0, 3),
+                np.arange(3.0),
+            ]
+        )
         done, part = self.call("subset", lambda: self.model.subset(rows), rows)
         if done:
             self.check_fitted(part)
@@ -202,14 +246,21 @@ class Life:
         self.call("clone", lambda: clone(self.model))
 
     def pickle(self) -> None:
-        done, copy = self.call("pickle", lambda: pickle.loads(pickle.dumps(self.model)), thrown=(pickle.PicklingError, AttributeError))
+        done, copy = self.call(
+            "pickle",
+            lambda: pickle.loads(pickle.dumps(self.model)),
+            thrown=(pickle.PicklingError, AttributeError),
+        )
         if done and hasattr(self.model, "embedding_"):
             same_bits(copy.embedding_, self.model.embedding_, "pickle")
             self.model = copy
 
     def save(self) -> None:
         path = Path(_FOLDER.name, "model.actup")
-        options = {"data": self.draw.choice(["full", "full", "half", None, "x"]), "compress": self.draw.random() < 0.3}
+        options = {
+            "data": self.draw.choice(["full", "full", "half", None, "x"]),
+            "compress": self.draw.random() < 0.3,
+        }
         saved, _ = self.call("save", lambda: self.model.save(path, **options), options)
         if not saved:
             return
@@ -221,7 +272,15 @@ class Life:
             self.model = loaded
 
     def attributes(self) -> None:
-        names = ["graph_", "kl_divergence_", "learning_rate_", "n_iter_", "graph_dists_", "knn_indices", "rad_emb_"]
+        names = [
+            "graph_",
+            "kl_divergence_",
+            "learning_rate_",
+            "n_iter_",
+            "graph_dists_",
+            "knn_indices",
+            "rad_emb_",
+        ]
         name = self.draw.choice(names)
         if hasattr(type(self.model), name):
             self.call(name, lambda: getattr(self.model, name))
@@ -230,7 +289,12 @@ class Life:
 
     def clusters(self) -> None:
         space = self.draw.choice(["map", "graph", "neighbors", "x"])
-        self.call("find_clusters", lambda: actup.find_clusters(self.model, space=space, min_cluster_size=self.draw.choice([None, 2, 5])))
+        self.call(
+            "find_clusters",
+            lambda: actup.find_clusters(
+                self.model, space=space, min_cluster_size=self.draw.choice([None, 2, 5])
+            ),
+        )
 
 
 def describe(value: Any) -> str:
@@ -238,5 +302,3 @@ def describe(value: Any) -> str:
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"{type(value).__name__}{value.shape} {value.dtype}"
     return repr(value)[:80]
-
-

@@ -30,7 +30,16 @@ from .oracle import Report, Wrong, check_map, same_bits
 from .parameters import METRIC_VALUES, RECIPE, WRONG, draw_changes, draw_metric_parameters
 
 _FOLDER = tempfile.TemporaryDirectory()
-_HOSTILE = ["</script><script>alert(1)</script>", "<!--", "\ud800", "\x00", "&amp;<b>", "'\"`${}", "]]>", "\u2028"]
+_HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<!--",
+    "\ud800",
+    "\x00",
+    "&amp;<b>",
+    "'\"`${}",
+    "]]>",
+    "\u2028",
+]
 
 
 def run_case(draw: random.Random, report: Report) -> None:
@@ -56,7 +65,7 @@ def search_options(draw: random.Random) -> dict[str, Any]:
 def check_lists(found: Any, n: int, k: int, points: int) -> None:
     if found.indices.shape != (n, k) or found.distances.shape != (n, k):
         raise Wrong(f"{n} lists of {k} neighbours have shape {found.indices.shape}")
-    if found.indices.size and not (0 <= found.indices.min() and found.indices.max() < points):
+    if found.indices.size and not (found.indices.min() >= 0 and found.indices.max() < points):
         raise Wrong(f"a neighbour of {points} points is {found.indices.min()} or {found.indices.max()}")
     if np.isnan(found.distances).any():
         raise Wrong("a distance between neighbours is NaN")
@@ -86,7 +95,9 @@ def index(draw: random.Random, report: Report) -> None:
     )
     for _ in range(draw.randrange(5) if made else 0):
         new, k = draw_rows(draw, None, columns), wrong_or(draw, [1, 2, 5])
-        done, lists = report.call("NeighborIndex.query", lambda: found.query(new, k), (new,), told=f"{describe(new)}, {k}")  # noqa: B023
+        done, lists = report.call(
+            "NeighborIndex.query", lambda: found.query(new, k), (new,), told=f"{describe(new)}, {k}"
+        )  # noqa: B023
         if done:
             check_lists(lists, len(lists.indices), int(k), 2**31)
 
@@ -98,7 +109,11 @@ def transformer(draw: random.Random, report: Report) -> None:
     X = draw_rows(draw)
     model = actup.KNeighborsTransformer(**options)
     done, graph = report.call(
-        "KNeighborsTransformer.fit_transform", lambda: model.fit_transform(X), (X,), told=f"{describe(X)}, {options}", model=model
+        "KNeighborsTransformer.fit_transform",
+        lambda: model.fit_transform(X),
+        (X,),
+        told=f"{describe(X)}, {options}",
+        model=model,
     )
     if done and np.isnan(graph.data).any():
         raise Wrong("a distance between neighbours is NaN")
@@ -114,7 +129,9 @@ def recipes(draw: random.Random, report: Report) -> None:
     found, other = report.call("preset", lambda: actup.preset(name), told=repr(name))
     for each in [recipe] * done + [other] * found:
         n = wrong_or(draw, [0, 1, 2, 100, 10**6])
-        report.call("Recipe.neighbors_searched", lambda: each.neighbors_searched(n) if isinstance(n, int) else None)  # noqa: B023
+        report.call(
+            "Recipe.neighbors_searched", lambda: each.neighbors_searched(n) if isinstance(n, int) else None
+        )  # noqa: B023
         report.call("hash", lambda: (hash(each), repr(each), each == recipe))  # noqa: B023
 
 
@@ -140,7 +157,9 @@ def embed(draw: random.Random, report: Report) -> None:
     def run() -> Any:
         if not isinstance(changes, dict):
             return actup.embed(X, changes, **options)
-        recipe = actup.preset(draw_preset).but(**{"epochs": 3, "n_neighbors": 4, "perplexity": 3.0, **changes})
+        recipe = actup.preset(draw_preset).but(
+            **{"epochs": 3, "n_neighbors": 4, "perplexity": 3.0, **changes}
+        )
         return actup.embed(X, recipe, **options)
 
     draw_preset = draw.choice(actup.presets())
@@ -188,7 +207,9 @@ def many(draw: random.Random, report: Report) -> None:
 def graphs(draw: random.Random, report: Report) -> None:
     n = draw_count(draw)
     matrix = draw_graph(draw, n)
-    done, graph = report.call("Graph.from_scipy", lambda: actup.Graph.from_scipy(matrix), (matrix,), told=describe(matrix))
+    done, graph = report.call(
+        "Graph.from_scipy", lambda: actup.Graph.from_scipy(matrix), (matrix,), told=describe(matrix)
+    )
     if not done:
         return
     report.call("Graph.check_structure", graph.check_structure)
@@ -196,7 +217,9 @@ def graphs(draw: random.Random, report: Report) -> None:
     Y = draw_places(draw, n)
     a, b = wrong_or(draw, [1.0, 0.5, 2]), wrong_or(draw, [1.0, 0.5, 2])
     for measure in (quality.kl_divergence, quality.cross_entropy, quality.frobenius_loss):
-        report.call(measure.__name__, lambda: measure(graph, Y, a, b, n_jobs=1), (matrix, Y), check=check_number)  # noqa: B023
+        report.call(
+            measure.__name__, lambda: measure(graph, Y, a, b, n_jobs=1), (matrix, Y), check=check_number
+        )  # noqa: B023
 
 
 def check_number(value: Any) -> None:
@@ -218,7 +241,10 @@ def measures(draw: random.Random, report: Report) -> None:
         "knn_accuracy": (lambda: quality.knn_accuracy(Y, y, k, n_jobs=1), (Y, y)),
         "v_measure": (lambda: quality.v_measure(Y, y, n_jobs=1), (Y, y)),
         "seed_stability": (lambda: quality.seed_stability([Y, Y], k, **shared), (Y,)),
-        "quality_report": (lambda: quality.quality_report(X, Y, y, metric=metric, verbose=False, **shared), (X, Y, y)),
+        "quality_report": (
+            lambda: quality.quality_report(X, Y, y, metric=metric, verbose=False, **shared),
+            (X, Y, y),
+        ),
         "voters": (lambda: quality.voters(y, k), (y,)),
     }
     for name in draw.sample(list(table), 3):
@@ -241,13 +267,21 @@ def clusters(draw: random.Random, report: Report) -> None:
         "n_jobs": wrong_or(draw, [1, None]),
     }
     if draw.random() < 0.2:
-        options["texts"] = draw.choice([["some words of a text"] * n, _HOSTILE * (n // 8 + 1), [None] * n, "x", [""] * n])
+        options["texts"] = draw.choice(
+            [["some words of a text"] * n, _HOSTILE * (n // 8 + 1), [None] * n, "x", [""] * n]
+        )
     if draw.random() < 0.1:
         options["labels"] = draw_labels(draw, n)
     if draw.random() < 0.15:
-        options["graph"], options["space"] = draw_checked_graph(draw, report, n), wrong_or(draw, ["graph", "map"])
+        options["graph"], options["space"] = (
+            draw_checked_graph(draw, report, n),
+            wrong_or(draw, ["graph", "map"]),
+        )
     done, found = report.call(
-        "find_clusters", lambda: actup.find_clusters(Y, **options), (Y,), told=f"{describe(Y)}, {options}"[:400]
+        "find_clusters",
+        lambda: actup.find_clusters(Y, **options),
+        (Y,),
+        told=f"{describe(Y)}, {options}"[:400],
     )
     if done and len(found.labels) != len(Y):
         raise Wrong(f"{len(found.labels)} labels of {len(Y)} points")
@@ -275,22 +309,44 @@ def pages(draw: random.Random, report: Report) -> None:
     done, _ = report.call("write_page", lambda: viewer.write_page(path, maps, **options), (Y,), told=told)
     if done:
         text = path.read_text(encoding="utf-8")
-        if len(re.findall("<script", text)) != len(re.findall("</script>", text)) or "alert(1)</script>" in text:
+        if (
+            len(re.findall("<script", text)) != len(re.findall("</script>", text))
+            or "alert(1)</script>" in text
+        ):
             raise Wrong("a text of the page's data has become a part of the page")
 
 
 def maps(draw: random.Random, report: Report) -> None:
     n = draw_count(draw)
     given = {name: draw_places(draw, n) for name in "ab"}
-    report.call("align_maps", lambda: viewer.align_maps(given), (given,), told=str(list(map(describe, given.values()))))
+    report.call(
+        "align_maps",
+        lambda: viewer.align_maps(given),
+        (given,),
+        told=str(list(map(describe, given.values()))),
+    )
 
 
 def aligned(draw: random.Random, report: Report) -> None:
     slices = [draw_rows(draw, draw.randrange(3, 25), 3) for _ in range(draw.randrange(4))]
     pairs = [{i: i for i in range(draw.randrange(4))} for _ in slices[1:]]
-    relations = draw.choice([pairs, pairs, pairs, pairs[:-1], None, "x", [np.array([[0, 0], [1, 1]])] * len(pairs), [{99: 0}] * len(pairs)])
+    relations = draw.choice(
+        [
+            pairs,
+            pairs,
+            pairs,
+            pairs[:-1],
+            None,
+            "x",
+            [np.array([[0, 0], [1, 1]])] * len(pairs),
+            [{99: 0}] * len(pairs),
+        ]
+    )
     options = {"n_epochs": wrong_or(draw, [0, 1, 2]), "n_neighbors": wrong_or(draw, [3, [3, 4]]), "n_jobs": 1}
-    options |= {"alignment_regularisation": wrong_or(draw, [0, 0.01, 1.0]), "alignment_window_size": wrong_or(draw, [1, 3])}
+    options |= {
+        "alignment_regularisation": wrong_or(draw, [0, 0.01, 1.0]),
+        "alignment_window_size": wrong_or(draw, [1, 3]),
+    }
     model = actup.AlignedUMAP(random_state=0, **options)
     done, _ = report.call(
         "AlignedUMAP.fit", lambda: model.fit(slices, relations=relations), (slices, relations),
@@ -301,5 +357,16 @@ def aligned(draw: random.Random, report: Report) -> None:
             check_map(Y, np.shape(X)[0])
 
 
-FUNCTIONS = [neighbors] * 6 + [index, index, transformer, recipes, recipes, embed, embed, many, graphs, graphs]
+FUNCTIONS = [neighbors] * 6 + [
+    index,
+    index,
+    transformer,
+    recipes,
+    recipes,
+    embed,
+    embed,
+    many,
+    graphs,
+    graphs,
+]
 FUNCTIONS += [measures, measures, clusters, pages, maps, aligned]

@@ -38,17 +38,17 @@ def _malform_once(matrix: Any, draw: random.Random) -> None:
         case 0:  # ids do not ascend; the matrix may claim that they do
             ids = ids[::-1].copy()
             matrix.has_sorted_indices = draw.random() < 0.5
-        case 1 if len(ids):
+        case 1 if len(ids) and ids.dtype.kind == "i":
             ids[:] = draw.choice([0, int(ids[0]), matrix.shape[1] - 1])  # duplicates
             matrix.has_canonical_format = draw.random() < 0.5
-        case 2 if len(ids):
+        case 2 if len(ids) and ids.dtype.kind == "i":
             wide = ids.astype(np.int64)
             wide[draw.randrange(len(ids))] = draw.choice(WILD)
             ids = wide
-        case 3 if len(ids):
+        case 3 if len(ids) and ids.dtype.kind == "i":
             ids = ids.astype(np.int32)
             ids[draw.randrange(len(ids))] = draw.choice([n for n in WILD if abs(n) < 2**31])
-        case 4:
+        case 4 if len(offsets):
             wide = offsets.astype(np.int64)
             wide[draw.randrange(len(offsets))] = draw.choice(WILD)
             offsets = wide
@@ -56,7 +56,7 @@ def _malform_once(matrix: Any, draw: random.Random) -> None:
             offsets = offsets[: draw.randrange(len(offsets) + 1)]
         case 6:
             ids, offsets = ids.astype(np.int64), offsets.astype(np.int64)
-        case 7:
+        case 7 if ids.dtype.kind == "i":
             kind = draw.choice(["f4", "u1", "i2", "u8", "O"])
             with np.errstate(all="ignore"):
                 ids = ids.astype(kind)
@@ -81,5 +81,6 @@ def draw_graph(draw: random.Random, n: int) -> Any:
     kind = draw.random()
     if kind < 0.1:
         return draw.choice([None, "graph", dense, 3, sparse.csr_matrix((n, n + 1)), []])
-    matrix = sparse.csr_matrix(dense.astype(draw.choice(["f4", "f8"]), copy=False))
+    with np.errstate(over="ignore"):
+        matrix = sparse.csr_matrix(dense.astype(draw.choice(["f4", "f8"]), copy=False))
     return malform(matrix, draw) if kind < 0.4 else matrix.asformat(draw.choice(FORMATS))

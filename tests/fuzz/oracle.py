@@ -19,9 +19,16 @@ import actup
 
 _ACTUP = str(Path(actup.__file__).parent)
 _VALIDATION = ("sklearn/utils/validation.py", "sklearn/utils/_param_validation.py", "sklearn/base.py")
-_VALIDATION += ("sklearn/utils/metaestimators.py", "sklearn/utils/_available_if.py", "sklearn/utils/_metadata_requests.py")
+_VALIDATION += (
+    "sklearn/utils/metaestimators.py",
+    "sklearn/utils/_available_if.py",
+    "sklearn/utils/_metadata_requests.py",
+)
 _MIN_MESSAGE = 10  # characters
 _MAX_MESSAGE = 3000  # characters; messages quote values, but no whole arrays
+
+
+NUMPYS_SETTINGS = np.geterr()
 
 
 class Wrong(Exception):
@@ -64,7 +71,8 @@ class Report:
         before, state = [fingerprint(value) for value in inputs], state_of(model)
         result, error = None, None
         try:
-            result = function()
+            with np.errstate(**NUMPYS_SETTINGS):
+                result = function()
         except BaseException as caught:
             error = caught
         if [fingerprint(value) for value in inputs] != before:
@@ -88,7 +96,9 @@ def check_error(error: BaseException, kind: str, strict: bool = True) -> None:
     """Raise ``Wrong`` unless an exception is of a documented kind, intended, and has a useful message."""
     name, text = type(error).__name__, str(error)
     shown = f"{kind} raised {name}: {text[:300]!r}, {_place(error)}"
-    if not isinstance(error, ValueError | TypeError | MemoryError | AttributeError | NotImplementedError | ImportError):
+    if not isinstance(
+        error, ValueError | TypeError | MemoryError | AttributeError | NotImplementedError | ImportError
+    ):
         raise Wrong(shown) from error
     if isinstance(error, MemoryError) or not strict:
         return
@@ -122,7 +132,12 @@ def _place(error: BaseException) -> str:
 
 
 def _is_intended(error: BaseException) -> bool:
-    """Whether the exception comes from a raise statement of ActUp, or from scikit-learn's checks of input."""
+    """Whether the exception comes from a raise statement of ActUp, or from scikit-learn's checks of input.
+
+    What the caller's own function raises is handed on, with a note that says so.
+    """
+    if any(note.startswith("raised by metric=") for note in getattr(error, "__notes__", ())):
+        return True
     path, line = _last_frame(error)
     if path.endswith(_VALIDATION):
         return True

@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 MAX_CPU_SECONDS = 30.0  # per case; processor time, for the machine may be busy
 MAX_SILENT_SECONDS = 900  # per case: nothing waits longer, even where the process gets no processor
 MAX_GROWTH_BYTES = 2**30  # of the largest memory, by one case
@@ -72,7 +74,8 @@ def run_case(module: Any, draw: random.Random) -> tuple[dict[str, int], str]:
 
     report = Report()
     try:
-        module.run_case(draw, report)
+        with np.errstate(all="ignore"):  # of the draws; calls see NumPy's own settings
+            module.run_case(draw, report)
     except BaseException as error:
         report.count("wrong", type(error).__name__)
         steps = "\n    ".join(["", *report.steps[-12:]])
@@ -122,7 +125,9 @@ def _run_process(part: str, seed: str, begin: int, end: int, deadline: float, ta
     folder = os.path.dirname(folder) if package else folder
     environment = {**os.environ, "MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": "1"}
     with open(os.path.join(_scratch(), f"fuzz-{os.getpid()}.txt"), "w+") as errors:
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder, env=environment)
+        child = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder, env=environment
+        )
         assert child.stdout is not None
         now, stopped = None, False
         for line in child.stdout:

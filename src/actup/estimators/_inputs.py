@@ -38,6 +38,12 @@ _ARRAYS |= {
 }
 
 
+def _entries(values: Any, kept: np.ndarray) -> Any:
+    """Those of some samples; what has no entry for each is returned whole, to be rejected by its own check."""
+    array = np.asarray(values)
+    return array[kept] if array.ndim and len(array) > kept.max(initial=-1) else values
+
+
 def reject_arrays(parameters: Mapping[str, Any]) -> None:
     """Reject an array as the value of a parameter that is one value."""
     for name, value in parameters.items():
@@ -68,11 +74,11 @@ class FitInputs:
 
     def selected(self, kept: np.ndarray) -> FitInputs:
         """The inputs of some samples, by their numbers."""
-        y = None if self.y is None else label_array(self.y)[kept]
+        y = None if self.y is None else _entries(label_array(self.y), kept)
         weights, fixed = (
-            None if part is None else np.asarray(part)[kept] for part in (self.sample_weight, self.fixed)
+            None if part is None else _entries(part, kept) for part in (self.sample_weight, self.fixed)
         )
-        init = self.init if self.init is None or isinstance(self.init, str) else np.asarray(self.init)[kept]
+        init = self.init if self.init is None or isinstance(self.init, str) else _entries(self.init, kept)
         return replace(self, y=y, sample_weight=weights, fixed=fixed, init=init)
 
     def weighty_only(self, weighty: np.ndarray, init: Any) -> FitInputs:

@@ -125,6 +125,8 @@ def read_rows(
             ) from None
         _name_what_is_no_number(given, name, error)
         raise
+    if rows.dtype.kind not in "biuf":
+        raise TypeError(f"{name} holds {rows.dtype}, but must hold numbers: convert it to them")
     if record_names is not None:
         record_names(given, skip_check_array=True)
     if check_values and metric != "precomputed" and not allow_infinite:

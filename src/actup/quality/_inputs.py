@@ -33,7 +33,9 @@ def check_map(Y: ArrayLike) -> np.ndarray:
     try:
         array = np.asarray(map_of(Y))
     except ValueError:
-        raise ValueError("Y has rows of different lengths: give an array of shape (n, n_components)") from None
+        raise ValueError(
+            "Y has rows of different lengths: give an array of shape (n, n_components)"
+        ) from None
     if array.ndim != 2 or 0 in array.shape:
         raise ValueError(f"Y must have the shape (n, n_components) with neither 0, got {array.shape}")
     if array.dtype.kind not in "biuf":

@@ -131,8 +131,9 @@ def pack_balls(
         wanted = np.linalg.norm(centers, axis=1)
         known = wanted > 0
         directions[known] = centers[known] / wanted[known, None]
-        wanted /= wanted.max(initial=0) or 1.0  # so that squares neither overflow nor vanish
-        wanted *= 1.5 * whole / max(np.sqrt(np.mean(wanted**2)), np.finfo(float).tiny)
+        spread = np.sqrt(np.mean(wanted**2))
+        if spread > np.finfo(float).tiny:
+            wanted *= 1.5 * whole / spread
     places = np.zeros((count, dimensions))
     outwards = packed[np.argsort((wanted - radii)[packed], kind="stable")]
     for rank, component in enumerate(outwards):

@@ -292,7 +292,10 @@ def fill_axes(Y: np.ndarray, dimensions: int, seed: int) -> np.ndarray:
     missing = dimensions - Y.shape[1]
     if missing <= 0:
         return Y
-    deviation = float(Y.std(axis=0, dtype=np.float64).max(initial=0.0)) or 1.0  # squares overflow float32
+    with np.errstate(over="ignore"):
+        deviation = float(Y.std(axis=0).max(initial=0.0)) or 1.0
+    if not np.isfinite(deviation):  # the squares overflow float32
+        deviation = float(Y.std(axis=0, dtype=np.float64).max())
     noise = np.random.default_rng([seed, 4]).uniform(-1, 1, (len(Y), missing))
     return np.hstack([Y, (_FILL_NOISE * deviation * noise).astype(np.float32)])
 

@@ -1,15 +1,10 @@
-"""Read NumPy's files and Matrix Market files. Nothing in them is ever run: Python objects are rejected."""
+"""Read NumPy's files. Nothing in them is ever run: Python objects are rejected."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +14,6 @@ from actup._cli.files.table import Matrix, Table
 from actup._cli.reporting import InputError
 from actup._csr import read_sparse
 
-_FREE_ROWS, _MAX_ROWS_PER_BYTE = 2**20, 100  # empty rows of a sparse matrix take no bytes of its file
 _MAX_REASON = 160  # characters of another library's message
 
 # What NumPy's and SciPy's readers raise for damaged files.
@@ -81,44 +75,6 @@ def read_npz(source: Source) -> Table:
     n = max(counts, default=0)
     columns = {name: array for name, array in arrays.items() if array.shape == (n,)}
     return Table(source.name, columns, {name: m for name, m in matrices.items() if m.rows.shape[0] == n})
-
-
-def read_mtx(source: Source) -> Table:
-    """Read a matrix of the Matrix Market, usually sparse."""
-    from scipy.io import mminfo, mmread
-
-    try:
-        with _on_disc(source) as path:
-            _check_size(source, mminfo(path), Path(path).stat().st_size)
-            matrix = mmread(path)
-    except (*_DAMAGED_FILE_ERRORS, OverflowError) as error:
-        raise _damaged(source, error) from None
-    rows = matrix if isinstance(matrix, np.ndarray) else matrix.tocsr()
-    return Table(source.name, matrices={"X": Matrix(rows)})
-
-
-def _check_size(source: Source, info: Any, file_bytes: int) -> None:
-    """Reject a matrix that claims more numbers than its file can hold, before memory is taken for them."""
-    rows, columns, entries, layout = info[:4]
-    numbers = entries if layout == "coordinate" else rows * columns
-    if 2 * numbers > file_bytes or max(rows, columns) > _FREE_ROWS + _MAX_ROWS_PER_BYTE * file_bytes:
-        raise InputError(
-            f"{source.name} claims {rows} rows, {columns} columns and {numbers} numbers, but has only "
-            f"{file_bytes} bytes: it is damaged or cut off"
-        )
-
-
-@contextmanager
-def _on_disc(source: Source) -> Iterator[str]:
-    """The path of a file: SciPy's reader ends the process where it rejects one that is open in Python."""
-    if source.path is not None:
-        yield str(source.path)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "matrix.mtx")
-        with open(path, "wb") as file:
-            shutil.copyfileobj(source.file, file)
-        yield str(path)
 
 
 def _as_rows(array: np.ndarray, name: str) -> np.ndarray:
