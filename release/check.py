@@ -205,7 +205,7 @@ def check_recipe(_: str) -> list[str]:
 def check_links(_: str) -> list[str]:
     """Links of the pages: those inside the repository lead somewhere, addresses in the network answer."""
     executable = python_of(WHEEL_ENVIRONMENT)
-    pip(executable, "install", "pytest", "pytest-xdist")
+    pip(executable, "install", "pytest")
     links = ["relative_link", "index_lists", "navigation_leads"]
     run(
         executable, "-m", "pytest", "-q", "--noconftest", "-p", "no:cacheprovider",
@@ -221,7 +221,7 @@ def check_links(_: str) -> list[str]:
     gone = [f"{address}: {status}" for address, status in answers.items() if status in (404, 410)]
     if unreached:
         count = f"{len(unreached)} of {len(addresses)} addresses"
-        raise NotReached(f"links inside are right; {count} did not answer")
+        raise NotReached(f"links inside are right; {count} did not answer: {', '.join(unreached)}")
     if gone:
         raise Failure("\n".join(gone))
     return [f"links inside, and {len(addresses)} addresses"]
