@@ -41,9 +41,13 @@ FAULTS = ("SIGKILL", "SIGINT", "MemoryError")
 _FAILURES = ((512, 1), (4096, 1), (4096, 1 << 40), (65536, 1 << 40))
 _HANG_LOOKS = 1200  # of 0.1 s of waiting each; a wait during which everything is paused counts as one
 _WORKER_SHARE = 0.15  # of the strikes on Dask hit a worker, which then has to be started anew
-# Rust, with which typer's pydantic is written, and glibc end a process that gets no memory and say so.
-_ABORTS = re.compile(r"memory allocation of \d+ bytes failed|cannot allocate memory for thread-local data")
-_ABORTED = (-signal.SIGABRT, 127)
+# What other libraries do when an allocation fails: Rust, with which typer's pydantic is written, and glibc end
+# the process; NumPy forgets to set an exception.
+_ABORTS = re.compile(
+    r"memory allocation of \d+ bytes failed|cannot allocate memory for thread-local data|"
+    r"SystemError: .* returned NULL without setting an exception"
+)
+_ABORTED = (-signal.SIGABRT, 127, 1)
 _MEMORY = re.compile(r"memory|allocat|thread", re.IGNORECASE)
 _GIVE_UP = 20  # rounds without a hit
 
@@ -131,6 +135,11 @@ class Stage:
             finally:
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
             sys.stdout.flush()
+        except KeyboardInterrupt:  # a program that has not begun or has just ended
+            code = 130
+            if case.is_command:
+                traceback.print_exc()
+                sys.stderr.flush()
         except BaseException:
             traceback.print_exc()
             sys.stderr.flush()
@@ -284,7 +293,7 @@ class Trial:
 
     def _judge_end(self, fault: str, ended: Ended, worker: int | None) -> list[str]:
         if fault == "MemoryError" and ended.status in _ABORTED and _ABORTS.search(ended.err):
-            self.endings["MemoryError: a library has ended the process"] += 1
+            self.endings[f"MemoryError: another library fails: {ended.status}"] += 1
             return []
         lines = ended.err.splitlines()
         last = lines[-1] if lines else ""

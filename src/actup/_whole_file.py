@@ -29,9 +29,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         In the same folder and with the same suffix.
     """
     target = Path(os.path.realpath(path))
-    unfinished = target.with_name(
-        f".{target.stem[:_MAX_NAME]}.{secrets.token_hex(_TOKEN_BYTES)}{target.suffix}"
-    )
+    token = secrets.token_hex(_TOKEN_BYTES)
+    unfinished = target.with_name(f".{target.stem[:_MAX_NAME]}.{token}{target.suffix}")
     try:
         yield unfinished
         unfinished.replace(target)
