@@ -100,8 +100,8 @@ copybutton_prompt_is_regexp = True
 
 # ---- versions ----
 
-# Pages that are published have a switch between versions, whose list docs/_extensions/versions.py writes. Pages that
-# are built elsewhere have none: it is read from the network.
+# Pages that are published have a switch between versions, whose list docs/_extensions/versions.py writes.
+# Pages that are built elsewhere have none: it is read from the network.
 if published_version := os.environ.get("ACTUP_DOCS_VERSION"):
     import versions
 

@@ -2,10 +2,10 @@
 
     LD_PRELOAD=failing_allocations.so python tests/allocation_failures.py CASE [most]
 
-Every large allocation of a fit fails once (or ``most`` of them, evenly spaced). Each time, ``fit`` must raise a
-MemoryError that names the stage and leave the model as it was, or do without that memory and give the usual
-bits. At the end no file, no memory and no thread is lost, and a fit gives the usual bits. With RLIMIT as second
-argument, the address space is limited instead.
+Every large allocation of a fit fails once (or ``most`` of them, evenly spaced). Each time, ``fit`` must raise
+a MemoryError that names the stage and leave the model as it was, or do without that memory and give the usual
+bits. At the end no file, no memory and no thread is lost, and a fit gives the usual bits. With RLIMIT as
+second argument, the address space is limited instead.
 """
 
 from __future__ import annotations

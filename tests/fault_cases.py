@@ -14,6 +14,7 @@ import numpy as np
 import actup
 from actup import distributed
 from actup._cli import main as command_line
+from actup.viewer import write_page
 from file_runs import clustered_rows
 
 SCHEDULER = "ACTUP_FAULTS_SCHEDULER"  # the environment variable with the address of a Dask scheduler
@@ -118,7 +119,7 @@ def _fit_and_save(seed: int) -> int:
     if model.n_epochs_ < 20:  # Ctrl-C keeps the map where it is
         return _INTERRUPTED
     model.save("saved.actup")
-    actup.write_page("page.html", model)
+    write_page("page.html", model)
     return 0
 
 
@@ -141,6 +142,7 @@ def _embed_on_dask(seed: int) -> int:
 
     recipe = actup.preset("umap").but(epochs=20)
     with Client(os.environ[SCHEDULER], timeout="600s") as client:
+        client.wait_for_workers(2, timeout=600)  # one that was killed is started anew
         source = [os.path.abspath(f"shard{number}.npy") for number in range(2)]
         out, work = os.path.abspath("out.npy"), os.path.abspath("work")
         distributed.embed(source, recipe, work=work, client=client, out=out, seed=seed, backend="cpu")

@@ -17,7 +17,7 @@ Snapshot = dict[str, bytes]  # the content of files by their relative paths
 
 # What whole_file and its relatives call a file that is being written.
 UNFINISHED = re.compile(r"\..*[0-9a-f]{12,}.*")
-_TIMES = re.compile(r"\"seconds\": [0-9.e-]+|[0-9.]+ s\b")
+_TIMES = re.compile(r"\b[0-9.]+ s\b")
 
 
 def snapshot(folder: Path) -> Snapshot:
@@ -45,6 +45,11 @@ def is_unfinished(name: str) -> bool:
 def under(name: str, folders: Iterable[str]) -> bool:
     """Whether a path is in one of the folders."""
     return PurePath(name).parts[0] in folders
+
+
+def without_times(text: str) -> str:
+    """Text without the times that a run took."""
+    return _TIMES.sub("", text)
 
 
 def content(path: Path) -> Any:
@@ -91,7 +96,10 @@ def _read_arrays(path: Path) -> Any:
 def _read_lines(path: Path) -> Any:
     """The results of ``actup reproduce``: the last record of each run, without its times."""
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return {record["key"]: record["results"] for record in records}
+    return {
+        record["key"]: {name: v for name, v in record["results"].items() if not name.endswith("seconds")}
+        for record in records
+    }
 
 
 def _read_record(path: Path) -> Any:
@@ -101,7 +109,7 @@ def _read_record(path: Path) -> Any:
 def _read_page_text(path: Path) -> Any:
     text = path.read_text(encoding="utf-8")
     assert text.endswith("\n")
-    return _TIMES.sub("", text)
+    return without_times(text)
 
 
 def _read_ending(ending: bytes) -> Callable[[Path], Any]:

@@ -1,4 +1,4 @@
-"""Releases: one version everywhere, pinned requirements, pages by version. The rest is `make release-check`."""
+"""Releases: one version everywhere, pinned requirements, pages by version. See also `make release-check`."""
 
 import json
 import re

@@ -152,9 +152,9 @@ def _check_order(indices: Array, distances: Array, name: str) -> None:
 
 def check_graph(graph: Graph, n_samples: int) -> Graph:
     """A graph given by the caller; wrong offsets or ids would reach compiled code."""
+    graph.check_structure()
     if len(graph) != n_samples:
         raise ValueError(f"graph has {len(graph)} points, X has {n_samples}")
-    graph.check_structure()
     if not len(graph.indices):
         raise ValueError("graph has no edges, so there is nothing to lay out")
     if not bool(array_module(graph.weights).isfinite(graph.weights).all()) or graph.weights.min() < 0:

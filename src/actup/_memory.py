@@ -224,7 +224,11 @@ def shape_of(
     graph = given.graph
     if X is None:
         known = given.neighbors if graph is None else graph
-        rows, columns, values = len(known) if known is not None else 0, 0, Values.of_shape(0, np.float32, None)
+        rows, columns, values = (
+            len(known) if known is not None else 0,
+            0,
+            Values.of_shape(0, np.float32, None),
+        )
     elif isinstance(X, tuple) and len(X) == 2 and all(isinstance(size, Integral) for size in X):
         rows, columns = int(X[0]), int(X[1])
         if rows < 1 or columns < 1:
@@ -266,7 +270,7 @@ class Values:
         """Rows, columns and values of what a caller gives as X."""
         if sparse.issparse(X):
             csr = X.format == "csr"
-            parts = [part for part in (getattr(X, name, None) for name in ("data", "indices", "indptr"))]
+            parts = [getattr(X, name, None) for name in ("data", "indices", "indptr")]
             size = sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
             copy = 0 if csr else X.nnz * (X.dtype.itemsize + 4)
             return *X.shape, cls(int(X.nnz), X.dtype, True, size, copy)
@@ -281,7 +285,7 @@ class Values:
 
 
 def _as_read(dtype: np.dtype) -> np.dtype:
-    return np.dtype(np.uint8) if dtype == bool else dtype
+    return np.dtype(np.uint8) if dtype.kind == "b" else dtype
 
 
 def _is_mapped(X: Any) -> bool:
@@ -295,18 +299,18 @@ def _is_mapped(X: Any) -> bool:
 
 def _shape_of_other(X: Any) -> tuple[int, int]:
     shape = getattr(X, "shape", None)
-    if shape is None and isinstance(X, Sequence) and len(X) and isinstance(X[0], Sequence | np.ndarray):
+    if shape is None and isinstance(X, list | tuple) and len(X) and isinstance(X[0], Sequence | np.ndarray):
         shape = len(X), len(X[0])
     if shape is None or len(shape) != 2:
         raise ValueError(
-            f"X is a {type(X).__name__}, which has no rows and columns: give an array, a sparse matrix, a data "
-            "frame, or a shape such as (70_000, 784)"
+            f"X is a {type(X).__name__}, which has no rows and columns: give an array, a sparse matrix, a "
+            "data frame, or a shape such as (70_000, 784)"
         )
     return int(shape[0]), int(shape[1])
 
 
 def _type_of_other(X: Any) -> np.dtype:
-    """The type that rows have once they are read: of tensors and arrays of other libraries, data frames, lists."""
+    """The type that rows of other kinds have once they are read: tensors, data frames, lists."""
     if not is_frame(X) and hasattr(X, "dtype"):
         try:
             return _as_read(np.dtype(str(X.dtype).rpartition(".")[2]))
@@ -355,7 +359,7 @@ def _leaner_and_leaner(given: Given, recipe: Recipe, backend: Backend) -> list[L
     """The ways to run, from the usual one to the one that takes least memory and most time."""
     if backend.name != "cpu":
         return [Lean()]
-    # A graph that is changed, or whose distances are needed, is made as a whole; so is that of in-place epochs.
+    # A graph that is changed, or whose distances are needed, is made as a whole; so is one for in-place epochs.
     makes_ranges = (
         given.graph is None
         and given.reshape_graph is None
@@ -388,12 +392,14 @@ def explained(stage: str, shape: Callable[[], RunShape], backend: Backend) -> It
         raise
     except MemoryError as error:
         clear_frames(error.__traceback__)  # frees their arrays
+        backend.free_memory()
         estimate = estimate_shape(shape(), backend, Lean())
         place = "the GPU's memory" if estimate.device_stages else "memory"
         stages = estimate.device_stages or estimate.stages
         raise StageMemoryError(
-            f"{place} ran out in stage {stage!r} of {estimate.rows:,} rows{_reason(error)}: the stage needs about "
-            f"{format_bytes(stages.get(stage, 0))}, X included, and the run {format_bytes(estimate.limited_bytes)}: "
+            f"{place} ran out in stage {stage!r} of {estimate.rows:,} rows{_reason(error)}: the stage needs "
+            f"about {format_bytes(stages.get(stage, 0))}, X included, and the run "
+            f"{format_bytes(estimate.limited_bytes)}: "
             f"{_remedies(estimate).replace('give that much', 'free memory')}"
         ) from error
 
@@ -407,8 +413,8 @@ def explained_in_layout(layout: Layout) -> Iterator[None]:
         raise
     except MemoryError as error:
         raise StageMemoryError(
-            f"memory ran out in stage 'layout', in epoch {layout.epoch} of {layout.n_epochs}{_reason(error)}: "
-            "free memory; actup.memory_estimate says how much a run needs"
+            f"memory ran out in stage 'layout', in epoch {layout.epoch} of {layout.n_epochs}"
+            f"{_reason(error)}: free memory; actup.memory_estimate says how much a run needs"
         ) from error
 
 

@@ -177,8 +177,8 @@ def embed(
     Raises
     ------
     MemoryError
-        Before any work, if the run cannot stay within ``max_memory``; later, if memory runs out: the error says
-        in which stage, and how much it needs.
+        Before any work, if the run cannot stay within ``max_memory``; later, if memory runs out: the error
+        says in which stage, and how much it needs.
 
     See Also
     --------

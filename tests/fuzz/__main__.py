@@ -30,7 +30,7 @@ def main() -> int:
     if options.case is not None:
         tally = watch.Tally()
         watch.run_cases(chosen[0], seed, options.case, options.case + 1, float("inf"), tally)
-        print_tally({chosen[0]: tally})
+        print_failures(chosen[0], tally)
         return int(bool(tally.failures))
     if options.minutes is None and options.calls is None and options.files is None:
         options.minutes = 1.0

@@ -71,7 +71,7 @@ class Life:
 
     def rows(self) -> Any:
         if self.draw.random() < 0.1 and self.n < 100:
-            if self.model.metric == "precomputed":
+            if isinstance(self.model.metric, str) and self.model.metric == "precomputed":
                 values = np.abs(draw_values(self.draw, self.n, self.n))
                 return self.draw.choice([values, values + values.T, draw_graph(self.draw, self.n)])
             return draw_rows(self.draw)

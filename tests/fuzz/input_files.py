@@ -28,7 +28,7 @@ from actup._cli.files import ReadingHints, read_tables
 from actup._cli.options import ReadingOptions
 from actup._cli.reporting import InputError
 
-from .changed_bytes import change_bytes
+from .changed_bytes import change_bytes, truncate
 from .oracle import Report, Wrong, check_error
 from .promises import no_code_runs
 
@@ -289,6 +289,8 @@ def run_case(draw: random.Random, report: Report) -> None:
     data, name = draw.choice(good_files()[kind]), kind
     if kind in STRUCTURED and draw.random() < 0.6:
         data = STRUCTURED[kind](data, draw)
+    elif kind == "h5ad":  # HDF5's own library, which reads these, may hang or crash on changed bytes
+        data = truncate(data, draw)
     else:
         data = change_bytes(data, draw)[1]
     if draw.random() < 0.1:
@@ -319,6 +321,8 @@ def use_file(path: Path, draw: random.Random) -> str:
     try:
         maps_of(table)
         choose(table, ReadingOptions())
+    except InputError:  # its message quotes columns of the file, which may be long
+        return "read, nothing to choose"
     except (ValueError, TypeError) as error:
         check_error(error, "choose")
         return "read, nothing to choose"

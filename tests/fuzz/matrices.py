@@ -38,14 +38,14 @@ def _malform_once(matrix: Any, draw: random.Random) -> None:
         case 0:  # ids do not ascend; the matrix may claim that they do
             ids = ids[::-1].copy()
             matrix.has_sorted_indices = draw.random() < 0.5
-        case 1 if len(ids):
+        case 1 if len(ids) and ids.dtype.kind == "i":
             ids[:] = draw.choice([0, int(ids[0]), matrix.shape[1] - 1])  # duplicates
             matrix.has_canonical_format = draw.random() < 0.5
-        case 2 if len(ids):
+        case 2 if len(ids) and ids.dtype.kind == "i":
             wide = ids.astype(np.int64)
             wide[draw.randrange(len(ids))] = draw.choice(WILD)
             ids = wide
-        case 3 if len(ids):
+        case 3 if len(ids) and ids.dtype.kind == "i":
             ids = ids.astype(np.int32)
             ids[draw.randrange(len(ids))] = draw.choice([n for n in WILD if abs(n) < 2**31])
         case 4 if len(offsets):
@@ -56,7 +56,7 @@ def _malform_once(matrix: Any, draw: random.Random) -> None:
             offsets = offsets[: draw.randrange(len(offsets) + 1)]
         case 6:
             ids, offsets = ids.astype(np.int64), offsets.astype(np.int64)
-        case 7:
+        case 7 if ids.dtype.kind == "i":
             kind = draw.choice(["f4", "u1", "i2", "u8", "O"])
             with np.errstate(all="ignore"):
                 ids = ids.astype(kind)

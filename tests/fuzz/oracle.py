@@ -28,6 +28,9 @@ _MIN_MESSAGE = 10  # characters
 _MAX_MESSAGE = 3000  # characters; messages quote values, but no whole arrays
 
 
+NUMPYS_SETTINGS = np.geterr()
+
+
 class Wrong(Exception):
     """What a call did is not what is promised."""
 
@@ -68,7 +71,8 @@ class Report:
         before, state = [fingerprint(value) for value in inputs], state_of(model)
         result, error = None, None
         try:
-            result = function()
+            with np.errstate(**NUMPYS_SETTINGS):
+                result = function()
         except BaseException as caught:
             error = caught
         if [fingerprint(value) for value in inputs] != before:

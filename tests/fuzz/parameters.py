@@ -181,8 +181,7 @@ def draw_changes(draw: random.Random, table: dict[str, list[Any]], n: int = 20) 
     if slow and draw.random() < 0.9:  # and no compiled code
         del changes["backend"]
     if "metric" in changes and draw.random() < 0.3:
-        name = "metric_kwds" if "metric_kwds" in table or draw.random() < 0.9 else "metric_params"
-        changes[name] = draw_metric_parameters(draw)
+        changes["metric_kwds"] = draw_metric_parameters(draw)
     if "init" in table and draw.random() < 0.08:
         changes["init"] = draw_places(draw, n)
     if "random_state" in table and draw.random() < 0.04:

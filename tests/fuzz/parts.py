@@ -47,5 +47,8 @@ PARTS = {
         Part("compat", "calls", 1),
         Part("saved_models", "files", 3),
         Part("input_files", "files", 3),
+        Part("csr_files", "files", 2),
+        Part("requests", "files", 1),
+        Part("work_folders", "files", 1),
     ]
 }

@@ -112,7 +112,12 @@ def places(value: Any, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def change_header(members: Members, draw: random.Random) -> None:
-    header = json.loads(members["header.json"])
+    members["header.json"] = change_json(members["header.json"], draw)
+
+
+def change_json(text: bytes, draw: random.Random) -> bytes:
+    """Some values of a JSON text, which must be an object with one inside."""
+    header = json.loads(text)
     for _ in range(draw.choice([1, 1, 1, 2, 4])):
         *path, last = draw.choice([place for place in places(header) if place])
         parent = header
@@ -133,7 +138,7 @@ def change_header(members: Members, draw: random.Random) -> None:
             parent[last] = copy.deepcopy(source)
         elif isinstance(parent, dict):
             parent[draw.choice(["x", "version", "rows", str(last) + "_", "array"])] = parent.pop(last)
-    members["header.json"] = json.dumps(header).encode()
+    return json.dumps(header).encode()
 
 
 def change_header_text(members: Members, draw: random.Random) -> None:

@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 MAX_CPU_SECONDS = 30.0  # per case; processor time, for the machine may be busy
 MAX_SILENT_SECONDS = 900  # per case: nothing waits longer, even where the process gets no processor
 MAX_GROWTH_BYTES = 2**30  # of the largest memory, by one case
@@ -72,7 +74,8 @@ def run_case(module: Any, draw: random.Random) -> tuple[dict[str, int], str]:
 
     report = Report()
     try:
-        module.run_case(draw, report)
+        with np.errstate(all="ignore"):  # of the draws; calls see NumPy's own settings
+            module.run_case(draw, report)
     except BaseException as error:
         report.count("wrong", type(error).__name__)
         steps = "\n    ".join(["", *report.steps[-12:]])

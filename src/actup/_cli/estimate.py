@@ -105,9 +105,7 @@ def estimate_map(X: Any, recipe: Recipe, threads: int, maps: int = 1) -> Estimat
     layout = maps * epochs * (n * (_POINT_NS + _repulsion_ns(recipe, n)) + edges * _EDGE_NS)
     stages = {"neighbors": search, "graph": n * k * _GRAPH_NS, "start": start, "layout": layout}
     memory = memory_estimate(X, recipe, threads=threads)
-    return Estimate(
-        n, columns, k, epochs, {name: ns / threads * 1e-9 for name, ns in stages.items()}, memory
-    )
+    return Estimate(n, columns, k, epochs, {name: ns / threads * 1e-9 for name, ns in stages.items()}, memory)
 
 
 def _search_ns(recipe: Recipe, n: int, columns: int, k: int) -> float:

@@ -206,6 +206,10 @@ class Backend(ABC):
         """Bytes of the GPU's memory that each stage takes; empty without a GPU."""
         return {}
 
+    def free_memory(self) -> None:
+        """Give memory that no array uses back to the system, after memory ran out."""
+        return
+
     # --- rows and arrays ---
 
     def read_rows(

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from actup._bytes import format_bytes
 from actup._errors import WrongType
 from actup._pipeline import OTHER_NAMES, belongs_to_recipe
-from actup._bytes import format_bytes
 from actup._suggestions import explain_unknown_keywords
 from actup._threads import count_threads
 from actup._warnings import warn_user

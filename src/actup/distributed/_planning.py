@@ -11,6 +11,7 @@ from actup._bytes import format_bytes, read_bytes
 from actup._errors import WrongType
 from actup._pipeline import adapt_to_size
 from actup.backends import load_backend
+from actup.backends._memory._shape import BASE_BYTES
 from actup.distributed import _estimate
 from actup.distributed._estimate import Shape
 from actup.distributed._needs import Needs
@@ -84,7 +85,7 @@ def make_plan(
     recipe = adapt_to_size(recipe, _check_rows(opened))
     shape = Shape.of(opened, recipe)
     limit = _memory_limit(memory, shape, is_spread=client is not None)
-    budget = limit - _estimate.BASE_BYTES
+    budget = limit - BASE_BYTES
     plan = Plan(
         source=opened,
         recipe=recipe,
@@ -196,11 +197,11 @@ def _check_rows(source: Source) -> int:
 
 def _memory_limit(memory: int | str | None, shape: Shape, is_spread: bool) -> int:
     """How many bytes a process of the run may use; in a run on workers, all but the one with the layout."""
-    needed = _estimate.layout_bytes(shape) + _estimate.BASE_BYTES
+    needed = _estimate.layout_bytes(shape) + BASE_BYTES
     if memory is None:
         return max(_MIN_MEMORY, needed)
     limit = read_bytes(memory, "memory")
-    smallest = 2 * _estimate.BASE_BYTES
+    smallest = 2 * BASE_BYTES
     if limit < needed and needed > smallest and not is_spread:
         raise ValueError(
             f"memory={memory!r} is too little: the layout of {shape.rows:,} points needs "

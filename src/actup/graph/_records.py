@@ -134,6 +134,9 @@ def _check_lists(indices: Array, distances: Array, names: tuple[str, str]) -> No
             raise TypeError(
                 f"{name} is a masked array, whose mask would be lost: fill it, or leave neighbours out"
             )
+    for part, name in zip((indices, distances), names, strict=True):
+        if not hasattr(part, "ndim"):
+            raise TypeError(f"{name} is a {type(part).__name__}, but must be an array of shape (n, k)")
     if indices.ndim != 2 or indices.shape != distances.shape:
         raise ValueError(
             f"{ids_name} of shape {tuple(indices.shape)} and {distances_name} of shape "
@@ -144,7 +147,7 @@ def _check_lists(indices: Array, distances: Array, names: tuple[str, str]) -> No
     if indices.dtype.kind not in "iu":
         swapped = f" (are {ids_name} and {distances_name} swapped?)" if distances.dtype.kind in "iu" else ""
         raise TypeError(
-            f"{ids_name} holds {indices.dtype}, but ids must be whole numbers{swapped}: convert them with "
+            f"{ids_name} holds {indices.dtype}, but ids of neighbours must be whole numbers{swapped}: convert them with "
             ".astype(int)"
         )
     if distances.dtype.kind not in "biuf":
@@ -208,7 +211,7 @@ class Graph:
         object.__setattr__(self, "weights", _contiguous(self.weights, np.float32))
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1
+        return max(0, len(self.offsets) - 1)
 
     @property
     def nbytes(self) -> int:
@@ -217,6 +220,8 @@ class Graph:
 
     def check_structure(self) -> None:
         """Reject offsets and ids that compiled code would read out of bounds with."""
+        if self.weights.ndim != 1:
+            raise ValueError(f"graph has weights of shape {self.weights.shape}: give one list of numbers")
         if not len(self.offsets):
             raise ValueError("graph has no offsets: give one more than there are points")
         n, weights = len(self), self.weights

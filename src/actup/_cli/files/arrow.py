@@ -249,6 +249,7 @@ def _begins_with_names(source: Source, delimiter: str) -> bool:
 
 
 def _as_table(table: Any, source: Source) -> Table:
+    table.validate(full=True)  # pyarrow's own functions read wrong offsets and codes out of bounds
     names = [str(name) for name in table.column_names]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -288,7 +289,7 @@ def _vectors(name: str, values: Any, source: Source) -> np.ndarray:
             f"{lengths[row]} in row {row}"
         )
     numbers = compute.list_flatten(values).to_numpy()
-    return np.asarray(numbers).reshape(len(lengths), -1)
+    return np.asarray(numbers).reshape(len(lengths), lengths[0] if len(lengths) else 0)
 
 
 def _values(values: Any) -> np.ndarray:

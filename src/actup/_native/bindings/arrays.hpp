@@ -22,37 +22,39 @@ using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// Hands memory over to NumPy: a Buffer, a GrowingArray or a unique_ptr to an array.
-template <class Scalar, class Memory, class... Shape>
-nb::ndarray<nb::numpy, Scalar, nb::ndim<sizeof...(Shape)>> hand_over(Memory memory, Scalar* data,
-                                                                     Shape... shape) {
+// Owns memory for NumPy: a Buffer, a GrowingArray or a unique_ptr to an array.
+template <class Memory>
+nb::capsule owner_of(Memory memory) {
   auto owned = std::make_unique<Memory>(std::move(memory));
   nb::capsule owner(owned.get(), [](void* p) noexcept { delete static_cast<Memory*>(p); });
   (void)owned.release();
-  return {data, {static_cast<size_t>(shape)...}, owner};
+  return owner;
 }
 
+// Hands memory over to NumPy.
 template <class Scalar, class... Shape>
-auto to_numpy(std::unique_ptr<Scalar[]> data, Shape... shape) {
+nb::ndarray<nb::numpy, Scalar> to_numpy(std::unique_ptr<Scalar[]> data, Shape... shape) {
   Scalar* const raw = data.get();
-  return hand_over(std::move(data), raw, shape...);
+  return {raw, {static_cast<size_t>(shape)...}, owner_of(std::move(data))};
 }
 
 template <class Scalar, class... Shape>
-auto to_numpy(Buffer<Scalar> data, Shape... shape) {
+nb::ndarray<nb::numpy, Scalar> to_numpy(Buffer<Scalar> data, Shape... shape) {
   Scalar* const raw = data.data();
-  return hand_over(std::move(data), raw, shape...);
+  return {raw, {static_cast<size_t>(shape)...}, owner_of(std::move(data))};
 }
 
 template <class Scalar, class... Shape>
-auto to_numpy(GrowingArray<Scalar> data, Shape... shape) {
+nb::ndarray<nb::numpy, Scalar> to_numpy(GrowingArray<Scalar> data, Shape... shape) {
   Scalar* const raw = data.data();
-  return hand_over(std::move(data), raw, shape...);
+  return {raw, {static_cast<size_t>(shape)...}, owner_of(std::move(data))};
 }
 
 template <class T = float>
 nb::ndarray<nb::numpy, T, nb::ndim<2>> new_matrix(int64_t rows, int64_t columns) {
-  return to_numpy(Buffer<T>(rows * columns), rows, columns);
+  Buffer<T> data(rows * columns);
+  T* const raw = data.data();
+  return {raw, {static_cast<size_t>(rows), static_cast<size_t>(columns)}, owner_of(std::move(data))};
 }
 
 // A copy of values for NumPy.

@@ -115,7 +115,9 @@ def _index_moments(shape: RunShape, width: int, lean: Lean) -> list[Moment]:
     codes = {"codes": 0.0 if twice else float(n * columns)}
     sample = {"codes of the clusters' sample": min(n, clusters * _CLUSTER_SAMPLE) * (columns + 4)}
     index = {"packed codes": padded * (columns + 4 + 4.25), "order of points": 4.0 * n}
-    scratch = {"scratch of threads": min(float(_THREAD_SCRATCH_BYTES), 1.0 * shape.engine_bytes) * shape.threads}
+    scratch = {
+        "scratch of threads": min(float(_THREAD_SCRATCH_BYTES), 1.0 * shape.engine_bytes) * shape.threads
+    }
     followed = min(k, _MAX_FOLLOWED)
     refined = {"refined lists": 8.0 * n * k, "reverse lists": 4.0 * n * (followed + 1)}
     return [

@@ -9,8 +9,8 @@ import numpy as np
 from actup.neighbors._rows import ENGINE_TYPES
 from actup.recipe._recipe import Recipe
 
-# Of the symmetric graph, both directions counted; measured are 1.35 to 1.55. If all neighbours are mutual it is
-# 1, if none is 2.
+# Of the symmetric graph, both directions counted; measured are 1.35 to 1.55. If all neighbours are mutual it
+# is 1, if none is 2.
 EDGES_PER_NEIGHBOR = 1.5
 BASE_BYTES = 200 * 2**20  # Python, NumPy, SciPy, scikit-learn and the engine, before any data
 
@@ -26,9 +26,9 @@ class Lean:
     Attributes
     ----------
     search : bool
-        Few points are compared in float32, not by integer codes of all columns, and the codes of an index are
-        computed twice, so that there are never two copies of them. The bits differ only where codes would tell
-        rows apart so badly that few points were searched approximately.
+        Few points are compared in float32, not by integer codes of all columns, and the codes of an index
+        are computed twice, so that there are never two copies of them. The bits differ only where codes would
+        tell rows apart so badly that few points were searched approximately.
     graph_on_disc : bool
         The graph is made range by range of its rows, and lies in a temporary file.
     """
