@@ -176,10 +176,16 @@ class CudaBackend(Backend):
         return start.pca_start(X, dimensions, seed, threads)
 
     def spectral_start(
-        self, graph: Graph, dimensions: int, seed: int, threads: int, X: Rows | None = None
+        self,
+        graph: Graph,
+        dimensions: int,
+        seed: int,
+        threads: int,
+        X: Rows | None = None,
+        gives_up: bool = False,
     ) -> Array:
         """The leading eigenvectors of the random walk on the graph, component by component."""
-        return start.spectral_start(graph, dimensions, seed, threads, X)
+        return start.spectral_start(graph, dimensions, seed, threads, X, gives_up)
 
     def given_start(self, init: Any, n: int, recipe: Recipe, seed: int) -> tuple[Array, str]:
         """The caller's places, checked, and what became of them."""
