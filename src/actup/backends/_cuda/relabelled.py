@@ -9,14 +9,14 @@ import numpy as np
 from actup._typing import Array
 from actup.backends._cuda.arrays import offsets_of
 from actup.backends._cuda.compile import cupy, load_kernels
-from actup.backends._cuda.constants import POINT_LANES
+from actup.backends._cuda.constants import BOX_AXES, POINT_LANES
 from actup.backends._cuda.launch import launch
 from actup.graph._records import Graph
 
 _MAX_BOX_THREADS = 1 << 18  # that compute the bounding box of the points
-# The bounding box of no points: smallest and then largest coordinates of two axes, as ordered() of
+# The bounding box of no points: smallest and then largest coordinates of the first axes, as ordered() of
 # kernels/layout.h encodes them.
-EMPTY_BOX = np.array([2**31 - 1, 2**31 - 1, -(2**31), -(2**31)], np.int32)
+EMPTY_BOX = np.repeat(np.array([2**31 - 1, -(2**31)], np.int32), BOX_AXES)
 
 
 class RelabelledGraph:
@@ -130,7 +130,7 @@ class RelabelledGraph:
 
 
 def _morton_keys(points: Array) -> Array:
-    """Keys that sort points (n, dimensions) along a Morton curve through their first two axes."""
+    """Keys that sort points (n, dimensions) along a Morton curve through their first axes."""
     n, dimensions = points.shape
     keys, box = cupy().empty(n, np.uint64), cupy().asarray(EMPTY_BOX)
     measure_box(points, box)
