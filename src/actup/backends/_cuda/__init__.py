@@ -135,6 +135,7 @@ class CudaBackend(Backend):
 
     def affinity_graph(self, neighbors: Neighbors, recipe: Recipe, threads: int) -> Graph:
         """The symmetric graph of similarities p(i,j)."""
+        arrays.release_unused_memory()
         return graph.affinity_graph(neighbors, recipe, threads)
 
     def spectral_coordinates(self, graph: Graph, dimensions: int, seed: int, threads: int) -> Array:
@@ -183,6 +184,7 @@ class CudaBackend(Backend):
         points: PointInputs | None = None,
     ) -> Layout:
         """The recipe's descent on a graph; one in parts is joined."""
+        arrays.release_unused_memory()
         return layout.CudaLayout(whole_graph(graph), start, recipe, seed, threads, points)
 
     def place_rows(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 _MAX_COPIED_SHARE = 0.4  # of the free memory: larger data stays in the host's memory
+_MAX_UNUSED_SHARE = 0.05  # of the device's memory, which CuPy keeps for later when a stage begins
 _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 _SPIN_SECONDS, _SLEEP_SECONDS = 0.02, 0.002  # waiting for the device: without a pause, then with pauses
 _CHECK_BLOCKS = 1024  # thread blocks that look for values that are not finite
@@ -45,6 +46,17 @@ def free_bytes() -> int:
     """Bytes of the GPU's memory that CuPy can hand out."""
     cp = cupy()
     return int(cp.cuda.Device().mem_info[0] + cp.get_default_memory_pool().free_bytes())
+
+
+def release_unused_memory() -> None:
+    """Return memory that CuPy keeps for later to the device, if it is a large share of the device's memory.
+
+    The arrays of the next stage have other sizes: they would not fit into the gaps of this one.
+    """
+    cp = cupy()
+    pool = cp.get_default_memory_pool()
+    if pool.free_bytes() > _MAX_UNUSED_SHARE * cp.cuda.Device().mem_info[1]:
+        pool.free_all_blocks()
 
 
 def require_bytes(needed: float, what: str) -> None:

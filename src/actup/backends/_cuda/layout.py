@@ -120,7 +120,7 @@ def reject_unsupported(recipe: Recipe) -> None:
 def _needed_bytes(graph: Graph, recipe: Recipe) -> float:
     """A conservative estimate of the layout's memory, without the graph."""
     edges = 8 * len(graph.weights)
-    copies = 4 if recipe.update is Update.IN_PLACE else 2  # the edges sorted by colour, or by place
+    copies = 4 if recipe.update is Update.IN_PLACE else 1  # the edges sorted by colour, or by place
     if not on_gpu(graph.weights):
         copies += 1
     large = repulsion_on_gpu(recipe, len(graph)) is Repulsion.MESH and len(graph) > _SMALL_MESH_POINTS
