@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -280,10 +280,9 @@ def _component_start(graph: Graph, dimensions: int, seed: int, threads: int) -> 
         solver.solve()
         columns = _divide_rows(solver.vectors(solver.found), root_degree)
         ordered = cp.sort(columns, axis=1)
-        low, high = (_quantile(ordered, share) for share in _coordinates.CENTRAL_QUANTILES)
+        low, high, least, largest = _quantiles(ordered, (*_coordinates.CENTRAL_QUANTILES, 0.0, 1.0))
         length = high - low
-        spread = _quantile(ordered, 1.0) - _quantile(ordered, 0.0)
-        informative = length >= _coordinates.MIN_CENTRAL_SHARE * spread
+        informative = length >= _coordinates.MIN_CENTRAL_SHARE * (largest - least)
         if np.count_nonzero(informative) >= dimensions:
             break
     kept = np.argsort(~informative, kind="stable")[:dimensions]
@@ -304,14 +303,14 @@ def _divide_rows(vectors: Array, divisors: Array) -> Array:
     return out
 
 
-def _quantile(ordered: Array, share: float) -> np.ndarray:
-    """A quantile of each row of an array with sorted rows, interpolated as by NumPy."""
+def _quantiles(ordered: Array, shares: Sequence[float]) -> np.ndarray:
+    """Quantiles of each row of an array with sorted rows, (shares, rows), interpolated as by NumPy."""
     n = ordered.shape[1]
-    place = share * (n - 1)
-    first = min(int(place), n - 2)
-    pairs: np.ndarray = np.array([row[first : first + 2].get() for row in ordered], np.float64)
-    low, high = pairs[:, 0], pairs[:, 1]
-    return np.asarray(low + (place - first) * (high - low))
+    places = np.array(shares) * (n - 1)
+    first = np.minimum(places.astype(np.int64), n - 2)
+    columns = cupy().asarray(np.concatenate([first, first + 1]))
+    low, high = ordered[:, columns].get().astype(np.float64).T.reshape(2, len(shares), -1)
+    return np.asarray(low + (places - first)[:, None] * (high - low))
 
 
 def _mean_rows(X: Array, labels: Array, count: int) -> np.ndarray:
@@ -322,25 +321,24 @@ def _mean_rows(X: Array, labels: Array, count: int) -> np.ndarray:
 
 
 def scale_start(Y: Array, extent: Extent, size: float, seed: int) -> Array:
-    """As ``_coordinates.scale_start``, with the same jitter, on the device: (n, dimensions) float32."""
+    """As ``_coordinates.scale_start``, with a jitter of its own, on the device: (n, dimensions) float32."""
     cp = cupy()
     Y = cp.ascontiguousarray(Y, cp.float32)
     kernels = load_kernels("start")
     n, dimensions = Y.shape
     shape = (np.int64(Y.size), np.int32(dimensions))
-    random = cp.asarray(np.random.default_rng([seed, 2]).uniform(-1, 1, Y.shape))
     least, largest, mean, mean_square = column_stats(Y)
     width = max((largest - mean).max(), (mean - least).max())
-    if not width > 0 or not np.isfinite(width):
-        spread = random
-    else:
+    if width > 0 and np.isfinite(width):
         deviation = np.sqrt(np.maximum(mean_square - mean**2, 0))
         measure = (largest - least if extent is Extent.BOX else deviation).max() / width
-        spread = cp.empty((n, dimensions), cp.float64)
-        amount = np.float64(_coordinates.JITTER * measure)
-        scale = np.float64(1 / width)
-        jittered = kernels.get_function("jittered")
-        launch(jittered, Y.size, Y, *shape, cp.asarray(mean), scale, random, amount, spread)
+        scale, amount = np.float64(1 / width), np.float64(_coordinates.JITTER * measure)
+    else:  # nothing but random places
+        Y, mean = cp.zeros_like(Y), np.zeros(dimensions)
+        scale = amount = np.float64(1)
+    spread = cp.empty((n, dimensions), cp.float64)
+    jittered = kernels.get_function("jittered")
+    launch(jittered, Y.size, Y, *shape, cp.asarray(mean), scale, np.uint64(seed), amount, spread)
     least, largest, mean, mean_square = column_stats(spread)
     if extent is Extent.BOX:
         shift, widest = least, (largest - least).max()
