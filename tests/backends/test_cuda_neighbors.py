@@ -75,6 +75,39 @@ def check(X, k, metric="euclidean", sample=200, tolerance=1e-5):
     assert (np.diff(ordered, axis=1) > 0).all()
 
 
+@pytest.mark.parametrize("dtype", ["float16", "uint8", "int8"])
+@pytest.mark.parametrize(
+    "metric", ["euclidean", "cosine", "correlation", "manhattan", "chebyshev", "inner_product"]
+)
+@pytest.mark.parametrize(("n", "columns"), [(700, 9), (5000, 9), (5000, 150)])
+def test_narrow_values_give_what_float32_gives(n, columns, metric, dtype):
+    import cupy as cp
+
+    from actup.backends._cuda.neighbors import nearest_neighbors
+
+    random = np.random.default_rng(n)
+    low = 0 if dtype == "uint8" else -120
+    X = cp.asarray(random.integers(low, 120, size=(n, columns)) // (1 + random.integers(9, size=(n, 1))))
+    narrow = nearest_neighbors(X.astype(dtype), 12, metric, recall=1.0)
+    wide = nearest_neighbors(X.astype(cp.float32), 12, metric, recall=1.0)
+    assert (narrow.indices == wide.indices).all() and (narrow.distances == wide.distances).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "uint8", "int8"])
+def test_narrow_values_in_cells_give_what_float32_gives(dtype, monkeypatch):
+    import cupy as cp
+
+    from actup.backends._cuda.neighbors import nearest_neighbors
+
+    random = np.random.default_rng(2)
+    X = 60 + 15 * random.normal(size=(100, 20))[random.integers(100, size=30_000)]
+    X = cp.asarray(np.round(X + 5 * random.normal(size=X.shape)).clip(0, 120))
+    prefer_cells(monkeypatch)
+    narrow, wide = (nearest_neighbors(X.astype(type), 12, "euclidean") for type in (dtype, "float32"))
+    assert narrow.method == "cells" and narrow.recall == wide.recall
+    assert (narrow.indices == wide.indices).all() and (narrow.distances == wide.distances).all()
+
+
 @pytest.mark.parametrize("n", [2, 3, 17, 64, 127, 129, 255, 300, 512, 600])
 def test_few_points(n):
     X = np.random.default_rng(n).normal(size=(n, 7))

@@ -15,7 +15,7 @@ from actup._typing import Array
 from actup.backends._cuda.arrays import is_host_memory, offsets_of, require_bytes
 from actup.backends._cuda.blocks import Select, count_blocks, search_in_blocks
 from actup.backends._cuda.candidates import CandidateSearch, CellTiles, Plan
-from actup.backends._cuda.compile import cupy, load_kernels
+from actup.backends._cuda.compile import cupy, load_kernels, value_macros
 from actup.backends._cuda.constants import GROUP_COLUMNS, GROUP_RUNS, TILE
 from actup.backends._cuda.launch import WARP, launch
 from actup.backends._cuda.sample import TruthSample
@@ -47,7 +47,7 @@ class CellIndex:
 
     Parameters
     ----------
-    X : cupy.ndarray of shape (n, columns), float32
+    X : cupy.ndarray of shape (n, columns)
     cells : int
     sample : TruthSample
         Decides how many cells are probed, and measures the recall.
@@ -132,7 +132,7 @@ def find_centers(X: Array, cells: int, sample_per_cell: int = _SAMPLE_PER_CELL) 
     """The centres of k-means on evenly spaced rows, ``sample_per_cell`` per cell: (cells, columns)."""
     cp = cupy()
     n = len(X)
-    sample = cp.ascontiguousarray(X[:: max(1, n // (sample_per_cell * cells))])
+    sample = cp.ascontiguousarray(X[:: max(1, n // (sample_per_cell * cells))], cp.float32)
     centers = cp.ascontiguousarray(sample[:: max(1, len(sample) // cells)][:cells])
     for _ in range(_KMEANS_ROUNDS):
         group_means(sample, _nearest_of_all(sample, centers), centers)
@@ -144,7 +144,7 @@ def group_means(X: Array, labels: Array, means: Array) -> None:
 
     Parameters
     ----------
-    X : cupy.ndarray of shape (n, columns), C-contiguous float32
+    X : cupy.ndarray of shape (n, columns), C-contiguous
     labels : cupy.ndarray of shape (n,)
         The group of every row.
     means : cupy.ndarray of shape (groups, columns), C-contiguous float32
@@ -153,7 +153,7 @@ def group_means(X: Array, labels: Array, means: Array) -> None:
     groups, columns = means.shape
     members = cp.argsort(labels, kind="stable").astype(cp.int32)
     offsets = offsets_of(cp.bincount(labels, minlength=groups)).astype(cp.int32)
-    kernel = load_kernels("cells").get_function("group_means")
+    kernel = load_kernels("cells", **value_macros(X)).get_function("group_means")
     kernel((groups,), (GROUP_COLUMNS, GROUP_RUNS), (X, np.int32(columns), members, offsets, means))
 
 

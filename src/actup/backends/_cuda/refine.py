@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from actup._typing import Array
-from actup.backends._cuda.compile import load_kernels
+from actup.backends._cuda.compile import load_kernels, value_macros
 from actup.backends._cuda.constants import REFINE_WARPS
 from actup.backends._cuda.launch import WARP, blocks_for
 
@@ -17,7 +17,7 @@ def refine(X: Array, order: Array, ids: Array, sums: Array) -> None:
 
     Parameters
     ----------
-    X : cupy.ndarray of shape (n, columns), float32
+    X : cupy.ndarray of shape (n, columns)
     order : cupy.ndarray of shape (positions,), int32
         The rows in an order that keeps neighbours close together, -1 for a position without a row.
     ids, sums : cupy.ndarray of shape (n, k)
@@ -25,7 +25,9 @@ def refine(X: Array, order: Array, ids: Array, sums: Array) -> None:
     """
     columns, k = X.shape[1], ids.shape[1]
     offer = max(1, min(k, _MAX_OFFERED // k))
-    kernels = load_kernels("refine", K=k, OFFER=offer, LANES=lanes_per_distance(columns))
+    kernels = load_kernels(
+        "refine", K=k, OFFER=offer, LANES=lanes_per_distance(columns), **value_macros(X)
+    )
     positions = len(order)
     arguments = (X, np.int32(columns), order, np.int32(positions), ids.copy(), sums.copy(), ids, sums)
     blocks = blocks_for(positions, REFINE_WARPS)

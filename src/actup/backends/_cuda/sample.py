@@ -21,7 +21,7 @@ class TruthSample:
 
     Parameters
     ----------
-    X : cupy.ndarray of shape (n, columns), float32
+    X : cupy.ndarray of shape (n, columns)
     k : int
     metric : str
     deficits : cupy.ndarray of shape (n,), float32, optional
