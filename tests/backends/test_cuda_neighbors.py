@@ -108,6 +108,30 @@ def test_narrow_values_in_cells_give_what_float32_gives(dtype, monkeypatch):
     assert (narrow.indices == wide.indices).all() and (narrow.distances == wide.distances).all()
 
 
+@pytest.mark.parametrize("products", [1e-9, 1e9])
+def test_cells_that_are_left_out_are_made_up_for_by_refinement(products, monkeypatch):
+    import cupy as cp
+
+    from actup.backends._cuda import cells, neighbors, refine
+
+    random = np.random.default_rng(3)
+    X = cp.asarray(random.normal(size=(60_000, 20)), cp.float32)
+    prefer_cells(monkeypatch)
+    monkeypatch.setattr(refine, "_PRODUCTS_PER_VALUE", products)  # refinement costs nothing, or very much
+    probed = []
+    search = cells.CellIndex.search
+
+    def watched(index, *arguments):
+        probed.append(index.probed_share)
+        return search(index, *arguments)
+
+    monkeypatch.setattr(cells.CellIndex, "search", watched)
+    assert neighbors.nearest_neighbors(X, 15, "euclidean").recall >= 0.97
+    monkeypatch.setattr(refine, "_PRODUCTS_PER_VALUE", 1e9)
+    neighbors.nearest_neighbors(X, 15, "euclidean")
+    assert (probed[0] < probed[-1]) == (products < 1)
+
+
 @pytest.mark.parametrize("n", [2, 3, 17, 64, 127, 129, 255, 300, 512, 600])
 def test_few_points(n):
     X = np.random.default_rng(n).normal(size=(n, 7))
