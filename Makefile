@@ -2,13 +2,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What suffices where one level does: the installation that there is.
+ANY_LEVEL := $(firstword $(wildcard $(VENV)/installed $(VENV)/one-level) $(VENV)/installed)
 # Processes that run the tests; each of them has threads of its own.
 WORKERS ?= 2
 NATIVE := $(shell find src/actup/_native -type f)
 SOURCES := $(NATIVE) CMakeLists.txt pyproject.toml
 
 .PHONY: demo help docs pictures screenshots develop test lint types doctest format stubs bench bench-quick figures reproduce reproduce-quick \
-  golden same-bits sanitize sanitize-cuda interrupts fuzz-files integration upstream dist clean
+  golden same-bits sanitize sanitize-cuda interrupts faults soak fuzz-files integration upstream wheel sdist release-check pins clean
 
 demo: $(firstword $(wildcard $(VENV)/installed) $(VENV)/one-level)  ## embed handwritten digits four ways, into out/
 	$(BIN)/python examples/demo.py --out out
@@ -32,7 +34,7 @@ INTEGRATION := .venv-integration
 integration: $(INTEGRATION)/installed  ## run ActUp with scanpy, BERTopic, Embedding Atlas, pandas and polars
 	$(INTEGRATION)/bin/python -m pytest tests/integration src/actup/sc src/actup/_atlas.py
 
-doctest: $(firstword $(wildcard $(VENV)/installed $(VENV)/one-level) $(VENV)/installed)  ## run the examples of the docstrings
+doctest: $(ANY_LEVEL)  ## run the examples of the docstrings
 	$(BIN)/python -m pytest src/actup
 
 format: $(VENV)/tools  ## put the style right
@@ -86,7 +88,7 @@ develop: $(VENV)/tools  ## compile one level quickly, with little optimisation (
 	  --config-settings=build-dir=build/develop --editable ".[test]"
 	touch $(VENV)/one-level
 
-stubs: $(firstword $(wildcard $(VENV)/installed $(VENV)/one-level) $(VENV)/installed)  ## write the types of the compiled modules
+stubs: $(ANY_LEVEL)  ## write the types of the compiled modules
 	$(BIN)/python tests/engine_stub.py
 
 # The compiled code without Python, once under the thread sanitizer and once under the other two.
@@ -109,6 +111,14 @@ $(SANITIZE)/address/%: tests/native/%.cpp $(NATIVE) $(wildcard tests/native/*.hp
 
 interrupts: $(VENV)/installed  ## send Ctrl-C and SIGTERM at 200 random moments of all kinds of work
 	$(BIN)/python tests/interrupts.py
+
+MOMENTS ?= 200
+faults: $(ANY_LEVEL)  ## kill, interrupt and starve every command at 200 random moments each (MOMENTS=20: fewer)
+	$(BIN)/python tests/faults.py --moments $(MOMENTS)
+
+MINUTES ?= 60
+soak: $(ANY_LEVEL)  ## an hour of random work in one process, whose memory, threads and files are watched (MINUTES=5: less)
+	$(BIN)/python tests/soak.py --minutes $(MINUTES)
 
 fuzz-files: $(VENV)/installed  ## load 20,000 saved models that were changed at random
 	$(BIN)/python tests/saved_files.py --cases 20000
@@ -171,9 +181,32 @@ sanitize-cuda: $(VENV)/installed  ## run the GPU's tests under memcheck and race
 	for tool in memcheck racecheck; do compute-sanitizer --tool $$tool \
 	  --kernel-name-exclude kernel_substring=cupy_ --error-exitcode 1 $(BIN)/python -m pytest -m cuda -k "$(KERNELS)" || exit 1; done
 
-dist: $(VENV)/tools  ## build the source distribution and a wheel, into dist/
-	$(BIN)/pip install --quiet build
-	$(BIN)/python -m build --no-isolation
+# ---- releases ----
+
+# The programs that check releases have an environment of their own, with pinned versions.
+RELEASE := .venv-release
+
+wheel: $(RELEASE)/installed  ## build one wheel into dist/, check it, and test it without a compiler (PYTHON=python3.12: for that)
+	$(RELEASE)/bin/python release/wheel.py --python $(PYTHON)
+
+sdist: $(RELEASE)/installed  ## build the source distribution into dist/, check it, and install it without a network
+	$(RELEASE)/bin/python release/sdist.py --python $(PYTHON)
+
+# With ONLINE=--online, as in continuous integration, services of the network have to answer.
+release-check: $(RELEASE)/installed  ## all that must be green before a release: see docs/releasing.md
+	$(RELEASE)/bin/python release/check.py --python $(PYTHON) $(ONLINE)
+
+# For today's releases, from PyPI alone: another index may lack files whose hashes belong into the list.
+PIP_COMPILE = CUSTOM_COMPILE_COMMAND="make pins" PIP_CONFIG_FILE=/dev/null $(RELEASE)/bin/pip-compile --quiet --no-config \
+  --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --index-url https://pypi.org/simple --upgrade
+pins: $(RELEASE)/installed  ## write the exact versions and hashes of release/requirements/ anew
+	$(RELEASE)/bin/pip install --quiet pip-tools
+	for name in build tools; do $(PIP_COMPILE) --output-file release/requirements/$$name.txt release/requirements/$$name.in || exit 1; done
+
+$(RELEASE)/installed: release/requirements/tools.txt
+	test -x $(RELEASE)/bin/python || $(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/pip install --quiet --require-hashes --requirement $<
+	touch $@
 
 # ---- what is installed in .venv ----
 # One of two stamps says what the editable installation has: installed (all levels) or one-level.
@@ -238,5 +271,5 @@ $(VENV)/build-tools: pyproject.toml
 	touch $@
 
 # Not out/, which may hold hours of results.
-clean:  ## remove .venv, .venv-integration, build/ and what the documentation generates
-	rm -rf $(VENV) $(INTEGRATION) build docs/api docs/examples docs/sg_execution_times.rst
+clean:  ## remove .venv*, build/, dist/ and what the documentation generates
+	rm -rf $(VENV) $(INTEGRATION) $(RELEASE) build dist docs/api docs/examples docs/sg_execution_times.rst

@@ -40,10 +40,10 @@ def table(rows: int) -> np.ndarray:
     return (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)
 
 
-def tight_groups(rows: int, columns: int = 40) -> np.ndarray:
-    """Groups whose distances are a thousand times those within."""
-    centers = 1e3 * _random.normal(size=(500, columns))
-    return centers[_random.integers(500, size=rows)] + _random.normal(size=(rows, columns))
+def tight_groups(rows: int, columns: int = 40, groups: int = 500, width: float = 1e3) -> np.ndarray:
+    """Groups whose distances are ``width`` times those within."""
+    centers = width * _random.normal(size=(groups, columns))
+    return centers[_random.integers(groups, size=rows)] + _random.normal(size=(rows, columns))
 
 
 def geographic(rows: int) -> np.ndarray:
@@ -71,6 +71,7 @@ KINDS: dict[str, Callable[[int], np.ndarray]] = {
     "one_hot": lambda n: one_hot((3, 5, 8, 12, 20), n),
     "tight_groups": tight_groups,
     "tight_groups_100": lambda n: tight_groups(n, 100),
+    "few_tight_groups": lambda n: tight_groups(n, 20, 60, 100),
     "duplicates": lambda n: _random.normal(size=(n // 20, 30))[_random.integers(n // 20, size=n)],
     "words_cosine": words,
     "noise_30": lambda n: _random.normal(size=(n, 30)),
@@ -81,6 +82,7 @@ KINDS: dict[str, Callable[[int], np.ndarray]] = {
     "pixels_3072": lambda n: mnist_like(n // 8, 3072),
     "geographic": geographic,
     "quantised": lambda n: np.round(2 * _random.normal(size=(n, 12))),
+    "student_t": lambda n: _random.standard_t(3, size=(n, 30)),
     "outliers": lambda n: _random.normal(size=(n, 30)) * np.where(_random.random((n, 1)) < 1e-3, 1e3, 1.0),
 }
 

@@ -1,5 +1,6 @@
 """Sphinx's settings for the documentation: ``make docs`` builds it."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -96,3 +97,17 @@ html_sidebars = {"index": [], "faq": []}
 html_context = {"default_mode": "auto"}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+
+# ---- versions ----
+
+# Pages that are published have a switch between versions, whose list docs/_extensions/versions.py writes.
+# Pages that are built elsewhere have none: it is read from the network.
+if published_version := os.environ.get("ACTUP_DOCS_VERSION"):
+    import versions
+
+    html_theme_options |= {
+        "switcher": {"json_url": f"{versions.ADDRESS}versions.json", "version_match": published_version},
+        "check_switcher": False,  # the first version is published before the list
+        "show_version_warning_banner": True,
+        "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
+    }

@@ -12,8 +12,8 @@ import pytest
 from test_public_names import MODULES
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/**/*.md")]
-PAGES = sorted(page.relative_to(ROOT).as_posix() for page in PAGES if page.exists())
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+PAGES = sorted(page.relative_to(ROOT).as_posix() for page in PAGES)
 WITH_CODE = [
     page for page in PAGES if page.startswith("docs/") and "```python" in (ROOT / page).read_text("utf-8")
 ]

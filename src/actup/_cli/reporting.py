@@ -76,7 +76,7 @@ def stop_if_interrupted() -> None:
 
 def _one_line(error: object) -> str:
     text = str(error)
-    if isinstance(error, MemoryError) and not text:
+    if isinstance(error, MemoryError) and text in ("", "std::bad_alloc"):  # Python's and compiled code's
         text = "not enough memory: use --sample, --pca or fewer columns"
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         text = f"{error.filename}: {error.strerror}"

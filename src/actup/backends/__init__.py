@@ -109,7 +109,7 @@ def load_backend(name: str) -> Backend:
     >>> load_backend("cpu").name
     'cpu'
     """
-    if name not in _BACKENDS:
+    if not isinstance(name, str) or name not in _BACKENDS:
         raise ValueError(not_one_of("backend", name, ["auto", *_BACKENDS]))
     module, kind = _BACKENDS[name]
     backend: Backend = getattr(import_module(module), kind)()

@@ -292,6 +292,8 @@ class _GroupSearch:
         spread = np.zeros(self._points.shape[1])
         for matrix, chosen in zip((self._queries, self._points), sampled, strict=True):
             differences = difference(matrix[chosen], repeat(origin, len(chosen)))
+            if not differences.shape[0]:
+                continue
             largest = abs(scaled(differences, self._factors)).max(axis=0)
             spread = np.maximum(spread, largest.toarray().ravel() if sparse.issparse(largest) else largest)
         return np.argsort(-spread, kind="stable")[:_SPLIT_COLUMNS]

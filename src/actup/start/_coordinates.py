@@ -21,6 +21,7 @@ from actup._errors import WrongType
 from actup._typing import CsrMatrix, Rows
 from actup._warnings import warn_user
 from actup.graph._records import Graph
+from actup.neighbors._chunks import row_chunks
 from actup.neighbors._row_transforms import center_far_columns
 from actup.neighbors._rows import ENGINE_TYPES, reject_unsuitable_types
 from actup.recipe._recipe import Recipe
@@ -33,6 +34,7 @@ _FAR_FACTOR = 100  # given places are far from 0 if their centre exceeds this mu
 _FLAT_SHARE = 1e-6  # of the largest width: given places that spread less in some direction are flat
 _FILL_NOISE = 1e-2  # of the widest axis, for axes that the data cannot fill
 
+_CHUNK_VALUES = 2**17  # that are held in double precision at a time
 _MAX_GRAM_ROWS = 1024  # up to here, rows of very many columns are compared by their inner products
 
 # A vector tells points apart if its central 99 % spread over at least this share of its range.
@@ -139,10 +141,15 @@ def spectral_start(
 
     if len(graph) == 1:
         return np.zeros((1, dimensions), np.float32)
-    reached = breadth_first_order(graph.to_scipy(), 0, return_predecessors=False)
+    # All weights 1, which take no memory: the functions would convert others to double precision.
+    ones = np.broadcast_to(np.ones(1), len(graph.indices))
+    pattern = csr_matrix((ones, graph.indices, graph.offsets), shape=(len(graph), len(graph)))
+    reached = breadth_first_order(pattern, 0, return_predecessors=False)
     if len(reached) == len(graph):  # nearly always, and faster to find out than all components
+        del pattern
         return coordinates(graph)
-    count, labels = connected_components(graph.to_scipy(), directed=False)
+    count, labels = connected_components(pattern, directed=False)
+    del pattern
     centers = None
     if X is not None:
         centers = pca_start(_mean_rows(X, labels, count), dimensions, seed, threads)
@@ -282,7 +289,10 @@ def fill_axes(Y: np.ndarray, dimensions: int, seed: int) -> np.ndarray:
     missing = dimensions - Y.shape[1]
     if missing <= 0:
         return Y
-    deviation = float(Y.std(axis=0).max(initial=0.0)) or 1.0
+    with np.errstate(over="ignore"):
+        deviation = float(Y.std(axis=0).max(initial=0.0)) or 1.0
+    if not np.isfinite(deviation):  # the squares overflow float32
+        deviation = float(Y.std(axis=0, dtype=np.float64).max())
     noise = np.random.default_rng([seed, 4]).uniform(-1, 1, (len(Y), missing))
     return np.hstack([Y, (_FILL_NOISE * deviation * noise).astype(np.float32)])
 
@@ -297,8 +307,7 @@ def component_start(
     loosely connected points would press all others onto one spot; the next vectors take its place, and milder
     outliers are clipped.
     """
-    sums = np.concatenate([[0.0], np.cumsum(graph.weights, dtype=np.float64)])
-    degree = sums[graph.offsets[1:]] - sums[graph.offsets[:-1]]
+    degree = _degrees(graph)
     root_degree = np.sqrt(np.where(degree > 0, degree, 1.0))  # points without edges have vectors of 0
     for extra in EXTRA_VECTORS:
         asked = min(dimensions + extra, len(graph) - 1)
@@ -313,15 +322,32 @@ def component_start(
     return fill_axes(found[:, kept], dimensions, seed)
 
 
+def _degrees(graph: Graph) -> np.ndarray:
+    """The sum of the weights of every point, as differences of one running sum: (n,) float64."""
+    ends = np.empty(len(graph) + 1)
+    ends[0] = total = 0.0
+    begin = 0
+    while begin < len(graph):  # rows of about _CHUNK_VALUES edges, or one
+        edge = graph.offsets[begin]
+        end = max(begin + 1, int(np.searchsorted(graph.offsets, edge + _CHUNK_VALUES, "right")) - 1)
+        weights = graph.weights[edge : graph.offsets[end]]
+        sums = np.cumsum(np.concatenate([[total], weights]), dtype=np.float64)
+        ends[begin + 1 : end + 1] = sums[graph.offsets[begin + 1 : end + 1] - edge]
+        begin, total = end, sums[-1]
+    return np.diff(ends)
+
+
 def _mean_rows(X: Rows, labels: np.ndarray, count: int) -> Rows:
     """The mean row of X of every connected component: (count, columns), sparse if X is."""
     sizes = np.bincount(labels, minlength=count)
+    if not issparse(X):
+        sums = np.zeros((count, X.shape[1]))
+        for chunk in row_chunks(X, _CHUNK_VALUES):  # X in double precision may not fit into memory
+            np.add.at(sums, labels[chunk], X[chunk].astype(np.float64))
+        return sums / sizes[:, None]
     members = np.argsort(labels, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    X = _without_empty_columns(X) if issparse(X) else X
     ones = np.ones(len(labels))  # a product with 1 is exact, so that no processor can fuse it with the sum
-    sums = csr_matrix((ones, members, offsets), shape=(count, len(labels))) @ X
-    if not issparse(sums):
-        return sums / sizes[:, None]
-    sums.data /= np.repeat(sizes, np.diff(sums.indptr))
-    return sums
+    means = csr_matrix((ones, members, offsets), shape=(count, len(labels))) @ _without_empty_columns(X)
+    means.data /= np.repeat(sizes, np.diff(means.indptr))
+    return means

@@ -11,8 +11,19 @@ from scipy.sparse import issparse
 from actup._device import on_gpu, to_host
 from actup._typing import Array, Rows
 from actup.backends._base import Backend, Layout, PointInputs
-from actup.backends._cuda import ahead, arrays, graph, landmarks, layout, neighbors, start, transform
-from actup.backends._cuda.compile import gpu_is_available
+from actup.backends._cuda import (
+    ahead,
+    arrays,
+    graph,
+    landmarks,
+    layout,
+    memory,
+    neighbors,
+    start,
+    transform,
+)
+from actup.backends._cuda.compile import cupy, gpu_is_available
+from actup.backends._memory._shape import Lean, Moment, RunShape
 from actup.graph._records import Graph, GraphParts, Neighbors, whole_graph
 from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.neighbors._comparison import Parameters
@@ -88,6 +99,19 @@ class CudaBackend(Backend):
             raise ValueError("Input X contains NaN, infinity or a value too large for dtype('float32').")
         return rows
 
+    def memory_moments(self, shape: RunShape, lean: Lean) -> dict[str, list[Moment]]:
+        """Of every stage, what is in the host's memory at the times at which much is."""
+        return memory.host_moments(shape)
+
+    def device_memory(self, shape: RunShape) -> dict[str, int]:
+        """Bytes of the GPU's memory that each stage takes."""
+        moments = memory.device_moments(shape)
+        return {stage: int(max(sum(m.values()) for m in of_stage)) for stage, of_stage in moments.items()}
+
+    def free_memory(self) -> None:
+        """Give memory that no array uses back to the system."""
+        cupy().get_default_memory_pool().free_all_blocks()
+
     def load(self, array: Array) -> Array:
         """An array on the device."""
         return arrays.to_device(array, None)
@@ -124,11 +148,12 @@ class CudaBackend(Backend):
         threads: int,
         parameters: Parameters | None = None,
         recall: float = DEFAULT_RECALL,
+        saves_memory: bool = False,
     ) -> Neighbors:
         """The k nearest other rows of every row; the CPU searches metrics that the GPU does not know."""
         if isinstance(metric, str) and metric in neighbors.GPU_METRICS and not parameters:
             return neighbors.nearest_neighbors(rows, k, metric, threads, recall)
-        return super().nearest_neighbors(rows, k, metric, threads, parameters, recall)
+        return super().nearest_neighbors(rows, k, metric, threads, parameters, recall, saves_memory)
 
     def query_neighbors(self, training: TrainingRows, rows: Rows, k: int, threads: int) -> Neighbors:
         """The k training rows nearest to every new row."""

@@ -153,6 +153,25 @@ def make_plan(columns: int, k: int, *, in_cells: bool = False) -> Plan:
     return Plan(keep, lists, length, slabs, steps, narrow, in_cells, hopper)
 
 
+def _rows_at_a_time(positions: int, row_bytes: int, free: float) -> int:
+    """How many rows are searched at a time, within a share of the free memory."""
+    fitting = int(search_room(free)) // row_bytes
+    return max(TILE, min(positions, fitting // TILE * TILE))
+
+
+def search_room(free: float) -> float:
+    """Bytes of the free memory that the rows that are searched at a time may take."""
+    return min(_MAX_SEARCH_SHARE * free, _MAX_SEARCH_BYTES)
+
+
+def search_bytes(n: int, columns: int, k: int, free: float) -> float:
+    """Bytes that comparing all pairs of n rows takes: their keys, and the candidates of some at a time."""
+    plan = make_plan(columns, k)
+    kept = plan.needed_bytes(n) - plan.needed_bytes(0)
+    positions = TILE * math.ceil(n / TILE)
+    return float(kept + plan.row_bytes * _rows_at_a_time(positions, plan.row_bytes, free - kept))
+
+
 def uses_hopper(slabs: int, *, in_cells: bool) -> bool:
     """Whether candidates_hopper.cu searches: it compares all rows, and needs several slabs."""
     return _USE_HOPPER and slabs > 1 and not in_cells and hopper_is_usable()
@@ -248,9 +267,7 @@ class CandidateSearch:
         self._unproven_count = cp.zeros(1, cp.int32)
         self._prepare()
         probes = 0 if cells is None else cells.probes
-        row_bytes = plan.row_bytes + probes * plan.query_bytes
-        fitting = int(min(_MAX_SEARCH_SHARE * free_bytes(), _MAX_SEARCH_BYTES)) // row_bytes
-        rows = max(TILE, min(self._positions, fitting // TILE * TILE))
+        rows = _rows_at_a_time(self._positions, plan.row_bytes + probes * plan.query_bytes, free_bytes())
         ranges = math.ceil(self._positions / rows)
         self._rows = TILE * math.ceil(math.ceil(self._positions / ranges) / TILE)
         self._candidates = cp.empty((self._rows, plan.keep + plan.lists * plan.length), cp.uint64)

@@ -27,7 +27,7 @@ _ROWS_PER_SMALL_CELL = 64  # for rows that 16 bits do not tell apart in larger c
 _MAX_CELLS, _MIN_CELLS = 16384, 16
 _SAMPLE_PER_CELL = 64  # rows that k-means reads per cell
 _KMEANS_ROUNDS = 5
-_CHUNK_SCORES = 1 << 29  # rows times cells that are compared at a time
+CHUNK_SCORES = 1 << 29  # rows times cells that are compared at a time
 _MAX_PROBED_ROWS = 1 << 19  # rows of all cells that a row is compared with
 # By how much the share of neighbours in the probed cells exceeds the wanted recall. Rows on the host are not
 # refined afterwards, which would read them over the bus many times. Of other rows, fewer cells are probed if
@@ -61,7 +61,7 @@ class CellIndex:
     def __init__(self, X: Array, cells: int, sample: TruthSample, recall: float):
         n = len(X)
         kept = 12 * n + 16 * cells**2  # labels and order; which cells are around which
-        require_bytes(kept + 4 * min(_CHUNK_SCORES, n * cells), f"the cells of {n} points")
+        require_bytes(kept + 4 * min(CHUNK_SCORES, n * cells), f"the cells of {n} points")
         self._X, self._sample = X, sample
         self._centers = find_centers(X, cells)
         self._labels = nearest_center(X, self._centers)
@@ -194,7 +194,7 @@ def nearest_center(X: Array, centers: Array) -> Array:
             compared = np.arange(len(centers), dtype=np.int32)
         numbers = cp.asarray(compared)
         some = cp.ascontiguousarray(centers[numbers])
-        chunk = max(1, _CHUNK_SCORES // len(compared))
+        chunk = max(1, CHUNK_SCORES // len(compared))
         for begin in range(offsets[group], offsets[group + 1], chunk):
             rows = members[begin : min(begin + chunk, offsets[group + 1])]
             labels[rows] = numbers[_nearest_of_all(X[rows], some)]
@@ -209,7 +209,7 @@ def _nearest_of_all(X: Array, centers: Array) -> Array:
     half_squares = cp.square(centers - origin).sum(axis=1) / 2
     labels = cp.empty(len(X), cp.int32)
     kernel = load_kernels("cells").get_function("best_columns")
-    chunk = max(1, _CHUNK_SCORES // len(centers))
+    chunk = max(1, CHUNK_SCORES // len(centers))
     for begin in range(0, len(X), chunk):
         scores = (X[begin : begin + chunk] - origin) @ transposed
         size = (np.int32(len(scores)), np.int32(len(centers)))

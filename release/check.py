@@ -1,0 +1,284 @@
+"""Check all that must be green before a release: ``make release-check`` runs this script.
+
+Each step ends as ``ok``, ``FAILED`` or ``NOT REACHED``: a service of the network did not answer.
+A step that was not reached is no failure, and has not passed either: it has to be run elsewhere. With
+``--online``, as in continuous integration, it is a failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import hashlib
+import json
+import platform
+import re
+import sys
+import tomllib
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+import sdist
+import wheel
+from commands import (
+    DIST,
+    REQUIREMENTS,
+    ROOT,
+    WHEEL_ENVIRONMENT,
+    WORK,
+    Failure,
+    NotReached,
+    build_environment,
+    pip,
+    python_of,
+    run,
+    tool,
+)
+
+_RECIPE = ROOT / "release" / "conda" / "recipe.yaml"
+_CLASSIFIERS = {  # of packages without a licence expression
+    "Apache Software License": "Apache-2.0",
+    "BSD License": "BSD-3-Clause",
+    "ISC License (ISCL)": "ISC",
+    "MIT License": "MIT",
+    "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
+    "Python Software Foundation License": "PSF-2.0",
+}
+
+
+def project() -> dict[str, object]:
+    """The project table of pyproject.toml."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def check_version(_: str) -> list[str]:
+    """One version stands everywhere, the changelog has it, and the checkout has no changes."""
+    version = str(project()["version"])
+    places = {
+        "src/actup/__init__.py": f'__version__ = "{version}"',
+        "CITATION.cff": f"version: {version}",
+        "CHANGELOG.md": f"## {version} (",
+        "docs/install.md": f"# {version} (",
+        "release/conda/recipe.yaml": f'version: "{version}"',
+    }
+    wrong = [place for place, text in places.items() if text not in (ROOT / place).read_text("utf-8")]
+    if wrong:
+        raise Failure(f"pyproject.toml has version {version}; these do not: {', '.join(wrong)}")
+    notes = [f"version {version} in pyproject.toml, {', '.join(places)}"]
+    if f"## {version} (unreleased)" in (ROOT / "CHANGELOG.md").read_text("utf-8"):
+        notes.append("CHANGELOG.md says (unreleased): set the date in the commit that is tagged")
+    changed = run("git", "status", "--porcelain").strip()
+    notes.append(f"commit {run('git', 'rev-parse', '--short=12', 'HEAD').strip()}")
+    if changed:
+        notes.append(f"{len(changed.splitlines())} files differ from it: commit before you tag")
+    return notes
+
+
+def check_sdist(python: str) -> list[str]:
+    """The source distribution."""
+    built = sdist.build(python)
+    return [*sdist.check(built), sdist.install_offline(built, python)]
+
+
+def check_wheel(python: str) -> list[str]:
+    """A wheel of this system."""
+    built = wheel.build(python)
+    return [*wheel.check(built), wheel.test(built, python)]
+
+
+def site_packages(executable: Path) -> Path:
+    """Where an environment keeps its packages."""
+    if not executable.exists():
+        raise Failure("the wheel was not installed: see above")
+    return Path(run(executable, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+
+
+def licence_of(package: Distribution) -> str:
+    """The licence that a package's metadata name, as an SPDX expression if they can be read so."""
+    metadata = package.metadata
+    if expression := metadata.get("License-Expression"):
+        return expression
+    licences = [name for name in metadata.get_all("Classifier", []) if name.startswith("License ::")]
+    names = [name.split(" :: ")[-1] for name in licences]
+    found = [_CLASSIFIERS.get(name, name) for name in names if name != "OSI Approved"]
+    return " AND ".join(found) or str(metadata.get("License", "unknown")).splitlines()[0]
+
+
+def check_licences(python: str) -> list[str]:
+    """Every package that a wheel needs or is built with has an allowed licence."""
+    rules = tomllib.loads((ROOT / "release" / "licences.toml").read_text("utf-8"))
+    wrong, seen = [], {}
+    for executable in (python_of(WHEEL_ENVIRONMENT), build_environment(python)):
+        for package in distributions(path=[str(site_packages(executable))]):
+            seen[package.name] = rules["packages"].get(package.name, {}).get("licence") or licence_of(package)
+    for name, licence in sorted(seen.items()):
+        unknown = set(re.split(r" (?:AND|OR) |[()]", licence)) - {"", *rules["allowed"]}
+        if unknown:
+            wrong.append(f"{name}: {licence}")
+    if wrong:
+        raise Failure("licences that release/licences.toml does not allow:\n" + "\n".join(wrong))
+    return [f"{len(seen)} packages: {', '.join(sorted(set(seen.values())))}"]
+
+
+def check_compiled_in(python: str) -> list[str]:
+    """THIRD_PARTY_LICENSES has the licences of what the pinned nanobind compiles into the engine."""
+    text = (ROOT / "THIRD_PARTY_LICENSES").read_text("utf-8")
+    packages = distributions(path=[str(site_packages(build_environment(python)))])
+    (package,) = (package for package in packages if package.name == "nanobind")
+    licence = package.read_text("licenses/LICENSE") or ""
+    if licence.strip() not in text:
+        raise Failure("THIRD_PARTY_LICENSES does not have the licence of the pinned nanobind")
+    return [f"nanobind {package.version} and its robin-map"]
+
+
+def write_sboms(_: str) -> list[str]:
+    """Lists of all that a wheel runs with (extras plot and cli), and of what builds it, in dist/."""
+    version = project()["version"]
+    common = ["--output-reproducible", "--output-format", "JSON", "--pyproject", ROOT / "pyproject.toml"]
+    written = []
+    for name, source in {
+        "runtime": ["environment", python_of(WHEEL_ENVIRONMENT)],
+        "build": ["requirements", REQUIREMENTS / "build.txt"],
+    }.items():
+        path = DIST / f"actup-{version}.{name}.cdx.json"
+        run(tool("cyclonedx-py"), *source, *common, "--output-file", path)
+        parts = json.loads(path.read_text("utf-8"))["components"]
+        written.append(f"{path.name}: {len(parts)} components")
+    return written
+
+
+def check_vulnerabilities(_: str) -> list[str]:
+    """No package that a wheel needs or is built with has a known vulnerability."""
+    notes = []
+    for name, source in {
+        "run-time packages": ["--path", site_packages(python_of(WHEEL_ENVIRONMENT))],
+        "build requirements": ["--require-hashes", "--disable-pip", "-r", REQUIREMENTS / "build.txt"],
+    }.items():
+        report = WORK / "pip-audit.json"
+        report.unlink(missing_ok=True)
+        command = [tool("pip-audit"), "--progress-spinner", "off", "--format", "json", "--output", report]
+        try:
+            run(*command, *source)
+        except Failure as failure:
+            if not report.exists():
+                raise NotReached(str(failure).strip().splitlines()[-1]) from None
+        found = json.loads(report.read_text("utf-8"))["dependencies"]
+        # pip-audit skips packages that the service does not answer for, and ends well all the same.
+        skipped = [entry["name"] for entry in found if "skip_reason" in entry and entry["name"] != "actup"]
+        if skipped:
+            raise NotReached(f"the service did not answer for {', '.join(skipped)}")
+        vulnerable = [
+            f"{entry['name']} {entry['version']}: {bug['id']}, fixed in {bug['fix_versions']}"
+            for entry in found
+            for bug in entry.get("vulns", [])
+        ]
+        if vulnerable:
+            raise Failure("\n".join(vulnerable))
+        notes.append(f"{name}: {len(found)} without known vulnerabilities")
+    return notes
+
+
+def check_recipe(_: str) -> list[str]:
+    """conda-forge's recipe can be rendered; dist/recipe.yaml has the hash of the source distribution."""
+    from rattler_build import Stage0Recipe, VariantConfig
+
+    archive = DIST / f"actup-{project()['version']}.tar.gz"
+    if not archive.exists():
+        raise Failure("there is no source distribution: see above")
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    text = _RECIPE.read_text("utf-8").replace("SHA256_OF_THE_SOURCE_DISTRIBUTION", digest)
+    path = DIST / _RECIPE.name
+    path.write_text(text, encoding="utf-8")
+    try:
+        rendered = Stage0Recipe.from_file(path).render(VariantConfig.from_dict({"python": ["3.12.*"]}))
+    except Exception as error:  # rattler-build has many kinds
+        raise Failure(f"{_RECIPE.name}: {error}") from error
+    return [f"rattler-build renders {path.name} into {len(rendered)} package; hash {digest[:12]}…"]
+
+
+def check_links(_: str) -> list[str]:
+    """Links of the pages: those inside the repository lead somewhere, addresses in the network answer."""
+    executable = python_of(WHEEL_ENVIRONMENT)
+    pip(executable, "install", "pytest", "pytest-xdist")
+    links = ["relative_link", "index_lists", "navigation_leads"]
+    run(
+        executable, "-m", "pytest", "-q", "--noconftest", "-p", "no:cacheprovider",
+        "tests/test_docs.py", "-k", " or ".join(links),
+    )  # fmt: skip
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    addresses = sorted(
+        {found for page in pages for found in re.findall(r"\]\((https?://[^)#\s]+)", page.read_text("utf-8"))}
+    )
+    with ThreadPoolExecutor(8) as pool:
+        answers = dict(zip(addresses, pool.map(answer, addresses), strict=True))
+    unreached = [address for address, status in answers.items() if status is None]
+    gone = [f"{address}: {status}" for address, status in answers.items() if status in (404, 410)]
+    if unreached:
+        count = f"{len(unreached)} of {len(addresses)} addresses"
+        raise NotReached(f"links inside are right; {count} did not answer")
+    if gone:
+        raise Failure("\n".join(gone))
+    return [f"links inside, and {len(addresses)} addresses"]
+
+
+def answer(address: str) -> int | None:
+    """The status of a page, or None if its server does not answer."""
+    request = urllib.request.Request(address, method="HEAD", headers={"User-Agent": "actup-release-check"})
+    try:
+        with urllib.request.urlopen(request, timeout=20) as reply:
+            return int(reply.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return None
+
+
+STEPS: dict[str, Callable[[str], list[str]]] = {
+    "version": check_version,
+    "source distribution": check_sdist,
+    "wheel": check_wheel,
+    "licences": check_licences,
+    "compiled-in licences": check_compiled_in,
+    "SBOM": write_sboms,
+    "vulnerabilities": check_vulnerabilities,
+    "conda recipe": check_recipe,
+    "links": check_links,
+}
+
+
+def main() -> None:
+    """Run all steps, and write what they found into dist/release-check.txt."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python", default=sys.executable, help="the interpreter that the wheel is for")
+    parser.add_argument("--online", action="store_true", help="steps that are not reached are failures")
+    parser.add_argument("--step", action="append", choices=STEPS, help="run this step alone; may be repeated")
+    options = parser.parse_args()
+    DIST.mkdir(exist_ok=True)
+    day = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    lines = [f"Release check, {day}, {platform.system()} {platform.machine()}"]
+    counts = {"ok": 0, "FAILED": 0, "NOT REACHED": 0}
+    print(lines[0], flush=True)
+    for name in options.step or STEPS:
+        try:
+            status, notes = "ok", STEPS[name](options.python)
+        except Failure as failure:
+            status, notes = "FAILED", [str(failure)]
+        except NotReached as reason:
+            status, notes = "NOT REACHED", [str(reason)]
+        counts[status] += 1
+        indented = [" " * 13 + line for note in notes for line in note.splitlines()]
+        step = "\n".join([f"{status:<12} {name}", *indented])
+        print(step, flush=True)
+        lines.append(step)
+    lines.append(", ".join(f"{count} {status}" for status, count in counts.items()))
+    print(lines[-1])
+    (DIST / "release-check.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    sys.exit(counts["FAILED"] > 0 or (options.online and counts["NOT REACHED"] > 0))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""Releases: one version everywhere, pinned requirements, pages by version. See also `make release-check`."""
+
+import json
+import re
+import runpy
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import actup
+
+ROOT = Path(__file__).parents[1]
+TOML = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+WORKFLOWS = sorted(path.name for path in (ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.fixture
+def scripts(monkeypatch):
+    """Imports a module of release/ or docs/_extensions by its name."""
+    for folder in ("release", "docs/_extensions"):
+        monkeypatch.syspath_prepend(str(ROOT / folder))
+    yield import_module
+    for name in ("commands", "wheel", "sdist", "check", "versions"):
+        sys.modules.pop(name, None)
+
+
+def test_the_version_is_the_same_everywhere(scripts):
+    assert actup.__version__ == TOML["project"]["version"]
+    assert f"version {actup.__version__} in pyproject.toml" in scripts("check").check_version("")[0]
+
+
+def test_a_forgotten_version_is_found(scripts, monkeypatch):
+    check = scripts("check")
+    monkeypatch.setattr(check, "project", lambda: {"version": "9.9.9"})
+    with pytest.raises(check.Failure, match=r"9\.9\.9.*CITATION\.cff"):
+        check.check_version("")
+
+
+def pins(name):
+    """The exact versions of a list of requirements."""
+    text = (ROOT / "release" / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+    pinned = dict(re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE))
+    assert len(pinned) == len(re.findall(r"^\w", text, re.MULTILINE))
+    assert "://" not in text  # no index of whoever wrote it
+    return pinned
+
+
+@pytest.mark.parametrize("name", ["build", "tools"])
+def test_requirements_are_pinned(name):
+    path = ROOT / "release" / "requirements" / f"{name}.txt"
+    entries = re.split(r"^(?=\w)", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    assert all("--hash=sha256:" in entry for entry in entries)
+    wanted = path.with_suffix(".in").read_text(encoding="utf-8").splitlines()
+    pinned = pins(name)
+    for line in wanted:
+        if line and not line.startswith("#"):
+            requirement = Requirement(line)
+            assert pinned[canonicalize_name(requirement.name)] in requirement.specifier
+
+
+def test_pins_satisfy_the_build_requirements_of_the_project():
+    pinned = pins("build")
+    for line in TOML["build-system"]["requires"]:
+        requirement = Requirement(line)
+        assert pinned[requirement.name] in requirement.specifier
+
+
+def test_the_conda_recipe_asks_for_what_the_project_asks_for():
+    recipe = (ROOT / "release" / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+    for line in TOML["project"]["dependencies"] + TOML["build-system"]["requires"]:
+        requirement = Requirement(line)
+        assert f"- {requirement.name} {requirement.specifier}\n" in recipe
+
+
+def test_wheels_have_the_licences_of_what_is_compiled_in():
+    assert {"LICENSE", "THIRD_PARTY_LICENSES"} <= set(TOML["project"]["license-files"])
+    text = (ROOT / "THIRD_PARTY_LICENSES").read_text(encoding="utf-8")
+    assert "nanobind" in text and "robin-map" in text
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_workflows_can_be_read(name):
+    yaml = pytest.importorskip("yaml")
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}  # jobs that need more ask for it
+    for job in workflow["jobs"].values():
+        for step in job["steps"]:
+            assert "run" in step or "@" in step["uses"]  # actions have a version
+
+
+def test_a_file_that_names_this_machine_is_found(scripts):
+    wheel = scripts("wheel")
+    clean = {"a.py": b"import numpy", "b.so": b"/usr/lib/libc.so"}
+    wheel.forbid_paths_of_this_machine(clean, "actup.whl")
+    with pytest.raises(wheel.Failure, match=r"c\.so in actup\.whl"):
+        wheel.forbid_paths_of_this_machine({**clean, "c.so": f"{ROOT}/src/x.hpp".encode()}, "actup.whl")
+
+
+def test_a_wheel_that_is_too_large_is_found(scripts, tmp_path):
+    wheel = scripts("wheel")
+    path = tmp_path / "actup-0.1.0-cp312-abi3-linux_x86_64.whl"
+    path.write_bytes(bytes(wheel.MAX_BYTES + 1))
+    with pytest.raises(wheel.Failure, match=r"10,000,001 bytes: more than 10,000,000"):
+        wheel.check(path)
+
+
+def test_an_audit_without_answers_has_not_passed(scripts, monkeypatch, tmp_path):
+    """pip-audit ends well if the service knows none of the packages."""
+    check = scripts("check")
+    answer = {"dependencies": [{"name": "actup", "skip_reason": "x"}, {"name": "numpy", "skip_reason": "x"}]}
+
+    def audit(*command):
+        (tmp_path / "pip-audit.json").write_text(json.dumps(answer), encoding="utf-8")
+
+    monkeypatch.setattr(check, "WORK", tmp_path)
+    monkeypatch.setattr(check, "run", audit)
+    monkeypatch.setattr(check, "site_packages", lambda executable: tmp_path)
+    with pytest.raises(check.NotReached, match="did not answer for numpy"):
+        check.check_vulnerabilities("")
+    answer["dependencies"][1] = {
+        "name": "numpy",
+        "version": "1",
+        "vulns": [{"id": "CVE-1", "fix_versions": ["2"]}],
+    }
+    with pytest.raises(check.Failure, match="numpy 1: CVE-1"):
+        check.check_vulnerabilities("")
+
+
+def test_versions_of_the_documentation(scripts, tmp_path):
+    publish = scripts("versions").publish
+    site, html = tmp_path / "site", tmp_path / "html"
+    site.mkdir()
+    html.mkdir()
+
+    def put(name):
+        (html / "index.html").write_text(name)
+        publish(site, html, name)
+        return json.loads((site / "versions.json").read_text())
+
+    assert [entry["version"] for entry in put("latest")] == ["latest"]
+    assert "url=latest/" in (site / "index.html").read_text()
+    put("1.9.0")
+    put("1.10.0")
+    entries = put("1.9.1")  # a correction of an older release
+    assert [entry["version"] for entry in entries] == ["latest", "1.10.0", "1.9.1", "1.9.0"]
+    assert [entry["version"] for entry in entries if entry.get("preferred")] == ["1.10.0"]
+    assert (site / "stable" / "index.html").read_text() == "1.10.0"
+    assert (site / "1.9.1" / "index.html").read_text() == "1.9.1"
+    assert "url=stable/" in (site / "index.html").read_text()
+    with pytest.raises(ValueError, match="main"):
+        put("main")
+
+
+def test_published_pages_have_a_switch_and_others_do_not(monkeypatch):
+    pytest.importorskip("sphinx")
+    conf = str(ROOT / "docs" / "conf.py")
+    assert "switcher" not in runpy.run_path(conf)["html_theme_options"]
+    monkeypatch.setenv("ACTUP_DOCS_VERSION", "1.4.2")
+    options = runpy.run_path(conf)["html_theme_options"]
+    assert options["switcher"]["version_match"] == "1.4.2"
+    assert options["switcher"]["json_url"].endswith("/versions.json")
