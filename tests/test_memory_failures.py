@@ -24,7 +24,7 @@ def failing_allocations(tmp_path_factory):
     if COMPILER is None:
         pytest.skip("no C++ compiler")
     library = tmp_path_factory.mktemp("preload") / "failing_allocations.so"
-    source = HERE / "native" / "failing_allocations.cpp"
+    source = HERE / "failing_allocations.cpp"
     flags = ["-shared", "-fPIC", "-O1", "-std=c++17", "-ldl"]
     subprocess.run([COMPILER, str(source), "-o", str(library), *flags], check=True)
     return str(library)

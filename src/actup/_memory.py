@@ -299,7 +299,7 @@ def _is_mapped(X: Any) -> bool:
 
 def _shape_of_other(X: Any) -> tuple[int, int]:
     shape = getattr(X, "shape", None)
-    if shape is None and isinstance(X, Sequence) and len(X) and isinstance(X[0], Sequence | np.ndarray):
+    if shape is None and isinstance(X, list | tuple) and len(X) and isinstance(X[0], Sequence | np.ndarray):
         shape = len(X), len(X[0])
     if shape is None or len(shape) != 2:
         raise ValueError(

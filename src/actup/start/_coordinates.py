@@ -148,8 +148,11 @@ def spectral_start(
     if len(reached) == len(graph):  # nearly always, and faster to find out than all components
         del pattern
         return coordinates(graph)
-    count, labels = connected_components(pattern, directed=False)
+    # Of a symmetric graph, the strong components are all components, and take no transposed copy of it.
+    count, labels = connected_components(pattern, directed=True, connection="strong")
     del pattern
+    firsts = np.unique(labels, return_index=True)[1]
+    labels = np.argsort(np.argsort(firsts)).astype(np.int32)[labels]  # numbered by their first points
     centers = None
     if X is not None:
         centers = pca_start(_mean_rows(X, labels, count), dimensions, seed, threads)
