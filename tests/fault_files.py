@@ -96,7 +96,10 @@ def _read_arrays(path: Path) -> Any:
 def _read_lines(path: Path) -> Any:
     """The results of ``actup reproduce``: the last record of each run, without its times."""
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return {record["key"]: record["results"] for record in records}
+    return {
+        record["key"]: {name: v for name, v in record["results"].items() if not name.endswith("seconds")}
+        for record in records
+    }
 
 
 def _read_record(path: Path) -> Any:

@@ -39,11 +39,15 @@ from soak import commit
 FAULTS = ("SIGKILL", "SIGINT", "MemoryError")
 # Which allocations fail: those of at least so many bytes, and how many of them.
 _FAILURES = ((512, 1), (4096, 1), (4096, 1 << 40), (65536, 1 << 40))
-_HANG_LOOKS = 300  # of 0.1 s of waiting each; a wait during which everything is paused counts as one
+_HANG_LOOKS = 1200  # of 0.1 s of waiting each; a wait during which everything is paused counts as one
 _WORKER_SHARE = 0.15  # of the strikes on Dask hit a worker, which then has to be started anew
-# Rust, with which typer's pydantic is written, and glibc end a process that gets no memory; nothing can be said.
-_ABORTS = re.compile(r"memory allocation of \d+ bytes failed|cannot allocate memory for thread-local data")
-_ABORTED = (-signal.SIGABRT, 127)
+# What other libraries do when an allocation fails: Rust, with which typer's pydantic is written, and glibc end
+# the process; NumPy forgets to set an exception.
+_ABORTS = re.compile(
+    r"memory allocation of \d+ bytes failed|cannot allocate memory for thread-local data|"
+    r"SystemError: .* returned NULL without setting an exception"
+)
+_ABORTED = (-signal.SIGABRT, 127, 1)
 _MEMORY = re.compile(r"memory|allocat|thread", re.IGNORECASE)
 _GIVE_UP = 20  # rounds without a hit
 
@@ -131,6 +135,11 @@ class Stage:
             finally:
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
             sys.stdout.flush()
+        except KeyboardInterrupt:  # a program that has not begun or has just ended
+            code = 130
+            if case.is_command:
+                traceback.print_exc()
+                sys.stderr.flush()
         except BaseException:
             traceback.print_exc()
             sys.stderr.flush()
@@ -284,13 +293,14 @@ class Trial:
 
     def _judge_end(self, fault: str, ended: Ended, worker: int | None) -> list[str]:
         if fault == "MemoryError" and ended.status in _ABORTED and _ABORTS.search(ended.err):
-            self.endings["MemoryError: a library has ended the process"] += 1
+            self.endings[f"MemoryError: another library fails: {ended.status}"] += 1
             return []
         lines = ended.err.splitlines()
         last = lines[-1] if lines else ""
         self.endings[f"{fault}: {ended.status} {_without_numbers(last)}"] += 1
         wrong = []
-        if "Traceback" in ended.err or "Exception ignored" in ended.err:
+        # A program's weak references and destructors may print what they met; a command does not.
+        if "Traceback" in ended.err and (self.case.is_command or "Exception ignored" not in ended.err):
             wrong.append(f"a traceback: {_shortened(ended.err)}")
         if fault == "SIGKILL" and worker is None:
             return [] if ended.status == -signal.SIGKILL else [f"status {ended.status}"]

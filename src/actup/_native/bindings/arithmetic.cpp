@@ -51,7 +51,7 @@ auto column_products(const Matrix<double>& rows, int threads) {
   return to_numpy(std::move(sums), columns, columns);
 }
 
-using DoubleMatrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+using DoubleMatrix = nb::ndarray<nb::numpy, double>;
 
 // Copies the matrix, changes the copy by replace(), which returns whether it could, and returns it.
 template <class Replace>

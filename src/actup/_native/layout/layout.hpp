@@ -23,10 +23,16 @@ struct PointInputs {
 
 // order[new] = old. A run of consecutive points must be a random sample where runs repel; otherwise points
 // near each other on the map are near each other in memory.
+inline bool has_random_order(const Settings& s) { return s.in_place || s.repulsion == Repulsion::sampled; }
 inline std::vector<int32_t> layout_order(const Settings& s, int64_t n, const float* start, int dimensions,
                                          int threads) {
-  const bool random = s.in_place || s.repulsion == Repulsion::sampled;
-  return random ? random_order(n, s.seed, threads) : morton_order(n, start, dimensions, threads);
+  return has_random_order(s) ? random_order(n, s.seed, threads) : morton_order(n, start, dimensions, threads);
+}
+
+// Whether the points are ordered along the edges: where a core's cache does not hold all of them.
+inline bool follows_edges(const Settings& s, int64_t n) {
+  constexpr int64_t kMinPoints = 30'000;
+  return !has_random_order(s) && n >= kMinPoints;
 }
 
 // The smallest relative weight of an edge that is kept.
@@ -41,7 +47,7 @@ class Layout {
          const PointInputs& inputs = {})
       : s_(settings), threads_(threads) {
     RelabelledGraph relabelled(graph, layout_order(settings, graph.n, start, dimensions, threads),
-                               weakest_edge(settings), threads);
+                               follows_edges(settings, graph.n), weakest_edge(settings), threads);
     if (s_.in_place) {
       epochs_ = std::make_unique<InPlaceEpochs>(relabelled.matchings(), s_, graph.n, dimensions);
     } else {

@@ -21,14 +21,15 @@ class LayoutParts {
   LayoutParts(int64_t n, const float* start, int dimensions, const Settings& settings, int threads)
       : s_(settings),
         threads_(threads),
-        graph_(n, layout_order(settings, n, start, dimensions, threads), weakest_edge(settings)) {
+        graph_(n, layout_order(settings, n, start, dimensions, threads), follows_edges(settings, n),
+               weakest_edge(settings)) {
     if (settings.in_place) throw std::invalid_argument("in-place epochs need the whole graph");
   }
 
   // Reads the next rows: `part.n` of them, whose offsets begin at 0, with so many edges.
   void read(const GraphView& part, int64_t edges) {
     check(part, edges);
-    if (pass_ == 0) graph_.find_largest(part.weights, edges);
+    if (pass_ == 0) graph_.compare(part, first_, threads_);
     if (pass_ == 1) graph_.measure(part, first_, threads_);
     if (pass_ == 2) graph_.copy(part, first_, rows_, threads_);
     first_ += part.n;
@@ -39,6 +40,7 @@ class LayoutParts {
       throw std::invalid_argument(
           "parts of the graph have fewer rows than there are points: give all rows, in order");
     }
+    if (pass_ == 0) graph_.end_comparing();
     if (pass_ == 1) {
       graph_.end_measuring();
       rows_ = graph_.empty_rows();
