@@ -102,7 +102,7 @@ def run_case(draw: random.Random, report: Report) -> None:
 
 def level(rest: str) -> bytes:
     """What the session answers for the ids of a level, with its own check."""
-    from actup.viewer._live._server import Rejected, HTTPStatus
+    from actup.viewer._live._server import HTTPStatus, Rejected
 
     if rest != "0":
         raise Rejected(HTTPStatus.NOT_FOUND, "no such level")
