@@ -33,7 +33,9 @@ def run(script, *arguments):
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
 def test_commands_are_struck_at_random_moments():
-    done = run("faults.py", "--moments", "5", "--only", "embed (npy|html|actup|--work .parquet)|fit and|model")
+    done = run(
+        "faults.py", "--moments", "5", "--only", "embed (npy|html|actup|--work .parquet)|fit and|model"
+    )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
     assert done.stdout.splitlines()[-1] == "0 failures"
 
@@ -76,7 +78,7 @@ def test_a_run_over_files_removes_what_a_killed_one_left(tmp_path):
     result = embed(X, recipe, work=tmp_path, threads=1)
     killed_while_writing(result.plan.folder.path / "done" / "scan-0.json")
     embed(X, recipe, work=tmp_path, threads=1)
-    assert not [path for path in tmp_path.rglob(".*")]
+    assert not list(tmp_path.rglob(".*"))
 
 
 def test_a_map_that_was_not_completed_is_none(tmp_path, monkeypatch):
