@@ -12,6 +12,7 @@ import collections
 import contextlib
 import ctypes
 import faulthandler
+import functools
 import itertools
 import os
 import random
@@ -29,6 +30,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from allocation_failures import build_failing_allocations
 from fault_cases import SCHEDULER, Case, call, make_cases, write_inputs
@@ -41,10 +43,10 @@ _LEAST_BYTES = (512, 2**14)  # of an allocation that may fail; Python's objects 
 _HANG_LOOKS = 1200  # of 0.1 s of waiting each; a wait during which everything is paused counts as one
 _WORKER_SHARE = 0.15  # of the strikes on Dask hit a worker, which then has to be started anew
 # What others do when an allocation fails: Rust, with which typer's pydantic is written, and glibc end the
-# process; NumPy forgets to set an exception.
+# process; NumPy and others forget to set an exception.
 _ABORTS = re.compile(
     r"memory allocation of \d+ bytes failed|cannot allocate memory for thread-local data|"
-    r"SystemError: .* returned NULL without setting an exception"
+    r"SystemError: .*(without setting an exception|without exception set)"
 )
 _ABORTED = (-signal.SIGABRT, 127, 1)
 _MEMORY = re.compile(r"memory|allocat|thread", re.IGNORECASE)
@@ -188,14 +190,21 @@ def interrupt(process: int) -> None:
 
 def fail_allocation(failure: Failure) -> int:
     """Choose which allocation of this process fails; how many there were since the last choice."""
+    return int(_preloaded()(failure.number, failure.least_bytes, failure.and_later))
+
+
+@functools.cache
+def _preloaded() -> Any:
+    """The function of the preloaded library; kept, because looking it up needs memory."""
     choose = ctypes.CDLL(None).fail_allocation
     choose.restype, choose.argtypes = ctypes.c_long, (ctypes.c_long, ctypes.c_size_t, ctypes.c_int)
-    return int(choose(failure.number, failure.least_bytes, failure.and_later))
+    return choose
 
 
 def preload() -> None:
     """Begin this program anew with the library whose allocations can be made to fail, unless it has it."""
     if hasattr(ctypes.CDLL(None), "fail_allocation"):
+        fail_allocation(_NO_FAILURE)
         return
     library = Path(tempfile.mkdtemp(prefix="actup-faults-")) / "failing_allocations.so"
     build_failing_allocations(library)
@@ -289,7 +298,9 @@ class Trial:
         if least not in self._allocations:
             ended = self._stage.run(self.case, failure=Failure(least_bytes=least))
             self._allocations[least] = ended.allocations or 1
-        return Failure(draw.randrange(self._allocations[least]), least, draw.random() < 0.5)
+        # Without its smaller allocations Python cannot even say what happened.
+        and_later = least == max(_LEAST_BYTES) and draw.random() < 0.5
+        return Failure(draw.randrange(self._allocations[least]), least, and_later)
 
     def _judge_end(self, fault: str, ended: Ended, worker: int | None) -> list[str]:
         if fault == "MemoryError" and ended.status in _ABORTED and _ABORTS.search(ended.err):
