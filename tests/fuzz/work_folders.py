@@ -81,5 +81,3 @@ def go_on(work: Path) -> str:
         return f"rejected: {type(error).__name__}"
     check_map(np.asarray(Y), len(_X), 2)
     return "went on"
-
-
