@@ -1,6 +1,6 @@
 """Layouts by two builds of ActUp, on different kinds of data: time and quality.
 
-    python benchmarks/layout_kinds.py OLD_PYTHON NEW_PYTHON [--kinds outliers table] [--presets umap] [--again]
+    python benchmarks/layout_kinds.py OLD_PYTHON NEW_PYTHON [--kinds table] [--presets umap] [--again]
     python benchmarks/layout_kinds.py OLD_PYTHON NEW_PYTHON --small
     python benchmarks/layout_kinds.py [--small] --markdown
 

@@ -142,6 +142,7 @@ def _embed_on_dask(seed: int) -> int:
 
     recipe = actup.preset("umap").but(epochs=20)
     with Client(os.environ[SCHEDULER], timeout="600s") as client:
+        client.wait_for_workers(2, timeout=600)  # one that was killed is started anew
         source = [os.path.abspath(f"shard{number}.npy") for number in range(2)]
         out, work = os.path.abspath("out.npy"), os.path.abspath("work")
         distributed.embed(source, recipe, work=work, client=client, out=out, seed=seed, backend="cpu")

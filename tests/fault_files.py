@@ -96,11 +96,16 @@ def _read_arrays(path: Path) -> Any:
 def _read_lines(path: Path) -> Any:
     """The results of ``actup reproduce``: the last record of each run, without its times."""
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return {record["key"]: record["results"] for record in records}
+    return {
+        record["key"]: {name: v for name, v in record["results"].items() if not name.endswith("seconds")}
+        for record in records
+    }
 
 
 def _read_record(path: Path) -> Any:
-    return sorted(json.loads(path.read_text(encoding="utf-8")))
+    text = path.read_text(encoding="utf-8")  # a line with the record, and one with its digest
+    assert text.endswith("\n")
+    return sorted(json.loads(text.splitlines()[0]))
 
 
 def _read_page_text(path: Path) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -37,12 +38,9 @@ class GraphFile:
         self._offsets = np.zeros(self._n + 1, np.int64)
         self._indices: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as it is used
         self._weights: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        try:
-            self._write(neighbors, recipe, threads)
-        except BaseException:
-            self._indices.close()
-            self._weights.close()
-            raise
+        for file in (self._indices, self._weights):
+            weakref.finalize(self, file.close)
+        self._write(neighbors, recipe, threads)
 
     def _write(self, neighbors: Neighbors, recipe: Recipe, threads: int) -> None:
         ids = neighbors.indices

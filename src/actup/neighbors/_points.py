@@ -119,9 +119,7 @@ class DensePoints(SearchablePoints):
         else:
             row_metric, order = self._row_metric(self.record.name), self._comparison.column_order
             by_codes = not self.saves_memory
-            found = engine.exact_neighbors(
-                self.X, rows, k, row_metric, self._threads, order, by_codes=by_codes
-            )
+            found = engine.exact_neighbors(self.X, rows, k, row_metric, self._threads, order, None, by_codes)
         indices, distances = found
         return Neighbors(indices, distances, method="exact", recall=1.0)
 

@@ -86,7 +86,7 @@ def _spectral_moments(shape: RunShape) -> list[Moment]:
     blocks = 3 * 4.0 * _VECTORS_PER_PANEL * panels * n
     solver = {"normalised weights": 4.0 * edges, "blocks of vectors": blocks, "degrees": 24.0 * n}
     vectors = {"eigenvectors": 8.0 * (d + _EXTRA_VECTORS) * n}
-    components = {"transposed graph": 12.0 * edges, "components": 20.0 * n}
+    components = {"components": 60.0 * n}
     sorted_edges = {"edges by component": 8.0 * edges, "shapes of components": 8.0 * d * n}
     largest = 0.5 * (solver["normalised weights"] + blocks)  # of components, if there are several
     return [solver | vectors, components, sorted_edges | {"solver": largest, "components": 20.0 * n}]
@@ -102,6 +102,8 @@ def layout_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     moments = [held | graph | {"keys of points": 16.0 * n} | order]
     copied = layout_edges(shape)
     relabelled = order | {"labels, strengths and degrees": 12.0 * n}
+    strongest = {"strongest edges of points": 16.0 * n, "depth-first search": 16.0 * n}
+    moments.append(held | graph | relabelled | strongest)
     if recipe.update is Update.IN_PLACE:
         colours = {"colours": _COLOUR_BYTES * n + 0.5 * shape.edges}
         moments.append(held | graph | relabelled | copied | colours)
