@@ -134,9 +134,13 @@ def test_the_estimate_is_near_the_peak(number, tmp_path):
 
 @pytest.mark.parametrize(
     ("model", "y"),
-    [(actup.UMAP(), None), (actup.TSNE(perplexity=8), None), (actup.GDR(preset="gdr_tsne", n_neighbors=12), None)],
+    [
+        (actup.UMAP(), None),
+        (actup.TSNE(perplexity=8), None),
+        (actup.GDR(preset="gdr_tsne", n_neighbors=12), None),
+    ],
 )
-def test_a_leaner_run_has_the_same_bits(model, y):
+def test_a_leaner_run_has_the_same_bits(model):
     X = rows(4000)
     model.set_params(random_state=0)
     usual = model.fit(X).embedding_.copy()

@@ -11,7 +11,7 @@ from actup._typing import Array
 from actup.backends._cuda.arrays import device_graph, host_graph, offsets_of, to_host
 from actup.backends._cuda.candidates import sampled_mean
 from actup.backends._cuda.cells import group_means
-from actup.backends._cuda.compile import cupy, load_kernels
+from actup.backends._cuda.compile import cupy, load_kernels, value_macros
 from actup.backends._cuda.constants import PANEL, THREADS
 from actup.backends._cuda.graph import connected_components
 from actup.backends._cuda.launch import blocks_for, launch
@@ -51,7 +51,7 @@ def pca_start(X: Array, dimensions: int, seed: int, threads: int) -> Array:
 
     Parameters
     ----------
-    X : cupy.ndarray of shape (n, columns), float32
+    X : cupy.ndarray of shape (n, columns)
     dimensions, seed : int
     threads : int
         Threads of the CPU, which handles few rows and very many columns.
@@ -93,7 +93,7 @@ class _Scatter:
         cp = cupy()
         n, columns = self._X.shape
         chunk = max(1, _CHUNK_VALUES // self._width)
-        kernel = load_kernels("rows").get_function("centered_rows")
+        kernel = load_kernels("rows", **value_macros(self._X)).get_function("centered_rows")
         for begin in range(0, n, chunk):
             rows = self._X[begin : begin + chunk]
             out = cp.empty((len(rows), self._width), cp.float32)

@@ -102,6 +102,8 @@ def layout_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     moments = [held | graph | {"keys of points": 16.0 * n} | order]
     copied = layout_edges(shape)
     relabelled = order | {"labels, strengths and degrees": 12.0 * n}
+    strongest = {"strongest edges of points": 16.0 * n, "depth-first search": 16.0 * n}
+    moments.append(held | graph | relabelled | strongest)
     if recipe.update is Update.IN_PLACE:
         colours = {"colours": _COLOUR_BYTES * n + 0.5 * shape.edges}
         moments.append(held | graph | relabelled | copied | colours)
