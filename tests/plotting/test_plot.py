@@ -427,7 +427,7 @@ def test_images_in_vector_files_stand_where_the_points_are(tmp_path):
 
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
 def test_the_same_picture_is_the_same_file(kind, tmp_path):
-    Y, labels = blobs(200)
+    Y, labels = blobs()
     files = [tmp_path / f"{number}.{kind}" for number in range(2)]
     for path in files:
         actup.plot(Y, labels, path=path)
