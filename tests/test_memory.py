@@ -133,12 +133,8 @@ def test_the_estimate_is_near_the_peak(number, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("model", "y"),
-    [
-        (actup.UMAP(), None),
-        (actup.TSNE(perplexity=8), None),
-        (actup.GDR(preset="gdr_tsne", n_neighbors=12), None),
-    ],
+    "model",
+    [actup.UMAP(), actup.TSNE(perplexity=8), actup.GDR(preset="gdr_umap", n_neighbors=12)],
 )
 def test_a_leaner_run_has_the_same_bits(model):
     X = rows(4000)
