@@ -14,6 +14,7 @@ from actup.start._landmarks import LANDMARKS, uses_landmarks
 
 _EDGES_PER_RANGE, _MAX_RANGES = 2**20, 16  # of the symmetric graph, which is merged range by range
 _ROWS_PER_PART, _MAX_PARTS = 2**14, 8  # each of which counts the edges of a range
+_LEAST_HUGE_BYTES = 2**22  # of a buffer in huge pages
 _VECTORS_PER_PANEL = 8
 _SPARE_VECTORS, _EXTRA_VECTORS = 5, 4
 _CODE_COLUMNS, _LANDMARK_SAMPLE = 128, 64
@@ -32,9 +33,11 @@ def graph_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     ranges = graph_ranges(n, k, lean)
     rows = n / ranges
     parts = min(max(1, n // _ROWS_PER_PART), _MAX_PARTS)
+    # Of large buffers, which lie in huge pages, all is touched; of small ones, what is used.
+    merged = 16.0 * k * rows
     merging = {
-        "incoming edges": 8.4 * k * rows + (4.0 * parts + 8.0) * rows,
-        "merged rows": 16.0 * k * rows,
+        "incoming edges": 8.0 * k * rows + (4.0 * parts + 8.0) * rows,
+        "merged rows": merged if merged > _LEAST_HUGE_BYTES else 8.0 * edges / ranges,
     }
     if lean.graph_on_disc:
         of_range = {"a range of the graph": 8.0 * edges / ranges, "edges of a range": 24.0 * k * rows}
@@ -163,8 +166,8 @@ def mesh_bytes(recipe: Recipe, n: int) -> float:
 
 
 def map_width(recipe: Recipe, n: int) -> float:
-    """How wide maps of n points become, roughly."""
-    return 0.8 * math.sqrt(n) if recipe.normalized else 12.0 + 2.0 * math.log2(max(2, n))
+    """How wide maps of n points become: those of data in groups far apart, which are wider than others."""
+    return 4.0 * math.sqrt(n) if recipe.normalized else 12.0 + 2.0 * math.log2(max(2, n))
 
 
 def _after_graph(shape: RunShape) -> Moment:
