@@ -172,7 +172,8 @@ $(HASHES)/tools:
 # Kernels of every stage on a GPU, under CUDA's own checkers. CuPy's are left out: racecheck warns of its nonzero().
 # A whole descent on the mesh takes it too long, because of cuFFT: three epochs stand for it.
 KERNELS := (few_points and cuda_neighbors) or test_metrics or refinement or pairs_of_blocks or graph_equals or pca_start or connected_components or \
-  components_are_numbered or start_of_many_components or \
+  components_are_numbered or start_of_many_components or scale_start or tree_that_opens or coincide or \
+  (narrow_values and (give or cells)) or \
   horizon_equals or two_potentials or hubs_colour or one_point or spectral_start_of_components or test_placement or \
   (equals_the_cpu_on_many_points and umap and mesh and not gdr and not sampled)
 

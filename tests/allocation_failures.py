@@ -15,9 +15,11 @@ import gc
 import json
 import os
 import resource
+import subprocess
 import sys
 import tempfile
 import warnings
+from pathlib import Path
 
 import numpy as np
 from scipy import sparse
@@ -55,6 +57,13 @@ CASES = {
     "graph on disc": lambda: (actup.UMAP(max_memory=5_500_000, **EPOCHS), points(8000, 10)),
     "labels": lambda: (actup.UMAP(target_weight=0.5, **EPOCHS), points(8000, 10)),
 }
+
+
+def build_failing_allocations(library: Path) -> None:
+    """Compile the library to preload."""
+    source = Path(__file__).with_name("failing_allocations.cpp")
+    flags = ["-shared", "-fPIC", "-O1", "-std=c++17", "-ldl"]
+    subprocess.run(["c++", str(source), "-o", str(library), *flags], check=True)
 
 
 def main() -> None:

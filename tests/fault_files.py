@@ -103,7 +103,9 @@ def _read_lines(path: Path) -> Any:
 
 
 def _read_record(path: Path) -> Any:
-    return sorted(json.loads(path.read_text(encoding="utf-8")))
+    text = path.read_text(encoding="utf-8")  # a line with the record, and one with its digest
+    assert text.endswith("\n")
+    return sorted(json.loads(text.splitlines()[0]))
 
 
 def _read_page_text(path: Path) -> Any:

@@ -1,19 +1,19 @@
 """Strike every command at random moments, and check files and messages: ``python tests/faults.py``.
 
 A command runs in a forked child of this process. At a random moment of its run it is killed (SIGKILL), gets
-Ctrl-C (SIGINT), or an allocation fails, or all that follow (``failing_malloc.c``). Then each of its files
-must be absent, the former one or whole, and the same command must work and give what it gives undisturbed.
+Ctrl-C (SIGINT), or a random one of its allocations fails, or all from there on. Then each of its files must
+be absent, the former one or whole, and the same command must work and give what it gives undisturbed.
 """
 
 from __future__ import annotations
 
 import argparse
-import array
 import collections
 import contextlib
+import ctypes
 import faulthandler
+import functools
 import itertools
-import mmap
 import os
 import random
 import re
@@ -30,22 +30,23 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from allocation_failures import build_failing_allocations
 from fault_cases import SCHEDULER, Case, call, make_cases, write_inputs
 from fault_files import Snapshot, content, contents, is_unfinished, restore, snapshot, under, without_times
 from process_state import child_processes
 from soak import commit
 
 FAULTS = ("SIGKILL", "SIGINT", "MemoryError")
-# Which allocations fail: those of at least so many bytes, and how many of them.
-_FAILURES = ((512, 1), (4096, 1), (4096, 1 << 40), (65536, 1 << 40))
+_LEAST_BYTES = (512, 2**14)  # of an allocation that may fail; Python's objects have fewer
 _HANG_LOOKS = 1200  # of 0.1 s of waiting each; a wait during which everything is paused counts as one
 _WORKER_SHARE = 0.15  # of the strikes on Dask hit a worker, which then has to be started anew
-# What other libraries do when an allocation fails: Rust, with which typer's pydantic is written, and glibc end
-# the process; NumPy forgets to set an exception.
+# What others do when an allocation fails: Rust, with which typer's pydantic is written, and glibc end the
+# process; NumPy and others forget to set an exception.
 _ABORTS = re.compile(
     r"memory allocation of \d+ bytes failed|cannot allocate memory for thread-local data|"
-    r"SystemError: .* returned NULL without setting an exception"
+    r"SystemError: .*(without setting an exception|without exception set)"
 )
 _ABORTED = (-signal.SIGABRT, 127, 1)
 _MEMORY = re.compile(r"memory|allocat|thread", re.IGNORECASE)
@@ -64,7 +65,9 @@ class Ended:
         What it printed.
     seconds : float
     hit : bool
-        Whether the fault came while it ran.
+        Whether a signal was sent while it ran.
+    allocations : int or None
+        How many allocations there were that might have failed; None: it did not come to its end.
     """
 
     status: int
@@ -72,6 +75,19 @@ class Ended:
     err: str
     seconds: float
     hit: bool = False
+    allocations: int | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Which allocation fails: that of a number, among those of at least so many bytes, and all later ones."""
+
+    number: int = -1  # none
+    least_bytes: int = _LEAST_BYTES[0]
+    and_later: bool = False
+
+
+_NO_FAILURE = Failure()
 
 
 class Stage:
@@ -91,13 +107,19 @@ class Stage:
         restore(self.folder, {**self.inputs, **files})
 
     def run(
-        self, case: Case, seed: int = 0, strike: Callable[[int], None] | None = None, after: float = 0.0
+        self,
+        case: Case,
+        seed: int = 0,
+        *,
+        strike: Callable[[int], None] | None = None,
+        after: float = 0.0,
+        failure: Failure = _NO_FAILURE,
     ) -> Ended:
         """Run a case in a child, and call ``strike`` with its process id some seconds after its beginning."""
         ready, begun = os.pipe()
         child = os.fork()
         if child == 0:
-            self._run_in_child(case, seed, begun)
+            self._run_in_child(case, seed, begun, failure)
         os.close(begun)
         os.read(ready, 1)
         begin = time.perf_counter()
@@ -113,14 +135,16 @@ class Stage:
             else:
                 os.kill(child, signal.SIGABRT)  # prints the stacks
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            allocations = os.read(ready, 20)
         finally:
             os.close(handle)
             os.close(ready)
         seconds = time.perf_counter() - begin
         texts = [self._log.with_suffix(kind).read_text(errors="replace") for kind in (".out", ".err")]
-        return Ended(status, texts[0], texts[1], seconds, hit)
+        counted = int(allocations) if allocations else None
+        return Ended(status, texts[0], texts[1], seconds, hit, counted)
 
-    def _run_in_child(self, case: Case, seed: int, begun: int) -> None:
+    def _run_in_child(self, case: Case, seed: int, begun: int, failure: Failure) -> None:
         code = 1
         try:
             for number, kind in ((1, ".out"), (2, ".err")):
@@ -131,9 +155,11 @@ class Stage:
             tempfile.tempdir = os.environ["TMPDIR"] = str(self.temporary)
             os.write(begun, b".")
             try:
+                fail_allocation(failure)
                 code = call(case, seed)
             finally:
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
+                os.write(begun, str(fail_allocation(_NO_FAILURE)).encode())
             sys.stdout.flush()
         except KeyboardInterrupt:  # a program that has not begun or has just ended
             code = 130
@@ -152,60 +178,45 @@ class Stage:
 
 def kill(process: int) -> None:
     """End a process at once."""
-    os.kill(process, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):  # it has just ended
+        os.kill(process, signal.SIGKILL)
 
 
 def interrupt(process: int) -> None:
     """Press Ctrl-C."""
-    os.kill(process, signal.SIGINT)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGINT)
 
 
-class Memory:
-    """Makes memory run out in a process: writes the orders that ``failing_malloc.c`` reads.
+def fail_allocation(failure: Failure) -> int:
+    """Choose which allocation of this process fails; how many there were since the last choice."""
+    return int(_preloaded()(failure.number, failure.least_bytes, failure.and_later))
 
-    Parameters
-    ----------
-    path : str
-        The file of the orders: four numbers of 64 bits.
-    """
 
-    VARIABLE = "ACTUP_FAULTS_ORDERS"
+@functools.cache
+def _preloaded() -> Any:
+    """The function of the preloaded library; kept, because looking it up needs memory."""
+    choose = ctypes.CDLL(None).fail_allocation
+    choose.restype, choose.argtypes = ctypes.c_long, (ctypes.c_long, ctypes.c_size_t, ctypes.c_int)
+    return choose
 
-    def __init__(self, path: str):
-        with open(path, "r+b") as file:
-            self._orders = memoryview(mmap.mmap(file.fileno(), 32)).cast("q")
 
-    def fail(self, process: int, least: int, count: int) -> None:
-        """Have allocations of at least ``least`` bytes fail in a process, ``count`` of them."""
-        self._orders[1:] = array.array("q", [least, count, 0])
-        self._orders[0] = process
-
-    def end(self) -> bool:
-        """Have no more allocations fail; whether any did."""
-        self._orders[0] = 0
-        return self._orders[3] > 0
-
-    @classmethod
-    def of_this_process(cls) -> Memory:
-        """The orders of this process, begun anew with the preloaded library if it has none."""
-        if cls.VARIABLE not in os.environ:
-            folder = tempfile.mkdtemp(prefix="actup-faults-")
-            library, orders = f"{folder}/failing_malloc.so", f"{folder}/orders"
-            source = Path(__file__).with_name("failing_malloc.c")
-            subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, str(source)], check=True)
-            Path(orders).write_bytes(bytes(32))
-            environment = {"LD_PRELOAD": library, cls.VARIABLE: orders}
-            os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | environment)
-        path = os.environ[cls.VARIABLE]
-        memory = cls(path)
-        shutil.rmtree(Path(path).parent)
-        return memory
+def preload() -> None:
+    """Begin this program anew with the library whose allocations can be made to fail, unless it has it."""
+    if hasattr(ctypes.CDLL(None), "fail_allocation"):
+        fail_allocation(_NO_FAILURE)
+        return
+    library = Path(tempfile.mkdtemp(prefix="actup-faults-")) / "failing_allocations.so"
+    build_failing_allocations(library)
+    os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | {"LD_PRELOAD": str(library)})
 
 
 def starve(process: int) -> None:
     """Let a worker have no more memory than it has."""
-    pages = int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[0])
-    resource.prlimit(process, resource.RLIMIT_AS, (pages * resource.getpagesize(), resource.RLIM_INFINITY))
+    with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+        pages = int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[0])
+        limit = pages * resource.getpagesize()
+        resource.prlimit(process, resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
 
 
 def feed(process: int) -> None:
@@ -214,24 +225,11 @@ def feed(process: int) -> None:
         resource.prlimit(process, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
-def make_strike(fault: str, draw: random.Random, memory: Memory, worker: int | None) -> Callable[[int], None]:
-    """What happens at the moment, to the process itself or to a worker."""
-    least, count = draw.choice(_FAILURES)
-
-    def strike(process: int) -> None:
-        target = process if worker is None else worker
-        with contextlib.suppress(ProcessLookupError):  # it has just ended
-            if fault == "SIGKILL":
-                kill(target)
-            elif fault == "SIGINT":
-                interrupt(target)
-            elif worker is None:
-                memory.fail(target, least, count)
-            else:
-                starve(target)
-
-    return strike
-
+STRIKES: dict[str, Callable[[int], None]] = {
+    "SIGKILL": kill,
+    "SIGINT": interrupt,
+    "MemoryError": starve,
+}
 
 # ---- one case ----
 
@@ -239,11 +237,12 @@ def make_strike(fault: str, draw: random.Random, memory: Memory, worker: int | N
 class Trial:
     """A case, what it gives undisturbed, and the faults it has met."""
 
-    def __init__(self, case: Case, stage: Stage, memory: Memory, workers: Callable[[], list[int]]):
-        self.case, self._stage, self._memory, self._workers = case, stage, memory, workers
+    def __init__(self, case: Case, stage: Stage, workers: Callable[[], list[int]]):
+        self.case, self._stage, self._workers = case, stage, workers
         self.counts: collections.Counter[str] = collections.Counter()
         self.endings: collections.Counter[str] = collections.Counter()
         self.unfinished_left = 0
+        self._allocations: dict[int, int] = {}
         self._seconds: collections.deque[float] = collections.deque(maxlen=9)
         self._former = self._undisturbed(1)
         self._expected = self._undisturbed(0)
@@ -270,16 +269,18 @@ class Trial:
         self._stage.set_up(before)
         victims = self._workers() if self.case.on_dask and fault != "SIGINT" else []
         worker = draw.choice(victims) if victims and draw.random() < _WORKER_SHARE else None
-        strike = make_strike(fault, draw, self._memory, worker)
-        moment = draw.uniform(0, sorted(self._seconds)[len(self._seconds) // 2])
-        ended = self._stage.run(self.case, 0, strike, moment)
-        hit = ended.hit
+        if fault == "MemoryError" and worker is None:
+            failure = self._draw_failure(draw)
+            moment, ended = f"allocation {failure}", self._stage.run(self.case, failure=failure)
+            hit = ended.allocations is None or ended.allocations > failure.number
+        else:
+            after = draw.uniform(0, sorted(self._seconds)[len(self._seconds) // 2])
+            moment = f"after {after:.3f} s"
+            strike = STRIKES[fault] if worker is None else lambda _: STRIKES[fault](worker)
+            ended = self._stage.run(self.case, strike=strike, after=after)
+            hit = ended.hit and (fault != "SIGKILL" or ended.status != 0 or worker is not None)
         if worker is not None:
             feed(worker)
-        elif fault == "MemoryError":
-            hit = self._memory.end()
-        elif fault == "SIGKILL":
-            hit = ended.status != 0  # else it had ended just before
         if not hit:
             self._seconds.append(ended.seconds)
             return []
@@ -289,7 +290,17 @@ class Trial:
         again = self._stage.run(self.case, 0)
         self._seconds.append(again.seconds)
         wrong += self._judge_next(again, left)
-        return [f"{self.case.name}, {fault} after {moment:.3f} s: {text}" for text in wrong]
+        return [f"{self.case.name}, {fault}, {moment}: {text}" for text in wrong]
+
+    def _draw_failure(self, draw: random.Random) -> Failure:
+        """A random allocation of the case."""
+        least = draw.choice(_LEAST_BYTES)
+        if least not in self._allocations:
+            ended = self._stage.run(self.case, failure=Failure(least_bytes=least))
+            self._allocations[least] = ended.allocations or 1
+        # Without its smaller allocations Python cannot even say what happened.
+        and_later = least == max(_LEAST_BYTES) and draw.random() < 0.5
+        return Failure(draw.randrange(self._allocations[least]), least, and_later)
 
     def _judge_end(self, fault: str, ended: Ended, worker: int | None) -> list[str]:
         if fault == "MemoryError" and ended.status in _ABORTED and _ABORTS.search(ended.err):
@@ -430,7 +441,6 @@ def run(
     minutes: float,
     seed: int,
     cases: Sequence[Case],
-    memory: Memory,
     say: Callable[[str], None],
 ) -> list[str]:
     """Strike commands in turn until each has met each fault so often or time is up; return what is wrong."""
@@ -451,7 +461,7 @@ def run(
             stage = Stage(Path(folder) / str(number))
             (Path(folder) / str(number)).mkdir()
             stage.inputs = rows
-            trials.append(Trial(case, stage, memory, workers))
+            trials.append(Trial(case, stage, workers))
         groups: dict[str, list[Trial]] = {}
         for trial in trials:
             groups.setdefault(trial.case.group, []).append(trial)
@@ -504,7 +514,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="cases whose name matches this regular expression")
     options = parser.parse_args()
-    memory = Memory.of_this_process()
+    preload()
     warnings.simplefilter("ignore")
     os.environ.pop("ACTUP_DATA", None)
 
@@ -516,7 +526,7 @@ def main() -> int:
         f"{f' --only {options.only!r}' if options.only else ''}, commit {commit()}"
     )
     cases = [case for case in make_cases() if re.search(options.only, case.name)]
-    failures = run(options.moments, options.minutes, options.seed, cases, memory, say)
+    failures = run(options.moments, options.minutes, options.seed, cases, say)
     say(f"{len(failures)} failures")
     return int(bool(failures))
 

@@ -52,7 +52,7 @@ def test_a_shape_is_estimated_like_its_rows():
 
 @pytest.mark.parametrize(
     ("larger", "usual"),
-    [(actup.TSNE(perplexity=50), actup.TSNE()), (actup.UMAP(n_components=3), actup.UMAP())],
+    [(actup.TSNE(perplexity=50), actup.TSNE()), (actup.UMAP(n_components=8), actup.UMAP(n_components=4))],
 )
 def test_more_neighbors_and_dimensions_take_more(larger, usual):
     more, fewer = (model.memory_estimate((200_000, 50)).stages["layout"] for model in (larger, usual))

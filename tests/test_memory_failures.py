@@ -11,7 +11,7 @@ import pytest
 
 import actup
 from actup._memory import StageMemoryError
-from allocation_failures import CASES
+from allocation_failures import CASES, build_failing_allocations
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("c++")
@@ -24,9 +24,7 @@ def failing_allocations(tmp_path_factory):
     if COMPILER is None:
         pytest.skip("no C++ compiler")
     library = tmp_path_factory.mktemp("preload") / "failing_allocations.so"
-    source = HERE / "failing_allocations.cpp"
-    flags = ["-shared", "-fPIC", "-O1", "-std=c++17", "-ldl"]
-    subprocess.run([COMPILER, str(source), "-o", str(library), *flags], check=True)
+    build_failing_allocations(library)
     return str(library)
 
 

@@ -110,7 +110,7 @@ def check_error(error: BaseException, kind: str, strict: bool = True) -> None:
 
 # What a message may name: parameters, in full, or what users call them.
 _NAMES = re.compile(
-    r"[A-Za-z0-9]+_[A-Za-z0-9_]+|[a-z_]\w*=|\b(X|Y|y|k|a|b|dof|graph|init|metric|labels?|rows?|samples?|"
+    r"[A-Za-z0-9]+_[A-Za-z0-9_]+|[a-z_]\w*=|\b_?(X|Y|y|k|a|b|dof|graph|init|metric|labels?|rows?|samples?|"
     r"columns?|points?|map|maps|recipe|preset|perplexity|perplexities|spread|fit|fitted|model|neighbou?rs|"
     r"distances?|dataset|values?|names?|texts?|images?|captions?|hover|title|clusters|info|model|path|phases?|"
     r"embedding|features|estimator|sample|weights?|angle|theta|sigma|update|data|DataFrame|array|matrix|"
