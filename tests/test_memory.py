@@ -14,10 +14,12 @@ from scipy import sparse
 import actup
 from actup._bytes import format_bytes, read_bytes
 from actup._given import Given
-from actup._memory import lean_enough
+from actup._memory import estimate_shape, lean_enough, shape_of
 from actup.backends import load_backend
 from actup.backends._graph_file import GraphFile
 from actup.backends._memory._shape import Lean
+from actup.estimators._inputs import FitInputs
+from actup.graph._records import Graph
 from actup.neighbors._rows import ENGINE_TYPES
 
 BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "memory_estimates.py"
@@ -147,8 +149,6 @@ def test_a_leaner_run_has_the_same_bits(model):
     needed = [model.memory_estimate(X).bytes]
     given = Given(keep_neighbors=False)
     for lean in (Lean(graph_on_disc=True), Lean(search=True), Lean(True, True)):
-        from actup._memory import estimate_shape, shape_of
-
         needed.append(estimate_shape(shape_of(X, recipe, given, 1), backend, lean).bytes)
     assert min(needed) < needed[0]
     for limit in sorted(set(needed)):
@@ -200,6 +200,23 @@ def test_a_changed_graph_has_no_leaner_way():
     changed = Given(keep_neighbors=False, reshape_graph=lambda graph, **_: graph)
     with pytest.raises(MemoryError):
         lean_enough(limit, X, recipe, changed, 1, backend)
+
+
+def test_given_affinities_are_kept_within_a_limit_too():
+    affinities = actup.TSNE(perplexity=8, max_iter=250, random_state=0).fit(rows(400)).graph_
+    for X in (None, rows(400)):
+        with pytest.raises(MemoryError, match="max_memory='10kB' is too little: stage 'layout' of 400"):
+            actup.TSNE(max_memory="10kB").fit(X, affinities=affinities)
+        with pytest.raises(ValueError, match="max_memory='foo' must be a number of bytes"):
+            actup.TSNE(max_memory="foo").fit(X, affinities=affinities)
+
+
+def test_rows_beside_affinities_are_not_searched():
+    X = rows(100_000)
+    shape = shape_of(X, actup.TSNE()._recipe(), Given(graph=Graph.from_scipy(sparse.eye_array(100_000))), 1)
+    affinities = sparse.eye_array(100_000, k=1, format="csr") + sparse.eye_array(100_000, k=-1, format="csr")
+    given = actup.TSNE()._given_for_memory(FitInputs(affinities=affinities))
+    assert shape_of(X, actup.TSNE()._recipe(), given, 1) == shape
 
 
 def test_temporary_files_disappear(tmp_path, monkeypatch):
