@@ -104,12 +104,43 @@ def test_the_table_names_stages_and_arrays():
     [
         (3, "X is a int, which has no rows and columns"),
         ("rows.npy", "X is a str"),
-        ((0, 5), r"X=\(0, 5\) must be two numbers of at least 1"),
+        ((0, 5), r"X=\(0, 5\) must be two numbers from 1 to 2,147,483,647"),
+        ((2**31, 5), r"X=\(2147483648, 5\) must be two numbers from 1 to 2,147,483,647"),
+        ((True, True), "X is a tuple, which has no rows and columns"),
+        (None, "X is None: give rows or a shape"),
+        (["ab", "cd"], "X is a list, which has no rows and columns"),
+        ([[1, 2], [3, 4], [5]], "X has 2 values in row 0, but 1 in row 2"),
+        (np.zeros((0, 3)), "X has 0 rows and 3 columns"),
+        ([[]], "X has 1 rows and 0 columns"),
     ],
 )
 def test_what_has_no_shape_is_rejected(X, message):
     with pytest.raises(ValueError, match=message):
         actup.memory_estimate(X)
+
+
+@pytest.mark.parametrize(
+    ("X", "keywords", "message"),
+    [
+        ((9, 3), {"stored_values": -1}, "stored_values=-1 must be 0 to 27"),
+        ((9, 3), {"stored_values": 28}, "stored_values=28 must be 0 to 27"),
+        ((9, 3), {"stored_values": math.nan}, "stored_values=nan must be a whole number"),
+        ((9, 3), {"stored_values": True}, "stored_values=True must be a whole number"),
+        ((9, 3), {"dtype": "float3"}, "dtype='float3' must be a type of numbers, such as 'float32'"),
+        ((9, 3), {"dtype": complex}, "dtype=<class 'complex'> must be a type of numbers"),
+        (np.zeros((9, 3)), {"dtype": "uint8"}, "dtype='uint8' goes with a shape in place of X"),
+        (np.zeros((9, 3)), {"stored_values": 5}, "stored_values=5 goes with a shape in place of X"),
+    ],
+)
+def test_wrong_keywords_of_a_shape_are_rejected(X, keywords, message):
+    for estimate in (actup.memory_estimate, actup.UMAP().memory_estimate):
+        with pytest.raises(ValueError, match=message):
+            estimate(X, **keywords)
+
+
+def test_booleans_of_a_shape_are_those_of_rows():
+    X = np.zeros((30_000, 200), bool)
+    assert actup.memory_estimate(X) == actup.memory_estimate(X.shape, dtype=bool)
 
 
 @pytest.mark.parametrize("metric", ["manhattan", "hamming", "gower", "nan_euclidean", "precomputed", max])
@@ -193,9 +224,7 @@ NO_BYTES += [math.nan, math.inf, "1" + 400 * "0", "1e400", 308 * "9" + "TB", np.
 
 @pytest.mark.parametrize("wrong", NO_BYTES, ids=range(len(NO_BYTES)))
 def test_what_is_no_number_of_bytes_is_rejected(wrong):
-    with pytest.raises(
-        ValueError, match=r"max_memory=.* must be a number of bytes, at least 1, or text such"
-    ):
+    with pytest.raises(ValueError, match=r"max_memory=.* must be a number of bytes, at least 1"):
         actup.embed(rows(100), "umap", max_memory=wrong)
     if not isinstance(wrong, np.ndarray):  # estimators reject an array as any parameter
         with pytest.raises(ValueError, match="must be a number of bytes, at least 1, or text such as"):
