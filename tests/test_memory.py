@@ -1,11 +1,13 @@
 """memory_estimate() and max_memory: what they count, and that the bits of a map do not depend on them."""
 
+import errno
 import gc
 import math
 import subprocess
 import sys
 import tempfile
 import weakref
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -167,6 +169,8 @@ def test_the_estimate_is_near_the_peak(number, tmp_path):
 
 # --- max_memory ---
 
+EVERY_LEAN = [Lean(*chosen) for chosen in product((False, True), repeat=2)]
+
 
 @pytest.mark.parametrize(
     "model",
@@ -174,23 +178,21 @@ def test_the_estimate_is_near_the_peak(number, tmp_path):
 )
 def test_a_leaner_run_has_the_same_bits(model):
     X = rows(4000)
-    model.set_params(random_state=0)
+    model.set_params(random_state=0, n_jobs=1)
     usual = model.fit(X).embedding_.copy()
     graph = model.graph_.copy()
-    recipe, backend = model._recipe(), load_backend("cpu")
-    needed = [model.memory_estimate(X).bytes]
-    given = Given(keep_neighbors=False)
-    for lean in (Lean(graph_on_disc=True), Lean(search=True), Lean(True, True)):
-        needed.append(estimate_shape(shape_of(X, recipe, given, 1), backend, lean).bytes)
-    assert min(needed) < needed[0]
-    for limit in sorted(set(needed)):
-        if limit < min(needed):
-            continue
+    recipe, backend, inputs = model._recipe(), load_backend("cpu"), FitInputs()
+    shape = shape_of(X, recipe, Given(keep_neighbors=False), 1)
+    needed = {lean: estimate_shape(shape, backend, lean).bytes for lean in EVERY_LEAN}
+    taken = set()
+    for limit in needed.values():
         model.set_params(max_memory=limit)
+        taken.add(model._lean(X, recipe, inputs, backend))
         assert (model.fit(X).embedding_ == usual).all()
         assert (model.graph_ != graph).nnz == 0
+    assert len(taken) > 1 and any(lean.graph_on_disc for lean in taken)
     with pytest.raises(MemoryError, match=r"max_memory=\d+ is too little: stage '\w+' of 4,000 rows needs"):
-        model.set_params(max_memory=min(needed) // 2).fit(X)
+        model.set_params(max_memory=min(needed.values()) // 2).fit(X)
     assert (model.embedding_ == usual).all()
 
 
@@ -258,12 +260,46 @@ def test_rows_beside_affinities_are_not_searched():
     assert shape_of(X, actup.TSNE()._recipe(), given, 1) == shape
 
 
+def on_disc(X, **parameters):
+    """A model whose fit makes its graph on disc."""
+    model = actup.UMAP(n_epochs=5, n_jobs=1, random_state=0, **parameters)
+    model.set_params(max_memory=int(0.65 * model.memory_estimate(X).bytes))
+    assert model._lean(X, model._recipe(), FitInputs(), load_backend("cpu")).graph_on_disc
+    return model
+
+
 def test_temporary_files_disappear(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    made = []
+    temporary = tempfile.TemporaryFile
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **how: made.append(temporary(**how)) or made[-1])
     X = rows(4000)
-    limit = int(0.8 * actup.UMAP().memory_estimate(X).bytes)
-    actup.UMAP(max_memory=limit, n_epochs=5).fit(X)
+    model = on_disc(X).fit(X)
+    assert len(made) == 2
     assert list(tmp_path.iterdir()) == []
+    del model
+    gc.collect()
+    assert all(file.closed for file in made)
+
+
+def test_a_missing_folder_for_temporary_files_is_named(tmp_path, monkeypatch):
+    X = rows(4000)
+    model = on_disc(X)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with pytest.raises(FileNotFoundError, match=r"missing: .*set TMPDIR to a folder .*raise max_memory"):
+        model.fit(X)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a file on a full disc")
+def test_a_full_disc_is_named(tmp_path, monkeypatch):
+    X = rows(4000)
+    model = on_disc(X)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **how: open("/dev/full", "wb+", **how))  # noqa: SIM115
+    with pytest.raises(OSError, match=r"max_memory.*TMPDIR") as failed:
+        model.fit(X)
+    assert failed.value.errno == errno.ENOSPC
+    assert str(tmp_path) in str(failed.value)
 
 
 def test_bytes_are_read_and_written():
