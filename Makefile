@@ -2,13 +2,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What suffices where one level does: the installation that there is.
+ANY_LEVEL := $(firstword $(wildcard $(VENV)/installed $(VENV)/one-level) $(VENV)/installed)
 # Processes that run the tests; each of them has threads of its own.
 WORKERS ?= 2
 NATIVE := $(shell find src/actup/_native -type f)
 SOURCES := $(NATIVE) CMakeLists.txt pyproject.toml
 
 .PHONY: demo help docs pictures screenshots develop test lint types doctest format stubs bench bench-quick figures reproduce reproduce-quick \
-  golden same-bits sanitize sanitize-cuda interrupts fuzz-files integration upstream wheel sdist release-check pins clean
+  golden same-bits sanitize sanitize-cuda interrupts faults soak fuzz-files integration upstream wheel sdist release-check pins clean
 
 demo: $(firstword $(wildcard $(VENV)/installed) $(VENV)/one-level)  ## embed handwritten digits four ways, into out/
 	$(BIN)/python examples/demo.py --out out
@@ -32,7 +34,7 @@ INTEGRATION := .venv-integration
 integration: $(INTEGRATION)/installed  ## run ActUp with scanpy, BERTopic, Embedding Atlas, pandas and polars
 	$(INTEGRATION)/bin/python -m pytest tests/integration src/actup/sc src/actup/_atlas.py
 
-doctest: $(firstword $(wildcard $(VENV)/installed $(VENV)/one-level) $(VENV)/installed)  ## run the examples of the docstrings
+doctest: $(ANY_LEVEL)  ## run the examples of the docstrings
 	$(BIN)/python -m pytest src/actup
 
 format: $(VENV)/tools  ## put the style right
@@ -86,7 +88,7 @@ develop: $(VENV)/tools  ## compile one level quickly, with little optimisation (
 	  --config-settings=build-dir=build/develop --editable ".[test]"
 	touch $(VENV)/one-level
 
-stubs: $(firstword $(wildcard $(VENV)/installed $(VENV)/one-level) $(VENV)/installed)  ## write the types of the compiled modules
+stubs: $(ANY_LEVEL)  ## write the types of the compiled modules
 	$(BIN)/python tests/engine_stub.py
 
 # The compiled code without Python, once under the thread sanitizer and once under the other two.
@@ -109,6 +111,14 @@ $(SANITIZE)/address/%: tests/native/%.cpp $(NATIVE) $(wildcard tests/native/*.hp
 
 interrupts: $(VENV)/installed  ## send Ctrl-C and SIGTERM at 200 random moments of all kinds of work
 	$(BIN)/python tests/interrupts.py
+
+MOMENTS ?= 200
+faults: $(ANY_LEVEL)  ## kill, interrupt and starve every command at 200 random moments each (MOMENTS=20: fewer)
+	$(BIN)/python tests/faults.py --moments $(MOMENTS)
+
+MINUTES ?= 60
+soak: $(ANY_LEVEL)  ## an hour of random work in one process, whose memory, threads and files are watched (MINUTES=5: less)
+	$(BIN)/python tests/soak.py --minutes $(MINUTES)
 
 fuzz-files: $(VENV)/installed  ## load 20,000 saved models that were changed at random
 	$(BIN)/python tests/saved_files.py --cases 20000
@@ -162,7 +172,8 @@ $(HASHES)/tools:
 # Kernels of every stage on a GPU, under CUDA's own checkers. CuPy's are left out: racecheck warns of its nonzero().
 # A whole descent on the mesh takes it too long, because of cuFFT: three epochs stand for it.
 KERNELS := (few_points and cuda_neighbors) or test_metrics or refinement or pairs_of_blocks or graph_equals or pca_start or connected_components or \
-  components_are_numbered or start_of_many_components or \
+  components_are_numbered or start_of_many_components or scale_start or tree_that_opens or coincide or \
+  (narrow_values and (give or cells)) or \
   horizon_equals or two_potentials or hubs_colour or one_point or spectral_start_of_components or test_placement or \
   (equals_the_cpu_on_many_points and umap and mesh and not gdr and not sampled)
 

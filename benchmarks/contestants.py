@@ -1,4 +1,4 @@
-"""The contestants of the race, one run in one fresh process: ``python contestants.py NAME X.npy Y.npy RUNS``.
+"""A contestant of the race in a fresh process: ``python contestants.py NAME X.npy Y.npy RUNS [SECONDS]``.
 
 Prints one JSON line: seconds of the import and of every run, stages and epochs where they are known, peak
 memory and versions. This file imports ActUp only to run it, so peers can be installed in another environment.
@@ -222,6 +222,7 @@ def versions_of(packages) -> dict[str, str]:
 
 def main() -> None:
     name, source, target, runs = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+    max_seconds = float(sys.argv[5]) if len(sys.argv) > 5 else float("inf")  # no run is begun after them
     packages, prepare = CONTESTANTS[name]
     try:
         versions = versions_of(dict.fromkeys([*packages, *SHARED_PACKAGES]))
@@ -243,7 +244,7 @@ def main() -> None:
         row["seconds"].append(time.perf_counter() - begin)
         if row["seconds"][-1] == min(row["seconds"]):
             row |= {"stages": stopwatch.stages, "n_epochs": epochs}  # of the fastest run
-        if row["seconds"][-1] > MAX_REPEATED_SECONDS:
+        if row["seconds"][-1] > MAX_REPEATED_SECONDS or sum(row["seconds"]) > max_seconds:
             break
     row["megabytes"] = peak_megabytes() - before
     np.save(target, np.asarray(Y, np.float32))

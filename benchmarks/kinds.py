@@ -40,10 +40,10 @@ def table(rows: int) -> np.ndarray:
     return (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)
 
 
-def tight_groups(rows: int, columns: int = 40) -> np.ndarray:
-    """Groups whose distances are a thousand times those within."""
-    centers = 1e3 * _random.normal(size=(500, columns))
-    return centers[_random.integers(500, size=rows)] + _random.normal(size=(rows, columns))
+def tight_groups(rows: int, columns: int = 40, groups: int = 500, width: float = 1e3) -> np.ndarray:
+    """Groups whose distances are ``width`` times those within."""
+    centers = width * _random.normal(size=(groups, columns))
+    return centers[_random.integers(groups, size=rows)] + _random.normal(size=(rows, columns))
 
 
 def geographic(rows: int) -> np.ndarray:
@@ -71,6 +71,7 @@ KINDS: dict[str, Callable[[int], np.ndarray]] = {
     "one_hot": lambda n: one_hot((3, 5, 8, 12, 20), n),
     "tight_groups": tight_groups,
     "tight_groups_100": lambda n: tight_groups(n, 100),
+    "few_tight_groups": lambda n: tight_groups(n, 20, 60, 100),
     "duplicates": lambda n: _random.normal(size=(n // 20, 30))[_random.integers(n // 20, size=n)],
     "words_cosine": words,
     "noise_30": lambda n: _random.normal(size=(n, 30)),
@@ -81,6 +82,7 @@ KINDS: dict[str, Callable[[int], np.ndarray]] = {
     "pixels_3072": lambda n: mnist_like(n // 8, 3072),
     "geographic": geographic,
     "quantised": lambda n: np.round(2 * _random.normal(size=(n, 12))),
+    "student_t": lambda n: _random.standard_t(3, size=(n, 30)),
     "outliers": lambda n: _random.normal(size=(n, 30)) * np.where(_random.random((n, 1)) < 1e-3, 1e3, 1.0),
 }
 
@@ -131,8 +133,8 @@ def search_by_pynndescent(X: np.ndarray, metric: str) -> Callable[[], np.ndarray
 SEARCHES = {"cpu": search_on_cpu, "cuda": search_on_gpu, "pynndescent": search_by_pynndescent}
 
 
-def measure(name: str, X: np.ndarray, metric: str, repeats: int) -> dict[str, float]:
-    """Median seconds of a search after a first one, and its recall."""
+def measure(name: str, X: np.ndarray, metric: str, repeats: int, on_gpu: bool) -> dict[str, float]:
+    """Median seconds of a search after a first one, and its recall, which a GPU computes if there is one."""
     search = SEARCHES[name](X, metric)
     search()
     seconds = []
@@ -140,8 +142,11 @@ def measure(name: str, X: np.ndarray, metric: str, repeats: int) -> dict[str, fl
         begin = time.perf_counter()
         found = search()
         seconds.append(time.perf_counter() - begin)
-    found = found.get() if hasattr(found, "get") else found
     rows = X / np.linalg.norm(X, axis=1, keepdims=True) if metric == "cosine" else X
+    if on_gpu:
+        import cupy as cp
+
+        rows, found = cp.asarray(rows), cp.asarray(found)
     return {"seconds": float(np.median(seconds)), "recall": held_recall(rows, found)}
 
 
@@ -153,17 +158,17 @@ def main() -> None:
     arguments.add_argument("--repeats", type=int, default=3)
     options = arguments.parse_args()
     results, blend = saved("kinds"), Blend()
+    on_gpu = "cuda" in options.backend
     for kind in options.kinds:
         X = np.ascontiguousarray(KINDS[kind](options.rows), np.float32)
         metric = "cosine" if kind == "words_cosine" else "euclidean"
         row = results.setdefault(kind, {}) | {"rows": len(X), "columns": X.shape[1]}
         plain = np.ascontiguousarray(mnist_like(*X.shape, blend), np.float32)
         for name in options.backend:
-            row[name] = measure(name, X, metric, options.repeats)
+            row[name] = measure(name, X, metric, options.repeats, on_gpu)
             if name != "pynndescent":
-                row[name]["mnist_like_seconds"] = measure(name, plain, "euclidean", options.repeats)[
-                    "seconds"
-                ]
+                plain_row = measure(name, plain, "euclidean", options.repeats, on_gpu)
+                row[name]["mnist_like_seconds"] = plain_row["seconds"]
         results[kind] = row
         print(line(kind, row), flush=True)
         save("kinds", results, PACKAGES)

@@ -1,4 +1,4 @@
-"""Kinds of data that layouts of many points must serve: rows, labels and metric of each, by name.
+"""Kinds of data that layouts must serve: rows, labels and metric of each, by name.
 
 Sets are made up from MNIST, Fashion-MNIST and GloVe, or drawn at random, with fixed seeds.
 """
@@ -52,10 +52,30 @@ def images(name: str, n: int) -> Kind:
     return blend(rows, data.y[:60_000], n, noise=20)
 
 
-def mnist(n: int) -> Kind:
-    """The pixels of MNIST."""
-    data = load("mnist")
-    return Kind(np.ascontiguousarray(data.X[:n], np.float32), data.y[:n])
+def first_rows(name: str) -> Callable[[int], Kind]:
+    """The first rows of a data set, as they are."""
+
+    def make(n: int) -> Kind:
+        data = load(name)
+        return Kind(np.ascontiguousarray(data.X[:n], np.float32), data.y[:n])
+
+    return make
+
+
+def digits(n: int) -> Kind:
+    """Scikit-learn's handwritten digits."""
+    from sklearn.datasets import load_digits
+
+    data = load_digits()
+    return Kind(np.ascontiguousarray(data.data[:n], np.float32), data.target[:n])
+
+
+def iris(n: int) -> Kind:
+    """Scikit-learn's irises."""
+    from sklearn.datasets import load_iris
+
+    data = load_iris()
+    return Kind(np.ascontiguousarray(data.data[:n], np.float32), data.target[:n])
 
 
 def table(n: int) -> Kind:
@@ -108,8 +128,27 @@ def words(n: int) -> Kind:
     return Kind(rows[:n], None, "cosine") if n <= len(rows) else blend(rows, None, n, 0.05, "cosine")
 
 
-KINDS: dict[str, tuple[Callable[[int], Kind], int]] = {  # how a kind is made, and of how many points
-    "mnist": (mnist, 60_000),
+Kinds = dict[str, tuple[Callable[[int], Kind], int]]  # how a kind is made, and of how many points
+SMALL_KINDS: Kinds = {
+    "iris": (iris, 150),
+    "digits 300": (digits, 300),
+    "mnist 500": (first_rows("mnist"), 500),
+    "digits 1000": (digits, 1_000),
+    "digits": (digits, 1_797),
+    "mnist 2000": (first_rows("mnist"), 2_000),
+    "single cells": (first_rows("single_cell"), 3_724),
+    "mnist 5000": (first_rows("mnist"), 5_000),
+    "fashion 5000": (first_rows("fashion_mnist"), 5_000),
+    "coil100": (first_rows("coil100"), 7_200),
+    "usps": (first_rows("usps"), 9_298),
+    "table": (table, 12_000),
+    "outliers": (outliers, 10_000),
+    "disconnected": (disconnected, 10_000),
+    "duplicates": (duplicates, 10_000),
+    "words": (words, 20_000),
+}
+KINDS: Kinds = {
+    "mnist": (first_rows("mnist"), 60_000),
     "words": (words, 50_000),
     "blended mnist": (lambda n: images("mnist", n), 250_000),
     "blended fashion": (lambda n: images("fashion_mnist", n), 250_000),

@@ -1,11 +1,14 @@
-"""Layouts of many points by two builds of ActUp, on different kinds of data: time and quality.
+"""Layouts by two builds of ActUp, on different kinds of data: time and quality.
 
-    python benchmarks/layout_kinds.py OLD_PYTHON NEW_PYTHON [--kinds outliers table] [--again]
-    python benchmarks/layout_kinds.py --markdown
+    python benchmarks/layout_kinds.py OLD_PYTHON NEW_PYTHON [--kinds table] [--presets umap] [--again]
+    python benchmarks/layout_kinds.py OLD_PYTHON NEW_PYTHON --small
+    python benchmarks/layout_kinds.py [--small] --markdown
 
 Each build is named by an interpreter that imports it. Both start from the same graph and places, on one
-thread, in processes of their own. Each kind is saved in benchmarks/results/layout_kinds.json as soon as it is
-measured, and not measured again without --again. --markdown only prints the table of saved results.
+thread, in processes of their own. --small takes kinds of up to 20,000 points, and the mean of three starts,
+instead of kinds of many points and one start. Each kind is saved in benchmarks/results/layout_kinds.json or
+layout_kinds_small.json as soon as it is measured, and not measured again without --again. --markdown only
+prints the table of saved results.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from kinds_of_data import KINDS, Kind
+from kinds_of_data import KINDS, SMALL_KINDS, Kind
 from report import save, saved
 
 from actup import embed, quality
@@ -27,6 +30,7 @@ from layout import umap_loss
 
 PRESETS = ("umap", "tsne")
 BUILDS = ("old", "new")
+SMALL_STARTS = 3
 
 # Runs in the process of a build: file of the graph and the start, preset, file of the map.
 PROGRAM = """
@@ -49,38 +53,55 @@ print(json.dumps({"cpu_seconds": seconds, "epochs": layout.n_epochs}))
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("pythons", nargs="*", help="the interpreters of the old and the new build")
-    arguments.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    arguments.add_argument("--small", action="store_true", help="kinds of up to 20,000 points")
+    arguments.add_argument("--kinds", nargs="+", help="default: all")
+    arguments.add_argument("--presets", nargs="+", choices=PRESETS, default=list(PRESETS))
     arguments.add_argument("--again", action="store_true", help="measure again what is saved")
     arguments.add_argument("--markdown", action="store_true", help="only print the table of saved results")
     options = arguments.parse_args()
-    results = saved("layout_kinds")
+    kinds = SMALL_KINDS if options.small else KINDS
+    file = "layout_kinds_small" if options.small else "layout_kinds"
+    starts = SMALL_STARTS if options.small else 1
+    unknown = set(options.kinds or ()) - set(kinds)
+    if unknown:
+        arguments.error(f"--kinds: there is no {', '.join(unknown)}; give some of {', '.join(kinds)}")
+    results = saved(file)
     if not options.markdown:
         if len(options.pythons) != len(BUILDS):
             arguments.error("give the interpreters of the old and the new build")
-        for name in options.kinds:
-            if name not in results or options.again:
-                make, points = KINDS[name]
-                results[name] = compare(make(points), options.pythons)
-                save("layout_kinds", results, ["actup", "numpy", "scipy"])
+        for name in options.kinds or kinds:
+            rows = results.get(name, {})
+            missing = [each for each in options.presets if options.again or each not in rows]
+            if missing:
+                make, points = kinds[name]
+                results[name] = rows | compare(make(points), options.pythons, missing, starts)
+                save(file, results, ["actup", "numpy", "scipy"])
                 print(markdown({name: results[name]}), flush=True)
     print(markdown(results))
 
 
-def compare(kind: Kind, pythons: list[str]) -> dict:
-    """Seconds and quality of both builds with every preset."""
+def compare(kind: Kind, pythons: list[str], presets: list[str], starts: int) -> dict:
+    """Seconds and quality of both builds with every preset: means over the starts."""
     rows: dict = {"points": len(kind.X)}
-    for name in PRESETS:
-        before = embed(kind.X, preset(name).but(metric=kind.metric, epochs=0, prune=False), seed=0)
-        rows[name] = {}
-        with tempfile.TemporaryDirectory() as folder:
-            source, target = Path(folder) / "graph.npz", Path(folder) / "map.npy"
-            arrays = {part: getattr(before.graph, part) for part in ("offsets", "indices", "weights")}
-            np.savez(source, start=before.embedding, **arrays)
-            for build, python in zip(BUILDS, pythons, strict=True):
-                command = [python, "-c", PROGRAM, str(source), name, str(target)]
-                row = json.loads(subprocess.check_output(command, text=True))
-                rows[name][build] = row | map_quality(kind, name, before.graph, np.load(target))
+    for name in presets:
+        found: dict[str, list[dict[str, float]]] = {build: [] for build in BUILDS}
+        for seed in range(starts):
+            before = embed(kind.X, preset(name).but(metric=kind.metric, epochs=0, prune=False), seed=seed)
+            with tempfile.TemporaryDirectory() as folder:
+                source, target = Path(folder) / "graph.npz", Path(folder) / "map.npy"
+                arrays = {part: getattr(before.graph, part) for part in ("offsets", "indices", "weights")}
+                np.savez(source, start=before.embedding, **arrays)
+                for build, python in zip(BUILDS, pythons, strict=True):
+                    command = [python, "-c", PROGRAM, str(source), name, str(target)]
+                    row = json.loads(subprocess.check_output(command, text=True))
+                    found[build].append(row | map_quality(kind, name, before.graph, np.load(target)))
+        rows[name] = {build: mean_of(found[build]) for build in BUILDS}
     return rows
+
+
+def mean_of(rows: list[dict[str, float]]) -> dict[str, float]:
+    """The mean of every figure; the number of epochs, which is always the same, stays whole."""
+    return {figure: type(value)(np.mean([row[figure] for row in rows])) for figure, value in rows[0].items()}
 
 
 def map_quality(kind: Kind, name: str, graph: Graph, Y: np.ndarray) -> dict[str, float]:
@@ -103,10 +124,10 @@ def markdown(results: dict) -> str:
         "| data | preset | epochs | CPU s of the layout | loss | recall@10 | trustworthiness | accuracy |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    formats = {"epochs": "d", "cpu_seconds": ".2f", "loss": ".3f", "recall_at_10": ".4f"}
+    formats = {"epochs": "d", "cpu_seconds": ".3g", "loss": ".3f", "recall_at_10": ".4f"}
     formats |= {"trustworthiness": ".4f", "knn_accuracy": ".4f"}
     for kind, rows in results.items():
-        for name in PRESETS:
+        for name in (each for each in PRESETS if each in rows):
             cells = [f"{kind}, {rows['points']:,}", f"`{name}`"]
             for figure, form in formats.items():
                 values = [rows[name][build].get(figure) for build in BUILDS]

@@ -14,16 +14,15 @@ measures all its rows again.
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
 from contestants import CONTESTANTS
 from race_page import cold, markdown, warm
 from report import save, saved
+from workers import Conditions, run_worker
 
 from actup import quality
 from actup._experiments.environment import machine
@@ -103,31 +102,12 @@ def run(wanted: dict, python: str, runs: int) -> dict:
     """Run one contestant in a fresh process: its times and quality, or the reason why it did not run."""
     dataset = load(wanted["data"], n_samples=wanted["points"])
     X = np.ascontiguousarray(dataset.X, np.float32)
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder) / "X.npy", Path(folder) / "Y.npy"
-        np.save(source, X)
-        worker = Path(__file__).parent / "contestants.py"
-        done = subprocess.run(
-            [python, str(worker), wanted["contestant"], str(source), str(target), str(runs)],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if done.returncode:
-            return {"failed": reason(done)}
-        row = json.loads(done.stdout.strip().splitlines()[-1])
-        if "absent" in row:
-            return row
-        if "actup" in row["versions"]:
-            row["versions"]["actup"] += commit()
-        Y = np.load(target)
+    row, Y = run_worker("contestants.py", wanted["contestant"], X, Conditions(runs, python))
+    if Y is None:
+        return row
+    if "actup" in row["versions"]:
+        row["versions"]["actup"] += commit()
     return row | {"quality": map_quality(X, Y, dataset.y)}
-
-
-def reason(done: subprocess.CompletedProcess) -> str:
-    """Why a process failed: the last line of its error, or the signal that ended it."""
-    if done.returncode < 0:
-        return f"ended by signal {-done.returncode}"
-    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    return lines[-1] if lines else f"exit status {done.returncode} without a message"
 
 
 def commit() -> str:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from actup._experiments.environment import describe_environment
+
 DOCS = Path(__file__).parents[1] / "docs"
 TITLES = {"umap": "UMAP", "tsne": "t-SNE", "neighbors": "15 nearest neighbours"}
 QUALITY = {"umap": "trustworthiness", "tsne": "trustworthiness", "neighbors": "recall"}
@@ -14,15 +16,16 @@ _TOLERANCE = 0.005  # of the quality: less is noise
 Pair = tuple[dict, dict, dict | None]  # ActUp, its peer, ActUp without AVX-512
 
 
-def write_page(rows: list[dict]) -> None:
-    """Write docs/benchmarks-sizes.md and its picture."""
-    found = pairs(rows)
+def write_page(record: dict | None) -> None:
+    """Write docs/benchmarks-sizes.md and its picture, from what ``report.load`` returns."""
+    found = pairs(list(record["results"].values())) if record else []
     if not found:
         print("no size has both ActUp and its peer")
         return
     draw(found, DOCS / "pictures" / "sizes.png")
-    (DOCS / "benchmarks-sizes.md").write_text(page(found))
-    print(page(found))
+    text = page(found, describe_environment(record["machine"], record["versions"]))
+    (DOCS / "benchmarks-sizes.md").write_text(text)
+    print(text)
 
 
 def pairs(rows: list[dict]) -> list[Pair]:
@@ -46,19 +49,27 @@ def is_ahead(own: dict, peer: dict) -> bool:
     return own["seconds"] < peer["seconds"] and own["quality"][name] >= peer["quality"][name] - _TOLERANCE
 
 
-def page(found: list[Pair]) -> str:
+def page(found: list[Pair], environment: str) -> str:
     """The text of the page."""
     lines = [
         "# Every size",
         "",
         "Measured by `python benchmarks/sizes.py`: medians of runs after a first one, ActUp and its peer on",
         "the same rows (blends of MNIST rows: 10 or 50 principal components, or 784 pixels), each in its own",
-        "process. v3 is ActUp's engine for processors without AVX-512.",
+        "process. v3 is ActUp's engine for processors without AVX-512. Runs that are only one include the",
+        "compilation of packages that compile at first use.",
+        "",
+        f"*{environment}.*",
         "",
         "![How many times as fast as its peer ActUp is, by rows, columns and threads](pictures/sizes.png)",
         "",
     ]
-    behind = [sentence(own, peer) for own, peer, _ in found if not is_ahead(own, peer)]
+    behind = [
+        sentence(one, peer)
+        for own, peer, level in found
+        for one in (own, level)
+        if one is not None and not is_ahead(one, peer)
+    ]
     lines += ["## Where ActUp is not ahead", ""]
     lines += behind or ["ActUp is faster at every measured size, with at least the quality of its peer."]
     for method, title in TITLES.items():
@@ -69,26 +80,28 @@ def page(found: list[Pair]) -> str:
 
 
 def sentence(own: dict, peer: dict) -> str:
-    name = QUALITY[own["method"]]
+    name, level = QUALITY[own["method"]], f", {own['level']}" if own["level"] else ""
     return (
-        f"- {TITLES[own['method']]}, {own['rows']:,} x {own['columns']}, {threads(own)}: {seconds(own)} "
-        f"against {seconds(peer)} of {peer['contestant']}, {name} {own['quality'][name]:.3f} against "
-        f"{peer['quality'][name]:.3f}"
+        f"- {TITLES[own['method']]}, {own['rows']:,} x {own['columns']}, {threads(own)}{level}: "
+        f"{seconds(own)} against {seconds(peer)} of {peer['contestant']}, {name} "
+        f"{own['quality'][name]:.3f} against {peer['quality'][name]:.3f}"
     )
 
 
 def table(found: list[Pair]) -> list[str]:
     name = QUALITY[found[0][0]["method"]]
     lines = [
-        f"| rows x columns | threads | ActUp | v3 | {found[0][1]['contestant']} | times as fast | {name} |",
-        "|---|---|---|---|---|---|---|",
+        f"| rows x columns | threads | ActUp | v3 | {found[0][1]['contestant']} | times as fast "
+        f"| {name} | runs |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for own, peer, level in found:
         figures = f"{own['quality'][name]:.3f} {peer['quality'][name]:.3f}"
         other = "" if level is None else seconds(level)
         lines.append(
             f"| {own['rows']:,} x {own['columns']} | {own['threads']} | {seconds(own)} | {other} | "
-            f"{seconds(peer)} | {peer['seconds'] / own['seconds']:.1f} | {figures} |"
+            f"{seconds(peer)} | {peer['seconds'] / own['seconds']:.1f} | {figures} | "
+            f"{max(1, own['runs'])}, {max(1, peer['runs'])} |"
         )
     return lines
 

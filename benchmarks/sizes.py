@@ -1,36 +1,35 @@
 """ActUp and its peers at every size: rows, columns and threads, with the quality of each map.
 
     python benchmarks/sizes.py [--methods umap tsne neighbors] [--rows 500 2000 ...] [--columns 10 50 784]
-                               [--threads 1 2] [--levels v3] [--peer-python PATH] [--again] [--page-only]
+                               [--threads 1 2] [--levels v3] [--minutes M] [--peer-python PATH] [--again]
+                               [--page-only]
 
 Rows are convex combinations of three near rows of MNIST with noise: pixels, or their leading principal
 components. Each contestant runs in a fresh process that may use some of the cores. The first run, which
 compiles, is not counted; the others (5, or fewer of slow ones) give the median. ``--levels v3`` also measures
 ActUp's engine for processors without AVX-512. Results are saved in benchmarks/results/sizes.json as they are
-measured and not measured again; at the end docs/benchmarks-sizes.md and its picture are written. The page
-names every size at which ActUp is not ahead.
+measured and not measured again, smallest sizes first. With ``--minutes`` nothing is begun that is not
+expected to end in time: the same command goes on where it stopped. At the end docs/benchmarks-sizes.md and
+its picture are written. The page names every size at which ActUp is not ahead.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
 import sys
-import tempfile
+import time
 from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import product
-from pathlib import Path
 
 import numpy as np
-from race import map_quality, reason
-from report import save, saved
+from race import map_quality
+from report import load, save, saved
 from scale import Blend
 from size_page import write_page
+from workers import Conditions, run_worker
 
-WORKERS = Path(__file__).parent
 # method: ActUp's contestant, the peer's, and the largest number of rows at which the peer is run
 METHODS = {
     "umap": ("actup UMAP", "umap-learn", 1_000_000),
@@ -38,6 +37,8 @@ METHODS = {
     "neighbors": ("actup", "pynndescent", 1_000_000),
 }
 RUNS = 6  # the first is not counted
+SECONDS = 20.0  # no run of a worker is begun after them
+FIRST_WORKER_SECONDS = 30.0  # what a worker is expected to take before one of its sort has been measured
 PACKAGES = ["actup", "umap-learn", "openTSNE", "pynndescent", "numpy", "scipy", "scikit-learn"]
 
 
@@ -74,13 +75,17 @@ def main() -> None:
     arguments.add_argument("--columns", nargs="+", type=int, default=[10, 50, 784])
     arguments.add_argument("--threads", nargs="+", type=int, default=sorted({1, min(2, cores), cores}))
     arguments.add_argument("--levels", nargs="*", default=[])
+    arguments.add_argument("--minutes", type=float, default=float("inf"), help="stop after this time")
     arguments.add_argument("--peer-python", default=sys.executable, help="interpreter of the peers")
     arguments.add_argument("--again", action="store_true", help="measure again what is saved")
     arguments.add_argument("--page-only", action="store_true", help="write the page from saved results")
     options = arguments.parse_args()
-    results = saved("sizes")
+    results, end = saved("sizes"), time.perf_counter() + 60 * options.minutes
     for entry in [] if options.page_only else entries(options):
         if "seconds" in results.get(entry.key, {}) and not options.again:
+            continue
+        if time.perf_counter() + expected_seconds(entry, results) > end:
+            print(f"{entry.key}: not in this time", flush=True)
             continue
         is_peer = entry.contestant == METHODS[entry.method][1]
         row = asdict(entry) | run(entry, options.peer_python if is_peer else sys.executable)
@@ -89,7 +94,7 @@ def main() -> None:
             continue  # keep what another environment measured
         results[entry.key] = row
         save("sizes", results, PACKAGES)
-    write_page(list(results.values()))
+    write_page(load("sizes"))
 
 
 def entries(options: argparse.Namespace) -> list[Entry]:
@@ -120,36 +125,39 @@ def rows_of(entry: Entry) -> tuple[np.ndarray, np.ndarray]:
 def run(entry: Entry, python: str) -> dict:
     """Run a contestant in a fresh process; returns its seconds and quality, or why it did not run."""
     X, y = rows_of(entry)
-    environment = {
-        **os.environ,
-        **{name: str(entry.threads) for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")},
-    }
-    if entry.level:
-        environment["ACTUP_CPU"] = entry.level
     program = "neighbor_worker.py" if entry.method == "neighbors" else "contestants.py"
-    cores = sorted(os.sched_getaffinity(0))[: entry.threads]
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder) / "X.npy", Path(folder) / "Y.npy"
-        np.save(source, X)
-        done = subprocess.run(
-            [python, str(WORKERS / program), entry.contestant, str(source), str(target), str(RUNS)],
-            capture_output=True, text=True, check=False, env=environment,
-            preexec_fn=lambda: os.sched_setaffinity(0, cores),
-        )  # fmt: skip
-        if done.returncode:
-            return {"failed": reason(done)}
-        row = json.loads(done.stdout.strip().splitlines()[-1])
-        if "absent" in row:
-            return row
-        found = np.load(target)
-    warm = row["seconds"][1:] or row["seconds"]
+    conditions = Conditions(RUNS, python, SECONDS, entry.threads, entry.level)
+    begin = time.perf_counter()
+    row, found = run_worker(program, entry.contestant, X, conditions)
+    if found is None:
+        return row
+    warm = row["seconds"][1:]
     figures = {"recall": row["recall"]} if entry.method == "neighbors" else map_quality(X, found, y)
     return {
-        "seconds": float(np.median(warm)),
-        "runs": len(warm),
+        "seconds": float(np.median(warm or row["seconds"])),
+        "runs": len(warm),  # 0: only the first one, which may have compiled
+        "worker_seconds": time.perf_counter() - begin,
         "versions": row["versions"],
         "quality": figures,
     }
+
+
+def expected_seconds(entry: Entry, results: dict[str, dict]) -> float:
+    """The time of a worker, from that of the next smaller size that was measured."""
+
+    def sort(row: dict | Entry) -> tuple:
+        row = asdict(row) if isinstance(row, Entry) else row
+        return tuple(row[name] for name in ("method", "contestant", "columns", "threads", "level"))
+
+    smaller = [
+        row
+        for row in results.values()
+        if "worker_seconds" in row and sort(row) == sort(entry) and row["rows"] < entry.rows
+    ]
+    if not smaller:
+        return FIRST_WORKER_SECONDS
+    last = max(smaller, key=lambda row: row["rows"])
+    return float(last["worker_seconds"]) * max(1.0, entry.rows / last["rows"] / RUNS)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,6 @@ one, and the memory of the call must be free again.
 from __future__ import annotations
 
 import argparse
-import ctypes
-import gc
-import os
 import random
 import signal
 import sys
@@ -25,6 +22,7 @@ import numpy as np
 from scipy import sparse
 
 import actup
+from process_state import resident_mib
 
 MAX_GROWTH_MIB = 64.0  # what allocators and caches may keep
 
@@ -105,16 +103,6 @@ def make_cases(scale: float) -> list[Case]:
         Case("transform", lambda: fitted.transform(wide + 0.1)),
         fit_case("no layout", graph, wide),
     ]  # fmt: skip
-
-
-def resident_mib() -> float:
-    """The memory that the process holds, without what the allocator keeps for reuse."""
-    gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
-    if trim is not None:
-        trim(0)
-    with open("/proc/self/statm", encoding="ascii") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def state_of(model: Any) -> dict[str, Any]:

@@ -20,14 +20,15 @@ SECONDS = 20.0  # a test fails if something takes longer
 
 
 class Client:
-    """What a page does: requests with the token, and the event stream."""
+    """What a page does: requests with the token, and the event stream; ``seconds=None`` waits for ever."""
 
-    def __init__(self, session: LiveView) -> None:
+    def __init__(self, session: LiveView, seconds: float | None = SECONDS) -> None:
         address = urlsplit(session.url)
+        self.seconds = seconds
         self.host, self.path = address.netloc, address.path
 
     def request(self, path="", method="GET", body=None, headers=None, token_path=None):
-        connection = http.client.HTTPConnection(self.host, timeout=SECONDS)
+        connection = http.client.HTTPConnection(self.host, timeout=self.seconds)
         sent = {"Origin": f"http://{self.host}"} if method == "POST" else {}
         sent = {name: value for name, value in {**sent, **(headers or {})}.items() if value is not None}
         connection.request(method, (token_path or self.path) + path, body, sent)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from actup._atlas import write_atlas
     from actup._embed_many import embed_many
+    from actup._memory import MemoryEstimate, memory_estimate
     from actup._pipeline import embed
     from actup.clusters import find_clusters
     from actup.estimators import GDR, TSNE, UMAP, AlignedUMAP, ParametricUMAP
@@ -56,12 +57,14 @@ _NAMES = {
     "KNeighborsTransformer": "actup.neighbors",
     "NeighborIndex": "actup.neighbors",
     "Neighbors": "actup.graph",
+    "MemoryEstimate": "actup._memory",
     "Recipe": "actup.recipe",
     "embed": "actup._pipeline",
     "embed_many": "actup._embed_many",
     "find_clusters": "actup.clusters",
     "live": "actup.viewer",
     "load": "actup.saving",
+    "memory_estimate": "actup._memory",
     "nearest_neighbors": "actup.neighbors",
     "plot": "actup.plotting",
     "preset": "actup.recipe",
@@ -97,6 +100,7 @@ __all__ = [
     "AlignedUMAP",
     "Graph",
     "KNeighborsTransformer",
+    "MemoryEstimate",
     "NeighborIndex",
     "Neighbors",
     "ParametricUMAP",
@@ -107,6 +111,7 @@ __all__ = [
     "find_clusters",
     "live",
     "load",
+    "memory_estimate",
     "nearest_neighbors",
     "plot",
     "preset",

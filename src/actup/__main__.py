@@ -2,6 +2,6 @@
 
 import sys
 
-from actup._cli import main
+from actup._cli import program
 
-sys.exit(main())
+sys.exit(program())

@@ -45,7 +45,7 @@ def read_sparse(matrix: Any, name: str) -> CsrMatrix:
             f"{name} holds {matrix.dtype}, which SciPy does not compute with: use {name}.astype(float)"
         )
     _check_structure(matrix, name)
-    csr = matrix.tocsr()
+    csr = _with_scipys_ids(matrix).tocsr()
     if matrix.format not in ("csr", "csc", "bsr", "coo"):
         _check_structure(csr, name)
     if _ids_ascend(csr.indptr, csr.indices):
@@ -53,6 +53,20 @@ def read_sparse(matrix: Any, name: str) -> CsrMatrix:
     copied = type(csr)((csr.data, csr.indices, csr.indptr), shape=csr.shape, copy=True)  # flags may be stale
     copied.sum_duplicates()
     return copied
+
+
+def _with_scipys_ids(matrix: Any) -> Any:
+    """A matrix whose ids are all int32 or all int64: SciPy's conversions reject mixtures and other types."""
+    match matrix.format:
+        case "csr" | "csc" | "bsr":
+            ids, rest = (matrix.indices, matrix.indptr), (matrix.data, matrix.indices, matrix.indptr)
+        case "coo":
+            ids, rest = (matrix.row, matrix.col), (matrix.data, (matrix.row, matrix.col))
+        case _:
+            return matrix
+    if {part.dtype for part in ids} in ({np.dtype(np.int32)}, {np.dtype(np.int64)}):
+        return matrix
+    return type(matrix)(rest, shape=matrix.shape)
 
 
 def check_compressed(

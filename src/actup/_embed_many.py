@@ -10,6 +10,7 @@ import numpy as np
 
 from actup._given import Given, count_rows
 from actup._maps import align_maps
+from actup._memory import lean_enough
 from actup._pipeline import (
     OTHER_NAMES,
     Embedding,
@@ -71,6 +72,7 @@ def embed_many(
     threads: int | None = None,
     backend: str = "cpu",
     progress: Progress | None = None,
+    max_memory: int | str | None = None,
 ) -> Embeddings:
     """Make a map of X for each of several recipes, computing once what they share.
 
@@ -94,6 +96,8 @@ def embed_many(
         Compute backend; ``actup.backends.backends()`` lists the names.
     progress : Progress, default=None
         Shows how far each map is, and can stop the run.
+    max_memory : int or str, default=None
+        Bytes that each of the runs may take, as in ``embed``; the results of the runs before are not counted.
 
     Returns
     -------
@@ -119,12 +123,16 @@ def embed_many(
     given = _recipe_list(recipes)
     chosen = [preset(recipe) if isinstance(recipe, str) else recipe for recipe in given]
     names = [names] if isinstance(names, str) else names
+    if names is not None and not isinstance(names, Iterable):
+        raise TypeError(f"names={names!r} must be a sequence of names")
     names = _check_names(_own_names(given, chosen) if names is None else list(names), len(given))
     _check_agreement(chosen)
     if X is None:
         raise ValueError("X=None: embed_many needs rows to search")
     like, computing = X, load_backend(choose_backend(backend, X, count_rows(X)))
     chosen = [with_column_numbers(recipe, X) for recipe in chosen]
+    threads = count_threads(threads, "threads")
+    leans = [lean_enough(max_memory, X, recipe, Given(), threads, computing) for recipe in chosen]
     X = computing.load_rows(computing.read_rows(X, chosen[0].metric), chosen[0].metric)
     progress = Progress() if progress is None else progress
     n_samples = X.shape[0]
@@ -138,9 +146,9 @@ def embed_many(
         prepared = prepare(
             X,
             adapted[i],
-            shared.given(adapted[i], n_samples),
+            replace(shared.given(adapted[i], n_samples), lean=leans[i]),
             seed=seed,
-            threads=count_threads(threads, "threads"),
+            threads=threads,
             backend=computing,
             progress=progress,
             like=like,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from actup._device import array_module, to_host
 from actup._typing import Array, Rows
 from actup._warnings import warn_user
 from actup.backends import Backend
+from actup.backends._memory._shape import Lean
 from actup.graph._records import Graph, Neighbors
 from actup.neighbors._chunks import row_chunks
 
@@ -44,6 +45,8 @@ class Given:
     keep_neighbors : bool
         Whether the record of the run has the neighbours. They are as large as the graph: if nobody reads
         them, they are freed once the graph is made.
+    lean : Lean
+        Where the run takes less memory and more time.
     """
 
     init: Any = None
@@ -55,6 +58,7 @@ class Given:
     mobility: np.ndarray | None = None
     keep_radii: bool = False
     keep_neighbors: bool = True
+    lean: Lean = field(default_factory=Lean)
 
 
 def count_rows(X: Any, given: Given | None = None) -> int:
@@ -148,9 +152,9 @@ def _check_order(indices: Array, distances: Array, name: str) -> None:
 
 def check_graph(graph: Graph, n_samples: int) -> Graph:
     """A graph given by the caller; wrong offsets or ids would reach compiled code."""
+    graph.check_structure()
     if len(graph) != n_samples:
         raise ValueError(f"graph has {len(graph)} points, X has {n_samples}")
-    graph.check_structure()
     if not len(graph.indices):
         raise ValueError("graph has no edges, so there is nothing to lay out")
     if not bool(array_module(graph.weights).isfinite(graph.weights).all()) or graph.weights.min() < 0:

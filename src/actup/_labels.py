@@ -18,7 +18,10 @@ def label_array(labels: ArrayLike) -> np.ndarray:
         array = np.array(masked.data, object)
         array[masked.mask] = None
     else:
-        array = np.asarray(labels)
+        try:
+            array = np.asarray(labels)
+        except ValueError:
+            raise ValueError("labels has entries of different lengths: give one label per point") from None
     if array.dtype != object:
         return array
     known = ~missing_labels(array)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from actup._warnings import warn_user
 
@@ -47,7 +48,7 @@ def read_map(Y: Any, name: str = "Y", *, allow_gaps: bool = False) -> np.ndarray
         Whether some points, but not all, may have no place (NaN).
     """
     Y = map_of(Y, name)
-    array = np.asarray(Y, dtype=np.float64)
+    array = _as_numbers(Y, name)
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] == 0:
@@ -60,6 +61,20 @@ def read_map(Y: Any, name: str = "Y", *, allow_gaps: bool = False) -> np.ndarray
         nonfinite = int(np.count_nonzero(~finite))
         raise ValueError(f"{name} has {nonfinite} points with NaN or infinite coordinates; remove them first")
     return array
+
+
+def _as_numbers(Y: Any, name: str) -> np.ndarray:
+    """A map as float64; what holds no real numbers is rejected by name."""
+    try:
+        array = np.asarray(Y)
+        if array.dtype.kind != "c" and not sparse.issparse(Y):
+            with np.errstate(over="ignore"):  # longdouble becomes infinite, which is rejected by name
+                return array.astype(np.float64)
+    except (TypeError, ValueError):  # text, objects, rows of different lengths
+        pass
+    raise TypeError(
+        f"{name} is a {type(Y).__name__} that is no table of real numbers: give an array of shape (n, d)"
+    )
 
 
 def read_maps(maps: Mapping[str, ArrayLike], *, allow_gaps: bool = False) -> dict[str, np.ndarray]:

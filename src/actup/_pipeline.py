@@ -9,8 +9,9 @@ import math
 import reprlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -19,12 +20,14 @@ from scipy.sparse import issparse
 
 from actup._device import array_module, to_host
 from actup._given import Given, check_graph, check_neighbors, count_rows, warn_if_asymmetric
+from actup._memory import explained, explained_in_layout, lean_enough, shape_of
 from actup._reporting import reporting_to
 from actup._suggestions import explain_unknown_keywords
 from actup._threads import count_threads
-from actup._typing import Rows
+from actup._typing import Array, Rows
 from actup._warnings import warn_user
 from actup.backends import Backend, Layout, PointInputs, choose_backend, load_backend
+from actup.backends._graph_file import GraphFile
 from actup.graph._disconnection import disconnect
 from actup.graph._radii import edge_lengths, local_radii, standardize
 from actup.graph._records import Graph, Neighbors
@@ -126,6 +129,7 @@ def embed(
     threads: int | None = None,
     backend: str = "cpu",
     progress: Progress | None = None,
+    max_memory: int | str | None = None,
 ) -> Embedding:
     """Make a map of X, as a recipe says.
 
@@ -153,6 +157,10 @@ def embed(
         and at least 5,000 points, else "cpu"; their maps differ as much as maps of two seeds.
     progress : Progress, default=None
         Shows how far the run is, and can stop it.
+    max_memory : int or str, default=None
+        Bytes that the run may take, e.g. "4GB", with X but without Python and its libraries; with backend
+        "cuda" those of the GPU. A run that would take more takes less memory and more time, for the same
+        bits: few rows are compared without integer codes, and the graph lies in a temporary file.
 
     Returns
     -------
@@ -166,8 +174,15 @@ def embed(
         stopped the layout: the points are then returned as far as they have come. Ctrl-C before the layout
         raises KeyboardInterrupt.
 
+    Raises
+    ------
+    MemoryError
+        Before any work, if the run cannot stay within ``max_memory``; later, if memory runs out: the error
+        says in which stage, and how much it needs.
+
     See Also
     --------
+    actup.memory_estimate : How much memory a run takes.
     actup.embed_many : Several maps of the same data.
     actup.GDR : The same as a scikit-learn estimator.
 
@@ -195,13 +210,16 @@ def embed(
     if X is None and given.graph is None and given.neighbors is None:
         raise ValueError("X=None needs neighbors or graph in its place")
     recipe = recipe if X is None else with_column_numbers(recipe, X)
-    rows = None if X is None else chosen.load_rows(chosen.read_rows(X, recipe.metric), recipe.metric)
+    threads = count_threads(threads, "threads")
+    given = replace(given, lean=lean_enough(max_memory, X, recipe, given, threads, chosen))
+    with explained("read", partial(shape_of, X, recipe, given, threads), chosen):
+        rows = None if X is None else chosen.load_rows(chosen.read_rows(X, recipe.metric), recipe.metric)
     prepared = prepare(
         rows,
         recipe,
         given,
         seed=seed,
-        threads=count_threads(threads, "threads"),
+        threads=threads,
         backend=chosen,
         progress=progress,
         like=X,
@@ -248,16 +266,22 @@ def prepare(
         recipe = adapt_to_size(recipe, n_samples)
     searched = X is not None and given.graph is None and given.neighbors is None
     backend.compile_ahead(recipe, n_samples, X.shape[1] if X is not None and searched else 0)
+    explain = partial(explained, shape=partial(shape_of, X, recipe, given, threads), backend=backend)
     neighbors: Neighbors | None = None
+    graph_file: GraphFile | None = None
     with_radii, lengths, recall = recipe.density_weight > 0 or given.keep_radii, None, math.nan
     if given.graph is None:
-        with _stage("neighbors", backend, progress, seconds):
+        with _stage("neighbors", backend, progress, seconds, explain):
             neighbors = _find_neighbors(X, n_samples, recipe, given, threads, backend)
             recall = neighbors.recall
-        with _stage("graph", backend, progress, seconds):
+        with _stage("graph", backend, progress, seconds, explain):
             if given.disconnection_distance < math.inf:
                 neighbors, _ = disconnect(neighbors, given.disconnection_distance)
-            graph = backend.affinity_graph(neighbors, recipe, threads)
+            if given.lean.graph_on_disc:
+                graph_file = GraphFile(neighbors, recipe, threads)
+                graph = graph_file.mapped()
+            else:
+                graph = backend.affinity_graph(neighbors, recipe, threads)
             if given.reshape_graph is not None:
                 graph = given.reshape_graph(graph, backend=backend, threads=threads)
             if with_radii:
@@ -271,7 +295,7 @@ def prepare(
             )
     if not given.keep_neighbors:
         neighbors = None  # frees their memory before the layout copies the graph
-    with _stage("start", backend, progress, seconds):
+    with _stage("start", backend, progress, seconds, explain):
         if given.mobility is None:
             rows = X if _are_coordinates(X, recipe.metric) else None
             start, init_used = make_start(rows, graph, recipe, given.init, seed, threads, backend)
@@ -284,13 +308,17 @@ def prepare(
             "and the points stay where they start"
         )
     begin = time.perf_counter()
-    radii = None if lengths is None else local_radii(graph, lengths)
     points = None
-    if recipe.density_weight or given.mobility is not None:
-        points = PointInputs(
-            given.mobility, standardize(radii) if radii is not None and recipe.density_weight else None
-        )
-    layout = backend.make_layout(graph, start, recipe, seed, threads, points)
+    with explain("layout"):
+        radii = None if lengths is None else local_radii(graph, lengths)
+        if recipe.density_weight or given.mobility is not None:
+            points = PointInputs(
+                given.mobility, standardize(radii) if radii is not None and recipe.density_weight else None
+            )
+        if graph_file is not None:
+            graph = graph_file.mapped()  # without the pages that the start has read
+        edges = graph if graph_file is None else graph_file.parts()
+        layout = backend.make_layout(edges, start, recipe, seed, threads, points)
     seconds["layout"] = time.perf_counter() - begin
     prepared = Embedding(
         start,
@@ -317,7 +345,9 @@ def _find_neighbors(
     if recipe.metric == "precomputed":
         warn_if_asymmetric(X)
     parameters = dict(recipe.metric_kwds)
-    neighbors = backend.nearest_neighbors(X, k, recipe.metric, threads, parameters, recipe.recall)
+    neighbors = backend.nearest_neighbors(
+        X, k, recipe.metric, threads, parameters, recipe.recall, given.lean.search
+    )
     if not backend.has_valid_distances(neighbors.distances):
         raise ValueError(
             "X has rows whose distance is negative, NaN or too large for float32: divide X by its largest "
@@ -346,13 +376,15 @@ def descend(prepared: Embedding, progress: Progress, epochs: Sequence[int] = ())
         while len(snapshots) < len(epochs) and layout.epoch >= epochs[len(snapshots)]:
             snapshots.append(layout.embedding())
 
-    keep()
     try:
-        for _ in epoch_slices(layout, progress, stops=epochs):
+        with explained_in_layout(layout):
             keep()
+            for _ in epoch_slices(layout, progress, stops=epochs):
+                keep()
     except KeyboardInterrupt:
         warn_user(f"interrupted at epoch {layout.epoch} of {layout.n_epochs}: the points stay where they are")
-    return replace(_record(prepared, time.perf_counter() - begin), snapshots=tuple(snapshots))
+    with explained_in_layout(layout):
+        return replace(_record(prepared, time.perf_counter() - begin), snapshots=tuple(snapshots))
 
 
 def settle(reached: Embedding, progress: Progress, *, seed: int, threads: int, backend: Backend) -> Embedding:
@@ -395,11 +427,23 @@ def _record(prepared: Embedding, seconds: float) -> Embedding:
     assert layout is not None
     return replace(
         prepared,
-        embedding=layout.embedding(),
+        embedding=finite_places(layout, prepared.recipe),
         n_epochs=layout.epoch,
         interrupted=layout.epoch < layout.n_epochs,
         seconds={**prepared.seconds, "layout": prepared.seconds["layout"] + seconds},
     )
+
+
+def finite_places(layout: Layout, recipe: Recipe) -> Array:
+    """The places of the points, which extreme parameters may have thrown out of the range of float32."""
+    places = layout.embedding()
+    if not bool(array_module(places).isfinite(places).all()):
+        raise ValueError(
+            f"the layout left the range of float32 by epoch {layout.epoch} of {layout.n_epochs}, with "
+            f"learning_rate={recipe.learning_rate:g}, repulsion_rate={recipe.repulsion_rate:g} and "
+            f"exaggeration={recipe.exaggeration:g}: choose parameters nearer to those of a preset"
+        )
+    return places
 
 
 def epoch_slices(
@@ -417,7 +461,8 @@ def epoch_slices(
     while layout.epoch < layout.n_epochs and not progress.stopped:
         begin = time.perf_counter()
         next_stop = min((stop for stop in stops if stop > layout.epoch), default=layout.n_epochs)
-        layout.run(min(layout.epoch + pace, next_stop, layout.n_epochs))
+        with explained_in_layout(layout):
+            layout.run(min(layout.epoch + pace, next_stop, layout.n_epochs))
         seconds = time.perf_counter() - begin
         if every is None:
             growth = min(progress.slice_seconds / max(seconds, 1e-9), _MAX_SLICE_GROWTH)
@@ -432,8 +477,14 @@ def _fraction(layout: Layout) -> float:
 
 
 @contextmanager
-def _stage(name: str, backend: Backend, progress: Progress, seconds: dict[str, float]) -> Iterator[None]:
-    """Time a stage and report its beginning, how far it has come, and its end."""
+def _stage(
+    name: str,
+    backend: Backend,
+    progress: Progress,
+    seconds: dict[str, float],
+    explain: Callable[[str], AbstractContextManager[None]],
+) -> Iterator[None]:
+    """Time a stage and report its beginning, how far it has come, and its end; explain a lack of memory."""
     progress.report(name, 0.0)
     begin = last = time.perf_counter()
     reached = 0.0
@@ -445,7 +496,7 @@ def _stage(name: str, backend: Backend, progress: Progress, seconds: dict[str, f
             progress.report(name, reached)
             last = time.perf_counter()
 
-    with reporting_to(show):
+    with reporting_to(show), explain(name):
         yield
         backend.synchronize()
     seconds[name] = time.perf_counter() - begin

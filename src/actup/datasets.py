@@ -17,6 +17,7 @@ import numpy as np
 
 from actup._suggestions import not_one_of
 from actup._warnings import warn_user
+from actup._whole_file import whole_file
 
 __all__ = [
     "FOLDER_VARIABLE",
@@ -335,11 +336,10 @@ def _download(name: str, entry: _Entry, folder: Path | None) -> Dataset:
 
 
 def _save(path: Path, X: np.ndarray, y: np.ndarray, classes: np.ndarray) -> None:
-    """Write a temporary archive and rename it, so that a killed program leaves no incomplete file."""
+    """Write an archive whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".unfinished.npz")
-    np.savez_compressed(unfinished, X=X, y=y, classes=classes)
-    unfinished.replace(path)
+    with whole_file(path) as unfinished:
+        np.savez_compressed(unfinished, X=X, y=y, classes=classes)
 
 
 def _missing(name: str, entry: _Entry, folder: Path | None, download: bool) -> str:

@@ -78,6 +78,8 @@ class Progress:
         if callback is not None:
             _check_arguments(callback)
         self._callback = callback
+        if getattr(verbose, "ndim", 0):
+            raise TypeError(f"verbose={verbose!r} must be True, False or a number")
         self._verbose = bool(verbose)
         self._bar: _TqdmBar | _PrintedBar | None = None  # made with the first report
         self._run, self._runs = 0, 1

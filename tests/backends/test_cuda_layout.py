@@ -160,11 +160,92 @@ def test_too_little_memory_raises_before_the_work(monkeypatch):
         run("cuda", graph_of(101, recipe), start_of(101, 2), recipe, 1)
 
 
-def test_barnes_hut_is_replaced_by_the_exact_sum():
+def test_barnes_hut_among_few_points_is_the_exact_sum():
     recipe = limit_travel(preset("gdr_tsne").but(epochs=12, repulsion="barnes_hut", n_components=3), 160)
     graph, start = graph_of(160, recipe), start_of(160, 3)
     exact = run("cuda", graph, start, recipe.but(repulsion="exact"), 10)
     np.testing.assert_array_equal(run("cuda", graph, start, recipe, 10), exact)
+
+
+@pytest.fixture
+def always_tree(monkeypatch):
+    from actup.backends._cuda import state
+
+    monkeypatch.setattr(state, "TREE_MIN_POINTS", 0)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+@pytest.mark.parametrize(
+    "name", ["umap", "tsne", "gdr_umap", "gdr_tsne", "frobenius", "normalised frobenius"]
+)
+@pytest.mark.parametrize("n", [9, 1001])
+def test_a_tree_that_opens_all_nodes_equals_all_pairs(n, name, dimensions, always_tree):
+    recipe = preset({"frobenius": "gdr_umap", "normalised frobenius": "gdr_tsne"}.get(name, name))
+    recipe = recipe.but(n_components=dimensions, epochs=12, perplexity=2.0, n_neighbors=4)
+    recipe = recipe.but(repulsion="exact", loss="frobenius" if "frobenius" in name else recipe.loss)
+    recipe = recipe.but(learning_rate=recipe.learning_rate / 100)
+    graph, start = ring_graph(max(n, 40)), scattered(max(n, 40), dimensions)
+    expected = run("cuda", graph, start, recipe, 10)
+    found = run("cuda", graph, start, recipe.but(repulsion="barnes_hut", theta=0.0), 10)
+    assert np.abs(expected - start).max() > 1e-4
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.ptp(start))
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+@pytest.mark.parametrize(("theta", "largest_error"), [(0.0, 1e-5), (0.3, 3e-3), (0.5, 1e-2)])
+def test_forces_of_the_tree_are_near_those_of_all_pairs(theta, largest_error, dimensions):
+    """Of points in groups and far apart, beside sums in double precision."""
+    n = 20_001
+    Y = scattered(n, dimensions)
+    recipe = preset("tsne").but(n_components=dimensions, repulsion="barnes_hut", theta=theta, epochs=5)
+    layout = load_backend("cuda").make_layout(ring_graph(n), Y, recipe, 0, 2)
+    epochs = layout._epochs
+    epochs._field.repel(epochs._repulsion, epochs._second_repulsion)
+    order = layout._graph.order.get()
+    sample = np.arange(0, n, 200)
+    difference = Y[order[sample], None, :].astype(np.float64) - Y[None]
+    q = 1 / (1 + np.square(difference).sum(axis=2))
+    expected = np.einsum("ij,ijc->ic", q**2, difference)
+    found = epochs._repulsion.get()[sample]
+    assert np.linalg.norm(found - expected) < largest_error * np.linalg.norm(expected)
+    np.testing.assert_allclose(
+        epochs._field._q.get()[sample].sum(), q.sum() - len(sample), rtol=largest_error
+    )
+
+
+def test_points_of_a_tree_may_coincide(always_tree):
+    recipe = preset("tsne").but(n_components=3, epochs=12, repulsion="barnes_hut", learning_rate=0.05)
+    start = scattered(1001, 3)
+    start[100:700] = start[100]
+    expected = run("cuda", ring_graph(1001), start, recipe.but(repulsion="exact"), 5)
+    found = run("cuda", ring_graph(1001), start, recipe.but(theta=0.2), 5)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-3 * np.ptp(start))
+
+
+@pytest.mark.parametrize("name", ["umap", "tsne"])
+def test_same_bits_on_every_run_with_the_tree(name):
+    recipe = preset(name).but(epochs=30, n_components=3)
+    graph, start = ring_graph(20_001), scattered(20_001, 3)
+    first = run("cuda", graph, start, recipe, 30)
+    for _ in range(2):
+        np.testing.assert_array_equal(run("cuda", graph, start, recipe, 30), first)
+
+
+def test_outliers_replace_the_mesh_by_the_tree(always_tree):
+    recipe = preset("gdr_tsne").but(epochs=12, repulsion="mesh", learning_rate=0.05, theta=0.2)
+    graph, start = graph_of(500, recipe), start_of(500, 2)
+    start[:2] += [[1e4, 0], [0, -1e4]]
+    layout = load_backend("cuda").make_layout(graph, start, recipe, 7, 2)
+    layout.run(5)
+    state = layout.state()
+    layout.run(10)
+    np.testing.assert_allclose(
+        layout.embedding(), run("cpu", graph, start, recipe.but(repulsion="exact"), 10), rtol=0, atol=5e-3
+    )
+    again = load_backend("cuda").make_layout(graph, start, recipe, 7, 2)
+    again.restore(state)
+    again.run(10)
+    np.testing.assert_array_equal(again.embedding(), layout.embedding())
 
 
 @pytest.mark.parametrize("name", ["umap", "tsne", "gdr_umap", "sampled_umap"])
@@ -203,6 +284,14 @@ def ring_graph(n: int) -> Graph:
     j = (i + steps) % n
     W = coo_matrix((0.2 + 0.8 * random.random(len(i)), (i, j)), shape=(n, n)).tocsr()
     return Graph.from_scipy(W.maximum(W.T))
+
+
+def scattered(n: int, dimensions: int) -> np.ndarray:
+    """Places in groups of different widths and between them, in a box of side 60: (n, dimensions) float32."""
+    random = np.random.default_rng(n)
+    groups = random.integers(12, size=n)
+    centres, widths = random.uniform(0, 60, (12, dimensions)), np.geomspace(0.05, 20, 12)
+    return np.float32(centres[groups] + widths[groups, None] * random.standard_normal((n, dimensions)))
 
 
 def spiral(n: int) -> np.ndarray:

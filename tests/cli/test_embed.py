@@ -382,3 +382,13 @@ def test_rows_of_several_files_say_where_they_are_from(kind, run, tmp_path):
         assert "file" in run("embed", *paths, *label, *by_file).out.splitlines()[0]
         left_out = run("embed", *paths, *label, "--exclude", "file", "--epochs", 5, "-o", "-")
         assert "file" not in left_out.out.splitlines()[0]
+
+
+def test_max_memory_keeps_the_map_or_refuses_it(run, rejected, iris, tmp_path):
+    command = ("embed", iris, "-l", "species", *QUICK)
+    assert run(*command, "-o", tmp_path / "usual.npy").status == 0
+    assert run(*command, "-o", tmp_path / "kept.npy", "--max-memory", "1GB").status == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "usual.npy"), np.load(tmp_path / "kept.npy"))
+    refusal = "max_memory='1kB' is too little: stage"
+    assert refusal in rejected(*command, "-o", tmp_path / "none.npy", "--max-memory", "1kB")
+    assert not (tmp_path / "none.npy").exists()

@@ -1,5 +1,6 @@
 """The program: help, generated options, exit statuses, and what it says without typer."""
 
+import signal
 import subprocess
 import sys
 from dataclasses import field, make_dataclass
@@ -119,3 +120,42 @@ def test_switches_of_several_values():
 def test_wrong_values_of_switches_are_rejected(name, text):
     with pytest.raises(ValueError, match=r"give|is no switch"):
         switches.read_switch(name, text)
+
+
+# ---- Ctrl-C and too little memory ----
+
+
+@pytest.mark.parametrize("place", ["actup._cli.app.run", "actup._cli.app.make_app"])
+def test_ctrl_c_outside_of_the_command_is_answered_in_one_line(place, run, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(place, interrupted)
+    ran = run("info")
+    assert ran.status == 130 and ran.err == "actup: stopped\n"
+
+
+def test_ctrl_c_that_python_drops_is_raised_again(run, monkeypatch):
+    class Interrupted:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    def facts():
+        for _ in range(100):
+            Interrupted()
+        return {}
+
+    monkeypatch.setattr("actup._cli.commands.info._facts", facts)
+    ran = run("info")
+    assert ran.status == 130 and ran.err == "actup: stopped\n"
+
+
+@pytest.mark.parametrize("text", ["", "std::bad_alloc"])
+def test_too_little_memory_has_a_remedy(text, run, monkeypatch):
+    def fail():
+        raise MemoryError(text)
+
+    monkeypatch.setattr("actup._cli.commands.info._facts", fail)
+    ran = run("info")
+    assert ran.status == 2
+    assert ran.err == "actup: not enough memory: use --sample, --pca or fewer columns\n"

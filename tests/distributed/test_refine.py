@@ -11,7 +11,8 @@ import pytest
 import actup
 from actup._engine import engine
 from actup.distributed import _refine, _tasks
-from actup.distributed._estimate import BASE_BYTES, _search_row_bytes, stage_bytes
+from actup.backends._memory._shape import BASE_BYTES
+from actup.distributed._estimate import _search_row_bytes, stage_bytes
 from actup.distributed._numbering import Numbering, read_group, read_rows_of_group
 from actup.neighbors._comparison import resolve
 from file_runs import clustered_rows, run, small_plan

@@ -254,6 +254,32 @@ def test_nearest_ties_beyond_the_perplexity_share_all_weight():
     np.testing.assert_allclose(rows, np.r_[np.full(20, 1 / 20), np.zeros(10)][None], rtol=1e-6)
 
 
+@pytest.mark.parametrize("spread", ["one outlier", "two scales", "nearly equal"])
+def test_gaussian_rows_of_uneven_distances_have_the_perplexity(spread):
+    random = np.random.default_rng(0)
+    distances = {
+        "one outlier": np.r_[random.uniform(1, 2, 29), 1e12],
+        "two scales": np.r_[random.uniform(1e-3, 2e-3, 15), random.uniform(1e3, 2e3, 15)],
+        "nearly equal": 1e3 + random.uniform(0, 0.1, 30),
+    }[spread]
+    rows = directed(Neighbors(np.arange(1, 31)[None], np.sort(distances)[None]), GAUSSIAN)
+    np.testing.assert_allclose(np.exp(entropies(rows)), 10.0, rtol=1e-5)
+
+
+@pytest.mark.parametrize("k", [1, 3, 16, 17, 90, 600])
+def test_ids_of_a_row_may_have_any_order(k):
+    random = np.random.default_rng(k)
+    n = 700
+    ids = np.stack([random.permutation(np.delete(np.arange(n), row))[:k] for row in range(n)])
+    neighbors = Neighbors(ids, np.sort(random.gamma(5, size=(n, k)), axis=1))
+    graph = cpu.affinity_graph(neighbors, UMAP.but(affinity="uniform"), 2)
+    expected = np.zeros((n, n))
+    np.put_along_axis(expected, ids, 1.0, axis=1)
+    for row in range(n):
+        kept = slice(graph.offsets[row], graph.offsets[row + 1])
+        np.testing.assert_array_equal(graph.indices[kept], np.flatnonzero(expected[row] + expected[:, row]))
+
+
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: f"{r.affinity}-{r.distance}-{r.symmetrization}")
 def test_threads_change_no_bit(digits, recipe):
     one, two, three = (cpu.affinity_graph(digits, recipe, threads) for threads in (1, 2, 3))

@@ -59,6 +59,7 @@ int main() {
     const std::vector<float> x = clustered_rows(1500, 150);
     const TypedRows rows{x.data(), Scalar::float32, 1500, 150};
     CHECK(cluster_search(rows, row_metric, 0, 7, 1) == cluster_search(rows, row_metric, 0, 7, 4));
+    CHECK(cell_search(rows, row_metric, 7, 1) == cell_search(rows, row_metric, 7, 4));
     const std::vector<uint8_t> bytes = converted<uint8_t>(x);
     const TypedRows small{bytes.data(), Scalar::uint8, 1500, 150};
     CHECK(cluster_search(small, row_metric, 32, 7, 1) == cluster_search(small, row_metric, 32, 7, 3));

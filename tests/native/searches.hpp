@@ -9,6 +9,7 @@
 #include "check.hpp"
 #include "inputs.hpp"
 #include "neighbors/calibration.hpp"
+#include "neighbors/cell_search.hpp"
 #include "neighbors/cluster_search.hpp"
 #include "neighbors/exact_search.hpp"
 #include "neighbors/pairs.hpp"
@@ -46,6 +47,21 @@ struct Lists {
     return numbers;
   }
 };
+
+// The neighbours through cells, as numbers to compare.
+inline std::vector<double> cell_search(const TypedRows& rows, const RowMetric& row_metric, int64_t k,
+                                       int threads) {
+  const CellIndex index(rows, row_metric, 3, threads);
+  Lists found(rows.rows, k);
+  index.neighbors(k, rows.rows / 4, threads, found.ids.data(), found.distances.data());
+  const int64_t asked[] = {0, rows.rows / 2};
+  int64_t before[2];
+  const int32_t others[] = {static_cast<int32_t>(rows.rows - 1), 0};
+  index.points_before(asked, 2, others, 1, threads, before);
+  std::vector<double> all = found.all();
+  all.insert(all.end(), before, before + 2);
+  return all;
+}
 
 // All results of cluster search, as numbers to compare.
 inline std::vector<double> cluster_search(const TypedRows& rows, const RowMetric& row_metric, int64_t columns,

@@ -149,7 +149,7 @@ def test_refinement_finds_neighbors_in_tight_groups_far_apart():
 
 def test_seed_changes_the_lists_but_not_the_recall(monkeypatch):
     monkeypatch.setattr(_cluster_search, "_ALL_CLUSTERS_MAX_ROWS", 0)
-    X = clustered(12_000, 150)
+    X = low_rank(12_000, 150)
     found = [approximate(X, random_state=seed) for seed in (1, 2**64 - 1)]
     for lists in found:
         check_lists(lists, X)

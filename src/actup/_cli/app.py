@@ -34,8 +34,8 @@ def run(arguments: list[str]) -> int:
     """Run the command that the arguments name and return the exit status."""
     # The options of `embed` come from Recipe, whose import takes longer than printing the list of commands.
     named = next((argument for argument in arguments if argument in COMMANDS), None)
-    app = make_app(None if os.environ.get(_COMPLETION_VARIABLE) else named or "")
-    return exit_status(lambda: app(arguments, prog_name="actup", standalone_mode=False))
+    wanted = None if os.environ.get(_COMPLETION_VARIABLE) else named or ""
+    return exit_status(lambda: make_app(wanted)(arguments, prog_name="actup", standalone_mode=False))
 
 
 def make_app(wanted: str | None = None) -> typer.Typer:

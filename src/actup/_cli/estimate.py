@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 
+from actup._bytes import format_available, format_bytes
+from actup._memory import MemoryEstimate, memory_estimate
+from actup.backends._memory._shape import BASE_BYTES, EDGES_PER_NEIGHBOR
 from actup.neighbors._cluster_search import search_nanoseconds
 from actup.neighbors._metrics import record_of
 from actup.neighbors._tables import available_memory
@@ -23,12 +25,7 @@ _GRAPH_NS = 160.0  # per row and neighbour
 _SPECTRAL_NS, _PCA_COLUMN_NS = 15_000.0, 20.0  # start: per row, and per row and column
 _POINT_NS, _EDGE_NS, _EXACT_PAIR_NS = 80.0, 2.5, 0.25  # layout: per epoch and point, edge, pair
 _TREE_NS, _NEGATIVE_NS = 2_000.0, 2.0  # repulsion: per epoch and point, and per negative
-_EDGES_PER_NEIGHBOR = 1.45  # of the symmetric graph
 
-# Bytes: a neighbour is an id and a distance; an edge stands in the graph and in the layout's copy of it.
-_NEIGHBOR_BYTES, _EDGE_BYTES, _POINT_BYTES = 8, 20, 200
-_SEARCH_SHARE = 0.3  # of the memory of X, for the search
-_BASE_BYTES = 190 * 2**20  # Python, NumPy, SciPy and scikit-learn
 LONG_SECONDS = 10.0  # a run that takes longer is announced
 
 
@@ -41,8 +38,7 @@ class Estimate:
     rows, columns, neighbors, epochs : int
     seconds : dict of str to float
         Of every stage.
-    bytes : int
-        The largest amount of memory, with X itself.
+    memory : MemoryEstimate
     """
 
     rows: int
@@ -50,7 +46,12 @@ class Estimate:
     neighbors: int
     epochs: int
     seconds: dict[str, float]
-    bytes: int
+    memory: MemoryEstimate
+
+    @property
+    def bytes(self) -> int:
+        """The peak of memory of the whole program."""
+        return BASE_BYTES + self.memory.bytes
 
     @property
     def total_seconds(self) -> float:
@@ -65,7 +66,7 @@ class Estimate:
             f"epochs     {self.epochs:>12,}",
             *(f"{stage:<10} {_time(seconds):>12}" for stage, seconds in self.seconds.items()),
             f"{'time':<10} {_time(self.total_seconds):>12}  within a factor of three",
-            f"{'memory':<10} {_size(self.bytes):>12}{_available()}",
+            f"{'memory':<10} {format_bytes(self.bytes):>12}{_available()}, in stage {self.memory.stage}",
         ]
         return "\n".join(lines)
 
@@ -74,12 +75,12 @@ class Estimate:
         available = available_memory()
         if available is not None and self.bytes > available:
             return (
-                f"this may need {_size(self.bytes)} of memory, {_size(available)} are available: --sample or "
-                "--pca need less"
+                f"this may need {format_bytes(self.bytes)} of memory, {format_available(available)} are "
+                "available: --sample or --pca need less"
             )
         if self.total_seconds < LONG_SECONDS:
             return None
-        return f"this takes about {_time(self.total_seconds)} and {_size(self.bytes)} of memory"
+        return f"this takes about {_time(self.total_seconds)} and {format_bytes(self.bytes)} of memory"
 
 
 def estimate_map(X: Any, recipe: Recipe, threads: int, maps: int = 1) -> Estimate:
@@ -95,7 +96,7 @@ def estimate_map(X: Any, recipe: Recipe, threads: int, maps: int = 1) -> Estimat
     """
     n, columns = X.shape
     k = recipe.neighbors_searched(n)
-    edges = n * k * _EDGES_PER_NEIGHBOR
+    edges = n * k * EDGES_PER_NEIGHBOR
     epochs = recipe.n_epochs(n)
     values = X.nnz / n if sparse.issparse(X) else columns
     search = _search_ns(recipe, n, round(values), k)
@@ -103,12 +104,8 @@ def estimate_map(X: Any, recipe: Recipe, threads: int, maps: int = 1) -> Estimat
     start = n * (_PCA_COLUMN_NS * values if is_pca else _SPECTRAL_NS)
     layout = maps * epochs * (n * (_POINT_NS + _repulsion_ns(recipe, n)) + edges * _EDGE_NS)
     stages = {"neighbors": search, "graph": n * k * _GRAPH_NS, "start": start, "layout": layout}
-    size = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else X.size * _item_bytes(X)
-    memory = _BASE_BYTES + size * (1 + _SEARCH_SHARE) + _POINT_BYTES * n
-    memory += _NEIGHBOR_BYTES * n * k + _EDGE_BYTES * edges
-    return Estimate(
-        n, columns, k, epochs, {name: ns / threads * 1e-9 for name, ns in stages.items()}, int(memory)
-    )
+    memory = memory_estimate(X, recipe, threads=threads)
+    return Estimate(n, columns, k, epochs, {name: ns / threads * 1e-9 for name, ns in stages.items()}, memory)
 
 
 def _search_ns(recipe: Recipe, n: int, columns: int, k: int) -> float:
@@ -133,11 +130,6 @@ def _repulsion_ns(recipe: Recipe, n: int) -> float:
     return 0.0
 
 
-def _item_bytes(X: np.ndarray) -> int:
-    """Bytes per value: types that the engine does not read as they are become float32 besides."""
-    return X.itemsize if X.dtype in (np.float32, np.float16, np.uint8, np.int8) else X.itemsize + 4
-
-
 def _time(seconds: float) -> str:
     if seconds < 1:
         return "< 1 s"
@@ -146,10 +138,6 @@ def _time(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def _size(count: float) -> str:
-    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"
-
-
 def _available() -> str:
     available = available_memory()
-    return "" if available is None else f"  of {_size(available)} available"
+    return "" if available is None else f"  of {format_available(available)} available"

@@ -107,6 +107,7 @@ def make_maps(chosen: Chosen, recipes: Mapping[str, Recipe], running: RunningOpt
             threads=running.jobs,
             backend=running.backend,
             progress=progress,
+            max_memory=running.max_memory,
         )
     stop_if_interrupted()
     note(

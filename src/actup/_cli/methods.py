@@ -82,6 +82,7 @@ def make_estimator(
         "random_state": running.seed,
         "n_jobs": running.jobs,
         "backend": running.backend,
+        "max_memory": running.max_memory,
         "verbose": verbose,
     }
     names = _PARAMETERS.get(method)

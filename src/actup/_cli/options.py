@@ -190,6 +190,15 @@ class RunningOptions:
             help="Where to compute; auto: on a GPU if there is one and enough rows.", rich_help_panel=_RUNNING
         ),
     ] = "auto"
+    max_memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BYTES",
+            help="Memory that a map may take, with its rows, e.g. 4GB: it takes more time rather than more "
+            "memory, or is refused.",
+            rich_help_panel=_RUNNING,
+        ),
+    ] = None
     dry_run: Annotated[
         bool,
         typer.Option(

@@ -30,7 +30,7 @@ def embed_files(
     options: dict[str, Any] = {
         "work": work,
         "seed": running.seed,
-        "memory": out_of_core.memory,
+        "memory": running.max_memory if out_of_core.memory is None else out_of_core.memory,
         "columns": _columns(inputs.reading),
         "id_column": inputs.reading.id,
         "backend": running.backend,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import sys
@@ -44,7 +45,7 @@ def shows_progress(quiet: bool) -> bool:
 
 def exit_status(command: Callable[[], Any]) -> int:
     """Run a command; tell about warnings and errors in one line each, and return the exit status."""
-    with _one_line_warnings(), _noted_interrupts():
+    with _one_line_warnings(), _noted_interrupts(), _raised_anew():
         try:
             status = command()
         except KeyboardInterrupt:
@@ -76,7 +77,7 @@ def stop_if_interrupted() -> None:
 
 def _one_line(error: object) -> str:
     text = str(error)
-    if isinstance(error, MemoryError) and not text:
+    if isinstance(error, MemoryError) and text in ("", "std::bad_alloc"):  # Python's and compiled code's
         text = "not enough memory: use --sample, --pca or fewer columns"
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         text = f"{error.filename}: {error.strerror}"
@@ -108,6 +109,28 @@ def _one_line_warnings() -> Iterator[None]:
         warnings.simplefilter("always", RuntimeWarning)
         warnings.showwarning = show
         yield
+
+
+@contextmanager
+def _raised_anew() -> Iterator[None]:
+    """Raise KeyboardInterrupt again where Python drops it, and drop MemoryError without printing the calls.
+
+    Python can raise nothing from callbacks of weak references and from destructors; it prints a traceback.
+    A command that goes on with too little memory meets the next MemoryError soon.
+    """
+    former = sys.unraisablehook
+
+    def handle(dropped: Any) -> None:
+        if issubclass(dropped.exc_type, KeyboardInterrupt):
+            _thread.interrupt_main()
+        elif not issubclass(dropped.exc_type, MemoryError):
+            former(dropped)
+
+    sys.unraisablehook = handle
+    try:
+        yield
+    finally:
+        sys.unraisablehook = former
 
 
 @contextmanager

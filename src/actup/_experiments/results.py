@@ -11,6 +11,7 @@ import numpy as np
 
 from actup._experiments.environment import machine, versions
 from actup._experiments.experiment import JsonDict, Run, Scale, changed_switches
+from actup._whole_file import whole_file
 
 _PACKAGES = ("actup", "numpy", "scipy", "scikit-learn")
 
@@ -85,13 +86,14 @@ class Store:
     def copy_lines(self, runs: Iterable[Run], target: Path) -> None:
         """Write the records of some runs to another file."""
         lines = (json.dumps(self._records[run.key]) + "\n" for run in runs)
-        target.write_text("".join(lines), encoding="utf-8")
+        with whole_file(target) as unfinished:
+            unfinished.write_text("".join(lines), encoding="utf-8")
 
     def save_map(self, run: Run, Y: np.ndarray) -> None:
         """Save a map for the pictures."""
         path = self._map_path(run)
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.save(path, np.asarray(Y, np.float32))
+        _save_array(path, np.asarray(Y, np.float32))
 
     def load_map(self, run: Run) -> np.ndarray | None:
         """The saved map of a run, or None."""
@@ -107,7 +109,7 @@ class Store:
         path = self._labels_path(run)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            np.save(path, labels)
+            _save_array(path, labels)
 
     def load_labels(self, run: Run) -> np.ndarray | None:
         """The saved labels of a run's data set, or None."""
@@ -119,6 +121,12 @@ class Store:
 
     def _labels_path(self, run: Run) -> Path:
         return self.folder / "maps" / f"labels-{run.data}-{run.points or 'all'}.npy"
+
+
+def _save_array(path: Path, array: np.ndarray) -> None:
+    """Write an array whole or not at all: a killed run must not leave half a map to its successor."""
+    with whole_file(path) as unfinished, open(unfinished, "wb") as file:
+        np.save(file, array)
 
 
 def _parse(text: str) -> dict[str, JsonDict]:

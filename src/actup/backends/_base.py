@@ -19,6 +19,9 @@ import numpy as np
 
 from actup._device import to_host
 from actup._typing import Array, Rows
+from actup.backends._memory._map import graph_moments, layout_moments, start_moments
+from actup.backends._memory._search import search_moments
+from actup.backends._memory._shape import Lean, Moment, RunShape
 from actup.graph._records import Graph, GraphParts, Neighbors
 from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.neighbors._comparison import Parameters
@@ -187,6 +190,26 @@ class Backend(ABC):
         """Whether the backend can run on this machine."""
         return True
 
+    # --- memory ---
+
+    def memory_moments(self, shape: RunShape, lean: Lean) -> dict[str, list[Moment]]:
+        """Of every stage, what is in the host's memory at the times at which much is."""
+        return {
+            "read": [shape.data()],
+            "neighbors": search_moments(shape, lean),
+            "graph": graph_moments(shape, lean),
+            "start": start_moments(shape, lean),
+            "layout": layout_moments(shape, lean),
+        }
+
+    def device_memory(self, shape: RunShape) -> dict[str, int]:
+        """Bytes of the GPU's memory that each stage takes; empty without a GPU."""
+        return {}
+
+    def free_memory(self) -> None:
+        """Give memory that no array uses back to the system, after memory ran out."""
+        return
+
     # --- rows and arrays ---
 
     def read_rows(
@@ -239,10 +262,14 @@ class Backend(ABC):
         threads: int,
         parameters: Parameters | None = None,
         recall: float = DEFAULT_RECALL,
+        saves_memory: bool = False,
     ) -> Neighbors:
-        """The k nearest other rows of every row; k from 0 to n - 1, rows where the backend computes."""
+        """The k nearest other rows of every row; k from 0 to n - 1, rows where the backend computes.
+
+        ``saves_memory`` takes less memory and more time where there is a choice, for the same bits.
+        """
         name = canonical_metric(metric)
-        options = SearchOptions(recall=recall)
+        options = SearchOptions(recall=recall, saves_memory=saves_memory)
         return make_search(to_host(rows), name, parameters, options, threads).neighbors(k)
 
     def query_neighbors(self, training: TrainingRows, rows: Rows, k: int, threads: int) -> Neighbors:
@@ -272,10 +299,17 @@ class Backend(ABC):
         return _coordinates.pca_start(X, dimensions, seed, threads)
 
     def spectral_start(
-        self, graph: Graph, dimensions: int, seed: int, threads: int, X: Rows | None = None
+        self,
+        graph: Graph,
+        dimensions: int,
+        seed: int,
+        threads: int,
+        X: Rows | None = None,
+        gives_up: bool = False,
     ) -> Array:
         """The leading eigenvectors of the random walk on the graph, component by component."""
-        return _coordinates.spectral_start(graph, dimensions, seed, threads, self.spectral_coordinates, X)
+        solve = self.spectral_coordinates
+        return _coordinates.spectral_start(graph, dimensions, seed, threads, solve, X, gives_up)
 
     def given_start(self, init: Any, n: int, recipe: Recipe, seed: int) -> tuple[Array, str]:
         """The caller's places, checked, and what became of them."""

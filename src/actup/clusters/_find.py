@@ -114,6 +114,7 @@ def find_clusters(
     threads = count_threads(n_jobs)
     points = read_input(model_or_Y, space, graph)
     n = len(points.Y)
+    wanted = min(wanted, n)
     namer = _read_namer(texts, labels, stop_words, n)
     clustered = np.arange(n) if points.graph is not None else np.flatnonzero(points.placed)
     hierarchy = _make_hierarchy(points, clustered, samples, threads)
@@ -133,7 +134,7 @@ def find_clusters(
 
 
 def _read_selection(selection: str) -> float:
-    if selection not in _DIVISIONS:
+    if not isinstance(selection, str) or selection not in _DIVISIONS:
         raise ValueError(f"selection={selection!r} is not one of {', '.join(map(repr, _DIVISIONS))}")
     return _DIVISIONS[selection]
 

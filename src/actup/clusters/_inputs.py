@@ -40,7 +40,7 @@ class ClusterInput:
 
 def read_input(model_or_Y: Any, space: str, graph: Any) -> ClusterInput:
     """Read a fitted model, a result of ``embed`` or an array, and the graph where it is used."""
-    if space not in SPACES:
+    if not isinstance(space, str) or space not in SPACES:
         raise ValueError(f"space={space!r} is not one of {', '.join(map(repr, SPACES))}")
     given, placed = _read_places(model_or_Y)
     Y = _scaled(given, placed)

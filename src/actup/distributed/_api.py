@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from actup._bytes import format_bytes
 from actup._errors import WrongType
 from actup._pipeline import OTHER_NAMES, belongs_to_recipe
 from actup._suggestions import explain_unknown_keywords
@@ -20,7 +21,6 @@ from actup.distributed._disc import explained_full_disc
 from actup.distributed._needs import (
     Needs,
     describe_free,
-    format_bytes,
     reject_too_little_disc,
     reject_too_little_memory,
 )

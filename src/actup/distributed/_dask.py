@@ -18,9 +18,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from actup._bytes import format_bytes
 from actup._whole_file import whole_file
 from actup.distributed._disc import is_full
-from actup.distributed._needs import Needs, format_bytes
+from actup.distributed._needs import Needs
 from actup.distributed._plan import Plan
 from actup.distributed._tasks import STAGES, Stage, parts_of, record_name, remove_used_files, run_task
 from actup.distributed._workers import Workers, has_gpu, usable_memory

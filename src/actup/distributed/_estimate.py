@@ -10,19 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from actup._engine import engine
+from actup.backends._memory._map import layout_moments
+from actup.backends._memory._shape import BASE_BYTES, EDGES_PER_NEIGHBOR, Lean, RunShape
 from actup.distributed._sources import Source
 from actup.neighbors._rows import ENGINE_TYPES
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Initialization
 
-BASE_BYTES = 200 * 2**20  # Python, NumPy, SciPy, the engine
 _PLANNED_EXTRA_ROWS = 1.0  # guests per row of a group, as far as the size of groups is concerned
-_EDGES_PER_NEIGHBOR = 1.45  # of the symmetric graph
 
 # Bytes per row of a stage, besides rows and lists.
 _ASSIGNED_ROW_BYTES = 260
 _SEARCHED_ROW_BYTES = 100
-_LAID_OUT_POINT_BYTES = 110
 _SEARCH_SHARE = 0.3  # of the rows' memory, for the index of a search
 _CANDIDATE_BYTES = 24  # of a neighbour of a neighbour, while it is compared
 _FOLLOWED_BYTES = 48  # of a neighbour whose list is read
@@ -50,6 +49,8 @@ class Shape:
         Bytes of a value as the source gives it.
     k : int
         Neighbours per row.
+    layout : int
+        Bytes of the layout, which reads the graph part by part.
     """
 
     rows: int
@@ -57,6 +58,7 @@ class Shape:
     itemsize: int
     source_itemsize: int
     k: int
+    layout: int
 
     @classmethod
     def of(cls, source: Source, recipe: Recipe) -> Shape:
@@ -65,7 +67,9 @@ class Shape:
     @classmethod
     def of_rows(cls, rows: int, columns: int, dtype: np.dtype, recipe: Recipe) -> Shape:
         kept = dtype.itemsize if dtype.type in ENGINE_TYPES else np.dtype(np.float32).itemsize
-        return cls(rows, columns, kept, dtype.itemsize, recipe.neighbors_searched(rows))
+        run = RunShape(rows, columns, 0, dtype, sparse=False, given_bytes=0, read_bytes=0, recipe=recipe)
+        layout = max(sum(moment.values()) for moment in layout_moments(run, Lean(graph_on_disc=True)))
+        return cls(rows, columns, kept, dtype.itemsize, run.k, int(layout))
 
     @property
     def row_bytes(self) -> int:
@@ -80,8 +84,7 @@ class Shape:
 
 def layout_bytes(shape: Shape) -> int:
     """Memory of the layout, which has its own copy of the graph."""
-    edge_bytes = 8 * _EDGES_PER_NEIGHBOR * shape.k
-    return int(shape.rows * (edge_bytes + _LAID_OUT_POINT_BYTES))
+    return shape.layout
 
 
 def block_rows_for(shape: Shape, memory: int) -> int:
@@ -127,7 +130,7 @@ def stage_bytes(shape: Shape, memory: int, groups: int, block_rows: int, sample_
     group_rows = shape.rows / groups
     guests = _PLANNED_EXTRA_ROWS if groups > 1 else 0.0
     per_block_row = 2 * shape.columns * shape.source_itemsize + 2 * shape.row_bytes + _ASSIGNED_ROW_BYTES
-    edge_bytes = 8 * _EDGES_PER_NEIGHBOR * shape.k
+    edge_bytes = 8 * EDGES_PER_NEIGHBOR * shape.k
     peaks = {
         "scan": 2**27,
         "cells": sample_rows * (shape.columns * shape.source_itemsize + 2 * shape.row_bytes + 64),
@@ -146,7 +149,7 @@ def disc_bytes(shape: Shape, dimensions: int) -> int:
     """The most that files take at a time: rows, what they visit, lists of rows and guests, merged lists."""
     rows = shape.row_bytes + 60
     lists = shape.lists_bytes * (2 + _PLANNED_EXTRA_ROWS)
-    edges = shape.k * (8 + 4 + 12 + 8 * _EDGES_PER_NEIGHBOR)
+    edges = shape.k * (8 + 4 + 12 + 8 * EDGES_PER_NEIGHBOR)
     return int(shape.rows * (max(rows + lists, lists + edges) + 4 * dimensions + 20))
 
 
@@ -163,7 +166,7 @@ def processor_seconds(shape: Shape, recipe: Recipe, truth_rows: int, is_exact: b
     if is_exact:
         search = n * (_TRUTH_PAIR_NS + _TRUTH_PAIR_COLUMN_NS * columns)
     pca = 20.0 * columns if recipe.initialization is Initialization.PCA else 0.0
-    epoch = _LAYOUT_POINT_NS + _LAYOUT_EDGE_NS * _EDGES_PER_NEIGHBOR * k
+    epoch = _LAYOUT_POINT_NS + _LAYOUT_EDGE_NS * EDGES_PER_NEIGHBOR * k
     per_row = {
         "scan": _SCAN_COLUMN_NS * columns,
         "assign": _SCAN_COLUMN_NS * columns + _ASSIGN_NS + _ASSIGN_COLUMN_NS * columns + pca,

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
+import tokenize
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -125,15 +127,19 @@ class WorkFolder:
         """Write a small record; it says that a task is done."""
         path = self.path / "done" / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(record)
         with whole_file(path) as unfinished:
-            unfinished.write_text(json.dumps(record))
+            unfinished.write_text(f"{text}\n{_checksum(text)}\n")
 
     def record(self, name: str) -> dict[str, Any] | None:
         """The record of a task; None if it is not done."""
+        path = self.path / "done" / f"{name}.json"
         try:
-            text = (self.path / "done" / f"{name}.json").read_text()
+            text, _, checksum = path.read_bytes().decode("ascii", "replace").partition("\n")
         except FileNotFoundError:
             return None
+        if checksum.strip() != _checksum(text):
+            raise ValueError(f"{path} is damaged: remove it, and call again to do its task anew")
         record: dict[str, Any] = json.loads(text)
         return record
 
@@ -160,11 +166,26 @@ def digest(*arrays: np.ndarray) -> str:
     return total.hexdigest()[:16]
 
 
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def _read_header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any], int]:
-    """Shape and type of an array, and where its values begin."""
-    np.lib.format.read_magic(file)
-    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-    return shape, dtype, file.tell()
+    """Shape and type of an array, and where its values begin; a file of another size is rejected."""
+    try:
+        np.lib.format.read_magic(file)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        needed = math.prod(shape) * dtype.itemsize
+    except (ValueError, TypeError, tokenize.TokenError) as error:
+        raise ValueError(f"{file.name} is damaged ({error}): remove its folder, and call again") from None
+    start, end = file.tell(), file.seek(0, os.SEEK_END)
+    if end - start != needed or dtype.hasobject:
+        raise ValueError(
+            f"{file.name} is damaged: {end - start} bytes follow where {shape} numbers of {dtype} need "
+            f"{needed}: remove its folder, and call again"
+        )
+    file.seek(start)
+    return shape, dtype, start
 
 
 def _row_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:

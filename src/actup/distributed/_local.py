@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from actup._whole_file import remove_unfinished
 from actup.distributed._plan import Plan
 from actup.distributed._tasks import STAGES, parts_of, record_name, remove_used_files, run_task
 from actup.progress import Progress
@@ -17,6 +18,7 @@ def run_here(plan: Plan, threads: int, progress: Progress) -> dict[str, dict[str
     dict of str to dict
         The records of all tasks.
     """
+    remove_unfinished(plan.folder.path)  # of an earlier run that was killed
     records: dict[str, dict[str, Any]] = {}
     before = dict.fromkeys((stage.shown_as for stage in STAGES), 0.0)
     for stage in STAGES:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from actup._pipeline import epoch_slices
+from actup._pipeline import epoch_slices, finite_places
 from actup.backends import Backend, choose_backend, load_backend
 from actup.distributed._disc import explained_full_disc
 from actup.distributed._folder import digest
@@ -53,7 +53,7 @@ def layout(plan: Plan, threads: int, report: Callable[[float], None] | None = No
         if time.monotonic() - last >= _SAVE_SECONDS and descent.epoch < descent.n_epochs:
             folder.write_state(_state_name(backend), descent.state())
             last = time.monotonic()
-    places = descent.embedding()
+    places = finite_places(descent, plan.recipe)
     folder.write("points", places)
     return {
         "epochs": descent.n_epochs,

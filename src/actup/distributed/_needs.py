@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-import math
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from actup._bytes import format_available, format_bytes
 from actup.distributed import _estimate
 from actup.distributed._plan import REFINEMENT_ROUNDS, TRUTH_ROWS, Plan
 from actup.distributed._sinks import Sink
@@ -17,18 +17,6 @@ _TEXT_ID_BYTES = 40  # of a row's id, which may be text: a conservative estimate
 
 
 _SHOWN_COLUMNS = 12  # names in an estimate
-
-
-def format_bytes(count: float) -> str:
-    """A number of bytes for people, rounded up, so that whoever gives that much gives enough."""
-    if count < 10**9:
-        return f"{math.ceil(count / 10**6)} MB"
-    return f"{math.ceil(count / 10**8) / 10:.1f} GB"
-
-
-def format_available(count: float) -> str:
-    """A number of bytes that there are, for people, rounded down."""
-    return f"{count // 10**8 / 10:.1f} GB" if count >= 10**9 else f"{count // 10**6:.0f} MB"
 
 
 def explain(plan: Plan) -> str:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import os
-import re
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
+from actup._bytes import format_bytes, read_bytes
 from actup._errors import WrongType
 from actup._pipeline import adapt_to_size
 from actup.backends import load_backend
+from actup.backends._memory._shape import BASE_BYTES
 from actup.distributed import _estimate
 from actup.distributed._estimate import Shape
-from actup.distributed._needs import Needs, format_bytes
+from actup.distributed._needs import Needs
 from actup.distributed._plan import Plan
 from actup.distributed._sources import DaskSource, Source, open_source
 from actup.distributed._sources._storage import as_location, file_name, is_below, is_folder, is_remote
@@ -27,8 +27,6 @@ from actup.recipe._switches import Update
 _MIN_MEMORY = 2**30  # what a run may use in any case, if the caller does not say
 _MAX_ROWS = 2**31 - 1  # ids have 32 bits
 _SHARD_ROWS = 2**18  # rows of a large file that one task reads
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-_UNITS |= {f"{unit}i": 2 ** (10 * power) for power, unit in enumerate("kmgt", start=1)}
 
 
 def make_plan(
@@ -87,7 +85,7 @@ def make_plan(
     recipe = adapt_to_size(recipe, _check_rows(opened))
     shape = Shape.of(opened, recipe)
     limit = _memory_limit(memory, shape, is_spread=client is not None)
-    budget = limit - _estimate.BASE_BYTES
+    budget = limit - BASE_BYTES
     plan = Plan(
         source=opened,
         recipe=recipe,
@@ -199,11 +197,11 @@ def _check_rows(source: Source) -> int:
 
 def _memory_limit(memory: int | str | None, shape: Shape, is_spread: bool) -> int:
     """How many bytes a process of the run may use; in a run on workers, all but the one with the layout."""
-    needed = _estimate.layout_bytes(shape) + _estimate.BASE_BYTES
+    needed = _estimate.layout_bytes(shape) + BASE_BYTES
     if memory is None:
         return max(_MIN_MEMORY, needed)
     limit = read_bytes(memory, "memory")
-    smallest = 2 * _estimate.BASE_BYTES
+    smallest = 2 * BASE_BYTES
     if limit < needed and needed > smallest and not is_spread:
         raise ValueError(
             f"memory={memory!r} is too little: the layout of {shape.rows:,} points needs "
@@ -215,14 +213,3 @@ def _memory_limit(memory: int | str | None, shape: Shape, is_spread: bool) -> in
             f"{format_bytes(smallest)}, however few rows there are: give that much"
         )
     return limit
-
-
-def read_bytes(value: int | str, name: str) -> int:
-    """A number of bytes, given as a number or as text such as "5GB" or "512 MiB"."""
-    if isinstance(value, str):
-        match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?i?)b?\s*", value.lower())
-        if match and match[2] in _UNITS and re.fullmatch(r"\d+\.?\d*|\.\d+", match[1]):
-            return int(float(match[1]) * _UNITS[match[2]])
-    elif isinstance(value, Real) and not isinstance(value, bool) and 0 < value < math.inf:
-        return int(value)
-    raise ValueError(f"{name}={value!r} must be a number of bytes, or text such as '5GB' or '512 MiB'")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
+import secrets
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -134,10 +135,13 @@ def _saved(model: Any, work: Path) -> Path:
     """The path of the model in a file that is named after its content."""
     if isinstance(model, (str, os.PathLike)):
         return Path(model).absolute()
-    path = work / f"model-{os.getpid()}.actup"
-    model.save(path)
-    named = work / f"model-{_digest_of_file(path)}.actup"
-    path.replace(named)
+    path = work / f".model-{secrets.token_hex(8)}.actup"
+    try:
+        model.save(path)
+        named = work / f"model-{_digest_of_file(path)}.actup"
+        path.replace(named)
+    finally:
+        path.unlink(missing_ok=True)
     return named.absolute()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import actup
-from actup.distributed._needs import format_available
+from actup._bytes import format_available
 from actup.distributed._sources import Source
 from actup.distributed._tasks import VersionMismatch
 

@@ -15,13 +15,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from actup._device import on_gpu, to_host
 from actup._given import Given, count_rows
+from actup._memory import explained, shape_of
 from actup._pipeline import Embedding, descend, iterate_maps, prepare, with_column_numbers
 from actup._threads import count_threads
 from actup._typing import Array, CsrMatrix, Rows
 from actup.backends import Backend, choose_backend, load_backend
 from actup.estimators._callbacks import CallbackSupportMixin, fit_task
 from actup.estimators._files import FilesMixin
-from actup.estimators._inputs import FitInputs, draw_seed, read_given_neighbors, read_mobility
+from actup.estimators._inputs import FitInputs, draw_seed, read_given_neighbors, read_mobility, reject_arrays
+from actup.estimators._memory import MemoryMixin
 from actup.estimators._state import (
     Derived,
     Estimator,
@@ -42,6 +44,7 @@ from actup.transform._new_rows import TrainingRows, check_map, place_new_rows
 
 class Embedder(
     FilesMixin,
+    MemoryMixin,
     ViewMixin,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
@@ -53,7 +56,7 @@ class Embedder(
     A run changes no attribute before it has succeeded; then it sets all of them at once (``FittedState``).
 
     An estimator also has the parameters ``metric``, ``precomputed_knn``, ``init``, ``random_state``,
-    ``n_jobs``, ``verbose``, ``callback`` and ``backend``.
+    ``n_jobs``, ``verbose``, ``callback``, ``backend`` and ``max_memory``.
     """
 
     embedding_: np.ndarray
@@ -365,6 +368,7 @@ class Embedder(
             neighbors=neighbors,
             neighbors_name="precomputed_knn",
             keep_neighbors=False,
+            lean=inputs.lean,
         )
         if inputs.sample_weight is not None:
             weights = read_sample_weights(inputs.sample_weight, n)
@@ -377,12 +381,16 @@ class Embedder(
 
     def _prepare(self, X: Any, inputs: FitInputs, progress: Progress) -> tuple[Embedding, FittedState]:
         """Run all stages up to the layout; the estimator itself stays as it is."""
+        reject_arrays(self.get_params(deep=False))
         recipe = self._recipe()  # first: rejects what cannot be run before any work is done
         self._transform_seed()  # rejects a wrong one
         backend = load_backend(choose_backend(self.backend, X, count_rows(X)))
         checked = snapshot(self)  # scikit-learn's check sets attributes
         recipe = with_column_numbers(recipe, X)
-        rows = checked._read_rows(X, recipe, backend, reset=True, finite=inputs.finite)
+        inputs = replace(inputs, lean=checked._lean(X, recipe, inputs, backend))
+        shape = partial(shape_of, X, recipe, Given(lean=inputs.lean), count_threads(self.n_jobs))
+        with explained("read", shape, backend):
+            rows = checked._read_rows(X, recipe, backend, reset=True, finite=inputs.finite)
         seed = draw_seed(self.random_state)
         return checked._prepare_rows(rows, recipe, inputs, backend, progress, seed, like=X)
 

@@ -22,6 +22,7 @@ class FilesMixin:
         random_state: Any
         n_jobs: int | None
         backend: str
+        max_memory: int | str | None
 
         def _recipe(self) -> Recipe: ...
         def _progress(self) -> Progress: ...
@@ -61,7 +62,7 @@ class FilesMixin:
         recall : float, default=None
             The wanted share of true neighbours; None: the ``recall`` of the estimator.
         memory : int or str, default=None
-            Bytes that a process of the run may use, e.g. "5GB".
+            Bytes that a process of the run may use, e.g. "5GB"; None: ``max_memory``.
         columns, id_column : object, default=None
             Which columns are used, and which one names the rows.
 
@@ -100,7 +101,7 @@ class FilesMixin:
                 out=out,
                 seed=seed,
                 recall=recall,
-                memory=memory,
+                memory=self.max_memory if memory is None else memory,
                 columns=columns,
                 id_column=id_column,
                 threads=self.n_jobs,

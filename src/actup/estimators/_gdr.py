@@ -183,6 +183,10 @@ class GDR(GrowingMap):
     backend : {"cpu", "cuda", "auto", "reference"}, default="cpu"
         Where to compute; "auto": on the GPU if there is one and X has enough rows, else on the CPU. Each
         backend gives the same bits in every run; maps of different backends differ in detail.
+    max_memory : int or str, default=None
+        Bytes that ``fit`` may take, e.g. "4GB", with X but without Python and its libraries; with backend
+        "cuda" those of the GPU. A fit that would take more takes less memory and more time, for the same
+        bits; one that cannot raises MemoryError before it begins. See ``memory_estimate``.
 
     Attributes
     ----------
@@ -303,6 +307,7 @@ class GDR(GrowingMap):
     verbose: bool = False
     callback: Callback | None = None
     backend: str = "cpu"
+    max_memory: int | str | None = None
 
     def _recipe(self) -> Recipe:
         changes = {name: getattr(self, name) for name in switches() if getattr(self, name) is not None}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import reprlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
@@ -13,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from actup._errors import WrongType
 from actup._labels import label_array
+from actup.backends._memory._shape import Lean
 from actup.graph._records import Graph, Neighbors, read_lists
 from actup.graph._sample_weights import read_sample_weights
 from actup.recipe._recipe import Recipe
@@ -22,6 +24,31 @@ RandomState = int | np.random.RandomState | np.random.Generator | None
 Lists = tuple[Any, ...] | None  # (indices, distances), or umap-learn's (indices, distances, index)
 
 _MAX_ASYMMETRY = 1e-6  # of the largest similarity: given ones that differ less do so by rounding
+
+
+# Parameters that may be arrays; others are compared with names and numbers, which arrays cannot be.
+_ARRAYS = {"init", "precomputed_knn", "perplexity", "perplexities", "n_epochs", "phases", "random_state"}
+_ARRAYS |= {
+    "target_metric_kwds",
+    "metric_kwds",
+    "metric_params",
+    "output_metric_kwds",
+    "callback",
+    "callbacks",
+}
+
+
+def _entries(values: Any, kept: np.ndarray) -> Any:
+    """Those of some samples; what has no entry for each is returned whole, to be rejected by its own check."""
+    array = np.asarray(values)
+    return array[kept] if array.ndim and len(array) > kept.max(initial=-1) else values
+
+
+def reject_arrays(parameters: Mapping[str, Any]) -> None:
+    """Reject an array as the value of a parameter that is one value."""
+    for name, value in parameters.items():
+        if name not in _ARRAYS and getattr(value, "ndim", 0):
+            raise WrongType(f"{name}={reprlib.repr(value)} is an array, but must be a single value")
 
 
 @dataclass(frozen=True)
@@ -35,6 +62,7 @@ class FitInputs:
     affinities: Any = None  # similarities in place of those of X; only TSNE takes them
     finite: bool | str = True
     kept: np.ndarray | None = None  # the numbers of the samples that take part; None: all
+    lean: Lean = field(default_factory=Lean)  # where the run takes less memory
 
     def distinct(self, kept: np.ndarray, inverse: np.ndarray) -> FitInputs:
         """The inputs of distinct rows: those of the first sample of each; weights are added up."""
@@ -46,11 +74,11 @@ class FitInputs:
 
     def selected(self, kept: np.ndarray) -> FitInputs:
         """The inputs of some samples, by their numbers."""
-        y = None if self.y is None else label_array(self.y)[kept]
+        y = None if self.y is None else _entries(label_array(self.y), kept)
         weights, fixed = (
-            None if part is None else np.asarray(part)[kept] for part in (self.sample_weight, self.fixed)
+            None if part is None else _entries(part, kept) for part in (self.sample_weight, self.fixed)
         )
-        init = self.init if self.init is None or isinstance(self.init, str) else np.asarray(self.init)[kept]
+        init = self.init if self.init is None or isinstance(self.init, str) else _entries(self.init, kept)
         return replace(self, y=y, sample_weight=weights, fixed=fixed, init=init)
 
     def weighty_only(self, weighty: np.ndarray, init: Any) -> FitInputs:

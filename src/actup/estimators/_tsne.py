@@ -153,6 +153,10 @@ class TSNE(GrowingMap):
         stops and keeps the points where they are.
     callbacks_every_iters : int, default=50
         Iterations between two calls.
+    max_memory : int or str, default=None
+        Bytes that ``fit`` may take, e.g. "4GB", with X but without Python and its libraries; with backend
+        "cuda" those of the GPU. A fit that would take more takes less memory and more time, for the same
+        bits; one that cannot raises MemoryError before it begins. See ``memory_estimate``.
 
     Attributes
     ----------
@@ -258,6 +262,7 @@ class TSNE(GrowingMap):
     square_distances: bool | str = _NOT_GIVEN
     callbacks: Any = None
     callbacks_every_iters: int = 50
+    max_memory: int | str | None = None
 
     _EXPLORATION_MAX_ITER: ClassVar[int] = 250  # exaggerated iterations; scikit-learn's name
     _N_ITER_CHECK: ClassVar[int] = 50  # iterations between two measurements; scikit-learn's name

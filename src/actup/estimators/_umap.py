@@ -154,6 +154,10 @@ class UMAP(UmapRuns):
         coordinates of NaN as in umap-learn.
     recall : float, default=0.97
         The share of true neighbours that the search must find, on every backend; 1.0 compares all rows.
+    max_memory : int or str, default=None
+        Bytes that ``fit`` may take, e.g. "4GB", with X but without Python and its libraries; with backend
+        "cuda" those of the GPU. A fit that would take more takes less memory and more time, for the same
+        bits; one that cannot raises MemoryError before it begins. See ``memory_estimate``.
 
     Attributes
     ----------
@@ -280,6 +284,7 @@ class UMAP(UmapRuns):
     backend: str = "cpu"
     disconnected: str = "place"
     recall: float = DEFAULT_RECALL
+    max_memory: int | str | None = None
 
     def __getattr__(self, name: str) -> Any:
         """What umap-learn keeps in private attributes, which other programs read."""

@@ -51,7 +51,8 @@ def disconnection_distance(metric: str | Callable[..., float], given: float | No
 
 def too_far(distances: Array, limit: float) -> Array:
     """Which distances are at or beyond the limit, up to the rounding of float32: Booleans."""
-    return distances >= limit * (1 - _ROUNDING)
+    lowest = limit * (1 - _ROUNDING)
+    return distances >= (lowest if lowest <= float(np.finfo(np.float32).max) else np.inf)
 
 
 def disconnect(neighbors: Neighbors, distance: float) -> tuple[Neighbors, Array]:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from actup._csr import check_compressed, read_sparse
 from actup._device import on_gpu, to_host
+from actup._errors import WrongType
 from actup._typing import Array, CsrMatrix
 
 _MIN_ID, _MAX_ID = np.iinfo(np.int32).min, np.iinfo(np.int32).max
@@ -27,6 +29,8 @@ def _contiguous(array: Array, dtype: type[np.generic]) -> Array:
 def _whole_numbers(array: Array, dtype: type[np.signedinteger[Any]], name: str) -> Array:
     """Offsets or ids as ``_contiguous`` gives them; numbers that the type would change are rejected."""
     array = array if on_gpu(array) else np.asarray(array)
+    if array.dtype.kind not in "biuf" or array.ndim != 1:
+        raise WrongType(f"graph has {name} ({array.dtype}) of shape {array.shape}: give one list of numbers")
     with np.errstate(invalid="ignore"):
         whole = _contiguous(array, dtype)
     if array.dtype != whole.dtype and not bool((array == whole).all()):
@@ -130,6 +134,9 @@ def _check_lists(indices: Array, distances: Array, names: tuple[str, str]) -> No
             raise TypeError(
                 f"{name} is a masked array, whose mask would be lost: fill it, or leave neighbours out"
             )
+    for part, name in zip((indices, distances), names, strict=True):
+        if not hasattr(part, "ndim"):
+            raise TypeError(f"{name} is a {type(part).__name__}, but must be an array of shape (n, k)")
     if indices.ndim != 2 or indices.shape != distances.shape:
         raise ValueError(
             f"{ids_name} of shape {tuple(indices.shape)} and {distances_name} of shape "
@@ -140,7 +147,7 @@ def _check_lists(indices: Array, distances: Array, names: tuple[str, str]) -> No
     if indices.dtype.kind not in "iu":
         swapped = f" (are {ids_name} and {distances_name} swapped?)" if distances.dtype.kind in "iu" else ""
         raise TypeError(
-            f"{ids_name} holds {indices.dtype}, but ids must be whole numbers{swapped}: convert them with "
+            f"{ids_name} holds {indices.dtype}, but ids of neighbours must be whole numbers{swapped}: convert them with "
             ".astype(int)"
         )
     if distances.dtype.kind not in "biuf":
@@ -204,7 +211,7 @@ class Graph:
         object.__setattr__(self, "weights", _contiguous(self.weights, np.float32))
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1
+        return max(0, len(self.offsets) - 1)
 
     @property
     def nbytes(self) -> int:
@@ -213,12 +220,18 @@ class Graph:
 
     def check_structure(self) -> None:
         """Reject offsets and ids that compiled code would read out of bounds with."""
+        if self.weights.ndim != 1:
+            raise ValueError(f"graph has weights of shape {self.weights.shape}: give one list of numbers")
+        if not len(self.offsets):
+            raise ValueError("graph has no offsets: give one more than there are points")
         n, weights = len(self), self.weights
         check_compressed(self.offsets, self.indices, len(weights), (n, n), "graph", "point neighbour")
 
     def pruned(self, weakest: float) -> Graph:
         """The graph without the edges weaker than ``weakest`` times the largest weight."""
-        keep = self.weights / self.weights.max(initial=0) >= np.float32(weakest)
+        if isinstance(weakest, bool) or not isinstance(weakest, Real):
+            raise WrongType(f"weakest={weakest!r} must be a number")
+        keep = self.weights / (self.weights.max(initial=0) or np.float32(1)) >= np.float32(weakest)
         kept_before = np.concatenate([[0], np.cumsum(keep)])
         return Graph(kept_before[self.offsets], self.indices[keep], self.weights[keep])
 
@@ -234,8 +247,11 @@ class Graph:
         """A graph from any symmetric sparse matrix; the diagonal is dropped."""
         from scipy.sparse import csr_matrix, issparse
 
+        if not issparse(matrix) and (np.ndim(matrix) != 2 or np.asarray(matrix).dtype.kind not in "biuf"):
+            raise WrongType(f"graph is a {type(matrix).__name__}, but must be a square matrix of numbers")
         matrix = read_sparse(matrix, "graph") if issparse(matrix) else matrix
-        matrix = csr_matrix(matrix, dtype=np.float32, copy=True)
+        with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is rejected by name
+            matrix = csr_matrix(matrix, dtype=np.float32, copy=True)
         if matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"a graph needs a square matrix, got shape {matrix.shape}")
         matrix.setdiag(0)

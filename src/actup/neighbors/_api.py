@@ -236,7 +236,7 @@ class NeighborIndex:
 
 def check_options(algorithm: str, recall: float, random_state: int) -> SearchOptions:
     """The options of a search, if they are valid."""
-    if algorithm not in _ALGORITHMS:
+    if not isinstance(algorithm, str) or algorithm not in _ALGORITHMS:
         raise ValueError(not_one_of("algorithm", algorithm, _ALGORITHMS))
     if isinstance(recall, bool) or not isinstance(recall, numbers.Real) or not 0 < recall <= 1:
         raise ValueError(f"recall={recall!r} must be a share above 0 and at most 1")

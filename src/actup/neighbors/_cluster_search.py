@@ -25,6 +25,7 @@ from actup.neighbors._calibration import (
     typical_radius,
     widened,
 )
+from actup.neighbors._cell_search import CellPlan, plan_cells, planning_nanoseconds
 from actup.neighbors._comparison import Comparison
 
 # Costs in nanoseconds of one core. They were measured on one machine and are used on all, so that all choose
@@ -55,6 +56,7 @@ _MAX_CODE_COLUMNS = 4096  # data that need more columns have no structure that c
 _FIXED_OVERHEAD_BYTES = 2**23  # taken by any search
 _ROW_OVERHEAD_BYTES = 40.0
 
+_MIN_CELL_GAIN = 2.0  # cells are tried where comparing candidates takes this many times as long as trying
 _MAX_REFINEMENT_ROUNDS, _MIN_ROUND_GAIN = 8, 0.002
 _ROUND_CANDIDATES = 300  # points that a row is compared with in a refinement round
 
@@ -202,10 +204,15 @@ class ClusterSearch:
         In a metric whose record has ``cluster_search``.
     seed : int
     threads : int
+    saves_memory : bool, default=False
+        Whether codes are computed twice, even if two copies of them would fit into the memory of a search.
     """
 
-    def __init__(self, X: np.ndarray, comparison: Comparison, seed: int, threads: int):
+    def __init__(
+        self, X: np.ndarray, comparison: Comparison, seed: int, threads: int, saves_memory: bool = False
+    ):
         self._X = X
+        self._saves_memory = saves_memory
         self._comparison = comparison
         self._seed = seed
         self._threads = threads
@@ -230,13 +237,17 @@ class ClusterSearch:
         with self._lock, part_of_work(0, PLANNING_SHARE):
             index, calibration = self._plan(k, recall)
         effort = _cheapest_effort(index, calibration, recall, self._X)
-        if effort.recall < recall and self._exact_is_better(effort, calibration):
+        cells = self._cheaper_cells(effort, calibration, k, recall)
+        if cells is None and effort.recall < recall and self._exact_is_better(effort, calibration):
             del index
             with self._lock:
                 self._index = None  # the exact search needs the memory
             return None
         with part_of_work(PLANNING_SHARE, SEARCH_SHARE):
-            indices, distances = index.neighbors(k, effort.probes, effort.candidates, self._threads)
+            if cells is None:
+                indices, distances = index.neighbors(k, effort.probes, effort.candidates, self._threads)
+            else:
+                indices, distances = cells.index.neighbors(k, cells.looked_at, self._threads)
 
         def refine() -> float:
             nonlocal indices, distances
@@ -278,11 +289,36 @@ class ClusterSearch:
         with self._lock:
             return typical_radius(self._plan(min(k, len(self._X) - 1), recall)[1].true)
 
+    def _cheaper_cells(
+        self, effort: Effort, calibration: Calibration, k: int, recall: float
+    ) -> CellPlan | None:
+        """A search through cells, if it is faster than the effort and what follows if that misses the recall.
+
+        Cells are tried where codes do not tell rows apart, so that many candidates are compared, if trying
+        takes little time next to that.
+        """
+        n, columns = self._X.shape
+        compared = effort.candidates * _candidate_ns(self._X.itemsize, columns)
+        expected = effort.nanoseconds
+        if effort.recall < recall:
+            expected += self._refinement_ns(effort)
+            compared = expected
+            if self._exact_is_better(effort, calibration):
+                expected = self._exact_ns / n
+        if self._comparison.root is not None or compared < _MIN_CELL_GAIN * planning_nanoseconds(columns):
+            return None
+        cells = plan_cells(self._X, self._comparison, calibration.rows, k, recall, self._seed, self._threads)
+        return cells if cells and cells.nanoseconds < min(expected, _MAX_ROW_NS) else None
+
+    def _refinement_ns(self, effort: Effort) -> float:
+        """The time per row of the refinement rounds that a search may need to reach its recall."""
+        rounds = _MAX_REFINEMENT_ROUNDS if effort.recall < LOW_RECALL else 1
+        return rounds * _ROUND_CANDIDATES * _candidate_ns(self._X.itemsize, self._X.shape[1])
+
     def _exact_is_better(self, effort: Effort, calibration: Calibration) -> bool:
         """Whether an exact search is worth its time where the cluster search misses the recall."""
         low = effort.recall < LOW_RECALL
-        rounds = _MAX_REFINEMENT_ROUNDS if low else 1
-        refinement = rounds * _ROUND_CANDIDATES * _candidate_ns(self._X.itemsize, self._X.shape[1])
+        refinement = self._refinement_ns(effort)
         search = len(self._X) * (effort.nanoseconds + refinement) * (_MAX_EXACT_SLOWDOWN if low else 1)
         if calibration.columns < calibration.max_columns:  # _plan stopped because widening costs more
             search = max(search, self._widening_ns(calibration))
@@ -329,7 +365,7 @@ class ClusterSearch:
             self._index = None  # free its memory first
             metric = self._comparison.for_engine()
             n, width = self._X.shape
-            save_memory = must_save_memory(n, width, self._X.nbytes, k)
+            save_memory = self._saves_memory or must_save_memory(n, width, self._X.nbytes, k)
             self._index = engine.ClusterIndex(
                 self._X, metric, columns, save_memory, self._seed, self._threads
             )

@@ -158,7 +158,8 @@ def bit_jaccard(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 def _bits(rows: np.ndarray, metric: str) -> np.ndarray:
     """The bits of rows of bytes, as numbers."""
-    octets = rows.astype(np.uint8)
+    with np.errstate(invalid="ignore"):
+        octets = rows.astype(np.uint8)
     if not np.array_equal(octets, rows):
         raise ValueError(
             f"metric={metric!r} compares the bits of bytes, whole numbers from 0 to 255, but X has values "

@@ -37,10 +37,13 @@ class SearchablePoints(ABC):
         Of a type that the engine reads, finite. Kept and read, never copied.
     comparison : Comparison
     threads : int
+    saves_memory : bool, default=False
+        Whether to take less memory and more time where there is a choice, for the same bits.
     """
 
-    def __init__(self, X: Rows, comparison: Comparison, threads: int):
+    def __init__(self, X: Rows, comparison: Comparison, threads: int, saves_memory: bool = False):
         self.X = X
+        self.saves_memory = saves_memory
         self.record = METRICS[comparison.metric]
         self._comparison = comparison
         self._threads = threads
@@ -115,9 +118,14 @@ class DensePoints(SearchablePoints):
             )
         else:
             row_metric, order = self._row_metric(self.record.name), self._comparison.column_order
-            found = engine.exact_neighbors(self.X, rows, k, row_metric, self._threads, order)
+            by_codes = not self.saves_memory
+            found = engine.exact_neighbors(self.X, rows, k, row_metric, self._threads, order, None, by_codes)
         indices, distances = found
         return Neighbors(indices, distances, method="exact", recall=1.0)
+
+    def has_codes(self, k: int) -> bool:
+        """Whether there are few enough points for a search by codes of all columns."""
+        return bool(engine.coded_search_bytes(*self.X.shape, k))
 
     def coded(self, k: int) -> Neighbors | None:
         """The exact neighbours of all points, if there are few and integer codes can tell them apart."""

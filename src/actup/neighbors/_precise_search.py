@@ -279,9 +279,12 @@ class _GroupSearch:
             points = np.flatnonzero(inside)
             points = points[np.argsort(of_point[points], kind="stable")]
             cuts = np.searchsorted(of_point[points], np.arange(1, len(begins)))
+            groups = np.split(points, cuts)
+            if min(map(len, groups)) < self._k + self._excludes_self:
+                continue  # rounding has left out a neighbour at the edge of a row's bound
             return [
                 (np.sort(rows[order[begin:end]]), ids[part])
-                for begin, end, part in zip(begins, ends, np.split(points, cuts), strict=True)
+                for begin, end, part in zip(begins, ends, groups, strict=True)
             ]
         return [(rows, ids)]
 

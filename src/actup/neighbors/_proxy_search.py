@@ -196,7 +196,8 @@ class ProxySearch:
         if self._index is None or self._columns != columns:
             self._index = None  # free its memory first
             points = self._points
-            save_memory = must_save_memory(len(points), points.code_columns, points.nbytes, k)
+            width = points.code_columns
+            save_memory = points.saves_memory or must_save_memory(len(points), width, points.nbytes, k)
             self._index = points.proxy_index(columns, save_memory, self._seed)
             self._columns = columns
         return self._index

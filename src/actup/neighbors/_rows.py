@@ -125,6 +125,8 @@ def read_rows(
             ) from None
         _name_what_is_no_number(given, name, error)
         raise
+    if rows.dtype.kind not in "biuf":
+        raise TypeError(f"{name} holds {rows.dtype}, but must hold numbers: convert it to them")
     if record_names is not None:
         record_names(given, skip_check_array=True)
     if check_values and metric != "precomputed" and not allow_infinite:
@@ -202,7 +204,7 @@ def _name_what_is_no_number(X: Any, name: str, error: Exception) -> None:
                 reason = textwrap.shorten(str(error), _MAX_REASON)
                 place = f"{reprlib.repr(value)} in column {column!r}, row {row}"
                 raise kind(f"{name} holds {place} ({reason}): {remedy}") from None
-    if np.asarray(X).dtype.kind in "US":
+    if np.asarray(X).dtype.kind in "US" and np.size(X):
         first = reprlib.repr(np.asarray(X).ravel()[0].item())
         raise kind(
             f"{name} holds text that reads as numbers, {first} in column 0, row 0: convert it, e.g. with "

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -60,12 +61,15 @@ class SearchOptions:
     column_order : ndarray or None
         As in ``Comparison``. Exact searches of parts of the rows give the same distances, to the bit, if they
         share the order of all rows.
+    saves_memory : bool
+        Whether to take less memory and more time where there is a choice, for the same bits.
     """
 
     algorithm: str = "auto"
     recall: float = DEFAULT_RECALL
     seed: int = 0
     column_order: np.ndarray | None = None
+    saves_memory: bool = False
 
 
 # Metrics of dense rows that umap-learn also knows for sparse ones.
@@ -229,7 +233,10 @@ class EngineSearch:
         self._precise: PreciseSearch | None = None  # rows of the engine's types are not rounded
         space = None if is_engine_type(rows) or self._presence else make_space(metric, comparison, rows)
         if space is not None:
-            self._precise = PreciseSearch(space, rows, self._rows, self._is_exact, self._make_point_search)
+            # Not methods of this search: a circle of references would keep the float32 rows until Python
+            # looks for circles.
+            search = partial(_search_points, options=options, threads=threads)
+            self._precise = PreciseSearch(space, rows, self._rows, self._comparison.is_exact, search)
         # The last k, its deduplicated rows (None: all rows are searched), and the search of those.
         self._last: tuple[int | None, Deduplicated | None, _PointSearch] = (None, None, self._search_of_all)
 
@@ -268,13 +275,6 @@ class EngineSearch:
     def _search_share(self) -> float:
         """The share of the work at which the search in float32 ends."""
         return 1.0 if self._precise is None else _FLOAT32_SHARE
-
-    def _make_point_search(self, rows: Rows, comparison: Comparison) -> _PointSearch:
-        return _search_points(rows, comparison, self._options, self._threads)
-
-    def _is_exact(self, rows: Rows) -> bool:
-        """Whether rows become float32 without rounding."""
-        return self._comparison.is_exact(rows)
 
     def _search_for(self, k: int) -> tuple[Deduplicated | None, _PointSearch]:
         """The search for k neighbours, and the deduplicated rows that it holds (None: all rows)."""
@@ -332,7 +332,8 @@ class EngineSearch:
 
 def _search_points(X: Rows, comparison: Comparison, options: SearchOptions, threads: int) -> _PointSearch:
     """A search of rows, dense or sparse, where the engine compares them."""
-    points = (SparsePoints if sparse.issparse(X) else DensePoints)(X, comparison, threads)
+    make = SparsePoints if sparse.issparse(X) else DensePoints
+    points = make(X, comparison, threads, options.saves_memory)
     return _PointSearch(points, comparison, options, threads)
 
 
@@ -399,7 +400,9 @@ class _PointSearch:
         self._approximate: _cluster_search.ClusterSearch | _proxy_search.ProxySearch
         self._by_clusters = isinstance(points, DensePoints) and METRICS[comparison.metric].cluster_search
         if self._by_clusters:
-            self._approximate = _cluster_search.ClusterSearch(points.X, comparison, options.seed, threads)
+            self._approximate = _cluster_search.ClusterSearch(
+                points.X, comparison, options.seed, threads, options.saves_memory
+            )
         else:
             self._approximate = _proxy_search.ProxySearch(points, options.seed)
 
@@ -450,7 +453,11 @@ class _PointSearch:
         n, columns = self._points.X.shape
         if not isinstance(self._points, DensePoints) or not self._by_clusters:
             return None
-        return self._points.coded(k) if _cluster_search.codes_are_cheaper(n, columns, k) else None
+        if not _cluster_search.codes_are_cheaper(n, columns, k):
+            return None
+        if self._options.saves_memory and self._points.has_codes(k):
+            return self._exact(None, k)  # the same neighbours
+        return self._points.coded(k)
 
     def _exact(self, rows: Rows | None, k: int) -> Neighbors:
         """The exact neighbours of other rows, or of all points (None)."""

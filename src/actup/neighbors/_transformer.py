@@ -145,18 +145,28 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         -------
         self
         """
+        self._become(self._fitted(X))
+        return self
+
+    def _fitted(self, X: Any) -> Self:
+        """A copy that is fitted to X; this transformer stays as it is, whatever fails."""
         _check_mode(self.mode)
         self._options()
         metric, parameters = self._effective_metric()
-        rows = self._read(X, metric, reset=True)
+        fitted = object.__new__(type(self))
+        fitted._become(self)
+        rows = fitted._read(X, metric, reset=True)
         if metric == "precomputed" and rows.shape[0] != rows.shape[1]:
             raise ValueError(
                 f"metric='precomputed' needs a square matrix of distances, got shape {rows.shape}"
             )
-        self.effective_metric_, self.effective_metric_params_ = metric, parameters
-        self.n_samples_fit_ = self._n_features_out = int(rows.shape[0])
-        self._searched = _SearchedRows(rows)
-        return self
+        fitted.effective_metric_, fitted.effective_metric_params_ = metric, parameters
+        fitted.n_samples_fit_ = fitted._n_features_out = int(rows.shape[0])
+        fitted._searched = _SearchedRows(rows)
+        return fitted
+
+    def _become(self, other: Self) -> None:
+        self.__dict__ = dict(vars(other))
 
     def transform(self, X: Any) -> CsrMatrix:
         """The matrix of distances from rows to their nearest neighbours among the rows of ``fit``.
@@ -189,9 +199,10 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         CSR matrix of shape (n_samples, n_samples), float64
             As from ``transform``. The first entry of every row is the sample itself, at distance 0.
         """
-        self.fit(X)
-        n_neighbors = check_k(self.n_neighbors, self.n_samples_fit_, excludes_self=self.mode == "distance")
-        found = self._neighbors_of_fitted(n_neighbors - (self.mode == "connectivity"))
+        fitted = self._fitted(X)
+        n_neighbors = check_k(self.n_neighbors, fitted.n_samples_fit_, excludes_self=self.mode == "distance")
+        found = fitted._neighbors_of_fitted(n_neighbors - (self.mode == "connectivity"))
+        self._become(fitted)
         own = np.arange(len(found), dtype=np.int32)[:, None]
         indices = np.hstack([own, found.indices])
         distances = np.hstack([np.zeros_like(own, np.float32), found.distances])

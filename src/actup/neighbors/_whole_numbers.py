@@ -101,7 +101,8 @@ def _reject_lost(rows: Rows, name: str, types: str) -> None:
     """Reject rows with a value beyond 2**53 that float64 changes."""
     for values in value_chunks(rows):
         large = values[(values > _LARGEST_EXACT) | (values < -_LARGEST_EXACT)]
-        lost = large[large.astype(np.float64).astype(values.dtype) != large]
+        with np.errstate(invalid="ignore"):  # float64 may round to 2**64, which uint64 does not hold
+            lost = large[large.astype(np.float64).astype(values.dtype) != large]
         if len(lost):
             raise ValueError(
                 f"{name} holds {lost[0]}, which {types} can hold: subtract the smallest value of each "

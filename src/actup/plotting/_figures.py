@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 _FORMATS = ("png", "pdf", "svg", "jpg", "jpeg", "tif", "tiff", "webp")
 # Text stays text in files of vector graphics, so that it can be edited and searched.
-_FILE_SETTINGS: Any = {"svg.fonttype": "none", "pdf.fonttype": 42}
+_FILE_SETTINGS: Any = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "actup"}
+_DATES: Any = {
+    "pdf": {"CreationDate": None},
+    "svg": {"Date": None},
+}  # left out: equal pictures are equal files
 
 
 def require_matplotlib() -> None:
@@ -80,9 +84,9 @@ def save_figure(figure: Any, path: Path, dpi: float) -> None:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with matplotlib.rc_context(_FILE_SETTINGS), whole_file(path) as unfinished:
-        figure.savefig(
-            unfinished, format=path.suffix.lower().lstrip("."), dpi=dpi, facecolor=figure.get_facecolor()
-        )
+        kind = path.suffix.lower().lstrip(".")
+        background = figure.get_facecolor()
+        figure.savefig(unfinished, format=kind, dpi=dpi, facecolor=background, metadata=_DATES.get(kind))
 
 
 def _figure(size: tuple[float, float], theme: Theme, layout: Any = None) -> Figure:

@@ -30,12 +30,18 @@ class NotMeasurable(ValueError):
 
 def check_map(Y: ArrayLike) -> np.ndarray:
     """Return the map, or that of a model or result, as a finite float64 array of shape (n, n_components)."""
-    array = np.asarray(map_of(Y))
+    try:
+        array = np.asarray(map_of(Y))
+    except ValueError:
+        raise ValueError(
+            "Y has rows of different lengths: give an array of shape (n, n_components)"
+        ) from None
     if array.ndim != 2 or 0 in array.shape:
         raise ValueError(f"Y must have the shape (n, n_components) with neither 0, got {array.shape}")
     if array.dtype.kind not in "biuf":
         raise ValueError(f"Y must hold real numbers, got dtype {array.dtype}")
-    array = np.ascontiguousarray(array, np.float64)
+    with np.errstate(over="ignore"):  # longdouble becomes infinite, which is rejected by name
+        array = np.ascontiguousarray(array, np.float64)
     if not np.isfinite(array).all():
         raise ValueError("Y holds NaN or infinite values: a map must be finite to be measured")
     return array

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
+from actup._labels import label_array
 from actup._threads import count_threads
 from actup.quality._inputs import NotMeasurable, check_k, check_labels, check_map
 from actup.quality._neighborhoods import nearest_in_map
@@ -124,7 +125,7 @@ def voters(labels: ArrayLike, k: int = 100) -> int:
     >>> voters(np.repeat(range(100), 72))  # a hundred classes of 72 points
     71
     """
-    n = len(np.asarray(labels))
+    n = np.size(label_array(labels))
     classes = check_labels(labels, n)
     others = n // (int(classes.max(initial=0)) + 1) - 1
     return min(check_k(k, k, n), max(1, others))

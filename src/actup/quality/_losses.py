@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from actup._engine import engine
+from actup._errors import WrongType
 from actup._threads import count_threads
 from actup._typing import CsrMatrix
 from actup.graph._records import Graph
@@ -47,9 +49,14 @@ class PairLosses:
 
     def __post_init__(self) -> None:
         for name, value in (("a", self.a), ("b", self.b), ("dof", self.dof)):
-            if not (value > 0 and math.isfinite(value)):
+            if isinstance(value, bool) or not isinstance(value, Real):
+                raise WrongType(f"{name}={value!r} must be a number")
+            if not 0 < value < math.inf:
                 raise ValueError(f"{name}={value!r} must be a finite number greater than 0")
         _check_method(self.method, self.Y.shape[1])
+        largest = float(np.abs(self._centred).max(initial=0))
+        if not largest < _MAX_COORDINATE:
+            raise ValueError(f"Y spans {largest:g}, whose square exceeds float32: divide it by a number")
         self.graph.check_structure()
         if len(self.graph) != len(self.Y):
             raise ValueError(f"the graph has {len(self.graph)} points and Y has {len(self.Y)} rows")
@@ -118,7 +125,8 @@ class PairLosses:
 
     @cached_property
     def _centred(self) -> np.ndarray:
-        return np.ascontiguousarray(self.Y - self.Y.mean(axis=0), np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):  # too large becomes infinite, which is rejected
+            return np.ascontiguousarray(self.Y - self.Y.mean(axis=0), np.float32)
 
     @cached_property
     def _pairs(self) -> tuple[float, float, float]:
@@ -146,6 +154,7 @@ _MESH_SPACING = 0.25
 _MAX_MESH_SPACING = 0.7  # a map with far outliers would need a coarser mesh: use the tree instead
 _MAX_MESH_LINES = 2304
 _THETA = 0.3  # the tree's opening angle
+_MAX_COORDINATE = 1e18  # the engine squares coordinates in float32, which ends at 3e38
 _METHODS = (Repulsion.AUTO, Repulsion.EXACT, Repulsion.MESH, Repulsion.BARNES_HUT)
 
 

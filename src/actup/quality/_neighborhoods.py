@@ -19,6 +19,7 @@ from actup.quality._points import MeasuredPoints
 
 _CHUNK_DISTANCES = 1 << 24  # distances held at a time
 _MAP_ROWS_PER_TASK = 16  # rows of map distances that one thread computes at a time
+_QUERIES_PER_THREAD = 2000  # of a tree; fewer take less time than a thread
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,8 @@ def _map_sort_keys(Y: np.ndarray, rows: np.ndarray, threads: int) -> np.ndarray:
 
 def nearest_in_map(tree: cKDTree, rows: np.ndarray, k: int, threads: int) -> np.ndarray:
     """The k nearest other points of the given rows of a map, nearest first: (rows, k)."""
-    _, found = tree.query(tree.data[rows], k + 1, workers=threads)
+    workers = min(threads, 1 + len(rows) // _QUERIES_PER_THREAD)
+    _, found = tree.query(tree.data[rows], k + 1, workers=workers)
     others = found != rows[:, None]
     # Where more than k other points coincide with a row, the tree may not list the row itself.
     without_itself = others.all(axis=1)

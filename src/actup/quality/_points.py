@@ -31,7 +31,7 @@ class MeasuredPoints:
     """
 
     def __init__(self, X: Rows, metric: str = "euclidean") -> None:
-        if metric not in REPORT_METRICS:
+        if not isinstance(metric, str) or metric not in REPORT_METRICS:
             raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, REPORT_METRICS))}")
         X = as_table(X, "X")
         self._sparse = scipy.sparse.issparse(X)
@@ -132,7 +132,9 @@ class MeasuredPoints:
         if self._X.dtype.kind != "f":
             return
         for values in self._value_chunks():
-            if not np.isfinite(values.sum(dtype=np.float64)) and not np.isfinite(values).all():
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = values.sum(dtype=np.float64)
+            if not np.isfinite(total) and not np.isfinite(values).all():
                 raise ValueError("X holds NaN or infinite values: remove or impute them first")
 
     def _reject_overflow(self, distances: np.ndarray) -> None:

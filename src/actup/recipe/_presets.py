@@ -104,8 +104,8 @@ _GDR_UMAP = Recipe(
     phases=(
         Phase(Role.EXAGGERATE, 13, momentum=0.9, rate=1.5),
         Phase(Role.ANNEAL, 12, momentum=0.9, rate=1.5),
-        Phase(Role.EXPAND, 58, momentum=0.95, rate=1.5),
-        Phase(Role.SETTLE, 17, momentum=0.8, rate=1.0),
+        Phase(Role.EXPAND, 48, momentum=0.95, rate=1.9),
+        Phase(Role.SETTLE, 14, momentum=0.8, rate=1.0),
     ),
 )
 

@@ -127,6 +127,9 @@ _SLOW_ANNEALING_MAX_N = 4_000  # annealing longer lowers the loss, and costs lit
 _SLOW_ANNEALING_FACTOR = 2
 _LONG_SETTLING_MAX_N = 2_000  # settling longer lowers the loss, and costs little on few points
 _LONG_SETTLING_EPOCHS = 200
+# The same without normalisation, where the steps of few points that repel each other are the least steady.
+_LONG_UNNORMALIZED_SETTLING_MAX_N = 500
+_LONG_UNNORMALIZED_SETTLING_EPOCHS = 50
 _RANDOM_START_SETTLING_FACTOR = 4  # at high momentum, points that started far from their place still move
 
 _SETTLING_SHARE = 0.1  # of the epochs of a falling learning rate
@@ -247,6 +250,8 @@ def _adapted_length(phase: Phase, recipe: Recipe, n_samples: int) -> int:
             return max(round(epochs * longer), math.ceil(needed))
         case Role.EXPAND if recipe.normalized:
             return round(epochs * _growth(n_samples, _LONGER_EXPANSION_ABOVE_N, _MAX_EXPANSION_FACTOR))
+        case Role.SETTLE if not recipe.normalized and n_samples <= _LONG_UNNORMALIZED_SETTLING_MAX_N:
+            return max(_LONG_UNNORMALIZED_SETTLING_EPOCHS, epochs)
         case Role.SETTLE if not recipe.normalized:
             return round(epochs * _growth(n_samples, _LONGER_GATHERING_ABOVE_N, _MAX_SETTLING_FACTOR))
         case Role.SETTLE if n_samples <= _LONG_SETTLING_MAX_N:

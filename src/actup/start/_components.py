@@ -12,6 +12,7 @@ from actup.graph._records import Graph
 SMALL_COMPONENT = 8  # components with fewer points are random balls instead of spectral coordinates
 _MAX_PACKED = 400  # components that are packed as balls; the others are scattered between them
 FILLED_SHARE = 0.9  # of the radius of a component's ball, which its points may use
+_CHUNK_POINTS = 2**11  # points whose edges are sorted at a time
 _CHUNK_COMPONENTS = 4096  # components that are scattered at a time
 
 
@@ -74,8 +75,16 @@ def _sorted_by_component(
     position[order] = np.arange(len(graph), dtype=np.int32)
     lengths = np.diff(graph.offsets)[order]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    edges = np.arange(offsets[-1]) + np.repeat(graph.offsets[order] - offsets[:-1], lengths)
-    return order, offsets, position[graph.indices[edges]], graph.weights[edges]
+    indices = np.empty(offsets[-1], np.int32)
+    weights = np.empty(offsets[-1], np.float32)
+    for begin in range(0, len(order), _CHUNK_POINTS):
+        points = slice(begin, min(begin + _CHUNK_POINTS, len(order)))
+        first, last = offsets[points.start], offsets[points.stop]
+        shifts = np.repeat(graph.offsets[order[points]] - offsets[points], lengths[points])
+        edges = np.arange(first, last) + shifts
+        indices[first:last] = position[graph.indices[edges]]
+        weights[first:last] = graph.weights[edges]
+    return order, offsets, indices, weights
 
 
 def random_in_ball(random: np.random.Generator, n: int, dimensions: int) -> np.ndarray:
@@ -122,7 +131,9 @@ def pack_balls(
         wanted = np.linalg.norm(centers, axis=1)
         known = wanted > 0
         directions[known] = centers[known] / wanted[known, None]
-        wanted *= 1.5 * whole / max(np.sqrt(np.mean(wanted**2)), np.finfo(float).tiny)
+        spread = np.sqrt(np.mean(wanted**2))
+        if spread > np.finfo(float).tiny:
+            wanted *= 1.5 * whole / spread
     places = np.zeros((count, dimensions))
     outwards = packed[np.argsort((wanted - radii)[packed], kind="stable")]
     for rank, component in enumerate(outwards):

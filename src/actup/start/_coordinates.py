@@ -21,6 +21,7 @@ from actup._errors import WrongType
 from actup._typing import CsrMatrix, Rows
 from actup._warnings import warn_user
 from actup.graph._records import Graph
+from actup.neighbors._chunks import row_chunks
 from actup.neighbors._row_transforms import center_far_columns
 from actup.neighbors._rows import ENGINE_TYPES, reject_unsuitable_types
 from actup.recipe._recipe import Recipe
@@ -33,6 +34,7 @@ _FAR_FACTOR = 100  # given places are far from 0 if their centre exceeds this mu
 _FLAT_SHARE = 1e-6  # of the largest width: given places that spread less in some direction are flat
 _FILL_NOISE = 1e-2  # of the widest axis, for axes that the data cannot fill
 
+_CHUNK_VALUES = 2**17  # that are held in double precision at a time
 _MAX_GRAM_ROWS = 1024  # up to here, rows of very many columns are compared by their inner products
 
 # A vector tells points apart if its central 99 % spread over at least this share of its range.
@@ -112,8 +114,18 @@ def _gram_scores(X: CsrMatrix, dimensions: int, seed: int, threads: int) -> np.n
     return np.asarray(scores * (scale / np.sqrt(np.where(lengths > 0, lengths, 1.0))), np.float32)
 
 
+class UninformativeVectors(Exception):
+    """The leading eigenvectors tell only a few points apart, and another start would take less time."""
+
+
 def spectral_start(
-    graph: Graph, dimensions: int, seed: int, threads: int, solve: SpectralSolver, X: Rows | None = None
+    graph: Graph,
+    dimensions: int,
+    seed: int,
+    threads: int,
+    solve: SpectralSolver,
+    X: Rows | None = None,
+    gives_up: bool = False,
 ) -> np.ndarray:
     """The leading eigenvectors of the random walk on the graph (Laplacian eigenmaps).
 
@@ -127,6 +139,8 @@ def spectral_start(
     solve : callable
         A backend's ``spectral_coordinates``.
     X : ndarray or CSR matrix of shape (n, columns), optional
+    gives_up : bool, default=False
+        Whether to raise ``UninformativeVectors`` for a connected graph instead of solving for more vectors.
 
     Returns
     -------
@@ -139,10 +153,18 @@ def spectral_start(
 
     if len(graph) == 1:
         return np.zeros((1, dimensions), np.float32)
-    reached = breadth_first_order(graph.to_scipy(), 0, return_predecessors=False)
+    # All weights 1, which take no memory: the functions would convert others to double precision.
+    ones = np.broadcast_to(np.ones(1), len(graph.indices))
+    pattern = csr_matrix((ones, graph.indices, graph.offsets), shape=(len(graph), len(graph)))
+    reached = breadth_first_order(pattern, 0, return_predecessors=False)
     if len(reached) == len(graph):  # nearly always, and faster to find out than all components
-        return coordinates(graph)
-    count, labels = connected_components(graph.to_scipy(), directed=False)
+        del pattern
+        return component_start(graph, dimensions, seed, threads, solve, gives_up)
+    # Of a symmetric graph, the strong components are all components, and take no transposed copy of it.
+    count, labels = connected_components(pattern, directed=True, connection="strong")
+    del pattern
+    firsts = np.unique(labels, return_index=True)[1]
+    labels = np.argsort(np.argsort(firsts)).astype(np.int32)[labels]  # numbered by their first points
     centers = None
     if X is not None:
         centers = pca_start(_mean_rows(X, labels, count), dimensions, seed, threads)
@@ -282,13 +304,16 @@ def fill_axes(Y: np.ndarray, dimensions: int, seed: int) -> np.ndarray:
     missing = dimensions - Y.shape[1]
     if missing <= 0:
         return Y
-    deviation = float(Y.std(axis=0).max(initial=0.0)) or 1.0
+    with np.errstate(over="ignore"):
+        deviation = float(Y.std(axis=0).max(initial=0.0)) or 1.0
+    if not np.isfinite(deviation):  # the squares overflow float32
+        deviation = float(Y.std(axis=0, dtype=np.float64).max())
     noise = np.random.default_rng([seed, 4]).uniform(-1, 1, (len(Y), missing))
     return np.hstack([Y, (_FILL_NOISE * deviation * noise).astype(np.float32)])
 
 
 def component_start(
-    graph: Graph, dimensions: int, seed: int, threads: int, solve: SpectralSolver
+    graph: Graph, dimensions: int, seed: int, threads: int, solve: SpectralSolver, gives_up: bool = False
 ) -> np.ndarray:
     """Coordinates of a connected graph: eigenvectors of its random walk that tell many points apart.
 
@@ -297,8 +322,7 @@ def component_start(
     loosely connected points would press all others onto one spot; the next vectors take its place, and milder
     outliers are clipped.
     """
-    sums = np.concatenate([[0.0], np.cumsum(graph.weights, dtype=np.float64)])
-    degree = sums[graph.offsets[1:]] - sums[graph.offsets[:-1]]
+    degree = _degrees(graph)
     root_degree = np.sqrt(np.where(degree > 0, degree, 1.0))  # points without edges have vectors of 0
     for extra in EXTRA_VECTORS:
         asked = min(dimensions + extra, len(graph) - 1)
@@ -308,20 +332,39 @@ def component_start(
         informative = length >= MIN_CENTRAL_SHARE * np.ptp(found, axis=0)
         if np.count_nonzero(informative) >= dimensions or asked == len(graph) - 1:
             break
+        if gives_up:
+            raise UninformativeVectors
     found = np.clip(found, low - length, high + length).astype(np.float32)
     kept = np.argsort(~informative, kind="stable")[:dimensions]
     return fill_axes(found[:, kept], dimensions, seed)
 
 
+def _degrees(graph: Graph) -> np.ndarray:
+    """The sum of the weights of every point, as differences of one running sum: (n,) float64."""
+    ends = np.empty(len(graph) + 1)
+    ends[0] = total = 0.0
+    begin = 0
+    while begin < len(graph):  # rows of about _CHUNK_VALUES edges, or one
+        edge = graph.offsets[begin]
+        end = max(begin + 1, int(np.searchsorted(graph.offsets, edge + _CHUNK_VALUES, "right")) - 1)
+        weights = graph.weights[edge : graph.offsets[end]]
+        sums = np.cumsum(np.concatenate([[total], weights]), dtype=np.float64)
+        ends[begin + 1 : end + 1] = sums[graph.offsets[begin + 1 : end + 1] - edge]
+        begin, total = end, sums[-1]
+    return np.diff(ends)
+
+
 def _mean_rows(X: Rows, labels: np.ndarray, count: int) -> Rows:
     """The mean row of X of every connected component: (count, columns), sparse if X is."""
     sizes = np.bincount(labels, minlength=count)
+    if not issparse(X):
+        sums = np.zeros((count, X.shape[1]))
+        for chunk in row_chunks(X, _CHUNK_VALUES):  # X in double precision may not fit into memory
+            np.add.at(sums, labels[chunk], X[chunk].astype(np.float64))
+        return sums / sizes[:, None]
     members = np.argsort(labels, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    X = _without_empty_columns(X) if issparse(X) else X
     ones = np.ones(len(labels))  # a product with 1 is exact, so that no processor can fuse it with the sum
-    sums = csr_matrix((ones, members, offsets), shape=(count, len(labels))) @ X
-    if not issparse(sums):
-        return sums / sizes[:, None]
-    sums.data /= np.repeat(sizes, np.diff(sums.indptr))
-    return sums
+    means = csr_matrix((ones, members, offsets), shape=(count, len(labels))) @ _without_empty_columns(X)
+    means.data /= np.repeat(sizes, np.diff(means.indptr))
+    return means

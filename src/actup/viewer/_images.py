@@ -31,7 +31,10 @@ def pack_images(images: ArrayLike, n: int) -> dict[str, Any]:
     dict
         ``width``, ``height``, ``columns``, ``per_sheet`` and ``sheets`` (PNG files in base64).
     """
-    pixels = np.asarray(images)
+    try:
+        pixels = np.asarray(images)
+    except ValueError:
+        raise ValueError("images have different shapes: give all pictures one width and one height") from None
     if pixels.ndim == 3:
         pixels = pixels[..., None]
     if pixels.ndim != 4 or len(pixels) != n or pixels.shape[3] not in (1, 3, 4) or 0 in pixels.shape:

@@ -50,7 +50,10 @@ def read_neighbors(given: Any, sources: Mapping[str, Any], n: int) -> np.ndarray
         if found is None and given is not None:
             raise ValueError("neighbors='auto' needs a fitted model among the maps; give (n, k) ids instead")
         return found
-    lists = np.asarray(given.indices if isinstance(given, Neighbors) else given)
+    try:
+        lists = np.asarray(given.indices if isinstance(given, Neighbors) else given)
+    except ValueError:
+        raise ValueError("neighbors has rows of different lengths: give an array of shape (n, k)") from None
     if lists.ndim != 2 or len(lists) != n or lists.dtype.kind not in "iu" or lists.shape[1] == 0:
         raise ValueError(
             f"neighbors must be whole numbers of shape ({n}, k), got {lists.dtype} of shape {lists.shape}"

@@ -47,6 +47,7 @@ void hash_cluster_searches() {
     if (!ranked) continue;
     const std::string name = std::string("cluster search ") + kMetrics[number].name;
     print_hash(name + " float32", cluster_search(floats, {metric, 2.0f, 1e6}, 0, 7, 1));
+    print_hash(name + " cells", cell_search(floats, {metric, 2.0f, 1e6}, 7, 1));
     print_hash(name + " uint8", cluster_search(small, {metric, 2.0f, 1e6}, 32, 7, 1));
   }
 }

@@ -1,7 +1,8 @@
-"""Read NumPy's files and Matrix Market files. Nothing in them is ever run: Python objects are rejected."""
+"""Read NumPy's files. Nothing in them is ever run: Python objects are rejected."""
 
 from __future__ import annotations
 
+import tokenize
 import zipfile
 import zlib
 from typing import Any
@@ -11,6 +12,9 @@ import numpy as np
 from actup._cli.files.formats import Source
 from actup._cli.files.table import Matrix, Table
 from actup._cli.reporting import InputError
+from actup._csr import read_sparse
+
+_MAX_REASON = 160  # characters of another library's message
 
 # What NumPy's and SciPy's readers raise for damaged files.
 _DAMAGED_FILE_ERRORS = (
@@ -21,6 +25,13 @@ _DAMAGED_FILE_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
     NotImplementedError,
+    RuntimeError,  # an encrypted member
+    TypeError,
+    SyntaxError,
+    RecursionError,
+    AttributeError,
+    MemoryError,
+    tokenize.TokenError,  # of the header of an array
 )
 
 
@@ -47,8 +58,10 @@ def read_npz(source: Source) -> Table:
                 source.file.seek(0)
                 from scipy.sparse import load_npz
 
-                return Table(source.name, matrices={"X": Matrix(load_npz(source.file).tocsr())})
-            arrays = {name: archive[name] for name in archive.files}
+                X = read_sparse(load_npz(source.file), source.name)
+                return Table(source.name, matrices={"X": Matrix(X)})
+            members = {name: archive[name] for name in archive.files}
+            arrays = {name: array for name, array in members.items() if isinstance(array, np.ndarray)}
     except _DAMAGED_FILE_ERRORS as error:
         raise _damaged(source, error) from None
     wide = {name: array for name, array in arrays.items() if array.ndim >= 2}
@@ -64,18 +77,6 @@ def read_npz(source: Source) -> Table:
     return Table(source.name, columns, {name: m for name, m in matrices.items() if m.rows.shape[0] == n})
 
 
-def read_mtx(source: Source) -> Table:
-    """Read a matrix of the Matrix Market, usually sparse."""
-    from scipy.io import mmread
-
-    try:
-        matrix = mmread(source.file)
-    except _DAMAGED_FILE_ERRORS as error:
-        raise _damaged(source, error) from None
-    rows = matrix if isinstance(matrix, np.ndarray) else matrix.tocsr()
-    return Table(source.name, matrices={"X": Matrix(rows)})
-
-
 def _as_rows(array: np.ndarray, name: str) -> np.ndarray:
     """An array with one row per point: further dimensions, such as those of images, become columns."""
     if array.ndim < 2:
@@ -89,4 +90,6 @@ def _damaged(source: Source, error: Any) -> InputError:
             f"{source.name} holds Python objects, whose reading would run code of the file: save an array of "
             "numbers or text"
         )
-    return InputError(f"{source.name} is damaged or cut off ({error})")
+    if isinstance(error, MemoryError):
+        return InputError(f"{source.name} does not fit into memory, or is damaged ({error})")
+    return InputError(f"{source.name} is damaged or cut off ({str(error)[:_MAX_REASON]})")

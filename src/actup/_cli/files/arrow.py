@@ -41,7 +41,7 @@ def read_parquet(source: Source) -> Table:
 
     try:
         return _as_table(parquet.read_table(source.file), source)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _damaged(source, error) from None
 
 
@@ -56,7 +56,7 @@ def read_arrow(source: Source) -> Table:
             return _as_table(ipc.open_stream(source.file).read_all(), source)
         source.file.seek(0)
         return _as_table(feather.read_table(source.file), source)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _damaged(source, error) from None
 
 
@@ -69,7 +69,7 @@ def read_jsonl(source: Source) -> Table:
     options = json.ReadOptions(block_size=_LARGEST_BLOCK)
     try:
         return _as_table(json.read_json(_bytes_of(source), read_options=options), source)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeDecodeError) as error:
         raise _damaged(source, error) from None
 
 
@@ -249,6 +249,7 @@ def _begins_with_names(source: Source, delimiter: str) -> bool:
 
 
 def _as_table(table: Any, source: Source) -> Table:
+    table.validate(full=True)  # pyarrow's own functions read wrong offsets and codes out of bounds
     names = [str(name) for name in table.column_names]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -288,7 +289,7 @@ def _vectors(name: str, values: Any, source: Source) -> np.ndarray:
             f"{lengths[row]} in row {row}"
         )
     numbers = compute.list_flatten(values).to_numpy()
-    return np.asarray(numbers).reshape(len(lengths), -1)
+    return np.asarray(numbers).reshape(len(lengths), lengths[0] if len(lengths) else 0)
 
 
 def _values(values: Any) -> np.ndarray:

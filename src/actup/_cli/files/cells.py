@@ -7,6 +7,7 @@ import numpy as np
 from actup._cli.files.formats import Source
 from actup._cli.files.table import Matrix, Table
 from actup._cli.reporting import InputError
+from actup._csr import read_sparse
 
 
 def read_h5ad(source: Source) -> Table:
@@ -35,7 +36,7 @@ def read_h5ad(source: Source) -> Table:
 
 
 def _rows(values: object) -> object:
-    return values.tocsr() if hasattr(values, "tocsr") else np.asarray(values)
+    return read_sparse(values, "the file") if hasattr(values, "tocsr") else np.asarray(values)
 
 
 def _column(values: object) -> np.ndarray:

@@ -95,7 +95,7 @@ class Format:
 FORMATS = {
     "npy": Format((".npy",), (b"\x93NUMPY",), "arrays:read_npy"),
     "npz": Format((".npz",), (b"PK\x03\x04", b"PK\x05\x06"), "arrays:read_npz"),
-    "mtx": Format((".mtx",), (b"%%MatrixMarket",), "arrays:read_mtx"),
+    "mtx": Format((".mtx",), (b"%%MatrixMarket",), "market:read_mtx"),
     "parquet": Format((".parquet", ".pq"), (b"PAR1",), "arrow:read_parquet"),
     "arrow": Format(
         (".arrow", ".feather", ".ipc"), (b"ARROW1", b"FEA1", b"\xff\xff\xff\xff"), "arrow:read_arrow"

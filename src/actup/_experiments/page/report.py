@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from actup._experiments.experiment import Experiment, Run, Scale
 from actup._experiments.page.tables import fold_tables
 from actup._experiments.results import Findings, Store
+from actup._whole_file import whole_file
 
 _HEAD = """# The paper, reproduced
 
@@ -78,7 +80,8 @@ def write_report(
     for experiment in experiments:
         sections.append(section(experiment, store, scale, folder))
     page = "\n\n".join(part.strip() for part in sections) + "\n"
-    path.write_text(fold_tables(page), encoding="utf-8")
+    with whole_file(path) as unfinished:
+        unfinished.write_text(fold_tables(page), encoding="utf-8")
     store.copy_lines(shown, lines)
     return path
 
@@ -126,18 +129,20 @@ def _seeds(runs: Sequence[Run]) -> str:
     return f"{seeds} seed{'s' if seeds > 1 else ''}"
 
 
+class _LacksMaps(Exception):
+    """A new picture lacks maps that the existing one shows, which therefore stays."""
+
+
 def _drawer(folder: Path, store: Store) -> Callable[[str, Callable[[Path], None]], str]:
     """The function that draws a picture into the folder and returns the Markdown that shows it."""
 
     def draw(name: str, drawing: Callable[[Path], None]) -> str:
         path = folder / "pictures" / f"{name}.png"
-        new = path.with_name(f"{name}.new.png")
         missing_before = store.missing_maps
-        drawing(new)
-        if store.missing_maps > missing_before and path.exists():
-            new.unlink()  # the existing picture shows maps that the new one lacks
-        else:
-            new.replace(path)
+        with contextlib.suppress(_LacksMaps), whole_file(path) as unfinished:
+            drawing(unfinished)
+            if store.missing_maps > missing_before and path.exists():
+                raise _LacksMaps
         return f"![{name.replace('_', ' ')}](pictures/{path.name})"
 
     return draw

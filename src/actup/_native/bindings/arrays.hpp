@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "bindings/interruptible.hpp"
+#include "common/buffer.hpp"
 #include "common/growing_array.hpp"
 #include "graph/graph_view.hpp"
 
@@ -21,26 +22,39 @@ using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-template <class T = float>
-nb::ndarray<nb::numpy, T, nb::ndim<2>> new_matrix(int64_t rows, int64_t columns) {
-  T* data = new T[rows * columns];
-  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-  return {data, {static_cast<size_t>(rows), static_cast<size_t>(columns)}, owner};
+// Owns memory for NumPy: a Buffer, a GrowingArray or a unique_ptr to an array.
+template <class Memory>
+nb::capsule owner_of(Memory memory) {
+  auto owned = std::make_unique<Memory>(std::move(memory));
+  nb::capsule owner(owned.get(), [](void* p) noexcept { delete static_cast<Memory*>(p); });
+  (void)owned.release();
+  return owner;
 }
 
 // Hands memory over to NumPy.
 template <class Scalar, class... Shape>
 nb::ndarray<nb::numpy, Scalar> to_numpy(std::unique_ptr<Scalar[]> data, Shape... shape) {
-  Scalar* const raw = data.release();
-  nb::capsule owner(raw, [](void* memory) noexcept { delete[] static_cast<Scalar*>(memory); });
-  return nb::ndarray<nb::numpy, Scalar>(raw, {static_cast<size_t>(shape)...}, owner);
+  Scalar* const raw = data.get();
+  return {raw, {static_cast<size_t>(shape)...}, owner_of(std::move(data))};
+}
+
+template <class Scalar, class... Shape>
+nb::ndarray<nb::numpy, Scalar> to_numpy(Buffer<Scalar> data, Shape... shape) {
+  Scalar* const raw = data.data();
+  return {raw, {static_cast<size_t>(shape)...}, owner_of(std::move(data))};
 }
 
 template <class Scalar, class... Shape>
 nb::ndarray<nb::numpy, Scalar> to_numpy(GrowingArray<Scalar> data, Shape... shape) {
-  Scalar* const raw = data.release();
-  nb::capsule owner(raw, [](void* memory) noexcept { std::free(memory); });
-  return nb::ndarray<nb::numpy, Scalar>(raw, {static_cast<size_t>(shape)...}, owner);
+  Scalar* const raw = data.data();
+  return {raw, {static_cast<size_t>(shape)...}, owner_of(std::move(data))};
+}
+
+template <class T = float>
+nb::ndarray<nb::numpy, T, nb::ndim<2>> new_matrix(int64_t rows, int64_t columns) {
+  Buffer<T> data(rows * columns);
+  T* const raw = data.data();
+  return {raw, {static_cast<size_t>(rows), static_cast<size_t>(columns)}, owner_of(std::move(data))};
 }
 
 // A copy of values for NumPy.

@@ -10,6 +10,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/typed_arrays.hpp"
 #include "neighbors/calibration.hpp"
+#include "neighbors/cell_search.hpp"
 #include "neighbors/center_index.hpp"
 #include "neighbors/cluster_search.hpp"
 #include "neighbors/refinement.hpp"
@@ -21,6 +22,12 @@ namespace {
 struct IndexHandle {
   TypedArray points;
   std::unique_ptr<ClusterIndex> index;
+};
+
+// Cells of rows, and the array that they are read from.
+struct CellsHandle {
+  TypedArray points;
+  std::unique_ptr<CellIndex> index;
 };
 
 // Few centers, and the array that they are read from.
@@ -56,6 +63,17 @@ auto calibrate(const IndexHandle& handle, int64_t k, int64_t sample_size, uint64
                     copied(result.probes, probes), copied(result.candidates, candidates),
                     copied(result.mean, probes, candidates),
                     copied(result.standard_error, probes, candidates));
+}
+
+auto points_before(const CellsHandle& handle, const Vector<int64_t>& rows, const Matrix<int32_t>& ids,
+                   int threads) {
+  const auto count = static_cast<int64_t>(ids.shape(0)), listed = static_cast<int64_t>(ids.shape(1));
+  auto before = std::make_unique_for_overwrite<int64_t[]>(count * listed);
+  {
+    const Interruptible call;
+    handle.index->points_before(rows.data(), count, ids.data(), listed, threads, before.get());
+  }
+  return to_numpy(std::move(before), count, listed);
 }
 
 }  // namespace
@@ -115,6 +133,29 @@ void bind_cluster_search(nb::module_& module) {
             });
           },
           nb::arg("rows"), nb::arg("k"), nb::arg("probes"), nb::arg("candidates"), nb::arg("threads"));
+  nb::class_<CellsHandle>(module, "CellIndex")
+      .def(
+          "__init__",
+          [](CellsHandle* self, TypedArray points, const RowMetric& row_metric, uint64_t seed, int threads) {
+            const TypedRows rows = typed_rows(points);
+            std::unique_ptr<CellIndex> index;
+            {
+              const Interruptible call;
+              index = std::make_unique<CellIndex>(rows, row_metric, seed, threads);
+            }
+            new (self) CellsHandle{std::move(points), std::move(index)};
+          },
+          nb::arg("points"), nb::arg("row_metric"), nb::arg("seed"), nb::arg("threads"))
+      .def_prop_ro("cells", [](const CellsHandle& handle) { return handle.index->count(); })
+      .def("points_before", &points_before, nb::arg("rows"), nb::arg("ids"), nb::arg("threads"))
+      .def(
+          "neighbors",
+          [](const CellsHandle& handle, int64_t k, int64_t looked_at, int threads) {
+            return neighbor_lists(typed_rows(handle.points).rows, k, [&](int32_t* ids, float* distances) {
+              handle.index->neighbors(k, looked_at, threads, ids, distances);
+            });
+          },
+          nb::arg("k"), nb::arg("looked_at"), nb::arg("threads"));
   nb::class_<CentersHandle>(module, "CenterIndex")
       .def(
           "__init__",

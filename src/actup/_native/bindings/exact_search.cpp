@@ -23,7 +23,7 @@ std::vector<int64_t> order_of(const std::optional<Vector<int64_t>>& columns) {
 auto exact_neighbors(const TypedArray& points, const std::optional<TypedArray>& queries, int64_t k,
                      const RowMetric& row_metric, int threads,
                      const std::optional<Vector<int64_t>>& column_order,
-                     const std::optional<Vector<float>>& limits) {
+                     const std::optional<Vector<float>>& limits, bool by_codes) {
   const TypedRows rows = typed_rows(queries ? *queries : points);
   if (limits && static_cast<int64_t>(limits->size()) != rows.rows) {
     throw std::invalid_argument("limits must have one distance for each query");
@@ -31,7 +31,7 @@ auto exact_neighbors(const TypedArray& points, const std::optional<TypedArray>& 
   const std::vector<int64_t> order = order_of(column_order);
   return neighbor_lists(rows.rows, k, [&](int32_t* ids, float* distances) {
     nearest_exact(typed_rows(points), rows, !queries, k, row_metric, threads, ids, distances, order,
-                  limits ? limits->data() : nullptr);
+                  limits ? limits->data() : nullptr, by_codes);
   });
 }
 
@@ -62,7 +62,8 @@ auto column_order(const TypedArray& points, const RowMetric& row_metric) {
 void bind_exact_search(nb::module_& module) {
   module.def("exact_neighbors", &exact_neighbors, nb::arg("points"), nb::arg("queries").none(), nb::arg("k"),
              nb::arg("row_metric"), nb::arg("threads"), nb::arg("column_order").none() = nb::none(),
-             nb::arg("limits").none() = nb::none());
+             nb::arg("limits").none() = nb::none(), nb::arg("by_codes") = true);
+  module.def("coded_search_bytes", &FewPoints::needed_bytes, nb::arg("rows"), nb::arg("width"), nb::arg("k"));
   module.def("coded_neighbors", &coded_neighbors, nb::arg("points"), nb::arg("k"), nb::arg("row_metric"),
              nb::arg("threads"), nb::arg("column_order").none() = nb::none());
   module.attr("COLUMN_ORDER_ROWS") = RowForm::kSampledRows;

@@ -31,11 +31,11 @@ inline TypedRows typed_rows(const TypedArray& array) {
 // (ids, distances) of shape (rows, k), filled by search(ids, distances) with the interpreter lock released.
 template <class Search>
 auto neighbor_lists(int64_t rows, int64_t k, const Search& search) {
-  auto ids = std::make_unique_for_overwrite<int32_t[]>(rows * k);
-  auto distances = std::make_unique_for_overwrite<float[]>(rows * k);
+  Buffer<int32_t> ids(rows * k);
+  Buffer<float> distances(rows * k);
   {
     const Interruptible call;
-    search(ids.get(), distances.get());
+    search(ids.data(), distances.data());
   }
   return std::tuple(to_numpy(std::move(ids), rows, k), to_numpy(std::move(distances), rows, k));
 }

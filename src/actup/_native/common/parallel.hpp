@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -145,6 +146,7 @@ class ThreadPool {
     try {
       for (; workers_ < wanted; ++workers_) std::thread([this, id = workers_] { work(id); }).detach();
     } catch (const std::system_error&) {
+    } catch (const std::bad_alloc&) {
     }
   }
 

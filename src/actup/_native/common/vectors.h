@@ -26,6 +26,10 @@ __device__ inline float power(float x, float b) {
 
 #else
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -62,6 +66,37 @@ inline Vector load(const float* from) {
   Vector v;
   std::memcpy(&v, from, sizeof v);
   return v;
+}
+
+template <class Vector>
+inline Vector load(const int32_t* from) {
+  Vector v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+
+// As many integers as a register holds: for loops whose result does not depend on the width.
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+using RegisterInts = int16;
+#elif defined(__AVX2__)
+using RegisterInts = int8;
+#else
+using RegisterInts = int4;
+#endif
+constexpr int kRegisterInts = sizeof(RegisterInts) / sizeof(int32_t);
+
+// One bit per lane of a mask, of whose lanes all bits are set or none.
+inline uint32_t lanes_set(RegisterInts mask) {
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+  return _mm512_movepi32_mask(std::bit_cast<__m512i>(mask));
+#elif defined(__AVX2__)
+  return _mm256_movemask_ps(std::bit_cast<__m256>(mask));
+#elif defined(__SSE2__)
+  return _mm_movemask_ps(std::bit_cast<__m128>(mask));
+#else
+  const int4 bits = mask & int4{1, 2, 4, 8};
+  return bits[0] | bits[1] | bits[2] | bits[3];
+#endif
 }
 
 template <class Vector>

@@ -88,10 +88,23 @@ ACTUP_DEVICE inline double umap_sigma(double target, double floor, const RowSum&
 struct GaussianSums {
   double weights;   // sum of exp(-beta x)
   double products;  // sum of x exp(-beta x)
+  double squares;   // sum of x² exp(-beta x)
 };
 
 ACTUP_DEVICE inline double gaussian_entropy(double beta, const GaussianSums& sums) {
   return natural_logarithm(sums.weights) + beta * sums.products / sums.weights;
+}
+
+// Newton's next factor of beta, from dH/d(ln beta) = -beta² var(x); far from the solution at most fourfold,
+// so that it stays on the side where the entropy still changes.
+ACTUP_DEVICE inline double gaussian_beta_factor(double beta, double excess, const GaussianSums& sums) {
+  constexpr double kMaxFactor = 4;
+  const double mean = sums.products / sums.weights;
+  const double slope = beta * beta * (sums.squares / sums.weights - mean * mean);
+  if (!(slope > 0)) return excess > 0 ? kMaxFactor : 1 / kMaxFactor;
+  const double step = excess / slope;  // of ln beta; 1 + step is e^step near the solution
+  if (step > 0) return step < kMaxFactor - 1 ? 1 + step : kMaxFactor;
+  return -step < kMaxFactor - 1 ? 1 / (1 - step) : 1 / kMaxFactor;
 }
 
 // The beta at which the row's entropy is `target`. The entropy falls as beta grows. `start` is a first guess
@@ -101,9 +114,13 @@ template <class RowSums>
 ACTUP_DEVICE inline double gaussian_beta(double target, double start, const RowSums& row_sums) {
   Bisection beta{start};
   for (int step = 0; step < 100; ++step) {
-    const double excess = gaussian_entropy(beta.at, row_sums(beta.at)) - target;
+    const GaussianSums sums = row_sums(beta.at);
+    const double excess = gaussian_entropy(beta.at, sums) - target;
     if (-1e-7 < excess && excess < 1e-7) break;
+    if (excess > 0 && !(sums.products > 0)) break;  // the nearest ones have all the weight
+    const double newton = beta.at * gaussian_beta_factor(beta.at, excess, sums);
     excess > 0 ? beta.raise() : beta.lower();
+    if (newton > beta.low && !(beta.bounded && newton >= beta.high)) beta.at = newton;
   }
   return beta.at;
 }

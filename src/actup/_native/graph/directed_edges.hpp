@@ -11,6 +11,7 @@
 
 #include "common/buffer.hpp"
 #include "common/parallel.hpp"
+#include "common/vectors.h"
 
 namespace actup {
 
@@ -47,6 +48,23 @@ inline int64_t part_count(int64_t items, int64_t min_items_per_part) {
   return std::clamp<int64_t>(items / min_items_per_part, 1, kMaxParts);
 }
 
+// Calls visit(place) for the ids in [begin, end), in order. Few of them are, so whole registers are compared
+// at once.
+template <class Visit>
+inline void for_each_within(const int32_t* ids, int64_t count, int64_t begin, int64_t end,
+                            const Visit& visit) {
+  const auto low = static_cast<int32_t>(begin), high = static_cast<int32_t>(end);
+  int64_t at = 0;
+  for (; at + kRegisterInts <= count; at += kRegisterInts) {
+    const RegisterInts v = load<RegisterInts>(ids + at);
+    for (uint32_t found = lanes_set((v >= low) & (v < high)); found; found &= found - 1)
+      visit(at + std::countr_zero(found));
+  }
+  for (; at < count; ++at) {
+    if (ids[at] >= low && ids[at] < high) visit(at);
+  }
+}
+
 // The edges that end at the rows of a range, by target.
 class IncomingEdges {
  public:
@@ -61,11 +79,10 @@ class IncomingEdges {
     collect_parts(count, parts, threads, [&](int64_t part, const auto& visit) {
       const int64_t end = edges.rows * (part + 1) / parts;
       for (int64_t row = edges.rows * part / parts; row < end; ++row) {
-        for (int64_t at = row * edges.k; at < (row + 1) * edges.k; ++at) {
-          const int64_t target = edges.ids[at] - first;
-          if (static_cast<uint64_t>(target) < static_cast<uint64_t>(count))
-            visit(target, edges.first_row + row, edges.weights[at]);
-        }
+        const int32_t* const ids = edges.ids + row * edges.k;
+        for_each_within(ids, edges.k, first, first + count, [&](int64_t at) {
+          visit(ids[at] - first, edges.first_row + row, edges.weights[row * edges.k + at]);
+        });
       }
     });
   }

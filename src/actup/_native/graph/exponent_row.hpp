@@ -32,15 +32,16 @@ class ExponentRow {
 
   double& operator[](int64_t at) { return values_[at]; }
 
-  // Sums of exp(-factor x) and of x exp(-factor x).
+  // Sums of exp(-factor x), of x exp(-factor x) and of x² exp(-factor x).
   GaussianSums sums(double factor) const {
-    DoubleSum weights, products;
+    DoubleSum weights, products, squares;
     for_each_vector([&](int64_t at, int part) {
-      const doubles weight = exponentials(at, factor);
+      const doubles x = load_doubles(&values_[at]), weight = exponentials(at, factor), product = weight * x;
       weights.parts[part] += weight;
-      products.parts[part] += weight * load_doubles(&values_[at]);
+      products.parts[part] += product;
+      squares.parts[part] += product * x;
     });
-    return {weights.total(), products.total()};
+    return {weights.total(), products.total(), squares.total()};
   }
 
   double sum_of_weights(double factor) const {

@@ -18,6 +18,7 @@
 #include "graph/bandwidth.h"
 #include "graph/directed_edges.hpp"
 #include "graph/neighbor_rows.hpp"
+#include "graph/sorted_row.hpp"
 
 namespace actup {
 
@@ -68,13 +69,13 @@ class RowMerger {
     int64_t* const ends =
         graph.offsets.data() + graph.rows + 1;  // at first within the task that made the row
     parallel_ranges(own.rows, kRowsPerTask, threads, [&](int64_t begin, int64_t end) {
-      std::vector<WeightedId> row_edges(own.k);
+      RowSorter sorter(own.k);
       const int64_t first = space_before(begin);
       int64_t at = first;
       for (int64_t row = begin; row < end; ++row) {
-        sort_row(own, row, row_edges);
-        merge_row(row_edges.data(), row_edges.data() + own.k, incoming.begin(row), incoming.end(row),
-                  settings, [&](int32_t id, float weight) {
+        const std::vector<WeightedId>& edges = sorted_row(own, row, sorter);
+        merge_row(edges.data(), edges.data() + own.k, incoming.begin(row), incoming.end(row), settings,
+                  [&](int32_t id, float weight) {
                     ids_[at] = id;
                     weights_[at++] = weight;
                   });
@@ -99,10 +100,8 @@ class RowMerger {
 
  private:
   // The edges of a row by ascending id; those of id -1 come last.
-  static void sort_row(const DirectedRows& rows, int64_t row, std::vector<WeightedId>& edges) {
-    for (int64_t at = 0; at < rows.k; ++at)
-      edges[at] = WeightedId::of(rows.ids[row * rows.k + at], rows.weights[row * rows.k + at]);
-    std::sort(edges.begin(), edges.end(), [](WeightedId a, WeightedId b) { return a.word < b.word; });
+  static const std::vector<WeightedId>& sorted_row(const DirectedRows& rows, int64_t row, RowSorter& sorter) {
+    const auto& edges = sorter.sorted(rows.ids + row * rows.k, rows.weights + row * rows.k);
     int32_t previous = -1;
     for (const WeightedId edge : edges) {
       if (edge.id() < 0) break;
@@ -111,6 +110,7 @@ class RowMerger {
         throw std::invalid_argument("neighbour ids must be other rows of the data, not the row's own");
       previous = edge.id();
     }
+    return edges;
   }
 
   Buffer<int32_t> ids_;  // the merged rows of each task, from where they fit whatever they share
@@ -130,7 +130,7 @@ inline SparseRows empty_rows(int64_t rows) {
 inline SparseRows symmetric_graph(const DirectedRows& edges, const SymmetricSettings& settings,
                                   std::pair<double, double> progress, int threads) {
   // Every range scans all ids. Edges of this many fit into a core's cache.
-  constexpr int64_t kEdgesPerRange = 1 << 20, kMaxRanges = 16;
+  constexpr int64_t kEdgesPerRange = 1 << 20, kMaxRanges = 8;
   const int64_t ranges = std::clamp<int64_t>(edges.rows * edges.k / kEdgesPerRange, 1, kMaxRanges);
   SparseRows graph = empty_rows(edges.rows);
   RowMerger merger;

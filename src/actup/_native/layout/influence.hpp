@@ -43,27 +43,16 @@ class Influence {
           return potential(x * x + y * y);
         },
         threads);
+    const int groups = group_count(rows + 1);
+    values_ = Buffer<Lanes>(int64_t{groups} * (columns + 1));
+    parallel_chunks(groups, threads, [&](int64_t group) {
+      for (int l = 0; l <= columns_; ++l) values_[group * (columns_ + 1) + l] = best(group, l);
+    });
+    spectrum_ = Buffer<Lanes>();
   }
 
   // At kLanes row frequencies from group * kLanes on, and column frequency l: see Convolution::set_kernel().
-  Lanes operator()(int64_t group, int l) const {
-    const int64_t k = group * kLanes;
-    const Lanes ky = load<Lanes>(&y_.k[k]), weight = load<Lanes>(&y_.weight[k]);
-    const float kx = x_.k[l];
-    Lanes wanted = influence_term(kx, kx, x_.weight[l], ky, ky, weight, own(group, l));
-    if (oversampling_ > 1) {
-      const Lanes alias = load<Lanes>(&y_.alias[k]), alias_weight = load<Lanes>(&y_.alias_weight[k]);
-      const int mirrored = 2 * columns_ - l;
-      const float alias_x = x_.alias[l], alias_weight_x = x_.alias_weight[l];
-      wanted += influence_term(kx, alias_x, alias_weight_x, ky, ky, weight, own(group, mirrored));
-      wanted += influence_term(kx, kx, x_.weight[l], ky, alias, alias_weight, aliases(k, l));
-      wanted += influence_term(kx, alias_x, alias_weight_x, ky, alias, alias_weight, aliases(k, mirrored));
-    }
-    const Lanes sum = load<Lanes>(&y_.sum[k]), slope = load<Lanes>(&y_.slope[k]);
-    Lanes best = wanted / influence_norm(x_.sum[l], x_.slope[l], sum, slope);
-    if (k == 0 && l == 0) best[0] = spectrum_[0][0];  // was 0/0
-    return best / static_cast<float>(oversampling_ * oversampling_);
-  }
+  const Lanes& operator()(int64_t group, int l) const { return values_[group * (columns_ + 1) + l]; }
 
   SelfPotential self_potential(int threads) const {
     // The mesh's potential at (e, f) grid lines from a grid point: a sum over all frequencies.
@@ -86,16 +75,18 @@ class Influence {
     });
     double near[4][4] = {};
     for (int k = 0; k <= rows_; ++k)
-      for (int e = 0; e < 4; ++e)
-        for (int f = 0; f < 4; ++f)
-          near[e][f] += turn_of(k, f, rows_) * partial[4 * (k / kLanes) + e][k % kLanes];
+      for (int f = 0; f < 4; ++f) {
+        const double turn = turn_of(k, f, rows_);
+        for (int e = 0; e < 4; ++e) near[e][f] += turn * partial[4 * (k / kLanes) + e][k % kLanes];
+      }
+    static const SplineOverlaps overlap;
 
     SelfPotential self{};
     for (int p = 0; p < 3; ++p)
       for (int q = 0; q < 3; ++q)
         for (int e = 0; e < 4; ++e)
           for (int f = 0; f < 4; ++f)
-            self[p][q] += static_cast<float>(spline_overlap(e, p) * spline_overlap(f, q) * near[e][f]);
+            self[p][q] += static_cast<float>(overlap.of[e][p] * overlap.of[f][q] * near[e][f]);
     return self;
   }
 
@@ -118,6 +109,33 @@ class Influence {
     }
   };
 
+  struct SplineOverlaps {  // the same for all grids
+    double of[4][3];
+    SplineOverlaps() {
+      for (int e = 0; e < 4; ++e)
+        for (int p = 0; p < 3; ++p) of[e][p] = spline_overlap(e, p);
+    }
+  };
+
+  Lanes best(int64_t group, int l) const {
+    const int64_t k = group * kLanes;
+    const Lanes ky = load<Lanes>(&y_.k[k]), weight = load<Lanes>(&y_.weight[k]);
+    const float kx = x_.k[l];
+    Lanes wanted = influence_term(kx, kx, x_.weight[l], ky, ky, weight, own(group, l));
+    if (oversampling_ > 1) {
+      const Lanes alias = load<Lanes>(&y_.alias[k]), alias_weight = load<Lanes>(&y_.alias_weight[k]);
+      const int mirrored = 2 * columns_ - l;
+      const float alias_x = x_.alias[l], alias_weight_x = x_.alias_weight[l];
+      wanted += influence_term(kx, alias_x, alias_weight_x, ky, ky, weight, own(group, mirrored));
+      wanted += influence_term(kx, kx, x_.weight[l], ky, alias, alias_weight, aliases(k, l));
+      wanted += influence_term(kx, alias_x, alias_weight_x, ky, alias, alias_weight, aliases(k, mirrored));
+    }
+    const Lanes sum = load<Lanes>(&y_.sum[k]), slope = load<Lanes>(&y_.slope[k]);
+    Lanes value = wanted / influence_norm(x_.sum[l], x_.slope[l], sum, slope);
+    if (k == 0 && l == 0) value[0] = spectrum_[0][0];  // was 0/0
+    return value / static_cast<float>(oversampling_ * oversampling_);
+  }
+
   const Lanes& own(int64_t group, int l) const {
     return spectrum_[group * (oversampling_ * columns_ + 1) + l];
   }
@@ -134,7 +152,8 @@ class Influence {
 
   int rows_, columns_, oversampling_;
   Axis y_, x_;
-  Buffer<Lanes> spectrum_;
+  Buffer<Lanes> spectrum_;  // the potential's own, while the values are computed
+  Buffer<Lanes> values_;
 };
 
 }  // namespace actup

@@ -28,7 +28,7 @@ class LayoutParts {
   // Reads the next rows: `part.n` of them, whose offsets begin at 0, with so many edges.
   void read(const GraphView& part, int64_t edges) {
     check(part, edges);
-    if (pass_ == 0) graph_.find_largest(part.weights, edges);
+    if (pass_ == 0) graph_.compare(part, first_, threads_);
     if (pass_ == 1) graph_.measure(part, first_, threads_);
     if (pass_ == 2) graph_.copy(part, first_, rows_, threads_);
     first_ += part.n;
@@ -39,6 +39,7 @@ class LayoutParts {
       throw std::invalid_argument(
           "parts of the graph have fewer rows than there are points: give all rows, in order");
     }
+    if (pass_ == 0) graph_.end_comparing();
     if (pass_ == 1) {
       graph_.end_measuring();
       rows_ = graph_.empty_rows();

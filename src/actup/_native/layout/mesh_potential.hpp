@@ -28,7 +28,7 @@ class MeshPotential {
   template <class Vector>
   Vector operator()(Vector d2) const {
     d2 = d2 < limit_ ? d2 : broadcast<Vector>(limit_);  // power() needs its result in range
-    if (!of_kernel()) return look_up(d2);
+    if (!of_kernel()) return PotentialTable::look_up(table_.data(), d2);
     const Kernel<Vector> k =
         with_shape(curve_, [&](auto shape) { return kernel<shape()>(d2 + kTiny, curve_); });
     return with_potential(kind_, [&](auto policy) {
@@ -48,10 +48,16 @@ class MeshPotential {
   // U(s) is the integral of 1/((epsilon + t)(1 + a t^b)) from s to infinity, by Simpson's rule between knots.
   void tabulate(float epsilon) {
     constexpr int knots = PotentialTable::kKnots;
-    const auto force = [&](double t) {
-      return static_cast<double>(UmapPotential::repulsion<Shape::powered>(
-          broadcast<float4>(static_cast<float>(t)), curve_, epsilon)[0]);
+    const auto point = [](int i) {  // the knots, and the middles between them
+      return i % 2 ? 0.5 * (PotentialTable::knot(i / 2) + PotentialTable::knot(i / 2 + 1))
+                   : PotentialTable::knot(i / 2);
     };
+    std::vector<float> force(2 * knots + kBlock);
+    for (int first = 0; first < 2 * knots + 1; first += kBlock) {
+      float16 t;
+      for (int lane = 0; lane < kBlock; ++lane) t[lane] = static_cast<float>(point(first + lane));
+      store(&force[first], UmapPotential::repulsion<Shape::powered>(t, curve_, epsilon));
+    }
     table_.resize(knots + 1);
     const double reach = std::min<double>(limit_, PotentialTable::knot(knots));
     double integral = PotentialTable::tail(reach, curve_);
@@ -59,17 +65,11 @@ class MeshPotential {
     for (int i = knots - 1; i >= 0; --i) {
       const double low = PotentialTable::knot(i), high = PotentialTable::knot(i + 1);
       if (high <= reach)
-        integral += (high - low) / 6 * (force(low) + 4 * force(0.5 * (low + high)) + force(high));
+        integral += (high - low) / 6 *
+                    (static_cast<double>(force[2 * i]) + 4 * static_cast<double>(force[2 * i + 1]) +
+                     static_cast<double>(force[2 * i + 2]));
       table_[i] = static_cast<float>(integral);
     }
-  }
-
-  template <class Vector>
-  Vector look_up(Vector d2) const {
-    Vector u;
-    for (int lane = 0; lane < Traits<Vector>::lanes; ++lane)
-      u[lane] = PotentialTable::look_up(table_.data(), d2[lane]);
-    return u;
   }
 
   PotentialKind kind_;

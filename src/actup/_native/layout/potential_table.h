@@ -6,8 +6,8 @@
 #include "common/elementary.h"
 #include "layout/potentials.h"
 #if !defined(__CUDACC__)
+#include <bit>
 #include <cmath>
-#include <cstring>
 #endif
 
 namespace actup {
@@ -31,6 +31,7 @@ struct PotentialTable {
     return power(s, -static_cast<double>(curve.b)) / (static_cast<double>(curve.a) * curve.b);
   }
 
+#if defined(__CUDACC__)
   ACTUP_DEVICE static float look_up(const float* table, float d2) {
     const float s = d2 > 0x1p-40f ? d2 : 0x1p-40f;
     int32_t bits;
@@ -41,6 +42,25 @@ struct PotentialTable {
     const float part = static_cast<float>(bits & mask) / (mask + 1);
     return table[knot] + part * (table[knot + 1] - table[knot]);
   }
+#else
+  // The same for every lane. Beyond the last knot, both values are the last of the table.
+  template <class Vector>
+  static Vector look_up(const float* table, Vector d2) {
+    using Ints = typename Traits<Vector>::Ints;
+    const Vector s = d2 > 0x1p-40f ? d2 : broadcast<Vector>(0x1p-40f);
+    const Ints bits = std::bit_cast<Ints>(s);
+    const Ints knots = (bits >> (23 - kBits)) - ((127 + kLowest) << kBits);
+    constexpr int32_t mask = (1 << (23 - kBits)) - 1;
+    const Vector part = __builtin_convertvector(bits & mask, Vector) / static_cast<float>(mask + 1);
+    Vector value, next;
+    for (int lane = 0; lane < Traits<Vector>::lanes; ++lane) {
+      const int32_t knot = knots[lane] < kKnots ? knots[lane] : kKnots;
+      value[lane] = table[knot];
+      next[lane] = table[knot < kKnots ? knot + 1 : kKnots];
+    }
+    return value + part * (next - value);
+  }
+#endif
 };
 
 }  // namespace actup

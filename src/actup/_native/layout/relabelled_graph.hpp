@@ -2,7 +2,7 @@
 // dropped, and the points have a new order.
 //
 // It is made from the whole graph, or from parts of consecutive rows that are read one after the other, three
-// times: for the largest weight, for strengths and degrees, and to copy the rows.
+// times: to compare weights, for strengths and degrees, and to copy the rows.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include "common/parallel.hpp"
 #include "common/random.h"
 #include "graph/graph_view.hpp"
+#include "layout/edge_order.hpp"
 #include "layout/edge_rows.hpp"
 #include "layout/matchings.hpp"
 
@@ -74,37 +75,59 @@ class RelabelledGraph {
 
   RelabelledGraph() = default;
 
-  // For parts: find_largest() for each of them, then measure(), end_measuring(), then copy() into
-  // empty_rows().
+  // For parts: compare() for each of them, end_comparing(), then measure(), end_measuring(), then copy() into
+  // empty_rows(). If the new order is empty, it is made along the strongest edges.
   RelabelledGraph(int64_t n, std::vector<int32_t> new_order, float weakest)
-      : order(std::move(new_order)), strength(n), degree(n), label_(n), weakest_(weakest) {
-    for (int64_t i = 0; i < n; ++i) label_[order[i]] = static_cast<int32_t>(i);
-  }
+      : order(std::move(new_order)),
+        strength(n),
+        degree(n),
+        strongest_(order.empty() ? StrongestEdges(n) : StrongestEdges()),
+        label_(n),
+        weakest_(weakest) {}
 
   // For the whole graph, which must outlive this object.
   RelabelledGraph(const GraphView& graph, std::vector<int32_t> new_order, float weakest, int threads)
       : RelabelledGraph(graph.n, std::move(new_order), weakest) {
     graph_ = graph;
-    find_largest(graph.weights, graph.offsets[graph.n]);
+    compare(graph, 0, threads);
+    end_comparing();
     measure(graph, 0, threads);
     end_measuring();
   }
 
-  int64_t size() const { return static_cast<int64_t>(order.size()); }
+  int64_t size() const { return static_cast<int64_t>(strength.size()); }
   int64_t largest_degree() const {
     return degree.empty() ? 0 : *std::max_element(degree.begin(), degree.end());
   }
 
-  void find_largest(const float* weights, int64_t count) {
-    if (count == 0) return;
-    const float largest = *std::max_element(weights, weights + count);
-    largest_ = has_edges_ ? std::max(largest_, largest) : largest;
+  // Finds the largest weight, and the strongest edges if they are to be followed, in a part whose first row
+  // is row `first` of the graph.
+  void compare(const GraphView& part, int64_t first, int threads) {
+    if (part.offsets[part.n] == 0) return;
+    std::vector<float> largest((part.n + kRowsPerChunk - 1) / kRowsPerChunk, part.weights[0]);
+    parallel_ranges(part.n, kRowsPerChunk, threads, [&](int64_t begin, int64_t end) {
+      float& chunk = largest[begin / kRowsPerChunk];
+      for (int64_t e = part.offsets[begin]; e < part.offsets[end]; ++e)
+        chunk = std::max(chunk, part.weights[e]);
+      if (strongest_.empty()) return;
+      for (int64_t row = begin; row < end; ++row) strongest_.read(part, first, row);
+    });
+    if (!has_edges_) largest_ = largest[0];
+    for (const float chunk : largest) largest_ = std::max(largest_, chunk);
     has_edges_ = true;
+  }
+
+  void end_comparing() {
+    if (!strongest_.empty()) {
+      order = strongest_.depth_first_order();
+      strongest_ = StrongestEdges();
+    }
+    for (int64_t i = 0; i < size(); ++i) label_[order[i]] = static_cast<int32_t>(i);
   }
 
   // Strengths and degrees of the rows of a part, the first of which is row `first` of the graph.
   void measure(const GraphView& part, int64_t first, int threads) {
-    parallel_ranges(part.n, 4096, threads, [&](int64_t begin, int64_t end) {
+    parallel_ranges(part.n, kRowsPerChunk, threads, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         double sum = 0;
         int32_t count = 0;
@@ -137,7 +160,7 @@ class RelabelledGraph {
 
   // Copies the rows of a part to their places.
   void copy(const GraphView& part, int64_t first, EdgeRows& rows, int threads) const {
-    parallel_ranges(part.n, 4096, threads, [&](int64_t begin, int64_t end) {
+    parallel_ranges(part.n, kRowsPerChunk, threads, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const int32_t i = label_[first + row];
         int64_t e = rows.offsets[i];
@@ -181,7 +204,10 @@ class RelabelledGraph {
     }
   }
 
+  static constexpr int64_t kRowsPerChunk = 4096;
+
   GraphView graph_{};
+  StrongestEdges strongest_;    // empty: the order is final
   std::vector<int32_t> label_;  // label_[old] = new
   float weakest_ = 0;
   float largest_ = 1;

@@ -17,60 +17,13 @@
 
 #include "common/buffer.hpp"
 #include "common/parallel.hpp"
-#include "common/vectors.h"
 #include "neighbors/few_points.hpp"
 #include "neighbors/metrics.hpp"
 #include "neighbors/nearest_list.hpp"
 #include "neighbors/row_form.hpp"
+#include "neighbors/tile_scan.hpp"
 
 namespace actup {
-
-// The tile size that keeps the sums, one column of the points, a query's value and a difference in registers.
-#if defined(__AVX512F__)
-using TileVector = float16;
-constexpr int kTileQueries = 2, kTileVectors = 4;
-#elif defined(__AVX__)
-using TileVector = float8;
-constexpr int kTileQueries = 6, kTileVectors = 2;
-#else
-using TileVector = float4;
-constexpr int kTileQueries = 4, kTileVectors = 2;
-#endif
-constexpr int kTileWidth = Traits<TileVector>::lanes;
-constexpr int kTileLanes = kTileVectors * kTileWidth;
-// Sums are compared with their bounds after each slab, and after these columns of the first one.
-constexpr int64_t kFirstChecks[] = {16, 32};
-template <class Sum>
-using TileSums = typename Sum::template State<TileVector>[kTileQueries][kTileVectors];
-using TileMask = Traits<TileVector>::Ints;
-
-// Whether any lane of a comparison is true.
-inline bool any(const TileMask& mask) {
-  uint64_t words[sizeof mask / 8], combined = 0;
-  std::memcpy(words, &mask, sizeof mask);
-  for (uint64_t word : words) combined |= word;
-  return combined != 0;
-}
-
-// Adds columns `begin` to `end` of one block of points ([column][lane]) and kTileQueries queries
-// ([column][query]) to `slab`.
-template <class Sum>
-inline void add_columns(const Sum& sum, const float* points, const float* queries, int64_t begin, int64_t end,
-                        TileSums<Sum>& slab) {
-  for (int64_t column = begin; column < end; ++column) {
-    TileVector point[kTileVectors];
-#pragma GCC unroll 8
-    for (int v = 0; v < kTileVectors; ++v) {
-      point[v] = load<TileVector>(points + column * kTileLanes + v * kTileWidth);
-    }
-#pragma GCC unroll 8
-    for (int q = 0; q < kTileQueries; ++q) {
-      const TileVector query = broadcast<TileVector>(queries[column * kTileQueries + q]);
-#pragma GCC unroll 8
-      for (int v = 0; v < kTileVectors; ++v) slab[q][v] = sum.add(slab[q][v], query, point[v]);
-    }
-  }
-}
 
 // One chunk of the points, packed for comparison; finds the nearest of them for any rows.
 template <class Sum>
@@ -78,7 +31,7 @@ class PackedPoints {
  public:
   // Has memory for `capacity` points.
   PackedPoints(const RowForm& form, const Sum& sum, int64_t capacity)
-      : form_(form), sum_(sum), packed_(blocks_for(capacity) * kTileLanes * form.width()) {}
+      : form_(form), scan_{sum, form.width()}, packed_(blocks_for(capacity) * kTileLanes * form.width()) {}
 
   void pack(const TypedRows& points, int64_t begin, int64_t end, int threads) {
     begin_ = begin;
@@ -129,53 +82,11 @@ class PackedPoints {
   const float* block(int64_t index) const { return packed_.data() + index * kTileLanes * form_.width(); }
   int64_t group_offset(int64_t group) const { return group * kTileQueries * form_.width(); }
 
-  // After which column sums are compared with their bounds next.
-  static int64_t next_check(int64_t column) {
-    if (Sum::kMonotonic) {
-      for (const int64_t check : kFirstChecks) {
-        if (column < check) return check;
-      }
-    }
-    return (column / kSlabColumns + 1) * kSlabColumns;
-  }
-
-  // The values of sums, and whether any of them is below the bound of its query.
-  bool any_below(const TileSums<Sum>& sums, const float* bounds,
-                 TileVector (&values)[kTileQueries][kTileVectors]) const {
-    TileMask below = {};
-    for (int q = 0; q < kTileQueries; ++q) {
-      for (int v = 0; v < kTileVectors; ++v) {
-        values[q][v] = sum_.value(sums[q][v]);
-        below |= values[q][v] < broadcast<TileVector>(bounds[q]);
-      }
-    }
-    return any(below);
-  }
-
   // Compares one block of points with kTileQueries queries and updates their lists; `lists` is the first one.
   void scan_tile(int64_t block_index, const float* queries, float* bounds, int64_t first_query,
                  const NearestList& lists) const {
-    const float* points = block(block_index);
-    TileSums<Sum> total = {};
     TileVector values[kTileQueries][kTileVectors];
-    // Slabs are summed on their own first: short sums have smaller rounding errors.
-    TileSums<Sum> slab = {};
-    for (int64_t added = 0; added < form_.width();) {
-      const int64_t stop = std::min(next_check(added), form_.width());
-      add_columns(sum_, points, queries, added, stop, slab);
-      added = stop;
-      const bool ends_slab = stop % kSlabColumns == 0 || stop == form_.width();
-      if (ends_slab) {
-        for (int q = 0; q < kTileQueries; ++q) {
-          for (int v = 0; v < kTileVectors; ++v) {
-            total[q][v] = sum_.combine(total[q][v], slab[q][v]);
-            slab[q][v] = typename Sum::template State<TileVector>{};
-          }
-        }
-      }
-      const bool may_hold = any_below(ends_slab ? total : slab, bounds, values);
-      if ((Sum::kMonotonic || stop == form_.width()) && !may_hold) return;
-    }
+    if (!scan_.any_below(block(block_index), queries, bounds, values)) return;
     for (int q = 0; q < kTileQueries; ++q) {
       const NearestList list{lists.sums + q * lists.size, lists.ids + q * lists.size, lists.size};
       for (int v = 0; v < kTileVectors; ++v) {
@@ -192,7 +103,7 @@ class PackedPoints {
   }
 
   const RowForm& form_;
-  Sum sum_;
+  TileScan<Sum> scan_;
   int64_t begin_ = 0, end_ = 0, blocks_ = 0;  // which points are packed, in how many blocks
   Buffer<float> packed_;
 };
@@ -245,7 +156,7 @@ inline void nearest_in_form(const TypedRows& points, const TypedRows& queries, c
 // The k nearest other points of every point, if there are few points and codes can tell them apart.
 inline bool nearest_of_few(const TypedRows& points, const RowForm& form, int64_t k, int threads, int32_t* ids,
                            float* distances) {
-  if (!form.is_euclidean() || !FewPoints::suits(points, form.width(), k)) return false;
+  if (!form.is_euclidean() || !FewPoints::needed_bytes(points.rows, form.width(), k)) return false;
   if (!FewPoints(points, form, k, threads).find(ids, distances)) return false;
   for (int64_t at = 0; at < points.rows * k; ++at) distances[at] = form.distance(distances[at]);
   return true;
@@ -255,13 +166,16 @@ inline bool nearest_of_few(const TypedRows& points, const RowForm& form, int64_t
 // the queries are the points, none is its own neighbour. The caller guarantees finite values and 0 <= k <=
 // points.rows (minus one if the queries are the points). Searches with the same `column_order`, of RowForm,
 // give the same distances to the bit, whatever other points there are. If there are `limits`, one distance
-// for each query, points beyond it are not wanted: lists end with id -1 and an infinite distance.
+// for each query, points beyond it are not wanted: lists end with id -1 and an infinite distance. Without
+// codes (`by_codes`), few points take less memory and more time, and give the same bits.
 inline void nearest_exact(const TypedRows& points, const TypedRows& queries, bool queries_are_points,
                           int64_t k, const RowMetric& row_metric, int threads, int32_t* ids, float* distances,
-                          const std::vector<int64_t>& column_order = {}, const float* limits = nullptr) {
+                          const std::vector<int64_t>& column_order = {}, const float* limits = nullptr,
+                          bool by_codes = true) {
   if (k == 0 || queries.rows == 0) return;
   const RowForm form(points, row_metric, column_order, 0, threads);
-  if (queries_are_points && !limits && nearest_of_few(points, form, k, threads, ids, distances)) return;
+  if (by_codes && queries_are_points && !limits && nearest_of_few(points, form, k, threads, ids, distances))
+    return;
   nearest_in_form(points, queries, form, queries_are_points, k, row_metric, threads, ids, distances, limits);
   if (queries_are_points) return;
   std::vector<float> buffer;

@@ -44,13 +44,14 @@ class FormRows {
 // Neighbours of all points of one search.
 class FewPoints {
  public:
-  // Whether a search by codes can be faster, and takes little memory.
-  static bool suits(const TypedRows& points, int64_t width, int64_t k) {
+  // The memory of codes, lists and float rows; 0 if a search by codes cannot be faster, or takes much memory.
+  static int64_t needed_bytes(int64_t rows, int64_t width, int64_t k) {
     constexpr int64_t kMinRows = 64, kMaxRows = 20'000, kMaxWidth = 8192, kMaxK = 128;
-    constexpr int64_t kMaxBytes = int64_t{3} << 25;  // of codes, lists and rows
-    const int64_t row_bytes = 6 * padded(width) + 8 * PairLists::room(k) + 40;
-    return points.rows >= kMinRows && points.rows <= kMaxRows && width <= kMaxWidth && k <= kMaxK &&
-           4 * k <= points.rows && points.rows * row_bytes <= kMaxBytes;
+    constexpr int64_t kMaxBytes = int64_t{3} << 25;
+    const bool suits =
+        rows >= kMinRows && rows <= kMaxRows && width <= kMaxWidth && k <= kMaxK && 4 * k <= rows;
+    const int64_t needed = suits ? rows * (6 * padded(width) + 8 * PairLists::room(k) + 40) : 0;
+    return needed <= kMaxBytes ? needed : 0;
   }
 
   FewPoints(const TypedRows& points, const RowForm& form, int64_t k, int threads)

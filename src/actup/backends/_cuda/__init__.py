@@ -11,8 +11,19 @@ from scipy.sparse import issparse
 from actup._device import on_gpu, to_host
 from actup._typing import Array, Rows
 from actup.backends._base import Backend, Layout, PointInputs
-from actup.backends._cuda import ahead, arrays, graph, landmarks, layout, neighbors, start, transform
-from actup.backends._cuda.compile import gpu_is_available
+from actup.backends._cuda import (
+    ahead,
+    arrays,
+    graph,
+    landmarks,
+    layout,
+    memory,
+    neighbors,
+    start,
+    transform,
+)
+from actup.backends._cuda.compile import cupy, gpu_is_available
+from actup.backends._memory._shape import Lean, Moment, RunShape
 from actup.graph._records import Graph, GraphParts, Neighbors, whole_graph
 from actup.neighbors._calibration import DEFAULT_RECALL
 from actup.neighbors._comparison import Parameters
@@ -62,13 +73,18 @@ class CudaBackend(Backend):
             return read_rows(to_host(X), metric, check=check, dtype=dtype, finite=finite, role=role)
         if not on_gpu(X):
             return read_rows(X, metric, check=check, dtype=types, check_values=False)
-        rows = arrays.to_device(X)
+        rows = arrays.to_device(X, None)
+        if rows.dtype not in types:
+            rows = arrays.to_device(rows)
         if rows.ndim != 2 or 0 in rows.shape:
             raise ValueError(f"X has shape {rows.shape}; give at least one row and one column")
         return rows
 
     def load_rows(self, rows: Rows, metric: str | Callable[..., float] = "euclidean") -> Rows:
-        """Checked rows on the device in float32, or mapped into its memory if they are too large for it.
+        """Checked rows on the device, or mapped into its memory if they are too large for it.
+
+        They keep a type of ``ENGINE_TYPES``, whose values kernels convert as they read them; others become
+        float32.
 
         Rows with text or missing values, which only the CPU compares, stay where they are.
         """
@@ -77,10 +93,24 @@ class CudaBackend(Backend):
             return rows
         if not on_gpu(rows):
             with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is rejected
-                rows = arrays.copy_or_map(np.ascontiguousarray(rows, np.float32))
+                dtype = rows.dtype if rows.dtype in ENGINE_TYPES else np.float32
+                rows = arrays.copy_or_map(np.ascontiguousarray(rows, dtype))
         if not arrays.all_finite(rows):
             raise ValueError("Input X contains NaN, infinity or a value too large for dtype('float32').")
         return rows
+
+    def memory_moments(self, shape: RunShape, lean: Lean) -> dict[str, list[Moment]]:
+        """Of every stage, what is in the host's memory at the times at which much is."""
+        return memory.host_moments(shape)
+
+    def device_memory(self, shape: RunShape) -> dict[str, int]:
+        """Bytes of the GPU's memory that each stage takes."""
+        moments = memory.device_moments(shape)
+        return {stage: int(max(sum(m.values()) for m in of_stage)) for stage, of_stage in moments.items()}
+
+    def free_memory(self) -> None:
+        """Give memory that no array uses back to the system."""
+        cupy().get_default_memory_pool().free_all_blocks()
 
     def load(self, array: Array) -> Array:
         """An array on the device."""
@@ -118,11 +148,12 @@ class CudaBackend(Backend):
         threads: int,
         parameters: Parameters | None = None,
         recall: float = DEFAULT_RECALL,
+        saves_memory: bool = False,
     ) -> Neighbors:
         """The k nearest other rows of every row; the CPU searches metrics that the GPU does not know."""
         if isinstance(metric, str) and metric in neighbors.GPU_METRICS and not parameters:
             return neighbors.nearest_neighbors(rows, k, metric, threads, recall)
-        return super().nearest_neighbors(rows, k, metric, threads, parameters, recall)
+        return super().nearest_neighbors(rows, k, metric, threads, parameters, recall, saves_memory)
 
     def query_neighbors(self, training: TrainingRows, rows: Rows, k: int, threads: int) -> Neighbors:
         """The k training rows nearest to every new row."""
@@ -135,6 +166,7 @@ class CudaBackend(Backend):
 
     def affinity_graph(self, neighbors: Neighbors, recipe: Recipe, threads: int) -> Graph:
         """The symmetric graph of similarities p(i,j)."""
+        arrays.release_unused_memory()
         return graph.affinity_graph(neighbors, recipe, threads)
 
     def spectral_coordinates(self, graph: Graph, dimensions: int, seed: int, threads: int) -> Array:
@@ -150,10 +182,16 @@ class CudaBackend(Backend):
         return start.pca_start(X, dimensions, seed, threads)
 
     def spectral_start(
-        self, graph: Graph, dimensions: int, seed: int, threads: int, X: Rows | None = None
+        self,
+        graph: Graph,
+        dimensions: int,
+        seed: int,
+        threads: int,
+        X: Rows | None = None,
+        gives_up: bool = False,
     ) -> Array:
         """The leading eigenvectors of the random walk on the graph, component by component."""
-        return start.spectral_start(graph, dimensions, seed, threads, X)
+        return start.spectral_start(graph, dimensions, seed, threads, X, gives_up)
 
     def given_start(self, init: Any, n: int, recipe: Recipe, seed: int) -> tuple[Array, str]:
         """The caller's places, checked, and what became of them."""
@@ -183,6 +221,7 @@ class CudaBackend(Backend):
         points: PointInputs | None = None,
     ) -> Layout:
         """The recipe's descent on a graph; one in parts is joined."""
+        arrays.release_unused_memory()
         return layout.CudaLayout(whole_graph(graph), start, recipe, seed, threads, points)
 
     def place_rows(

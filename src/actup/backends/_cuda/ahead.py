@@ -17,6 +17,8 @@ from actup.backends._cuda.graph import request_affinities, request_merge
 from actup.backends._cuda.in_place import request_in_place
 from actup.backends._cuda.mesh import new_fourier_plans, request_mesh
 from actup.backends._cuda.neighbors import GPU_METRICS, may_use_cells, uses_candidates
+from actup.backends._cuda.state import repulsion_on_gpu
+from actup.backends._cuda.tree import request_tree
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Repulsion, Update
 from actup.start._landmarks import LANDMARKS, landmark_recipe, uses_landmarks
@@ -56,11 +58,13 @@ def compile_ahead(recipe: Recipe, n: int, columns: int) -> None:
         request_in_place(recipe)
         request_kernels("matchings")
         return
-    repulsion = recipe.repulsion_for(n)
+    repulsion = repulsion_on_gpu(recipe, n)
+    if repulsion is Repulsion.BARNES_HUT:
+        request_tree(recipe)
     if repulsion is Repulsion.MESH:
         request_mesh(recipe)
         _warm_up_transforms(cupy().cuda.runtime.getDevice())
-    request_batch(recipe, repulsion is Repulsion.MESH, repulsion is Repulsion.SAMPLED)
+    request_batch(recipe, repulsion)
 
 
 @cache

@@ -12,7 +12,7 @@ import numpy as np
 from actup import _device
 from actup._device import as_cupy, on_gpu
 from actup._typing import Array
-from actup.backends._cuda.compile import cupy, load_kernels
+from actup.backends._cuda.compile import cupy, load_kernels, value_macros
 from actup.graph._records import Graph, Neighbors
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 _MAX_COPIED_SHARE = 0.4  # of the free memory: larger data stays in the host's memory
+_MAX_UNUSED_SHARE = 0.05  # of the device's memory, which CuPy keeps for later when a stage begins
 _LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 _SPIN_SECONDS, _SLEEP_SECONDS = 0.02, 0.002  # waiting for the device: without a pause, then with pauses
 _CHECK_BLOCKS = 1024  # thread blocks that look for values that are not finite
@@ -45,6 +46,17 @@ def free_bytes() -> int:
     """Bytes of the GPU's memory that CuPy can hand out."""
     cp = cupy()
     return int(cp.cuda.Device().mem_info[0] + cp.get_default_memory_pool().free_bytes())
+
+
+def release_unused_memory() -> None:
+    """Return memory that CuPy keeps for later to the device, if it is a large share of the device's memory.
+
+    The arrays of the next stage have other sizes: they would not fit into the gaps of this one.
+    """
+    cp = cupy()
+    pool = cp.get_default_memory_pool()
+    if pool.free_bytes() > _MAX_UNUSED_SHARE * cp.cuda.Device().mem_info[1]:
+        pool.free_all_blocks()
 
 
 def require_bytes(needed: float, what: str) -> None:
@@ -95,13 +107,18 @@ def is_host_memory(array: Array) -> bool:
 def copy_or_map(array: np.ndarray) -> Array:
     """The rows as a cupy.ndarray: copied to the device, or mapped if they would fill too much of it."""
     fits = array.nbytes <= _MAX_COPIED_SHARE * free_bytes()
-    return to_device(array) if fits else map_host_array(array)
+    return to_device(array, None) if fits else map_host_array(array)
 
 
 def all_finite(array: Array, least: float = -_LARGEST_FLOAT32) -> bool:
-    """Whether all values of a C-contiguous float32 array on the device are finite and at least ``least``."""
+    """Whether all values of a C-contiguous array on the device are finite and at least ``least``.
+
+    The array has a type of ``value_macros``.
+    """
+    if array.dtype.kind in "iu" and least <= np.iinfo(array.dtype).min:
+        return True
     found = cupy().zeros(1, np.int32)
-    kernel = load_kernels("checks").get_function("any_outside")
+    kernel = load_kernels("checks", **value_macros(array)).get_function("any_outside")
     kernel((_CHECK_BLOCKS,), (256,), (array, np.int64(array.size), np.float32(least), found))
     return not found.get()[0]
 

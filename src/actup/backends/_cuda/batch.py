@@ -15,31 +15,36 @@ from actup.backends._cuda.constants import BATCH_SUMS, POINT_LANES, THREADS
 from actup.backends._cuda.launch import WARP, Replay, blocks_for, launch, multiprocessors
 from actup.backends._cuda.mesh import Mesh, OutgrownMesh
 from actup.backends._cuda.relabelled import RelabelledGraph
-from actup.backends._cuda.state import LayoutState, force_macros, potential_kinds
+from actup.backends._cuda.state import (
+    LayoutState,
+    force_macros,
+    potential_kinds,
+    repulsion_on_gpu,
+    tree_or_exact,
+)
+from actup.backends._cuda.tree import Tree
 from actup.backends._layout_state import read_state
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Optimizer, Repulsion, RepulsionMass
 
 _BLOCKS_PER_MULTIPROCESSOR = 4  # thread blocks that a multiprocessor works on at a time
-_REORDER_EPOCHS = (
-    16,
-    48,
-    128,
-    256,
-)  # before these, points are sorted by place: gathers stay in cache
+# Before these epochs, points are sorted by place: gathers stay in cache, and nodes of the tree small.
+_REORDER_EPOCHS = (16, 48, 128, 256)
+_TREE_REORDER_EPOCHS = (8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 256, 320)
 _MIN_REORDERED_POINTS = 20_000  # fewer points fit into the cache in any order
 
 
-def request_batch(recipe: Recipe, mesh: bool, sampled: bool, limits_moves: bool = False) -> Future[Any]:
-    """Start to compile the kernels of a recipe's batch epochs."""
+def request_batch(recipe: Recipe, repulsion: Repulsion, limits_moves: bool = False) -> Future[Any]:
+    """Start to compile the kernels of a recipe's batch epochs, with the repulsion that the GPU computes."""
     return request_kernels(
         "layout_batch",
         fast_math=True,
         **force_macros(recipe),
         NORMALIZED=int(recipe.normalized),
         COUNTED=int(recipe.repulsion_mass is RepulsionMass.PER_EDGE),
-        MESH=int(mesh),
-        SAMPLED=int(sampled),
+        MESH=int(repulsion is Repulsion.MESH),
+        TREE=int(repulsion is Repulsion.BARNES_HUT),
+        SAMPLED=int(repulsion is Repulsion.SAMPLED),
         BLOCKS=_BLOCKS_PER_MULTIPROCESSOR,
         OPTIMIZER=engine.Optimizer[recipe.optimizer.value].value,
         MOBILITY=int(limits_moves),
@@ -54,7 +59,6 @@ class BatchEpochs:
         n = len(graph)
         self._graph, self._state, self._recipe = graph, state, recipe
         self.points = graph.points
-        repulsion = recipe.repulsion_for(n)
         self._attraction, self._repulsion = cp.empty_like(self.points), cp.empty_like(self.points)
         two_potentials = len(potential_kinds(recipe)) == 2
         unused = cp.empty(1, np.float32)  # an argument that the kernel does not read
@@ -68,34 +72,37 @@ class BatchEpochs:
         blocks = _BLOCKS_PER_MULTIPROCESSOR * multiprocessors()
         self._grid = min(blocks, blocks_for(n, THREADS // POINT_LANES))
         self._partials = cp.empty((BATCH_SUMS, self._grid), np.float64)
-        self._mesh = Mesh(state, recipe, self.points) if repulsion is Repulsion.MESH else None
-        self._sampled = repulsion is Repulsion.SAMPLED
-        self._load()
+        self._repel_by(repulsion_on_gpu(recipe, n))
 
     def run(self, epoch: int) -> None:
-        if epoch in _REORDER_EPOCHS and not self._sampled and len(self.points) >= _MIN_REORDERED_POINTS:
+        if self._is_reordered_before(epoch):
             self._reorder(lambda: self._graph.reorder(self.points))
-        if self._mesh is not None:
+        if isinstance(self._field, Mesh):
             try:
-                if self._mesh.prepare(epoch):
+                if self._field.prepare(epoch):
                     self._replay = Replay(self._launch)
-            except OutgrownMesh:  # outliers: sum over all pairs from now on
-                self._mesh = None
-                self._load()
+            except OutgrownMesh:
+                self._repel_without_mesh()
         self._replay.run()
+
+    def _is_reordered_before(self, epoch: int) -> bool:
+        if isinstance(self._field, Tree):
+            return epoch in _TREE_REORDER_EPOCHS
+        sampled = self._repulsion_method is Repulsion.SAMPLED
+        return epoch in _REORDER_EPOCHS and not sampled and len(self.points) >= _MIN_REORDERED_POINTS
 
     def replace_points(self, points: Array, epoch: int) -> None:
         """Continue this epoch from other places, in the graph's order."""
         self.points[...] = points  # into the array that the recorded launches read
         self._state.measure_replaced(self.points, epoch)
-        if self._mesh is not None:
-            self._mesh.points_replaced()
+        if isinstance(self._field, Mesh):
+            self._field.points_replaced()
 
     def state(self) -> dict[str, np.ndarray]:
         """What is carried from epoch to epoch, on the host; points are in the graph's order."""
         arrays = {"order": self._graph.order, "points": self.points, "steps": self._steps}
         arrays |= {"gains": self._gains, "record": self._state.state}
-        mesh = {} if self._mesh is None else self._mesh.state()
+        mesh = self._field.state() if isinstance(self._field, Mesh) else {}
         return {name: array.get() for name, array in arrays.items()} | mesh
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -109,12 +116,12 @@ class BatchEpochs:
         cp = cupy()
         self.points[...], self._steps[...], self._gains[...] = map(cp.asarray, values)
         self._state.state[...] = cp.asarray(record)
-        if self._mesh is not None:
+        if isinstance(self._field, Mesh):
             if "grid" in arrays:
-                self._mesh.restore(arrays)
-            else:
-                self._mesh = None  # the points had outgrown it
-        self._load()
+                self._field.restore(arrays)
+            else:  # the points had outgrown it
+                self._repel_without_mesh()
+        self._replay = Replay(self._launch)
 
     def _reorder(self, reorder: Callable[[], Callable[[Array], Array]]) -> None:
         reordered = reorder()
@@ -124,20 +131,30 @@ class BatchEpochs:
             self._state.mobility = reordered(self._state.mobility)
         if self._recipe.optimizer is Optimizer.GAINS:
             self._gains = reordered(self._gains)
-        if self._mesh is not None:
-            self._mesh.points = self.points
+        if self._field is not None:
+            self._field.points = self.points
         self._replay = Replay(self._launch)
 
-    def _load(self) -> None:
-        has_mesh, limits_moves = self._mesh is not None, self._state.limits_moves
-        kernels = request_batch(self._recipe, has_mesh, self._sampled, limits_moves).result()
+    def _repel_without_mesh(self) -> None:
+        """Go on with the tree, or exact sums among few points: outliers are too far away for any grid."""
+        self._repel_by(tree_or_exact(len(self.points)))
+
+    def _repel_by(self, method: Repulsion) -> None:
+        """Make what computes the repulsion, and load the kernels that go with it."""
+        self._repulsion_method = method
+        fields: dict[Repulsion, type[Mesh | Tree]] = {Repulsion.MESH: Mesh, Repulsion.BARNES_HUT: Tree}
+        field = fields.get(method)
+        self._field = None if field is None else field(self._state, self._recipe, self.points)
+        kernels = request_batch(self._recipe, method, self._state.limits_moves).result()
         self._forces, self._sum_up, self._step = map(kernels.get_function, ("forces", "sum_up", "step"))
         self._replay = Replay(self._launch)
 
     def _launch(self) -> None:
         graph, state = self._graph, self._state
-        if self._mesh is not None:
-            self._mesh.convolve()
+        if isinstance(self._field, Mesh):
+            self._field.convolve()
+        elif self._field is not None:
+            self._field.repel(self._repulsion, self._second_repulsion)
         forces = (self._attraction, self._repulsion, self._second_repulsion, self._stiffness)
         self._forces(
             (self._grid,),
@@ -151,7 +168,7 @@ class BatchEpochs:
                 *forces,
                 self._counts,
                 self._partials,
-                *(self._mesh.view() if self._mesh else _NO_MESH),
+                *(self._field.view() if self._field else _NO_FIELD),
             ),
         )
         self._sum_up(
@@ -175,4 +192,4 @@ class BatchEpochs:
         )
 
 
-_NO_MESH = (*4 * (np.uintp(0),), np.float32(0), np.int32(0), np.int32(0))  # two potentials, spacing, sides
+_NO_FIELD = (*4 * (np.uintp(0),), np.float32(0), np.int32(0), np.int32(0))  # two potentials, spacing, sides

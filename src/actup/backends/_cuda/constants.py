@@ -27,8 +27,13 @@ MEAN_COLUMNS, MEAN_RUNS = 32, 16
 
 # layout*.cu
 POINT_LANES = 8  # threads that work on one point
+BOX_AXES = 3  # whose bounding box is known, at most
 BATCH_SUMS = 15  # sums over all points in an epoch of layout_batch.cu
 IN_PLACE_THREADS = 1024  # per thread block that applies small groups of edges or measures the map
+TREE_LEAF = 8  # consecutive points of a leaf
+TREE_CHILDREN = 4  # of a node
+TREE_WARPS = 4  # per thread block of layout_tree.cu, each with 32 points
+TREE_LEVELS = 14  # at most: enough for 2^31 points
 SPREAD_POINTS = 512  # points that a thread block of layout_mesh.cu adds to the grid
 POTENTIAL_KNOTS = 100 << 7  # of the tabulated potential
 

@@ -14,7 +14,7 @@ from actup.backends._cuda.arrays import device_graph, host_graph, require_bytes,
 from actup.backends._cuda.batch import BatchEpochs
 from actup.backends._cuda.in_place import InPlaceEpochs
 from actup.backends._cuda.relabelled import RelabelledGraph
-from actup.backends._cuda.state import STATE, LayoutState, potential_kinds
+from actup.backends._cuda.state import STATE, LayoutState, potential_kinds, repulsion_on_gpu
 from actup.backends._layout_state import StateOwner, progress_arrays, read_progress, read_state
 from actup.graph._records import Graph
 from actup.recipe._recipe import Recipe
@@ -60,7 +60,7 @@ class CudaLayout:
             to_device(start),
             seed,
             # Runs of negatives are consecutive points, which must be in random order.
-            shuffled=in_place or recipe.repulsion_for(n) is Repulsion.SAMPLED,
+            shuffled=in_place or repulsion_on_gpu(recipe, n) is Repulsion.SAMPLED,
             weakest=1 / self.n_epochs if recipe.prune and self.n_epochs else 0.0,
         )
         self._state = LayoutState(self._graph, recipe, seed, inputs.mobility)
@@ -120,10 +120,10 @@ def reject_unsupported(recipe: Recipe) -> None:
 def _needed_bytes(graph: Graph, recipe: Recipe) -> float:
     """A conservative estimate of the layout's memory, without the graph."""
     edges = 8 * len(graph.weights)
-    copies = 4 if recipe.update is Update.IN_PLACE else 2  # the edges sorted by colour, or by place
+    copies = 4 if recipe.update is Update.IN_PLACE else 1  # the edges sorted by colour, or by place
     if not on_gpu(graph.weights):
         copies += 1
-    large = recipe.repulsion_for(len(graph)) is Repulsion.MESH and len(graph) > _SMALL_MESH_POINTS
+    large = repulsion_on_gpu(recipe, len(graph)) is Repulsion.MESH and len(graph) > _SMALL_MESH_POINTS
     mesh = _MESH_BYTES if large else _SMALL_MESH_BYTES
     if len(potential_kinds(recipe)) == 2:
         mesh *= 1.5

@@ -18,8 +18,8 @@ import numpy as np
 
 from actup._typing import Array
 from actup.backends._cuda.compile import cupy, request_kernels
-from actup.backends._cuda.constants import POTENTIAL_KNOTS, SPREAD_POINTS, THREADS
-from actup.backends._cuda.launch import blocks_for, launch
+from actup.backends._cuda.constants import BOX_AXES, POTENTIAL_KNOTS, SPREAD_POINTS, THREADS
+from actup.backends._cuda.launch import WARP, blocks_for, launch
 from actup.backends._cuda.state import (
     STATE,
     LayoutState,
@@ -260,7 +260,7 @@ class _Potential:
         )
         inverse.fft(self.spectrum, self.on_grid, _CUFFT_INVERSE)  # the potential of a point at grid point 0
         self.kernels.get_function("self_potential")(
-            (1,), (9,), (self.on_grid, np.int32(2 * columns), self.of_self)
+            (1,), (WARP,), (self.on_grid, np.int32(2 * columns), self.of_self)
         )
 
 
@@ -339,7 +339,7 @@ class _Boxes:
             return
         self._copied[request % 2].synchronize()
         epoch = self._requested[request]
-        corners = from_ordered(self._copies[request % 2]["box"][epoch % 3]).reshape(2, 2)
+        corners = from_ordered(self._copies[request % 2]["box"][epoch % 3]).reshape(2, BOX_AXES)
         sides = np.zeros(2)
         sides[: self._axes] = (corners[1] - corners[0])[: self._axes]
         if not np.isfinite(sides).all():

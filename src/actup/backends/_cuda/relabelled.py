@@ -9,14 +9,14 @@ import numpy as np
 from actup._typing import Array
 from actup.backends._cuda.arrays import offsets_of
 from actup.backends._cuda.compile import cupy, load_kernels
-from actup.backends._cuda.constants import POINT_LANES
+from actup.backends._cuda.constants import BOX_AXES, POINT_LANES
 from actup.backends._cuda.launch import launch
 from actup.graph._records import Graph
 
 _MAX_BOX_THREADS = 1 << 18  # that compute the bounding box of the points
-# The bounding box of no points: smallest and then largest coordinates of two axes, as ordered() of
+# The bounding box of no points: smallest and then largest coordinates of the first axes, as ordered() of
 # kernels/layout.h encodes them.
-EMPTY_BOX = np.array([2**31 - 1, 2**31 - 1, -(2**31), -(2**31)], np.int32)
+EMPTY_BOX = np.repeat(np.array([2**31 - 1, -(2**31)], np.int32), BOX_AXES)
 
 
 class RelabelledGraph:
@@ -45,8 +45,16 @@ class RelabelledGraph:
             launch(self._kernels.get_function("random_keys"), n, np.uint64(seed), np.int64(n), keys)
         else:
             keys = _morton_keys(start)
+        self._graph, self._weakest = graph, np.float32(weakest)
+        weights = graph.weights
+        self._largest = weights.max() if weights.size else cupy().ones((), np.float32)
         label = self._relabel(keys, start)
-        self._copy_rows(graph, label, np.float32(weakest))
+        self.edges = cupy().empty((max(1, weights.size), 2), np.int32)
+        self.strength, self.degree = cupy().empty(n, np.float32), cupy().empty(n, np.int32)
+        kept = (weights, self._largest, self._weakest, self.order)
+        count_edges = self._kernels.get_function("count_edges")
+        launch(count_edges, POINT_LANES * n, graph.offsets, *kept, np.int64(n), self.strength, self.degree)
+        self._copy_rows(label)
 
     def _relabel(self, keys: Array, start: Array) -> Array:
         """Sort the points by their keys; returns the new id of each."""
@@ -58,21 +66,18 @@ class RelabelledGraph:
         launch(kernel, n, cp.argsort(keys), start, *size, self.order, label, self.points)
         return label
 
-    def _copy_rows(self, graph: Graph, label: Array, weakest: np.float32) -> None:
-        """Copy the edges whose relative weight is at least ``weakest``; compute strengths and degrees."""
-        cp, n = cupy(), len(label)
-        offsets, indices, weights = graph.offsets, graph.indices, graph.weights
-        largest = weights.max() if weights.size else cp.ones((), np.float32)
-        self.strength, self.degree = cp.empty(n, np.float32), cp.empty(n, np.int32)
-        kept = (weights, largest, weakest, self.order)
-        count_edges = self._kernels.get_function("count_edges")
-        launch(count_edges, POINT_LANES * n, offsets, *kept, np.int64(n), self.strength, self.degree)
+    def _copy_rows(self, label: Array) -> None:
+        """Copy the edges that are not too weak; ``label`` is the new id of each of the caller's points.
+
+        They are read from the caller's graph whenever the order changes, so that no second copy needs memory.
+        """
+        graph, n = self._graph, len(label)
         self.offsets = offsets_of(self.degree)
-        self.edges = cp.empty((max(1, weights.size), 2), np.int32)
-        copy_rows = self._kernels.get_function("copy_rows")
         launch(
-            copy_rows, POINT_LANES * n, offsets, indices, *kept, label, self.offsets, np.int64(n), self.edges
-        )
+            self._kernels.get_function("copy_rows"), POINT_LANES * n, graph.offsets, graph.indices,
+            graph.weights, self._largest, self._weakest, self.order, label, self.offsets, np.int64(n),
+            self.edges,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.order)
@@ -107,10 +112,7 @@ class RelabelledGraph:
         moved = tuple(map(cp.empty_like, known))
         launch(self._kernels.get_function("reorder_points"), n, new, np.int64(n), *known, label, *moved)
         self.degree, self.strength, self.order = moved
-        offsets, edges = offsets_of(self.degree), cp.empty_like(self.edges)
-        kernel = self._kernels.get_function("reorder_rows")
-        launch(kernel, POINT_LANES * n, self.offsets, self.edges, new, label, offsets, np.int64(n), edges)
-        self.offsets, self.edges = offsets, edges
+        self._copy_rows(label)
 
         def reordered(values: Array) -> Array:
             result = cp.empty_like(values)
@@ -130,7 +132,7 @@ class RelabelledGraph:
 
 
 def _morton_keys(points: Array) -> Array:
-    """Keys that sort points (n, dimensions) along a Morton curve through their first two axes."""
+    """Keys that sort points (n, dimensions) along a Morton curve through their first axes."""
     n, dimensions = points.shape
     keys, box = cupy().empty(n, np.uint64), cupy().asarray(EMPTY_BOX)
     measure_box(points, box)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from actup._typing import Array
 from actup.backends._cuda.arrays import device_graph, host_graph, offsets_of, to_host
 from actup.backends._cuda.candidates import sampled_mean
 from actup.backends._cuda.cells import group_means
-from actup.backends._cuda.compile import cupy, load_kernels
+from actup.backends._cuda.compile import cupy, load_kernels, value_macros
 from actup.backends._cuda.constants import PANEL, THREADS
 from actup.backends._cuda.graph import connected_components
 from actup.backends._cuda.launch import blocks_for, launch
@@ -51,7 +51,7 @@ def pca_start(X: Array, dimensions: int, seed: int, threads: int) -> Array:
 
     Parameters
     ----------
-    X : cupy.ndarray of shape (n, columns), float32
+    X : cupy.ndarray of shape (n, columns)
     dimensions, seed : int
     threads : int
         Threads of the CPU, which handles few rows and very many columns.
@@ -93,7 +93,7 @@ class _Scatter:
         cp = cupy()
         n, columns = self._X.shape
         chunk = max(1, _CHUNK_VALUES // self._width)
-        kernel = load_kernels("rows").get_function("centered_rows")
+        kernel = load_kernels("rows", **value_macros(self._X)).get_function("centered_rows")
         for begin in range(0, n, chunk):
             rows = self._X[begin : begin + chunk]
             out = cp.empty((len(rows), self._width), cp.float32)
@@ -186,7 +186,14 @@ def _spectral_solver(graph: Graph, dimensions: int, seed: int) -> tuple[Subspace
     return SubspaceIteration(apply, n, spectrum, dimensions, seed, root_degree), root_degree
 
 
-def spectral_start(graph: Graph, dimensions: int, seed: int, threads: int, X: Array | None = None) -> Array:
+def spectral_start(
+    graph: Graph,
+    dimensions: int,
+    seed: int,
+    threads: int,
+    X: Array | None = None,
+    gives_up: bool = False,
+) -> Array:
     """The leading eigenvectors of the random walk on the graph; see ``_coordinates.spectral_start``.
 
     The device computes large components and the CPU small ones. Components of less than a ten-thousandth of
@@ -204,7 +211,7 @@ def spectral_start(graph: Graph, dimensions: int, seed: int, threads: int, X: Ar
         return cp.zeros((1, dimensions), cp.float32)
     count, labels = connected_components(graph)
     if count == 1:
-        return _component_start(graph, dimensions, seed, threads)
+        return _component_start(graph, dimensions, seed, threads, gives_up)
     centers = None
     if X is not None:
         centers = _coordinates.pca_start(_mean_rows(X, labels, count), dimensions, seed, threads)
@@ -262,7 +269,7 @@ def _fit_ball(Y: Array) -> Array:
     return Y / radius if radius > 0 else Y
 
 
-def _component_start(graph: Graph, dimensions: int, seed: int, threads: int) -> Array:
+def _component_start(graph: Graph, dimensions: int, seed: int, threads: int, gives_up: bool = False) -> Array:
     """Coordinates of a connected graph; see ``_coordinates.component_start`` for the method.
 
     An eigenvector that singles out a handful of points may be replaced by a guard vector of the solver, which
@@ -273,19 +280,20 @@ def _component_start(graph: Graph, dimensions: int, seed: int, threads: int) -> 
     if n <= max(_MAX_CPU_POINTS, 4 * block_width(dimensions + 13)):
         on_host = host_graph(graph)
         return cp.asarray(
-            _coordinates.component_start(on_host, dimensions, seed, threads, spectral_coordinates)
+            _coordinates.component_start(on_host, dimensions, seed, threads, spectral_coordinates, gives_up)
         )
     for more in _coordinates.EXTRA_VECTORS:
         solver, root_degree = _spectral_solver(graph, dimensions + more, seed)
         solver.solve()
         columns = _divide_rows(solver.vectors(solver.found), root_degree)
         ordered = cp.sort(columns, axis=1)
-        low, high = (_quantile(ordered, share) for share in _coordinates.CENTRAL_QUANTILES)
+        low, high, least, largest = _quantiles(ordered, (*_coordinates.CENTRAL_QUANTILES, 0.0, 1.0))
         length = high - low
-        spread = _quantile(ordered, 1.0) - _quantile(ordered, 0.0)
-        informative = length >= _coordinates.MIN_CENTRAL_SHARE * spread
+        informative = length >= _coordinates.MIN_CENTRAL_SHARE * (largest - least)
         if np.count_nonzero(informative) >= dimensions:
             break
+        if gives_up:
+            raise _coordinates.UninformativeVectors
     kept = np.argsort(~informative, kind="stable")[:dimensions]
     Y = cp.empty((n, len(kept)), cp.float32)
     kernel = load_kernels("start").get_function("clipped_column")
@@ -304,14 +312,14 @@ def _divide_rows(vectors: Array, divisors: Array) -> Array:
     return out
 
 
-def _quantile(ordered: Array, share: float) -> np.ndarray:
-    """A quantile of each row of an array with sorted rows, interpolated as by NumPy."""
+def _quantiles(ordered: Array, shares: Sequence[float]) -> np.ndarray:
+    """Quantiles of each row of an array with sorted rows, (shares, rows), interpolated as by NumPy."""
     n = ordered.shape[1]
-    place = share * (n - 1)
-    first = min(int(place), n - 2)
-    pairs: np.ndarray = np.array([row[first : first + 2].get() for row in ordered], np.float64)
-    low, high = pairs[:, 0], pairs[:, 1]
-    return np.asarray(low + (place - first) * (high - low))
+    places = np.array(shares) * (n - 1)
+    first = np.minimum(places.astype(np.int64), n - 2)
+    columns = cupy().asarray(np.concatenate([first, first + 1]))
+    low, high = ordered[:, columns].get().astype(np.float64).T.reshape(2, len(shares), -1)
+    return np.asarray(low + (places - first)[:, None] * (high - low))
 
 
 def _mean_rows(X: Array, labels: Array, count: int) -> np.ndarray:
@@ -322,25 +330,24 @@ def _mean_rows(X: Array, labels: Array, count: int) -> np.ndarray:
 
 
 def scale_start(Y: Array, extent: Extent, size: float, seed: int) -> Array:
-    """As ``_coordinates.scale_start``, with the same jitter, on the device: (n, dimensions) float32."""
+    """As ``_coordinates.scale_start``, with a jitter of its own, on the device: (n, dimensions) float32."""
     cp = cupy()
     Y = cp.ascontiguousarray(Y, cp.float32)
     kernels = load_kernels("start")
     n, dimensions = Y.shape
     shape = (np.int64(Y.size), np.int32(dimensions))
-    random = cp.asarray(np.random.default_rng([seed, 2]).uniform(-1, 1, Y.shape))
     least, largest, mean, mean_square = column_stats(Y)
     width = max((largest - mean).max(), (mean - least).max())
-    if not width > 0 or not np.isfinite(width):
-        spread = random
-    else:
+    if width > 0 and np.isfinite(width):
         deviation = np.sqrt(np.maximum(mean_square - mean**2, 0))
         measure = (largest - least if extent is Extent.BOX else deviation).max() / width
-        spread = cp.empty((n, dimensions), cp.float64)
-        amount = np.float64(_coordinates.JITTER * measure)
-        scale = np.float64(1 / width)
-        jittered = kernels.get_function("jittered")
-        launch(jittered, Y.size, Y, *shape, cp.asarray(mean), scale, random, amount, spread)
+        scale, amount = np.float64(1 / width), np.float64(_coordinates.JITTER * measure)
+    else:  # nothing but random places
+        Y, mean = cp.zeros_like(Y), np.zeros(dimensions)
+        scale = amount = np.float64(1)
+    spread = cp.empty((n, dimensions), cp.float64)
+    jittered = kernels.get_function("jittered")
+    launch(jittered, Y.size, Y, *shape, cp.asarray(mean), scale, np.uint64(seed), amount, spread)
     least, largest, mean, mean_square = column_stats(spread)
     if extent is Extent.BOX:
         shift, widest = least, (largest - least).max()

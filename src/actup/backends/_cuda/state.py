@@ -10,6 +10,7 @@ import numpy as np
 from actup._engine import engine
 from actup._typing import Array
 from actup.backends._cuda.compile import cupy, load_kernels
+from actup.backends._cuda.constants import BOX_AXES
 from actup.backends._cuda.relabelled import EMPTY_BOX, RelabelledGraph, measure_box
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import LearningRateUnit, NonEdgeWeight, Repulsion, RepulsionMass
@@ -33,9 +34,11 @@ STATE = np.dtype(
         ("expansion_ended", np.int32),
         ("rule", np.float32, 12),
         ("stop", np.int32),
-        ("box", np.int32, (3, 4)),
+        ("box", np.int32, (3, 2 * BOX_AXES)),
     ]
 )
+# From this many points on, the tree is faster than the sum over all pairs.
+TREE_MIN_POINTS = 10_000
 # The rows of the schedule, as kernels/layout.h numbers them.
 _SCHEDULE_ROWS = ("learning_rate", "momentum", "exaggeration", "step_cap", "stiffness_floor", "dilation")
 
@@ -118,7 +121,7 @@ class LayoutState:
 
 
 def _first_state(points: Array) -> Array:
-    """The state before epoch 0, with the bounding box of the points' first two axes; on the device."""
+    """The state before epoch 0, with the bounding box of the points' first axes; on the device."""
     record = np.zeros((), STATE)
     record["box"] = EMPTY_BOX
     state = upload(record)
@@ -130,6 +133,17 @@ def _first_state(points: Array) -> Array:
 def from_ordered(bits: np.ndarray) -> np.ndarray:
     """Decode the integers of ordered() of kernels/layout.h, which sort like the floats they encode."""
     return np.where(bits >= 0, bits, bits ^ 0x7FFFFFFF).astype(np.int32).view(np.float32)
+
+
+def repulsion_on_gpu(recipe: Recipe, n: int) -> Repulsion:
+    """How a GPU computes the repulsion of a recipe among n points: among few, exact sums replace the tree."""
+    repulsion = recipe.repulsion_for(n)
+    return tree_or_exact(n) if repulsion is Repulsion.BARNES_HUT else repulsion
+
+
+def tree_or_exact(n: int) -> Repulsion:
+    """The faster of the methods that know no bounds of the map."""
+    return Repulsion.EXACT if n < TREE_MIN_POINTS else Repulsion.BARNES_HUT
 
 
 def upload(record: np.ndarray) -> Array:

@@ -19,6 +19,7 @@ Apply: TypeAlias = Callable[[Array, Array, Array, float, float, float], None]
 
 _GUARD_VECTORS = 5  # at least; vectors beyond the wanted ones, which make those converge faster
 _MAX_STATS_BLOCKS = 256  # thread blocks that add up columns
+_CHOLESKY_THREADS = 128
 _MAX_LOG_SPREAD = 14  # beyond a ratio of e^14, float32 loses the smaller of two vectors in the larger one
 
 
@@ -211,7 +212,7 @@ class SubspaceIteration:
         cp, skip = cupy(), self._skip
         self._orthonormalize()
         self._apply(self._x, self._x, self._y, 1.0, 0.0, 0.0)
-        product = _products(self._x, self._y)
+        xx, product, yy = _products(self._x, self._y)
         if not np.isfinite(product).all():
             self._x.fill(np.nan)
             return math.nan
@@ -220,12 +221,14 @@ class SubspaceIteration:
         rotation[skip:, skip:] = vectors[:, ::-1]
         self._values[:skip] = product[0, 0]
         self._values[skip:] = values[::-1]
-        residual = self._largest_residual(product, rotation)
+        residual = self._largest_residual(xx, product, yy, rotation)
         on_device = cp.asarray(rotation.astype(np.float32))
         self._x, self._y = self._x @ on_device, self._y @ on_device
         return residual
 
-    def _largest_residual(self, product: np.ndarray, rotation: np.ndarray) -> float:
+    def _largest_residual(
+        self, xx: np.ndarray, product: np.ndarray, yy: np.ndarray, rotation: np.ndarray
+    ) -> float:
         """The largest |A x - value x| of the wanted vectors, from products in double precision."""
         wanted = rotation[:, self._skip : self._skip + self._wanted]
         values = self._values[self._skip : self._skip + self._wanted]
@@ -235,15 +238,19 @@ class SubspaceIteration:
             diagonal: np.ndarray = np.einsum("ic,ij,jc->c", wanted, matrix, wanted)
             return diagonal
 
-        xx, yy = _products(self._x, self._x), _products(self._y, self._y)
         squares = forms(yy) - 2 * values * forms(product) + values**2 * forms(xx)
         return float(np.sqrt(np.maximum(squares, 0)).max())
 
     def _orthonormalize(self) -> None:
         """Make the columns orthonormal, from the first on; the second pass removes rounding errors."""
         cp = cupy()
+        width = self._x.shape[1]
+        kernel = load_kernels("start").get_function("inverse_cholesky")
+        inverse = cp.empty((width, width), np.float32)
         for _ in range(2):
-            self._x = self._x @ cp.asarray(_inverse_cholesky(_products(self._x, self._x)).astype(np.float32))
+            double = self._x.astype(np.float64)
+            kernel((1,), (_CHOLESKY_THREADS,), (double.T @ double, np.int32(width), inverse))
+            self._x = self._x @ inverse
 
     def _restore_known(self) -> None:
         """Write the known vector, if there is one, to the first column."""
@@ -253,30 +260,12 @@ class SubspaceIteration:
             launch(kernel, n, self._known, np.int32(n), np.int32(width), self._x)
 
 
-def _products(x: Array, y: Array) -> np.ndarray:
-    """xᵀy in double precision, made symmetric, on the host."""
+def _products(x: Array, y: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """xᵀx, xᵀy and yᵀy in double precision, made symmetric, on the host."""
     cp = cupy()
-    product: np.ndarray = cp.asnumpy(x.astype(cp.float64).T @ y.astype(cp.float64))
-    return np.asarray((product + product.T) / 2)
-
-
-def _inverse_cholesky(gram: np.ndarray) -> np.ndarray:
-    """The inverse of the upper Cholesky factor; a column that depends on those before it becomes 0.
-
-    All entries are NaN if one of ``gram`` is not finite.
-    """
-    if not np.isfinite(gram).all():
-        return np.full_like(gram, np.nan)
-    n = len(gram)
-    upper, inverse = np.zeros((n, n)), np.zeros((n, n))
-    for j in range(n):
-        for i in range(j):
-            if upper[i, i] > 0:
-                upper[i, j] = (gram[i, j] - upper[:i, i] @ upper[:i, j]) / upper[i, i]
-        rest = gram[j, j] - upper[:j, j] @ upper[:j, j]
-        if rest <= 1e-13 * gram[j, j]:
-            continue
-        upper[j, j] = math.sqrt(rest)
-        inverse[j, j] = 1 / upper[j, j]
-        inverse[:j, j] = -(inverse[:j, :j] @ upper[:j, j]) / upper[j, j]
-    return inverse
+    n, width = x.shape
+    both = cp.empty((n, 2 * width), np.float64)
+    both[:, :width], both[:, width:] = x, y
+    product: np.ndarray = cp.asnumpy(both.T @ both)
+    xx, xy, yy = product[:width, :width], product[:width, width:], product[width:, width:]
+    return (xx + xx.T) / 2, (xy + xy.T) / 2, (yy + yy.T) / 2

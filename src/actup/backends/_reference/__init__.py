@@ -32,12 +32,13 @@ class ReferenceBackend(Backend):
         threads: int = 1,
         parameters: Parameters | None = None,
         recall: float = DEFAULT_RECALL,
+        saves_memory: bool = False,
     ) -> Neighbors:
         """The k nearest other rows of every row: every distance, then a sort, whatever the wanted recall."""
         if metric in neighbors.REFERENCE_METRICS and not parameters and isinstance(rows, np.ndarray):
             rows = rows if is_engine_type(rows) else rows.astype(np.float32)  # what the CPU backend reads
             return neighbors.nearest_neighbors(rows, k, str(metric))
-        return super().nearest_neighbors(rows, k, metric, threads, parameters, recall)
+        return super().nearest_neighbors(rows, k, metric, threads, parameters, recall, saves_memory)
 
     def affinity_graph(self, neighbors: Neighbors, recipe: Recipe, threads: int = 1) -> Graph:
         """The symmetric graph of similarities p(i,j)."""

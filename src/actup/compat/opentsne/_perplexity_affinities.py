@@ -224,8 +224,8 @@ class PerplexityBasedNN(Affinities):
         -------
         float
         """
-        if perplexity <= 0:
-            raise ValueError(f"perplexity={perplexity} must be greater than 0")
+        if not 0 < perplexity < np.inf:
+            raise ValueError(f"perplexity={perplexity} must be a finite number greater than 0")
         if perplexity <= k_neighbors:
             return perplexity
         lowered = k_neighbors / _NEIGHBORS_PER_PERPLEXITY

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 
+from actup._csr import read_sparse
 from actup._elementary import exp
 from actup.compat.opentsne import nearest_neighbors
 from actup.compat.opentsne._affinity_base import (
@@ -229,7 +230,8 @@ class PrecomputedAffinities(Affinities):
 
     def __init__(self, affinities: Any, normalize: bool = True) -> None:
         super().__init__()
-        P = csr_matrix(affinities, dtype=np.float64)
+        checked = read_sparse(affinities, "affinities") if issparse(affinities) else affinities
+        P = csr_matrix(checked, dtype=np.float64)
         self.P = normalized(P) if normalize else P
 
     def to_new(self, data: Any, return_distances: bool = False) -> Any:

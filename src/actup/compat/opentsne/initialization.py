@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 from sklearn.utils import check_random_state
 
+from actup._csr import read_sparse
 from actup._threads import count_threads
 from actup.backends import load_backend
 from actup.compat.opentsne.utils import Timer
@@ -203,7 +204,7 @@ def spectral(
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise ValueError(f"A has shape {A.shape}, but the weights of a graph are a square matrix")
     with Timer("Calculating spectral initialization...", verbose):
-        A = csr_matrix(A)
+        A = csr_matrix(read_sparse(A, "A") if issparse(A) else A)
         graph = Graph.from_scipy((A + A.T) / 2)  # weights of one direction act in both
         backend = load_backend("cpu")
         return _finish(

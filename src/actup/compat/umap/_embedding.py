@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from actup._csr import entry_rows
+from actup._csr import entry_rows, read_sparse
 from actup._elementary import log
 from actup._given import Given
 from actup._pipeline import Embedding, descend, prepare
@@ -47,7 +47,8 @@ def find_ab_params(spread: float, min_dist: float) -> tuple[float, float]:
     >>> [round(value, 3) for value in find_ab_params(1.0, 0.1)]
     [1.577, 0.895]
     """
-    return fit_kernel(float(min_dist), float(spread))
+    recipe = Recipe(min_dist=min_dist, spread=spread)  # which checks them
+    return fit_kernel(recipe.min_dist, recipe.spread)
 
 
 def make_epochs_per_sample(weights: np.ndarray, n_epochs: int) -> np.ndarray:
@@ -259,7 +260,7 @@ def _start_name(init: Any, recipe: Recipe) -> Any:
 
 def _rows_of(data: Any) -> Any:
     """The rows, or None if they hold nothing, such as the empty matrices that some programs pass."""
-    rows = data.tocsr() if issparse(data) else data
+    rows = read_sparse(data, "data") if issparse(data) else data
     return None if issparse(rows) and not rows.nnz else read_rows(rows, "euclidean")
 
 
@@ -342,7 +343,7 @@ def init_graph_transform(graph: Any, embedding: np.ndarray) -> np.ndarray:
     >>> init_graph_transform(csr_matrix([[0.5, 0.5], [0, 1.0]]), places).tolist()
     [[2.0, 1.0], [4.0, 2.0]]
     """
-    graph, embedding = graph.tocsr(copy=True), np.asarray(embedding, np.float64)
+    graph, embedding = read_sparse(graph, "graph").copy(), np.asarray(embedding, np.float64)
     graph.eliminate_zeros()
     row_of = entry_rows(graph.indptr)
     sums = np.bincount(row_of, graph.data, minlength=graph.shape[0])

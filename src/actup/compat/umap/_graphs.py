@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix, issparse
 
+from actup._csr import read_sparse
 from actup._warnings import warn_user
 from actup.compat.umap._search_index import SearchIndex
 from actup.compat.umap.sparse import sparse_named_distances
@@ -72,7 +73,7 @@ def nearest_neighbors(
     [[2]]
     """
     if isinstance(metric, str) and metric == "precomputed":
-        distances = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+        distances = read_sparse(X, "X").toarray() if issparse(X) else np.asarray(X)
         indices = fast_knn_indices(distances, n_neighbors)
         nearest = np.take_along_axis(distances, indices, axis=1)
         indices[np.isinf(nearest)] = -1

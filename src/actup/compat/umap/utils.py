@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from actup._csr import read_sparse
 from actup._typing import CsrMatrix
 
 __all__ = ["average_nn_distance", "csr_unique", "disconnected_vertices", "fast_knn_indices", "submatrix"]
@@ -85,7 +86,7 @@ def csr_unique(
     >>> counts[inverse].tolist()
     [2, 1, 2]
     """
-    rows = matrix.tocsr(copy=True)
+    rows = read_sparse(matrix, "matrix").copy()
     rows.sum_duplicates()
     rows.eliminate_zeros()
     keys = np.empty(rows.shape[0], object)
@@ -143,7 +144,7 @@ def average_nn_distance(dist_matrix: CsrMatrix) -> np.ndarray:
     >>> average_nn_distance(csr_matrix([[0, 1.0, 2.0], [3.0, 0, 0]])).tolist()
     [1.5, 3.0]
     """
-    matrix = dist_matrix.tocsr(copy=True)
+    matrix = read_sparse(dist_matrix, "dist_matrix").copy()
     matrix.eliminate_zeros()
     counts = np.diff(matrix.indptr)
     sums = np.asarray(matrix.sum(axis=1)).ravel()

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from actup._csr import read_sparse
+
 __all__ = ["trustworthiness_vector"]
 
 _CHUNK_VALUES = 2**22  # distances compared at a time
@@ -45,7 +47,7 @@ def trustworthiness_vector(source: Any, embedding: Any, max_k: int, metric: Any 
     from actup.neighbors._api import nearest_neighbors
     from actup.neighbors._pairwise_search import on_private_rows
 
-    source = source.tocsr() if sparse.issparse(source) else np.asarray(source)
+    source = read_sparse(source, "source") if sparse.issparse(source) else np.asarray(source)
     n = source.shape[0]
     if not 1 <= max_k < n / 2:
         raise ValueError(f"max_k={max_k} must be at least 1 and less than half of the {n} rows")

@@ -10,12 +10,11 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from actup._whole_file import whole_file
+from actup._whole_file import remove_unfinished, whole_file
 from actup.distributed._sinks._base import PartsSink, coordinate_names, remove_parts
 from actup.distributed._sinks._whole import move, whole_location
 from actup.distributed._sources._parquet import require_pyarrow
@@ -82,7 +81,7 @@ class ParquetFolderSink(PartsSink):
 
     def _publish(self) -> None:
         if not is_remote(self.target) and _is_absent_or_empty(self.target) and exists(self.staging):
-            _remove_unfinished(self.staging)
+            remove_unfinished(self.staging)
             if os.path.isdir(self.target):
                 os.rmdir(self.target)
             os.makedirs(os.path.dirname(self.target), exist_ok=True)
@@ -117,9 +116,3 @@ def _write_table(path: str | os.PathLike[str], rows: np.ndarray, ids: np.ndarray
 
 def _is_absent_or_empty(folder: str) -> bool:
     return not os.path.isdir(folder) or not os.listdir(folder)
-
-
-def _remove_unfinished(folder: str) -> None:
-    """Remove what killed workers left: hidden files that were to be renamed."""
-    for path in Path(folder).rglob(".*"):
-        path.unlink()

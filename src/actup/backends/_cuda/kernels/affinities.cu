@@ -37,14 +37,15 @@ struct Row {
   }
 
   __device__ GaussianSums sums(double factor) const {
-    double weights = 0, products = 0;
+    double weights = 0, products = 0, squares = 0;
 #pragma unroll
     for (int e = 0; e < PER_LANE; ++e) {
-      const double w = weight(e, factor);
+      const double w = weight(e, factor), product = w * values[e];
       weights += w;
-      products += w * values[e];
+      products += product;
+      squares += product * values[e];
     }
-    return {warp_sum(weights), warp_sum(products)};
+    return {warp_sum(weights), warp_sum(products), warp_sum(squares)};
   }
 };
 

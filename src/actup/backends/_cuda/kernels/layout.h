@@ -53,12 +53,18 @@ struct Rule {  // of one epoch; state.py has as many fields
   int32_t stop;     // whether all steps are set to 0 first
 };
 
+constexpr int kBoxAxes = BOX_AXES;  // the first axes, whose bounding box is known
+// An entry of the box of no points.
+__host__ __device__ constexpr int32_t empty_box(int entry) {
+  return entry < kBoxAxes ? 0x7FFFFFFF : -0x7FFFFFFF - 1;
+}
+
 struct State {
   int32_t epoch, expansion_ended;
   Rule rule;
-  // Smallest coordinates of two axes, then largest, as ordered(). Before epoch e the points' box is
+  // Smallest coordinates of kBoxAxes axes, then largest, as ordered(). Before epoch e the points' box is
   // box[e % 3]; the steps of an epoch write the next box, and the one after that is cleared meanwhile.
-  int32_t box[3][4];
+  int32_t box[3][2 * kBoxAxes];
 };
 
 // The schedule's rows.

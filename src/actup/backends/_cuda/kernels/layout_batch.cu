@@ -2,7 +2,10 @@
 //
 // NORMALIZED  whether similarities are normalised over all points
 // COUNTED     whether a point has as many negatives as edges that act
-// MESH        whether repulsion comes from the mesh; else from runs of points, which may be all of them
+// MESH        whether repulsion comes from the mesh
+// TREE        whether layout_tree.cu has computed it before; else it comes from runs of points, which may be
+// all of
+//             them
 // SAMPLED     whether a run starts at a random point; else it is all points
 // OPTIMIZER   a number of Optimizer, settings.h
 // BLOCKS      thread blocks that a multiprocessor works on at a time
@@ -14,6 +17,9 @@
 #endif
 #ifndef MESH
 #define MESH 0
+#endif
+#ifndef TREE
+#define TREE 0
 #endif
 #ifndef OPTIMIZER
 #define OPTIMIZER 0
@@ -165,7 +171,9 @@ __device__ inline void add_point(const Row& self, const EdgeSums& attracted, con
 
 }  // namespace
 
-// A_i, R_i, R'_i and the stiffness of every point, and the sums of each thread block (sums x blocks).
+// A_i, R_i, R'_i and the stiffness of every point, and the sums of each thread block (sums x blocks). If a
+// tree has computed R_i and R'_i, `potential` and `second_potential` have the sums of q and q^2 of every
+// point.
 extern "C" __global__ void __launch_bounds__(kThreads, kDimensions <= 3 ? BLOCKS : 1)
     forces(const Constants* all_constants, const State* state, const Row* y, const int64_t* offsets,
            const int2* edges, Row* attraction, Row* repulsion, Row* second, float* stiffness, int32_t* counts,
@@ -207,6 +215,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, kDimensions <= 3 ? BLOCKS
         repelled.q = read_mesh<LossPolicy::SecondPotential>(second_reading, second_mesh, lane,
                                                             constants.curve, repelled.second);
       }
+    } else if (TREE) {
+      const int64_t own = valid ? i : n - 1;
+      for (int c = 0; c < kDimensions; ++c) repelled.force[c] = repulsion[own].at[c];
+      if (kNormalized) repelled.q = potential[own];
+      if (kHasSecond) {
+        repelled.q_squared = second_potential[own];
+        for (int c = 0; c < kDimensions; ++c) repelled.second[c] = second[own].at[c];
+      }
     } else {
       if (COUNTED) {
         const int acting = sum_of_lanes(attracted.acting);
@@ -234,8 +250,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, kDimensions <= 3 ? BLOCKS
       of_second.at[c] = repelled.second[c];
     }
     attraction[i] = of_edges;
-    repulsion[i] = of_run;
-    if (kHasSecond) second[i] = of_second;
+    if (!TREE) repulsion[i] = of_run;
+    if (!TREE && kHasSecond) second[i] = of_second;
     if (kCentred) stiffness[i] = attracted.stiffness;
     if (COUNTED) counts[i] = static_cast<int32_t>(length);
   }
@@ -308,7 +324,7 @@ extern "C" __global__ void __launch_bounds__(32 * kSums)
   for (int c = 0; c < 3; ++c)
     rule.middle[c] = kCentred && c < kAxes ? static_cast<float>(sums[kPlace + c] / constants.n) : 0.0f;
   state->rule = rule;
-  for (int c = 0; c < 4; ++c) state->box[(epoch + 2) % 3][c] = c < 2 ? 0x7FFFFFFF : -0x7FFFFFFF - 1;
+  for (int c = 0; c < 2 * kBoxAxes; ++c) state->box[(epoch + 2) % 3][c] = empty_box(c);
   state->epoch = epoch + 1;
 }
 
@@ -390,11 +406,11 @@ ACTUP_OPTIMIZERS(ACTUP_POLICY)
 
 // Smallest and largest coordinates, of the block and then of all points: the order of blocks does not matter.
 __device__ inline void grow_box(const Row& y, bool valid, State* state) {
-  __shared__ int32_t box[4];
-  if (threadIdx.x < 4) box[threadIdx.x] = threadIdx.x < 2 ? 0x7FFFFFFF : -0x7FFFFFFF - 1;
+  __shared__ int32_t box[2 * kBoxAxes];
+  if (threadIdx.x < 2 * kBoxAxes) box[threadIdx.x] = empty_box(threadIdx.x);
   __syncthreads();
 #pragma unroll
-  for (int c = 0; c < (kDimensions < 2 ? 1 : 2); ++c) {
+  for (int c = 0; c < (kDimensions < kBoxAxes ? kDimensions : kBoxAxes); ++c) {
     int32_t low = valid ? ordered(y.at[c]) : 0x7FFFFFFF, high = valid ? ordered(y.at[c]) : -0x7FFFFFFF - 1;
     for (int other = 16; other > 0; other /= 2) {
       low = min(low, __shfl_xor_sync(kAll, low, other));
@@ -402,13 +418,14 @@ __device__ inline void grow_box(const Row& y, bool valid, State* state) {
     }
     if (threadIdx.x % 32 == 0) {
       atomicMin(&box[c], low);
-      atomicMax(&box[c + 2], high);
+      atomicMax(&box[c + kBoxAxes], high);
     }
   }
   __syncthreads();
-  if (threadIdx.x < 2) atomicMin(&state->box[state->epoch % 3][threadIdx.x], box[threadIdx.x]);
-  if (threadIdx.x >= 2 && threadIdx.x < 4)
-    atomicMax(&state->box[state->epoch % 3][threadIdx.x], box[threadIdx.x]);
+  int32_t* of_all = state->box[state->epoch % 3];
+  if (threadIdx.x < kBoxAxes) atomicMin(&of_all[threadIdx.x], box[threadIdx.x]);
+  if (threadIdx.x >= kBoxAxes && threadIdx.x < 2 * kBoxAxes)
+    atomicMax(&of_all[threadIdx.x], box[threadIdx.x]);
 }
 
 // How far a step moves a coordinate in a map that is kept centred and dilated.

@@ -24,9 +24,9 @@ extern "C" __global__ void random_keys(uint64_t seed, int64_t n, uint64_t* keys)
   if (i < n) keys[i] = random_bits(seed, ~uint32_t{0}, static_cast<uint32_t>(i), 0);
 }
 
-// The box of the points' first two axes, as in State: smallest of both, then largest.
+// The box of the points' first axes, as in State: smallest of each, then largest.
 extern "C" __global__ void measure_box(const float* points, int64_t n, int dimensions, int32_t* box) {
-  for (int c = 0; c < (dimensions < 2 ? 1 : 2); ++c) {
+  for (int c = 0; c < min(dimensions, kBoxAxes); ++c) {
     int32_t least = 0x7FFFFFFF, largest = ~least;
     for (int64_t i = thread_number(); i < n; i += static_cast<int64_t>(gridDim.x) * blockDim.x) {
       const int32_t place = ordered(points[i * dimensions + c]);
@@ -37,21 +37,22 @@ extern "C" __global__ void measure_box(const float* points, int64_t n, int dimen
     largest = __reduce_max_sync(kAll, largest);
     if (threadIdx.x % 32 != 0) continue;
     atomicMin(box + c, least);
-    atomicMax(box + 2 + c, largest);
+    atomicMax(box + kBoxAxes + c, largest);
   }
 }
 
-// Keys that sort points along a Morton curve through the first two axes of their box.
+// Keys that sort points along a Morton curve through the first axes of their box.
 extern "C" __global__ void place_keys(const float* start, const int32_t* box, int64_t n, int dimensions,
                                       uint64_t* keys) {
   const int64_t i = thread_number();
   if (i >= n) return;
   uint64_t key = 0;
-  for (int c = 0; c < (dimensions < 2 ? 1 : 2); ++c) {
-    const float low = from_ordered(box[c]), span = from_ordered(box[2 + c]) - low;
+  const int axes = max(2, min(dimensions, kBoxAxes));
+  for (int c = 0; c < min(dimensions, axes); ++c) {
+    const float low = from_ordered(box[c]), span = from_ordered(box[kBoxAxes + c]) - low;
     const float place = span > 0 ? (start[i * dimensions + c] - low) / span : 0.0f;
     const auto cell = static_cast<uint32_t>(fminf(place * 65535.0f, 65535.0f));
-    for (int bit = 0; bit < 16; ++bit) key |= static_cast<uint64_t>(cell >> bit & 1) << (2 * bit + c);
+    for (int bit = 0; bit < 16; ++bit) key |= static_cast<uint64_t>(cell >> bit & 1) << (axes * bit + c);
   }
   keys[i] = key;
 }
@@ -125,15 +126,15 @@ extern "C" __global__ void copy_rows(const int64_t* offsets, const int32_t* indi
   }
 }
 
-// Degree, strength and original number of each point in another order, and the points' new labels:
-// sorted[new] = old.
+// Degree, strength and original number of each point in another order, and the new labels of the original
+// numbers: sorted[new] = old.
 extern "C" __global__ void reorder_points(const int64_t* sorted, int64_t n, const int32_t* degree,
                                           const float* strength, const int32_t* order, int32_t* label,
                                           int32_t* new_degree, float* new_strength, int32_t* new_order) {
   const int64_t i = thread_number();
   if (i >= n) return;
   const int64_t old = sorted[i];
-  label[old] = static_cast<int32_t>(i);
+  label[order[old]] = static_cast<int32_t>(i);
   new_degree[i] = degree[old];
   new_strength[i] = strength[old];
   new_order[i] = order[old];
@@ -145,20 +146,6 @@ extern "C" __global__ void take_rows(const int64_t* sorted, const float* from, i
   const int64_t i = thread_number();
   if (i >= n) return;
   for (int c = 0; c < width; ++c) to[i * width + c] = from[sorted[i] * width + c];
-}
-
-// The rows of a relabelled graph in another order: order[new] = old, label[old] = new.
-extern "C" __global__ void reorder_rows(const int64_t* offsets, const int2* edges, const int64_t* order,
-                                        const int32_t* label, const int64_t* new_offsets, int64_t n,
-                                        int2* new_edges) {
-  const int64_t i = thread_number() / kLanes;
-  if (i >= n) return;
-  const int64_t begin = offsets[order[i]], to = new_offsets[i], count = new_offsets[i + 1] - to;
-  for (int64_t e = threadIdx.x % kLanes; e < count; e += kLanes) {
-    const int2 edge = edges[begin + e];
-    const int2 relabelled = {label[edge.x], edge.y};
-    new_edges[to + e] = relabelled;
-  }
 }
 
 // The constants that depend on sums over the graph; one block of 1024 threads.

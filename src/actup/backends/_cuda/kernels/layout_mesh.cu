@@ -243,9 +243,13 @@ extern "C" __global__ void influence(const float2* spectrum, const float* of_row
 // A point's potential at the point itself, from the mesh's potential around grid point 0 of a grid with rows
 // of `stride`: see subtract_self() of mesh_formulas.h.
 extern "C" __global__ void self_potential(const float* around, int stride, float* self) {
+  __shared__ double overlap[4][3];  // takes long: each thread computes one
   const int p = threadIdx.x / 3, q = threadIdx.x % 3;
+  if (threadIdx.x < 12) overlap[p][q] = spline_overlap(p, q);
+  __syncthreads();
+  if (threadIdx.x >= 9) return;
   double sum = 0;
   for (int e = 0; e < 4; ++e)
-    for (int f = 0; f < 4; ++f) sum += spline_overlap(e, p) * spline_overlap(f, q) * around[f * stride + e];
+    for (int f = 0; f < 4; ++f) sum += overlap[e][p] * overlap[f][q] * around[f * stride + e];
   self[threadIdx.x] = static_cast<float>(sum);
 }

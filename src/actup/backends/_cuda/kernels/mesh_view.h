@@ -29,7 +29,7 @@ __device__ inline float on_axis(float value, float low, float high, float spacin
 __device__ inline MeshPlace mesh_place(const Row& y, const MeshView& mesh, const State& state) {
   const int32_t* box = state.box[state.epoch % 3];
   const auto place = [&](int c, int size) {
-    return on_axis(y.at[c], from_ordered(box[c]), from_ordered(box[c + 2]), mesh.spacing, size);
+    return on_axis(y.at[c], from_ordered(box[c]), from_ordered(box[c + kBoxAxes]), mesh.spacing, size);
   };
   const float column =
       kDimensions == 1 ? 0.5f * static_cast<float>(mesh.columns - 1) : place(0, mesh.columns);

@@ -1,27 +1,19 @@
-"""Load saved models that were changed in thousands of ways: ``python tests/saved_files.py``.
+"""Saved models that were changed: their bytes, or their header, arrays and members with right checksums.
 
-Each case changes a good file: its bytes, or its header, arrays and members with right checksums. Loading must
-raise ``SavedModelError`` within the time limit, or give a model that places rows at finite places. The cases
-run in another process, so that a crash, a hang or too much memory is seen and the rest goes on.
+Loading must raise ``SavedModelError``, or give a model that places rows at finite places.
 """
 
 from __future__ import annotations
 
-import argparse
-import collections
 import copy
-import faulthandler
 import io
 import json
 import random
 import struct
-import subprocess
-import sys
-import tempfile
-import time
 import warnings
 import zipfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +24,14 @@ import actup
 from actup.saving import SavedModelError
 from actup.saving._container import _npy_header
 
-MAX_SECONDS = 20.0  # per case
-MAX_BYTES = 2**33  # address space of the process that loads, most of it libraries and threads
+from .changed_bytes import NUMBERS, change_bytes, flip_bits, move_blocks, some_whole_number, truncate
+from .oracle import Report, Wrong, check_error
+from .promises import no_code_runs
+from .scratch import scratch_folder
 
 Members = dict[str, bytes]
+_FOLDER = scratch_folder()
 
-NUMBERS = [
-    0, 1, -1, 2, 127, 255, 256, 2**15, 2**16 - 1, 2**31 - 1, 2**31, 2**32, 2**40, 2**63 - 1, 2**63,
-    2**64, 2**70, -(2**31), -(2**63),
-    0.5, -0.5, 1e-300, 1e-40, 1e-10, 1e10, 1e30, 1e38, 1e39, 1e300, -1e300, 10**400,
-]  # fmt: skip
 VALUES = [
     None, True, False, "", "x", "nan", "euclidean", "precomputed", "cosine", "haversine", "hellinger",
     "jaccard", "mahalanobis", "minkowski", "nan_euclidean", "cuda", "auto", "reference", "UMAP", "GDR",
@@ -55,6 +45,7 @@ VALUES = [
 ]  # fmt: skip
 
 
+@cache
 def make_files() -> list[tuple[bytes, Any]]:
     """Good files of several kinds, each with rows to place."""
     rng = np.random.default_rng(0)
@@ -83,7 +74,7 @@ def make_files() -> list[tuple[bytes, Any]]:
         (umap, X, new, {"sample_weight": np.arange(24) % 3}),
     ]  # fmt: skip
     files = []
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+    with scratch_folder() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for model, rows, others, options in models:
             model.fit(rows, sample_weight=options.pop("sample_weight", None))
@@ -98,39 +89,12 @@ def make_files() -> list[tuple[bytes, Any]]:
     return files
 
 
-# ---- changes of bytes ----
-
-
-def flip_bits(data: bytes, draw: random.Random) -> bytes:
-    changed = bytearray(data)
-    for _ in range(draw.choice([1, 1, 2, 8])):
-        changed[draw.randrange(len(changed))] ^= 1 << draw.randrange(8)
-    return bytes(changed)
-
-
-def truncate(data: bytes, draw: random.Random) -> bytes:
-    return data[: draw.randrange(len(data))] if draw.random() < 0.7 else data[draw.randrange(len(data)) :]
-
-
-def move_blocks(data: bytes, draw: random.Random) -> bytes:
-    a, b = sorted(draw.randrange(len(data)) for _ in range(2))
-    block = data[a : min(b, a + draw.choice([1, 4, 64, 5000]))]
-    at = draw.randrange(len(data))
-    return draw.choice([
-        data[:a] + data[a + len(block) :],  # left out
-        data[:at] + block + data[at:],  # twice
-        data[:a] + bytes(len(block)) + data[a + len(block) :],
-        data[:at] + block + data[at + len(block) :],
-        data + block,
-    ])  # fmt: skip
-
-
-def overwrite_number(data: bytes, draw: random.Random) -> bytes:
+def overwrite_zip_number(data: bytes, draw: random.Random) -> bytes:
     """A number of 2, 4 or 8 bytes in the records of the archive, most of which stand at its end."""
     size, code = draw.choice([(2, "<H"), (4, "<I"), (8, "<Q")])
     signatures = [i for mark in (b"PK\1\2", b"PK\3\4", b"PK\5\6") for i in _positions(data, mark)]
     at = min(draw.choice(signatures) + draw.randrange(4, 46), len(data) - size) if signatures else 0
-    value = draw.choice([n for n in NUMBERS if isinstance(n, int) and n >= 0]) % 2 ** (8 * size)
+    value = some_whole_number(draw, size)
     return data[:at] + struct.pack(code, value) + data[at + size :]
 
 
@@ -148,7 +112,12 @@ def places(value: Any, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def change_header(members: Members, draw: random.Random) -> None:
-    header = json.loads(members["header.json"])
+    members["header.json"] = change_json(members["header.json"], draw)
+
+
+def change_json(text: bytes, draw: random.Random) -> bytes:
+    """Some values of a JSON text, which must be an object with one inside."""
+    header = json.loads(text)
     for _ in range(draw.choice([1, 1, 1, 2, 4])):
         *path, last = draw.choice([place for place in places(header) if place])
         parent = header
@@ -169,7 +138,7 @@ def change_header(members: Members, draw: random.Random) -> None:
             parent[last] = copy.deepcopy(source)
         elif isinstance(parent, dict):
             parent[draw.choice(["x", "version", "rows", str(last) + "_", "array"])] = parent.pop(last)
-    members["header.json"] = json.dumps(header).encode()
+    return json.dumps(header).encode()
 
 
 def change_header_text(members: Members, draw: random.Random) -> None:
@@ -292,7 +261,6 @@ def change_members(members: Members, draw: random.Random) -> None:
         )
 
 
-OF_BYTES: list[Callable[[bytes, random.Random], bytes]] = [flip_bits, truncate, move_blocks, overwrite_number]
 OF_MEMBERS: list[Callable[[Members, random.Random], None]] = [
     change_header, change_header, change_header, change_header_text, change_values, change_values,
     change_shape, lie_about_shape, change_members,
@@ -302,8 +270,7 @@ OF_MEMBERS: list[Callable[[Members, random.Random], None]] = [
 def mutate(data: bytes, draw: random.Random) -> tuple[str, bytes]:
     """A changed file, and the name of its first change."""
     if draw.random() < 0.25:
-        of_bytes = draw.choice(OF_BYTES)
-        return of_bytes.__name__, of_bytes(data, draw)
+        return change_bytes(data, draw, overwrite_zip_number)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     first = draw.choice(OF_MEMBERS)
@@ -338,15 +305,27 @@ def mutate(data: bytes, draw: random.Random) -> tuple[str, bytes]:
 # ---- one case ----
 
 
-def try_file(path: Path, new: Any) -> str:
-    """What becomes of a file; "wrong: ..." if it is not what is promised."""
+def run_case(draw: random.Random, report: Report) -> None:
+    """Load one changed file and use what comes of it."""
+    files = make_files()
+    data, new = files[draw.randrange(len(files))]
+    name, data = mutate(data, draw)
+    report.steps.append(name)
+    path = Path(_FOLDER.name, "changed.actup")
+    path.write_bytes(data)
+    with no_code_runs(_FOLDER.name):
+        report.count(name, use_file(path, new))
+
+
+def use_file(path: Path, new: Any) -> str:
+    """What becomes of a file."""
     try:
         model = actup.load(path)
     except SavedModelError as error:
         text = str(error)
-        return (
-            "rejected" if text.startswith(str(path)) and len(text) < 2000 else f"wrong: message {text[:300]}"
-        )
+        if not text.startswith(str(path)) or len(text) > 2000:
+            raise Wrong(f"message {text[:300]}") from error
+        return "rejected"
     if model.backend in ("cuda", "auto"):
         model.set_params(backend="cpu")
     columns = model.n_features_in_
@@ -358,93 +337,8 @@ def try_file(path: Path, new: Any) -> str:
         if isinstance(model, actup.TSNE):
             model.kl_divergence_  # noqa: B018
     except (TypeError, ValueError) as error:
-        return "loaded, transform rejects rows by name" if str(error) else "wrong: an error without a message"
-    return (
-        "loaded, rows placed"
-        if np.isfinite(np.asarray(placed)).all()
-        else "wrong: places that are not finite"
-    )
-
-
-def run_cases(begin: int, end: int, seed: str) -> None:
-    """Run cases and print a line for each, before and after: the caller sees which one ended the process."""
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
-    except (ImportError, ValueError):
-        pass
-    warnings.simplefilter("ignore")
-    files = make_files()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "changed.actup")
-        for case in range(begin, end):
-            draw = random.Random(f"{seed} {case}")
-            which = draw.randrange(len(files))
-            name, data = mutate(files[which][0], draw)
-            path.write_bytes(data)
-            print("begin", case, name, flush=True)
-            faulthandler.dump_traceback_later(MAX_SECONDS, exit=True)
-            start = time.perf_counter()
-            try:
-                outcome = try_file(path, files[which][1])
-            except (Exception, RecursionError) as error:
-                outcome = f"wrong: {type(error).__name__} {str(error)[:200]!r}"
-            faulthandler.cancel_dump_traceback_later()
-            print("end", round(time.perf_counter() - start, 3), outcome.replace("\n", " "), flush=True)
-
-
-def check(cases: int, seed: str) -> tuple[collections.Counter[tuple[str, str]], list[str], float]:
-    """Run all cases, in processes of their own: outcomes by change, failures, and the longest time."""
-    counts: collections.Counter[tuple[str, str]] = collections.Counter()
-    failures: list[str] = []
-    slowest, done = 0.0, 0
-    while done < cases:
-        call = [sys.executable, __file__, "--begin", str(done), "--cases", str(cases), "--seed", seed]
-        child = subprocess.run(call, capture_output=True, text=True, errors="replace", check=False)
-        name, open_case = "", None
-        for line in child.stdout.splitlines():
-            word, *rest = line.split(" ", 2)
-            if word == "begin":
-                open_case, name = int(rest[0]), rest[1]
-            elif word == "end":
-                slowest = max(slowest, float(rest[0]))
-                outcome = rest[1]
-                if outcome.startswith("wrong"):
-                    failures.append(f"case {open_case} ({name}): {outcome}")
-                    outcome = "wrong"
-                counts[name, outcome] += 1
-                done, open_case = int(open_case or 0) + 1, None
-        if open_case is not None:
-            end = f"the process ended with {child.returncode}: {child.stderr[-2000:]}"
-            failures.append(f"case {open_case} ({name}): {end}")
-            counts[name, "wrong"] += 1
-            done = open_case + 1
-        elif done < cases:
-            raise RuntimeError(f"no case could be run: {child.stderr[-2000:]}")
-    return counts, failures, slowest
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=20_000)
-    parser.add_argument("--seed", default=None, help="any text; printed, so that a run can be repeated")
-    parser.add_argument("--begin", type=int, default=None, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.begin is not None:
-        run_cases(options.begin, options.cases, options.seed)
-        return
-    seed = options.seed or f"{random.SystemRandom().randrange(2**32)}"
-    print(f"{options.cases} changed files, --seed {seed}")
-    counts, failures, slowest = check(options.cases, seed)
-    for (name, outcome), count in sorted(counts.items()):
-        print(f"{count:7d}  {name}: {outcome}")
-    for outcome in sorted({outcome for _, outcome in counts}):
-        print(f"{sum(n for (_, kind), n in counts.items() if kind == outcome):7d}  in all: {outcome}")
-    print(f"slowest case: {slowest:.2f} s")
-    print("\n".join(failures) or "no crash, no hang, no other error")
-    sys.exit(bool(failures))
-
-
-if __name__ == "__main__":
-    main()
+        check_error(error, "transform")
+        return "loaded, transform rejects rows by name"
+    if not np.isfinite(np.asarray(placed)).all():
+        raise Wrong("places that are not finite")
+    return "loaded, rows placed"

@@ -1,0 +1,126 @@
+"""A graph in a temporary file: made range by range of its rows, so that it is never in memory as a whole."""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from collections.abc import Iterator
+from typing import IO, Any
+
+import numpy as np
+
+from actup._engine import engine
+from actup.backends._memory._shape import GRAPH_FILE_PARTS
+from actup.graph._memberships import engine_affinity
+from actup.graph._records import Graph, GraphParts, Neighbors
+from actup.recipe._recipe import Recipe
+
+_CHUNK_EDGES = 2**20  # of lists that are searched at a time for edges that end in a range
+
+
+class GraphFile:
+    """The graph of lists of neighbours, in a file that disappears when nobody uses it any more.
+
+    It has the same bits as a graph that is made in memory. The file lies in the folder for temporary files
+    (``tempfile.gettempdir()``), which should be on a disc.
+
+    Parameters
+    ----------
+    neighbors : Neighbors
+    recipe : Recipe
+    threads : int
+    """
+
+    def __init__(self, neighbors: Neighbors, recipe: Recipe, threads: int):
+        self._n = len(neighbors)
+        parts = GRAPH_FILE_PARTS
+        self._starts = [self._n * part // parts for part in range(parts + 1)]
+        self._offsets = np.zeros(self._n + 1, np.int64)
+        self._indices: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as it is used
+        self._weights: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        for file in (self._indices, self._weights):
+            weakref.finalize(self, file.close)
+        self._write(neighbors, recipe, threads)
+
+    def _write(self, neighbors: Neighbors, recipe: Recipe, threads: int) -> None:
+        ids = neighbors.indices
+        own = _affinities(neighbors, recipe, threads)
+        for begin, end in zip(self._starts, self._starts[1:], strict=False):
+            offsets, indices, weights = engine.symmetric_rows(
+                begin,
+                ids[begin:end],
+                own[begin:end],
+                *_edges_into(ids, own, begin, end),
+                engine.Symmetrization[recipe.symmetrization.value],
+                recipe.union_share(),
+                threads,
+            )
+            self._offsets[begin + 1 : end + 1] = offsets[1:] + self._offsets[begin]
+            indices.tofile(self._indices)
+            weights.tofile(self._weights)
+        for file in (self._indices, self._weights):
+            file.flush()
+
+    def mapped(self) -> Graph:
+        """The graph with ids and weights that stay in the file until they are read."""
+        return Graph(self._offsets, self._map(self._indices, np.int32), self._map(self._weights, np.float32))
+
+    def parts(self) -> GraphParts:
+        """The graph, read part by part."""
+        return GraphParts(self._n, int(self._offsets[-1]), self._read)
+
+    def _read(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        for begin, end in zip(self._starts, self._starts[1:], strict=False):
+            first, last = self._offsets[begin], self._offsets[end]
+            yield (
+                self._offsets[begin : end + 1] - first,
+                _read_values(self._indices, np.int32, first, last),
+                _read_values(self._weights, np.float32, first, last),
+            )
+
+    def _map(self, file: IO[bytes], dtype: type[np.generic]) -> np.ndarray:
+        edges = int(self._offsets[-1])
+        # Writable for callers who own their graph; what they write does not reach the file.
+        return np.memmap(file, dtype, "c", shape=(edges,)) if edges else np.zeros(0, dtype)
+
+
+def _affinities(neighbors: Neighbors, recipe: Recipe, threads: int) -> np.ndarray:
+    """p(j|i) of every neighbour: (n, k) float32."""
+    n = len(neighbors)
+    sums, connected = engine.row_sums(neighbors.distances, threads)
+    mean = engine.add_means(sums, n + int(connected.sum()), 0.0)
+    own: np.ndarray = engine.range_affinities(
+        0,
+        neighbors.indices,
+        neighbors.distances,
+        n,
+        engine_affinity(recipe),
+        engine.Distance[recipe.distance.value],
+        recipe.scales(),
+        recipe.sigma or 1.0,
+        recipe.subtracted_neighbor(),
+        mean,
+        threads,
+    )
+    return own
+
+
+def _edges_into(
+    ids: np.ndarray, own: np.ndarray, begin: int, end: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Targets, sources and weights of the edges that end in a range of rows, by their sources."""
+    pieces: list[tuple[Any, ...]] = []
+    step = max(1, _CHUNK_EDGES // max(1, ids.shape[1]))
+    for first in range(0, len(ids), step):
+        chunk = ids[first : first + step]
+        rows, columns = np.nonzero((chunk >= begin) & (chunk < end))
+        pieces.append(
+            (chunk[rows, columns], (rows + first).astype(np.int32), own[first : first + step][rows, columns])
+        )
+    targets, sources, weights = (np.concatenate(kind) for kind in zip(*pieces, strict=True))
+    return targets, sources, weights
+
+
+def _read_values(file: IO[bytes], dtype: type[np.generic], first: int, last: int) -> np.ndarray:
+    file.seek(int(first) * np.dtype(dtype).itemsize)
+    return np.fromfile(file, dtype, int(last - first))

@@ -1,0 +1,180 @@
+"""Memory of graph, start and layout on the CPU.
+
+Names of arrays are those of ``_native/graph/``, ``_native/start/`` and ``_native/layout/``.
+"""
+
+from __future__ import annotations
+
+import math
+
+from actup.backends._memory._shape import GRAPH_FILE_PARTS, Lean, Moment, RunShape, graph_bytes
+from actup.recipe._recipe import Recipe
+from actup.recipe._switches import Initialization, Loss, Optimizer, Repulsion, RepulsionMass, Update
+from actup.start._landmarks import LANDMARKS, uses_landmarks
+
+_EDGES_PER_RANGE, _MAX_RANGES = 2**20, 16  # of the symmetric graph, which is merged range by range
+_ROWS_PER_PART, _MAX_PARTS = 2**14, 8  # each of which counts the edges of a range
+_VECTORS_PER_PANEL = 8
+_SPARE_VECTORS, _EXTRA_VECTORS = 5, 4
+_CODE_COLUMNS, _LANDMARK_SAMPLE = 128, 64
+_PCA_CHUNK_ROWS, _PCA_SUM_VALUES = 512, 2**24
+_MAX_LINES = {1: 16384, 2: 2304}  # of a side of the mesh
+_MAX_LINES_OF_FEW, _FEW_POINTS = 1024, 20_000
+_MESH_CELL_BYTES = 20.0  # the grid, its spectrum and the factors of the convolution
+_TREE_POINT_BYTES, _TREE_NODE_BYTES = 36.0, 32.0
+_COLOUR_BYTES = 16.0  # of a point, while edges are divided into matchings
+
+
+def graph_moments(shape: RunShape, lean: Lean) -> list[Moment]:
+    """What is in memory while lists of neighbours become a graph."""
+    n, k, edges = shape.rows, shape.k, shape.edges
+    before = shape.data() | shape.lists() | {"weights of lists": 4.0 * n * k}
+    ranges = graph_ranges(n, k, lean)
+    rows = n / ranges
+    parts = min(max(1, n // _ROWS_PER_PART), _MAX_PARTS)
+    merging = {
+        "incoming edges": 8.4 * k * rows + (4.0 * parts + 8.0) * rows,
+        "merged rows": 16.0 * k * rows,
+    }
+    if lean.graph_on_disc:
+        of_range = {"a range of the graph": 8.0 * edges / ranges, "edges of a range": 24.0 * k * rows}
+        return [before | merging | of_range | {"offsets of the graph": 8.0 * n}]
+    replaced = {"incoming edges of the range before": 8.0 * k * rows if ranges > 1 else 0.0}
+    moments = [before | {"sums of distances": 16.0 * n}, before | merging | replaced | shape.graph()]
+    if shape.recipe.density_weight > 0:
+        lengths = {"lengths of edges": 4.0 * edges, "rows of edges": 24.0 * edges}
+        moments.append(shape.data() | shape.lists() | shape.graph() | lengths)
+    return moments
+
+
+def graph_ranges(n: int, k: int, lean: Lean) -> int:
+    """How many ranges of rows the symmetric graph is merged in."""
+    if lean.graph_on_disc:
+        return GRAPH_FILE_PARTS
+    return int(min(max(1, n * k // _EDGES_PER_RANGE), _MAX_RANGES))
+
+
+def start_moments(shape: RunShape, lean: Lean) -> list[Moment]:
+    """What is in memory while the points get their first places."""
+    n, d, recipe = shape.rows, shape.recipe.n_components, shape.recipe
+    before = _after_graph(shape) | shape.graph()
+    scaled = {"start": 8.0 * d * n, "axes, random places and sums": 24.0 * d * n}
+    moments = [before | scaled]
+    if shape.has_start:
+        return moments
+    kind = recipe.initialization
+    if kind is Initialization.SPECTRAL and not shape.sparse and uses_landmarks(recipe, n):
+        codes = {
+            "codes": float(n * min(_padded_to(shape.columns, 8), _CODE_COLUMNS)),
+            "codes of the landmarks' sample": min(n, _LANDMARK_SAMPLE * LANDMARKS) * float(_CODE_COLUMNS),
+            "landmarks of points": 12.0 * n,
+        }
+        moments.append(before | codes | _converted(shape))
+    elif kind is Initialization.SPECTRAL:
+        moments += [before | moment for moment in _spectral_moments(shape)]
+    elif kind is Initialization.PCA:
+        chunks = math.ceil(n / _PCA_CHUNK_ROWS)
+        sums = {"sums of columns": 4.0 * min(chunks * 8.0 * shape.columns, _PCA_SUM_VALUES)}
+        moments.append(before | _converted(shape) | sums | {"start": 8.0 * d * n})
+    return moments
+
+
+def _spectral_moments(shape: RunShape) -> list[Moment]:
+    """Eigenvectors of the graph, or of its components one by one."""
+    n, d, edges = shape.rows, shape.recipe.n_components, shape.edges
+    panels = (d + 1 + _EXTRA_VECTORS + _SPARE_VECTORS + _VECTORS_PER_PANEL - 1) // _VECTORS_PER_PANEL
+    blocks = 3 * 4.0 * _VECTORS_PER_PANEL * panels * n
+    solver = {"normalised weights": 4.0 * edges, "blocks of vectors": blocks, "degrees": 24.0 * n}
+    vectors = {"eigenvectors": 8.0 * (d + _EXTRA_VECTORS) * n}
+    components = {"components": 60.0 * n}
+    sorted_edges = {"edges by component": 8.0 * edges, "shapes of components": 8.0 * d * n}
+    largest = 0.5 * (solver["normalised weights"] + blocks)  # of components, if there are several
+    return [solver | vectors, components, sorted_edges | {"solver": largest, "components": 20.0 * n}]
+
+
+def layout_moments(shape: RunShape, lean: Lean) -> list[Moment]:
+    """What is in memory while the layout is made, and while it runs."""
+    n, d, recipe = shape.rows, shape.recipe.n_components, shape.recipe
+    held = _after_graph(shape) | {"start": 4.0 * d * n}
+    ranges = graph_ranges(n, shape.k, lean)
+    graph = {"a range of the graph": shape.graph()["graph"] / ranges} if lean.graph_on_disc else shape.graph()
+    order = {"order of points": 4.0 * n}
+    moments = [held | graph | {"keys of points": 16.0 * n} | order]
+    copied = layout_edges(shape)
+    relabelled = order | {"labels, strengths and degrees": 12.0 * n}
+    strongest = {"strongest edges of points": 16.0 * n, "depth-first search": 16.0 * n}
+    moments.append(held | graph | relabelled | strongest)
+    if recipe.update is Update.IN_PLACE:
+        colours = {"colours": _COLOUR_BYTES * n + 0.5 * shape.edges}
+        moments.append(held | graph | relabelled | copied | colours)
+    else:
+        moments.append(held | graph | relabelled | copied | point_arrays(recipe, n))
+    running = held | ({} if lean.graph_on_disc else graph) | order | copied
+    running |= point_arrays(recipe, n) | repulsion_arrays(recipe, n)
+    if recipe.density_weight > 0:
+        running |= {"lengths of edges": 4.0 * shape.edges, "density": 20.0 * n}
+    return [*moments, running | {"map": 4.0 * d * n}]
+
+
+def layout_edges(shape: RunShape) -> Moment:
+    """The layout's own copy of the edges."""
+    if shape.recipe.update is Update.IN_PLACE and shape.recipe.output_metric == "euclidean":
+        return {"edges of the layout": 6.0 * shape.edges}  # every undirected edge once, by matching
+    return {"edges of the layout": graph_bytes(shape.rows, shape.edges)}
+
+
+def point_arrays(recipe: Recipe, n: int) -> Moment:
+    """What the layout knows of every point."""
+    d = recipe.n_components
+    arrays = {"points": 8.0 * d * n, "masses of points": 4.0 * n}
+    if recipe.update is Update.IN_PLACE:
+        return arrays | {"forces": 4.0 * d * n}
+    arrays |= {"steps": 4.0 * d * n, "forces": 8.0 * d * n}
+    if recipe.optimizer is Optimizer.GAINS:
+        arrays |= {"gains": 4.0 * d * n}
+    if recipe.optimizer is Optimizer.STIFFNESS:
+        arrays |= {"stiffness": 8.0 * n}
+    if recipe.normalized and recipe.loss is not Loss.KL:
+        arrays |= {"second forces": 4.0 * d * n}
+    if recipe.repulsion_mass is RepulsionMass.PER_EDGE:
+        arrays |= {"negatives of points": 4.0 * n}
+    return arrays
+
+
+def repulsion_arrays(recipe: Recipe, n: int) -> Moment:
+    """What the repulsion needs besides the points."""
+    if recipe.update is Update.IN_PLACE:
+        return {}
+    match recipe.repulsion_for(n):
+        case Repulsion.MESH:
+            return {"points by row of the mesh": 12.0 * n, "mesh": mesh_bytes(recipe, n)}
+        case Repulsion.BARNES_HUT:
+            tree = (_TREE_POINT_BYTES + 4.0 * recipe.n_components) * n + 0.75 * _TREE_NODE_BYTES * n
+            return {"tree": tree}
+    return {}
+
+
+def mesh_bytes(recipe: Recipe, n: int) -> float:
+    """The mesh, as large as maps of n points usually need it."""
+    d = recipe.n_components
+    most = _MAX_LINES[d] if d == 1 or n > _FEW_POINTS else _MAX_LINES_OF_FEW
+    lines = min(float(most), map_width(recipe, n) / recipe.spacing(n) + 12.0)
+    return _MESH_CELL_BYTES * lines * (lines if d == 2 else 64.0)
+
+
+def map_width(recipe: Recipe, n: int) -> float:
+    """How wide maps of n points become, roughly."""
+    return 0.8 * math.sqrt(n) if recipe.normalized else 12.0 + 2.0 * math.log2(max(2, n))
+
+
+def _after_graph(shape: RunShape) -> Moment:
+    return shape.data() | (shape.lists() if shape.keeps_neighbors else {})
+
+
+def _converted(shape: RunShape) -> Moment:
+    """The rows in float32, where the engine does not read them as they are."""
+    return {} if shape.is_engine_type else {"X in float32": float(shape.engine_bytes)}
+
+
+def _padded_to(count: int, multiple: int) -> int:
+    return math.ceil(count / multiple) * multiple

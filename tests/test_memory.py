@@ -1,0 +1,242 @@
+"""memory_estimate() and max_memory: what they count, and that the bits of a map do not depend on them."""
+
+import gc
+import subprocess
+import sys
+import tempfile
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import actup
+from actup._bytes import format_bytes, read_bytes
+from actup._given import Given
+from actup._memory import lean_enough
+from actup.backends import load_backend
+from actup.backends._graph_file import GraphFile
+from actup.backends._memory._shape import Lean
+from actup.neighbors._rows import ENGINE_TYPES
+
+BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "memory_estimates.py"
+
+
+def rows(n=3000, columns=10, dtype=np.float32):
+    random = np.random.default_rng(0)
+    return (random.normal(size=(n, 3)) @ random.normal(size=(3, columns)) * 20 + 100).astype(dtype)
+
+
+# --- the estimate ---
+
+
+def test_every_stage_is_estimated():
+    estimate = actup.memory_estimate((70_000, 784), "tsne", dtype="uint8")
+    assert list(estimate.stages) == ["read", "neighbors", "graph", "start", "layout"]
+    assert estimate.bytes == max(estimate.stages.values()) == estimate.stages[estimate.stage]
+    assert estimate.neighbors == 90
+    assert sum(estimate.arrays.values()) == pytest.approx(estimate.bytes, abs=len(estimate.arrays))
+    assert estimate.stages["read"] == 70_000 * 784
+    assert estimate.device_stages == {} and estimate.device_bytes == 0
+
+
+def test_a_shape_is_estimated_like_its_rows():
+    X = rows()
+    assert actup.memory_estimate(X) == actup.memory_estimate(X.shape)
+    assert actup.UMAP().memory_estimate(X) == actup.memory_estimate(X.shape, actup.UMAP()._recipe())
+    X = sparse.random_array((2000, 500), density=0.02, format="csr", dtype=np.float32)
+    estimated = actup.memory_estimate(X.shape, "umap", stored_values=X.nnz).bytes
+    assert estimated == pytest.approx(actup.memory_estimate(X, "umap").bytes, abs=8 * 2001)
+
+
+@pytest.mark.parametrize("larger", [{"perplexity": 50}, {"n_components": 3}])
+def test_more_neighbors_and_dimensions_take_more(larger):
+    shape = (200_000, 50)
+    more, usual = (actup.TSNE(**given).memory_estimate(shape).stages["layout"] for given in (larger, {}))
+    assert more > usual
+
+
+def test_rows_are_counted_as_they_are_read(tmp_path):
+    dense = rows(dtype=np.float32)
+    read = actup.memory_estimate(dense).stages["read"]
+    assert read == dense.nbytes
+    assert actup.memory_estimate(np.asfortranarray(dense)).stages["read"] == 2 * dense.nbytes
+    assert actup.memory_estimate(dense.astype(np.float64).tolist()).stages["read"] == 2 * dense.nbytes
+    np.save(tmp_path / "X.npy", dense)
+    assert actup.memory_estimate(np.load(tmp_path / "X.npy", mmap_mode="r")).stages["read"] == 0
+
+
+@pytest.mark.parametrize("dtype", [*ENGINE_TYPES, np.float64, np.int64, bool])
+def test_types_that_the_engine_does_not_read_become_float32(dtype):
+    X = np.zeros((30_000, 200), dtype)
+    arrays = actup.memory_estimate(X, actup.preset("umap").but(recall=1.0)).arrays
+    assert ("X in float32" in arrays) == (np.dtype(dtype).type not in (*ENGINE_TYPES, np.bool_))
+
+
+def test_embed_keeps_neighbors():
+    shape, recipe = (300_000, 50), actup.preset("umap")
+    kept, freed = (
+        lean_needs(shape, recipe, Given(keep_neighbors=keeps)).stages["layout"] for keeps in (True, False)
+    )
+    assert kept - freed == 8 * 300_000 * 14
+
+
+def lean_needs(shape, recipe, given):
+    from actup._memory import estimate_run
+
+    return estimate_run(shape, recipe, given, 1, "cpu")
+
+
+def test_the_table_names_stages_and_arrays():
+    table = actup.memory_estimate((1_000_000, 50), "umap").describe()
+    for words in ("1,000,000 rows x 50 columns, 14 neighbours", "layout", "edges of the layout", "Python"):
+        assert words in table
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (3, "X is a int, which has no rows and columns"),
+        ("rows.npy", "X is a str"),
+        ((0, 5), r"X=\(0, 5\) must be two numbers of at least 1"),
+    ],
+)
+def test_what_has_no_shape_is_rejected(X, message):
+    with pytest.raises(ValueError, match=message):
+        actup.memory_estimate(X)
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "hamming", "gower", "nan_euclidean", "precomputed", max])
+def test_every_kind_of_metric_has_an_estimate(metric):
+    recipe = actup.preset("umap").but(metric=metric)
+    assert actup.memory_estimate((2000, 2000), recipe).bytes > 4 * 2000 * 2000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("number", ["8", "15"])
+def test_the_estimate_is_near_the_peak(number, tmp_path):
+    """Two of the combinations of benchmarks/memory_estimates.py."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(BENCHMARK.parent)!r})\n"
+        "import memory_estimates as m, pathlib\n"
+        f"case = m.CASES[{number}]\n"
+        f"found = m.run_child(case, m.write_rows(case, pathlib.Path({str(tmp_path)!r})), 0.0, 'cpu')\n"
+        "print(max(found['estimate'].values()) / max(found['measured'].values()))"
+    )
+    run = [sys.executable, "-W", "ignore", "-c", code]
+    ratio = float(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
+    assert 0.8 < ratio < 1.2
+
+
+# --- max_memory ---
+
+
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        (actup.UMAP(), None),
+        (actup.TSNE(perplexity=8), None),
+        (actup.GDR(preset="gdr_tsne", n_neighbors=12), None),
+    ],
+)
+def test_a_leaner_run_has_the_same_bits(model):
+    X = rows(4000)
+    model.set_params(random_state=0)
+    usual = model.fit(X).embedding_.copy()
+    graph = model.graph_.copy()
+    recipe, backend = model._recipe(), load_backend("cpu")
+    needed = [model.memory_estimate(X).bytes]
+    given = Given(keep_neighbors=False)
+    for lean in (Lean(graph_on_disc=True), Lean(search=True), Lean(True, True)):
+        from actup._memory import estimate_shape, shape_of
+
+        needed.append(estimate_shape(shape_of(X, recipe, given, 1), backend, lean).bytes)
+    assert min(needed) < needed[0]
+    for limit in sorted(set(needed)):
+        if limit < min(needed):
+            continue
+        model.set_params(max_memory=limit)
+        assert (model.fit(X).embedding_ == usual).all()
+        assert (model.graph_ != graph).nnz == 0
+    with pytest.raises(MemoryError, match=r"max_memory=\d+ is too little: stage '\w+' of 4,000 rows needs"):
+        model.set_params(max_memory=min(needed) // 2).fit(X)
+    assert (model.embedding_ == usual).all()
+
+
+def test_a_graph_on_disc_is_that_in_memory():
+    found = actup.nearest_neighbors(rows(2500), 12)
+    for recipe in (actup.preset("umap").but(n_neighbors=13), actup.preset("tsne").but(perplexity=4)):
+        expected = load_backend("cpu").affinity_graph(found, recipe, 2)
+        file = GraphFile(found, recipe, 2)
+        for graph in (file.mapped(), file.parts().joined()):
+            for name in ("offsets", "indices", "weights"):
+                assert (getattr(graph, name) == getattr(expected, name)).all()
+
+
+def test_a_refusal_comes_before_any_work_and_names_the_remedies(monkeypatch):
+    monkeypatch.setattr("actup.backends._base.Backend.read_rows", lambda *_, **__: pytest.fail("work began"))
+    model = actup.UMAP(max_memory="1MB")
+    with pytest.raises(MemoryError) as refused:
+        model.fit(rows(50_000))
+    for words in ("max_memory='1MB'", "fewer neighbours", "fit_files", "actup.distributed.embed", "MB"):
+        assert words in str(refused.value)
+    assert not hasattr(model, "embedding_")
+    with pytest.raises(MemoryError, match="max_memory=1000 is too little"):
+        actup.embed(rows(), "umap", max_memory=1000)
+    with pytest.raises(MemoryError, match="max_memory=1000 is too little"):
+        actup.embed_many(rows(), ["umap"], max_memory=1000)
+
+
+@pytest.mark.parametrize("wrong", ["much", -1, 0, True, float("nan"), [1]])
+def test_what_is_no_number_of_bytes_is_rejected(wrong):
+    with pytest.raises(ValueError, match="must be a number of bytes, or text such as"):
+        actup.UMAP(max_memory=wrong).fit(rows(100))
+
+
+def test_a_changed_graph_has_no_leaner_way():
+    recipe, backend = actup.preset("umap"), load_backend("cpu")
+    X = (30_000, 100)
+    limit = int(0.9 * actup.memory_estimate(X, recipe).bytes)
+    assert lean_enough(limit, X, recipe, Given(keep_neighbors=False), 1, backend) == Lean(graph_on_disc=True)
+    changed = Given(keep_neighbors=False, reshape_graph=lambda graph, **_: graph)
+    with pytest.raises(MemoryError):
+        lean_enough(limit, X, recipe, changed, 1, backend)
+
+
+def test_temporary_files_disappear(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    X = rows(4000)
+    limit = int(0.8 * actup.UMAP().memory_estimate(X).bytes)
+    actup.UMAP(max_memory=limit, n_epochs=5).fit(X)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bytes_are_read_and_written():
+    assert read_bytes("1.5 GB", "memory") == 1_500_000_000
+    assert read_bytes("512 MiB", "memory") == 2**29
+    assert format_bytes(1_234_567) == "2 MB"
+
+
+# --- what a run leaves behind ---
+
+
+def test_float32_rows_are_freed_after_the_search(monkeypatch):
+    """No circle of references keeps them until Python's collector runs."""
+    from actup.neighbors import _search
+
+    copies = []
+    transformed = _search.EngineSearch._transformed
+
+    def noted(self, given, name):
+        made = transformed(self, given, name)
+        copies.append(weakref.ref(made))
+        return made
+
+    monkeypatch.setattr(_search.EngineSearch, "_transformed", noted)
+    gc.disable()
+    try:
+        actup.embed(rows(2000, dtype=np.float64), actup.preset("umap").but(epochs=1))
+    finally:
+        gc.enable()
+    assert len(copies) == 1 and copies[0]() is None
