@@ -1,8 +1,10 @@
 """Releases: one version everywhere, pinned requirements, pages by version. See also `make release-check`."""
 
 import json
+import os
 import re
 import runpy
+import subprocess
 import sys
 import tomllib
 from importlib import import_module
@@ -108,14 +110,83 @@ def test_wheels_have_the_licences_of_what_is_compiled_in():
     assert "nanobind" in text and "robin-map" in text
 
 
+def workflow(name):
+    """A workflow of continuous integration, as GitHub reads it; the key "on" is True in YAML 1.1."""
+    yaml = pytest.importorskip("yaml")
+    return yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text(encoding="utf-8"))
+
+
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_workflows_can_be_read(name):
-    yaml = pytest.importorskip("yaml")
-    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text(encoding="utf-8"))
-    assert workflow["permissions"] == {"contents": "read"}  # jobs that need more ask for it
-    for job in workflow["jobs"].values():
-        for step in job["steps"]:
+    read = workflow(name)
+    assert read["permissions"] == {"contents": "read"}  # jobs that need more ask for it
+    for job in read["jobs"].values():
+        assert "steps" in job or (ROOT / job["uses"]).is_file()
+        for step in job.get("steps", []):
             assert "run" in step or "@" in step["uses"]  # actions have a version
+
+
+def test_pages_of_a_release_are_published_after_its_upload():
+    docs, wheels = workflow("docs.yml"), workflow("wheels.yml")["jobs"]
+    assert docs[True]["push"] == {"branches": ["main"]}
+    assert (
+        "workflow" not in docs["concurrency"]["group"]
+    )  # it would be the group of the run that calls it, and wait for it
+    assert wheels["docs"]["uses"] == "./.github/workflows/docs.yml"
+    assert wheels["docs"]["needs"] == wheels["release"]["needs"] == "publish"
+    assert wheels["publish"]["environment"]["name"] == "pypi"  # which asks for approval
+
+
+def test_jobs_of_a_release_have_the_permissions_they_need():
+    jobs = workflow("wheels.yml")["jobs"]
+    assert jobs["publish"]["permissions"] == {"id-token": "write", "attestations": "write"}
+    assert jobs["release"]["permissions"] == jobs["docs"]["permissions"] == {"contents": "write"}
+    assert not {"wheels", "check"} & {name for name, job in jobs.items() if "permissions" in job}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="runs a step of a Linux job")
+def test_pages_are_published_beside_another_run(tmp_path):
+    """A push between fetching and pushing is not lost, and neither are these pages."""
+    (step,) = (step for step in workflow("docs.yml")["jobs"]["publish"]["steps"] if "run" in step)
+    environment = {**os.environ, "HOME": str(tmp_path), "NAME": "v1.4.2", "GIT_CONFIG_NOSYSTEM": "1"}
+    for variable in [
+        name for name in environment if name.startswith("GIT_") and name != "GIT_CONFIG_NOSYSTEM"
+    ]:
+        del environment[variable]
+
+    def bash(commands):
+        subprocess.run(["bash", "-e", "-c", commands], cwd=tmp_path, env=environment, check=True)
+
+    bash(
+        """
+        git config --global user.name A && git config --global user.email a@example.org
+        git init --quiet --bare origin.git && git clone --quiet origin.git other 2> /dev/null
+        cd other && git checkout --quiet -b gh-pages
+        git commit --quiet --allow-empty --message Begin && git push --quiet origin gh-pages
+        cd .. && git clone --quiet --branch gh-pages origin.git site
+        mkdir -p html docs/_extensions && echo pages > html/index.html
+        """
+    )
+    versions = ROOT / "docs" / "_extensions" / "versions.py"
+    # Another run pushes while this one makes its pages for the first time.
+    (tmp_path / "docs" / "_extensions" / "versions.py").write_text(
+        f"""
+import runpy, subprocess, sys
+from pathlib import Path
+
+if not Path("pushed").exists():
+    Path("pushed").touch()
+    subprocess.run(
+        "mkdir latest && echo main > latest/index.html && git add --all && git commit --quiet -m Other "
+        "&& git push --quiet origin gh-pages", shell=True, cwd="other", check=True)
+sys.argv[0] = {str(versions)!r}
+runpy.run_path({str(versions)!r}, run_name="__main__")
+"""
+    )
+    bash(step["run"].replace("python docs", f"{sys.executable} docs").replace("sleep", "true"))
+    bash("git clone --quiet --branch gh-pages origin.git result")
+    assert (tmp_path / "result" / "1.4.2" / "index.html").read_text() == "pages\n"
+    assert (tmp_path / "result" / "latest" / "index.html").read_text() == "main\n"
 
 
 def test_a_file_that_names_this_machine_is_found(scripts):
