@@ -7,6 +7,7 @@ import runpy
 import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib import import_module
 from pathlib import Path
 
@@ -203,6 +204,44 @@ def test_a_wheel_that_is_too_large_is_found(scripts, tmp_path):
     path.write_bytes(bytes(wheel.MAX_BYTES + 1))
     with pytest.raises(wheel.Failure, match=r"10,000,001 bytes: more than 10,000,000"):
         wheel.check(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("actup/_engine.pyd", b"MZ KERNEL32.dll MSVCP140.dll", "needs the C\\+\\+ library of Visual Studio"),
+        ("actup.libs/msvcp140-1a2b.dll", b"MZ", "were copied into it"),
+        ("actup/.dylibs/libc++.1.dylib", b"", "were copied into it"),
+    ],
+)
+def test_a_wheel_that_needs_libraries_is_found(scripts, tmp_path, name, content, message):
+    wheel = scripts("wheel")
+    path = tmp_path / "actup-0.1.0-cp312-abi3-win_amd64.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for licence in wheel.LICENCES:
+            archive.writestr(f"actup-0.1.0.dist-info/licenses/{licence}", "")
+        archive.writestr(name, content)
+    with pytest.raises(wheel.Failure, match=message):
+        wheel.check(path)
+
+
+def test_a_wheel_to_upload_runs_on_the_promised_systems(scripts, monkeypatch):
+    wheel = scripts("wheel")
+    answer = 'consistent with the following platform tag: "manylinux_2_34_x86_64".'
+    monkeypatch.setattr(wheel, "run", lambda *command: answer)
+    monkeypatch.setattr(wheel, "tool", lambda name: name)
+    assert "manylinux_2_34_x86_64, because" in wheel.audited_platform(Path("actup.whl"), for_upload=False)
+    with pytest.raises(
+        wheel.Failure, match=r"actup\.whl is for manylinux_2_34_x86_64; promised is glibc 2\.28"
+    ):
+        wheel.audited_platform(Path("actup.whl"), for_upload=True)
+
+
+def test_every_wheel_is_checked_before_its_upload():
+    steps = workflow("wheels.yml")["jobs"]["wheels"]["steps"]
+    (check,) = (i for i, step in enumerate(steps) if "--check wheelhouse/*.whl" in step.get("run", ""))
+    (upload,) = (i for i, step in enumerate(steps) if "upload-artifact" in step.get("uses", ""))
+    assert check < upload
 
 
 def test_an_audit_without_answers_has_not_passed(scripts, monkeypatch, tmp_path):
