@@ -225,6 +225,13 @@ def test_a_wheel_that_needs_libraries_is_found(scripts, tmp_path, name, content,
         wheel.check(path)
 
 
+def test_the_wheel_of_the_stable_abi_is_tested_on_every_release_of_python():
+    tested = TOML["tool"]["cibuildwheel"]["build"]
+    for classifier in TOML["project"]["classifiers"]:
+        if found := re.fullmatch(r"Programming Language :: Python :: 3\.(\d+)", classifier):
+            assert f"cp3{found[1]}-*" in tested
+
+
 def test_a_wheel_to_upload_runs_on_the_promised_systems(scripts, monkeypatch):
     wheel = scripts("wheel")
     answer = 'consistent with the following platform tag: "manylinux_2_34_x86_64".'
