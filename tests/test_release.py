@@ -232,6 +232,17 @@ def test_the_wheel_of_the_stable_abi_is_tested_on_every_release_of_python():
             assert f"cp3{found[1]}-*" in tested
 
 
+def test_wheels_are_built_with_pinned_programs():
+    options = TOML["tool"]["cibuildwheel"]
+    for system in (options, options["windows"]):
+        installs = system.get("before-build", "").count("pip install")
+        assert installs == system.get("before-build", "").count("pip install --require-hashes")
+        assert "delvewheel" not in str(system)
+    assert (
+        options["windows"]["repair-wheel-command"] == options["audit-command"] == ""
+    )  # whose programs are not pinned
+
+
 def test_a_wheel_to_upload_runs_on_the_promised_systems(scripts, monkeypatch):
     wheel = scripts("wheel")
     answer = 'consistent with the following platform tag: "manylinux_2_34_x86_64".'
