@@ -103,6 +103,7 @@ def test_the_conda_recipe_asks_for_what_the_project_asks_for():
     for line in TOML["project"]["dependencies"] + TOML["build-system"]["requires"]:
         requirement = Requirement(line)
         assert f"- {requirement.name} {requirement.specifier}\n" in recipe
+    assert "entry_points" not in recipe  # pip installs those of the project
 
 
 def test_wheels_have_the_licences_of_what_is_compiled_in():
