@@ -128,13 +128,32 @@ def check_licences(python: str) -> list[str]:
 
 def check_compiled_in(python: str) -> list[str]:
     """THIRD_PARTY_LICENSES has the licences of what the pinned nanobind compiles into the engine."""
-    text = (ROOT / "THIRD_PARTY_LICENSES").read_text("utf-8")
+    text = _words((ROOT / "THIRD_PARTY_LICENSES").read_text("utf-8"))
     packages = distributions(path=[str(site_packages(build_environment(python)))])
     (package,) = (package for package in packages if package.name == "nanobind")
-    licence = package.read_text("licenses/LICENSE") or ""
-    if licence.strip() not in text:
-        raise Failure("THIRD_PARTY_LICENSES does not have the licence of the pinned nanobind")
+    files = package.files or []
+    licences = {"nanobind": [package.read_text("licenses/LICENSE") or ""], "robin-map": []}
+    for file in files:  # which has its licence as the first comment of each file
+        if file.match("robin_map/include/tsl/*.h"):
+            comment = re.match(r"\s*/\*\*?(.*?)\*/", file.read_text("utf-8"), re.DOTALL)
+            licences["robin-map"].append(
+                re.sub(r"^ \*", "", comment[1], flags=re.MULTILINE) if comment else ""
+            )
+    for name, found in licences.items():
+        if not found or "" in map(_words, found):
+            raise Failure(
+                f"the licence of {name} is not where nanobind {package.version} is expected to have it"
+            )
+        if not all(_words(licence) in text for licence in found):
+            raise Failure(
+                f"THIRD_PARTY_LICENSES does not have the licence of {name} in nanobind {package.version}"
+            )
     return [f"nanobind {package.version} and its robin-map"]
+
+
+def _words(text: str) -> str:
+    """A text without its line breaks and indentation."""
+    return " ".join(text.split())
 
 
 def write_sboms(_: str) -> list[str]:

@@ -118,6 +118,45 @@ def workflow(name):
     return yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text(encoding="utf-8"))
 
 
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({}, None),
+        ({"nanobind-9.dist-info/licenses/LICENSE": None}, "nanobind is not where nanobind 9"),
+        ({"nanobind-9.dist-info/licenses/LICENSE": "Other terms"}, "does not have the licence of nanobind"),
+        ({"nanobind/ext/robin_map/include/tsl/robin_map.h": None}, "robin-map is not where nanobind 9"),
+        (
+            {"nanobind/ext/robin_map/include/tsl/robin_map.h": "#pragma once"},
+            "robin-map is not where nanobind 9",
+        ),
+        ({"nanobind/ext/robin_map/include/tsl/robin_map.h": "/* Other terms */"}, "the licence of robin-map"),
+    ],
+)
+def test_licences_of_what_is_compiled_in_are_compared(scripts, monkeypatch, tmp_path, changed, message):
+    check = scripts("check")
+    licences = (ROOT / "THIRD_PARTY_LICENSES").read_text(encoding="utf-8")
+    _, _, nanobind, _, robin_map = licences.split("====")
+    comment = "\n * ".join(robin_map.strip().splitlines())
+    files = {
+        "nanobind-9.dist-info/METADATA": "Metadata-Version: 2.4\nName: nanobind\nVersion: 9\n",
+        "nanobind-9.dist-info/licenses/LICENSE": nanobind.strip(),
+        "nanobind/ext/robin_map/include/tsl/robin_map.h": f"/**\n * {comment}\n */\n#pragma once\n",
+        **changed,
+    }
+    files = {name: text for name, text in files.items() if text is not None}
+    files["nanobind-9.dist-info/RECORD"] = "".join(f"{name},,\n" for name in files)
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.setattr(check, "build_environment", lambda python: tmp_path)
+    monkeypatch.setattr(check, "site_packages", lambda executable: tmp_path)
+    if message is None:
+        assert check.check_compiled_in("") == ["nanobind 9 and its robin-map"]
+    else:
+        with pytest.raises(check.Failure, match=message):
+            check.check_compiled_in("")
+
+
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_workflows_can_be_read(name):
     read = workflow(name)
