@@ -58,26 +58,36 @@ def project() -> dict[str, object]:
 
 
 def check_version(_: str) -> list[str]:
-    """One version stands everywhere, the changelog has it, and the checkout has no changes."""
+    """One version stands everywhere; a tagged commit has its number, a date in the changelog, no changes."""
     version = str(project()["version"])
     places = {
         "src/actup/__init__.py": f'__version__ = "{version}"',
-        "CITATION.cff": f"version: {version}",
+        "CITATION.cff": f"version: {version}\n",
         "CHANGELOG.md": f"## {version} (",
         "docs/install.md": f"# {version} (",
         "release/conda/recipe.yaml": f'version: "{version}"',
     }
-    wrong = [place for place, text in places.items() if text not in (ROOT / place).read_text("utf-8")]
+    wrong = [
+        place
+        for place, text in places.items()
+        if not re.search(rf"(?<![\w-]){re.escape(text)}", (ROOT / place).read_text("utf-8"))
+    ]
     if wrong:
         raise Failure(f"pyproject.toml has version {version}; these do not: {', '.join(wrong)}")
     notes = [f"version {version} in pyproject.toml, {', '.join(places)}"]
+    unfinished = []
     if f"## {version} (unreleased)" in (ROOT / "CHANGELOG.md").read_text("utf-8"):
-        notes.append("CHANGELOG.md says (unreleased): set the date in the commit that is tagged")
-    changed = run("git", "status", "--porcelain").strip()
+        unfinished.append("CHANGELOG.md says (unreleased): set the date in the commit that is tagged")
     notes.append(f"commit {run('git', 'rev-parse', '--short=12', 'HEAD').strip()}")
+    changed = run("git", "status", "--porcelain").strip()
     if changed:
-        notes.append(f"{len(changed.splitlines())} files differ from it: commit before you tag")
-    return notes
+        unfinished.append(f"{len(changed.splitlines())} files differ from the commit: commit before you tag")
+    tags = run("git", "tag", "--points-at", "HEAD", "--list", "v*").split()
+    if tags and tags != [f"v{version}"]:
+        unfinished.append(f"the tag of this commit must be v{version}, not {', '.join(tags)}")
+    if tags and unfinished:
+        raise Failure("\n".join(unfinished))
+    return [*notes, *unfinished]
 
 
 def check_sdist(python: str) -> list[str]:

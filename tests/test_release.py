@@ -32,9 +32,11 @@ def scripts(monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_the_version_is_the_same_everywhere(scripts):
+def test_the_version_is_the_same_everywhere(scripts, monkeypatch):
     assert actup.__version__ == TOML["project"]["version"]
-    assert f"version {actup.__version__} in pyproject.toml" in scripts("check").check_version("")[0]
+    check = scripts("check")
+    monkeypatch.setattr(check, "run", lambda *command: "")  # a commit without a tag, and without changes
+    assert f"version {actup.__version__} in pyproject.toml" in check.check_version("")[0]
 
 
 def test_a_forgotten_version_is_found(scripts, monkeypatch):
@@ -42,6 +44,56 @@ def test_a_forgotten_version_is_found(scripts, monkeypatch):
     monkeypatch.setattr(check, "project", lambda: {"version": "9.9.9"})
     with pytest.raises(check.Failure, match=r"9\.9\.9.*CITATION\.cff"):
         check.check_version("")
+
+
+def test_a_version_is_not_found_in_another_key(scripts, monkeypatch, tmp_path):
+    """CITATION.cff has a cff-version, too."""
+    check = scripts("check")
+    for name in ("src/actup/__init__.py", "CITATION.cff", "CHANGELOG.md", "docs/install.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "release" / "conda").mkdir(parents=True)
+    (tmp_path / "src/actup/__init__.py").write_text('__version__ = "1.2.0"\n')
+    (tmp_path / "CHANGELOG.md").write_text("## 1.2.0 (2026-11-18)\n")
+    (tmp_path / "docs/install.md").write_text("print(actup.__version__)  # 1.2.0 (150, 2)\n")
+    (tmp_path / "release/conda/recipe.yaml").write_text('  version: "1.2.0"\n')
+    (tmp_path / "CITATION.cff").write_text("cff-version: 1.2.0\nversion: 0.1.0\n")
+    monkeypatch.setattr(check, "ROOT", tmp_path)
+    monkeypatch.setattr(check, "project", lambda: {"version": "1.2.0"})
+    monkeypatch.setattr(check, "run", lambda *command: "")
+    with pytest.raises(check.Failure, match=r"these do not: CITATION\.cff$"):
+        check.check_version("")
+    (tmp_path / "CITATION.cff").write_text("cff-version: 1.2.0\nversion: 1.2.0\n")
+    assert "CITATION.cff" in check.check_version("")[0]
+
+
+@pytest.mark.parametrize(
+    ("tag", "changelog", "status", "wrong"),
+    [
+        ("", "(unreleased)", " M a.py\n", None),
+        ("v{}", "(2026-11-18)", "", None),
+        ("v{}", "(unreleased)", "", "CHANGELOG.md says"),
+        ("v{}", "(2026-11-18)", " M a.py\n", "1 files differ"),
+        ("v9.9.9", "(2026-11-18)", "", "not v9.9.9"),
+    ],
+)
+def test_a_tagged_commit_is_finished(scripts, monkeypatch, tag, changelog, status, wrong):
+    check = scripts("check")
+    version = TOML["project"]["version"]
+    read = Path.read_text
+
+    def read_text(path, *arguments, **named):
+        text = read(path, *arguments, **named)
+        return re.sub(rf"## {version} \(.*\)", f"## {version} {changelog}", text)
+
+    answers = {"status": status, "rev-parse": "cc92e0be9471\n", "tag": tag.format(version)}
+    monkeypatch.setattr(Path, "read_text", read_text)
+    monkeypatch.setattr(check, "run", lambda *command: answers[command[1]])
+    if wrong is None:
+        notes = check.check_version("")
+        assert len(notes) == (2 if tag else 4)  # without a tag, what is left to do is only said
+    else:
+        with pytest.raises(check.Failure, match=wrong):
+            check.check_version("")
 
 
 def pins(name):
