@@ -1,5 +1,6 @@
 """Releases: one version everywhere, pinned requirements, pages by version. See also `make release-check`."""
 
+import io
 import json
 import os
 import re
@@ -374,6 +375,52 @@ def test_an_audit_without_answers_has_not_passed(scripts, monkeypatch, tmp_path)
     }
     with pytest.raises(check.Failure, match="numpy 1: CVE-1"):
         check.check_vulnerabilities("")
+
+
+@pytest.fixture
+def check_of_links(scripts, monkeypatch, tmp_path):
+    """The check, for a page with three links; links inside are taken for right."""
+    check = scripts("check")
+    own = TOML["project"]["urls"]["Documentation"]
+    links = ["https://a.org/x", "https://b.org/y", f"{own}index.html"]
+    (tmp_path / "page.md").write_text(" ".join(f"[x]({link})" for link in links))
+    monkeypatch.setattr(check, "project", lambda: TOML["project"])
+    monkeypatch.setattr(check, "ROOT", tmp_path)
+    monkeypatch.setattr(check, "run", lambda *command: "")
+    monkeypatch.setattr(check, "pip", lambda *command: "")
+    return check
+
+
+def test_a_page_that_is_gone_is_named_though_another_does_not_answer(check_of_links, monkeypatch):
+    answers = {"https://a.org/x": None, "https://b.org/y": 404}  # its own pages are not asked for
+    monkeypatch.setattr(check_of_links, "answer", answers.__getitem__)
+    with pytest.raises(check_of_links.Failure, match=r"^https://b\.org/y: 404$"):
+        check_of_links.check_links("")
+    answers["https://b.org/y"] = 200
+    with pytest.raises(
+        check_of_links.NotReached, match=r"1 of 2 addresses did not answer: https://a\.org/x$"
+    ):
+        check_of_links.check_links("")
+    answers["https://a.org/x"] = 503
+    assert check_of_links.check_links("") == ["links inside, and 2 addresses"]
+
+
+def test_a_server_is_asked_again(check_of_links, monkeypatch):
+    asked, waited = [], []
+
+    class Reply(io.BytesIO):
+        status = 200
+
+    def urlopen(request, timeout):
+        asked.append(request.full_url)
+        if len(asked) < 3:
+            raise TimeoutError
+        return Reply()
+
+    monkeypatch.setattr(check_of_links.urllib.request, "urlopen", urlopen)
+    monkeypatch.setattr(check_of_links.time, "sleep", waited.append)
+    assert check_of_links.answer("https://a.org/x") == 200
+    assert len(asked) == 3 and waited == [0, 5, 20]
 
 
 def test_versions_of_the_documentation(scripts, tmp_path):
