@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import random
+import signal
 import sys
 import time
 
@@ -26,6 +27,7 @@ def main() -> int:
     parser.add_argument("--seed", default=None, help="any text; printed, so that a run can be repeated")
     parser.add_argument("--case", type=int, default=None, help="run this case only, and show all of it")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # prints what was done until then
     seed = options.seed or str(random.SystemRandom().randrange(2**32))
     chosen = options.only or list(PARTS)
     if options.case is not None:

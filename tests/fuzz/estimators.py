@@ -299,6 +299,6 @@ class Life:
 
 def describe(value: Any) -> str:
     """A short description of an input."""
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return f"{type(value).__name__}{value.shape} {value.dtype}"
+    if hasattr(value, "shape"):
+        return f"{type(value).__name__}{value.shape} {getattr(value, 'dtype', '')}"
     return repr(value)[:80]

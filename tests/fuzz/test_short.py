@@ -4,10 +4,11 @@ import importlib
 import warnings
 
 import pytest
-from fuzz import oracle, watch
-from fuzz.parts import PARTS
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+
+from fuzz import oracle, watch
+from fuzz.parts import PARTS
 
 CASES = {"estimators": 150, "functions": 300, "compat": 150, "work_folders": 30, "requests": 1000}
 CALLS = [name for name, part in PARTS.items() if part.counts == "calls"]

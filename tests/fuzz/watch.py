@@ -117,10 +117,12 @@ def run_cases(part: str, seed: str, deadline: float, tally: Tally, count: int = 
     first, started = tally.cases, time.monotonic()
     command = [sys.executable, "-m", "tests.fuzz", "--worker", part, seed, str(first), str(first + count)]
     environment = {**os.environ, "MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": "1"}
-    with tempfile.TemporaryFile("w+") as errors:
-        child = subprocess.Popen(
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=_ROOT, env=environment
-        )
+        ) as child,
+    ):
         try:
             now = _follow(child, part, seed, deadline, tally)
         finally:

@@ -35,7 +35,12 @@ class MeasuredPoints:
             raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, REPORT_METRICS))}")
         X = as_table(X, "X")
         self._sparse = scipy.sparse.issparse(X)
-        self._X: Rows = read_sparse(X, "X") if self._sparse else np.asarray(X)
+        try:
+            self._X: Rows = read_sparse(X, "X") if self._sparse else np.asarray(X)
+        except ValueError as error:
+            if self._sparse:
+                raise
+            raise ValueError(f"X has rows of different lengths ({error}): give an array") from None
         if self._X.ndim != 2:
             raise ValueError(f"X must have two dimensions (n, n_features), got shape {self._X.shape}")
         if self._X.dtype.kind not in "biuf":
@@ -109,7 +114,10 @@ class MeasuredPoints:
     def _prepare(self, rows: Rows) -> Rows:
         """Convert rows to floats; under cosine scale them to length 1, otherwise centre them if dense."""
         if not self._cosine:
-            return rows.astype(self._dtype) if self._sparse else np.subtract(rows, self._centre)
+            if self._sparse:
+                return rows.astype(self._dtype)
+            # NumPy 2.4 crashes if there is no memory for the buffers of a subtraction of two types.
+            return rows.astype(np.result_type(rows, self._centre), copy=False) - self._centre
         rows = rows.astype(self._dtype)
         lengths = np.sqrt(_squared_norms(rows))
         lengths[lengths == 0] = 1  # a row of zeros is at cosine distance 1 from everything

@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const bool is_bytes = fuzzed.flip();
   const std::vector<float> x = fuzzed.values(n * columns);
   std::vector<uint8_t> octets(x.size());
-  for (size_t at = 0; at < x.size(); ++at) octets[at] = static_cast<uint8_t>(static_cast<int64_t>(at) ^ fuzzed.byte());
+  for (size_t at = 0; at < x.size(); ++at)
+    octets[at] = static_cast<uint8_t>(static_cast<int64_t>(at) ^ fuzzed.byte());
   const TypedRows rows = is_bytes ? TypedRows{octets.data(), Scalar::uint8, n, columns}
                                   : TypedRows{x.data(), Scalar::float32, n, columns};
   const RowMetric row_metric{metric, 1 + fuzzed.positive(), 1e6};

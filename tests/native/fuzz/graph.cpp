@@ -6,7 +6,8 @@ using namespace actup;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Fuzzed fuzzed(data, size);
-  const int64_t n = fuzzed.number(2, 60), k = fuzzed.number(1, std::min<int64_t>(n - 1, 10)), columns = fuzzed.number(1, 12);
+  const int64_t n = fuzzed.number(2, 60), k = fuzzed.number(1, std::min<int64_t>(n - 1, 10)),
+                columns = fuzzed.number(1, 12);
   std::vector<int32_t> ids(n * k);
   std::vector<float> distances(n * k);
   for (int64_t i = 0; i < n; ++i) {
@@ -16,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (ids[i * k + e] == i) ids[i * k + e] = static_cast<int32_t>((i + 1) % n);
       distances[i * k + e] = distance += std::abs(fuzzed.moderate()) * (fuzzed.flip() ? 1.0f : 1e10f);
     }
-    for (int64_t e = k - fuzzed.number(0, 1) * fuzzed.number(0, k); e < k; ++e) {  // disconnected neighbours come last
+    for (int64_t e = k - fuzzed.number(0, 1) * fuzzed.number(0, k); e < k;
+         ++e) {  // disconnected neighbours come last
       ids[i * k + e] = -1;
       distances[i * k + e] = INFINITY;
     }
@@ -28,7 +30,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const NeighborRows neighbors{ids.data(), distances.data(), n, k};
   const auto affinity = fuzzed.one_of<Affinity>(2);
   const Distance distance = affinity == Affinity::umap ? Distance::pseudo : Distance::plain;
-  const AffinitySettings settings{affinity, distance, fuzzed.one_of<Symmetrization>(2), {1.0 + fuzzed.number(0, k - 1)},
+  const AffinitySettings settings{affinity,
+                                  distance,
+                                  fuzzed.one_of<Symmetrization>(2),
+                                  {1.0 + fuzzed.number(0, k - 1)},
                                   static_cast<double>(fuzzed.number(0, 10)) / 10};
   const SparseRows graph = affinity_graph(neighbors, settings, 1);
   graph_by_ranges(neighbors, settings, 1);
@@ -40,7 +45,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   principal_scores(table, dimensions, 0, 1, coordinates.data(), values.data());
   const GraphView view{n, graph.offsets.data(), graph.ids.data(), graph.weights.data()};
   for (int64_t i = 0; i < n; ++i)
-    if (graph.offsets.data()[i] == graph.offsets.data()[i + 1]) return 0;  // only connected graphs have a spectral start
+    if (graph.offsets.data()[i] == graph.offsets.data()[i + 1])
+      return 0;  // only connected graphs have a spectral start
   spectral_coordinates(view, dimensions, 0, 1, coordinates.data(), values.data());
   return 0;
 }

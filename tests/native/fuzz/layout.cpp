@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   s.loss = fuzzed.one_of<Loss>(2);
   s.sampling = fuzzed.one_of<Sampling>(4);
   s.repulsion = s.in_place ? fuzzed.one_of<Repulsion>(2) : fuzzed.one_of<Repulsion>(4);
-  if ((s.repulsion == Repulsion::mesh && dimensions > 2) || (s.repulsion == Repulsion::barnes_hut && dimensions > 3))
+  if ((s.repulsion == Repulsion::mesh && dimensions > 2) ||
+      (s.repulsion == Repulsion::barnes_hut && dimensions > 3))
     s.repulsion = Repulsion::exact;
   s.repulsion_mass = fuzzed.one_of<RepulsionMass>(3);
   if (s.in_place || s.repulsion != Repulsion::sampled) s.repulsion_mass = RepulsionMass::strength;

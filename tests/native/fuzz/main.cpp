@@ -24,7 +24,8 @@ int main(int count, char** arguments) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(std::atof(arguments[2]));
   size_t runs = inputs.size();
   for (; std::chrono::steady_clock::now() < end; ++runs) {
-    std::vector<uint8_t> bytes = random() % 2 ? inputs[random() % inputs.size()] : std::vector<uint8_t>(random() % 2000);
+    std::vector<uint8_t> bytes =
+        random() % 2 ? inputs[random() % inputs.size()] : std::vector<uint8_t>(random() % 2000);
     for (uint8_t& byte : bytes)
       if (random() % 4 == 0 || byte == 0) byte = static_cast<uint8_t>(random());
     LLVMFuzzerTestOneInput(bytes.data(), bytes.size());

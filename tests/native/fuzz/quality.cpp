@@ -7,7 +7,8 @@ using namespace actup;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Fuzzed fuzzed(data, size);
-  const int64_t n = fuzzed.number(1, 150), rows = fuzzed.number(1, 5), k = fuzzed.number(1, std::min<int64_t>(n, 20));
+  const int64_t n = fuzzed.number(1, 150), rows = fuzzed.number(1, 5),
+                k = fuzzed.number(1, std::min<int64_t>(n, 20));
   const int dimensions = static_cast<int>(fuzzed.number(1, 3));
   std::vector<float> distances = fuzzed.values(rows * n);
   std::vector<int32_t> ids(rows * k), ranks(rows * k);

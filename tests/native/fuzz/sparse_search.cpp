@@ -8,7 +8,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Fuzzed fuzzed(data, size);
   const auto metric = fuzzed.one_of<Metric>(std::size(kMetrics));
   if (metric == Metric::chebyshev) return 0;  // has no form for sparse rows
-  const int64_t n = fuzzed.number(2, 60), columns = fuzzed.number(1, 80), k = fuzzed.number(1, std::min<int64_t>(n - 1, 6));
+  const int64_t n = fuzzed.number(2, 60), columns = fuzzed.number(1, 80),
+                k = fuzzed.number(1, std::min<int64_t>(n - 1, 6));
   std::vector<int64_t> offsets{0};
   std::vector<int32_t> ids, self_ids(n), candidates(n * 2 * k);
   std::vector<float> values;
@@ -26,6 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   code_candidates(index, SparseSketch(rows, points.row_metric(), true), 3, 2 * k, 1, candidates.data());
   Lists found(n, k);
   points.nearest({rows, self_ids.data(), true}, k, 1, found.ids.data(), found.distances.data());
-  points.nearest_of_candidates({rows, self_ids.data()}, candidates.data(), 2 * k, k, 1, found.ids.data(), found.distances.data());
+  points.nearest_of_candidates({rows, self_ids.data()}, candidates.data(), 2 * k, k, 1, found.ids.data(),
+                               found.distances.data());
   return 0;
 }

@@ -6,7 +6,8 @@ using namespace actup;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Fuzzed fuzzed(data, size);
-  const int64_t n = fuzzed.number(1, 60), rows = fuzzed.number(1, 30), k = fuzzed.number(1, std::min<int64_t>(n, 20));
+  const int64_t n = fuzzed.number(1, 60), rows = fuzzed.number(1, 30),
+                k = fuzzed.number(1, std::min<int64_t>(n, 20));
   const int dimensions = static_cast<int>(fuzzed.number(1, 4));
   std::vector<int32_t> ids(rows * k);
   std::vector<float> distances(rows * k);
@@ -21,7 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const bool normalized = fuzzed.flip();
   Placement placement;
   placement.seed = fuzzed.byte();
-  placement.curve = {fuzzed.positive(), fuzzed.flip() ? 1.0f : 0.8f, normalized && fuzzed.flip() ? 0.5f : 1.0f};
+  placement.curve = {fuzzed.positive(), fuzzed.flip() ? 1.0f : 0.8f,
+                     normalized && fuzzed.flip() ? 0.5f : 1.0f};
   placement.epochs = static_cast<int32_t>(fuzzed.number(1, 6));
   placement.samples = static_cast<int32_t>(fuzzed.number(1, 80));
   placement.stiffness_floor = fuzzed.positive() / 256;
@@ -30,6 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<float> to(rows * dimensions);
   const AffinitySettings affinities{Affinity::umap, Distance::pseudo, Symmetrization::umap, {}, 1.0};
   const MapView view{map.data(), n, dimensions};
-  place_rows({{ids.data(), distances.data(), rows, k}, view, affinities, placement, to.data()}, fuzzed.one_of<Loss>(2), normalized, 1);
+  place_rows({{ids.data(), distances.data(), rows, k}, view, affinities, placement, to.data()},
+             fuzzed.one_of<Loss>(2), normalized, 1);
   return 0;
 }

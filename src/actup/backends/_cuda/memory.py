@@ -11,14 +11,13 @@ from actup.backends._cuda.candidates import make_plan, search_bytes, search_room
 from actup.backends._cuda.cells import CHUNK_SCORES, count_cells
 from actup.backends._cuda.neighbors import ANGULAR, GPU_METRICS, may_use_cells, uses_candidates
 from actup.backends._cuda.subspace import block_width
-from actup.backends._memory._map import map_width
+from actup.backends._memory._map import mesh_lines
 from actup.backends._memory._shape import Moment, RunShape, graph_bytes
 from actup.recipe._switches import Initialization, Optimizer, Repulsion, Update
 from actup.start._landmarks import LANDMARKS, uses_landmarks
 
 _SORT_BYTES = 24.0  # of an edge while edges are sorted by target: keys and numbers, twice, and their result
 _MESH_CELL_BYTES = 100.0  # cells, grids, spectra and influence, and what Fourier transforms take
-_MAX_LINES = 2304
 _TREE_BYTES = 12.0  # of a point: nodes, and sums of q
 
 
@@ -96,8 +95,7 @@ def _layout(shape: RunShape) -> Moment:
         "stiffness": 4.0 * n if recipe.optimizer is Optimizer.STIFFNESS else 0.0,
     }
     if recipe.repulsion_for(n) is Repulsion.MESH:
-        lines = min(float(_MAX_LINES), map_width(recipe, n) / recipe.spacing(n) + 16)
-        arrays["mesh"] = _MESH_CELL_BYTES * lines ** min(d, 2)
+        arrays["mesh"] = _MESH_CELL_BYTES * mesh_lines(recipe, n) ** min(d, 2)
     if recipe.repulsion_for(n) is Repulsion.BARNES_HUT:
         arrays["tree"] = _TREE_BYTES * n
     return arrays
