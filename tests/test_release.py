@@ -97,6 +97,12 @@ def test_a_tagged_commit_is_finished(scripts, monkeypatch, tag, changelog, statu
             check.check_version("")
 
 
+def test_a_version_has_each_section_of_the_changelog_once():
+    for version in re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE):
+        sections = re.findall(r"^### (.*)", version, re.MULTILINE)
+        assert len(sections) == len(set(sections)), sections
+
+
 def pins(name):
     """The exact versions of a list of requirements."""
     text = (ROOT / "release" / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
