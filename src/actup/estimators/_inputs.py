@@ -39,7 +39,7 @@ _ARRAYS |= {
 
 
 def _entries(values: Any, kept: np.ndarray) -> Any:
-    """Those of some samples; what has no entry for each is returned whole, to be rejected by its own check."""
+    """Those of some samples; what has no entry for each stays whole, to be rejected by its own check."""
     array = np.asarray(values)
     return array[kept] if array.ndim and len(array) > kept.max(initial=-1) else values
 
@@ -51,7 +51,7 @@ def _length(values: Any) -> int:
 def reject_arrays(parameters: Mapping[str, Any]) -> None:
     """Reject an array as the value of a parameter that is one value."""
     for name, value in parameters.items():
-        if name not in _ARRAYS and getattr(value, "ndim", 0):
+        if name not in _ARRAYS and getattr(value, "ndim", False):
             raise WrongType(f"{name}={reprlib.repr(value)} is an array, but must be a single value")
 
 
