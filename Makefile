@@ -10,7 +10,7 @@ NATIVE := $(shell find src/actup/_native -type f)
 SOURCES := $(NATIVE) CMakeLists.txt pyproject.toml
 
 .PHONY: demo help docs pictures screenshots develop test lint types doctest format stubs bench bench-quick figures reproduce reproduce-quick \
-  golden same-bits sanitize sanitize-cuda interrupts faults soak fuzz-files integration upstream wheel sdist release-check pins clean
+  golden same-bits sanitize sanitize-cuda interrupts faults soak fuzz fuzz-native integration upstream wheel sdist release-check pins clean
 
 demo: $(firstword $(wildcard $(VENV)/installed) $(VENV)/one-level)  ## embed handwritten digits four ways, into out/
 	$(BIN)/python examples/demo.py --out out
@@ -24,7 +24,7 @@ test: $(VENV)/installed lint types  ## what continuous integration runs: lint, t
 lint: $(VENV)/tools  ## check the style of Python and C++
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror src/actup/_native/*/* tests/native/*.?pp tests/native/hashes/*
+	$(BIN)/clang-format --dry-run --Werror src/actup/_native/*/* tests/native/*.?pp tests/native/hashes/* tests/native/fuzz/*.?pp
 
 types: $(VENV)/tools  ## check the types
 	$(BIN)/mypy
@@ -40,7 +40,7 @@ doctest: $(ANY_LEVEL)  ## run the examples of the docstrings
 format: $(VENV)/tools  ## put the style right
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i src/actup/_native/*/* tests/native/*.?pp tests/native/hashes/*
+	$(BIN)/clang-format -i src/actup/_native/*/* tests/native/*.?pp tests/native/hashes/* tests/native/fuzz/*.?pp
 
 # ---- the documentation ----
 
@@ -120,8 +120,28 @@ MINUTES ?= 60
 soak: $(ANY_LEVEL)  ## an hour of random work in one process, whose memory, threads and files are watched (MINUTES=5: less)
 	$(BIN)/python tests/soak.py --minutes $(MINUTES)
 
-fuzz-files: $(VENV)/installed  ## load 20,000 saved models that were changed at random
-	$(BIN)/python tests/saved_files.py --cases 20000
+# Half the time for calls and files (tests/fuzz), half for compiled code (tests/native/fuzz), by libFuzzer where clang
+# has it; FUZZ_CXX=g++ feeds random bytes to the same targets. SEED=... repeats a run.
+MINUTES := 10
+FUZZ_CXX ?= $(firstword $(foreach compiler,clang++ clang++-19 clang++-16 clang++-14,$(shell command -v $(compiler))) g++)
+FUZZ_TARGETS := $(patsubst tests/native/fuzz/%.cpp,%,$(filter-out %/main.cpp,$(wildcard tests/native/fuzz/*.cpp)))
+FUZZ_SECONDS = $(shell echo $$(($(MINUTES) * 30 / $(words $(FUZZ_TARGETS)) + 1)))
+LIBFUZZER = $(findstring clang,$(FUZZ_CXX))
+
+fuzz: $(firstword $(wildcard $(VENV)/installed $(VENV)/one-level) $(VENV)/installed) fuzz-native  ## random calls and changed files, and compiled code under sanitizers, for MINUTES=10
+	$(BIN)/python -m tests.fuzz --minutes $$(($(MINUTES) / 2)).$$(($(MINUTES) % 2 * 5)) $(SEED:%=--seed %)
+
+fuzz-native: $(FUZZ_TARGETS:%=build/fuzz/%)
+	for target in $(FUZZ_TARGETS); do echo $$target; mkdir -p build/fuzz/corpus/$$target; \
+	  $(if $(LIBFUZZER),build/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) -max_len=2000 -close_fd_mask=1 -print_final_stats=1 \
+	    $(SEED:%=-seed=%) -artifact_prefix=build/fuzz/ build/fuzz/corpus/$$target tests/native/fuzz/corpus/$$target 2>&1 | \
+	    tee build/fuzz/$$target.log | grep -E "ERROR|error:|Test unit|number_of_executed" ; ! grep -qE "ERROR:|runtime error" build/fuzz/$$target.log, \
+	    build/fuzz/$$target tests/native/fuzz/corpus/$$target $(FUZZ_SECONDS) $(or $(SEED),0)) || exit 1; done
+
+build/fuzz/%: tests/native/fuzz/%.cpp tests/native/fuzz/main.cpp $(NATIVE) $(wildcard tests/native/*.hpp tests/native/fuzz/*.hpp)
+	mkdir -p $(@D) && $(FUZZ_CXX) -std=gnu++20 -O1 -g $(ARCHITECTURE) -ffp-contract=off -Wall -Wextra -Wno-psabi -pthread \
+	  -Isrc/actup/_native -fno-sanitize-recover=all $< -o $@ \
+	  $(if $(LIBFUZZER),-fsanitize=fuzzer,tests/native/fuzz/main.cpp) -fsanitize=address,undefined
 
 # ---- other libraries ----
 
@@ -172,7 +192,8 @@ $(HASHES)/tools:
 # Kernels of every stage on a GPU, under CUDA's own checkers. CuPy's are left out: racecheck warns of its nonzero().
 # A whole descent on the mesh takes it too long, because of cuFFT: three epochs stand for it.
 KERNELS := (few_points and cuda_neighbors) or test_metrics or refinement or pairs_of_blocks or graph_equals or pca_start or connected_components or \
-  components_are_numbered or start_of_many_components or \
+  components_are_numbered or start_of_many_components or scale_start or tree_that_opens or coincide or \
+  (narrow_values and (give or cells)) or \
   horizon_equals or two_potentials or hubs_colour or one_point or spectral_start_of_components or test_placement or \
   (equals_the_cpu_on_many_points and umap and mesh and not gdr and not sampled)
 
@@ -195,11 +216,12 @@ sdist: $(RELEASE)/installed  ## build the source distribution into dist/, check 
 release-check: $(RELEASE)/installed  ## all that must be green before a release: see docs/releasing.md
 	$(RELEASE)/bin/python release/check.py --python $(PYTHON) $(ONLINE)
 
-# For today's releases, from PyPI alone: another index may lack files whose hashes belong into the list.
-PIP_COMPILE = CUSTOM_COMPILE_COMMAND="make pins" PIP_CONFIG_FILE=/dev/null $(RELEASE)/bin/pip-compile --quiet --no-config \
-  --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --index-url https://pypi.org/simple --upgrade
+# For today's releases, from PyPI alone: another index may lack files whose hashes belong into the list. One list serves all
+# systems and Pythons: packages that only some of them need have a marker.
+PIP_COMPILE = UV_CUSTOM_COMPILE_COMMAND="make pins" $(RELEASE)/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 \
+  --generate-hashes --no-emit-index-url --default-index https://pypi.org/simple --upgrade
 pins: $(RELEASE)/installed  ## write the exact versions and hashes of release/requirements/ anew
-	$(RELEASE)/bin/pip install --quiet pip-tools
+	$(RELEASE)/bin/pip install --quiet uv
 	for name in build tools; do $(PIP_COMPILE) --output-file release/requirements/$$name.txt release/requirements/$$name.in || exit 1; done
 
 $(RELEASE)/installed: release/requirements/tools.txt

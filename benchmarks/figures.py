@@ -35,10 +35,12 @@ SECTIONS = {
     "gpu": (
         "On a GPU",
         "`python benchmarks/gpu.py`: the input is on the GPU; times are medians of five runs (ten million "
-        "points: three) after a run that compiles the kernels. The recall of neighbours is measured against "
-        "all pairs in double precision, on 500 rows (ten million points: 64). Times of stages are those of "
-        "the last run. The first map of a process starts from a NumPy array and includes the import of CuPy "
-        "and the initialisation of the GPU.",
+        "points: three, a hundred million: one) after a run that compiles the kernels. *million* and *ten "
+        "million* are rows of MNIST drawn with replacement, with noise; *blended* ones, and the hundred "
+        "million, are convex combinations of three near rows. The recall of neighbours is measured against "
+        "all pairs in double precision, on 500 rows (ten million points and more: 64). Times of stages are "
+        "those of the last run. The first map of a process starts from a NumPy array and includes the import "
+        "of CuPy and the initialisation of the GPU.",
     ),
     "busy": ("Beside a busy process", ""),
 }

@@ -344,13 +344,13 @@ def map_quality(X, made, labels) -> dict:
 def markdown(results: dict) -> str:
     """The section of the page."""
     lines = [f"{results['gpu']}.", ""]
-    lines += ["| neighbours | k | s | recall | first use s |", "|---|---|---|---|---|"]
+    lines += ["| neighbours | rows | k | s | recall | first use s |", "|---|---|---|---|---|---|"]
     for part in MEASURES:
         for k, row in results.get(part, {}).get("neighbors", {}).items():
             shape = " x ".join(map(str, row["shape"]))
             first = f"{row['first_seconds']:.2f}" if "first_seconds" in row else ""
             figures = f"{row['median']:.4f} | {row['recall']:.4f} | {first}"
-            lines.append(f"| {shape} | {k[2:]} | {figures} |")
+            lines.append(f"| {part} | {shape} | {k[2:]} | {figures} |")
     lines += ["", "| map | s | neighbours, graph, start, layout s | accuracy | V | recall@10 | KL |"]
     lines += ["|---|---|---|---|---|---|---|"]
     for part in MEASURES:

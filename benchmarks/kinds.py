@@ -133,8 +133,8 @@ def search_by_pynndescent(X: np.ndarray, metric: str) -> Callable[[], np.ndarray
 SEARCHES = {"cpu": search_on_cpu, "cuda": search_on_gpu, "pynndescent": search_by_pynndescent}
 
 
-def measure(name: str, X: np.ndarray, metric: str, repeats: int) -> dict[str, float]:
-    """Median seconds of a search after a first one, and its recall."""
+def measure(name: str, X: np.ndarray, metric: str, repeats: int, on_gpu: bool) -> dict[str, float]:
+    """Median seconds of a search after a first one, and its recall, which a GPU computes if there is one."""
     search = SEARCHES[name](X, metric)
     search()
     seconds = []
@@ -142,8 +142,11 @@ def measure(name: str, X: np.ndarray, metric: str, repeats: int) -> dict[str, fl
         begin = time.perf_counter()
         found = search()
         seconds.append(time.perf_counter() - begin)
-    found = found.get() if hasattr(found, "get") else found
     rows = X / np.linalg.norm(X, axis=1, keepdims=True) if metric == "cosine" else X
+    if on_gpu:
+        import cupy as cp
+
+        rows, found = cp.asarray(rows), cp.asarray(found)
     return {"seconds": float(np.median(seconds)), "recall": held_recall(rows, found)}
 
 
@@ -155,17 +158,17 @@ def main() -> None:
     arguments.add_argument("--repeats", type=int, default=3)
     options = arguments.parse_args()
     results, blend = saved("kinds"), Blend()
+    on_gpu = "cuda" in options.backend
     for kind in options.kinds:
         X = np.ascontiguousarray(KINDS[kind](options.rows), np.float32)
         metric = "cosine" if kind == "words_cosine" else "euclidean"
         row = results.setdefault(kind, {}) | {"rows": len(X), "columns": X.shape[1]}
         plain = np.ascontiguousarray(mnist_like(*X.shape, blend), np.float32)
         for name in options.backend:
-            row[name] = measure(name, X, metric, options.repeats)
+            row[name] = measure(name, X, metric, options.repeats, on_gpu)
             if name != "pynndescent":
-                row[name]["mnist_like_seconds"] = measure(name, plain, "euclidean", options.repeats)[
-                    "seconds"
-                ]
+                plain_row = measure(name, plain, "euclidean", options.repeats, on_gpu)
+                row[name]["mnist_like_seconds"] = plain_row["seconds"]
         results[kind] = row
         print(line(kind, row), flush=True)
         save("kinds", results, PACKAGES)

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from allocation_failures import CASES, build_failing_allocations
 
 import actup
 from actup._memory import StageMemoryError
+from allocation_failures import CASES, build_failing_allocations
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("c++")

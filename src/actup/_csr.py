@@ -57,6 +57,8 @@ def read_sparse(matrix: Any, name: str) -> CsrMatrix:
 
 def _with_scipys_ids(matrix: Any) -> Any:
     """A matrix whose ids are all int32 or all int64: SciPy's conversions reject mixtures and other types."""
+    ids: tuple[Any, ...]
+    rest: tuple[Any, ...]
     match matrix.format:
         case "csr" | "csc" | "bsr":
             ids, rest = (matrix.indices, matrix.indptr), (matrix.data, matrix.indices, matrix.indptr)
@@ -91,7 +93,7 @@ def check_compressed(
     row, column = axes.split()
     _check_whole(offsets, f"{name}: its offsets (indptr)")
     _check_whole(ids, f"{name}: its {column} ids (indices)")
-    if len(offsets) != shape[0] + 1:
+    if len(offsets) != shape[0] + 1 or not len(offsets):
         raise ValueError(
             f"{name} has {len(offsets)} offsets (indptr) for {shape[0]} {row}s, which need {shape[0] + 1}: "
             f"{_REMEDY}"

@@ -273,7 +273,9 @@ def exact_neighbors(
     threads: int,
     column_order: NDArray[numpy.int64] | None = None,
     limits: NDArray[numpy.float32] | None = None,
+    by_codes: bool = True,
 ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+def coded_search_bytes(rows: int, width: int, k: int) -> int: ...
 def coded_neighbors(
     points: NDArray[Any],
     k: int,
@@ -325,6 +327,17 @@ class ClusterIndex:
     ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
     def query(
         self, rows: NDArray[Any], k: int, probes: int, candidates: int, threads: int
+    ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
+
+class CellIndex:
+    def __init__(self, points: NDArray[Any], row_metric: RowMetric, seed: int, threads: int) -> None: ...
+    @property
+    def cells(self) -> int: ...
+    def points_before(
+        self, rows: NDArray[numpy.int64], ids: NDArray[numpy.int32], threads: int
+    ) -> NDArray[numpy.int64]: ...
+    def neighbors(
+        self, k: int, looked_at: int, threads: int
     ) -> tuple[NDArray[numpy.int32], NDArray[numpy.float32]]: ...
 
 class CenterIndex:

@@ -149,14 +149,31 @@ def test_spectral_start_of_components_equals_that_of_the_cpu():
 
 
 @pytest.mark.parametrize("extent", Extent)
-def test_scale_start_equals_that_of_the_cpu(extent):
+def test_scale_start_equals_that_of_the_cpu(extent, monkeypatch):
+    """But for the jitter, whose numbers are its own."""
     import cupy as cp
 
     from actup.backends._cuda.start import scale_start
 
     Y = np.random.default_rng(6).normal(size=(1000, 2)).astype(np.float32)
+    jittered = cp.asnumpy(scale_start(cp.asarray(Y), extent, 3.0, 1))
+    other_seed = cp.asnumpy(scale_start(cp.asarray(Y), extent, 3.0, 2))
+    monkeypatch.setattr(_coordinates, "JITTER", 0.0)
     mine = cp.asnumpy(scale_start(cp.asarray(Y), extent, 3.0, 1))
     np.testing.assert_allclose(mine, _coordinates.scale_start(Y, extent, 3.0, 1), rtol=1e-5, atol=1e-5)
+    for moves in (jittered - mine, jittered - other_seed):
+        assert 1e-4 < np.abs(moves).max() < 2e-3
+
+
+def test_scale_start_separates_equal_points():
+    import cupy as cp
+
+    from actup.backends._cuda.start import scale_start
+
+    for Y in (np.ones((50_000, 2)), np.repeat(np.random.default_rng(0).normal(size=(100, 2)), 500, axis=0)):
+        places = cp.asnumpy(scale_start(cp.asarray(Y, cp.float32), Extent.BOX, 10.0, 0))
+        assert np.isfinite(places).all() and np.ptp(places, axis=0).max() == pytest.approx(10.0)
+        assert len(np.unique(places, axis=0)) > 0.999 * len(Y)
 
 
 def test_eigenvectors_that_single_out_a_few_points_are_replaced():

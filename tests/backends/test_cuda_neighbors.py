@@ -75,6 +75,63 @@ def check(X, k, metric="euclidean", sample=200, tolerance=1e-5):
     assert (np.diff(ordered, axis=1) > 0).all()
 
 
+@pytest.mark.parametrize("dtype", ["float16", "uint8", "int8"])
+@pytest.mark.parametrize(
+    "metric", ["euclidean", "cosine", "correlation", "manhattan", "chebyshev", "inner_product"]
+)
+@pytest.mark.parametrize(("n", "columns"), [(700, 9), (5000, 9), (5000, 150)])
+def test_narrow_values_give_what_float32_gives(n, columns, metric, dtype):
+    import cupy as cp
+
+    from actup.backends._cuda.neighbors import nearest_neighbors
+
+    random = np.random.default_rng(n)
+    low = 0 if dtype == "uint8" else -120
+    X = cp.asarray(random.integers(low, 120, size=(n, columns)) // (1 + random.integers(9, size=(n, 1))))
+    narrow = nearest_neighbors(X.astype(dtype), 12, metric, recall=1.0)
+    wide = nearest_neighbors(X.astype(cp.float32), 12, metric, recall=1.0)
+    assert (narrow.indices == wide.indices).all() and (narrow.distances == wide.distances).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "uint8", "int8"])
+def test_narrow_values_in_cells_give_what_float32_gives(dtype, monkeypatch):
+    import cupy as cp
+
+    from actup.backends._cuda.neighbors import nearest_neighbors
+
+    random = np.random.default_rng(2)
+    X = 60 + 15 * random.normal(size=(100, 20))[random.integers(100, size=30_000)]
+    X = cp.asarray(np.round(X + 5 * random.normal(size=X.shape)).clip(0, 120))
+    prefer_cells(monkeypatch)
+    narrow, wide = (nearest_neighbors(X.astype(type), 12, "euclidean") for type in (dtype, "float32"))
+    assert narrow.method == "cells" and narrow.recall == wide.recall
+    assert (narrow.indices == wide.indices).all() and (narrow.distances == wide.distances).all()
+
+
+@pytest.mark.parametrize("products", [1e-9, 1e9])
+def test_cells_that_are_left_out_are_made_up_for_by_refinement(products, monkeypatch):
+    import cupy as cp
+
+    from actup.backends._cuda import cells, neighbors, refine
+
+    random = np.random.default_rng(3)
+    X = cp.asarray(random.normal(size=(60_000, 20)), cp.float32)
+    prefer_cells(monkeypatch)
+    monkeypatch.setattr(refine, "_PRODUCTS_PER_VALUE", products)  # refinement costs nothing, or very much
+    probed = []
+    search = cells.CellIndex.search
+
+    def watched(index, *arguments):
+        probed.append(index.probed_share)
+        return search(index, *arguments)
+
+    monkeypatch.setattr(cells.CellIndex, "search", watched)
+    assert neighbors.nearest_neighbors(X, 15, "euclidean").recall >= 0.97
+    monkeypatch.setattr(refine, "_PRODUCTS_PER_VALUE", 1e9)
+    neighbors.nearest_neighbors(X, 15, "euclidean")
+    assert (probed[0] < probed[-1]) == (products < 1)
+
+
 @pytest.mark.parametrize("n", [2, 3, 17, 64, 127, 129, 255, 300, 512, 600])
 def test_few_points(n):
     X = np.random.default_rng(n).normal(size=(n, 7))

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.neighbors import KNeighborsClassifier
 
 import actup
-from actup.backends import choose_backend, cuda_is_available
+from actup.backends import choose_backend, cuda_is_available, load_backend
 from actup.recipe._presets import preset
 
 needs_gpu = pytest.mark.skipif(not cuda_is_available(), reason="needs CuPy and a GPU")
@@ -81,6 +81,35 @@ def test_cupy_in_cupy_out(blobs):
     model = actup.GDR(epochs=20, random_state=0, backend="auto").fit(given)
     assert isinstance(model.embedding_, cp.ndarray) and model.n_features_in_ == X.shape[1]
     assert model.graph_.shape == (len(X), len(X))
+
+
+@pytest.mark.cuda
+@needs_gpu
+@pytest.mark.parametrize("on_device", [True, False])
+@pytest.mark.parametrize("dtype", ["float16", "uint8", "int8"])
+@pytest.mark.parametrize("name", ["gdr_umap", "tsne"])
+def test_narrow_values_are_not_copied_to_float32(name, dtype, on_device, blobs):
+    import cupy as cp
+
+    X = (20 + 3 * blobs[0]).clip(0, 100).round().astype(dtype)
+    given = cp.asarray(X) if on_device else X
+    backend = load_backend("cuda")
+    rows = backend.load_rows(backend.read_rows(given, "euclidean"))
+    assert rows.dtype == dtype
+    assert not on_device or rows.data.ptr == given.data.ptr
+    recipe = preset(name).but(epochs=20)
+    narrow = actup.embed(given, recipe, backend="cuda").embedding
+    wide = actup.embed(X.astype(np.float32), recipe, backend="cuda").embedding
+    np.testing.assert_array_equal(cp.asnumpy(narrow), wide)
+
+
+@pytest.mark.cuda
+@needs_gpu
+def test_narrow_values_that_are_not_finite_are_rejected():
+    X = np.ones((100, 5), np.float16)
+    X[3, 2] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        actup.embed(X, preset("gdr_umap").but(epochs=5), backend="cuda")
 
 
 @pytest.mark.cuda

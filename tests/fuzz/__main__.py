@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
+import signal
 import sys
 import time
 
@@ -25,12 +27,13 @@ def main() -> int:
     parser.add_argument("--seed", default=None, help="any text; printed, so that a run can be repeated")
     parser.add_argument("--case", type=int, default=None, help="run this case only, and show all of it")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # prints what was done until then
     seed = options.seed or str(random.SystemRandom().randrange(2**32))
     chosen = options.only or list(PARTS)
     if options.case is not None:
-        tally = watch.Tally()
-        watch.run_cases(chosen[0], seed, options.case, options.case + 1, float("inf"), tally)
-        print_failures(chosen[0], tally)
+        tally = watch.Tally(cases=options.case)
+        watch.run_cases(chosen[0], seed, float("inf"), tally, count=1)
+        print(*tally.failures, sep="\n")
         return int(bool(tally.failures))
     if options.minutes is None and options.calls is None and options.files is None:
         options.minutes = 1.0
@@ -44,39 +47,49 @@ def main() -> int:
 def run_parts(
     chosen: list[str], seed: str, minutes: float | None, goals: dict[str, int | None]
 ) -> dict[str, watch.Tally]:
-    """Run parts in turn, each in proportion to its share of time or of the goal."""
+    """Run parts in turn, in slices, so that each has its share of the time or of the goal at any moment.
+
+    Ctrl-C ends the run; what was done until then is kept.
+    """
     tallies = {name: watch.Tally() for name in chosen}
-    if any(goals.values()):
-        deadline = time.monotonic() + 60 * minutes if minutes else float("inf")
-        for kind, goal in goals.items():
-            parts = [PARTS[name] for name in chosen if PARTS[name].counts == kind]
-            total = sum(part.share for part in parts)
-            for part in parts if goal else []:
-                part.run(seed, goal * part.share / total, deadline, tallies[part.name])
-                print_failures(part.name, tallies[part.name])
-        return tallies
-    total = sum(PARTS[name].share for name in chosen)
-    for name in chosen:
-        deadline = time.monotonic() + 60 * (minutes or 0) * PARTS[name].share / total
-        PARTS[name].run(seed, float("inf"), deadline, tallies[name])
-        print_failures(name, tallies[name])
+    deadline = time.monotonic() + 60 * minutes if minutes is not None else float("inf")
+    slice_seconds = 60 * minutes / sum(PARTS[name].share for name in chosen) / 2 if minutes else 60.0
+    with contextlib.suppress(KeyboardInterrupt):
+        while time.monotonic() < deadline:
+            left = [name for name in chosen if remains(name, tallies, goals)]
+            if not left:
+                break
+            name = min(left, key=lambda name: progress_of(name, tallies, goals))
+            shown = len(tallies[name].failures)
+            until = min(deadline, time.monotonic() + slice_seconds * PARTS[name].share)
+            watch.run_cases(name, seed, until, tallies[name])
+            for failure in tallies[name].failures[shown:]:
+                print(failure, flush=True)
     return tallies
 
 
-def print_failures(name: str, tally: watch.Tally) -> None:
-    print(
-        f"{name}: {tally.calls} in {tally.cases} cases, {tally.seconds:.0f} s, {len(tally.failures)} failures",
-        flush=True,
-    )
-    for failure in tally.failures:
-        print(failure, flush=True)
+def remains(name: str, tallies: dict[str, watch.Tally], goals: dict[str, int | None]) -> bool:
+    """Whether a part has not reached its share of the goal, or there is none but the time."""
+    return not any(goals.values()) or progress_of(name, tallies, goals) < 1
+
+
+def progress_of(name: str, tallies: dict[str, watch.Tally], goals: dict[str, int | None]) -> float:
+    """How much of its share a part has done: of the goal, or of the time, in any unit."""
+    part = PARTS[name]
+    if not any(goals.values()):
+        return tallies[name].seconds / part.share
+    goal = goals[part.counts] or 0
+    shares = sum(PARTS[other].share for other in tallies if PARTS[other].counts == part.counts)
+    return tallies[name].calls / (goal * part.share / shares) if goal else 1.0
 
 
 def print_tally(tallies: dict[str, watch.Tally]) -> None:
     for name, tally in tallies.items():
         for kind, count in sorted(tally.counts.items()):
             print(f"{count:9d}  {name}: {kind}")
-    for kind in ("calls", "files", "runs"):
+    for name, tally in tallies.items():
+        print(f"{tally.calls:9d}  {name} in all, in {tally.cases} cases and {tally.seconds:.0f} s")
+    for kind in ("calls", "files"):
         total = sum(tally.calls for name, tally in tallies.items() if PARTS[name].counts == kind)
         print(f"{total:9d}  {kind} in all")
     print(

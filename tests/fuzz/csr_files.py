@@ -58,11 +58,15 @@ def _scipy_graph(matrix: Any) -> None:
 
 
 def _distances(matrix: Any) -> Any:
-    return actup.UMAP(metric="precomputed", n_neighbors=3, n_epochs=2, n_jobs=1, random_state=0).fit_transform(matrix)
+    return actup.UMAP(
+        metric="precomputed", n_neighbors=3, n_epochs=2, n_jobs=1, random_state=0
+    ).fit_transform(matrix)
 
 
 def _rows(matrix: Any) -> Any:
-    return actup.TSNE(perplexity=1.2, max_iter=2, n_jobs=1, random_state=0, init="random").fit_transform(matrix)
+    return actup.TSNE(perplexity=1.2, max_iter=2, n_jobs=1, random_state=0, init="random").fit_transform(
+        matrix
+    )
 
 
 def _search(matrix: Any) -> None:
@@ -71,7 +75,9 @@ def _search(matrix: Any) -> None:
 
 def _clusters(matrix: Any) -> None:
     graph = actup.Graph(matrix.indptr, matrix.indices, matrix.data)
-    actup.find_clusters(np.zeros((matrix.shape[0], 2)), graph=graph, space="graph", min_cluster_size=2, n_jobs=1)
+    actup.find_clusters(
+        np.zeros((matrix.shape[0], 2)), graph=graph, space="graph", min_cluster_size=2, n_jobs=1
+    )
 
 
 USES = {

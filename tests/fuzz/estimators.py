@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import random
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,10 @@ from .arrays import draw_columns, draw_count, draw_labels, draw_places, draw_row
 from .matrices import draw_graph
 from .oracle import Report, Stop, Wrong, check_map, same_bits
 from .parameters import TABLES, WRONG, draw_changes, draw_parameters
+from .scratch import scratch_folder
 
 KINDS = [actup.UMAP, actup.UMAP, actup.TSNE, actup.GDR]
-_FOLDER = tempfile.TemporaryDirectory()
+_FOLDER = scratch_folder()
 
 
 def run_case(draw: random.Random, report: Report) -> None:
@@ -299,6 +299,6 @@ class Life:
 
 def describe(value: Any) -> str:
     """A short description of an input."""
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return f"{type(value).__name__}{value.shape} {value.dtype}"
+    if hasattr(value, "shape"):
+        return f"{type(value).__name__}{value.shape} {getattr(value, 'dtype', '')}"
     return repr(value)[:80]

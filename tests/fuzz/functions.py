@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,8 +27,9 @@ from .estimators import describe
 from .matrices import draw_graph
 from .oracle import Report, Wrong, check_map, same_bits
 from .parameters import METRIC_VALUES, RECIPE, WRONG, draw_changes, draw_metric_parameters
+from .scratch import scratch_folder
 
-_FOLDER = tempfile.TemporaryDirectory()
+_FOLDER = scratch_folder()
 _HOSTILE = [
     "</script><script>alert(1)</script>",
     "<!--",

@@ -10,7 +10,6 @@ import io
 import json
 import random
 import struct
-import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -31,8 +30,9 @@ from actup._cli.reporting import InputError
 from .changed_bytes import change_bytes, truncate
 from .oracle import Report, Wrong, check_error
 from .promises import no_code_runs
+from .scratch import scratch_folder
 
-_FOLDER = tempfile.TemporaryDirectory()
+_FOLDER = scratch_folder()
 _X = np.random.default_rng(0).normal(size=(12, 4)).round(3)
 _NAMES = [f"name {i % 3}" for i in range(12)]
 _TEXTS = [

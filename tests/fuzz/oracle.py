@@ -100,7 +100,7 @@ def check_error(error: BaseException, kind: str, strict: bool = True) -> None:
         error, ValueError | TypeError | MemoryError | AttributeError | NotImplementedError | ImportError
     ):
         raise Wrong(shown) from error
-    if isinstance(error, MemoryError) or not strict:
+    if isinstance(error, MemoryError) or not strict or _is_of_the_caller(error):
         return
     if not _is_intended(error):
         raise Wrong(f"{shown}: nobody wrote this message for the caller") from error
@@ -110,7 +110,7 @@ def check_error(error: BaseException, kind: str, strict: bool = True) -> None:
 
 # What a message may name: parameters, in full, or what users call them.
 _NAMES = re.compile(
-    r"[A-Za-z0-9]+_[A-Za-z0-9_]+|[a-z_]\w*=|\b(X|Y|y|k|a|b|dof|graph|init|metric|labels?|rows?|samples?|"
+    r"[A-Za-z0-9]+_[A-Za-z0-9_]+|[a-z_]\w*=|\b_?(X|Y|y|k|a|b|dof|graph|init|metric|labels?|rows?|samples?|"
     r"columns?|points?|map|maps|recipe|preset|perplexity|perplexities|spread|fit|fitted|model|neighbou?rs|"
     r"distances?|dataset|values?|names?|texts?|images?|captions?|hover|title|clusters|info|model|path|phases?|"
     r"embedding|features|estimator|sample|weights?|angle|theta|sigma|update|data|DataFrame|array|matrix|"
@@ -132,16 +132,16 @@ def _place(error: BaseException) -> str:
 
 
 def _is_intended(error: BaseException) -> bool:
-    """Whether the exception comes from a raise statement of ActUp, or from scikit-learn's checks of input.
-
-    What the caller's own function raises is handed on, with a note that says so.
-    """
-    if any(note.startswith("raised by metric=") for note in getattr(error, "__notes__", ())):
-        return True
+    """Whether the exception comes from a raise statement of ActUp, or from scikit-learn's checks of input."""
     path, line = _last_frame(error)
     if path.endswith(_VALIDATION):
         return True
     return path.startswith(_ACTUP) and linecache.getline(path, line).lstrip().startswith("raise")
+
+
+def _is_of_the_caller(error: BaseException) -> bool:
+    """Whether the caller's own function has raised it: it is handed on, with a note that says so."""
+    return any(note.startswith("raised by metric=") for note in getattr(error, "__notes__", ()))
 
 
 def fingerprint(value: Any) -> Any:

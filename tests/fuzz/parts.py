@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import watch
-
-_CASES = 2**62  # more than anybody runs
-
 
 @dataclass(frozen=True)
 class Part:
@@ -26,16 +22,6 @@ class Part:
     name: str
     counts: str
     share: float
-
-    def run(self, seed: str, goal: float, deadline: float, tally: watch.Tally) -> None:
-        """Run cases until the goal or the deadline."""
-        case = 0
-        while tally.calls < goal:
-            step = watch.CASES_PER_PROCESS
-            after = watch.run_cases(self.name, seed, case, case + step, deadline, tally)
-            if after < case + step:
-                return
-            case = after
 
 
 # To add a part: a module of this folder with run_case, and its row here.

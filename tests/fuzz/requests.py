@@ -65,12 +65,16 @@ def draw_request(draw: random.Random) -> tuple[bytes, bool]:
     if not right:
         match draw.randrange(3):
             case 0:
-                host = draw.choice(["evil.example", "", f"127.0.0.1:{_PORT + 1}", f"{host}\r\nHost: evil.example"])
+                host = draw.choice(
+                    ["evil.example", "", f"127.0.0.1:{_PORT + 1}", f"{host}\r\nHost: evil.example"]
+                )
             case 1:
                 origin = draw.choice(["http://evil.example", "null", "", "http://127.0.0.1"])
             case _:
                 token = draw.choice(["", "x", _TOKEN[:-1], _TOKEN + "x", "\u00e9", "..", _TOKEN.upper()])
-    length = draw.choice([str(len(body))] * 6 + ["", "-1", "99999999999", "0x10", "\u0663", str(len(body) + 4)])
+    length = draw.choice(
+        [str(len(body))] * 6 + ["", "-1", "99999999999", "0x10", "\u0663", str(len(body) + 4)]
+    )
     head = f"{method} /{token}/{path} HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\nContent-Length: {length}\r\n\r\n"
     return head.encode("utf-8") + body, right
 
@@ -97,12 +101,14 @@ def run_case(draw: random.Random, report: Report) -> None:
         raise Wrong(f"a request without the right to has reached {session.reached or 'the page'}")
     if _TOKEN.encode() not in request and (session.reached or b" 200 " in answer[:20]):
         raise Wrong(f"a request without the token has reached {session.reached or 'the page'}")
-    report.count("request", answer[9:12].decode("ascii", "replace") if answer[:5] == b"HTTP/" else "no answer")
+    report.count(
+        "request", answer[9:12].decode("ascii", "replace") if answer[:5] == b"HTTP/" else "no answer"
+    )
 
 
 def level(rest: str) -> bytes:
     """What the session answers for the ids of a level, with its own check."""
-    from actup.viewer._live._server import Rejected, HTTPStatus
+    from actup.viewer._live._server import HTTPStatus, Rejected
 
     if rest != "0":
         raise Rejected(HTTPStatus.NOT_FOUND, "no such level")

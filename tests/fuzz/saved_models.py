@@ -10,7 +10,6 @@ import io
 import json
 import random
 import struct
-import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -28,9 +27,10 @@ from actup.saving._container import _npy_header
 from .changed_bytes import NUMBERS, change_bytes, flip_bits, move_blocks, some_whole_number, truncate
 from .oracle import Report, Wrong, check_error
 from .promises import no_code_runs
+from .scratch import scratch_folder
 
 Members = dict[str, bytes]
-_FOLDER = tempfile.TemporaryDirectory()
+_FOLDER = scratch_folder()
 
 VALUES = [
     None, True, False, "", "x", "nan", "euclidean", "precomputed", "cosine", "haversine", "hellinger",
@@ -74,7 +74,7 @@ def make_files() -> list[tuple[bytes, Any]]:
         (umap, X, new, {"sample_weight": np.arange(24) % 3}),
     ]  # fmt: skip
     files = []
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+    with scratch_folder() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for model, rows, others, options in models:
             model.fit(rows, sample_weight=options.pop("sample_weight", None))

@@ -13,10 +13,12 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,8 +27,9 @@ MAX_CPU_SECONDS = 30.0  # per case; processor time, for the machine may be busy
 MAX_SILENT_SECONDS = 900  # per case: nothing waits longer, even where the process gets no processor
 MAX_GROWTH_BYTES = 2**30  # of the largest memory, by one case
 MAX_ADDRESS_BYTES = 2**33  # of the process, most of it libraries and threads
-CASES_PER_PROCESS = 2000
+CASES_PER_PROCESS = 1000
 _SHOWN = 4000  # characters of a failure
+_ROOT = Path(__file__).parents[2]
 
 
 @dataclass
@@ -109,56 +112,48 @@ def _peak_bytes() -> int:
 # ---- in the process that watches ----
 
 
-def run_cases(part: str, seed: str, begin: int, end: int, deadline: float, tally: Tally) -> int:
-    """Run cases from ``begin`` until ``end`` or the deadline, and add to the tally; gives the next case."""
-    started = time.monotonic()
-    while begin < end and time.monotonic() < deadline:
-        begin = _run_process(part, seed, begin, min(end, begin + CASES_PER_PROCESS), deadline, tally)
-    tally.seconds += time.monotonic() - started
-    return begin
-
-
-def _run_process(part: str, seed: str, begin: int, end: int, deadline: float, tally: Tally) -> int:
-    package = (__package__ or "").rpartition(".")[0]
-    command = [sys.executable, "-m", f"{__package__}", "--worker", part, seed, str(begin), str(end)]
-    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    folder = os.path.dirname(folder) if package else folder
+def run_cases(part: str, seed: str, deadline: float, tally: Tally, count: int = CASES_PER_PROCESS) -> None:
+    """Run the next cases in one process, until the deadline, and add them to the tally."""
+    first, started = tally.cases, time.monotonic()
+    command = [sys.executable, "-m", "tests.fuzz", "--worker", part, seed, str(first), str(first + count)]
     environment = {**os.environ, "MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": "1"}
-    with open(os.path.join(_scratch(), f"fuzz-{os.getpid()}.txt"), "w+") as errors:
-        child = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder, env=environment
-        )
-        assert child.stdout is not None
-        now, stopped = None, False
-        for line in child.stdout:
-            entry = json.loads(line)
-            if "begin" in entry:
-                now = entry["begin"]
-                continue
-            _add(tally, part, seed, entry)
-            begin, now = entry["end"] + 1, None
-            if time.monotonic() > deadline:
-                stopped = True
-                child.kill()
-                break
-        code = child.wait()
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=_ROOT, env=environment
+        ) as child,
+    ):
+        try:
+            now = _follow(child, part, seed, deadline, tally)
+        finally:
+            child.kill()
+            code = child.wait()
+            tally.seconds += time.monotonic() - started
         errors.seek(0)
         said = errors.read()[-_SHOWN:]
-    os.unlink(errors.name)
-    if stopped or (now is None and code == 0):
-        return begin
+    if time.monotonic() > deadline or tally.cases == first + count:
+        return
     if now is None:
         raise RuntimeError(f"{part}: no case could be run, exit status {code}:\n{said}")
     ending = signal.Signals(-code).name if code < 0 else f"exit status {code}"
     failure = f"the process ended with {ending}: a crash, or a hang (SIGPROF)\n{said}"
     _add(tally, part, seed, {"end": now, "counts": {"wrong: crash": 1}, "failure": failure, "seconds": 0})
-    return int(now) + 1
 
 
-def _scratch() -> str:
-    import tempfile
-
-    return tempfile.gettempdir()
+def _follow(child: subprocess.Popen[str], part: str, seed: str, deadline: float, tally: Tally) -> int | None:
+    """Read what a process reports, until it ends or the deadline; gives the case that it did not end."""
+    now = None
+    assert child.stdout is not None
+    for line in child.stdout:
+        entry = json.loads(line)
+        if "begin" in entry:
+            now = entry["begin"]
+            continue
+        _add(tally, part, seed, entry)
+        now = None
+        if time.monotonic() > deadline:
+            break
+    return now
 
 
 def _add(tally: Tally, part: str, seed: str, entry: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ import actup
 from actup.backends import backends, load_backend
 from actup.quality import knn_accuracy
 from actup.recipe._presets import preset
-from actup.start import _landmarks, _start
+from actup.start import _coordinates, _landmarks, _start
 
 cpu = load_backend("cpu")
 
@@ -73,6 +73,29 @@ def within_share(Y, groups) -> float:
     """The mean spread of one group's points as a share of the spread of all points."""
     within = np.mean([np.linalg.norm(Y[groups == group].std(axis=0)) for group in np.unique(groups)])
     return within / np.linalg.norm(Y.std(axis=0))
+
+
+def test_landmarks_replace_eigenvectors_that_tell_few_points_apart(monkeypatch):
+    """Only one solve is tried for many points, and all of them for few."""
+    monkeypatch.setattr(_landmarks, "LANDMARK_MIN_POINTS", 10**9)
+    monkeypatch.setattr(_landmarks, "REPLACEMENT_MIN_POINTS", 5_000)
+    solved = []
+    solve = type(cpu).spectral_coordinates
+
+    def recorded(backend, graph, dimensions, seed, threads):
+        solved.append((len(graph) == len(X), dimensions))
+        return solve(backend, graph, dimensions, seed, threads)
+
+    monkeypatch.setattr(type(cpu), "spectral_coordinates", recorded)
+    X, recipe = blobs(8_000)[0], preset("umap")
+    assert start_of(X, recipe, "cpu")[1] == "spectral" and solved == [(True, 2)]
+    monkeypatch.setattr(_coordinates, "MIN_CENTRAL_SHARE", 2.0)  # of the range: no vector is informative
+    solved.clear()
+    assert start_of(X, recipe, "cpu")[1].endswith(" landmarks)")
+    assert solved == [(True, 2), (False, 2), (False, 6), (False, 14)]  # of all points, then of the landmarks
+    monkeypatch.setattr(_landmarks, "REPLACEMENT_MIN_POINTS", 10**9)
+    solved.clear()
+    assert start_of(X, recipe, "cpu")[1] == "spectral" and solved == [(True, 2), (True, 6), (True, 14)]
 
 
 def test_landmarks_are_the_means_of_their_rows():

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from actup._device import on_gpu
+from actup._errors import WrongType
 from actup._suggestions import not_one_of
 from actup._warnings import warn_user
 from actup.backends._base import Backend, Layout, PointInputs
@@ -76,6 +77,8 @@ def choose_backend(name: str, X: Any, n_samples: int) -> str:
     >>> choose_backend("auto", [[0.0], [1.0]], 2)
     'cpu'
     """
+    if not isinstance(name, str):
+        raise WrongType(f"backend={name!r} must be a name: {', '.join(map(repr, ['auto', *_BACKENDS]))}")
     if name != "auto":
         return name
     if (n_samples < _GPU_MIN_POINTS and not on_gpu(X)) or hasattr(X, "tocsr"):
@@ -109,7 +112,7 @@ def load_backend(name: str) -> Backend:
     >>> load_backend("cpu").name
     'cpu'
     """
-    if not isinstance(name, str) or name not in _BACKENDS:
+    if name not in _BACKENDS:
         raise ValueError(not_one_of("backend", name, ["auto", *_BACKENDS]))
     module, kind = _BACKENDS[name]
     backend: Backend = getattr(import_module(module), kind)()

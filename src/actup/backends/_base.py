@@ -299,10 +299,17 @@ class Backend(ABC):
         return _coordinates.pca_start(X, dimensions, seed, threads)
 
     def spectral_start(
-        self, graph: Graph, dimensions: int, seed: int, threads: int, X: Rows | None = None
+        self,
+        graph: Graph,
+        dimensions: int,
+        seed: int,
+        threads: int,
+        X: Rows | None = None,
+        gives_up: bool = False,
     ) -> Array:
         """The leading eigenvectors of the random walk on the graph, component by component."""
-        return _coordinates.spectral_start(graph, dimensions, seed, threads, self.spectral_coordinates, X)
+        solve = self.spectral_coordinates
+        return _coordinates.spectral_start(graph, dimensions, seed, threads, solve, X, gives_up)
 
     def given_start(self, init: Any, n: int, recipe: Recipe, seed: int) -> tuple[Array, str]:
         """The caller's places, checked, and what became of them."""

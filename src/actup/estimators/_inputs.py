@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 from sklearn.utils import check_random_state
 
 from actup._errors import WrongType
@@ -44,10 +44,14 @@ def _entries(values: Any, kept: np.ndarray) -> Any:
     return array[kept] if array.ndim and len(array) > kept.max(initial=-1) else values
 
 
+def _length(values: Any) -> int:
+    return int(np.shape(values)[0]) if np.ndim(values) and not issparse(values) else -1
+
+
 def reject_arrays(parameters: Mapping[str, Any]) -> None:
     """Reject an array as the value of a parameter that is one value."""
     for name, value in parameters.items():
-        if name not in _ARRAYS and getattr(value, "ndim", 0):
+        if name not in _ARRAYS and getattr(value, "ndim", 0) > 0:
             raise WrongType(f"{name}={reprlib.repr(value)} is an array, but must be a single value")
 
 
@@ -113,7 +117,7 @@ def read_mobility(fixed: Any, init: Any, n: int) -> np.ndarray:
         raise ValueError(
             f"fixed has {shares[wrong[0]]} (row {wrong[0]}): give numbers from 0 (moves freely) to 1 (stays)"
         )
-    unplaced = np.isnan(np.asarray(init, np.float64)).all(axis=1) if len(init) == n else np.zeros(n, bool)
+    unplaced = np.isnan(np.asarray(init, np.float64)).all(axis=1) if _length(init) == n else np.zeros(n, bool)
     if (unplaced & (shares > 0)).any():
         row = int(np.flatnonzero(unplaced & (shares > 0))[0])
         raise ValueError(

@@ -279,9 +279,12 @@ class _GroupSearch:
             points = np.flatnonzero(inside)
             points = points[np.argsort(of_point[points], kind="stable")]
             cuts = np.searchsorted(of_point[points], np.arange(1, len(begins)))
+            groups = np.split(points, cuts)
+            if min(map(len, groups)) < self._k + self._excludes_self:
+                continue  # rounding has left out a neighbour at the edge of a row's bound
             return [
                 (np.sort(rows[order[begin:end]]), ids[part])
-                for begin, end, part in zip(begins, ends, np.split(points, cuts), strict=True)
+                for begin, end, part in zip(begins, ends, groups, strict=True)
             ]
         return [(rows, ids)]
 
@@ -292,8 +295,6 @@ class _GroupSearch:
         spread = np.zeros(self._points.shape[1])
         for matrix, chosen in zip((self._queries, self._points), sampled, strict=True):
             differences = difference(matrix[chosen], repeat(origin, len(chosen)))
-            if not differences.shape[0]:
-                continue
             largest = abs(scaled(differences, self._factors)).max(axis=0)
             spread = np.maximum(spread, largest.toarray().ravel() if sparse.issparse(largest) else largest)
         return np.argsort(-spread, kind="stable")[:_SPLIT_COLUMNS]

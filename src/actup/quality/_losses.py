@@ -191,6 +191,14 @@ def measurable_losses(
     return PairLosses(graph, check_map(Y), a, b, count_threads(n_jobs), dof, method)
 
 
+def _finite(loss: float, Y: ArrayLike) -> float:
+    """A loss, unless the kernel vanishes in float32 between points of the map."""
+    if not math.isfinite(loss):
+        widest = float(np.ptp(check_map(Y), axis=0).max())
+        raise NotMeasurable(f"Y spans {widest:g}, where the kernel of a and b vanishes: scale Y down")
+    return loss
+
+
 def kl_divergence(
     graph: Graph,
     Y: ArrayLike,
@@ -245,7 +253,7 @@ def kl_divergence(
     >>> kl_divergence(result.graph, result.embedding) < kl_divergence(result.graph, X[:, :2])
     True
     """
-    return measurable_losses(graph, Y, a, b, n_jobs, dof, method).kl_divergence()
+    return _finite(measurable_losses(graph, Y, a, b, n_jobs, dof, method).kl_divergence(), Y)
 
 
 def cross_entropy(graph: Graph, Y: ArrayLike, a: float = 1.0, b: float = 1.0, *, n_jobs: int = -1) -> float:
@@ -287,7 +295,7 @@ def cross_entropy(graph: Graph, Y: ArrayLike, a: float = 1.0, b: float = 1.0, *,
     >>> cross_entropy(result.graph, result.embedding) < cross_entropy(result.graph, X[:, :2])
     True
     """
-    return measurable_losses(graph, Y, a, b, n_jobs).cross_entropy()
+    return _finite(measurable_losses(graph, Y, a, b, n_jobs).cross_entropy(), Y)
 
 
 def frobenius_loss(
@@ -334,4 +342,4 @@ def frobenius_loss(
     >>> frobenius_loss(result.graph, result.embedding) < frobenius_loss(result.graph, X[:, :2])
     True
     """
-    return measurable_losses(graph, Y, a, b, n_jobs).frobenius(normalized)
+    return _finite(measurable_losses(graph, Y, a, b, n_jobs).frobenius(normalized), Y)

@@ -35,7 +35,12 @@ class MeasuredPoints:
             raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, REPORT_METRICS))}")
         X = as_table(X, "X")
         self._sparse = scipy.sparse.issparse(X)
-        self._X: Rows = read_sparse(X, "X") if self._sparse else np.asarray(X)
+        try:
+            self._X: Rows = read_sparse(X, "X") if self._sparse else np.asarray(X)
+        except ValueError as error:
+            if self._sparse:
+                raise
+            raise ValueError(f"X has rows of different lengths ({error}): give an array") from None
         if self._X.ndim != 2:
             raise ValueError(f"X must have two dimensions (n, n_features), got shape {self._X.shape}")
         if self._X.dtype.kind not in "biuf":

@@ -334,7 +334,7 @@ class Recipe:
         --------
         >>> from actup import preset
         >>> preset("umap").n_epochs(20_000), preset("umap").n_epochs(1_000_000)
-        (100, 134)
+        (87, 119)
         """
         if self.epochs is not None:
             return self.epochs

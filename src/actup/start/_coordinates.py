@@ -114,8 +114,18 @@ def _gram_scores(X: CsrMatrix, dimensions: int, seed: int, threads: int) -> np.n
     return np.asarray(scores * (scale / np.sqrt(np.where(lengths > 0, lengths, 1.0))), np.float32)
 
 
+class UninformativeVectors(Exception):
+    """The leading eigenvectors tell only a few points apart, and another start would take less time."""
+
+
 def spectral_start(
-    graph: Graph, dimensions: int, seed: int, threads: int, solve: SpectralSolver, X: Rows | None = None
+    graph: Graph,
+    dimensions: int,
+    seed: int,
+    threads: int,
+    solve: SpectralSolver,
+    X: Rows | None = None,
+    gives_up: bool = False,
 ) -> np.ndarray:
     """The leading eigenvectors of the random walk on the graph (Laplacian eigenmaps).
 
@@ -129,6 +139,8 @@ def spectral_start(
     solve : callable
         A backend's ``spectral_coordinates``.
     X : ndarray or CSR matrix of shape (n, columns), optional
+    gives_up : bool, default=False
+        Whether to raise ``UninformativeVectors`` for a connected graph instead of solving for more vectors.
 
     Returns
     -------
@@ -147,7 +159,7 @@ def spectral_start(
     reached = breadth_first_order(pattern, 0, return_predecessors=False)
     if len(reached) == len(graph):  # nearly always, and faster to find out than all components
         del pattern
-        return coordinates(graph)
+        return component_start(graph, dimensions, seed, threads, solve, gives_up)
     # Of a symmetric graph, the strong components are all components, and take no transposed copy of it.
     count, labels = connected_components(pattern, directed=True, connection="strong")
     del pattern
@@ -301,7 +313,7 @@ def fill_axes(Y: np.ndarray, dimensions: int, seed: int) -> np.ndarray:
 
 
 def component_start(
-    graph: Graph, dimensions: int, seed: int, threads: int, solve: SpectralSolver
+    graph: Graph, dimensions: int, seed: int, threads: int, solve: SpectralSolver, gives_up: bool = False
 ) -> np.ndarray:
     """Coordinates of a connected graph: eigenvectors of its random walk that tell many points apart.
 
@@ -320,6 +332,8 @@ def component_start(
         informative = length >= MIN_CENTRAL_SHARE * np.ptp(found, axis=0)
         if np.count_nonzero(informative) >= dimensions or asked == len(graph) - 1:
             break
+        if gives_up:
+            raise UninformativeVectors
     found = np.clip(found, low - length, high + length).astype(np.float32)
     kept = np.argsort(~informative, kind="stable")[:dimensions]
     return fill_axes(found[:, kept], dimensions, seed)

@@ -19,13 +19,25 @@ from actup.recipe._switches import Initialization
 
 LANDMARKS = 4096
 LANDMARK_MIN_POINTS = 200_000  # maps of more points start at landmarks
+# So do maps of more points than these if the first eigenvectors tell hardly any points apart: to solve for
+# more of them takes several times as long.
+REPLACEMENT_MIN_POINTS = 50_000
 
 
 def uses_landmarks(recipe: Recipe, n: int) -> bool:
     """Whether n dense rows start at landmarks."""
+    return n > LANDMARK_MIN_POINTS and _has_landmarks(recipe)
+
+
+def replaces_eigenvectors(recipe: Recipe, n: int) -> bool:
+    """Whether n dense rows start at landmarks where the first eigenvectors do not tell points apart."""
+    return n > REPLACEMENT_MIN_POINTS and _has_landmarks(recipe)
+
+
+def _has_landmarks(recipe: Recipe) -> bool:
     record = record_of(recipe.metric)
     suits = record is not None and record.landmarks
-    return recipe.initialization is Initialization.SPECTRAL and n > LANDMARK_MIN_POINTS and suits
+    return recipe.initialization is Initialization.SPECTRAL and suits
 
 
 def landmark_recipe(dimensions: int) -> Recipe:

@@ -12,6 +12,7 @@ from actup.graph._records import Graph
 from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Initialization
 from actup.start import _landmarks
+from actup.start._coordinates import UninformativeVectors
 from actup.start._output_space import to_output_space
 
 if TYPE_CHECKING:
@@ -50,11 +51,15 @@ def make_start(
     if kind is Initialization.PCA and X is None:
         kind, reason = Initialization.SPECTRAL, "there are no rows to take principal components of"
     if kind is Initialization.SPECTRAL:
-        if X is not None and not issparse(X) and _landmarks.uses_landmarks(recipe, len(X)):
-            Y, count = _landmark_start(X, recipe, seed, threads, backend)
-            reason = f"of a map of {count} landmarks"
+        dense = None if X is None or issparse(X) else X
+        if dense is not None and _landmarks.uses_landmarks(recipe, len(dense)):
+            Y, reason = _landmark_start(dense, recipe, seed, threads, backend)
         elif len(graph.indices):
-            Y = backend.spectral_start(graph, recipe.n_components, seed, threads, X)
+            gives_up = dense is not None and _landmarks.replaces_eigenvectors(recipe, len(dense))
+            try:
+                Y = backend.spectral_start(graph, recipe.n_components, seed, threads, X, gives_up)
+            except UninformativeVectors:
+                Y, reason = _landmark_start(dense, recipe, seed, threads, backend)
         else:
             kind, reason = Initialization.PCA, "the graph has no edges"
     if kind is Initialization.PCA:
@@ -69,12 +74,13 @@ def make_start(
     return to_output_space(scaled, recipe), used
 
 
-def _landmark_start(X: Rows, recipe: Recipe, seed: int, threads: int, backend: Backend) -> tuple[Array, int]:
-    """Random places around those of the landmarks in a map of their own, and the number of landmarks."""
+def _landmark_start(X: Rows, recipe: Recipe, seed: int, threads: int, backend: Backend) -> tuple[Array, str]:
+    """Random places around those of the landmarks in a map of their own, and what to say of them."""
     assert isinstance(recipe.metric, str)
     landmarks, labels = backend.find_landmarks(X, recipe.metric, _landmarks.LANDMARKS, seed, threads)
     places, reach = landmark_places(landmarks, recipe, seed, threads, backend)
-    return backend.scatter_around(places, labels, reach, seed, threads), len(landmarks)
+    Y = backend.scatter_around(places, labels, reach, seed, threads)
+    return Y, f"of a map of {len(landmarks)} landmarks"
 
 
 def landmark_places(

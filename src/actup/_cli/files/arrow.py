@@ -41,7 +41,7 @@ def read_parquet(source: Source) -> Table:
 
     try:
         return _as_table(parquet.read_table(source.file), source)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
         raise _damaged(source, error) from None
 
 
@@ -56,7 +56,7 @@ def read_arrow(source: Source) -> Table:
             return _as_table(ipc.open_stream(source.file).read_all(), source)
         source.file.seek(0)
         return _as_table(feather.read_table(source.file), source)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
         raise _damaged(source, error) from None
 
 
@@ -69,7 +69,7 @@ def read_jsonl(source: Source) -> Table:
     options = json.ReadOptions(block_size=_LARGEST_BLOCK)
     try:
         return _as_table(json.read_json(_bytes_of(source), read_options=options), source)
-    except (pa.ArrowException, UnicodeDecodeError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, MemoryError) as error:
         raise _damaged(source, error) from None
 
 

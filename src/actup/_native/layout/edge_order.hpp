@@ -39,14 +39,13 @@ class StrongestEdges {
   }
 
   // Points in the order in which a depth-first search meets them that follows stronger edges first:
-  // order[new] = old. It begins with the first of `roots`, an order of all points, and again with the first
-  // that it has not met.
-  std::vector<int32_t> depth_first_order(const std::vector<int32_t>& roots) const {
+  // order[new] = old. It begins with point 0, and again with the first point that it has not met.
+  std::vector<int32_t> depth_first_order() const {
     std::vector<int32_t> order, waiting;
     order.reserve(n_);
     std::vector<uint8_t> met(n_, 0);
-    for (const int32_t root : roots) {
-      waiting.push_back(root);
+    for (int64_t root = 0; root < n_; ++root) {
+      waiting.push_back(static_cast<int32_t>(root));
       while (!waiting.empty()) {
         const int32_t point = waiting.back();
         waiting.pop_back();

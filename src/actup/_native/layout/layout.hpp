@@ -22,17 +22,14 @@ struct PointInputs {
 };
 
 // order[new] = old. A run of consecutive points must be a random sample where runs repel; otherwise points
-// near each other on the map are near each other in memory.
-inline bool has_random_order(const Settings& s) { return s.in_place || s.repulsion == Repulsion::sampled; }
+// near each other on the map are near each other in memory. Empty: in the order of the strongest edges, which
+// pays where a core's cache does not hold all points.
 inline std::vector<int32_t> layout_order(const Settings& s, int64_t n, const float* start, int dimensions,
                                          int threads) {
-  return has_random_order(s) ? random_order(n, s.seed, threads) : morton_order(n, start, dimensions, threads);
-}
-
-// Whether the points are ordered along the edges: where a core's cache does not hold all of them.
-inline bool follows_edges(const Settings& s, int64_t n) {
-  constexpr int64_t kMinPoints = 30'000;
-  return !has_random_order(s) && n >= kMinPoints;
+  constexpr int64_t kEdgeOrderMinPoints = 30'000;
+  if (s.in_place || s.repulsion == Repulsion::sampled) return random_order(n, s.seed, threads);
+  if (n >= kEdgeOrderMinPoints) return {};
+  return morton_order(n, start, dimensions, threads);
 }
 
 // The smallest relative weight of an edge that is kept.
@@ -47,7 +44,7 @@ class Layout {
          const PointInputs& inputs = {})
       : s_(settings), threads_(threads) {
     RelabelledGraph relabelled(graph, layout_order(settings, graph.n, start, dimensions, threads),
-                               follows_edges(settings, graph.n), weakest_edge(settings), threads);
+                               weakest_edge(settings), threads);
     if (s_.in_place) {
       epochs_ = std::make_unique<InPlaceEpochs>(relabelled.matchings(), s_, graph.n, dimensions);
     } else {

@@ -21,8 +21,7 @@ class LayoutParts {
   LayoutParts(int64_t n, const float* start, int dimensions, const Settings& settings, int threads)
       : s_(settings),
         threads_(threads),
-        graph_(n, layout_order(settings, n, start, dimensions, threads), follows_edges(settings, n),
-               weakest_edge(settings)) {
+        graph_(n, layout_order(settings, n, start, dimensions, threads), weakest_edge(settings)) {
     if (settings.in_place) throw std::invalid_argument("in-place epochs need the whole graph");
   }
 

@@ -106,7 +106,7 @@ class MetricEpochs : public MetricLayout {
     std::vector<int32_t> same_order(n_);
     std::iota(same_order.begin(), same_order.end(), 0);
     const float weakest = s_.prune && s_.n_epochs > 0 ? 1.0f / static_cast<float>(s_.n_epochs) : 0.0f;
-    const RelabelledGraph relative(graph, std::move(same_order), /*follow_edges=*/false, weakest, threads);
+    const RelabelledGraph relative(graph, std::move(same_order), weakest, threads);
     rows_ = relative.copied_rows(threads);
     mass_ = relative.strength;
     if (s_.repulsion_mass != RepulsionMass::strength)

@@ -76,19 +76,18 @@ class RelabelledGraph {
   RelabelledGraph() = default;
 
   // For parts: compare() for each of them, end_comparing(), then measure(), end_measuring(), then copy() into
-  // empty_rows(). follow_edges: the new order is only where the search of a better one begins.
-  RelabelledGraph(int64_t n, std::vector<int32_t> new_order, bool follow_edges, float weakest)
+  // empty_rows(). If the new order is empty, it is made along the strongest edges.
+  RelabelledGraph(int64_t n, std::vector<int32_t> new_order, float weakest)
       : order(std::move(new_order)),
         strength(n),
         degree(n),
-        strongest_(follow_edges ? StrongestEdges(n) : StrongestEdges()),
+        strongest_(order.empty() ? StrongestEdges(n) : StrongestEdges()),
         label_(n),
         weakest_(weakest) {}
 
   // For the whole graph, which must outlive this object.
-  RelabelledGraph(const GraphView& graph, std::vector<int32_t> new_order, bool follow_edges, float weakest,
-                  int threads)
-      : RelabelledGraph(graph.n, std::move(new_order), follow_edges, weakest) {
+  RelabelledGraph(const GraphView& graph, std::vector<int32_t> new_order, float weakest, int threads)
+      : RelabelledGraph(graph.n, std::move(new_order), weakest) {
     graph_ = graph;
     compare(graph, 0, threads);
     end_comparing();
@@ -96,7 +95,7 @@ class RelabelledGraph {
     end_measuring();
   }
 
-  int64_t size() const { return static_cast<int64_t>(order.size()); }
+  int64_t size() const { return static_cast<int64_t>(strength.size()); }
   int64_t largest_degree() const {
     return degree.empty() ? 0 : *std::max_element(degree.begin(), degree.end());
   }
@@ -120,7 +119,7 @@ class RelabelledGraph {
 
   void end_comparing() {
     if (!strongest_.empty()) {
-      order = strongest_.depth_first_order(order);
+      order = strongest_.depth_first_order();
       strongest_ = StrongestEdges();
     }
     for (int64_t i = 0; i < size(); ++i) label_[order[i]] = static_cast<int32_t>(i);

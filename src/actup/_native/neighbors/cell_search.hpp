@@ -62,11 +62,10 @@ class CellIndex {
   // The k nearest other points of every point, nearest first, into (points, k); fewer than all points. A cell
   // looks into the nearest cells until they hold `looked_at` points, itself included.
   void neighbors(int64_t k, int64_t looked_at, int threads, int32_t* ids, float* distances) const {
-    looked_at = std::max(looked_at, k + 1);
+    looked_at = std::min(std::max(looked_at, k + 1), points_.count());
     set_progress_range(0, 1);
-    parallel_chunks(cells_.count(), threads, [&](int64_t cell) {
-      search_cell(cell, k, looked_at, ids, distances);
-    });
+    parallel_chunks(cells_.count(), threads,
+                    [&](int64_t cell) { search_cell(cell, k, looked_at, ids, distances); });
   }
 
  private:

@@ -73,13 +73,18 @@ class CudaBackend(Backend):
             return read_rows(to_host(X), metric, check=check, dtype=dtype, finite=finite, role=role)
         if not on_gpu(X):
             return read_rows(X, metric, check=check, dtype=types, check_values=False)
-        rows = arrays.to_device(X)
+        rows = arrays.to_device(X, None)
+        if rows.dtype not in types:
+            rows = arrays.to_device(rows)
         if rows.ndim != 2 or 0 in rows.shape:
             raise ValueError(f"X has shape {rows.shape}; give at least one row and one column")
         return rows
 
     def load_rows(self, rows: Rows, metric: str | Callable[..., float] = "euclidean") -> Rows:
-        """Checked rows on the device in float32, or mapped into its memory if they are too large for it.
+        """Checked rows on the device, or mapped into its memory if they are too large for it.
+
+        They keep a type of ``ENGINE_TYPES``, whose values kernels convert as they read them; others become
+        float32.
 
         Rows with text or missing values, which only the CPU compares, stay where they are.
         """
@@ -88,7 +93,8 @@ class CudaBackend(Backend):
             return rows
         if not on_gpu(rows):
             with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is rejected
-                rows = arrays.copy_or_map(np.ascontiguousarray(rows, np.float32))
+                dtype = rows.dtype if rows.dtype in ENGINE_TYPES else np.float32
+                rows = arrays.copy_or_map(np.ascontiguousarray(rows, dtype))
         if not arrays.all_finite(rows):
             raise ValueError("Input X contains NaN, infinity or a value too large for dtype('float32').")
         return rows
@@ -176,10 +182,16 @@ class CudaBackend(Backend):
         return start.pca_start(X, dimensions, seed, threads)
 
     def spectral_start(
-        self, graph: Graph, dimensions: int, seed: int, threads: int, X: Rows | None = None
+        self,
+        graph: Graph,
+        dimensions: int,
+        seed: int,
+        threads: int,
+        X: Rows | None = None,
+        gives_up: bool = False,
     ) -> Array:
         """The leading eigenvectors of the random walk on the graph, component by component."""
-        return start.spectral_start(graph, dimensions, seed, threads, X)
+        return start.spectral_start(graph, dimensions, seed, threads, X, gives_up)
 
     def given_start(self, init: Any, n: int, recipe: Recipe, seed: int) -> tuple[Array, str]:
         """The caller's places, checked, and what became of them."""

@@ -12,7 +12,7 @@ import numpy as np
 from actup import _device
 from actup._device import as_cupy, on_gpu
 from actup._typing import Array
-from actup.backends._cuda.compile import cupy, load_kernels
+from actup.backends._cuda.compile import cupy, load_kernels, value_macros
 from actup.graph._records import Graph, Neighbors
 
 if TYPE_CHECKING:
@@ -107,13 +107,18 @@ def is_host_memory(array: Array) -> bool:
 def copy_or_map(array: np.ndarray) -> Array:
     """The rows as a cupy.ndarray: copied to the device, or mapped if they would fill too much of it."""
     fits = array.nbytes <= _MAX_COPIED_SHARE * free_bytes()
-    return to_device(array) if fits else map_host_array(array)
+    return to_device(array, None) if fits else map_host_array(array)
 
 
 def all_finite(array: Array, least: float = -_LARGEST_FLOAT32) -> bool:
-    """Whether all values of a C-contiguous float32 array on the device are finite and at least ``least``."""
+    """Whether all values of a C-contiguous array on the device are finite and at least ``least``.
+
+    The array has a type of ``value_macros``.
+    """
+    if array.dtype.kind in "iu" and least <= np.iinfo(array.dtype).min:
+        return True
     found = cupy().zeros(1, np.int32)
-    kernel = load_kernels("checks").get_function("any_outside")
+    kernel = load_kernels("checks", **value_macros(array)).get_function("any_outside")
     kernel((_CHECK_BLOCKS,), (256,), (array, np.int64(array.size), np.float32(least), found))
     return not found.get()[0]
 

@@ -17,7 +17,13 @@ import numpy as np
 
 from actup._typing import Array
 from actup.backends._cuda.arrays import free_bytes, synchronize
-from actup.backends._cuda.compile import cupy, hopper_is_usable, load_kernels, request_kernels
+from actup.backends._cuda.compile import (
+    cupy,
+    hopper_is_usable,
+    load_kernels,
+    request_kernels,
+    value_macros,
+)
 from actup.backends._cuda.constants import (
     CANDIDATE_THREADS,
     HOPPER_PARTS,
@@ -119,15 +125,18 @@ class Plan:
             return 2 * min(math.ceil(row_tiles / 2) * HOPPER_PARTS, multiprocessors() // 2)
         return min(row_tiles, (NARROW_BLOCKS if self.narrow else WIDE_BLOCKS) * multiprocessors())
 
-    def request(self, columns: int) -> tuple[Future[Any], Future[Any]]:
-        """Start to compile the kernels that find candidates, and those that choose among them."""
+    def request(self, columns: int, **values: Any) -> tuple[Future[Any], Future[Any]]:
+        """Start to compile the kernels that find candidates, and those that choose among them.
+
+        ``values`` are the ``value_macros`` of the rows.
+        """
         macros: dict[str, Any] = {"KEEP": self.keep, "LISTS": self.lists, "LENGTH": self.length}
         variant: dict[str, Any] = {"NARROW": 1} if self.narrow else {}
         variant |= {"CELLS": 1} if self.in_cells else {}
         name = "candidates_hopper" if self.hopper else "candidates"
         return (
             request_kernels(name, hopper=self.hopper, **macros, **variant, STEPS=self.steps),
-            request_kernels("ranking", **macros, LANES=lanes_per_distance(columns)),
+            request_kernels("ranking", **macros, **values, LANES=lanes_per_distance(columns)),
         )
 
 
@@ -172,7 +181,7 @@ def sampled_mean(X: Array) -> Array:
     """The mean of about a thousand rows: (columns,) float32."""
     n, columns = X.shape
     out = cupy().empty(columns, np.float32)
-    kernel = load_kernels("rows").get_function("sampled_mean")
+    kernel = load_kernels("rows", **value_macros(X)).get_function("sampled_mean")
     step = np.int32(max(1, n // _MEAN_SAMPLE))
     grid, threads = (blocks_for(columns, MEAN_COLUMNS),), (MEAN_COLUMNS, MEAN_RUNS)
     kernel(grid, threads, (X, np.int32(n), np.int32(columns), step, out))
@@ -228,7 +237,7 @@ class CandidateSearch:
 
     Parameters
     ----------
-    X : cupy.ndarray of shape (n, columns), float32
+    X : cupy.ndarray of shape (n, columns)
     order : cupy.ndarray of shape (positions,), int32
         The row of X at every position, -1 for padding; ``positions`` is a multiple of ``TILE``.
     plan : Plan
@@ -252,7 +261,7 @@ class CandidateSearch:
         self._X, self._order, self._plan, self._cells = X, order, plan, cells
         self._deficits = np.uintp(0) if deficits is None else deficits
         self._columns = np.int32(X.shape[1])
-        self._finding, self._ranking = (part.result() for part in plan.request(X.shape[1]))
+        self._finding, self._ranking = (part.result() for part in plan.request(X.shape[1], **value_macros(X)))
         self._positions = len(order)
         self._unproven = cp.empty(len(X), cp.int32)
         self._unproven_count = cp.zeros(1, cp.int32)

@@ -14,10 +14,11 @@ import numpy as np
 from actup._typing import Array
 from actup.backends._cuda.arrays import is_host_memory, offsets_of, require_bytes
 from actup.backends._cuda.blocks import Select, count_blocks, search_in_blocks
-from actup.backends._cuda.candidates import CandidateSearch, CellTiles, Plan
-from actup.backends._cuda.compile import cupy, load_kernels
+from actup.backends._cuda.candidates import CandidateSearch, CellTiles, Plan, make_plan
+from actup.backends._cuda.compile import cupy, load_kernels, value_macros
 from actup.backends._cuda.constants import GROUP_COLUMNS, GROUP_RUNS, TILE
 from actup.backends._cuda.launch import WARP, launch
+from actup.backends._cuda.refine import round_products
 from actup.backends._cuda.sample import TruthSample
 from actup.backends._cuda.scan import scan
 
@@ -29,8 +30,10 @@ _KMEANS_ROUNDS = 5
 CHUNK_SCORES = 1 << 29  # rows times cells that are compared at a time
 _MAX_PROBED_ROWS = 1 << 19  # rows of all cells that a row is compared with
 # By how much the share of neighbours in the probed cells exceeds the wanted recall. Rows on the host are not
-# refined afterwards, which would read them over the bus many times.
-_COVERAGE_MARGIN, _HOST_COVERAGE_MARGIN = 0.0, 0.015
+# refined afterwards, which would read them over the bus many times. Of other rows, fewer cells are probed if
+# that saves the time of this many refinement rounds, which find the rest.
+_COVERAGE_MARGIN, _HOST_COVERAGE_MARGIN, _REFINED_COVERAGE_MARGIN = 0.0, 0.015, -0.03
+_MIN_SAVED_ROUNDS = 2.5
 _MAX_COVERAGE = 0.999
 _TWO_LEVEL_PAIRS = 1 << 32  # of rows and centres: more of them are compared in two levels
 _GROUPS_SEARCHED = 8  # groups of centres that a row is compared with
@@ -47,7 +50,7 @@ class CellIndex:
 
     Parameters
     ----------
-    X : cupy.ndarray of shape (n, columns), float32
+    X : cupy.ndarray of shape (n, columns)
     cells : int
     sample : TruthSample
         Decides how many cells are probed, and measures the recall.
@@ -62,12 +65,25 @@ class CellIndex:
         self._X, self._sample = X, sample
         self._centers = find_centers(X, cells)
         self._labels = nearest_center(X, self._centers)
-        around = _cells_around(self._centers)
-        margin = _HOST_COVERAGE_MARGIN if is_host_memory(X) else _COVERAGE_MARGIN
-        coverage = min(_MAX_COVERAGE, recall + margin)
-        self._all_around = around
+        self._all_around = _cells_around(self._centers)
         self._max_probes = min(cells, max(1, _MAX_PROBED_ROWS * cells // n))
-        self._probe(sample.cells_needed(self._labels, around, coverage))
+        self._probe(self._probes_needed(recall))
+
+    def _probes_needed(self, recall: float) -> int:
+        """How many cells to probe, so that the search and refinement rounds after it take the least time."""
+
+        def probes(margin: float) -> int:
+            share = min(_MAX_COVERAGE, recall + margin)
+            return self._sample.cells_needed(self._labels, self._all_around, share)
+
+        if is_host_memory(self._X):
+            return probes(_HOST_COVERAGE_MARGIN)
+        n, columns = self._X.shape
+        k = self._sample.k
+        most, fewest = probes(_COVERAGE_MARGIN), probes(_REFINED_COVERAGE_MARGIN)
+        rows_per_cell = n / len(self._centers)
+        saved = (most - fewest) * rows_per_cell * make_plan(columns, k, in_cells=True).slabs
+        return fewest if saved > _MIN_SAVED_ROUNDS * round_products(columns, k) else most
 
     def _probe(self, probes: int) -> None:
         probes = min(probes, self._max_probes)
@@ -132,7 +148,7 @@ def find_centers(X: Array, cells: int, sample_per_cell: int = _SAMPLE_PER_CELL) 
     """The centres of k-means on evenly spaced rows, ``sample_per_cell`` per cell: (cells, columns)."""
     cp = cupy()
     n = len(X)
-    sample = cp.ascontiguousarray(X[:: max(1, n // (sample_per_cell * cells))])
+    sample = cp.ascontiguousarray(X[:: max(1, n // (sample_per_cell * cells))], cp.float32)
     centers = cp.ascontiguousarray(sample[:: max(1, len(sample) // cells)][:cells])
     for _ in range(_KMEANS_ROUNDS):
         group_means(sample, _nearest_of_all(sample, centers), centers)
@@ -144,7 +160,7 @@ def group_means(X: Array, labels: Array, means: Array) -> None:
 
     Parameters
     ----------
-    X : cupy.ndarray of shape (n, columns), C-contiguous float32
+    X : cupy.ndarray of shape (n, columns), C-contiguous
     labels : cupy.ndarray of shape (n,)
         The group of every row.
     means : cupy.ndarray of shape (groups, columns), C-contiguous float32
@@ -153,7 +169,7 @@ def group_means(X: Array, labels: Array, means: Array) -> None:
     groups, columns = means.shape
     members = cp.argsort(labels, kind="stable").astype(cp.int32)
     offsets = offsets_of(cp.bincount(labels, minlength=groups)).astype(cp.int32)
-    kernel = load_kernels("cells").get_function("group_means")
+    kernel = load_kernels("cells", **value_macros(X)).get_function("group_means")
     kernel((groups,), (GROUP_COLUMNS, GROUP_RUNS), (X, np.int32(columns), members, offsets, means))
 
 

@@ -83,6 +83,11 @@ def load_kernels(name: str, *, fast_math: bool = False, hopper: bool = False, **
     return request_kernels(name, fast_math=fast_math, hopper=hopper, **macros).result()
 
 
+def value_macros(rows: Any) -> dict[str, Any]:
+    """The macros of kernels/row_value.h for rows of float32, float16, uint8 or int8."""
+    return {} if rows.dtype == "float32" else {"ROW_VALUE": str(rows.dtype).upper()}
+
+
 def request_kernels(
     name: str, *, fast_math: bool = False, hopper: bool = False, **macros: int | str
 ) -> Future[Any]:

@@ -11,20 +11,20 @@ from actup.backends._cuda.candidates import make_plan, search_bytes, search_room
 from actup.backends._cuda.cells import CHUNK_SCORES, count_cells
 from actup.backends._cuda.neighbors import ANGULAR, GPU_METRICS, may_use_cells, uses_candidates
 from actup.backends._cuda.subspace import block_width
-from actup.backends._memory._map import map_width
+from actup.backends._memory._map import mesh_lines
 from actup.backends._memory._shape import Moment, RunShape, graph_bytes
 from actup.recipe._switches import Initialization, Optimizer, Repulsion, Update
 from actup.start._landmarks import LANDMARKS, uses_landmarks
 
 _SORT_BYTES = 24.0  # of an edge while edges are sorted by target: keys and numbers, twice, and their result
 _MESH_CELL_BYTES = 100.0  # cells, grids, spectra and influence, and what Fourier transforms take
-_MAX_LINES = 2304
+_TREE_BYTES = 12.0  # of a point: nodes, and sums of q
 
 
 def host_moments(shape: RunShape) -> dict[str, list[Moment]]:
     """What is in the host's memory: X, and what is copied back at the end."""
     data = shape.data()
-    read = {"X in float32": 0.0 if shape.dtype.itemsize == 4 else 4.0 * shape.stored}
+    read = {"X in float32": 0.0 if shape.is_engine_type else 4.0 * shape.stored}
     results = shape.graph() | {"map": 8.0 * shape.recipe.n_components * shape.rows}
     return {
         "read": [data | read],
@@ -38,7 +38,7 @@ def host_moments(shape: RunShape) -> dict[str, list[Moment]]:
 def device_moments(shape: RunShape) -> dict[str, list[Moment]]:
     """What is on the device."""
     n, d, k = shape.rows, shape.recipe.n_components, shape.k
-    rows: Moment = {"X": 0.0 if shape.sparse else 4.0 * shape.stored}
+    rows: Moment = {"X": 0.0 if shape.sparse else float(shape.engine_bytes)}
     if shape.recipe.metric in ANGULAR:
         rows |= {"directions": 4.0 * n * (shape.columns + 1)}
     sorting = {"sorted lists": 8.0 * n * k, "edges by target": _SORT_BYTES * n * k, "counts": 24.0 * n}
@@ -56,7 +56,7 @@ def _search(shape: RunShape) -> list[Moment]:
     metric, n, k = shape.recipe.metric, shape.rows, shape.k
     if metric not in GPU_METRICS or not shape.searches or not uses_candidates(n, k, str(metric)):
         return [{}]
-    free = max(0.0, free_bytes() - 4.0 * shape.stored - 8.0 * n * k)
+    free = max(0.0, free_bytes() - shape.engine_bytes - 8.0 * n * k)
     if may_use_cells(n, shape.columns, k, str(metric), shape.recipe.recall):
         cells = count_cells(n)
         index = {"labels and order": 12.0 * n, "cells around cells": 16.0 * cells**2}
@@ -72,7 +72,7 @@ def _scores(rows: int, centers: int) -> Moment:
 
 def _start(shape: RunShape) -> list[Moment]:
     n, d = shape.rows, shape.recipe.n_components
-    moments: list[Moment] = [{"start and random places": 40.0 * d * n}]
+    moments: list[Moment] = [{"start, in double precision too": 24.0 * d * n}]
     if shape.has_start or shape.recipe.initialization is not Initialization.SPECTRAL:
         return moments
     if not shape.sparse and uses_landmarks(shape.recipe, n):
@@ -90,12 +90,12 @@ def _layout(shape: RunShape) -> Moment:
         return {"edges of the layout": edges, "points": 16.0 * d * n} | colouring
     arrays = {
         "edges of the layout": edges,
-        "edges in the new order": edges,
         "points, forces and steps": 16.0 * d * n,
         "order, labels, masses": 24.0 * n,
         "stiffness": 4.0 * n if recipe.optimizer is Optimizer.STIFFNESS else 0.0,
     }
     if recipe.repulsion_for(n) is Repulsion.MESH:
-        lines = min(float(_MAX_LINES), map_width(recipe, n) / recipe.spacing(n) + 16)
-        arrays["mesh"] = _MESH_CELL_BYTES * lines ** min(d, 2)
+        arrays["mesh"] = _MESH_CELL_BYTES * mesh_lines(recipe, n) ** min(d, 2)
+    if recipe.repulsion_for(n) is Repulsion.BARNES_HUT:
+        arrays["tree"] = _TREE_BYTES * n
     return arrays

@@ -26,7 +26,7 @@ from actup.backends._cuda.arrays import (
 from actup.backends._cuda.blocks import Select, count_blocks, search_in_blocks
 from actup.backends._cuda.candidates import CandidateSearch, Plan, make_plan, spread_order
 from actup.backends._cuda.cells import CellIndex, count_cells
-from actup.backends._cuda.compile import cupy, load_kernels
+from actup.backends._cuda.compile import cupy, load_kernels, value_macros
 from actup.backends._cuda.constants import TILE
 from actup.backends._cuda.launch import WARP, launch
 from actup.backends._cuda.refine import refine
@@ -63,7 +63,8 @@ def nearest_neighbors(
 
     Parameters
     ----------
-    X : array of shape (n, columns), C-contiguous float32, finite
+    X : array of shape (n, columns), C-contiguous and finite
+        Of a type of ``ENGINE_TYPES``: kernels convert its values to float32 as they read them.
         On the device or the host; so is the result.
     k : int
         From 0 to n - 1. More than ``MAX_SCAN_K`` neighbours are searched for on the CPU.
@@ -149,7 +150,7 @@ def directions(X: Array, centered: bool) -> Array:
     n, columns = X.shape
     require_bytes(4 * n * (columns + 1), f"the directions of {n} rows")
     out = cupy().empty((n, columns + 1), np.float32)
-    kernel = load_kernels("rows").get_function("directions")
+    kernel = load_kernels("rows", **value_macros(X)).get_function("directions")
     launch(kernel, WARP * n, X, np.int32(n), np.int32(columns), np.int32(centered), out)
     return out
 
@@ -159,7 +160,7 @@ class _Search:
 
     Parameters
     ----------
-    X : cupy.ndarray of shape (n, columns), float32
+    X : cupy.ndarray of shape (n, columns)
         The rows that ``comparable_rows`` returns.
     metric : str
     recall : float

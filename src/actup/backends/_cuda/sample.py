@@ -21,15 +21,20 @@ class TruthSample:
 
     Parameters
     ----------
-    X : cupy.ndarray of shape (n, columns), float32
+    X : cupy.ndarray of shape (n, columns)
     k : int
     metric : str
     deficits : cupy.ndarray of shape (n,), float32, optional
         As for ``scan``.
+
+    Attributes
+    ----------
+    k : int
     """
 
     def __init__(self, X: Array, k: int, metric: str, deficits: Array | None = None):
         cp = cupy()
+        self.k = k
         affordable = int(_COMPARED_VALUES / X.size)
         count = min(len(X), max(_MIN_ROWS, min(_MAX_ROWS, affordable)))
         drawn = np.random.default_rng(_SEED).choice(len(X), count, replace=False)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from actup._typing import Array
-from actup.backends._cuda.compile import cupy, load_kernels
+from actup.backends._cuda.compile import cupy, load_kernels, value_macros
 from actup.backends._cuda.constants import SCAN_BATCH, SCAN_ROWS
 from actup.backends._cuda.launch import WARP, blocks_for, launch, multiprocessors
 
@@ -41,7 +41,7 @@ def scan(
 
     Parameters
     ----------
-    X : cupy.ndarray of shape (n, columns), float32
+    X : cupy.ndarray of shape (n, columns)
         The rows that ``comparable_rows`` of neighbors.py returns.
     rows : cupy.ndarray, int32
         The rows whose neighbours are wanted.
@@ -63,7 +63,7 @@ def scan(
     (n, columns), k, count = X.shape, ids.shape[1], len(rows)
     n, to = n if points is None else points, rows if to is None else to
     capacity = 16 * math.ceil((k + 2 * SCAN_BATCH) / 16)
-    kernels = load_kernels("scan", METRIC=SCAN_METRICS[metric], K=k, CAPACITY=capacity)
+    kernels = load_kernels("scan", METRIC=SCAN_METRICS[metric], K=k, CAPACITY=capacity, **value_macros(X))
     kernel = kernels.get_function("scan_rows")
     shared_bytes = 8 * SCAN_ROWS * capacity
     kernel.max_dynamic_shared_size_bytes = shared_bytes
@@ -85,7 +85,7 @@ def length_deficits(X: Array) -> Array:
     cp = cupy()
     n, columns = X.shape
     largest, out = cp.zeros(1, cp.uint64), cp.empty(n, np.float32)
-    kernels = load_kernels("rows")
+    kernels = load_kernels("rows", **value_macros(X))
     size = (np.int32(n), np.int32(columns))
     launch(kernels.get_function("largest_length"), WARP * n, X, *size, largest)
     launch(kernels.get_function("length_deficits"), WARP * n, X, *size, largest, out)

@@ -11,7 +11,7 @@ from actup._typing import Array
 from actup.backends._cuda.arrays import device_graph, host_graph, offsets_of, to_host
 from actup.backends._cuda.candidates import sampled_mean
 from actup.backends._cuda.cells import group_means
-from actup.backends._cuda.compile import cupy, load_kernels
+from actup.backends._cuda.compile import cupy, load_kernels, value_macros
 from actup.backends._cuda.constants import PANEL, THREADS
 from actup.backends._cuda.graph import connected_components
 from actup.backends._cuda.launch import blocks_for, launch
@@ -51,7 +51,7 @@ def pca_start(X: Array, dimensions: int, seed: int, threads: int) -> Array:
 
     Parameters
     ----------
-    X : cupy.ndarray of shape (n, columns), float32
+    X : cupy.ndarray of shape (n, columns)
     dimensions, seed : int
     threads : int
         Threads of the CPU, which handles few rows and very many columns.
@@ -93,7 +93,7 @@ class _Scatter:
         cp = cupy()
         n, columns = self._X.shape
         chunk = max(1, _CHUNK_VALUES // self._width)
-        kernel = load_kernels("rows").get_function("centered_rows")
+        kernel = load_kernels("rows", **value_macros(self._X)).get_function("centered_rows")
         for begin in range(0, n, chunk):
             rows = self._X[begin : begin + chunk]
             out = cp.empty((len(rows), self._width), cp.float32)
@@ -186,7 +186,14 @@ def _spectral_solver(graph: Graph, dimensions: int, seed: int) -> tuple[Subspace
     return SubspaceIteration(apply, n, spectrum, dimensions, seed, root_degree), root_degree
 
 
-def spectral_start(graph: Graph, dimensions: int, seed: int, threads: int, X: Array | None = None) -> Array:
+def spectral_start(
+    graph: Graph,
+    dimensions: int,
+    seed: int,
+    threads: int,
+    X: Array | None = None,
+    gives_up: bool = False,
+) -> Array:
     """The leading eigenvectors of the random walk on the graph; see ``_coordinates.spectral_start``.
 
     The device computes large components and the CPU small ones. Components of less than a ten-thousandth of
@@ -204,7 +211,7 @@ def spectral_start(graph: Graph, dimensions: int, seed: int, threads: int, X: Ar
         return cp.zeros((1, dimensions), cp.float32)
     count, labels = connected_components(graph)
     if count == 1:
-        return _component_start(graph, dimensions, seed, threads)
+        return _component_start(graph, dimensions, seed, threads, gives_up)
     centers = None
     if X is not None:
         centers = _coordinates.pca_start(_mean_rows(X, labels, count), dimensions, seed, threads)
@@ -262,7 +269,7 @@ def _fit_ball(Y: Array) -> Array:
     return Y / radius if radius > 0 else Y
 
 
-def _component_start(graph: Graph, dimensions: int, seed: int, threads: int) -> Array:
+def _component_start(graph: Graph, dimensions: int, seed: int, threads: int, gives_up: bool = False) -> Array:
     """Coordinates of a connected graph; see ``_coordinates.component_start`` for the method.
 
     An eigenvector that singles out a handful of points may be replaced by a guard vector of the solver, which
@@ -273,7 +280,7 @@ def _component_start(graph: Graph, dimensions: int, seed: int, threads: int) -> 
     if n <= max(_MAX_CPU_POINTS, 4 * block_width(dimensions + 13)):
         on_host = host_graph(graph)
         return cp.asarray(
-            _coordinates.component_start(on_host, dimensions, seed, threads, spectral_coordinates)
+            _coordinates.component_start(on_host, dimensions, seed, threads, spectral_coordinates, gives_up)
         )
     for more in _coordinates.EXTRA_VECTORS:
         solver, root_degree = _spectral_solver(graph, dimensions + more, seed)
@@ -285,6 +292,8 @@ def _component_start(graph: Graph, dimensions: int, seed: int, threads: int) -> 
         informative = length >= _coordinates.MIN_CENTRAL_SHARE * (largest - least)
         if np.count_nonzero(informative) >= dimensions:
             break
+        if gives_up:
+            raise _coordinates.UninformativeVectors
     kept = np.argsort(~informative, kind="stable")[:dimensions]
     Y = cp.empty((n, len(kept)), cp.float32)
     kernel = load_kernels("start").get_function("clipped_column")

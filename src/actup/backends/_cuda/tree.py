@@ -15,8 +15,8 @@ from actup.backends._cuda.state import LayoutState, force_macros, potential_kind
 from actup.recipe._recipe import Recipe
 
 _NODE_FLOATS = 11  # Node of kernels/layout_tree.cu
-# Workspace of kernels/layout_tree.cu: the stack, and the sources of 16 bytes.
-_WORKSPACE_BYTES = 4 * WARP * (1 + (TREE_CHILDREN - 1) * TREE_LEVELS) + 16 * WARP * (1 + TREE_LEAF)
+# Workspace of kernels/layout_tree.cu: points and sources of 16 bytes, and the stack.
+_WORKSPACE_BYTES = 16 * WARP * (2 + TREE_LEAF) + 4 * WARP * (1 + (TREE_CHILDREN - 1) * TREE_LEVELS)
 _MAX_TOP_NODES = WARP  # the walk begins with them, one per thread
 
 

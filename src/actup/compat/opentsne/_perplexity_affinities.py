@@ -120,7 +120,7 @@ class PerplexityBasedNN(Affinities):
     @staticmethod
     def _neighbors_of(perplexity: float, most: int, k_neighbors: int | str) -> int:
         if isinstance(k_neighbors, str):
-            return min(most, int(_NEIGHBORS_PER_PERPLEXITY * perplexity))
+            return int(min(most, _NEIGHBORS_PER_PERPLEXITY * perplexity))
         return int(k_neighbors)
 
     def _compute(self, k: int) -> None:

@@ -1,5 +1,6 @@
 // Cells of rows: the nearest centre of each row, the mean row of each cell, and the tiles of nearby cells.
 #include "common/random.h"
+#include "row_value.h"
 
 using namespace actup;
 
@@ -8,7 +9,7 @@ constexpr int kColumns = GROUP_COLUMNS, kRuns = GROUP_RUNS;
 // The mean row of each group. members: the rows, group after group; offsets (groups + 1). An empty group
 // keeps its mean. A thread block per group, of kColumns x kRuns threads: each adds up every kRuns-th row, so
 // sums have a fixed order.
-extern "C" __global__ void group_means(const float* __restrict__ points, int columns,
+extern "C" __global__ void group_means(const Value* __restrict__ points, int columns,
                                        const int* __restrict__ members, const int* __restrict__ offsets,
                                        float* __restrict__ means) {
   __shared__ double sums[kRuns][kColumns];
@@ -19,7 +20,8 @@ extern "C" __global__ void group_means(const float* __restrict__ points, int col
     double sum = 0;
     if (c < columns) {
 #pragma unroll 4
-      for (int e = begin + threadIdx.y; e < end; e += kRuns) sum += points[(size_t)members[e] * columns + c];
+      for (int e = begin + threadIdx.y; e < end; e += kRuns)
+        sum += value_at(points + (size_t)members[e] * columns + c);
     }
     sums[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();

@@ -88,16 +88,6 @@ extern "C" __global__ void make_parents(const Node* below, int families, int cou
 
 namespace {
 
-// Smallest and largest value of a warp.
-__device__ inline float warp_min(float value) {
-  for (int other = 16; other > 0; other /= 2) value = fminf(value, __shfl_xor_sync(kAll, value, other));
-  return value;
-}
-__device__ inline float warp_max(float value) {
-  for (int other = 16; other > 0; other /= 2) value = fmaxf(value, __shfl_xor_sync(kAll, value, other));
-  return value;
-}
-
 // Points, or nodes that stand for their points.
 struct alignas(16) Source {  // is loaded at once
   float at[kDimensions];
@@ -105,17 +95,32 @@ struct alignas(16) Source {  // is loaded at once
 };
 
 struct Workspace {  // of a warp, in shared memory
-  int stack[kStack];
+  Source points[32];
   Source sources[kMaxSources];
+  int stack[kStack];
 };
+static_assert(kChildren * kLeaf == 32, "the points of a warp are those of a node above leaves");
+
+// The number of the node of a level above leaves that contains the points of a warp.
+__device__ inline int ancestor_of(int group, int level) {
+  for (int above = 1; above < level; ++above) group /= kChildren;
+  return group;
+}
+
+__device__ inline float squared_distance(const float* a, const float* b) {
+  float sum = 0;
+#pragma unroll
+  for (int c = 0; c < kDimensions; ++c) sum += (a[c] - b[c]) * (a[c] - b[c]);
+  return sum;
+}
 
 }  // namespace
 
 // R_i and R'_i of every point, and the sums of q and q^2 over its pairs. `level_begins` has the first node of
 // every level, leaves first, and after them the number of all nodes; nodes of the last level have no parents.
 //
-// The 32 points of a warp walk together: a node is opened unless its width is below theta times its distance
-// from the box of these points.
+// The 32 points of a warp walk together: a node is opened if one of them is in it, or nearer than its width
+// divided by theta.
 extern "C" __global__ void __launch_bounds__(32 * kWarps)
     walk(const Constants* all_constants, const Row* y, const Node* nodes, const int* level_begins, int levels,
          float theta, Row* repulsion, Row* second, float* q, float* q_squared) {
@@ -125,13 +130,10 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps)
   Workspace& own = workspaces[threadIdx.x / 32];
   const int64_t n = constants.n, i = thread_number();
   if (i - lane >= n) return;
+  const int group = static_cast<int>(i / 32);
   const Row self = y[i < n ? i : n - 1];
-  float low[kDimensions], high[kDimensions];
 #pragma unroll
-  for (int c = 0; c < kDimensions; ++c) {
-    low[c] = warp_min(self.at[c]);
-    high[c] = warp_max(self.at[c]);
-  }
+  for (int c = 0; c < kDimensions; ++c) own.points[lane].at[c] = self.at[c];
   const unsigned before = (1u << lane) - 1;
   const int leaves = level_begins[1], top = level_begins[levels - 1];
   int waiting = level_begins[levels] - top;
@@ -144,13 +146,14 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps)
     const int id = lane < taken ? own.stack[waiting + lane] : -1;
     Node node = {};
     if (id >= 0) node = nodes[id];
-    float d2 = 0;
-#pragma unroll
-    for (int c = 0; c < kDimensions; ++c) {
-      const float apart = fmaxf(0.0f, fmaxf(low[c] - node.centre[c], node.centre[c] - high[c]));
-      d2 += apart * apart;
-    }
-    const bool there = node.count > 0, far = there && node.width_squared < theta * theta * d2;
+    int level = 0;
+    while (id >= level_begins[level + 1]) ++level;
+    const int number = id - level_begins[level];  // in its level
+    const bool is_ancestor = level == 0 ? number / kChildren == group : number == ancestor_of(group, level);
+    float nearest = squared_distance(node.centre, own.points[0].at);
+    for (int k = 1; k < 32; ++k) nearest = fminf(nearest, squared_distance(node.centre, own.points[k].at));
+    const bool there = node.count > 0;
+    const bool far = there && !is_ancestor && node.width_squared < theta * theta * nearest;
     const bool is_leaf = id < leaves;
     const unsigned as_one = __ballot_sync(kAll, far);
     unsigned opened = __ballot_sync(kAll, there && !far && is_leaf);
@@ -163,9 +166,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps)
     }
     __syncwarp();  // all have read their node before the stack is overwritten
     if (divided >> lane & 1) {
-      int level = 1;
-      while (id >= level_begins[level + 1]) ++level;
-      const int first = level_begins[level - 1] + (id - level_begins[level]) * kChildren;
+      const int first = level_begins[level - 1] + number * kChildren;
       for (int child = 0; child < kChildren; ++child)
         own.stack[waiting + kChildren * __popc(divided & before) + child] = first + child;
     }
@@ -177,8 +178,8 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps)
       for (int next = 0; next < leaves_at_once && opened; ++next) {
         const int from = __ffs(opened) - 1;
         opened &= opened - 1;
-        const int number = __shfl_sync(kAll, id, from);
-        if (lane / kLeaf == next) leaf = number;
+        const int from_lane = __shfl_sync(kAll, id, from);
+        if (lane / kLeaf == next) leaf = from_lane;
       }
       const int64_t other = leaf < 0 ? n : int64_t{leaf} * kLeaf + lane % kLeaf;
       const unsigned loaded = __ballot_sync(kAll, other < n);
@@ -230,7 +231,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps)
   }
   repulsion[i] = first_force;
   if (kHasSecond) second[i] = second_force;
-  // The leaf of the point itself is always opened, because its centre is in the box of the warp's points.
+  // The point itself is among its sources, because the nodes that contain it are opened.
   const auto itself =
       pair_repulsion<LossPolicy, kNormalized, kShape>(kTiny, constants.curve, constants.repulsion_epsilon);
   if (kNormalized) q[i] = sums.q - itself.q;

@@ -7,6 +7,7 @@
 #endif
 
 #include "candidate.h"
+#include "row_value.h"
 
 typedef unsigned short Half;
 
@@ -41,7 +42,7 @@ __device__ inline float deficit(const float* deficits, int row) { return deficit
 
 // The largest squared length of the centred rows, as the bits of a float; a warp per row. The centre is that
 // of the row's cell; without cells (`cells` is null), all rows have one.
-extern "C" __global__ void longest_row(const float* __restrict__ points, const float* __restrict__ centers,
+extern "C" __global__ void longest_row(const Value* __restrict__ points, const float* __restrict__ centers,
                                        const int* __restrict__ cells, const float* __restrict__ deficits,
                                        int n, int columns, Word* longest) {
   const int lane = threadIdx.x & 31;
@@ -51,7 +52,7 @@ extern "C" __global__ void longest_row(const float* __restrict__ points, const f
     const float* center = centers + (cells ? (size_t)cells[row] * columns : 0);
     float sum = 0;
     for (int c = lane; c < columns; c += 32) {
-      const float x = points[(size_t)row * columns + c] - center[c];
+      const float x = value_at(points + (size_t)row * columns + c) - center[c];
       sum += x * x;
     }
     most = fmaxf(most, warp_sum(sum) + deficit(deficits, row));
@@ -70,7 +71,7 @@ __device__ inline float scale_of(Word longest) {
 // as a rounded value and its error). `order` is the row of X at every position, -1 for padding. With cells,
 // `tile_cells` is the cell of every tile, and keys alone are written (`queries` is null): encode_queries makes
 // the queries. A warp per position.
-extern "C" __global__ void prepare_rows(const float* __restrict__ points, const float* __restrict__ centers,
+extern "C" __global__ void prepare_rows(const Value* __restrict__ points, const float* __restrict__ centers,
                                         const int* __restrict__ tile_cells,
                                         const float* __restrict__ deficits, const int* __restrict__ order,
                                         const Word* __restrict__ longest, int positions, int columns,
@@ -86,7 +87,7 @@ extern "C" __global__ void prepare_rows(const float* __restrict__ points, const 
   for (int c = lane; c < slabs * 64; c += 32) {
     Half h = 0;
     if (row >= 0 && c < columns) {
-      const float x = (points[(size_t)row * columns + c] - center[c]) * scale;
+      const float x = (value_at(points + (size_t)row * columns + c) - center[c]) * scale;
       h = to_half(x);
       const float rounded = from_half(h);
       square += rounded * rounded;
@@ -117,7 +118,7 @@ extern "C" __global__ void prepare_rows(const float* __restrict__ points, const 
 // probes): the cells around each cell; order, squares and tile_cells begin at the first of the tiles. The
 // queries of a tile and a probe are slabs of whole tiles. Eight threads per row and probe, each of which writes
 // eight coordinates of every slab at once.
-extern "C" __global__ void encode_queries(const float* __restrict__ points, const float* __restrict__ centers,
+extern "C" __global__ void encode_queries(const Value* __restrict__ points, const float* __restrict__ centers,
                                           const int* __restrict__ around, const int* __restrict__ tile_cells,
                                           const int* __restrict__ order, const float* __restrict__ squares,
                                           const Word* __restrict__ longest, long long pairs, int probes,
@@ -129,7 +130,7 @@ extern "C" __global__ void encode_queries(const float* __restrict__ points, cons
   const long long slot = pair / TILE;  // of a tile and a probe
   const int tile = (int)(slot / probes), at = tile * TILE + row_in_tile, row = order[at];
   const float* center = centers + (size_t)around[(size_t)tile_cells[tile] * probes + slot % probes] * columns;
-  const float* x = points + (size_t)max(row, 0) * columns;
+  const Value* x = points + (size_t)max(row, 0) * columns;
   const float scale = scale_of(*longest);
   Half* to = queries + slot * slabs * TILE * 64;
   float square = 0;
@@ -140,7 +141,7 @@ extern "C" __global__ void encode_queries(const float* __restrict__ points, cons
       const int c = slab * 64 + part * 8 + e;
       float value = row >= 0 && c < columns + 2 ? 1.0f : 0.0f;
       if (row >= 0 && c < columns) {
-        value = (x[c] - center[c]) * scale;
+        value = (value_at(x + c) - center[c]) * scale;
         value = fminf(fmaxf(value, -kLargestQuery), kLargestQuery);
       }
       eight[e] = to_half(value);
@@ -305,7 +306,7 @@ __device__ inline float kept_score(const Candidate* kept, int rank) {
 // is 0 if not all points were compared; then all kept candidates are compared in float32, and only rows with
 // too few of them are unproven.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    rank_candidates(const float* __restrict__ points, const float* __restrict__ deficits, int columns,
+    rank_candidates(const Value* __restrict__ points, const float* __restrict__ deficits, int columns,
                     const int* __restrict__ order, const Candidate* __restrict__ candidates,
                     const float* __restrict__ thresholds, const float* __restrict__ squares,
                     const float* __restrict__ rounding, const unsigned char* __restrict__ overflowed,
@@ -320,7 +321,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   if (row >= rows) return;
   const int self = order[row];
   if (self < 0) return;
-  const float* x = points + (size_t)self * columns;
+  const Value* x = points + (size_t)self * columns;
   const Candidate* kept = candidates + (size_t)row * kRowCandidates;
   const Errors errors{squares[row], sqrtf(squares[row]), rounding[row], __uint_as_float(*worst), columns};
   const float reach = errors.most(kept_score(kept, k + 1));  // the row itself may be one of them
@@ -336,10 +337,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (other == self) other = -1;
     float sum = 0;
     if (other >= 0) {
-      const float* y = points + (size_t)other * columns;
+      const Value* y = points + (size_t)other * columns;
 #pragma unroll 4
       for (int c = part; c < columns; c += LANES) {
-        const float difference = x[c] - __ldg(y + c);
+        const float difference = value_at(x + c) - value_at(y + c);
         sum += difference * difference;
       }
     }

@@ -19,6 +19,8 @@
 #define LANES 8
 #endif
 
+#include "row_value.h"
+
 typedef unsigned int Word;
 typedef unsigned long long Key;  // the bits of a sum, which is at least 0, then the id: sorts by both
 
@@ -43,7 +45,7 @@ __device__ inline bool enter(int* table, int id) {
 // order (positions): the rows in an order that keeps neighbours close together, -1 for padding; old_* and the
 // outputs are (n, K). Rows without an improvement are not written.
 extern "C" __global__ void __launch_bounds__(32 * kWarps)
-    refine_rows(const float* __restrict__ points, int columns, const int* __restrict__ order, int positions,
+    refine_rows(const Value* __restrict__ points, int columns, const int* __restrict__ order, int positions,
                 const int* __restrict__ old_ids, const float* __restrict__ old_sums, int* __restrict__ ids,
                 float* __restrict__ sums) {
   __shared__ int tables[kWarps][kSlots];
@@ -77,17 +79,17 @@ extern "C" __global__ void __launch_bounds__(32 * kWarps)
   }
   __syncwarp();
   const Key bound = list[K - 1];
-  const float* x = points + (size_t)self * columns;
+  const Value* x = points + (size_t)self * columns;
   const int sub = lane / LANES, part = lane % LANES;
   int kept = K;  // never more than the entries that have been read
   for (int begin = K; begin < met; begin += 32 / LANES) {
     const int at = begin + sub;
     const int other = at < met ? (int)(Word)list[at] : self;
-    const float* y = points + (size_t)other * columns;
+    const Value* y = points + (size_t)other * columns;
     float sum = 0;
 #pragma unroll 8
     for (int c = part; c < columns; c += LANES) {
-      const float difference = __ldg(x + c) - __ldg(y + c);
+      const float difference = value_at(x + c) - value_at(y + c);
       sum += difference * difference;
     }
 #pragma unroll

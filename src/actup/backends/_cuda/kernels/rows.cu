@@ -1,4 +1,5 @@
 // Conversions of rows, and the small arrays that a search for neighbours begins with.
+#include "row_value.h"
 
 __device__ inline double warp_sum(double x) {
   for (int apart = 16; apart; apart >>= 1) x += __shfl_xor_sync(~0u, x, apart);
@@ -8,41 +9,41 @@ __device__ inline double warp_sum(double x) {
 // Converts rows to directions, for the angular metrics; a warp per row. The row, less its mean if `centered`,
 // is divided by its length. One more column is 1 in rows of length zero, else 0, which puts them at distance
 // 1 from all others.
-extern "C" __global__ void directions(const float* __restrict__ points, int n, int columns, int centered,
+extern "C" __global__ void directions(const Value* __restrict__ points, int n, int columns, int centered,
                                       float* __restrict__ out) {
   const int row = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
   if (row >= n) return;
-  const float* x = points + (size_t)row * columns;
+  const Value* x = points + (size_t)row * columns;
   float* to = out + (size_t)row * (columns + 1);
   double mean = 0;
   if (centered) {
-    for (int c = lane; c < columns; c += 32) mean += x[c];
+    for (int c = lane; c < columns; c += 32) mean += value_at(x + c);
     mean = warp_sum(mean) / columns;
   }
   double square = 0;
-  for (int c = lane; c < columns; c += 32) square += (x[c] - mean) * (x[c] - mean);
+  for (int c = lane; c < columns; c += 32) square += (value_at(x + c) - mean) * (value_at(x + c) - mean);
   const double length = sqrt(warp_sum(square));
   // A constant row differs from its mean by rounding only.
   const bool none = !(length > 1e-12 * fabs(mean) * sqrt((double)columns));
-  for (int c = lane; c < columns; c += 32) to[c] = none ? 0.0f : (float)((x[c] - mean) / length);
+  for (int c = lane; c < columns; c += 32) to[c] = none ? 0.0f : (float)((value_at(x + c) - mean) / length);
   if (lane == 0) to[columns] = none ? 1.0f : 0.0f;
 }
 
 // The deficit of every row: the largest squared length minus the row's. A first pass finds the largest, as
 // the bits of a double. A warp per row.
-__device__ inline double squared_length(const float* x, int columns) {
+__device__ inline double squared_length(const Value* x, int columns) {
   double square = 0;
-  for (int c = threadIdx.x & 31; c < columns; c += 32) square += (double)x[c] * x[c];
+  for (int c = threadIdx.x & 31; c < columns; c += 32) square += (double)value_at(x + c) * value_at(x + c);
   return warp_sum(square);
 }
-extern "C" __global__ void largest_length(const float* __restrict__ points, int n, int columns,
+extern "C" __global__ void largest_length(const Value* __restrict__ points, int n, int columns,
                                           unsigned long long* __restrict__ largest) {
   const int row = (blockIdx.x * blockDim.x + threadIdx.x) >> 5;
   if (row >= n) return;
   const double square = squared_length(points + (size_t)row * columns, columns);
   if ((threadIdx.x & 31) == 0) atomicMax(largest, (unsigned long long)__double_as_longlong(square));
 }
-extern "C" __global__ void length_deficits(const float* __restrict__ points, int n, int columns,
+extern "C" __global__ void length_deficits(const Value* __restrict__ points, int n, int columns,
                                            const unsigned long long* __restrict__ largest,
                                            float* __restrict__ out) {
   const int row = (blockIdx.x * blockDim.x + threadIdx.x) >> 5;
@@ -53,14 +54,14 @@ extern "C" __global__ void length_deficits(const float* __restrict__ points, int
 
 // The mean of every step-th row, an estimate of the mean that is good enough to centre rows before rounding.
 // Threads: (coordinates, rows).
-extern "C" __global__ void sampled_mean(const float* __restrict__ points, int n, int columns, int step,
+extern "C" __global__ void sampled_mean(const Value* __restrict__ points, int n, int columns, int step,
                                         float* __restrict__ out) {
   __shared__ double sums[MEAN_RUNS][MEAN_COLUMNS + 1];
   const int c = blockIdx.x * MEAN_COLUMNS + threadIdx.x;
   double sum = 0;
   if (c < columns)
     for (long long row = (long long)threadIdx.y * step; row < n; row += (long long)MEAN_RUNS * step)
-      sum += points[(size_t)row * columns + c];
+      sum += value_at(points + (size_t)row * columns + c);
   sums[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.y || c >= columns) return;
@@ -69,13 +70,13 @@ extern "C" __global__ void sampled_mean(const float* __restrict__ points, int n,
 }
 
 // Rows less a centre, with one more column of ones and zero padding up to `width`.
-extern "C" __global__ void centered_rows(const float* __restrict__ points, const float* __restrict__ center,
+extern "C" __global__ void centered_rows(const Value* __restrict__ points, const float* __restrict__ center,
                                          int n, int columns, int width, float* __restrict__ out) {
   const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (at >= (size_t)n * width) return;
   const size_t row = at / width;
   const int c = (int)(at % width);
-  out[at] = c < columns ? points[row * columns + c] - center[c] : c == columns ? 1.0f : 0.0f;
+  out[at] = c < columns ? value_at(points + row * columns + c) - center[c] : c == columns ? 1.0f : 0.0f;
 }
 
 // An order in which any run of positions is spread over all rows: multiples of `stride`, which is coprime to

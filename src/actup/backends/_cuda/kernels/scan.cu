@@ -25,6 +25,8 @@
 #define CAPACITY 1040
 #endif
 
+#include "row_value.h"
+
 typedef unsigned int Word;
 typedef unsigned long long Key;  // the bits of a sum, which is at least 0, then the id: sorts by both
 
@@ -99,7 +101,7 @@ __device__ inline int compact(Key* keys, int count, Key bound) {
 // one is an upper bound. found (parts, count, K): the best of every part of the points, in any order,
 // filled up with the largest key.
 extern "C" __global__ void __launch_bounds__(32 * SCAN_ROWS)
-    scan_rows(const float* __restrict__ points, int n, int columns, const int* __restrict__ rows, int count,
+    scan_rows(const Value* __restrict__ points, int n, int columns, const int* __restrict__ rows, int count,
               int bounded, const float* __restrict__ sums, const float* __restrict__ deficits,
               Key* __restrict__ found) {
   extern __shared__ __align__(16) Key lists[];  // (kRows, CAPACITY)
@@ -107,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(32 * SCAN_ROWS)
   __shared__ Key bound[kRows];
   const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
   const int first = blockIdx.x * kRows;
-  const float* query[kRows];
+  const Value* query[kRows];
 #pragma unroll
   for (int r = 0; r < kRows; ++r) query[r] = points + (size_t)rows[min(first + r, count - 1)] * columns;
   if (lane == 0) {
@@ -127,16 +129,16 @@ extern "C" __global__ void __launch_bounds__(32 * SCAN_ROWS)
       const int at = begin + (step * kRows + warp) * kPoints;
       if (at >= stop) break;
       float total[32] = {};
-      const float* y[kPoints];
+      const Value* y[kPoints];
 #pragma unroll
       for (int p = 0; p < kPoints; ++p) y[p] = points + (size_t)min(at + p, n - 1) * columns;
       for (int c = lane; c < columns; c += 32) {
         float x[kRows];
 #pragma unroll
-        for (int r = 0; r < kRows; ++r) x[r] = __ldg(query[r] + c);
+        for (int r = 0; r < kRows; ++r) x[r] = value_at(query[r] + c);
 #pragma unroll
         for (int p = 0; p < kPoints; ++p) {
-          const float value = __ldg(y[p] + c);
+          const float value = value_at(y[p] + c);
 #pragma unroll
           for (int r = 0; r < kRows; ++r) total[p * kRows + r] = add(total[p * kRows + r], x[r], value);
         }

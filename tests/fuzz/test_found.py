@@ -1,0 +1,189 @@
+"""What fuzzing has found, each as a test: inputs that once crashed, hung or failed in another way."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import actup
+from actup import quality
+from actup._cli.files import ReadingHints, read_tables
+from actup._cli.reporting import InputError
+from actup.compat.opentsne import affinity, initialization
+from actup.compat.umap import umap_
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(30, 4))
+SHORT = {"n_epochs": 3, "n_neighbors": 4, "random_state": 0, "n_jobs": 1}
+
+
+def umap(**parameters):
+    return actup.UMAP(**{**SHORT, **parameters})
+
+
+def beyond_int64():
+    return np.full((20, 2), 2.0**70, np.longdouble) + np.arange(20)[:, None] * 2.0**20
+
+
+def malformed_csr():
+    matrix = sparse.csr_matrix(np.abs(np.cov(X)))
+    matrix.indices = matrix.indices.copy()
+    matrix.indices[3] = 2**30
+    return matrix
+
+
+def graph_of(weights):
+    return actup.Graph(np.array([0, 1, 2]), np.array([1, 0]), weights)
+
+
+REJECTED = {
+    "text without rows": (lambda: umap().fit(np.zeros((0, 5), "U3")), "0 sample|no rows|text|string"),
+    "dates in a list": (lambda: umap().fit([np.array(["1970-01-01"] * 3, "M8[s]")] * 20), "datetime64"),
+    "a layout beyond float32": (
+        lambda: actup.GDR(epochs=3, n_neighbors=4, learning_rate=1e30, repulsion_rate=1e30, random_state=0).fit(X),
+        "left the range of float32",
+    ),
+    "a parameter beyond float32": (lambda: actup.Recipe(repulsion_rate=1e300), "repulsion_rate=1e\\+300"),
+    "an array as a flag": (lambda: umap(densmap=np.array([1, 2])).fit(X), "densmap=.* is an array"),
+    "an array as a name": (lambda: umap(output_metric=np.array([1, 2])).fit(X), "output_metric=.* is an array"),
+    "an array as verbose": (lambda: umap(verbose=np.array([1, 2])).fit(X), "verbose"),
+    "a dict as a backend": (lambda: umap(backend={}).fit(X), "backend"),
+    "weights that are one text": (lambda: umap(unique=True).fit(np.vstack([X, X]), sample_weight="x"), "sample_weight"),
+    "labels that are one text": (lambda: umap(unique=True).fit(np.vstack([X, X]), "x"), "y|label"),
+    "maps of text": (lambda: actup.viewer.align_maps({"a": np.full((3, 2), "x")}), "maps\\['a'\\]"),
+    "maps of uneven rows": (lambda: actup.viewer.align_maps({"a": [[1, 2], [3]]}), "maps\\['a'\\]"),
+    "a measured map of uneven rows": (lambda: quality.knn_accuracy([[1, 2], [3]], [0, 1]), "Y"),
+    "one label": (lambda: quality.voters("label"), "labels"),
+    "uneven labels": (lambda: quality.voters([[1, 2], [3]]), "labels"),
+    "a text as kernel": (lambda: quality.kl_divergence(graph_of(np.ones(2)), np.zeros((2, 2)), "x"), "a='x'"),
+    "a map beyond float32": (lambda: quality.kl_divergence(graph_of(np.ones(2)), np.array([[0.0], [1e30]])), "Y"),
+    "a graph that is a text": (lambda: actup.Graph.from_scipy("graph"), "graph"),
+    "a graph without offsets": (
+        lambda: actup.embed(None, "umap", graph=actup.Graph(np.zeros(0, int), np.zeros(0, int), np.zeros(0))), "graph"
+    ),
+    "weights of two dimensions": (lambda: graph_of(np.ones((2, 1))).check_structure(), "graph"),
+    "threshold that is a text": (lambda: graph_of(np.ones(2)).pruned("x"), "weakest"),
+    "neighbours that are lists": (lambda: actup.Neighbors([[1], [0]], [[1.0], [1.0]]), "indices"),
+    "names that are a number": (lambda: actup.embed_many(X, ["umap"], names=3), "names"),
+    "a dict as selection": (lambda: actup.find_clusters(X, selection={}), "selection"),
+    "an array as space": (lambda: actup.find_clusters(X, space=np.array([1, 2])), "space"),
+    "an array as algorithm": (lambda: actup.nearest_neighbors(X, algorithm=np.array([1, 2])), "algorithm"),
+    "an array as a measured metric": (lambda: quality.triplet_accuracy(X, X, metric=np.array([1, 2])), "metric"),
+    "bits of negative numbers": (lambda: actup.nearest_neighbors(X * 1e10, 3, metric="bit_hamming"), "bit_hamming"),
+    "a wild id in openTSNE's start": (lambda: initialization.spectral(malformed_csr()), "A"),
+    "a wild id in openTSNE's affinities": (lambda: affinity.PrecomputedAffinities(malformed_csr()), "affinities"),
+    "an infinite perplexity": (lambda: affinity.PerplexityBasedNN(X, np.inf), "perplexity=inf"),
+    "a negative spread": (lambda: umap_.find_ab_params(-1.0, 0.1), "spread"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_is_rejected_by_name(name):
+    call, message = REJECTED[name]
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
+
+
+def test_numbers_beyond_every_type_are_rejected_without_a_warning_of_numpy():
+    X = np.full((20, 2), 2**64 - 1, np.uint64)
+    X[0] = 1
+    with pytest.raises(ValueError, match="18446744073709551615"):
+        umap().fit(X)
+
+
+def test_a_disconnection_distance_beyond_float32_cuts_nothing():
+    expected = umap().fit_transform(X)
+    assert np.array_equal(umap(disconnection_distance=1e300).fit_transform(X), expected)
+
+
+def test_components_of_equal_centers_and_huge_scores_have_a_start():
+    assert np.isfinite(
+        actup.TSNE(perplexity=3, max_iter=2, random_state=0).fit_transform(X[:, :1] * 1e30)
+    ).all()
+    groups = np.repeat(X[:2].round() * 0, 15, axis=0)
+    graph = sparse.block_diag([np.ones((5, 5)) - np.eye(5)] * 6, "csr")
+    recipe = actup.preset("umap").but(epochs=2)
+    made = actup.embed(groups, recipe, graph=actup.Graph.from_scipy(graph))
+    assert np.isfinite(made.embedding).all()
+
+
+@pytest.mark.parametrize("ids", [np.uint8, np.int16, np.uint64])
+def test_ids_of_any_type(ids):
+    matrix = sparse.csr_matrix(X)
+    matrix.indices = matrix.indices.astype(ids)
+    found, expected = actup.nearest_neighbors(matrix, 3), actup.nearest_neighbors(sparse.csr_matrix(X), 3)
+    assert np.array_equal(found.indices, expected.indices)
+
+
+def test_a_failed_fit_leaves_the_transformer_as_it_was():
+    model = actup.KNeighborsTransformer(n_neighbors=99)
+    with pytest.raises(ValueError, match="n_neighbors=99"):
+        model.fit_transform(X)
+    assert set(vars(model)) == set(model.get_params())
+
+
+# ---- files ----
+
+MTX = b"%%MatrixMarket matrix array real general\n%\n4 2\n1.5\n2.5\n3.5\n"
+DAMAGED = {
+    "cut.mtx": MTX,  # SciPy's reader crashes here
+    "header.mtx": b"%%MatrixMarket matrix arra real general\n4 2\n1\n",
+    "huge.mtx": b"%%MatrixMarket matrix coordinate real general\n99999999999 2 1\n1 1 1\n",
+    "outside.mtx": b"%%MatrixMarket matrix coordinate real general\n4 2 1\n5 1 1\n",
+    "names.jsonl": b'{"a\xff": 1}\n{"a\xff": 2}\n',
+    "header.npy": b"\x93NUMPY\x01\x00\x0e\x00{'descr': '<f8" + b" " * 20,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_files_are_rejected_by_name(name, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(DAMAGED[name])
+    with pytest.raises(InputError, match=name):
+        read_tables([str(path)], ReadingHints())
+
+
+def test_codes_outside_the_dictionary_of_an_arrow_file_are_rejected(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    codes = pa.Array.from_buffers(pa.int8(), 2, [None, pa.py_buffer(b"\x00\x63")])
+    column = pa.DictionaryArray.from_arrays(codes, pa.array(["a"]), safe=False)
+    path = tmp_path / "codes.arrow"
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, pa.schema([("c", column.type)])) as writer:
+        writer.write_batch(pa.record_batch([column], names=["c"]))
+    with pytest.raises(InputError, match=r"codes\.arrow"):
+        read_tables([str(path)], ReadingHints())
+
+
+def test_members_of_an_npz_file_that_are_no_arrays_are_left_out(tmp_path):
+    path = tmp_path / "mixed.npz"
+    np.savez(path, X=X)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("notes.txt", "text")
+    assert read_tables([str(path)], ReadingHints()).matrix(None).rows.shape == X.shape
+
+
+def test_sparse_npz_files_with_wild_ids_are_rejected(tmp_path):
+    path, matrix = tmp_path / "wild.npz", sparse.csc_matrix(X)
+    matrix.indices[0] = 2**30
+    buffer = io.BytesIO()
+    np.savez(
+        buffer, data=matrix.data, indices=matrix.indices, indptr=matrix.indptr, shape=X.shape, format=b"csc"
+    )
+    path.write_bytes(buffer.getvalue())
+    with pytest.raises(InputError, match=r"wild\.npz"):
+        read_tables([str(path)], ReadingHints())
+
+
+@pytest.mark.parametrize("symmetry", ["general", "symmetric", "skew-symmetric"])
+def test_matrix_market_files_are_read_as_by_scipy(symmetry, tmp_path):
+    from scipy.io import mmread, mmwrite
+
+    square = sparse.random(20, 20, 0.2, random_state=0)
+    if symmetry != "general":
+        square = square + (square.T if symmetry == "symmetric" else -square.T)
+    path = tmp_path / "X.mtx"
+    mmwrite(path, square, symmetry=symmetry)
+    read = read_tables([str(path)], ReadingHints()).matrix(None).rows
+    assert np.array_equal(read.toarray(), mmread(path).toarray())

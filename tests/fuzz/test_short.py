@@ -1,0 +1,39 @@
+"""A short form of ``make fuzz``: fixed seeds, watched; and hypothesis, which finds the smallest failing case."""
+
+import importlib
+import warnings
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from fuzz import oracle, watch
+from fuzz.parts import PARTS
+
+CASES = {"estimators": 150, "functions": 300, "compat": 150, "work_folders": 30, "requests": 1000}
+CALLS = [name for name, part in PARTS.items() if part.counts == "calls"]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_fixed_seeds(part):
+    tally = watch.Tally()
+    watch.run_cases(part, "ci", float("inf"), tally, count=CASES.get(part, 200))
+    assert not tally.failures, "\n".join(tally.failures)
+    assert tally.cases == CASES.get(part, 200)
+
+
+@pytest.mark.parametrize("part", CALLS)
+@settings(
+    max_examples=30,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate, Phase.shrink],
+    suppress_health_check=list(HealthCheck),
+)
+@given(draw=st.randoms(use_true_random=False))
+def test_cases_that_hypothesis_draws(part, draw):
+    with warnings.catch_warnings():
+        oracle.silence_advice()
+        _, failure = watch.run_case(importlib.import_module(f"fuzz.{part}"), draw)
+    assert not failure, failure
