@@ -165,9 +165,11 @@ class Stage:
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
                 os.write(begun, str(fail_allocation(_NO_FAILURE)).encode())
             sys.stdout.flush()
-        except KeyboardInterrupt:  # a program that has not begun or has just ended
+        except KeyboardInterrupt as error:
             code = 130
-            if case.is_command:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+                print("actup: stopped", file=sys.stderr, flush=True)  # the case has not begun, or has ended
+            else:
                 traceback.print_exc()
                 sys.stderr.flush()
         except BaseException:

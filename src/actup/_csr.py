@@ -61,14 +61,16 @@ def _with_scipys_ids(matrix: Any) -> Any:
     rest: tuple[Any, ...]
     match matrix.format:
         case "csr" | "csc" | "bsr":
-            ids, rest = (matrix.indices, matrix.indptr), (matrix.data, matrix.indices, matrix.indptr)
+            ids = matrix.indices, matrix.indptr
+            arrays: Any = (matrix.data, *ids)
         case "coo":
-            ids, rest = (matrix.row, matrix.col), (matrix.data, (matrix.row, matrix.col))
+            ids = matrix.row, matrix.col
+            arrays = matrix.data, ids
         case _:
             return matrix
     if {part.dtype for part in ids} in ({np.dtype(np.int32)}, {np.dtype(np.int64)}):
         return matrix
-    return type(matrix)(rest, shape=matrix.shape)
+    return type(matrix)(arrays, shape=matrix.shape)
 
 
 def check_compressed(

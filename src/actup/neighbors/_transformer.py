@@ -125,6 +125,8 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.recall = recall
         self.random_state = random_state
 
+    _searched: _SearchedRows
+
     save = AbsentMethod(
         "KNeighborsTransformer has no save, because it computes nothing in fit: keep X and fit again, or "
         "pickle it, which leaves out the search index"
