@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import weakref
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from scipy import sparse
 import actup
 from actup._bytes import format_bytes, read_bytes
 from actup._given import Given
-from actup._memory import estimate_shape, lean_enough, shape_of
+from actup._memory import estimate_shape, explained, lean_enough, shape_of
 from actup.backends import load_backend
 from actup.backends._graph_file import GraphFile
 from actup.backends._memory._shape import Lean
@@ -307,6 +308,37 @@ def test_bytes_are_read_and_written():
     assert read_bytes("512 MiB", "memory") == 2**29
     assert read_bytes("4e9", "memory") == read_bytes("4e6 kB", "memory") == read_bytes(4e9, "memory")
     assert format_bytes(1_234_567) == "2 MB"
+
+
+# --- remedies ---
+
+
+def test_the_remedy_is_what_takes_most():
+    for n_components, remedy in ((2, r"neighbours \(n_neigh"), (10**9, r"dimensions \(n_components\), a")):
+        with pytest.raises(MemoryError, match=rf"is too little: stage .*: give that much, fewer {remedy}"):
+            actup.UMAP(n_components=n_components, max_memory="1MB").fit(rows(4000))
+
+
+@pytest.mark.parametrize("n_components", [2, 10**9])
+def test_running_out_of_memory_names_the_same_remedy(n_components):
+    recipe = actup.UMAP(n_components=n_components)._recipe()
+    shape = partial(shape_of, rows(4000), recipe, Given(), 1)
+    with (
+        pytest.raises(MemoryError, match="dimensions" if n_components > 2 else "neighbours"),
+        explained("start", shape, load_backend("cpu")),
+    ):
+        raise MemoryError
+
+
+@pytest.mark.parametrize("X", [rows(200), rows(200).tolist()], ids=["array", "list"])
+def test_a_search_that_runs_out_of_memory_says_what_it_takes(X, monkeypatch):
+    def fails(*_):
+        raise MemoryError("Unable to allocate 14.9 GiB for an array")
+
+    monkeypatch.setattr("actup.neighbors._api.make_search", fails)
+    message = "in the search for n_neighbors=12 of 200 rows, .* 1 MB: free memory, give fewer neighbours"
+    with pytest.raises(MemoryError, match=message):
+        actup.nearest_neighbors(X, 12)
 
 
 # --- what a run leaves behind ---

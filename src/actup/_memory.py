@@ -34,6 +34,7 @@ _REMEDIES = {
     "read": "X as a C-contiguous NumPy array of float32 or float16",
     "neighbors": "fewer neighbours, or fewer columns, such as the leading principal components",
 }
+_FEWER_DIMENSIONS = "fewer dimensions (n_components)"
 _FEWER_NEIGHBORS = "fewer neighbours (n_neighbors or perplexity)"
 
 
@@ -397,7 +398,7 @@ def lean_enough(
     assert best is not None
     raise MemoryError(
         f"max_memory={max_memory!r} is too little: stage {best.limited_stage!r} of {shape.rows:,} rows needs "
-        f"about {format_bytes(best.limited_bytes)}, X included: {_remedies(best)}"
+        f"about {format_bytes(best.limited_bytes)}, X included: {_remedies(best, recipe)}"
     )
 
 
@@ -418,8 +419,11 @@ def _leaner_and_leaner(given: Given, recipe: Recipe, backend: Backend) -> list[L
     return [Lean(*chosen) for chosen in product((False, True), (False, True) if makes_ranges else (False,))]
 
 
-def _remedies(estimate: MemoryEstimate) -> str:
-    remedy = _REMEDIES.get(estimate.limited_stage, _FEWER_NEIGHBORS)
+def _remedies(estimate: MemoryEstimate, recipe: Recipe) -> str:
+    # A point's places take more than its edges if it has more dimensions than neighbours.
+    has_many_dimensions = recipe.n_components > max(2, estimate.neighbors)
+    remedy = _FEWER_DIMENSIONS if has_many_dimensions else _FEWER_NEIGHBORS
+    remedy = _REMEDIES.get(estimate.limited_stage, remedy)
     return f"give that much, {remedy}, a sample of the rows, or use fit_files or actup.distributed.embed"
 
 
@@ -440,14 +444,15 @@ def explained(stage: str, shape: Callable[[], RunShape], backend: Backend) -> It
     except MemoryError as error:
         clear_frames(error.__traceback__)  # frees their arrays
         backend.free_memory()
-        estimate = estimate_shape(shape(), backend, Lean())
+        run = shape()
+        estimate = estimate_shape(run, backend, Lean())
         place = "the GPU's memory" if estimate.device_stages else "memory"
         stages = estimate.device_stages or estimate.stages
         raise StageMemoryError(
             f"{place} ran out in stage {stage!r} of {estimate.rows:,} rows{_reason(error)}: the stage needs "
             f"about {format_bytes(stages.get(stage, 0))}, X included, and the run "
             f"{format_bytes(estimate.limited_bytes)}: "
-            f"{_remedies(estimate).replace('give that much', 'free memory')}"
+            f"{_remedies(estimate, run.recipe).replace('give that much', 'free memory')}"
         ) from error
 
 
