@@ -217,6 +217,8 @@ def test_a_refusal_comes_before_any_work_and_names_the_remedies(monkeypatch):
     assert not hasattr(model, "embedding_")
     with pytest.raises(MemoryError, match="max_memory=1000 is too little"):
         actup.embed(rows(), "umap", max_memory=1000)
+    with pytest.raises(MemoryError, match=r"max_memory=1000 .* of 50 rows needs about \d+ kB"):
+        actup.embed(rows(50), "umap", max_memory=1000)
     with pytest.raises(MemoryError, match="max_memory=1000 is too little"):
         actup.embed_many(rows(), ["umap"], max_memory=1000)
 
@@ -308,6 +310,12 @@ def test_bytes_are_read_and_written():
     assert read_bytes("512 MiB", "memory") == 2**29
     assert read_bytes("4e9", "memory") == read_bytes("4e6 kB", "memory") == read_bytes(4e9, "memory")
     assert format_bytes(1_234_567) == "2 MB"
+    assert [format_bytes(count) for count in (0, 1, 999_000, 999_001)] == ["0 kB", "1 kB", "999 kB", "1 MB"]
+    assert [format_bytes(count) for count in (999e6, 999_999_999.5, 1e9 + 1)] == [
+        "999 MB",
+        "1.0 GB",
+        "1.1 GB",
+    ]
 
 
 # --- remedies ---
@@ -336,7 +344,7 @@ def test_a_search_that_runs_out_of_memory_says_what_it_takes(X, monkeypatch):
         raise MemoryError("Unable to allocate 14.9 GiB for an array")
 
     monkeypatch.setattr("actup.neighbors._api.make_search", fails)
-    message = "in the search for n_neighbors=12 of 200 rows, .* 1 MB: free memory, give fewer neighbours"
+    message = "in the search for n_neighbors=12 of 200 rows, .* 20 kB: free memory, give fewer neighbours"
     with pytest.raises(MemoryError, match=message):
         actup.nearest_neighbors(X, 12)
 

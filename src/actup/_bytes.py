@@ -31,8 +31,9 @@ def read_bytes(value: int | str, name: str) -> int:
 
 def format_bytes(count: float) -> str:
     """A number of bytes for people, rounded up, so that whoever gives that much gives enough."""
-    if count < 10**9:
-        return f"{math.ceil(count / 10**6)} MB"
+    for unit, name in ((10**3, "kB"), (10**6, "MB")):
+        if count <= 999 * unit:
+            return f"{math.ceil(count / unit)} {name}"
     return f"{math.ceil(count / 10**8) / 10:.1f} GB"
 
 
