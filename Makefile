@@ -216,11 +216,12 @@ sdist: $(RELEASE)/installed  ## build the source distribution into dist/, check 
 release-check: $(RELEASE)/installed  ## all that must be green before a release: see docs/releasing.md
 	$(RELEASE)/bin/python release/check.py --python $(PYTHON) $(ONLINE)
 
-# For today's releases, from PyPI alone: another index may lack files whose hashes belong into the list.
-PIP_COMPILE = CUSTOM_COMPILE_COMMAND="make pins" PIP_CONFIG_FILE=/dev/null $(RELEASE)/bin/pip-compile --quiet --no-config \
-  --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --index-url https://pypi.org/simple --upgrade
+# For today's releases, from PyPI alone: another index may lack files whose hashes belong into the list. One list serves all
+# systems and Pythons: packages that only some of them need have a marker.
+PIP_COMPILE = UV_CUSTOM_COMPILE_COMMAND="make pins" $(RELEASE)/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 \
+  --generate-hashes --no-emit-index-url --default-index https://pypi.org/simple --upgrade
 pins: $(RELEASE)/installed  ## write the exact versions and hashes of release/requirements/ anew
-	$(RELEASE)/bin/pip install --quiet pip-tools
+	$(RELEASE)/bin/pip install --quiet uv
 	for name in build tools; do $(PIP_COMPILE) --output-file release/requirements/$$name.txt release/requirements/$$name.in || exit 1; done
 
 $(RELEASE)/installed: release/requirements/tools.txt

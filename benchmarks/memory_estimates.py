@@ -27,6 +27,7 @@ from scipy import sparse
 from actup.backends import load_backend
 from actup.estimators._inputs import FitInputs
 
+PACKAGES = ["actup", "numpy", "scipy", "cupy"]
 LIMITS = (0.6, 0.8, 1.0, 1.2)  # of the estimate
 
 
@@ -116,7 +117,8 @@ def main() -> None:
                 name = f"{cases[number].name}, limit {share:g}" if share else cases[number].name
                 table[name] = found
                 print(line_of(number, name, found), flush=True)
-    print(f"saved in {report.save('memory_estimates', results, ['actup', 'numpy', 'scipy', 'cupy'])}")
+                path = report.save("memory_estimates", results, PACKAGES)
+    print(f"saved in {path}")
 
 
 def run_child(case: Case, source: str, share: float, backend: str) -> dict:

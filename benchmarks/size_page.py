@@ -23,7 +23,11 @@ def write_page(record: dict | None) -> None:
         print("no size has both ActUp and its peer")
         return
     draw(found, DOCS / "pictures" / "sizes.png")
-    text = page(found, describe_environment(record["machine"], record["versions"]))
+    versions = record["versions"].copy()
+    for pair in found:
+        for row in filter(None, pair):
+            versions |= row["versions"]  # peers may be installed in another environment
+    text = page(found, describe_environment(record["machine"], versions))
     (DOCS / "benchmarks-sizes.md").write_text(text)
     print(text)
 
@@ -57,7 +61,7 @@ def page(found: list[Pair], environment: str) -> str:
         "Measured by `python benchmarks/sizes.py`: medians of runs after a first one, ActUp and its peer on",
         "the same rows (blends of MNIST rows: 10 or 50 principal components, or 784 pixels), each in its own",
         "process. v3 is ActUp's engine for processors without AVX-512. Runs that are only one include the",
-        "compilation of packages that compile at first use.",
+        "compilation of packages that compile at first use. Sizes without a row have not been measured.",
         "",
         f"*{environment}.*",
         "",

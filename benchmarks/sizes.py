@@ -37,7 +37,7 @@ METHODS = {
     "neighbors": ("actup", "pynndescent", 1_000_000),
 }
 RUNS = 6  # the first is not counted
-SECONDS = 20.0  # no run of a worker is begun after them
+SECONDS = 10.0  # no run of a worker is begun after as many of counted ones
 FIRST_WORKER_SECONDS = 30.0  # what a worker is expected to take before one of its sort has been measured
 PACKAGES = ["actup", "umap-learn", "openTSNE", "pynndescent", "numpy", "scipy", "scikit-learn"]
 

@@ -27,7 +27,8 @@ class Conditions:
     python : str
         The interpreter.
     seconds : float or None
-        No run is begun after this many seconds of runs; None: the worker's own limit.
+        No run is begun after this many seconds of runs, without the first one, which may compile; None: the
+        worker's own limit.
     threads : int or None
         The number of cores that the process may use; None: all.
     level : str

@@ -10,10 +10,12 @@ from __future__ import annotations
 import argparse
 import datetime
 import hashlib
+import http.client
 import json
 import platform
 import re
 import sys
+import time
 import tomllib
 import urllib.error
 import urllib.request
@@ -42,6 +44,7 @@ from commands import (
 _RECIPE = ROOT / "release" / "conda" / "recipe.yaml"
 # What conda-forge sets for all recipes, as far as this one depends on it.
 _VARIANTS = {"python": ["3.11.*", "3.12.*"], "c_stdlib": ["sysroot"], "c_stdlib_version": ["2.28"]}
+_WAITS_S = (0, 5, 20)  # before each time that a page is asked for
 _CLASSIFIERS = {  # of packages without a licence expression
     "Apache Software License": "Apache-2.0",
     "BSD License": "BSD-3-Clause",
@@ -58,26 +61,36 @@ def project() -> dict[str, object]:
 
 
 def check_version(_: str) -> list[str]:
-    """One version stands everywhere, the changelog has it, and the checkout has no changes."""
+    """One version stands everywhere; a tagged commit has its number, a date in the changelog, no changes."""
     version = str(project()["version"])
     places = {
         "src/actup/__init__.py": f'__version__ = "{version}"',
-        "CITATION.cff": f"version: {version}",
+        "CITATION.cff": f"version: {version}\n",
         "CHANGELOG.md": f"## {version} (",
         "docs/install.md": f"# {version} (",
         "release/conda/recipe.yaml": f'version: "{version}"',
     }
-    wrong = [place for place, text in places.items() if text not in (ROOT / place).read_text("utf-8")]
+    wrong = [
+        place
+        for place, text in places.items()
+        if not re.search(rf"(?<![\w-]){re.escape(text)}", (ROOT / place).read_text("utf-8"))
+    ]
     if wrong:
         raise Failure(f"pyproject.toml has version {version}; these do not: {', '.join(wrong)}")
     notes = [f"version {version} in pyproject.toml, {', '.join(places)}"]
+    unfinished = []
     if f"## {version} (unreleased)" in (ROOT / "CHANGELOG.md").read_text("utf-8"):
-        notes.append("CHANGELOG.md says (unreleased): set the date in the commit that is tagged")
-    changed = run("git", "status", "--porcelain").strip()
+        unfinished.append("CHANGELOG.md says (unreleased): set the date in the commit that is tagged")
     notes.append(f"commit {run('git', 'rev-parse', '--short=12', 'HEAD').strip()}")
+    changed = run("git", "status", "--porcelain").strip()
     if changed:
-        notes.append(f"{len(changed.splitlines())} files differ from it: commit before you tag")
-    return notes
+        unfinished.append(f"{len(changed.splitlines())} files differ from the commit: commit before you tag")
+    tags = run("git", "tag", "--points-at", "HEAD", "--list", "v*").split()
+    if tags and tags != [f"v{version}"]:
+        unfinished.append(f"the tag of this commit must be v{version}, not {', '.join(tags)}")
+    if tags and unfinished:
+        raise Failure("\n".join(unfinished))
+    return [*notes, *unfinished]
 
 
 def check_sdist(python: str) -> list[str]:
@@ -128,13 +141,32 @@ def check_licences(python: str) -> list[str]:
 
 def check_compiled_in(python: str) -> list[str]:
     """THIRD_PARTY_LICENSES has the licences of what the pinned nanobind compiles into the engine."""
-    text = (ROOT / "THIRD_PARTY_LICENSES").read_text("utf-8")
+    text = _words((ROOT / "THIRD_PARTY_LICENSES").read_text("utf-8"))
     packages = distributions(path=[str(site_packages(build_environment(python)))])
     (package,) = (package for package in packages if package.name == "nanobind")
-    licence = package.read_text("licenses/LICENSE") or ""
-    if licence.strip() not in text:
-        raise Failure("THIRD_PARTY_LICENSES does not have the licence of the pinned nanobind")
+    files = package.files or []
+    licences = {"nanobind": [package.read_text("licenses/LICENSE") or ""], "robin-map": []}
+    for file in files:  # which has its licence as the first comment of each file
+        if file.match("robin_map/include/tsl/*.h"):
+            comment = re.match(r"\s*/\*\*?(.*?)\*/", file.read_text("utf-8"), re.DOTALL)
+            licences["robin-map"].append(
+                re.sub(r"^ \*", "", comment[1], flags=re.MULTILINE) if comment else ""
+            )
+    for name, found in licences.items():
+        if not found or "" in map(_words, found):
+            raise Failure(
+                f"the licence of {name} is not where nanobind {package.version} is expected to have it"
+            )
+        if not all(_words(licence) in text for licence in found):
+            raise Failure(
+                f"THIRD_PARTY_LICENSES does not have the licence of {name} in nanobind {package.version}"
+            )
     return [f"nanobind {package.version} and its robin-map"]
+
+
+def _words(text: str) -> str:
+    """A text without its line breaks and indentation."""
+    return " ".join(text.split())
 
 
 def write_sboms(_: str) -> list[str]:
@@ -215,28 +247,34 @@ def check_links(_: str) -> list[str]:
     addresses = sorted(
         {found for page in pages for found in re.findall(r"\]\((https?://[^)#\s]+)", page.read_text("utf-8"))}
     )
+    # The project's own pages need not be there before its first release.
+    own = tuple(str(url).rstrip("/") for url in project()["urls"].values())
+    addresses = [address for address in addresses if not address.startswith(own)]
     with ThreadPoolExecutor(8) as pool:
         answers = dict(zip(addresses, pool.map(answer, addresses), strict=True))
     unreached = [address for address, status in answers.items() if status is None]
     gone = [f"{address}: {status}" for address, status in answers.items() if status in (404, 410)]
+    if gone:
+        raise Failure("\n".join(gone))
     if unreached:
         count = f"{len(unreached)} of {len(addresses)} addresses"
         raise NotReached(f"links inside are right; {count} did not answer: {', '.join(unreached)}")
-    if gone:
-        raise Failure("\n".join(gone))
     return [f"links inside, and {len(addresses)} addresses"]
 
 
 def answer(address: str) -> int | None:
-    """The status of a page, or None if its server does not answer."""
+    """The status of a page, or None if its server does not answer, asked three times."""
     request = urllib.request.Request(address, method="HEAD", headers={"User-Agent": "actup-release-check"})
-    try:
-        with urllib.request.urlopen(request, timeout=20) as reply:
-            return int(reply.status)
-    except urllib.error.HTTPError as error:
-        return error.code
-    except OSError:
-        return None
+    for wait in _WAITS_S:
+        time.sleep(wait)
+        try:
+            with urllib.request.urlopen(request, timeout=20) as reply:
+                return int(reply.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+        except (OSError, http.client.HTTPException):
+            continue
+    return None
 
 
 STEPS: dict[str, Callable[[str], list[str]]] = {

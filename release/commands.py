@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def python_of(environment: Path) -> Path:
 
 def tool(name: str) -> Path:
     """A program of the environment that runs this script."""
-    return Path(sys.executable).with_name(name)
+    return Path(sysconfig.get_path("scripts"), name + (sysconfig.get_config_var("EXE") or ""))
 
 
 def new_environment(path: Path, python: str) -> Path:

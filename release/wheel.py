@@ -1,5 +1,7 @@
 """Build a wheel, repair and check it, and test it where there is no compiler.
 
+With ``--check WHEEL...``, check wheels that continuous integration is about to upload instead.
+
 The wheel lies in dist/ afterwards. CPython 3.12 and later give one of the stable ABI, which later releases
 use too; CPython 3.11 and free-threaded interpreters give one of their own.
 """
@@ -33,6 +35,7 @@ from commands import (
 MAX_BYTES = 10_000_000
 PROMISED_GLIBC = (2, 28)  # of the wheels that continuous integration builds
 LICENCES = ("LICENSE", "THIRD_PARTY_LICENSES")
+_VISUAL_CPP = re.compile(rb"msvcp\d+\w*\.dll", re.IGNORECASE)  # in the list of a module's imports
 
 
 def build(python: str) -> Path:
@@ -57,8 +60,11 @@ def build(python: str) -> Path:
     return Path(shutil.copy(wheel, DIST))
 
 
-def check(wheel: Path) -> list[str]:
-    """Check what is in the wheel; returns what a releaser should know."""
+def check(wheel: Path, *, for_upload: bool = False) -> list[str]:
+    """Check what is in the wheel; returns what a releaser should know.
+
+    A wheel for upload must run on all systems that are promised; another may be for systems like this one.
+    """
     size = wheel.stat().st_size
     if size > MAX_BYTES:
         raise Failure(f"{wheel.name} has {size:,} bytes: more than {MAX_BYTES:,}")
@@ -68,9 +74,14 @@ def check(wheel: Path) -> list[str]:
     for licence in LICENCES:
         if not any(name.endswith(f".dist-info/licenses/{licence}") for name in contents):
             raise Failure(f"{wheel.name} lacks {licence}")
-    grafted = [name for name in contents if ".libs/" in name]
+    grafted = [name for name in contents if re.search(r"\.(dy)?libs/|\.dll$", name)]
     if grafted:
         raise Failure(f"{wheel.name} needs libraries of this system, which were copied into it: {grafted}")
+    unlinked = [name for name, content in contents.items() if _VISUAL_CPP.search(content)]
+    if unlinked:
+        raise Failure(
+            f"{wheel.name} needs the C++ library of Visual Studio, which not all systems have: {unlinked}"
+        )
     forbid_paths_of_this_machine(contents, wheel.name)
     run(tool("check-wheel-contents"), "--toplevel", "actup,actup_accel.pth", wheel)
     run(tool("twine"), "check", "--strict", wheel)
@@ -78,11 +89,11 @@ def check(wheel: Path) -> list[str]:
         run(tool("abi3audit"), "--strict", wheel)
         notes.append("abi3audit: only symbols of the stable ABI of CPython 3.12")
     if sys.platform == "linux":
-        notes.append(audited_platform(wheel))
+        notes.append(audited_platform(wheel, for_upload=for_upload))
     return notes
 
 
-def audited_platform(wheel: Path) -> str:
+def audited_platform(wheel: Path, *, for_upload: bool) -> str:
     """The oldest glibc that the wheel runs on, as auditwheel finds it."""
     text = " ".join(run(tool("auditwheel"), "show", wheel).split())
     found = re.search(r'consistent with the following platform tag: "(manylinux_(\d+)_(\d+)_\w+)"', text)
@@ -91,6 +102,10 @@ def audited_platform(wheel: Path) -> str:
     glibc = int(found[2]), int(found[3])
     note = f"auditwheel: {found[1]}"
     if glibc > PROMISED_GLIBC:
+        if for_upload:
+            raise Failure(
+                f"{wheel.name} is for {found[1]}; promised is glibc {'.'.join(map(str, PROMISED_GLIBC))}"
+            )
         note += (
             f", because this system has glibc {platform.libc_ver()[1]}; continuous integration builds for "
             f"manylinux_{PROMISED_GLIBC[0]}_{PROMISED_GLIBC[1]}"
@@ -117,13 +132,19 @@ def test(wheel: Path, python: str) -> str:
 
 
 def main() -> None:
-    """Build, check and test."""
+    """Build, check and test a wheel, or check those that there are."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", default=sys.executable, help="the interpreter that the wheel is for")
-    python = parser.parse_args().python
+    parser.add_argument(
+        "--check", nargs="+", type=Path, metavar="WHEEL", help="check these, before their upload"
+    )
+    options = parser.parse_args()
     try:
-        wheel = build(python)
-        print(*check(wheel), test(wheel, python), sep="\n")
+        for wheel in options.check or ():
+            print(*check(wheel, for_upload=True), sep="\n")
+        if not options.check:
+            wheel = build(options.python)
+            print(*check(wheel), test(wheel, options.python), sep="\n")
     except Failure as failure:
         sys.exit(f"FAILED: {failure}")
 

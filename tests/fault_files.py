@@ -103,7 +103,10 @@ def _read_lines(path: Path) -> Any:
 
 
 def _read_record(path: Path) -> Any:
-    text = path.read_text(encoding="utf-8")  # a line with the record, and one with its digest
+    text = path.read_text(encoding="utf-8")
+    if path.name == "zarr.json":
+        return json.loads(text)
+    # A record of a task: a line of JSON, and one with its digest.
     assert text.endswith("\n")
     return sorted(json.loads(text.splitlines()[0]))
 

@@ -14,6 +14,7 @@ import ctypes
 import faulthandler
 import functools
 import itertools
+import linecache
 import os
 import random
 import re
@@ -42,6 +43,8 @@ FAULTS = ("SIGKILL", "SIGINT", "MemoryError")
 _LEAST_BYTES = (512, 2**14)  # of an allocation that may fail; Python's objects have fewer
 _HANG_LOOKS = 1200  # of 0.1 s of waiting each; a wait during which everything is paused counts as one
 _WORKER_SHARE = 0.15  # of the strikes on Dask hit a worker, which then has to be started anew
+# Lines of ActUp that call its compiled code, in which a crash would be a mistake of ActUp.
+_COMPILED = re.compile(r"\bengine\.|_engine|layout\.")
 # What others do when an allocation fails: Rust, with which typer's pydantic is written, and glibc end the
 # process; NumPy and others forget to set an exception.
 _ABORTS = re.compile(
@@ -123,7 +126,7 @@ class Stage:
         os.close(begun)
         os.read(ready, 1)
         begin = time.perf_counter()
-        hit = False
+        hit = hung = False
         handle = os.pidfd_open(child)
         try:
             if strike is not None and not select.select([handle], [], [], after)[0]:
@@ -134,6 +137,7 @@ class Stage:
                     break
             else:
                 os.kill(child, signal.SIGABRT)  # prints the stacks
+                hung = True
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             allocations = os.read(ready, 20)
         finally:
@@ -142,7 +146,7 @@ class Stage:
         seconds = time.perf_counter() - begin
         texts = [self._log.with_suffix(kind).read_text(errors="replace") for kind in (".out", ".err")]
         counted = int(allocations) if allocations else None
-        return Ended(status, texts[0], texts[1], seconds, hit, counted)
+        return Ended(status, texts[0], f"it hangs\n{texts[1]}" if hung else texts[1], seconds, hit, counted)
 
     def _run_in_child(self, case: Case, seed: int, begun: int, failure: Failure) -> None:
         code = 1
@@ -161,9 +165,11 @@ class Stage:
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
                 os.write(begun, str(fail_allocation(_NO_FAILURE)).encode())
             sys.stdout.flush()
-        except KeyboardInterrupt:  # a program that has not begun or has just ended
+        except KeyboardInterrupt as error:
             code = 130
-            if case.is_command:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+                print("actup: stopped", file=sys.stderr, flush=True)  # the case has not begun, or has ended
+            else:
                 traceback.print_exc()
                 sys.stderr.flush()
         except BaseException:
@@ -303,7 +309,7 @@ class Trial:
         return Failure(draw.randrange(self._allocations[least]), least, and_later)
 
     def _judge_end(self, fault: str, ended: Ended, worker: int | None) -> list[str]:
-        if fault == "MemoryError" and ended.status in _ABORTED and _ABORTS.search(ended.err):
+        if fault == "MemoryError" and _is_of_another_library(ended):
             self.endings[f"MemoryError: another library fails: {ended.status}"] += 1
             return []
         lines = ended.err.splitlines()
@@ -373,6 +379,18 @@ class Trial:
         if new:
             wrong.append(f"the next run leaves {sorted(new)}")
         return wrong
+
+
+def _is_of_another_library(ended: Ended) -> bool:
+    """Whether a library has ended the process, or failed without an error, because it got no memory."""
+    if ended.err.startswith("it hangs"):
+        return False
+    if ended.status in _ABORTED and _ABORTS.search(ended.err):
+        return True
+    stacks = re.findall(r"hread 0x\w+ \(most recent call first\):\n  File \"(.*)\", line (\d+)", ended.err)
+    if ended.status not in (-signal.SIGSEGV, -signal.SIGABRT) or not stacks:
+        return False
+    return not any(_COMPILED.search(linecache.getline(file, int(line))) for file, line in stacks)
 
 
 def _shortened(text: str) -> str:

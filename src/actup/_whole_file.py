@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 _MAX_NAME = 100  # characters of the file's name that the unfinished one keeps
-_TOKEN_BYTES = 8
-_UNFINISHED = re.compile(rf"\..*\.[0-9a-f]{{{2 * _TOKEN_BYTES}}}(\..*)?")
 
 
 @contextmanager
@@ -29,8 +26,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         In the same folder and with the same suffix.
     """
     target = Path(os.path.realpath(path))
-    token = secrets.token_hex(_TOKEN_BYTES)
-    unfinished = target.with_name(f".{target.stem[:_MAX_NAME]}.{token}{target.suffix}")
+    unfinished = target.with_name(f".{target.stem[:_MAX_NAME]}.{secrets.token_hex(8)}{target.suffix}")
     try:
         yield unfinished
         unfinished.replace(target)
@@ -39,7 +35,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def remove_unfinished(folder: str | os.PathLike[str]) -> None:
-    """Remove the unfinished files below a folder, in which no other process may be writing."""
+    """Remove the hidden files below a folder of ActUp's own, in which no other process may be writing."""
     for path in Path(folder).rglob(".*"):
-        if _UNFINISHED.fullmatch(path.name) and path.is_file():
+        if path.is_file():
             path.unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import field, make_dataclass
 from enum import StrEnum
 
@@ -141,9 +142,10 @@ def test_ctrl_c_that_python_drops_is_raised_again(run, monkeypatch):
             signal.raise_signal(signal.SIGINT)
 
     def facts():
-        for _ in range(100):
-            Interrupted()
-        return {}
+        Interrupted()
+        for _ in range(6000):
+            time.sleep(0.01)
+        return []
 
     monkeypatch.setattr("actup._cli.commands.info._facts", facts)
     ran = run("info")

@@ -425,6 +425,16 @@ def test_images_in_vector_files_stand_where_the_points_are(tmp_path):
         assert np.abs(image[int(row), int(x * width), :3] - color).max() < 0.15
 
 
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_the_same_picture_is_the_same_file(kind, tmp_path):
+    Y, labels = blobs()
+    files = [tmp_path / f"{number}.{kind}" for number in range(2)]
+    for path in files:
+        actup.plot(Y, labels, path=path)
+    first, second = (path.read_bytes() for path in files)
+    assert first == second and b"CreationDate" not in first and b"<dc:date>" not in first
+
+
 def test_files_are_whole_or_absent(tmp_path, monkeypatch):
     path = tmp_path / "new" / "map.png"
     actup.plot(np.zeros((3, 2)), path=path)

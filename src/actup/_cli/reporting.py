@@ -6,6 +6,7 @@ import _thread
 import os
 import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ _TRACEBACK_VARIABLE = "ACTUP_TRACEBACK"  # if set, errors are shown with the cal
 _BAD_INPUT, _INTERNAL_ERROR, _INTERRUPTED = 2, 1, 130
 # What wrong input, wrong options, missing packages and missing hardware raise. Others are mistakes of ActUp.
 _ERRORS_OF_THE_CALLER = (ValueError, TypeError, OSError, ImportError, MemoryError, RuntimeError)
+
+_AGAIN_SECONDS = 0.02  # until an interrupt that Python has dropped comes again, and not where it was dropped
 
 _interrupted = False  # whether Ctrl-C was pressed in the running command
 
@@ -122,7 +125,9 @@ def _raised_anew() -> Iterator[None]:
 
     def handle(dropped: Any) -> None:
         if issubclass(dropped.exc_type, KeyboardInterrupt):
-            _thread.interrupt_main()
+            again = threading.Timer(_AGAIN_SECONDS, _thread.interrupt_main)
+            again.daemon = True
+            again.start()
         elif not issubclass(dropped.exc_type, MemoryError):
             former(dropped)
 

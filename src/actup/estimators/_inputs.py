@@ -51,7 +51,7 @@ def _length(values: Any) -> int:
 def reject_arrays(parameters: Mapping[str, Any]) -> None:
     """Reject an array as the value of a parameter that is one value."""
     for name, value in parameters.items():
-        if name not in _ARRAYS and getattr(value, "ndim", False):
+        if name not in _ARRAYS and getattr(value, "ndim", 0) > 0:
             raise WrongType(f"{name}={reprlib.repr(value)} is an array, but must be a single value")
 
 

@@ -125,7 +125,8 @@ class DensePoints(SearchablePoints):
 
     def has_codes(self, k: int) -> bool:
         """Whether there are few enough points for a search by codes of all columns."""
-        return bool(engine.coded_search_bytes(*self.X.shape, k))
+        rows, columns = self.X.shape
+        return bool(engine.coded_search_bytes(rows, columns, k))
 
     def coded(self, k: int) -> Neighbors | None:
         """The exact neighbours of all points, if there are few and integer codes can tell them apart."""

@@ -296,7 +296,8 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
                 self._options(),
                 count_threads(self.n_jobs),
             )
-        return self._searched.search
+        search: Search = self._searched.search
+        return search
 
     def _options(self) -> SearchOptions:
         return check_options(_SEARCHES.get(self.algorithm, self.algorithm), self.recall, self.random_state)

@@ -115,7 +115,10 @@ class MeasuredPoints:
     def _prepare(self, rows: Rows) -> Rows:
         """Convert rows to floats; under cosine scale them to length 1, otherwise centre them if dense."""
         if not self._cosine:
-            return rows.astype(self._dtype) if self._sparse else np.subtract(rows, self._centre)
+            if self._sparse:
+                return rows.astype(self._dtype)
+            # NumPy 2.4 crashes if there is no memory for the buffers of a subtraction of two types.
+            return rows.astype(np.result_type(rows, self._centre), copy=False) - self._centre
         rows = rows.astype(self._dtype)
         lengths = np.sqrt(_squared_norms(rows))
         lengths[lengths == 0] = 1  # a row of zeros is at cosine distance 1 from everything

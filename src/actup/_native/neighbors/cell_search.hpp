@@ -64,9 +64,8 @@ class CellIndex {
   void neighbors(int64_t k, int64_t looked_at, int threads, int32_t* ids, float* distances) const {
     looked_at = std::min(std::max(looked_at, k + 1), points_.count());
     set_progress_range(0, 1);
-    parallel_chunks(cells_.count(), threads, [&](int64_t cell) {
-      search_cell(cell, k, looked_at, ids, distances);
-    });
+    parallel_chunks(cells_.count(), threads,
+                    [&](int64_t cell) { search_cell(cell, k, looked_at, ids, distances); });
   }
 
  private:

@@ -11,14 +11,14 @@ from actup.backends._cuda.candidates import make_plan, search_bytes, search_room
 from actup.backends._cuda.cells import CHUNK_SCORES, count_cells
 from actup.backends._cuda.neighbors import ANGULAR, GPU_METRICS, may_use_cells, uses_candidates
 from actup.backends._cuda.subspace import block_width
-from actup.backends._memory._map import map_width
+from actup.backends._memory._map import mesh_lines
 from actup.backends._memory._shape import Moment, RunShape, graph_bytes
 from actup.recipe._switches import Initialization, Optimizer, Repulsion, Update
 from actup.start._landmarks import LANDMARKS, uses_landmarks
 
 _SORT_BYTES = 24.0  # of an edge while edges are sorted by target: keys and numbers, twice, and their result
 _MESH_CELL_BYTES = 100.0  # cells, grids, spectra and influence, and what Fourier transforms take
-_MAX_LINES = 2304
+_USUAL_PROBES = 8  # cells that a row is compared with; the data decide
 _TREE_BYTES = 12.0  # of a point: nodes, and sums of q
 
 
@@ -61,8 +61,10 @@ def _search(shape: RunShape) -> list[Moment]:
     if may_use_cells(n, shape.columns, k, str(metric), shape.recipe.recall):
         cells = count_cells(n)
         index = {"labels and order": 12.0 * n, "cells around cells": 16.0 * cells**2}
-        keys = {"keys": make_plan(shape.columns, k, in_cells=True).needed_bytes_in_cells(n, 0)}
-        candidates = {"queries and candidates": min(search_room(free), 4.0 * n * k * cells)}
+        plan = make_plan(shape.columns, k, in_cells=True)
+        keys = {"keys": plan.needed_bytes_in_cells(n, 0)}
+        searched = float(n) * (plan.row_bytes + _USUAL_PROBES * plan.query_bytes)
+        candidates = {"queries and candidates": min(search_room(free), searched)}
         return [index | _scores(n, cells), index | keys | candidates]
     return [{"keys, queries and candidates": search_bytes(n, shape.columns, k, free)}]
 
@@ -96,8 +98,7 @@ def _layout(shape: RunShape) -> Moment:
         "stiffness": 4.0 * n if recipe.optimizer is Optimizer.STIFFNESS else 0.0,
     }
     if recipe.repulsion_for(n) is Repulsion.MESH:
-        lines = min(float(_MAX_LINES), map_width(recipe, n) / recipe.spacing(n) + 16)
-        arrays["mesh"] = _MESH_CELL_BYTES * lines ** min(d, 2)
+        arrays["mesh"] = _MESH_CELL_BYTES * mesh_lines(recipe, n) ** min(d, 2)
     if recipe.repulsion_for(n) is Repulsion.BARNES_HUT:
         arrays["tree"] = _TREE_BYTES * n
     return arrays

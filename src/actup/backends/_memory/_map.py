@@ -14,12 +14,14 @@ from actup.start._landmarks import LANDMARKS, uses_landmarks
 
 _EDGES_PER_RANGE, _MAX_RANGES = 2**20, 16  # of the symmetric graph, which is merged range by range
 _ROWS_PER_PART, _MAX_PARTS = 2**14, 8  # each of which counts the edges of a range
+_LEAST_HUGE_BYTES = 2**22  # of a buffer in huge pages
 _VECTORS_PER_PANEL = 8
 _SPARE_VECTORS, _EXTRA_VECTORS = 5, 4
 _CODE_COLUMNS, _LANDMARK_SAMPLE = 128, 64
 _PCA_CHUNK_ROWS, _PCA_SUM_VALUES = 512, 2**24
 _MAX_LINES = {1: 16384, 2: 2304}  # of a side of the mesh
 _MAX_LINES_OF_FEW, _FEW_POINTS = 1024, 20_000
+_POINTS_PER_LINE = 130  # of large normalised maps: measured with groups far apart, which spread most
 _MESH_CELL_BYTES = 20.0  # the grid, its spectrum and the factors of the convolution
 _TREE_POINT_BYTES, _TREE_NODE_BYTES = 36.0, 32.0
 _COLOUR_BYTES = 16.0  # of a point, while edges are divided into matchings
@@ -32,9 +34,11 @@ def graph_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     ranges = graph_ranges(n, k, lean)
     rows = n / ranges
     parts = min(max(1, n // _ROWS_PER_PART), _MAX_PARTS)
+    # Of large buffers, which lie in huge pages, all is touched; of small ones, what is used.
+    merged = 16.0 * k * rows
     merging = {
-        "incoming edges": 8.4 * k * rows + (4.0 * parts + 8.0) * rows,
-        "merged rows": 16.0 * k * rows,
+        "incoming edges": 8.0 * k * rows + (4.0 * parts + 8.0) * rows,
+        "merged rows": merged if merged > _LEAST_HUGE_BYTES else 8.0 * edges / ranges,
     }
     if lean.graph_on_disc:
         of_range = {"a range of the graph": 8.0 * edges / ranges, "edges of a range": 24.0 * k * rows}
@@ -156,15 +160,19 @@ def repulsion_arrays(recipe: Recipe, n: int) -> Moment:
 
 def mesh_bytes(recipe: Recipe, n: int) -> float:
     """The mesh, as large as maps of n points usually need it."""
+    lines = mesh_lines(recipe, n)
+    return _MESH_CELL_BYTES * lines * (lines if recipe.n_components == 2 else 64.0)
+
+
+def mesh_lines(recipe: Recipe, n: int) -> float:
+    """How many lines a side of the mesh has at the end, roughly: how wide maps become depends on the data."""
     d = recipe.n_components
     most = _MAX_LINES[d] if d == 1 or n > _FEW_POINTS else _MAX_LINES_OF_FEW
-    lines = min(float(most), map_width(recipe, n) / recipe.spacing(n) + 12.0)
-    return _MESH_CELL_BYTES * lines * (lines if d == 2 else 64.0)
-
-
-def map_width(recipe: Recipe, n: int) -> float:
-    """How wide maps of n points become, roughly."""
-    return 0.8 * math.sqrt(n) if recipe.normalized else 12.0 + 2.0 * math.log2(max(2, n))
+    if recipe.normalized:
+        lines = max(0.8 * math.sqrt(n) / recipe.spacing(n), n / _POINTS_PER_LINE)
+    else:
+        lines = (12.0 + 2.0 * math.log2(max(2, n))) / recipe.spacing(n)
+    return min(float(most), lines + 12.0)
 
 
 def _after_graph(shape: RunShape) -> Moment:
