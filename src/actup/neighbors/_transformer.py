@@ -308,7 +308,7 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         if metric != "minkowski":
             return metric, parameters
         parameters.setdefault("p", self.p)
-        if set(parameters) == {"p"} and parameters["p"] in _NAMED_POWERS:
+        if set(parameters) == {"p"} and np.ndim(parameters["p"]) == 0 and parameters["p"] in _NAMED_POWERS:
             return _NAMED_POWERS[parameters["p"]], {}
         return metric, parameters
 
