@@ -291,7 +291,7 @@ class Trial:
             self._seconds.append(ended.seconds)
             return []
         self.counts[fault] += 1
-        wrong = self._judge_end(fault, ended, worker) + self._judge_files(fault, before)
+        wrong = self._judge_end(fault, ended, worker) + self._judge_files(ended, before)
         left = set(snapshot(self._stage.folder))
         again = self._stage.run(self.case, 0)
         self._seconds.append(again.seconds)
@@ -330,7 +330,8 @@ class Trial:
             wrong.append(f"status {ended.status}: {_shortened(ended.err)}")
         return wrong
 
-    def _judge_files(self, fault: str, before: Snapshot) -> list[str]:
+    def _judge_files(self, ended: Ended, before: Snapshot) -> list[str]:
+        killed = ended.status < 0  # also by a crash: nobody could tidy up
         found, wrong = snapshot(self._stage.folder), []
         for name, data in self._stage.inputs.items():
             if found.pop(name, None) != data:
@@ -340,13 +341,13 @@ class Trial:
                 wrong.append(f"{name} was there before and is gone")
         for name, data in found.items():
             if is_unfinished(name):
-                if fault == "SIGKILL":
+                if killed:
                     self.unfinished_left += 1
                 else:
                     wrong.append(f"{name} was left unfinished")
             elif before.get(name) != data and self._expected.get(name) != data:
                 wrong += self._judge_new_file(name)
-        if any(self._stage.temporary.iterdir()) and fault != "SIGKILL":
+        if any(self._stage.temporary.iterdir()) and not killed:
             wrong.append(f"temporary files are left: {sorted(os.listdir(self._stage.temporary))}")
         return wrong
 
