@@ -58,7 +58,6 @@ def read_sparse(matrix: Any, name: str) -> CsrMatrix:
 def _with_scipys_ids(matrix: Any) -> Any:
     """A matrix whose ids are all int32 or all int64: SciPy's conversions reject mixtures and other types."""
     ids: tuple[Any, ...]
-    rest: tuple[Any, ...]
     match matrix.format:
         case "csr" | "csc" | "bsr":
             ids = matrix.indices, matrix.indptr
