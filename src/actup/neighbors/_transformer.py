@@ -336,5 +336,5 @@ class _SearchedRows:
 
 
 def _check_mode(mode: str) -> None:
-    if mode not in _MODES:
+    if not isinstance(mode, str) or mode not in _MODES:
         raise ValueError(not_one_of("mode", mode, _MODES))
