@@ -48,7 +48,7 @@ def read_sparse(matrix: Any, name: str) -> CsrMatrix:
     csr = _with_scipys_ids(matrix).tocsr()
     if matrix.format not in ("csr", "csc", "bsr", "coo"):
         _check_structure(csr, name)
-    if _ids_ascend(csr.indptr, csr.indices):
+    if ids_ascend(csr.indptr, csr.indices):
         return csr
     copied = type(csr)((csr.data, csr.indices, csr.indptr), shape=csr.shape, copy=True)  # flags may be stale
     copied.sum_duplicates()
@@ -191,7 +191,7 @@ def _first_outside(ids: Array, count: int) -> int:
     return int(((ids < 0) | (ids >= count)).argmax())
 
 
-def _ids_ascend(offsets: np.ndarray, ids: np.ndarray) -> bool:
+def ids_ascend(offsets: np.ndarray, ids: np.ndarray) -> bool:
     """Whether ids ascend within every row, without duplicates."""
     for begin in range(0, len(ids) - 1, _CHUNK_IDS):
         end = min(begin + _CHUNK_IDS, len(ids) - 1)

@@ -239,3 +239,9 @@ def test_queries_below_float32_have_neighbours():
     found = actup.NeighborIndex(points).query(queries, 3)
     exact = np.sort(np.linalg.norm(queries[:, None] - points, axis=2), axis=1)[:, :3]
     np.testing.assert_allclose(found.distances, exact, atol=1e-30)
+
+
+def test_a_graph_whose_ids_stand_twice_in_a_row_does_not_hang():
+    graph = actup.Graph(np.array([0, 2, 4, 6]), np.array([1, 1, 1, 1, 1, 1]), np.ones(6))
+    Y = actup.embed(None, actup.Recipe(epochs=2), graph=graph, threads=1).embedding
+    assert np.isfinite(Y).all()
