@@ -152,6 +152,18 @@ def test_ctrl_c_that_python_drops_is_raised_again(run, monkeypatch):
     assert ran.status == 130 and ran.err == "actup: stopped\n"
 
 
+def test_ctrl_c_that_became_another_error_is_still_ctrl_c(run, monkeypatch):
+    def facts():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise TypeError("as NumPy's comparisons do") from None
+
+    monkeypatch.setattr("actup._cli.commands.info._facts", facts)
+    ran = run("info")
+    assert ran.status == 130 and ran.err == "actup: stopped\n"
+
+
 @pytest.mark.parametrize("text", ["", "std::bad_alloc"])
 def test_too_little_memory_has_a_remedy(text, run, monkeypatch):
     def fail():

@@ -58,12 +58,14 @@ def exit_status(command: Callable[[], Any]) -> int:
             what = _one_line(error.format_message()).replace("Value error, ", "")  # pydantic's words
             complain(f"{what} (see {where} --help)")
             return _BAD_INPUT
-        except _ERRORS_OF_THE_CALLER as error:
-            _show_calls()
-            complain(_one_line(error))
-            return _BAD_INPUT
         except Exception as error:
             _show_calls()
+            if _interrupted:  # NumPy makes other errors of it in places
+                complain("stopped")
+                return _INTERRUPTED
+            if isinstance(error, _ERRORS_OF_THE_CALLER):
+                complain(_one_line(error))
+                return _BAD_INPUT
             what = f"{type(error).__name__}: {_one_line(error)}"
             complain(f"a mistake of ActUp ({what}); {_TRACEBACK_VARIABLE}=1 shows where, please report it")
             return _INTERNAL_ERROR
