@@ -130,7 +130,8 @@ def test_invalid_neighbors_are_rejected(X, baseline, change, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda g: Graph(g.offsets[:-1], g.indices, g.weights), "149 points"),
+        (lambda g: Graph(g.offsets[:-1], g.indices, g.weights), r"graph: the last point ends at entry"),
+        (lambda g: Graph(np.append(g.offsets, g.offsets[-1]), g.indices, g.weights), "151 points"),
         (lambda g: Graph(g.offsets, g.indices + 150, g.weights), "graph: point 0 has an entry in neighbour"),
         (lambda g: Graph(g.offsets, g.indices[:-1], g.weights), r"graph: the last point ends at entry"),
         (lambda g: Graph(g.offsets[::-1], g.indices, g.weights), "graph: point 0 begins at entry"),

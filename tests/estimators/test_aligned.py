@@ -32,7 +32,7 @@ def aligned(slices):
 
 def test_related_points_lie_together(slices, aligned):
     apart = [UMAP(random_state=0, n_epochs=100).fit_transform(X) for X in slices]
-    assert movement(aligned.embeddings_) < 0.35 < movement(apart)
+    assert movement(aligned.embeddings_) < 0.1 and movement(apart) > 0.3
     for X, Y, alone in zip(slices, aligned.embeddings_, apart, strict=True):
         assert trustworthiness(X, Y) > trustworthiness(X, alone) - 0.03
 

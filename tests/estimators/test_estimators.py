@@ -70,6 +70,7 @@ def test_gdr_exposes_every_switch():
     for field in fields(Recipe):
         assert parameters[field.name].default is None
     extra = {"preset", "precomputed_knn", "init", "random_state", "n_jobs", "verbose", "callback", "backend"}
+    extra |= {"max_memory"}
     assert set(parameters) == {field.name for field in fields(Recipe)} | extra
 
 

@@ -107,7 +107,7 @@ HEADERS = [
     (setter("fitted", "feature_names_in_", value={"names": ["a"]}), "another number of names"),
     (setter("fitted", "recipe_", "Recipe", "n_components", value=3), "embedding_ has shape"),
     (setter("fitted", "recipe_", "Recipe", "perplexity", value=0.5), "perplexity=0.5"),
-    (setter("fitted", "recipe_", "Recipe", "late_exaggeration", value=1e39), "outside the range of float32"),
+    (setter("fitted", "recipe_", "Recipe", "late_exaggeration", value=1e39), r"must be at most 1e\+30"),
     (setter("fitted", "recipe_", "Recipe", "partition", value=1e-40), "outside the range of float32"),
     (setter("parameters", "callback", value="print"), "callback must be null"),
     (setter("fitted", "recipe_", "Recipe", "metric", value="nowhere"), "metric='nowhere'"),

@@ -233,7 +233,7 @@ class OnGpu:
     __cuda_array_interface__ = None
 
     def __init__(self, array):
-        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+        self.array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
 
     def get(self):
         return self.array

@@ -59,7 +59,7 @@ def test_the_layout_waits_for_the_page_and_frames_show_it():
                     break
         session.wait_for_layout(SECONDS)
         final = next(message[1] for message in Client(session).messages() if isinstance(message, tuple))
-    assert epochs[0] == 0 and epochs[-1] == session.model.n_epochs_ == 87
+    assert epochs[0] == 0 and epochs[-1] == session.model.n_epochs_ == 123
     assert np.abs(frames[0] - final).max() > 0.1
     Y = session.model.embedding_
     assert np.abs(final - Y).max() < 2e-5 * np.ptp(Y, axis=0).max()

@@ -85,7 +85,7 @@ class FilesEmbedding:
     >>> with tempfile.TemporaryDirectory() as work:
     ...     result = distributed.embed(X, "umap", work=work)
     >>> result.embedding.shape, result.groups, result.n_epochs
-    ((500, 2), 1, 100)
+    ((500, 2), 1, 123)
     """
 
     embedding: Any

@@ -228,7 +228,7 @@ class UMAP(UmapRuns):
     >>> X, y = load_digits(return_X_y=True)
     >>> model = UMAP(n_neighbors=10, random_state=0).fit(X[:300])
     >>> model.embedding_.shape, model.n_epochs_
-    ((300, 2), 100)
+    ((300, 2), 123)
 
     New rows are placed on the finished map:
 
