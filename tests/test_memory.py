@@ -1,10 +1,14 @@
 """memory_estimate() and max_memory: what they count, and that the bits of a map do not depend on them."""
 
+import errno
 import gc
+import math
 import subprocess
 import sys
 import tempfile
 import weakref
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +18,12 @@ from scipy import sparse
 import actup
 from actup._bytes import format_bytes, read_bytes
 from actup._given import Given
-from actup._memory import lean_enough
+from actup._memory import estimate_shape, explained, lean_enough, shape_of
 from actup.backends import load_backend
 from actup.backends._graph_file import GraphFile
 from actup.backends._memory._shape import Lean
+from actup.estimators._inputs import FitInputs
+from actup.graph._records import Graph
 from actup.neighbors._rows import ENGINE_TYPES
 
 BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "memory_estimates.py"
@@ -101,12 +107,43 @@ def test_the_table_names_stages_and_arrays():
     [
         (3, "X is a int, which has no rows and columns"),
         ("rows.npy", "X is a str"),
-        ((0, 5), r"X=\(0, 5\) must be two numbers of at least 1"),
+        ((0, 5), r"X=\(0, 5\) must be two numbers from 1 to 2,147,483,647"),
+        ((2**31, 5), r"X=\(2147483648, 5\) must be two numbers from 1 to 2,147,483,647"),
+        ((True, True), "X is a tuple, which has no rows and columns"),
+        (None, "X is None: give rows or a shape"),
+        (["ab", "cd"], "X is a list, which has no rows and columns"),
+        ([[1, 2], [3, 4], [5]], "X has 2 values in row 0, but 1 in row 2"),
+        (np.zeros((0, 3)), "X has 0 rows and 3 columns"),
+        ([[]], "X has 1 rows and 0 columns"),
     ],
 )
 def test_what_has_no_shape_is_rejected(X, message):
     with pytest.raises(ValueError, match=message):
         actup.memory_estimate(X)
+
+
+@pytest.mark.parametrize(
+    ("X", "keywords", "message"),
+    [
+        ((9, 3), {"stored_values": -1}, "stored_values=-1 must be 0 to 27"),
+        ((9, 3), {"stored_values": 28}, "stored_values=28 must be 0 to 27"),
+        ((9, 3), {"stored_values": math.nan}, "stored_values=nan must be a whole number"),
+        ((9, 3), {"stored_values": True}, "stored_values=True must be a whole number"),
+        ((9, 3), {"dtype": "float3"}, "dtype='float3' must be a type of numbers, such as 'float32'"),
+        ((9, 3), {"dtype": complex}, "dtype=<class 'complex'> must be a type of numbers"),
+        (np.zeros((9, 3)), {"dtype": "uint8"}, "dtype='uint8' goes with a shape in place of X"),
+        (np.zeros((9, 3)), {"stored_values": 5}, "stored_values=5 goes with a shape in place of X"),
+    ],
+)
+def test_wrong_keywords_of_a_shape_are_rejected(X, keywords, message):
+    for estimate in (actup.memory_estimate, actup.UMAP().memory_estimate):
+        with pytest.raises(ValueError, match=message):
+            estimate(X, **keywords)
+
+
+def test_booleans_of_a_shape_are_those_of_rows():
+    X = np.zeros((30_000, 200), bool)
+    assert actup.memory_estimate(X) == actup.memory_estimate(X.shape, dtype=bool)
 
 
 @pytest.mark.parametrize("metric", ["manhattan", "hamming", "gower", "nan_euclidean", "precomputed", max])
@@ -133,6 +170,8 @@ def test_the_estimate_is_near_the_peak(number, tmp_path):
 
 # --- max_memory ---
 
+EVERY_LEAN = [Lean(*chosen) for chosen in product((False, True), repeat=2)]
+
 
 @pytest.mark.parametrize(
     "model",
@@ -140,25 +179,21 @@ def test_the_estimate_is_near_the_peak(number, tmp_path):
 )
 def test_a_leaner_run_has_the_same_bits(model):
     X = rows(4000)
-    model.set_params(random_state=0)
+    model.set_params(random_state=0, n_jobs=1)
     usual = model.fit(X).embedding_.copy()
     graph = model.graph_.copy()
-    recipe, backend = model._recipe(), load_backend("cpu")
-    needed = [model.memory_estimate(X).bytes]
-    given = Given(keep_neighbors=False)
-    for lean in (Lean(graph_on_disc=True), Lean(search=True), Lean(True, True)):
-        from actup._memory import estimate_shape, shape_of
-
-        needed.append(estimate_shape(shape_of(X, recipe, given, 1), backend, lean).bytes)
-    assert min(needed) < needed[0]
-    for limit in sorted(set(needed)):
-        if limit < min(needed):
-            continue
+    recipe, backend, inputs = model._recipe(), load_backend("cpu"), FitInputs()
+    shape = shape_of(X, recipe, Given(keep_neighbors=False), 1)
+    needed = {lean: estimate_shape(shape, backend, lean).bytes for lean in EVERY_LEAN}
+    taken = set()
+    for limit in needed.values():
         model.set_params(max_memory=limit)
+        taken.add(model._lean(X, recipe, inputs, backend))
         assert (model.fit(X).embedding_ == usual).all()
         assert (model.graph_ != graph).nnz == 0
+    assert len(taken) > 1 and any(lean.graph_on_disc for lean in taken)
     with pytest.raises(MemoryError, match=r"max_memory=\d+ is too little: stage '\w+' of 4,000 rows needs"):
-        model.set_params(max_memory=min(needed) // 2).fit(X)
+        model.set_params(max_memory=min(needed.values()) // 2).fit(X)
     assert (model.embedding_ == usual).all()
 
 
@@ -182,14 +217,23 @@ def test_a_refusal_comes_before_any_work_and_names_the_remedies(monkeypatch):
     assert not hasattr(model, "embedding_")
     with pytest.raises(MemoryError, match="max_memory=1000 is too little"):
         actup.embed(rows(), "umap", max_memory=1000)
+    with pytest.raises(MemoryError, match=r"max_memory=1000 .* of 50 rows needs about \d+ kB"):
+        actup.embed(rows(50), "umap", max_memory=1000)
     with pytest.raises(MemoryError, match="max_memory=1000 is too little"):
         actup.embed_many(rows(), ["umap"], max_memory=1000)
 
 
-@pytest.mark.parametrize("wrong", ["much", -1, 0, True, float("nan"), [1]])
+NO_BYTES = ["much", "", "5 XB", "1 e3", -1, 0, 0.5, "0", "0GB", ".0001 kB", True, [1]]
+NO_BYTES += [math.nan, math.inf, "1" + 400 * "0", "1e400", 308 * "9" + "TB", np.arange(1, 3), np.array(10**9)]
+
+
+@pytest.mark.parametrize("wrong", NO_BYTES, ids=range(len(NO_BYTES)))
 def test_what_is_no_number_of_bytes_is_rejected(wrong):
-    with pytest.raises(ValueError, match="must be a number of bytes, or text such as"):
-        actup.UMAP(max_memory=wrong).fit(rows(100))
+    with pytest.raises(ValueError, match=r"max_memory=.* must be a number of bytes, at least 1"):
+        actup.embed(rows(100), "umap", max_memory=wrong)
+    if not isinstance(wrong, np.ndarray):  # estimators reject an array as any parameter
+        with pytest.raises(ValueError, match="must be a number of bytes, at least 1, or text such as"):
+            actup.UMAP(max_memory=wrong).fit(rows(100))
 
 
 def test_a_changed_graph_has_no_leaner_way():
@@ -202,18 +246,107 @@ def test_a_changed_graph_has_no_leaner_way():
         lean_enough(limit, X, recipe, changed, 1, backend)
 
 
+def test_given_affinities_are_kept_within_a_limit_too():
+    affinities = actup.TSNE(perplexity=8, max_iter=250, random_state=0).fit(rows(400)).graph_
+    for X in (None, rows(400)):
+        with pytest.raises(MemoryError, match="max_memory='10kB' is too little: stage"):
+            actup.TSNE(max_memory="10kB").fit(X, affinities=affinities)
+        with pytest.raises(ValueError, match="max_memory='foo' must be a number of bytes"):
+            actup.TSNE(max_memory="foo").fit(X, affinities=affinities)
+
+
+def test_rows_beside_affinities_are_not_searched():
+    X = rows(100_000)
+    shape = shape_of(X, actup.TSNE()._recipe(), Given(graph=Graph.from_scipy(sparse.eye_array(100_000))), 1)
+    affinities = sparse.eye_array(100_000, k=1, format="csr") + sparse.eye_array(100_000, k=-1, format="csr")
+    given = actup.TSNE()._given_for_memory(FitInputs(affinities=affinities))
+    assert shape_of(X, actup.TSNE()._recipe(), given, 1) == shape
+
+
+def on_disc(X, **parameters):
+    """A model whose fit makes its graph on disc."""
+    model = actup.UMAP(n_epochs=5, n_jobs=1, random_state=0, **parameters)
+    model.set_params(max_memory=int(0.65 * model.memory_estimate(X).bytes))
+    assert model._lean(X, model._recipe(), FitInputs(), load_backend("cpu")).graph_on_disc
+    return model
+
+
 def test_temporary_files_disappear(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    made = []
+    temporary = tempfile.TemporaryFile
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **how: made.append(temporary(**how)) or made[-1])
     X = rows(4000)
-    limit = int(0.8 * actup.UMAP().memory_estimate(X).bytes)
-    actup.UMAP(max_memory=limit, n_epochs=5).fit(X)
+    model = on_disc(X).fit(X)
+    assert len(made) == 2
     assert list(tmp_path.iterdir()) == []
+    del model
+    gc.collect()
+    assert all(file.closed for file in made)
+
+
+def test_a_missing_folder_for_temporary_files_is_named(tmp_path, monkeypatch):
+    X = rows(4000)
+    model = on_disc(X)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with pytest.raises(FileNotFoundError, match=r"missing: .*set TMPDIR to a folder .*raise max_memory"):
+        model.fit(X)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a file on a full disc")
+def test_a_full_disc_is_named(tmp_path, monkeypatch):
+    X = rows(4000)
+    model = on_disc(X)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **how: open("/dev/full", "wb+", **how))  # noqa: SIM115
+    with pytest.raises(OSError, match=r"max_memory.*TMPDIR") as failed:
+        model.fit(X)
+    assert failed.value.errno == errno.ENOSPC
+    assert str(tmp_path) in str(failed.value)
 
 
 def test_bytes_are_read_and_written():
     assert read_bytes("1.5 GB", "memory") == 1_500_000_000
     assert read_bytes("512 MiB", "memory") == 2**29
+    assert read_bytes("4e9", "memory") == read_bytes("4e6 kB", "memory") == read_bytes(4e9, "memory")
     assert format_bytes(1_234_567) == "2 MB"
+    assert [format_bytes(count) for count in (0, 1, 999_000, 999_001)] == ["0 kB", "1 kB", "999 kB", "1 MB"]
+    assert [format_bytes(count) for count in (999e6, 999_999_999.5, 1e9 + 1)] == [
+        "999 MB",
+        "1.0 GB",
+        "1.1 GB",
+    ]
+
+
+# --- remedies ---
+
+
+def test_the_remedy_is_what_takes_most():
+    for n_components, remedy in ((2, r"neighbours \(n_neigh"), (10**9, r"dimensions \(n_components\), a")):
+        with pytest.raises(MemoryError, match=rf"is too little: stage .*: give that much, fewer {remedy}"):
+            actup.UMAP(n_components=n_components, max_memory="1MB").fit(rows(4000))
+
+
+@pytest.mark.parametrize("n_components", [2, 10**9])
+def test_running_out_of_memory_names_the_same_remedy(n_components):
+    recipe = actup.UMAP(n_components=n_components)._recipe()
+    shape = partial(shape_of, rows(4000), recipe, Given(), 1)
+    with (
+        pytest.raises(MemoryError, match="dimensions" if n_components > 2 else "neighbours"),
+        explained("start", shape, load_backend("cpu")),
+    ):
+        raise MemoryError
+
+
+@pytest.mark.parametrize("X", [rows(200), rows(200).tolist()], ids=["array", "list"])
+def test_a_search_that_runs_out_of_memory_says_what_it_takes(X, monkeypatch):
+    def fails(*_):
+        raise MemoryError("Unable to allocate 14.9 GiB for an array")
+
+    monkeypatch.setattr("actup.neighbors._api.make_search", fails)
+    message = "in the search for n_neighbors=12 of 200 rows, .* 20 kB: free memory, give fewer neighbours"
+    with pytest.raises(MemoryError, match=message):
+        actup.nearest_neighbors(X, 12)
 
 
 # --- what a run leaves behind ---

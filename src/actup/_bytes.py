@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import math
 import re
+import reprlib
 from numbers import Real
+from typing import Any
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {f"{unit}i": 2 ** (10 * power) for power, unit in enumerate("kmgt", start=1)}
+_TEXT = re.compile(r"\s*((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([kmgt]i?|)b?\s*", re.ASCII)
 
 
 def read_bytes(value: int | str, name: str) -> int:
     """A number of bytes, given as a number or as text such as "5GB" or "512 MiB"."""
+    count: Any = 0
     if isinstance(value, str):
-        match = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?i?)b?\s*", value.lower())
-        if match and match[2] in _UNITS and re.fullmatch(r"\d+\.?\d*|\.\d+", match[1]):
-            return int(float(match[1]) * _UNITS[match[2]])
-    elif isinstance(value, Real) and not isinstance(value, bool) and 0 < value < math.inf:
-        return int(value)
-    raise ValueError(f"{name}={value!r} must be a number of bytes, or text such as '5GB' or '512 MiB'")
+        match = _TEXT.fullmatch(value.lower())
+        count = float(match[1]) * _UNITS[match[2]] if match else 0
+    elif isinstance(value, Real) and not isinstance(value, bool):
+        count = value
+    if 1 <= count < math.inf:
+        return int(count)
+    raise ValueError(
+        f"{name}={reprlib.repr(value)} must be a number of bytes, at least 1, or text such as '5GB' or "
+        "'512 MiB'"
+    )
 
 
 def format_bytes(count: float) -> str:
     """A number of bytes for people, rounded up, so that whoever gives that much gives enough."""
-    if count < 10**9:
-        return f"{math.ceil(count / 10**6)} MB"
+    for unit, name in ((10**3, "kB"), (10**6, "MB")):
+        if count <= 999 * unit:
+            return f"{math.ceil(count / unit)} {name}"
     return f"{math.ceil(count / 10**8) / 10:.1f} GB"
 
 

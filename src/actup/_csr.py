@@ -48,7 +48,7 @@ def read_sparse(matrix: Any, name: str) -> CsrMatrix:
     csr = _with_scipys_ids(matrix).tocsr()
     if matrix.format not in ("csr", "csc", "bsr", "coo"):
         _check_structure(csr, name)
-    if _ids_ascend(csr.indptr, csr.indices):
+    if ids_ascend(csr.indptr, csr.indices):
         return csr
     copied = type(csr)((csr.data, csr.indices, csr.indptr), shape=csr.shape, copy=True)  # flags may be stale
     copied.sum_duplicates()
@@ -58,17 +58,18 @@ def read_sparse(matrix: Any, name: str) -> CsrMatrix:
 def _with_scipys_ids(matrix: Any) -> Any:
     """A matrix whose ids are all int32 or all int64: SciPy's conversions reject mixtures and other types."""
     ids: tuple[Any, ...]
-    rest: tuple[Any, ...]
     match matrix.format:
         case "csr" | "csc" | "bsr":
-            ids, rest = (matrix.indices, matrix.indptr), (matrix.data, matrix.indices, matrix.indptr)
+            ids = matrix.indices, matrix.indptr
+            arrays: Any = (matrix.data, *ids)
         case "coo":
-            ids, rest = (matrix.row, matrix.col), (matrix.data, (matrix.row, matrix.col))
+            ids = matrix.row, matrix.col
+            arrays = matrix.data, ids
         case _:
             return matrix
     if {part.dtype for part in ids} in ({np.dtype(np.int32)}, {np.dtype(np.int64)}):
         return matrix
-    return type(matrix)(rest, shape=matrix.shape)
+    return type(matrix)(arrays, shape=matrix.shape)
 
 
 def check_compressed(
@@ -190,7 +191,7 @@ def _first_outside(ids: Array, count: int) -> int:
     return int(((ids < 0) | (ids >= count)).argmax())
 
 
-def _ids_ascend(offsets: np.ndarray, ids: np.ndarray) -> bool:
+def ids_ascend(offsets: np.ndarray, ids: np.ndarray) -> bool:
     """Whether ids ascend within every row, without duplicates."""
     for begin in range(0, len(ids) - 1, _CHUNK_IDS):
         end = min(begin + _CHUNK_IDS, len(ids) - 1)

@@ -13,6 +13,7 @@ from actup._warnings import warn_user
 
 _MAX_ROTATION_STEPS = 200  # only nearly flat maps need more than some tens
 _ROTATION_TOLERANCE = 1e-14
+_MAX_COORDINATE = 1e60  # products of four of them are summed
 
 
 def map_of(model_or_map: Any, name: str = "Y") -> Any:
@@ -93,6 +94,9 @@ def read_maps(maps: Mapping[str, ArrayLike], *, allow_gaps: bool = False) -> dic
     arrays = {str(name): read_map(Y, f"maps[{name!r}]", allow_gaps=allow_gaps) for name, Y in maps.items()}
     if len(arrays) < len(maps):
         raise ValueError(f"maps has names that are the same as text: {list(maps)}; give distinct names")
+    for name, array in arrays.items():
+        if np.abs(np.nan_to_num(array)).max() > _MAX_COORDINATE:
+            raise ValueError(f"maps[{name!r}] has coordinates beyond {_MAX_COORDINATE:g}: scale it down")
     counts = {name: len(array) for name, array in arrays.items()}
     if len(set(counts.values())) > 1:
         raise ValueError(f"maps must hold the same points, got different numbers of them: {counts}")

@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from actup._bytes import format_bytes, read_bytes
+from actup._errors import WrongType
 from actup._given import Given
 from actup._threads import count_threads
 from actup.backends import Backend, Layout, choose_backend, load_backend
@@ -28,10 +29,12 @@ from actup.recipe._recipe import Recipe
 from actup.recipe._switches import Update
 
 _SHOWN_ARRAYS = 6
+_MAX_SIZE = 2**31 - 1  # rows or columns: ids are int32
 _REMEDIES = {
     "read": "X as a C-contiguous NumPy array of float32 or float16",
     "neighbors": "fewer neighbours, or fewer columns, such as the leading principal components",
 }
+_FEWER_DIMENSIONS = "fewer dimensions (n_components)"
 _FEWER_NEIGHBORS = "fewer neighbours (n_neighbors or perplexity)"
 
 
@@ -194,6 +197,10 @@ def estimate_run(
 ) -> MemoryEstimate:
     """The estimate of a run of a recipe with what it is given besides X."""
     shape = shape_of(X, recipe, given, count_threads(threads, "threads"), dtype, stored_values)
+    if X is None and given.neighbors is None and given.graph is None:
+        raise ValueError("X is None: give rows or a shape, such as (70_000, 784)")
+    if shape.rows < 1 or (X is not None and shape.columns < 1):
+        raise ValueError(f"X has {shape.rows} rows and {shape.columns} columns: give at least one of each")
     return estimate_shape(shape, load_backend(choose_backend(backend, X, shape.rows)), given.lean)
 
 
@@ -222,18 +229,20 @@ def shape_of(
 ) -> RunShape:
     """The numbers of a run that decide how much memory it takes."""
     graph = given.graph
-    if X is None:
-        known = given.neighbors if graph is None else graph
-        rows, columns, values = (
-            len(known) if known is not None else 0,
-            0,
-            Values.of_shape(0, np.float32, None),
-        )
-    elif isinstance(X, tuple) and len(X) == 2 and all(isinstance(size, Integral) for size in X):
+    if _is_shape(X):
         rows, columns = int(X[0]), int(X[1])
-        if rows < 1 or columns < 1:
-            raise ValueError(f"X={X!r} must be two numbers of at least 1: rows and columns")
-        values = Values.of_shape(rows * columns, np.float32 if dtype is None else dtype, stored_values)
+        if not (1 <= rows <= _MAX_SIZE and 1 <= columns <= _MAX_SIZE):
+            raise ValueError(f"X={X!r} must be two numbers from 1 to {_MAX_SIZE:,}: rows and columns")
+        values = Values.of_shape(rows * columns, dtype, stored_values)
+    elif dtype is not None or stored_values is not None:
+        name, value = ("stored_values", stored_values) if dtype is None else ("dtype", dtype)
+        raise ValueError(
+            f"{name}={value!r} goes with a shape in place of X, such as (70_000, 784): leave it out, or give "
+            "X.shape"
+        )
+    elif X is None:
+        known = given.neighbors if graph is None else graph
+        rows, columns, values = (0 if known is None else len(known)), 0, Values.of_shape(0)
     else:
         rows, columns, values = Values.of_data(X)
     return RunShape(
@@ -248,6 +257,15 @@ def shape_of(
     )
 
 
+def _is_shape(X: Any) -> bool:
+    """Whether X is rows and columns rather than the rows themselves."""
+    return isinstance(X, tuple) and len(X) == 2 and all(_is_whole(size) for size in X)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 @dataclass(frozen=True)
 class Values:
     """The values of X: what of ``RunShape`` does not depend on the recipe."""
@@ -259,10 +277,17 @@ class Values:
     read_bytes: int
 
     @classmethod
-    def of_shape(cls, stored: int, dtype: Any, stored_values: int | None) -> Values:
-        kind = np.dtype(dtype)
+    def of_shape(cls, stored: int, dtype: Any = None, stored_values: int | None = None) -> Values:
+        """As many values as a shape has, of which a sparse matrix stores some."""
+        kind = _read_dtype(np.float32 if dtype is None else dtype)
         if stored_values is None:
             return cls(stored, kind, False, stored * kind.itemsize, 0)
+        if not _is_whole(stored_values):
+            raise WrongType(f"stored_values={stored_values!r} must be a whole number")
+        if not 0 <= stored_values <= stored:
+            raise ValueError(
+                f"stored_values={stored_values} must be 0 to {stored}, which is rows times columns of X"
+            )
         return cls(stored_values, kind, True, stored_values * (kind.itemsize + 4), 0)
 
     @classmethod
@@ -284,6 +309,17 @@ class Values:
         return rows, columns, cls(rows * columns, kind, False, int(getattr(X, "nbytes", 0)), size)
 
 
+def _read_dtype(dtype: Any) -> np.dtype:
+    """The type that values of a type have once they are read."""
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        kind = np.dtype(object)
+    if kind.kind not in "biuf":
+        raise WrongType(f"dtype={dtype!r} must be a type of numbers, such as 'float32' or 'uint8'")
+    return _as_read(kind)
+
+
 def _as_read(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.uint8) if dtype.kind == "b" else dtype
 
@@ -299,14 +335,25 @@ def _is_mapped(X: Any) -> bool:
 
 def _shape_of_other(X: Any) -> tuple[int, int]:
     shape = getattr(X, "shape", None)
-    if shape is None and isinstance(X, list | tuple) and len(X) and isinstance(X[0], Sequence | np.ndarray):
+    if shape is None and isinstance(X, list | tuple) and len(X) and all(_is_row(row) for row in X):
         shape = len(X), len(X[0])
+        different = next((i for i, row in enumerate(X) if len(row) != shape[1]), None)
+        if different is not None:
+            raise ValueError(
+                f"X has {shape[1]} values in row 0, but {len(X[different])} in row {different}: give as many "
+                "in every row"
+            )
     if shape is None or len(shape) != 2:
         raise ValueError(
             f"X is a {type(X).__name__}, which has no rows and columns: give an array, a sparse matrix, a "
             "data frame, or a shape such as (70_000, 784)"
         )
     return int(shape[0]), int(shape[1])
+
+
+def _is_row(row: Any) -> bool:
+    """Whether an item of a list is a row of values."""
+    return isinstance(row, Sequence | np.ndarray) and not isinstance(row, str | bytes)
 
 
 def _type_of_other(X: Any) -> np.dtype:
@@ -351,7 +398,7 @@ def lean_enough(
     assert best is not None
     raise MemoryError(
         f"max_memory={max_memory!r} is too little: stage {best.limited_stage!r} of {shape.rows:,} rows needs "
-        f"about {format_bytes(best.limited_bytes)}, X included: {_remedies(best)}"
+        f"about {format_bytes(best.limited_bytes)}, X included: {_remedies(best, recipe)}"
     )
 
 
@@ -359,7 +406,8 @@ def _leaner_and_leaner(given: Given, recipe: Recipe, backend: Backend) -> list[L
     """The ways to run, from the usual one to the one that takes least memory and most time."""
     if backend.name != "cpu":
         return [Lean()]
-    # A graph that is changed, or whose distances are needed, is made as a whole; so is one for in-place epochs.
+    # A graph that is changed, or whose distances are needed, is made as a whole, and so is one for in-place
+    # epochs.
     makes_ranges = (
         given.graph is None
         and given.reshape_graph is None
@@ -371,8 +419,11 @@ def _leaner_and_leaner(given: Given, recipe: Recipe, backend: Backend) -> list[L
     return [Lean(*chosen) for chosen in product((False, True), (False, True) if makes_ranges else (False,))]
 
 
-def _remedies(estimate: MemoryEstimate) -> str:
-    remedy = _REMEDIES.get(estimate.limited_stage, _FEWER_NEIGHBORS)
+def _remedies(estimate: MemoryEstimate, recipe: Recipe) -> str:
+    # A point's places take more than its edges if it has more dimensions than neighbours.
+    has_many_dimensions = recipe.n_components > max(2, estimate.neighbors)
+    remedy = _FEWER_DIMENSIONS if has_many_dimensions else _FEWER_NEIGHBORS
+    remedy = _REMEDIES.get(estimate.limited_stage, remedy)
     return f"give that much, {remedy}, a sample of the rows, or use fit_files or actup.distributed.embed"
 
 
@@ -393,14 +444,15 @@ def explained(stage: str, shape: Callable[[], RunShape], backend: Backend) -> It
     except MemoryError as error:
         clear_frames(error.__traceback__)  # frees their arrays
         backend.free_memory()
-        estimate = estimate_shape(shape(), backend, Lean())
+        run = shape()
+        estimate = estimate_shape(run, backend, Lean())
         place = "the GPU's memory" if estimate.device_stages else "memory"
         stages = estimate.device_stages or estimate.stages
         raise StageMemoryError(
             f"{place} ran out in stage {stage!r} of {estimate.rows:,} rows{_reason(error)}: the stage needs "
             f"about {format_bytes(stages.get(stage, 0))}, X included, and the run "
             f"{format_bytes(estimate.limited_bytes)}: "
-            f"{_remedies(estimate).replace('give that much', 'free memory')}"
+            f"{_remedies(estimate, run.recipe).replace('give that much', 'free memory')}"
         ) from error
 
 

@@ -144,6 +144,38 @@ def test_dry_runs_count_all_maps(run, iris):
     assert "epochs" in run("spectrum", iris, "-l", "species", "--dry-run").out
 
 
+@pytest.mark.parametrize(
+    "command", [("embed",), ("compare",), ("compare", "-r", "umap"), ("spectrum",), ("view",)], ids=" ".join
+)
+def test_dry_runs_refuse_what_the_run_refuses(command, rejected, iris):
+    name, *options = command
+    command = (name, iris, "-l", "species", *options, "--dry-run", "--max-memory")
+    assert "max_memory='1kB' is too little: stage" in rejected(*command, "1kB")
+    assert "max_memory='foo' must be a number of bytes" in rejected(*command, "foo")
+
+
+def test_a_dry_run_names_the_leaner_way_and_the_backend(run, rejected, tmp_path, monkeypatch):
+    np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(4000, 10)).astype(np.float32))
+    needed = actup.UMAP(n_jobs=1).memory_estimate(np.load(tmp_path / "X.npy")).bytes
+    command = ("embed", tmp_path / "X.npy", "--jobs", 1, "--backend", "cpu", "--dry-run")
+    assert "leaner by" not in run(*command, "--max-memory", "1GB").out
+    assert "leaner by" in run(*command, "--max-memory", int(0.65 * needed)).out
+    sizes = {"neighbors": 3_000_000_000}
+    monkeypatch.setattr("actup.backends._cpu.CpuBackend.device_memory", lambda *_: sizes)
+    assert "on the GPU       3.0 GB, in stage neighbors" in run(*command).out
+
+
+@pytest.mark.parametrize("of_model", [False, True])
+def test_max_memory_is_rejected_where_no_map_is_made(of_model, rejected, iris, model, tmp_path):
+    np.save(tmp_path / "map.npy", model.embedding_)
+    model.save(tmp_path / "model.actup")
+    limit = ("--max-memory", "1GB")
+    scored = (tmp_path / "model.actup",) if of_model else (iris, "--map", tmp_path / "map.npy")
+    assert "--max-memory 1GB: limits the memory of making a map" in rejected("score", *scored, *limit)
+    viewed = tmp_path / ("model.actup" if of_model else "map.npy")
+    assert "the map is there already" in rejected("view", viewed, *limit, "-o", tmp_path / "page.html")
+
+
 # ---- view ----
 
 

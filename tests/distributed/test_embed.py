@@ -11,8 +11,8 @@ from sklearn.datasets import load_digits
 
 import actup
 from actup.backends._cpu import affinity_graph
-from actup.distributed import ShardError, _map, _tasks, embed, make_plan
 from actup.backends._memory._shape import BASE_BYTES
+from actup.distributed import ShardError, _map, _tasks, embed, make_plan
 from actup.distributed._estimate import _search_row_bytes
 from actup.distributed._graph import graph_parts
 from actup.distributed._numbering import Numbering, read_group

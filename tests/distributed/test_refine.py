@@ -10,8 +10,8 @@ import pytest
 
 import actup
 from actup._engine import engine
-from actup.distributed import _refine, _tasks
 from actup.backends._memory._shape import BASE_BYTES
+from actup.distributed import _refine, _tasks
 from actup.distributed._estimate import _search_row_bytes, stage_bytes
 from actup.distributed._numbering import Numbering, read_group, read_rows_of_group
 from actup.neighbors._comparison import resolve

@@ -1,1 +1,1 @@
-"""Random calls and changed files that must never crash, hang or fail in an undocumented way: ``make fuzz``."""
+"""Random calls and changed files that must not crash, hang or fail in undocumented ways: ``make fuzz``."""

@@ -92,9 +92,8 @@ def print_tally(tallies: dict[str, watch.Tally]) -> None:
     for kind in ("calls", "files"):
         total = sum(tally.calls for name, tally in tallies.items() if PARTS[name].counts == kind)
         print(f"{total:9d}  {kind} in all")
-    print(
-        f"slowest case: {max((tally.slowest for tally in tallies.values()), default=0):.2f} s of processor time"
-    )
+    slowest = max((tally.slowest for tally in tallies.values()), default=0.0)
+    print(f"slowest case: {slowest:.2f} s of processor time")
     failures = [failure for tally in tallies.values() for failure in tally.failures]
     print(f"{len(failures)} failures" if failures else "no crash, no hang, no other error")
 

@@ -168,6 +168,7 @@ def draw_graph_of_neighbors(draw: random.Random, n: int) -> Any:
         distances[draw.randrange(n), draw.randrange(k)] = draw.choice([*EXTREMES, -1.0])
     return draw.choice([
         (ids, distances), (ids.astype(np.int32), distances.astype(np.float32)), (ids, distances, None),
-        [ids, distances], (ids,), (ids, distances[:, :-1]), (ids[:-1], distances[:-1]), "knn", (None, None, None),
+        [ids, distances], (ids,), (ids, distances[:, :-1]), (ids[:-1], distances[:-1]), "knn",
+        (None, None, None),
         (ids.astype(float), distances), (ids.tolist(), distances.tolist()), (ids.astype(object), distances),
     ])  # fmt: skip

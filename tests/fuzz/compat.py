@@ -42,15 +42,21 @@ def call(
 def fuzzy(draw: random.Random, report: Report) -> None:
     X, k, metric = draw_rows(draw), wrong_or(draw, [2, 4]), wrong_or(draw, METRIC_VALUES)
     random_state = np.random.RandomState(0)
-    done, found = call(report,
+    done, found = call(
+        report,
         "umap_.nearest_neighbors",
-        lambda: umap_.nearest_neighbors(X, k, metric, {}, False, random_state, n_jobs=1), (X,), told=f"{describe(X)}, {k}, {metric}",
-    )  # fmt: skip
-    lists = {"knn_indices": found[0], "knn_dists": found[1]} if done and draw.random() < 0.5 else {}
-    done, graph = call(report,
-        "umap_.fuzzy_simplicial_set", lambda: umap_.fuzzy_simplicial_set(X, k, random_state, metric, **lists), (X,),
+        lambda: umap_.nearest_neighbors(X, k, metric, {}, False, random_state, n_jobs=1),
+        (X,),
         told=f"{describe(X)}, {k}, {metric}",
-    )  # fmt: skip
+    )
+    lists = {"knn_indices": found[0], "knn_dists": found[1]} if done and draw.random() < 0.5 else {}
+    done, graph = call(
+        report,
+        "umap_.fuzzy_simplicial_set",
+        lambda: umap_.fuzzy_simplicial_set(X, k, random_state, metric, **lists),
+        (X,),
+        told=f"{describe(X)}, {k}, {metric}",
+    )
     if done:
         check_number(graph[0].data)
 
@@ -60,13 +66,30 @@ def layout(draw: random.Random, report: Report) -> None:
     X, graph = draw_rows(draw, n), draw_graph(draw, n)
     a, b, gamma = wrong_or(draw, [1.0, 1.5]), wrong_or(draw, [1.0, 0.9]), wrong_or(draw, [1.0, 0])
     start = draw_places(draw, n) if draw.random() < 0.2 else wrong_or(draw, STARTS)
-    done, found = call(report,
+    done, found = call(
+        report,
         "umap_.simplicial_set_embedding",
         lambda: umap_.simplicial_set_embedding(
-            X, graph, wrong_or(draw, [2, 1, 3]), wrong_or(draw, [1.0]), a, b, gamma, wrong_or(draw, [5, 1]),
-            wrong_or(draw, [0, 2]), start, np.random.RandomState(0), "euclidean", {}, draw.random() < 0.1, {}, False,
-        ), (X, graph, start), told=f"{describe(X)}, {describe(graph)}, {describe(start)}",
-    )  # fmt: skip
+            X,
+            graph,
+            wrong_or(draw, [2, 1, 3]),
+            wrong_or(draw, [1.0]),
+            a,
+            b,
+            gamma,
+            wrong_or(draw, [5, 1]),
+            wrong_or(draw, [0, 2]),
+            start,
+            np.random.RandomState(0),
+            "euclidean",
+            {},
+            draw.random() < 0.1,
+            {},
+            False,
+        ),
+        (X, graph, start),
+        told=f"{describe(X)}, {describe(graph)}, {describe(start)}",
+    )
     if done:
         check_map(found[0], len(found[0]))
 
@@ -75,13 +98,21 @@ def algebra(draw: random.Random, report: Report) -> None:
     n = draw_count(draw)
     one, other, labels = draw_graph(draw, n), draw_graph(draw, n), draw_labels(draw, n)
     table: dict[str, tuple[Callable[[], Any], tuple[Any, ...]]] = {
-        "general_simplicial_set_intersection": (lambda: umap_.general_simplicial_set_intersection(one, other), (one, other)),
-        "general_simplicial_set_union": (lambda: umap_.general_simplicial_set_union(one, other), (one, other)),
+        "general_simplicial_set_intersection": (
+            lambda: umap_.general_simplicial_set_intersection(one, other),
+            (one, other),
+        ),
+        "general_simplicial_set_union": (
+            lambda: umap_.general_simplicial_set_union(one, other),
+            (one, other),
+        ),
         "discrete_metric_simplicial_set_intersection": (
-            lambda: umap_.discrete_metric_simplicial_set_intersection(one, labels), (one, labels)),
+            lambda: umap_.discrete_metric_simplicial_set_intersection(one, labels),
+            (one, labels),
+        ),
         "reset_local_connectivity": (lambda: umap_.reset_local_connectivity(one), (one,)),
         "spectral_layout": (lambda: umap_.spectral_layout(None, one, 2, np.random.RandomState(0)), (one,)),
-    }  # fmt: skip
+    }
     name = draw.choice(list(table))
     call(
         report, f"umap_.{name}", table[name][0], table[name][1], told=", ".join(map(describe, table[name][1]))
@@ -161,10 +192,13 @@ def tsne(draw: random.Random, report: Report) -> None:
             "openTSNE.TSNEEmbedding.optimize",
             lambda: found.optimize(again, learning_rate=wrong_or(draw, [1.0])),
         )
-        done, places = call(report,
-            "openTSNE.TSNEEmbedding.transform", lambda: found.transform(new, perplexity=2, n_iter=draw.choice([0, 2, -1, "x"])), (new,),
+        done, places = call(
+            report,
+            "openTSNE.TSNEEmbedding.transform",
+            lambda: found.transform(new, perplexity=2, n_iter=draw.choice([0, 2, -1, "x"])),
+            (new,),
             told=describe(new),
-        )  # fmt: skip
+        )
         if done:
             check_map(places, len(places))
 

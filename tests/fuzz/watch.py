@@ -1,4 +1,4 @@
-"""Run cases in processes of their own, so that crashes, hangs and too much memory are seen and the rest goes on."""
+"""Run cases in processes of their own: crashes, hangs and too much memory are seen, and the rest goes on."""
 
 from __future__ import annotations
 

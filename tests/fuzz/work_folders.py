@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import shutil
 from functools import cache
@@ -44,10 +45,8 @@ def unfinished_runs() -> list[Path]:
             if reports > stop:
                 raise _Stopped
 
-        try:
+        with contextlib.suppress(_Stopped):
             _embed(folder, Progress(callback=count))
-        except _Stopped:
-            pass
         folders.append(folder)
     return folders
 
@@ -61,10 +60,7 @@ def run_case(draw: random.Random, report: Report) -> None:
     path = draw.choice(files)
     data = path.read_bytes()
     kind = path.suffix.removeprefix(".")
-    if draw.random() < 0.05:
-        data = b""
-    else:
-        data = change_bytes(data, draw)[1]
+    data = b"" if draw.random() < 0.05 else change_bytes(data, draw)[1]
     path.write_bytes(data)
     report.steps.append(f"{source.name}: {path.relative_to(work)} changed to {data[:200]!r}")
     with no_code_runs(_FOLDER.name):

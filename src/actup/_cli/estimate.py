@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from scipy import sparse
 
 from actup._bytes import format_available, format_bytes
-from actup._memory import MemoryEstimate, memory_estimate
-from actup.backends._memory._shape import BASE_BYTES, EDGES_PER_NEIGHBOR
+from actup._given import Given
+from actup._memory import MemoryEstimate, estimate_run
+from actup.backends._memory._shape import BASE_BYTES, EDGES_PER_NEIGHBOR, Lean
 from actup.neighbors._cluster_search import search_nanoseconds
 from actup.neighbors._metrics import record_of
 from actup.neighbors._tables import available_memory
@@ -26,6 +27,9 @@ _SPECTRAL_NS, _PCA_COLUMN_NS = 15_000.0, 20.0  # start: per row, and per row and
 _POINT_NS, _EDGE_NS, _EXACT_PAIR_NS = 80.0, 2.5, 0.25  # layout: per epoch and point, edge, pair
 _TREE_NS, _NEGATIVE_NS = 2_000.0, 2.0  # repulsion: per epoch and point, and per negative
 
+_LEANER_WAYS = {"search": "a search that takes more time", "graph_on_disc": "a graph in a temporary file"}
+
+OF_FIT = Given(keep_neighbors=False)  # what an estimator's run is given
 LONG_SECONDS = 10.0  # a run that takes longer is announced
 
 
@@ -39,6 +43,8 @@ class Estimate:
     seconds : dict of str to float
         Of every stage.
     memory : MemoryEstimate
+    lean : Lean
+        Where the run takes less memory than usual.
     """
 
     rows: int
@@ -47,6 +53,7 @@ class Estimate:
     epochs: int
     seconds: dict[str, float]
     memory: MemoryEstimate
+    lean: Lean = field(default_factory=Lean)
 
     @property
     def bytes(self) -> int:
@@ -68,6 +75,12 @@ class Estimate:
             f"{'time':<10} {_time(self.total_seconds):>12}  within a factor of three",
             f"{'memory':<10} {format_bytes(self.bytes):>12}{_available()}, in stage {self.memory.stage}",
         ]
+        if self.memory.device_stages:
+            stage = self.memory.limited_stage
+            lines.append(f"{'on the GPU':<10} {format_bytes(self.memory.device_bytes):>12}, in stage {stage}")
+        ways = [words for name, words in _LEANER_WAYS.items() if getattr(self.lean, name)]
+        if ways:
+            lines.append(f"{'leaner by':<10} {' and '.join(ways)}, to stay within --max-memory")
         return "\n".join(lines)
 
     def announcement(self) -> str | None:
@@ -83,8 +96,10 @@ class Estimate:
         return f"this takes about {_time(self.total_seconds)} and {format_bytes(self.bytes)} of memory"
 
 
-def estimate_map(X: Any, recipe: Recipe, threads: int, maps: int = 1) -> Estimate:
-    """Estimate a run of a recipe on the CPU.
+def estimate_map(
+    X: Any, recipe: Recipe, threads: int, maps: int = 1, backend: str = "cpu", given: Given = OF_FIT
+) -> Estimate:
+    """Estimate a run of a recipe: its memory on a backend, its time on the CPU.
 
     Parameters
     ----------
@@ -93,6 +108,9 @@ def estimate_map(X: Any, recipe: Recipe, threads: int, maps: int = 1) -> Estimat
     threads : int
     maps : int, default=1
         How many maps share the neighbours.
+    backend : str, default="cpu"
+    given : Given, default=OF_FIT
+        What of the run decides about its memory besides rows and recipe.
     """
     n, columns = X.shape
     k = recipe.neighbors_searched(n)
@@ -104,8 +122,9 @@ def estimate_map(X: Any, recipe: Recipe, threads: int, maps: int = 1) -> Estimat
     start = n * (_PCA_COLUMN_NS * values if is_pca else _SPECTRAL_NS)
     layout = maps * epochs * (n * (_POINT_NS + _repulsion_ns(recipe, n)) + edges * _EDGE_NS)
     stages = {"neighbors": search, "graph": n * k * _GRAPH_NS, "start": start, "layout": layout}
-    memory = memory_estimate(X, recipe, threads=threads)
-    return Estimate(n, columns, k, epochs, {name: ns / threads * 1e-9 for name, ns in stages.items()}, memory)
+    memory = estimate_run(X, recipe, given, threads, backend)
+    seconds = {name: ns / threads * 1e-9 for name, ns in stages.items()}
+    return Estimate(n, columns, k, epochs, seconds, memory, given.lean)
 
 
 def _search_ns(recipe: Recipe, n: int, columns: int, k: int) -> float:

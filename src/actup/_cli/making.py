@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from actup._cli.chosen import Chosen, choose, read_files
-from actup._cli.estimate import estimate_map
+from actup._cli.estimate import OF_FIT, estimate_map
 from actup._cli.files import Table
 from actup._cli.files.formats import STANDARD_INPUT
 from actup._cli.methods import make_estimator
 from actup._cli.options import PreparingOptions, ReadingOptions, RunningOptions
 from actup._cli.preparation import prepare_rows
-from actup._cli.reporting import note, shows_progress, stop_if_interrupted
+from actup._cli.reporting import InputError, note, shows_progress, stop_if_interrupted
+from actup._given import Given
+from actup._memory import lean_enough
 from actup._threads import count_threads
+from actup.backends import choose_backend, load_backend
 
 if TYPE_CHECKING:
     from actup.estimators._base import Embedder
@@ -56,18 +59,38 @@ def load_rows(inputs: InputOptions, metric: Any, table: Table | None = None) -> 
     return chosen
 
 
-def announce(chosen: Chosen, recipe: Recipe, running: RunningOptions, maps: int = 1) -> bool:
+def announce(
+    chosen: Chosen, recipes: Sequence[Recipe], running: RunningOptions, given: Given = OF_FIT
+) -> bool:
     """Print the estimate of a run if it was asked for, or a line if the run is long.
+
+    Parameters
+    ----------
+    chosen : Chosen
+    recipes : sequence of Recipe
+        Those of all maps that are made.
+    running : RunningOptions
+    given : Given, default=OF_FIT
+        What of the run decides about its memory besides rows and recipe.
 
     Returns
     -------
     bool
         Whether the run is only to be estimated.
+
+    Raises
+    ------
+    MemoryError
+        If a map cannot stay within ``--max-memory``.
     """
     from actup._pipeline import adapt_to_size
 
-    recipe = adapt_to_size(recipe, len(chosen))
-    estimate = estimate_map(chosen.X, recipe, count_threads(running.jobs, "--jobs"), maps)
+    threads = count_threads(running.jobs, "--jobs")
+    backend = load_backend(choose_backend(running.backend, chosen.X, len(chosen)))
+    leans = [lean_enough(running.max_memory, chosen.X, recipe, given, threads, backend) for recipe in recipes]
+    longest = max(range(len(recipes)), key=lambda i: recipes[i].neighbors_searched(len(chosen)))
+    recipe, given = adapt_to_size(recipes[longest], len(chosen)), replace(given, lean=leans[longest])
+    estimate = estimate_map(chosen.X, recipe, threads, len(recipes), backend.name, given)
     if running.dry_run:
         print(estimate.describe())
         return True
@@ -75,6 +98,15 @@ def announce(chosen: Chosen, recipe: Recipe, running: RunningOptions, maps: int 
     if line is not None:
         note(line, running.quiet)
     return False
+
+
+def reject_max_memory(running: RunningOptions) -> None:
+    """Reject a limit of the memory of a map where no map is made."""
+    if running.max_memory is not None:
+        raise InputError(
+            f"--max-memory {running.max_memory}: limits the memory of making a map, but the map is there "
+            "already: leave it out"
+        )
 
 
 def fit_map(chosen: Chosen, method: str, switches: Mapping[str, Any], running: RunningOptions) -> Embedder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
@@ -36,11 +37,15 @@ class GraphFile:
         parts = GRAPH_FILE_PARTS
         self._starts = [self._n * part // parts for part in range(parts + 1)]
         self._offsets = np.zeros(self._n + 1, np.int64)
-        self._indices: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as it is used
-        self._weights: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        for file in (self._indices, self._weights):
-            weakref.finalize(self, file.close)
-        self._write(neighbors, recipe, threads)
+        with _explained_in_folder():
+            self._indices, self._weights = self._open(), self._open()
+            self._write(neighbors, recipe, threads)
+
+    def _open(self) -> IO[bytes]:
+        # Without a buffer, which would be written once more when a file on a full disc is closed.
+        file: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - open as long as it is used
+        weakref.finalize(self, file.close)
+        return file
 
     def _write(self, neighbors: Neighbors, recipe: Recipe, threads: int) -> None:
         ids = neighbors.indices
@@ -56,10 +61,8 @@ class GraphFile:
                 threads,
             )
             self._offsets[begin + 1 : end + 1] = offsets[1:] + self._offsets[begin]
-            indices.tofile(self._indices)
-            weights.tofile(self._weights)
-        for file in (self._indices, self._weights):
-            file.flush()
+            _write_values(self._indices, indices)
+            _write_values(self._weights, weights)
 
     def mapped(self) -> Graph:
         """The graph with ids and weights that stay in the file until they are read."""
@@ -82,6 +85,20 @@ class GraphFile:
         edges = int(self._offsets[-1])
         # Writable for callers who own their graph; what they write does not reach the file.
         return np.memmap(file, dtype, "c", shape=(edges,)) if edges else np.zeros(0, dtype)
+
+
+@contextmanager
+def _explained_in_folder() -> Iterator[None]:
+    """Say in an error of the file why there is one, where it lies, and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        folder = "there is no folder for temporary files" if tempfile.tempdir is None else tempfile.tempdir
+        raise OSError(
+            error.errno,
+            f"to stay within max_memory, the graph goes into a temporary file, but {folder}: "
+            f"{error.strerror}; set TMPDIR to a folder on a disc with free space, or raise max_memory",
+        ) from error
 
 
 def _affinities(neighbors: Neighbors, recipe: Recipe, threads: int) -> np.ndarray:
@@ -119,6 +136,12 @@ def _edges_into(
         )
     targets, sources, weights = (np.concatenate(kind) for kind in zip(*pieces, strict=True))
     return targets, sources, weights
+
+
+def _write_values(file: IO[bytes], values: np.ndarray) -> None:
+    rest = np.ascontiguousarray(values).view(np.uint8)
+    while rest.size:  # a disc that gets full takes a part of them
+        rest = rest[file.write(rest.data) :]
 
 
 def _read_values(file: IO[bytes], dtype: type[np.generic], first: int, last: int) -> np.ndarray:

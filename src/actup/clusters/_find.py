@@ -114,7 +114,7 @@ def find_clusters(
     threads = count_threads(n_jobs)
     points = read_input(model_or_Y, space, graph)
     n = len(points.Y)
-    wanted = min(wanted, n)
+    wanted, size = min(wanted, n), None if size is None else min(size, n + 1)
     namer = _read_namer(texts, labels, stop_words, n)
     clustered = np.arange(n) if points.graph is not None else np.flatnonzero(points.placed)
     hierarchy = _make_hierarchy(points, clustered, samples, threads)

@@ -429,12 +429,15 @@ class Embedder(
         seed: int,
         like: Any = None,
     ) -> Embedding:
+        threads = count_threads(self.n_jobs)
+        with explained("read", partial(shape_of, rows, recipe, given, threads), backend):
+            loaded = None if rows is None else backend.load_rows(rows, recipe.metric)
         return prepare(
-            None if rows is None else backend.load_rows(rows, recipe.metric),
+            loaded,
             recipe,
             given,
             seed=seed,
-            threads=count_threads(self.n_jobs),
+            threads=threads,
             backend=backend,
             progress=progress,
             like=like,

@@ -39,7 +39,7 @@ _ARRAYS |= {
 
 
 def _entries(values: Any, kept: np.ndarray) -> Any:
-    """Those of some samples; what has no entry for each is returned whole, to be rejected by its own check."""
+    """Those of some samples; what has no entry for each stays whole, to be rejected by its own check."""
     array = np.asarray(values)
     return array[kept] if array.ndim and len(array) > kept.max(initial=-1) else values
 

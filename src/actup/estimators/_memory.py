@@ -9,7 +9,7 @@ from actup._memory import MemoryEstimate, estimate_run, lean_enough
 from actup._threads import count_threads
 from actup.backends import Backend
 from actup.backends._memory._shape import Lean
-from actup.estimators._inputs import FitInputs, read_given_neighbors
+from actup.estimators._inputs import FitInputs, read_affinities, read_given_neighbors
 from actup.graph._records import Graph
 from actup.recipe._recipe import Recipe
 
@@ -74,6 +74,7 @@ class MemoryMixin:
         return Given(
             init=None if isinstance(init, str) else init,
             neighbors=read_given_neighbors(self.precomputed_knn),
+            graph=None if inputs.affinities is None else read_affinities(inputs.affinities),
             reshape_graph=_as_it_is if changes_graph else None,
             keep_radii=bool(getattr(self, "output_dens", False)),
             keep_neighbors=False,

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from actup._arguments import explain_unknown_arguments
 from actup._device import to_host
 from actup._given import Given
+from actup._memory import lean_enough
 from actup._pipeline import Embedding
 from actup._suggestions import not_one_of
 from actup._threads import count_threads
@@ -519,6 +520,8 @@ class TSNE(GrowingMap):
         if inputs.fixed is not None:
             given = replace(given, mobility=read_mobility(inputs.fixed, given.init, len(graph)))
         backend = load_backend(choose_backend(self.backend, None, len(graph)))
+        lean = lean_enough(self.max_memory, None, recipe, given, count_threads(self.n_jobs), backend)
+        given = replace(given, lean=lean)
         prepared = self._run(None, recipe, given, backend, progress, seed)
         return prepared, FittedState.of_run(prepared, None, seed, checked)
 

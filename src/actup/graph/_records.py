@@ -147,8 +147,8 @@ def _check_lists(indices: Array, distances: Array, names: tuple[str, str]) -> No
     if indices.dtype.kind not in "iu":
         swapped = f" (are {ids_name} and {distances_name} swapped?)" if distances.dtype.kind in "iu" else ""
         raise TypeError(
-            f"{ids_name} holds {indices.dtype}, but ids of neighbours must be whole numbers{swapped}: convert them with "
-            ".astype(int)"
+            f"{ids_name} holds {indices.dtype}, but ids of neighbours must be whole numbers{swapped}: "
+            "convert them with .astype(int)"
         )
     if distances.dtype.kind not in "biuf":
         raise TypeError(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Mapping
+from traceback import clear_frames
 from typing import Any
 
 from scipy import sparse
 
+from actup._bytes import format_bytes
 from actup._suggestions import explain_unknown_keywords, not_one_of
 from actup._threads import count_threads
 from actup.graph._records import Neighbors
@@ -94,6 +96,11 @@ def nearest_neighbors(
         ``indices`` and ``distances`` of shape (n, n_neighbors), the ``method`` of the search and its
         ``recall``.
 
+    Raises
+    ------
+    MemoryError
+        If memory runs out: the error says how much the result takes, and what would take less.
+
     Warns
     -----
     UserWarning
@@ -144,9 +151,18 @@ def nearest_neighbors(
     name = canonical_metric(metric)
     options = check_options(algorithm, recall, random_state)
     parameters = column_parameters(X, name, metric_kwds)
-    rows = read_rows(X, name)
-    k = check_k(n_neighbors, rows.shape[0])
-    return make_search(rows, name, parameters, options, threads).neighbors(k)
+    try:
+        rows = read_rows(X, name)
+        k = check_k(n_neighbors, rows.shape[0])
+        return make_search(rows, name, parameters, options, threads).neighbors(k)
+    except MemoryError as error:
+        clear_frames(error.__traceback__)  # frees their arrays
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        raise MemoryError(
+            f"memory ran out in the search for n_neighbors={n_neighbors} of {n:,} rows, whose result alone "
+            f"takes {format_bytes(8 * n * n_neighbors)}: free memory, give fewer neighbours, fewer columns, "
+            "X as a C-contiguous NumPy array of float32 or float16, or a sample of the rows"
+        ) from error
 
 
 class NeighborIndex:

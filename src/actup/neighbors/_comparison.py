@@ -81,6 +81,8 @@ def check_weights(parameters: Parameters | None, columns: int) -> np.ndarray | N
 
 def _own_names(metric: str, parameters: Parameters | None) -> dict[str, Any]:
     """The parameters by their own names, where some are given by umap-learn's."""
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise TypeError(f"metric_kwds={parameters!r} must be a dict of the parameters of the metric")
     given = dict(parameters or {})
     for other, name in METRICS[metric].parameter_aliases:
         if other in given and name in given:

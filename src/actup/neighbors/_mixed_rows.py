@@ -152,7 +152,7 @@ def read_mixed(X: Any, name: str) -> np.ndarray:
         columns = list(_columns(X))
         if not columns:
             if np.iscomplexobj(X):
-                raise ValueError(f"{name} holds complex numbers; give their real and imaginary parts as columns")
+                raise ValueError(f"{name} holds complex numbers; give real and imaginary parts as columns")
             return np.asarray(X, np.float64)
         return np.column_stack([_read_column(column, values, name) for column, values in columns])
     rows = np.empty((len(X) if not hasattr(X, "num_rows") else X.num_rows, len(column_names(X) or ())))

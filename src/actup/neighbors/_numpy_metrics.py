@@ -117,7 +117,8 @@ def tsss(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     theta = _angles(A, B) + _LEAST_ANGLE
     triangle = a * b * np.abs(np.sin(theta)) / 2  # the sine is negative beyond 180 degrees
     sector = (cdist(A, B) + np.abs(a - b)) ** 2 * theta / 2
-    areas: np.ndarray = triangle * sector
+    with np.errstate(over="ignore"):  # too large becomes infinite, which is rejected by name
+        areas: np.ndarray = triangle * sector
     return areas
 
 

@@ -125,6 +125,8 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.recall = recall
         self.random_state = random_state
 
+    _searched: _SearchedRows
+
     save = AbsentMethod(
         "KNeighborsTransformer has no save, because it computes nothing in fit: keep X and fit again, or "
         "pickle it, which leaves out the search index"
@@ -306,7 +308,7 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         if metric != "minkowski":
             return metric, parameters
         parameters.setdefault("p", self.p)
-        if set(parameters) == {"p"} and parameters["p"] in _NAMED_POWERS:
+        if set(parameters) == {"p"} and np.ndim(parameters["p"]) == 0 and parameters["p"] in _NAMED_POWERS:
             return _NAMED_POWERS[parameters["p"]], {}
         return metric, parameters
 
@@ -334,5 +336,5 @@ class _SearchedRows:
 
 
 def _check_mode(mode: str) -> None:
-    if mode not in _MODES:
+    if not isinstance(mode, str) or mode not in _MODES:
         raise ValueError(not_one_of("mode", mode, _MODES))

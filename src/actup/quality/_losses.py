@@ -102,7 +102,7 @@ class PairLosses:
         total = self._weights.sum()
         p = self._weights / total
         _, log_kernel, _ = self._edges
-        return float(xlogy(p, p).sum() - log_kernel / total + math.log(Z))
+        return float(xlogy(p, p).sum() - log_kernel / total + (math.log(Z) if Z > 0 else math.inf))
 
     def cross_entropy(self) -> float:
         """sum r log(r/q) + (1 - r) log((1 - r)/(1 - q)); dof must be 1."""

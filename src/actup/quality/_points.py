@@ -50,7 +50,8 @@ class MeasuredPoints:
         if nonempty is not None:  # empty columns change no distance
             self._X = nonempty.compress(self._X)
         self._cosine = metric == "cosine"
-        self._dtype = np.result_type(self._X.dtype, np.float32)
+        wanted = np.result_type(self._X.dtype, np.float32)
+        self._dtype = wanted if wanted.itemsize <= 8 else np.dtype(np.float64)  # not longdouble
         self._reject_nonfinite()
         self._centre = self._approximate_mean()
 

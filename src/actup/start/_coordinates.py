@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from actup._csr import WIDE_COLUMNS, nonempty_columns
+from actup._csr import WIDE_COLUMNS, ids_ascend, nonempty_columns
 from actup._device import to_host
 from actup._elementary import power
 from actup._engine import engine
@@ -160,8 +160,10 @@ def spectral_start(
     if len(reached) == len(graph):  # nearly always, and faster to find out than all components
         del pattern
         return component_start(graph, dimensions, seed, threads, solve, gives_up)
-    # Of a symmetric graph, the strong components are all components, and take no transposed copy of it.
-    count, labels = connected_components(pattern, directed=True, connection="strong")
+    # Of a symmetric graph, the strong components are all components, and take no transposed copy of it. SciPy
+    # does not end their search if an id stands twice in a row.
+    kind = "strong" if ids_ascend(graph.offsets, graph.indices) else "weak"
+    count, labels = connected_components(pattern, directed=True, connection=kind)
     del pattern
     firsts = np.unique(labels, return_index=True)[1]
     labels = np.argsort(np.argsort(firsts)).astype(np.int32)[labels]  # numbered by their first points

@@ -14,6 +14,7 @@ from actup._cli.outputs import Result, check_outputs, write_outputs
 from actup._cli.records import Switches
 from actup._cli.reporting import note
 from actup._cli.scores import announce_unmeasured, caption, score_table
+from actup._given import Given
 
 _DEFAULT_RECIPES = ("umap", "tsne", "gdr_umap", "gdr_tsne")
 
@@ -59,8 +60,7 @@ def command(
     if not running.dry_run:
         check_outputs(options.output, files, first.n_components, several=True)
     chosen = load_rows(InputOptions(files, reading, preparing, running), first.metric)
-    longest = max(recipes.values(), key=lambda recipe: recipe.neighbors_searched(len(chosen)))
-    if announce(chosen, longest, running, maps=len(recipes)):
+    if announce(chosen, list(recipes.values()), running, Given()):
         return
     metrics = {name: str(recipe.metric) for name, recipe in recipes.items()}
     if options.score:

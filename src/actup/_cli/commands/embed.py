@@ -68,7 +68,7 @@ def command(
     if not running.dry_run:
         check_outputs(options.output, files, recipe.n_components)
     chosen = load_rows(inputs, recipe.metric)
-    if announce(chosen, recipe, running):
+    if announce(chosen, [recipe], running):
         return
     model = fit_map(chosen, options.method, switches.given, running)
     clusters = find_clusters(model, chosen, running) if clustering.cluster else None

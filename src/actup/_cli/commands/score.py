@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from actup._cli.existing_maps import is_saved_model, read_map_file
-from actup._cli.making import InputOptions, load_rows
+from actup._cli.making import InputOptions, load_rows, reject_max_memory
 from actup._cli.options import Files, PreparingOptions, ReadingOptions, RunningOptions
 from actup._cli.reporting import InputError
 from actup._cli.scores import report_as_json, score_map
@@ -56,6 +56,7 @@ def command(
     actup score cells.csv --label type --map map.npy
     actup score model.actup --label types.npy
     """
+    reject_max_memory(running)
     if is_saved_model(files):
         report = _score_model(files[0], reading, options, running)
     else:

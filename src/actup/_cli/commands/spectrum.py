@@ -13,6 +13,7 @@ from actup._cli.options import Files, Outputs, PreparingOptions, ReadingOptions,
 from actup._cli.outputs import Result, check_outputs, write_outputs
 from actup._cli.records import Switches
 from actup._cli.reporting import InputError, note
+from actup._given import Given
 
 _DEFAULT_STEPS = "1,1.5,2,3,4"
 _KNOWN_STEPS = {1.0: "t-SNE", 4.0: "resembles UMAP"}
@@ -56,7 +57,7 @@ def command(
     if not running.dry_run:
         check_outputs(options.output, files, base.n_components, several=True)
     chosen = load_rows(InputOptions(files, reading, preparing, running), base.metric)
-    if announce(chosen, base, running, maps=len(recipes)):
+    if announce(chosen, list(recipes.values()), running, Given()):
         return
     made = make_maps(chosen, recipes, running)
     captions = {name: _KNOWN_STEPS.get(step, "") for name, step in steps.items()}

@@ -20,7 +20,15 @@ from actup._cli.existing_maps import (
 from actup._cli.files import Table
 from actup._cli.files.formats import STANDARD_INPUT
 from actup._cli.files.table import Matrix
-from actup._cli.making import InputOptions, announce, find_clusters, fit_map, load_rows, map_title
+from actup._cli.making import (
+    InputOptions,
+    announce,
+    find_clusters,
+    fit_map,
+    load_rows,
+    map_title,
+    reject_max_memory,
+)
 from actup._cli.methods import Method, make_estimator
 from actup._cli.options import (
     ClusterOptions,
@@ -116,11 +124,13 @@ def _find_maps(
     if is_saved_model(files):
         import actup
 
+        reject_max_memory(inputs.running)
         model = actup.load(files[0])
         return {type(model).__name__: model}, choose_of_model(model, files[0], reading)
     table = read_files(files, reading)
     maps = _maps_in(table, reading)
     if maps:
+        reject_max_memory(inputs.running)
         return maps, _columns_of_map(table, next(iter(maps.values())), reading)
     made = _make_map(inputs, options, switches, table)
     return None if made is None else ({options.method: made[0]}, made[1])
@@ -147,7 +157,7 @@ def _make_map(
     """A map of data, and what is shown with it; None after a dry run."""
     recipe = make_estimator(options.method, switches.given, inputs.running)._recipe()
     chosen = load_rows(inputs, recipe.metric, table)
-    if announce(chosen, recipe, inputs.running):
+    if announce(chosen, [recipe], inputs.running):
         return None
     return fit_map(chosen, options.method, switches.given, inputs.running), chosen
 
@@ -167,7 +177,7 @@ def _follow_live(inputs: InputOptions, options: ViewOptions, switches: Switches)
     model = make_estimator(options.method, switches.given, inputs.running)
     recipe = model._recipe()
     chosen = load_rows(inputs, recipe.metric, table)
-    if announce(chosen, recipe, inputs.running):
+    if announce(chosen, [recipe], inputs.running):
         return
     result = Result({}, chosen, map_title(options.title, inputs.files))
     with actup.live(chosen.X, model, browser=options.open, **result.page_options()) as session:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -78,6 +79,17 @@ def to_device(array: Array, dtype: Any = np.float32) -> Array:
 class _RegisteredMemory:
     """Registers the memory of a NumPy array with CUDA, so that the device can read it."""
 
+    # By place and size: CUDA registers memory only once, which several runs may read at the same time.
+    _alive: ClassVar[WeakValueDictionary[tuple[int, int], _RegisteredMemory]] = WeakValueDictionary()
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> _RegisteredMemory:
+        key = array.ctypes.data, array.nbytes
+        found = cls._alive.get(key)
+        if found is None:
+            cls._alive[key] = found = cls(array)
+        return found
+
     def __init__(self, array: np.ndarray):
         self._array = array
         cupy().cuda.runtime.hostRegister(array.ctypes.data, array.nbytes, _HOST_REGISTER_MAPPED)
@@ -93,7 +105,7 @@ def map_host_array(array: np.ndarray) -> Array:
     rows to 16 bits, which stay on the device, and to compare the best candidates.
     """
     cp = cupy()
-    owner = _RegisteredMemory(array)
+    owner = _RegisteredMemory.of(array)
     device = cp.cuda.Device().id
     memory = cp.cuda.UnownedMemory(array.ctypes.data, array.nbytes, owner, device)
     return cp.ndarray(array.shape, array.dtype, cp.cuda.MemoryPointer(memory, 0))

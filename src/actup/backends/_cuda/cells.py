@@ -214,6 +214,7 @@ def _nearest_of_all(X: Array, centers: Array) -> Array:
         scores = (X[begin : begin + chunk] - origin) @ transposed
         size = (np.int32(len(scores)), np.int32(len(centers)))
         launch(kernel, WARP * len(scores), scores, half_squares, *size, labels[begin:])
+        del scores  # before those of the next chunk are made
     return labels
 
 

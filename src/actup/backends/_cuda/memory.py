@@ -18,6 +18,7 @@ from actup.start._landmarks import LANDMARKS, uses_landmarks
 
 _SORT_BYTES = 24.0  # of an edge while edges are sorted by target: keys and numbers, twice, and their result
 _MESH_CELL_BYTES = 100.0  # cells, grids, spectra and influence, and what Fourier transforms take
+_USUAL_PROBES = 8  # cells that a row is compared with; the data decide
 _TREE_BYTES = 12.0  # of a point: nodes, and sums of q
 
 
@@ -60,8 +61,10 @@ def _search(shape: RunShape) -> list[Moment]:
     if may_use_cells(n, shape.columns, k, str(metric), shape.recipe.recall):
         cells = count_cells(n)
         index = {"labels and order": 12.0 * n, "cells around cells": 16.0 * cells**2}
-        keys = {"keys": make_plan(shape.columns, k, in_cells=True).needed_bytes_in_cells(n, 0)}
-        candidates = {"queries and candidates": min(search_room(free), 4.0 * n * k * cells)}
+        plan = make_plan(shape.columns, k, in_cells=True)
+        keys = {"keys": plan.needed_bytes_in_cells(n, 0)}
+        searched = float(n) * (plan.row_bytes + _USUAL_PROBES * plan.query_bytes)
+        candidates = {"queries and candidates": min(search_room(free), searched)}
         return [index | _scores(n, cells), index | keys | candidates]
     return [{"keys, queries and candidates": search_bytes(n, shape.columns, k, free)}]
 

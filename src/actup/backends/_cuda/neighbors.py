@@ -90,7 +90,7 @@ def nearest_neighbors(
             f"metric={metric!r} is not one of {', '.join(map(repr, GPU_METRICS))} of backend='cuda'"
         )
     if k > MAX_SCAN_K:
-        return _search_on_cpu(X, k, metric, threads)
+        return _search_on_cpu(X, k, metric, threads, recall)
     n = len(X)
     require_bytes(8 * n * k, f"the {k} neighbours of {n} points")
     ids = cp.zeros((n, k), cp.int32)
@@ -124,11 +124,11 @@ def may_use_cells(n: int, columns: int, k: int, metric: str, recall: float) -> b
     return recall < 1 and metric != "inner_product" and all_pairs > _MIN_GAIN * index
 
 
-def _search_on_cpu(X: Array, k: int, metric: str, threads: int) -> Neighbors:
+def _search_on_cpu(X: Array, k: int, metric: str, threads: int, recall: float) -> Neighbors:
     """Search on the CPU, and copy the neighbours to the device."""
     from actup.neighbors._api import nearest_neighbors as nearest_on_cpu
 
-    found = nearest_on_cpu(to_host(X), k, metric=metric, n_jobs=threads or None)
+    found = nearest_on_cpu(to_host(X), k, metric=metric, recall=recall, n_jobs=threads or None)
     return replace(found, indices=to_device(found.indices, np.int32), distances=to_device(found.distances))
 
 

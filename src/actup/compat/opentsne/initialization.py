@@ -45,7 +45,7 @@ def rescale(x: np.ndarray, inplace: bool = False, target_std: float = 1e-4) -> n
     [[-1.0, 0.3333333333333333], [1.0, 0.0]]
     """
     scaled = x if inplace else np.array(x, copy=True)
-    scaled /= np.std(scaled[:, 0]) / target_std
+    scaled /= np.std(scaled[:, 0]) / np.float64(target_std)
     return scaled
 
 
