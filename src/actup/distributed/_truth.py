@@ -91,9 +91,8 @@ def truth(plan: Plan, group: int, threads: int) -> dict[str, Any]:
         kept = min(plan.k, wanted)
         distances[:, :kept] = np.take_along_axis(np.where(is_self, np.inf, found), order, 1)
         # Place -1, where there is no neighbour, reads any row: its infinite distance keeps it from counting.
-        at = np.take_along_axis(places, order, 1).astype(
-            np.intp
-        )  # NumPy would, and crash without memory for it
+        # Converted here, because NumPy does not notice that it has no memory to convert them itself.
+        at = np.take_along_axis(places, order, 1).astype(np.intp)
         near[:, :kept] = read_group(plan, numbering, "near", group)[at]
         levels[:, :kept] = read_group(plan, numbering, "levels", group)[at]
     plan.folder.write(f"truth/distances.{group}", distances)
