@@ -1,8 +1,14 @@
-"""Mark every test that is parametrized with backend "cuda" as a cuda test."""
+"""Mark tests that are parametrized with backend "cuda" as cuda tests; leave out what Windows cannot run."""
 
 from __future__ import annotations
 
+import importlib.util
+
 import pytest
+
+# They limit what a process may take, with a module of Unix.
+_LIMITS = ["allocation_failures.py", "faults.py", "fuzz", "test_faults.py", "test_memory_failures.py"]
+collect_ignore = [] if importlib.util.find_spec("resource") else _LIMITS
 
 
 @pytest.hookimpl(tryfirst=True)

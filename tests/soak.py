@@ -28,6 +28,7 @@ _WARM_UP_ROUNDS = 3  # of all kinds of work: until caches, and the allocator's a
 # Growth of the median of memory between the second and the last quarter. An hour does thousands of pieces of
 # work, so that a leak of 10 KiB in any of the common kinds exceeds this. Samples vary by some MiB: the models
 # that are kept differ in size, and areas of the allocator fill and empty.
+_MIN_QUARTER = 2  # samples
 MAX_GROWTH_MIB = 16.0
 _HANG_SECONDS = 600  # of running, for one piece of work; time in which the process is paused does not count
 _PAUSE_SECONDS = 5.0  # a second that took longer than this was a pause
@@ -113,6 +114,9 @@ def run(
 def judge(samples: Sequence[Held], say: Callable[[str], None]) -> list[str]:
     """What the samples say against the process."""
     quarter = len(samples) // 4
+    if quarter < _MIN_QUARTER:
+        say(f"memory: {len(samples)} samples are too few to show a trend")
+        return samples[-1].more_than(samples[: max(1, 2 * quarter)])
     early = statistics.median(held.resident_mib for held in samples[quarter : 2 * quarter])
     late = statistics.median(held.resident_mib for held in samples[-quarter:])
     say(

@@ -100,6 +100,8 @@ def check_error(error: BaseException, kind: str, strict: bool = True) -> None:
         error, ValueError | TypeError | MemoryError | AttributeError | NotImplementedError | ImportError
     ):
         raise Wrong(shown) from error
+    if isinstance(error, MemoryError) and not text:
+        raise Wrong(f"{shown}: does not say what was too large") from error
     if isinstance(error, MemoryError) or not strict or _is_of_the_caller(error):
         return
     if not _is_intended(error):
@@ -162,11 +164,23 @@ def fingerprint(value: Any) -> Any:
     return repr(value)
 
 
+class _Held:
+    """A value that equals only itself, and is kept alive, so that no other one can take its place."""
+
+    def __init__(self, value: Any):
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held) and other._value is self._value
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 def state_of(model: Any) -> dict[str, Any]:
     """What a model holds: its attributes by identity, and the values of its map."""
     if model is None:
         return {}
-    state = {name: id(value) for name, value in vars(model).items()}
+    state: dict[str, Any] = {name: _Held(value) for name, value in vars(model).items()}
     state["values of the map"] = fingerprint(vars(model).get("embedding_"))
     return state
 
