@@ -109,6 +109,7 @@ def run_script(rest: str, interrupt: bool):
     )
     if interrupt:
         assert process.stdout.readline().strip() == "waiting"
+        time.sleep(0.3)  # it waits soon after it says so
         os.kill(process.pid, signal.SIGINT)
     output, errors = process.communicate(timeout=60)
     return process.returncode, output, errors
