@@ -30,6 +30,19 @@ struct OwnedGraph {
   }
 };
 
+// The graph with these neighbours and weights of every point.
+inline OwnedGraph graph_of(const std::vector<std::map<int32_t, float>>& rows) {
+  OwnedGraph graph;
+  for (const auto& row : rows) {
+    for (const auto& [id, weight] : row) {
+      graph.ids.push_back(id);
+      graph.weights.push_back(weight);
+    }
+    graph.offsets.push_back(static_cast<int64_t>(graph.ids.size()));
+  }
+  return graph;
+}
+
 // A ring with `chords` random edges per point, and a hub with an edge to every point; symmetric.
 inline OwnedGraph hub_graph(int64_t n, int chords) {
   std::vector<std::map<int32_t, float>> rows(n);
@@ -44,15 +57,7 @@ inline OwnedGraph hub_graph(int64_t n, int chords) {
     for (int c = 0; c < chords; ++c)
       connect(i, static_cast<int64_t>(uniform(2, i * chords + c) * static_cast<float>(n)) % n, uniform(3, i));
   }
-  OwnedGraph graph;
-  for (const auto& row : rows) {
-    for (const auto& [id, weight] : row) {
-      graph.ids.push_back(id);
-      graph.weights.push_back(weight);
-    }
-    graph.offsets.push_back(static_cast<int64_t>(graph.ids.size()));
-  }
-  return graph;
+  return graph_of(rows);
 }
 
 }  // namespace actup

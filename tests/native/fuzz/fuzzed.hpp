@@ -80,15 +80,7 @@ inline OwnedGraph fuzzed_graph(Fuzzed& fuzzed, int64_t n) {
     rows[i][static_cast<int32_t>(j)] = weight;
     rows[j][static_cast<int32_t>(i)] = weight;
   }
-  OwnedGraph graph;
-  for (const auto& row : rows) {
-    for (const auto& [id, weight] : row) {
-      graph.ids.push_back(id);
-      graph.weights.push_back(weight);
-    }
-    graph.offsets.push_back(static_cast<int64_t>(graph.ids.size()));
-  }
-  return graph;
+  return graph_of(rows);
 }
 
 }  // namespace actup
