@@ -245,3 +245,15 @@ def test_a_graph_whose_ids_stand_twice_in_a_row_does_not_hang():
     graph = actup.Graph(np.array([0, 2, 4, 6]), np.array([1, 1, 1, 1, 1, 1]), np.ones(6))
     Y = actup.embed(None, actup.Recipe(epochs=2), graph=graph, threads=1).embedding
     assert np.isfinite(Y).all()
+
+
+def test_an_array_as_transform_mode_is_rejected_by_name_after_the_fit():
+    model = umap().fit(X).set_params(transform_mode=np.zeros(2))
+    with pytest.raises(ValueError, match=r"transform_mode=.* must be 'embedding' or 'graph'"):
+        model.transform(X)
+
+
+@pytest.mark.parametrize("metric", ["minkowski", "gower", lambda x, y, **_: abs(x[0] - y[0])])
+def test_names_of_metric_parameters_are_text(metric):
+    with pytest.raises(TypeError, match="metric_kwds has the key 3"):
+        actup.nearest_neighbors(X, 3, metric=metric, metric_kwds={3: 1, "p": 2})

@@ -354,6 +354,7 @@ class UMAP(UmapRuns):
         -------
         ndarray of shape (n_rows, n_components), float32, or CSR matrix
         """
+        self._check_transform_mode()
         if self.transform_mode != "graph":
             return super().transform(X, ensure_all_finite)
         model = fitted_model(self)

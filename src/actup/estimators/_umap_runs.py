@@ -57,12 +57,18 @@ _FLAGS = (
 class UmapRuns(GrowingMap):
     """The runs of an estimator with the parameters of ``UMAP``."""
 
+    def _check_choice(self, name: str, choices: tuple[str, ...]) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, str) or value not in choices:
+            raise ValueError(f"{name}={value!r} must be {' or '.join(map(repr, choices))}")
+
+    def _check_transform_mode(self) -> None:
+        self._check_choice("transform_mode", ("embedding", "graph"))
+
     def _check_choices(self) -> None:
         """Reject values of parameters that are no part of the recipe."""
-        for name, choices in (("transform_mode", ("embedding", "graph")), ("disconnected", ("place", "nan"))):
-            if getattr(self, name) not in choices:
-                known = " or ".join(map(repr, choices))
-                raise ValueError(f"{name}={getattr(self, name)!r} must be {known}")
+        self._check_transform_mode()
+        self._check_choice("disconnected", ("place", "nan"))
         for name in _FLAGS:
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_ | Integral):

@@ -56,8 +56,7 @@ _SMALLEST_INDEPENDENT_SHARE = 1e-12
 
 def is_compiled(metric: str | Callable[..., float], parameters: Parameters | None) -> bool:
     """Whether the engine computes a canonical metric with these parameters."""
-    if parameters is not None and not isinstance(parameters, Mapping):
-        raise TypeError(f"metric_kwds={parameters!r} must be a dict of the metric's parameters")
+    _check_kind(parameters)
     record = record_of(metric)
     if record is None or not record.is_compiled:
         return False
@@ -66,6 +65,16 @@ def is_compiled(metric: str | Callable[..., float], parameters: Parameters | Non
     _reject_unknown("minkowski", parameters)
     p = _power(**(parameters or {}))
     return p <= _MAX_COMPILED_POWER or math.isinf(p)
+
+
+def _check_kind(parameters: Parameters | None) -> None:
+    if parameters is None:
+        return
+    if not isinstance(parameters, Mapping):
+        raise TypeError(f"metric_kwds={parameters!r} must be a dict of the metric's parameters")
+    for name in parameters:
+        if not isinstance(name, str):
+            raise TypeError(f"metric_kwds has the key {name!r}, but names of parameters are text")
 
 
 def check_weights(parameters: Parameters | None, columns: int) -> np.ndarray | None:
@@ -81,8 +90,7 @@ def check_weights(parameters: Parameters | None, columns: int) -> np.ndarray | N
 
 def _own_names(metric: str, parameters: Parameters | None) -> dict[str, Any]:
     """The parameters by their own names, where some are given by umap-learn's."""
-    if parameters is not None and not isinstance(parameters, Mapping):
-        raise TypeError(f"metric_kwds={parameters!r} must be a dict of the parameters of the metric")
+    _check_kind(parameters)
     given = dict(parameters or {})
     for other, name in METRICS[metric].parameter_aliases:
         if other in given and name in given:
