@@ -116,20 +116,19 @@ MOMENTS ?= 200
 faults: $(ANY_LEVEL)  ## kill, interrupt and starve every command at 200 random moments each (MOMENTS=20: fewer)
 	$(BIN)/python tests/faults.py --moments $(MOMENTS)
 
-MINUTES ?= 60
 soak: $(ANY_LEVEL)  ## an hour of random work in one process, whose memory, threads and files are watched (MINUTES=5: less)
-	$(BIN)/python tests/soak.py --minutes $(MINUTES)
+	$(BIN)/python tests/soak.py --minutes $(or $(MINUTES),60)
 
 # Half the time for calls and files (tests/fuzz), half for compiled code (tests/native/fuzz), by libFuzzer where clang
 # has it; FUZZ_CXX=g++ feeds random bytes to the same targets. SEED=... repeats a run.
-MINUTES := 10
+FUZZ_MINUTES = $(or $(MINUTES),10)
 FUZZ_CXX ?= $(firstword $(foreach compiler,clang++ clang++-19 clang++-16 clang++-14,$(shell command -v $(compiler))) g++)
 FUZZ_TARGETS := $(patsubst tests/native/fuzz/%.cpp,%,$(filter-out %/main.cpp,$(wildcard tests/native/fuzz/*.cpp)))
-FUZZ_SECONDS = $(shell echo $$(($(MINUTES) * 30 / $(words $(FUZZ_TARGETS)) + 1)))
+FUZZ_SECONDS = $(shell echo $$(($(FUZZ_MINUTES) * 30 / $(words $(FUZZ_TARGETS)) + 1)))
 LIBFUZZER = $(findstring clang,$(FUZZ_CXX))
 
-fuzz: $(firstword $(wildcard $(VENV)/installed $(VENV)/one-level) $(VENV)/installed) fuzz-native  ## random calls and changed files, and compiled code under sanitizers, for MINUTES=10
-	$(BIN)/python -m tests.fuzz --minutes $$(($(MINUTES) / 2)).$$(($(MINUTES) % 2 * 5)) $(SEED:%=--seed %)
+fuzz: $(ANY_LEVEL) fuzz-native  ## random calls and changed files, and compiled code under sanitizers, for MINUTES=10
+	$(BIN)/python -m tests.fuzz --minutes $$(($(FUZZ_MINUTES) / 2)).$$(($(FUZZ_MINUTES) % 2 * 5)) $(SEED:%=--seed %)
 
 fuzz-native: $(FUZZ_TARGETS:%=build/fuzz/%)
 	for target in $(FUZZ_TARGETS); do echo $$target; mkdir -p build/fuzz/corpus/$$target; \

@@ -64,6 +64,22 @@ def actup_preset(name):
     return prepare
 
 
+def actup_estimator(name):
+    def prepare(stopwatch):
+        import actup
+
+        estimator = getattr(actup, name)
+
+        def run(X, seed):
+            model = estimator(random_state=seed).fit(X)
+            stopwatch.stages = model.stage_seconds_
+            return model.embedding_, model.n_epochs_
+
+        return run
+
+    return prepare
+
+
 def umap_learn(seeded):
     def prepare(stopwatch):
         import umap
@@ -191,6 +207,8 @@ CONTESTANTS = {
     "actup GDR, paper": (["actup"], actup_preset("paper_gdr_umap")),
     "actup GDR, paper, accelerated": (["actup"], actup_preset("paper_accelerated_gdr_umap")),
     "actup GDR, paper, normalised": (["actup"], actup_preset("paper_gdr_tsne")),
+    "actup.UMAP()": (["actup"], actup_estimator("UMAP")),
+    "actup.TSNE()": (["actup"], actup_estimator("TSNE")),
     "umap-learn": (["umap-learn", "pynndescent", "numba"], umap_learn(seeded=False)),
     "umap-learn, seeded": (["umap-learn", "pynndescent", "numba"], umap_learn(seeded=True)),
     "openTSNE": (["openTSNE"], open_tsne),

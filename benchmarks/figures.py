@@ -29,6 +29,7 @@ SECTIONS = {
         "the mesh in two dimensions and Barnes-Hut in three. The KL divergence is exact.",
     ),
     "tsne_growth": ("t-SNE: growth with the number of points", "`python benchmarks/tsne_growth.py`"),
+    "fits": ("Whole fits", ""),
     "presets": ("Presets", "`python benchmarks/presets.py`"),
     "neighbors": ("Nearest neighbours", ""),
     "transform": ("New rows", ""),

@@ -262,3 +262,17 @@ def test_umap_loss_of_two_points():
     edge, rest = math.log1p(a), math.log1p(1 / (a * 1.001**b))
     found = umap_loss(Graph([0, 1, 2], [1, 0], [1.0, 1.0]), np.float32([[0, 0], [1, 0]]))
     assert found == pytest.approx(edge + 5 / 2 * rest / 2)
+
+
+def test_fits_have_medians_stages_and_quality(results, monkeypatch, capsys):
+    import fits
+
+    monkeypatch.setattr(fits, "RUNS", 3)
+    monkeypatch.setattr(sys, "argv", ["fits.py", "--data", "digits", "--methods", "umap", "--threads", "1"])
+    fits.main()
+    rows = json.loads((results / "fits.json").read_text())["results"]
+    assert list(rows) == ["digits, actup.UMAP(), 1"]
+    row = rows["digits, actup.UMAP(), 1"]
+    assert row["runs"] == 2 and sum(row["stages"].values()) > 0.001
+    assert row["quality"]["knn_accuracy"] > 0.9
+    assert "| digits | 1,797 x 64 | actup.UMAP() | 1 |" in fits.markdown(rows)
