@@ -25,7 +25,7 @@ from workers import Conditions, run_worker
 
 # method: ActUp's contestant and the peer
 METHODS = {"umap": ("actup.UMAP()", "umap-learn"), "tsne": ("actup.TSNE()", "openTSNE")}
-# name: the table of kinds_of_data.py, the kind, the methods, and whether the peer runs, for it may take minutes
+# name: the table of kinds_of_data.py, the kind, the methods, and whether the peer runs: it may take minutes
 DATA = {
     "digits": (SMALL_KINDS, "digits", ("umap", "tsne"), True),
     "mnist 2,000": (SMALL_KINDS, "mnist 2000", ("umap", "tsne"), True),
