@@ -257,3 +257,46 @@ def test_an_array_as_transform_mode_is_rejected_by_name_after_the_fit():
 def test_names_of_metric_parameters_are_text(metric):
     with pytest.raises(TypeError, match="metric_kwds has the key 3"):
         actup.nearest_neighbors(X, 3, metric=metric, metric_kwds={3: 1, "p": 2})
+
+
+@pytest.mark.parametrize("scale", [1e-38, 1e-42, 1e-44])
+def test_groups_of_rows_below_float32_are_placed(scale):
+    rows = (np.repeat(np.arange(6), 5)[:, None] + 0.01 * X[:, :2]) * scale
+    Y = umap(n_neighbors=2).fit_transform(rows.astype(np.float32))
+    assert np.isfinite(Y).all()
+
+
+def test_principal_components_below_float32_are_those_of_larger_rows():
+    start = initialization.pca(X.astype(np.float32), add_jitter=False)
+    tiny = initialization.pca((X * 1e-38).astype(np.float32), add_jitter=False)
+    np.testing.assert_allclose(tiny, start, atol=1e-6)
+
+
+def test_a_start_of_equal_rows_is_finite():
+    Y = initialization.pca(np.full((6, 2), 3.0), random_state=0)
+    assert np.isfinite(Y).all() and len(np.unique(Y, axis=0)) == 6
+
+
+@pytest.mark.parametrize("k", [0, -1, 30])
+def test_numbers_of_neighbors_of_affinities_are_rejected_by_name(k):
+    with pytest.raises(ValueError, match=f"k_neighbors={k} must be at least 1, and less than"):
+        affinity.Uniform(X, k_neighbors=k)
+    with pytest.raises(ValueError, match=f"k={k} must be at least 1, and less than"):
+        affinity.FixedSigmaNN(X, sigma=1.0, k=k)
+
+
+def test_maps_whose_distances_overflow_are_measured():
+    Y, labels = X[:, :2], np.arange(30) % 3
+    assert quality.knn_accuracy(Y * 1e300, labels) == quality.knn_accuracy(Y, labels)
+    assert quality.seed_stability([Y, Y * 1e300]).jaccard == 1.0
+
+
+def test_samples_beyond_all_pairs_are_all_pairs():
+    Y = X[:9, :2]
+    for measure in (quality.distance_correlation, quality.triplet_accuracy):
+        assert measure(X[:9], Y, sample=2**63) == measure(X[:9], Y, sample=None)
+
+
+def test_an_array_as_the_kind_of_labels_is_rejected_by_name(tmp_path):
+    with pytest.raises(ValueError, match=r"label_kind=.* must be 'auto'"):
+        actup.viewer.write_page(tmp_path / "page.html", X[:, :2], label_kind=np.array([1, 2]))

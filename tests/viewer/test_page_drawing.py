@@ -98,5 +98,6 @@ def test_many_points_move_in_time(browser, tmp_path):
     # Drawing adapts the sample to the time that frames take, also on a busy machine.
     assert np.median(page.state()["milliseconds"][-15:]) < 60
     before = page.state()["frames"]["refined"]
-    page.wait(f"actupPage.state().frames.refined > {before}")
+    # At rest all points are drawn, unless frames came to hold them all.
+    page.wait(f"actupPage.state().frames.refined > {before} || actupPage.page.renderer.budget >= 300000")
     page.close()

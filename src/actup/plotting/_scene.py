@@ -123,7 +123,7 @@ def read_labels(
     name : str
         What errors call the labels.
     """
-    if kind not in ("auto", "classes", "values"):
+    if not isinstance(kind, str) or kind not in ("auto", "classes", "values"):
         raise ValueError(f"label_kind={kind!r} must be 'auto', 'classes' or 'values'")
     if labels is None:
         return None

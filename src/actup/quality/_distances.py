@@ -31,7 +31,8 @@ def triplet_accuracy(
     metric : {"euclidean", "cosine"}, default="euclidean"
         Distance between rows of X. Distances in the map are always Euclidean.
     sample : int or None, default=100_000
-        Number of random triplets (a point and two others). None: all of them, in O(n³) time.
+        Number of random triplets (a point and two others). None, or as many as there are: all of them, in
+        O(n³) time.
     random_state : int, default=0
         Seed of the triplets.
     n_jobs : int, default=-1
@@ -66,7 +67,7 @@ def triplet_accuracy(
     if n < 3:
         raise NotMeasurable(f"a triplet needs at least 3 points, got {n}")
     sample = check_sample(sample)
-    if sample is None:
+    if sample is None or sample >= n * (n - 1) * (n - 2) // 2:
         return _all_triplets(points, Y, threads)
     rng = np.random.default_rng(random_state)
     anchor = rng.integers(n, size=sample)
@@ -111,7 +112,7 @@ def distance_correlation(
     metric : {"euclidean", "cosine"}, default="euclidean"
         Distance between rows of X. Distances in the map are always Euclidean.
     sample : int or None, default=100_000
-        Number of random pairs. None: all of them.
+        Number of random pairs. None, or as many as there are: all of them.
     random_state : int, default=0
         Seed of the pairs.
     n_jobs : int, default=-1
@@ -148,7 +149,7 @@ def distance_correlation(
     if n < 3:
         raise NotMeasurable(f"a correlation of distances needs at least 3 points, got {n}")
     sample = check_sample(sample)
-    if sample is None:
+    if sample is None or sample >= n * (n - 1) // 2:
         first, second = np.triu_indices(n, 1)
     else:
         rng = np.random.default_rng(random_state)

@@ -11,6 +11,9 @@ from actup._typing import Rows
 from actup.quality._points import MeasuredPoints
 
 
+_LARGEST_PLACE = 1e150  # of a map whose squared distances are finite
+
+
 class NotMeasurable(ValueError):
     """Raised by a measure that is not defined for the given points.
 
@@ -45,6 +48,12 @@ def check_map(Y: ArrayLike) -> np.ndarray:
     if not np.isfinite(array).all():
         raise ValueError("Y holds NaN or infinite values: a map must be finite to be measured")
     return array
+
+
+def within_range(Y: np.ndarray) -> np.ndarray:
+    """The map, scaled down if squares of its distances would overflow."""
+    largest = np.abs(Y).max(initial=0.0)
+    return Y / largest if largest > _LARGEST_PLACE else Y
 
 
 def check_pair(X: Rows | MeasuredPoints, Y: ArrayLike, metric: str) -> tuple[MeasuredPoints, np.ndarray]:

@@ -6,12 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial import cKDTree
 
 from actup._labels import label_array
 from actup._threads import count_threads
 from actup.quality._inputs import NotMeasurable, check_k, check_labels, check_map
-from actup.quality._neighborhoods import nearest_in_map
+from actup.quality._neighborhoods import map_tree, nearest_in_map
 
 _CHUNK_VOTES = 1 << 22  # votes counted at a time
 _MAX_KMEANS_DISTANCES = 500_000_000  # points times clusters: beyond it, k-means takes many minutes
@@ -65,7 +64,7 @@ def knn_accuracy(
     if n < 2:
         raise NotMeasurable(f"{n} point has no neighbours: at least 2 are needed")
     k = voters(classes, k) if shrink else check_k(k, n - 1, n)
-    tree, correct = cKDTree(Y), 0
+    tree, correct = map_tree(Y), 0
     elect = _elect_by_counting if count <= k else _elect_by_sorting
     step = max(1, _CHUNK_VOTES // k)
     for begin in range(0, n, step):

@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 from actup._engine import engine
 from actup._threads import count_threads
 from actup._typing import Rows
-from actup.quality._inputs import check_k, check_pair, draw_rows
+from actup.quality._inputs import check_k, check_pair, draw_rows, within_range
 from actup.quality._points import MeasuredPoints
 
 _CHUNK_DISTANCES = 1 << 24  # distances held at a time
@@ -109,6 +109,11 @@ def _map_sort_keys(Y: np.ndarray, rows: np.ndarray, threads: int) -> np.ndarray:
         list(pool.map(fill, range(0, len(rows), _MAP_ROWS_PER_TASK)))
     keys[np.arange(len(rows)), rows] = np.inf
     return keys
+
+
+def map_tree(Y: np.ndarray) -> cKDTree:
+    """A tree of the points of a map, in any scale."""
+    return cKDTree(within_range(Y))
 
 
 def nearest_in_map(tree: cKDTree, rows: np.ndarray, k: int, threads: int) -> np.ndarray:

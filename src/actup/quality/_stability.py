@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial import cKDTree
 
 from actup._threads import count_threads
-from actup.quality._inputs import check_k, check_map, draw_rows
-from actup.quality._neighborhoods import nearest_in_map
+from actup.quality._inputs import check_k, check_map, draw_rows, within_range
+from actup.quality._neighborhoods import map_tree, nearest_in_map
 
 
 class SeedStability(NamedTuple):
@@ -80,14 +79,14 @@ def seed_stability(
     >>> round(stability.disparity, 6), stability.jaccard
     (0.0, 1.0)
     """
-    maps = [check_map(Y) for Y in embeddings]
+    maps = [within_range(check_map(Y)) for Y in embeddings]
     shapes = sorted({Y.shape for Y in maps})
     if len(maps) < 2 or len(shapes) > 1:
         raise ValueError(f"embeddings must be two maps or more of one shape, got {len(maps)} of {shapes}")
     n = len(maps[0])
     k = check_k(k, n - 1, n)
     rows, threads = draw_rows(n, sample, random_state), count_threads(n_jobs)
-    neighbors = [np.sort(nearest_in_map(cKDTree(Y), rows, k, threads), axis=1) for Y in maps]
+    neighbors = [np.sort(nearest_in_map(map_tree(Y), rows, k, threads), axis=1) for Y in maps]
     return SeedStability(
         float(np.mean(list(itertools.starmap(_disparity, itertools.combinations(maps, 2))))),
         float(np.mean(list(itertools.starmap(_jaccard, itertools.combinations(neighbors, 2))))),

@@ -32,6 +32,7 @@ from actup.start._components import place_components
 JITTER = 1e-4
 _FAR_FACTOR = 100  # given places are far from 0 if their centre exceeds this multiple of their width
 _FLAT_SHARE = 1e-6  # of the largest width: given places that spread less in some direction are flat
+_FROM_SUBNORMAL = np.float32(2.0**40)  # lifts rows below the normal numbers of float32 among them
 _FILL_NOISE = 1e-2  # of the widest axis, for axes that the data cannot fill
 
 _CHUNK_VALUES = 2**17  # that are held in double precision at a time
@@ -85,9 +86,16 @@ def pca_start(X: Rows, dimensions: int, seed: int, threads: int) -> np.ndarray:
         )
     else:
         X = np.ascontiguousarray(X if X.dtype.type in ENGINE_TYPES else center_far_columns(X))
-        shift = X[:: max(1, len(X) // 1000)].mean(axis=0, dtype=np.float64).astype(np.float32)
-        scores, _ = engine.principal_scores(X, shift, dimensions=kept, seed=seed, threads=threads)
+        scores = _dense_scores(X, kept, seed, threads)
+        if not np.isfinite(scores).all():  # the lengths of such small rows have no inverse in float32
+            scores = _dense_scores(X * _FROM_SUBNORMAL, kept, seed, threads) / _FROM_SUBNORMAL
     return fill_axes(scores, dimensions, seed)
+
+
+def _dense_scores(X: np.ndarray, dimensions: int, seed: int, threads: int) -> np.ndarray:
+    shift = X[:: max(1, len(X) // 1000)].mean(axis=0, dtype=np.float64).astype(np.float32)
+    scores, _ = engine.principal_scores(X, shift, dimensions=dimensions, seed=seed, threads=threads)
+    return np.asarray(scores)
 
 
 def _without_empty_columns(X: CsrMatrix) -> CsrMatrix:

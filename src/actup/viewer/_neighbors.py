@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from actup._pipeline import Embedding
 from actup._threads import count_threads
@@ -14,7 +13,7 @@ from actup._typing import CsrMatrix
 from actup.estimators._base import Embedder
 from actup.graph._records import Neighbors
 from actup.plotting._scene import Values
-from actup.quality._neighborhoods import nearest_in_map
+from actup.quality._neighborhoods import map_tree, nearest_in_map
 from actup.viewer._columns import read_values
 
 _MAX_SHOWN_NEIGHBORS = 10  # per point: more lines hide the map
@@ -126,7 +125,7 @@ def neighbors_kept(Y: np.ndarray, lists: np.ndarray) -> np.ndarray:
     k = min(k, n - 1)
     if k < 1:
         return np.full(n, np.nan)
-    near = nearest_in_map(cKDTree(_far_apart(Y)), np.arange(n), k, count_threads(-1))
+    near = nearest_in_map(map_tree(_far_apart(Y)), np.arange(n), k, count_threads(-1))
     shares = np.full(n, np.nan)
     step = max(1, _CHUNK_COMPARISONS // (k * lists.shape[1]))
     for begin in range(0, n, step):

@@ -104,6 +104,12 @@ def check_source(data: Any, knn_index: Any) -> None:
         raise ValueError("data and knn_index were both given: give one of them")
 
 
+def check_neighbors(name: str, k: int, rows: int) -> None:
+    """Reject a number of neighbours that rows do not have."""
+    if not 1 <= k < rows:
+        raise ValueError(f"{name}={k} must be at least 1, and less than the number of rows, {rows}")
+
+
 def get_knn_index(
     data: Any,
     method: str | nearest_neighbors.KNNIndex,
@@ -189,8 +195,7 @@ def checked_k(affinities: Affinities, k: int | None) -> int:
     assert affinities.knn_index is not None
     if k is None:
         return int(affinities.knn_index.k)
-    if k >= affinities.n_samples:
-        raise ValueError(f"k={k} must be less than the number of rows, {affinities.n_samples}")
+    check_neighbors("k", k, affinities.n_samples)
     return k
 
 

@@ -13,6 +13,7 @@ from actup.compat.opentsne import nearest_neighbors
 from actup.compat.opentsne._affinity_base import (
     Affinities,
     Metric,
+    check_neighbors,
     check_source,
     checked_k,
     mean_of_directions,
@@ -63,8 +64,8 @@ class FixedSigmaNN(Affinities):
         if sigma is None:
             raise ValueError("sigma=None: give a typical distance between neighbours")
         check_source(data, knn_index)
-        if data is not None and k >= data.shape[0]:
-            raise ValueError(f"k={k} must be less than the number of rows, {data.shape[0]}")
+        if data is not None:
+            check_neighbors("k", k, data.shape[0])
         neighbors, distances = self._set_index(
             data,
             knn_index,
@@ -160,10 +161,8 @@ class Uniform(Affinities):
         kinds = {True: "max", False: "none", "max": "max", "mean": "mean", "none": "none"}
         if symmetrize not in kinds:
             raise ValueError(f"symmetrize={symmetrize!r} is not one of 'max', 'mean', 'none', True, False")
-        if data is not None and k_neighbors >= data.shape[0]:
-            raise ValueError(
-                f"k_neighbors={k_neighbors} must be less than the number of rows, {data.shape[0]}"
-            )
+        if data is not None:
+            check_neighbors("k_neighbors", k_neighbors, data.shape[0])
         neighbors, distances = self._set_index(
             data,
             knn_index,

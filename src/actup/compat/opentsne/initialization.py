@@ -22,7 +22,7 @@ _SEED = 0  # of iterations whose result does not depend on where they begin
 
 
 def rescale(x: np.ndarray, inplace: bool = False, target_std: float = 1e-4) -> np.ndarray:
-    """Scale a start, so that its first axis has a standard deviation.
+    """Scale a start, so that its first axis has a standard deviation, unless all its values are equal.
 
     Parameters
     ----------
@@ -45,7 +45,9 @@ def rescale(x: np.ndarray, inplace: bool = False, target_std: float = 1e-4) -> n
     [[-1.0, 0.3333333333333333], [1.0, 0.0]]
     """
     scaled = x if inplace else np.array(x, copy=True)
-    scaled /= np.std(scaled[:, 0]) / np.float64(target_std)
+    spread = np.std(scaled[:, 0])
+    if spread > 0:
+        scaled /= spread / np.float64(target_std)
     return scaled
 
 
@@ -59,7 +61,7 @@ def jitter(x: np.ndarray, inplace: bool = False, scale: float = 0.01, random_sta
     inplace : bool, default=False
         Whether to change ``x`` itself.
     scale : float, default=0.01
-        Standard deviation of the noise, relative to that of the first axis.
+        Standard deviation of the noise, relative to that of the first axis (1e-4 if its values are equal).
     random_state : int or RandomState, default=None
         Where the noise comes from.
 
@@ -76,7 +78,8 @@ def jitter(x: np.ndarray, inplace: bool = False, scale: float = 0.01, random_sta
     True
     """
     moved = x if inplace else np.array(x, copy=True)
-    moved += check_random_state(random_state).normal(0, np.std(moved[:, 0]) * scale, moved.shape)
+    spread = np.std(moved[:, 0]) or _STANDARD_DEVIATION
+    moved += check_random_state(random_state).normal(0, spread * scale, moved.shape)
     return moved
 
 
