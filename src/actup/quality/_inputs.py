@@ -10,7 +10,6 @@ from actup._maps import map_of
 from actup._typing import Rows
 from actup.quality._points import MeasuredPoints
 
-
 _LARGEST_PLACE = 1e150  # of a map whose squared distances are finite
 
 
