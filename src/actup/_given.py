@@ -94,16 +94,22 @@ def warn_if_asymmetric(distances: Rows | None) -> None:
         )
 
 
+def check_rows_of_neighbors(neighbors: Neighbors, n_samples: int, name: str) -> None:
+    """Reject neighbours of another number of samples."""
+    n = len(neighbors)
+    if n != n_samples:
+        raise ValueError(
+            f"{name} has {n} rows, but there are {n_samples} samples: give the neighbours of every sample"
+        )
+
+
 def check_neighbors(neighbors: Neighbors, n_samples: int, k: int, backend: Backend, name: str) -> Neighbors:
     """Neighbours given by the caller, cut to k columns; wrong ids would reach compiled code.
 
     An id of -1 at an infinite distance stands for a neighbour that is missing, as in umap-learn.
     """
-    n, columns = neighbors.indices.shape
-    if n != n_samples:
-        raise ValueError(
-            f"{name} has {n} rows, but there are {n_samples} samples: give the neighbours of every sample"
-        )
+    check_rows_of_neighbors(neighbors, n_samples, name)
+    columns = neighbors.indices.shape[1]
     indices, distances = neighbors.indices[:, :k], neighbors.distances[:, :k]
     missing = (indices == -1) & array_module(distances).isinf(distances)
     wrong = ((indices < 0) | (indices >= n_samples)) & ~missing

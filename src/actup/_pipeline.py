@@ -258,7 +258,7 @@ def prepare(
         raise ValueError(f"seed={seed} must be 0 to 2**64 - 1")
     n_samples = count_rows(X, given)
     if n_samples == 1:
-        return backend.results_as_callers_kind(_single_point(recipe), like)
+        return backend.results_as_callers_kind(_single_point(recipe, given), like)
     if given.init is not None:  # rejects wrong ones before any work is done
         read_places(given.init, n_samples, recipe.n_components, allow_missing=given.mobility is not None)
     seconds: dict[str, float] = {}
@@ -269,7 +269,7 @@ def prepare(
     explain = partial(explained, shape=partial(shape_of, X, recipe, given, threads), backend=backend)
     neighbors: Neighbors | None = None
     graph_file: GraphFile | None = None
-    with_radii, lengths, recall = recipe.density_weight > 0 or given.keep_radii, None, math.nan
+    with_radii, lengths, recall = _keeps_radii(recipe, given), None, math.nan
     if given.graph is None:
         with _stage("neighbors", backend, progress, seconds, explain):
             neighbors = _find_neighbors(X, n_samples, recipe, given, threads, backend)
@@ -521,10 +521,17 @@ def _are_coordinates(X: Rows | None, metric: str | Callable[..., float]) -> bool
     )
 
 
-def _single_point(recipe: Recipe) -> Embedding:
-    """One point has no neighbours: its map is the origin."""
+def _keeps_radii(recipe: Recipe, given: Given) -> bool:
+    return recipe.density_weight > 0 or given.keep_radii
+
+
+def _single_point(recipe: Recipe, given: Given) -> Embedding:
+    """One point has no neighbours: its map is the origin, and its radius unknown."""
     empty = Graph(np.zeros(2), np.zeros(0), np.zeros(0))
-    return Embedding(np.zeros((1, recipe.n_components), np.float32), recipe, empty, None, "origin")
+    single = Embedding(np.zeros((1, recipe.n_components), np.float32), recipe, empty, None, "origin")
+    if not _keeps_radii(recipe, given):
+        return single
+    return replace(single, radii=np.full(1, np.nan, np.float32), edge_lengths=np.zeros(0, np.float32))
 
 
 def adapt_to_size(recipe: Recipe, n_samples: int) -> Recipe:

@@ -11,6 +11,7 @@ import actup
 from actup import quality
 from actup._cli.files import ReadingHints, read_tables
 from actup._cli.reporting import InputError
+from actup.compat import opentsne
 from actup.compat.opentsne import affinity, initialization
 from actup.compat.umap import umap_
 
@@ -300,3 +301,40 @@ def test_samples_beyond_all_pairs_are_all_pairs():
 def test_an_array_as_the_kind_of_labels_is_rejected_by_name(tmp_path):
     with pytest.raises(ValueError, match=r"label_kind=.* must be 'auto'"):
         actup.viewer.write_page(tmp_path / "page.html", X[:, :2], label_kind=np.array([1, 2]))
+
+
+def test_names_of_metric_parameters_of_a_recipe_are_text():
+    with pytest.raises(TypeError, match="metric_kwds has the key 1"):
+        actup.Recipe(metric="gower", metric_kwds={1: 2, "p": 2})
+
+
+def test_the_radius_of_a_single_point_is_unknown():
+    Y, before, after = umap(output_dens=True).fit_transform(X[:1])
+    assert Y.tolist() == [[0.0, 0.0]] and np.isnan(before).all() and np.isnan(after).all()
+
+
+@pytest.mark.parametrize("n", [28, 31])
+def test_neighbors_of_other_samples_are_rejected_beside_sample_weights(n):
+    found = actup.nearest_neighbors(RNG.normal(size=(n, 4)), 5)
+    model = umap(precomputed_knn=(found.indices, found.distances))
+    with pytest.raises(ValueError, match=f"precomputed_knn has {n} rows, but there are 30 samples"):
+        model.fit(X, sample_weight=np.arange(30) % 3)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation", "true_angular"])
+def test_rows_without_a_direction_have_a_place_in_opentsne_maps(metric):
+    rows = np.vstack([X, np.zeros((2, 4))])
+    embedding = opentsne.TSNE(perplexity=5, metric=metric, n_iter=2, early_exaggeration_iter=2).fit(rows)
+    assert np.isfinite(embedding).all()
+    assert np.isfinite(embedding.transform(np.zeros((2, 4)), perplexity=2, n_iter=2)).all()
+
+
+@pytest.mark.parametrize("make", [initialization.random, initialization.pca, initialization.spectral])
+def test_a_start_has_at_least_one_dimension(make):
+    with pytest.raises(ValueError, match="n_components=0 must be at least 1"):
+        make(sparse.csr_matrix(np.abs(np.cov(X))), n_components=0)
+
+
+def test_an_array_as_a_flag_of_pages_is_rejected_by_name(tmp_path):
+    with pytest.raises(TypeError, match=r"side_by_side=.* must be True or False"):
+        actup.viewer.write_page(tmp_path / "page.html", X[:, :2], side_by_side=np.array([1, 2]))

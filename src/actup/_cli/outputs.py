@@ -146,8 +146,7 @@ def _write_npy(path: Path, result: Result) -> None:
 
 def _write_npz(path: Path, result: Result) -> None:
     maps = {name: np.asarray(map_of(source)) for name, source in result.maps.items()}
-    with open(path, "wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **maps)
+    np.savez_compressed(path, allow_pickle=False, **maps)
 
 
 def _write_csv(path: Path, result: Result) -> None:

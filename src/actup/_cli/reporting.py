@@ -63,6 +63,7 @@ def exit_status(command: Callable[[], Any]) -> int:
             if _interrupted:  # NumPy makes other errors of it in places
                 complain("stopped")
                 return _INTERRUPTED
+            error = _memory_error_before(error) or error
             if isinstance(error, _ERRORS_OF_THE_CALLER):
                 complain(_one_line(error))
                 return _BAD_INPUT
@@ -78,6 +79,16 @@ def stop_if_interrupted() -> None:
     """Raise KeyboardInterrupt if Ctrl-C was pressed: a layout that it stopped returns as if it were done."""
     if _interrupted:
         raise KeyboardInterrupt
+
+
+def _memory_error_before(error: BaseException) -> MemoryError | None:
+    """The MemoryError during which another error arose: a file may not even be closed without memory."""
+    before: BaseException | None = error
+    while before is not None and not isinstance(before, MemoryError):
+        if isinstance(before, InputError) or before.__suppress_context__:  # it is meant to be shown
+            return None
+        before = before.__context__
+    return before
 
 
 def _one_line(error: object) -> str:
@@ -130,8 +141,8 @@ def _raised_anew() -> Iterator[None]:
             again = threading.Timer(_AGAIN_SECONDS, _thread.interrupt_main)
             again.daemon = True
             again.start()
-        elif not issubclass(dropped.exc_type, MemoryError):
-            former(dropped)
+        elif not (_interrupted or issubclass(dropped.exc_type, MemoryError)):
+            former(dropped)  # after Ctrl-C, destructors of what was half made fail
 
     sys.unraisablehook = handle
     try:

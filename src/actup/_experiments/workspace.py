@@ -65,5 +65,8 @@ class Workspace:
         return self._graphs[key]
 
     def embed(self, recipe: Recipe, seed: int) -> Embedding:
-        """Compute a map from the shared graph."""
-        return embed(self.X, recipe, graph=self.graph(recipe), seed=seed, threads=self.threads)
+        """Compute a map from the shared graph; Ctrl-C raises KeyboardInterrupt, so that no result is kept."""
+        made = embed(self.X, recipe, graph=self.graph(recipe), seed=seed, threads=self.threads)
+        if made.interrupted:
+            raise KeyboardInterrupt
+        return made

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from actup._device import on_gpu, to_host
-from actup._given import Given, count_rows
+from actup._given import Given, check_rows_of_neighbors, count_rows
 from actup._memory import explained, shape_of
 from actup._pipeline import Embedding, descend, iterate_maps, prepare, with_column_numbers
 from actup._threads import count_threads
@@ -362,6 +362,7 @@ class Embedder(
         init = self.init if inputs.init is None else inputs.init
         neighbors = read_given_neighbors(self.precomputed_knn)
         if neighbors is not None and inputs.kept is not None:
+            check_rows_of_neighbors(neighbors, inputs.n_samples, "precomputed_knn")
             neighbors = neighbors_among(neighbors, inputs.kept)
         given = Given(
             init=None if isinstance(init, str) else init,
@@ -407,7 +408,7 @@ class Embedder(
         """As ``_prepare``, of checked rows. Samples of weight 0 take no part in the run."""
         all_rows, weighty = rows, inputs.weighty_samples(rows.shape[0])
         if weighty is not None:
-            inputs = inputs.weighty_only(weighty, self.init)
+            inputs = inputs.weighty_only(weighty, rows.shape[0], self.init)
             rows = rows[weighty]
             rows = rows[:, weighty] if recipe.metric == "precomputed" else rows
         given = self._given(inputs, rows, recipe)

@@ -66,6 +66,7 @@ class FitInputs:
     affinities: Any = None  # similarities in place of those of X; only TSNE takes them
     finite: bool | str = True
     kept: np.ndarray | None = None  # the numbers of the samples that take part; None: all
+    n_samples: int = 0  # of all samples, if only some take part
     lean: Lean = field(default_factory=Lean)  # where the run takes less memory
 
     def distinct(self, kept: np.ndarray, inverse: np.ndarray) -> FitInputs:
@@ -85,10 +86,10 @@ class FitInputs:
         init = self.init if self.init is None or isinstance(self.init, str) else _entries(self.init, kept)
         return replace(self, y=y, sample_weight=weights, fixed=fixed, init=init)
 
-    def weighty_only(self, weighty: np.ndarray, init: Any) -> FitInputs:
-        """The inputs of the samples whose weight is not 0; ``init`` is the estimator's own."""
+    def weighty_only(self, weighty: np.ndarray, n: int, init: Any) -> FitInputs:
+        """The inputs of those of n samples whose weight is not 0; ``init`` is the estimator's own."""
         own = init if self.init is None and not isinstance(init, str) else self.init
-        return replace(replace(self, init=own).selected(weighty), kept=weighty)
+        return replace(replace(self, init=own).selected(weighty), kept=weighty, n_samples=n)
 
     def weighty_samples(self, n: int) -> np.ndarray | None:
         """The numbers of the samples whose weight is not 0; None: there are no others."""

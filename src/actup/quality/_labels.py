@@ -173,7 +173,7 @@ def v_measure(
     """
     from sklearn.cluster import KMeans
     from sklearn.metrics import v_measure_score
-    from threadpoolctl import threadpool_limits
+    from threadpoolctl import ThreadpoolController
 
     Y = check_map(Y)
     classes = check_labels(labels, len(Y))
@@ -183,8 +183,12 @@ def v_measure(
     seeds = np.random.SeedSequence(random_state).generate_state(n_init)
 
     # The sums of k-means depend on the number of OpenMP threads, so each worker uses one.
-    workers = ThreadPoolExecutor(count_threads(n_jobs), initializer=threadpool_limits, initargs=(1, "openmp"))
-    with threadpool_limits(1, "blas"), workers:
-        fits = workers.map(lambda seed: KMeans(clusters, n_init=1, random_state=int(seed)).fit(Y), seeds)
-        best = min(fits, key=lambda model: float(model.inertia_))
+    libraries = ThreadpoolController()
+
+    def fit(seed: int) -> KMeans:
+        with libraries.limit(limits=1, user_api="openmp"):
+            return KMeans(clusters, n_init=1, random_state=seed).fit(Y)
+
+    with libraries.limit(limits=1, user_api="blas"), ThreadPoolExecutor(count_threads(n_jobs)) as workers:
+        best = min(workers.map(fit, map(int, seeds)), key=lambda model: float(model.inertia_))
     return float(v_measure_score(classes, best.labels_))

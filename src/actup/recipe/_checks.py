@@ -83,6 +83,9 @@ def _parse_metric_kwds(values: object, field: str) -> tuple[tuple[str, object], 
 
     if not isinstance(values, Mapping | tuple):
         raise WrongType(f"{field}={values!r} must be a dict of the metric's parameters")
+    for name in dict(values):
+        if not isinstance(name, str):
+            raise WrongType(f"{field} has the key {name!r}, but names of parameters are text")
     return tuple(sorted((name, frozen(value)) for name, value in dict(values).items()))
 
 

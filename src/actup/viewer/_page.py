@@ -193,6 +193,8 @@ def page_text(maps: Any, contents: PageContents, addition: Addition | None = Non
     sections = read_info(contents.info, sources)
     pictures: dict[str, Any] | None = None if contents.images is None else pack_images(contents.images, n)
     sheets = [] if pictures is None else pictures.pop("sheets")
+    if not isinstance(contents.side_by_side, bool | np.bool_):
+        raise TypeError(f"side_by_side={contents.side_by_side!r} must be True or False")
     blobs = Blobs()
     data = {
         "count": n,

@@ -180,6 +180,12 @@ def neighbor_matrix(weights: np.ndarray, neighbors: np.ndarray, columns: int | N
     return csr_matrix((weights.ravel(), np.asarray(neighbors).ravel(), offsets), shape=shape)
 
 
+def comparable_distances(distances: np.ndarray) -> np.ndarray:
+    """Distances as float64, with 0 in rows that are infinitely far from all others: none is nearer."""
+    distances = np.asarray(distances, np.float64)
+    return np.where(np.isinf(distances).all(axis=1, keepdims=True), 0.0, distances)
+
+
 def mean_of_directions(P: csr_matrix) -> csr_matrix:
     return csr_matrix((P + P.T) / 2)
 
@@ -240,7 +246,7 @@ def joint_probabilities_nn(
     """
     if normalization not in ("pair-wise", "point-wise"):
         raise ValueError(f"normalization={normalization!r} is not 'pair-wise' or 'point-wise'")
-    rows = gaussian_rows(distances, [float(perplexity) for perplexity in perplexities])
+    rows = gaussian_rows(comparable_distances(distances), [float(perplexity) for perplexity in perplexities])
     P = neighbor_matrix(rows, neighbors, n_reference_samples)
     if symmetrize:
         P = mean_of_directions(P)

@@ -16,6 +16,7 @@ from actup.compat.opentsne._affinity_base import (
     check_neighbors,
     check_source,
     checked_k,
+    comparable_distances,
     mean_of_directions,
     neighbor_matrix,
     normalized,
@@ -113,7 +114,7 @@ class FixedSigmaNN(Affinities):
 
 
 def _fixed_width_rows(distances: np.ndarray, sigma: float) -> np.ndarray:
-    squared = np.asarray(distances, np.float64) ** 2
+    squared = comparable_distances(distances) ** 2
     weights = exp(-(squared - squared.min(axis=1, keepdims=True)) / (2 * sigma * sigma))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 

@@ -109,6 +109,7 @@ def random(
     >>> random(5, random_state=0).shape
     (5, 2)
     """
+    _check_components(n_components)
     count = n_samples if isinstance(n_samples, int | np.integer) else n_samples.shape[0]
     noise = check_random_state(random_state).normal(0, _STANDARD_DEVIATION, (count, n_components))
     return np.ascontiguousarray(noise)
@@ -151,6 +152,7 @@ def pca(
     >>> Y.shape, round(float(Y[:, 0].std()), 5)
     ((150, 2), 0.0001)
     """
+    _check_components(n_components)
     with Timer("Calculating PCA-based initialization...", verbose):
         backend = load_backend("cpu")
         scores = backend.pca_start(read_rows(X, "euclidean"), n_components, _SEED, count_threads(None))
@@ -206,6 +208,7 @@ def spectral(
     """
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise ValueError(f"A has shape {A.shape}, but the weights of a graph are a square matrix")
+    _check_components(n_components)
     with Timer("Calculating spectral initialization...", verbose):
         A = csr_matrix(read_sparse(A, "A") if issparse(A) else A)
         graph = Graph.from_scipy((A + A.T) / 2)  # weights of one direction act in both
@@ -213,6 +216,13 @@ def spectral(
         return _finish(
             backend.spectral_start(graph, n_components, _SEED, count_threads(None)), add_jitter, random_state
         )
+
+
+def _check_components(n_components: Any) -> None:
+    if isinstance(n_components, bool) or not isinstance(n_components, int | np.integer):
+        raise TypeError(f"n_components={n_components!r} must be an integer")
+    if n_components < 1:
+        raise ValueError(f"n_components={n_components} must be at least 1")
 
 
 def _finish(coordinates: np.ndarray, add_jitter: bool, random_state: Any) -> np.ndarray:

@@ -191,6 +191,7 @@ class Sklearn(KNNIndex):
             return super()._finish(rows, indices, distances, k)
         rows, data = np.asarray(rows, np.float64), np.asarray(self.data, np.float64)
         precise = np.stack([compare(row[None], data[ids])[0] for row, ids in zip(rows, indices, strict=True)])
+        precise = np.where(np.isnan(precise), distances, precise)  # SciPy's cosine of a row of zeros
         order = np.argsort(precise, axis=1, kind="stable")[:, :k]
         sorted_ids = np.take_along_axis(indices, order, axis=1).astype(np.int64)
         return sorted_ids, np.take_along_axis(precise, order, axis=1)

@@ -42,7 +42,11 @@ class ZarrSink(NpyPartsSink):
         replaced = unfinished + ".replaced"
         for leftover in (unfinished, replaced):
             shutil.rmtree(leftover, ignore_errors=True)
-        self._build(unfinished)
+        try:
+            self._build(unfinished)
+        except BaseException:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise
         if remote:
             _upload_array(unfinished, self.target)
             shutil.rmtree(unfinished)
