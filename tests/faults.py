@@ -431,8 +431,10 @@ def dask_cluster(wanted: bool) -> Iterator[Callable[[], list[int]]]:
         yield list
         return
     program = (
-        "import sys, distributed\n"
+        "import sys, dask, distributed\n"
         "if __name__ == '__main__':\n"
+        # When a worker that a MemoryError has silenced is started anew; Dask's own time is 5 minutes.
+        "    dask.config.set({'distributed.scheduler.worker-ttl': '20s'})\n"
         "    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, memory_limit='2GiB',"
         " dashboard_address=None) as cluster:\n"
         "        print(cluster.scheduler_address, flush=True)\n"

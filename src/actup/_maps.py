@@ -172,12 +172,16 @@ def align_maps(maps: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
 def align_to(Y: np.ndarray, target: np.ndarray, shared: np.ndarray) -> np.ndarray:
     """Return a map moved, turned and mirrored so that its shared points come closest to those of a target.
 
+    Without shared points the map stays where it is.
+
     Parameters
     ----------
     Y : ndarray of shape (n, n_components)
     target : ndarray of shape (n, n_components)
     shared : ndarray of shape (n,), bool
     """
+    if not shared.any():
+        return np.array(Y, np.float64)
     centers = [part[shared].mean(axis=0, dtype=np.float64) for part in (Y, target)]
     rotation = _nearest_rotation(Y[shared] - centers[0], target[shared] - centers[1])
     return np.asarray(_product(Y - centers[0], rotation) + centers[1])

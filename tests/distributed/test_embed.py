@@ -207,8 +207,8 @@ def test_landmarks_start_very_many_points(rows, tmp_path, monkeypatch):
 def test_files_are_removed_once_used(rows, tmp_path):
     plan = small_plan(rows, tmp_path, QUICK)
     run(plan)
-    left = {path.relative_to(plan.folder.path).parts[0] for path in plan.folder.path.rglob("*.npy")}
-    assert left <= {"map.npy", "points.npy", "order", "assign"}
+    left = {path.relative_to(plan.folder.path).parts[0] for path in plan.folder.path.rglob("*.array")}
+    assert left <= {"points.array", "order", "assign"}
 
 
 def test_same_call_again_does_nothing_twice(rows, tmp_path, monkeypatch):

@@ -114,8 +114,8 @@ def test_refinement_that_was_stopped_goes_on(refined, tmp_path, stage, monkeypat
 def test_files_are_removed_once_used(tmp_path):
     plan = tight_plan(tmp_path)
     run(plan)
-    left = {path.relative_to(plan.folder.path).parts[0] for path in plan.folder.path.rglob("*.npy")}
-    assert left <= {"map.npy", "points.npy", "order", "assign"}
+    left = {path.relative_to(plan.folder.path).parts[0] for path in plan.folder.path.rglob("*.array")}
+    assert left <= {"points.array", "order", "assign"}
 
 
 def test_memory_is_bounded(tmp_path, monkeypatch):

@@ -301,4 +301,7 @@ def describe(value: Any) -> str:
     """A short description of an input."""
     if hasattr(value, "shape"):
         return f"{type(value).__name__}{value.shape} {getattr(value, 'dtype', '')}"
-    return repr(value)[:80]
+    try:
+        return repr(value)[:80]
+    except Exception as error:  # of a matrix whose arrays make no sense
+        return f"{type(value).__name__} without a text ({type(error).__name__})"

@@ -1,6 +1,7 @@
 """What fuzzing has found, each as a test: inputs that once crashed, hung or failed in another way."""
 
 import io
+import warnings
 import zipfile
 
 import numpy as np
@@ -338,3 +339,32 @@ def test_a_start_has_at_least_one_dimension(make):
 def test_an_array_as_a_flag_of_pages_is_rejected_by_name(tmp_path):
     with pytest.raises(TypeError, match=r"side_by_side=.* must be True or False"):
         actup.viewer.write_page(tmp_path / "page.html", X[:, :2], side_by_side=np.array([1, 2]))
+
+
+def test_flags_of_clusters_are_rejected_by_name():
+    with pytest.raises(TypeError, match=r"assign_all=array\(\[1, 2\]\) must be True or False"):
+        actup.find_clusters(X[:, :2], assign_all=np.array([1, 2]))
+
+
+def test_complex_places_are_rejected_beside_fixed():
+    with pytest.raises(TypeError, match="init holds complex numbers"):
+        umap(init=X[:, :2] + 1j).fit(X, fixed=np.ones(30, bool))
+
+
+def test_rows_far_from_all_others_are_fitted_again():
+    lonely = 100.0 * np.arange(12)[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that no row has a neighbour
+        model = umap(n_neighbors=4, disconnection_distance=0.1, disconnected="nan").fit(lonely)
+        again = model.refit(lonely + 0.5)
+    assert len(again.embedding_) == 12 and again.n_shared_ == 0 and np.isnan(again.movement_)
+
+
+def test_a_covariance_beyond_doubles_is_rejected_by_name():
+    with pytest.raises(ValueError, match="the covariance of X is not finite"):
+        actup.NeighborIndex(X * 1e200, metric="mahalanobis")
+
+
+def test_a_power_that_is_no_number_is_rejected_by_name():
+    with pytest.raises((TypeError, ValueError), match="p"):
+        actup.KNeighborsTransformer(n_neighbors=5, metric="minkowski", p={}).fit_transform(X)

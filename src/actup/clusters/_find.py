@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from actup._engine import engine
 from actup._threads import count_threads
-from actup.clusters._inputs import ClusterInput, read_count, read_input, read_optional_count
+from actup.clusters._inputs import ClusterInput, read_count, read_flag, read_input, read_optional_count
 from actup.clusters._layers import LEAVES, LayerParts, choose_layers, number_by_size
 from actup.clusters._names import LabelNamer, Namer, NumberNamer, TextNamer
 from actup.clusters._records import ClusterLayer, Clusters
@@ -111,6 +111,7 @@ def find_clusters(
     samples = read_optional_count(min_samples, "min_samples", 1)
     n_layers = read_optional_count(n_layers, "n_layers", 1)
     wanted = read_count(n_representatives, "n_representatives", 1)
+    assign_all = read_flag(assign_all, "assign_all")
     threads = count_threads(n_jobs)
     points = read_input(model_or_Y, space, graph)
     n = len(points.Y)

@@ -106,3 +106,10 @@ def read_count(value: Any, name: str, least: int) -> int:
 def read_optional_count(value: Any, name: str, least: int) -> int | None:
     """None, or a whole number of at least ``least``."""
     return None if value is None else read_count(value, name, least)
+
+
+def read_flag(value: Any, name: str) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name}={value!r} must be True or False")
+    return bool(value)

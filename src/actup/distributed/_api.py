@@ -243,6 +243,7 @@ def run_plan(plan: Plan, client: Any, out: Any, threads: int, progress: Progress
         "plan %s: %d rows, %d groups, files in %s", plan.key, plan.rows, plan.groups, plan.folder.path
     )
     with exclusive(plan.folder.path):
+        plan.folder.reject_damaged_arrays()
         warn_of_other_files(plan)
         forget_changed_scans(plan)
         for shard in range(len(plan.source.shards)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, BinaryIO
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.lib import format as npy_format
@@ -11,13 +11,19 @@ from numpy.lib import format as npy_format
 from actup._whole_file import whole_file
 
 
-def write_header(file: BinaryIO, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+class Writable(Protocol):
+    """What bytes can be written to."""
+
+    def write(self, data: bytes | memoryview, /) -> int: ...
+
+
+def write_header(file: Writable, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     """Write the header of a C-contiguous array."""
     description = {"descr": npy_format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
     npy_format.write_array_header_1_0(file, description)
 
 
-def write_values(file: BinaryIO, array: np.ndarray) -> None:
+def write_values(file: Writable, array: np.ndarray) -> None:
     """Write the values of an array in C order."""
     file.write(np.ascontiguousarray(array).data if array.size else b"")
 

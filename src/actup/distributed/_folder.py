@@ -1,7 +1,7 @@
 """WorkFolder: arrays and records on disc that every worker of a run sees, each written whole or not at all.
 
-Arrays are read with plain reads. Mapped files would count as memory of the worker that reads them, and Dask
-ends workers that seem to use too much.
+The file of an array is that of NumPy with a checksum behind it. Arrays are read with plain reads: mapped
+files would count as memory of the worker that reads them, and Dask ends workers that seem to use too much.
 """
 
 from __future__ import annotations
@@ -11,15 +11,19 @@ import json
 import math
 import os
 import tokenize
+import zipfile
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from actup._whole_file import whole_file
 from actup.distributed._arrays import write_header, write_values
 
+_ARRAY_SUFFIX = ".array"
+_CHECKSUM_BYTES = 4  # CRC-32
 _READ_BYTES = 2**22  # rows at scattered positions are read in pieces of this size
 _MAX_SKIPPED_BYTES = 2**16  # bytes that are read and dropped rather than skipped by another read
 
@@ -47,18 +51,20 @@ class WorkFolder:
         path = self._array_path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as unfinished, open(unfinished, "wb") as file:
+            summed = _SummedFile(file)
             written = 0
             for part in parts:
                 if not written:
-                    write_header(file, (rows, *part.shape[1:]), part.dtype)
-                write_values(file, part)
+                    write_header(summed, (rows, *part.shape[1:]), part.dtype)
+                write_values(summed, part)
                 written += len(part)
             assert written == rows, f"{name} has {written} rows instead of {rows}"
+            file.write(summed.checksum)
 
     def read(self, name: str, begin: int = 0, end: int | None = None) -> np.ndarray:
         """The rows of an array from ``begin`` to ``end``."""
         with open(self._array_path(name), "rb", buffering=0) as file:
-            shape, dtype, start = _read_header(file)
+            shape, dtype, start = self._read_header(file)
             last = shape[0] if end is None else end
             result = np.empty((last - begin, *shape[1:]), dtype)
             file.seek(start + begin * _row_bytes(shape, dtype))
@@ -68,7 +74,7 @@ class WorkFolder:
     def read_into(self, name: str, begin: int, out: np.ndarray) -> None:
         """Fill ``out``, C-contiguous and of the array's type, with the rows from ``begin`` on."""
         with open(self._array_path(name), "rb", buffering=0) as file:
-            shape, dtype, start = _read_header(file)
+            shape, dtype, start = self._read_header(file)
             assert out.dtype == dtype and out.flags.c_contiguous
             file.seek(start + begin * _row_bytes(shape, dtype))
             _read_into(file, out)
@@ -76,7 +82,7 @@ class WorkFolder:
     def read_rows(self, name: str, positions: np.ndarray, out: np.ndarray) -> None:
         """Fill ``out`` with the rows at ascending positions."""
         with open(self._array_path(name), "rb", buffering=0) as file:
-            shape, dtype, start = _read_header(file)
+            shape, dtype, start = self._read_header(file)
             size = max(1, _row_bytes(shape, dtype))
             gap, longest = max(1, _MAX_SKIPPED_BYTES // size), max(1, _READ_BYTES // size)
             at = 0
@@ -94,11 +100,38 @@ class WorkFolder:
     def remove(self, *patterns: str) -> None:
         """Remove the arrays of these names, in which * stands for any part; those that are gone are none."""
         for pattern in patterns:
-            for path in self.path.glob(f"{pattern}.npy"):
+            for path in self.path.glob(f"{pattern}{_ARRAY_SUFFIX}"):
                 path.unlink(missing_ok=True)
 
+    def reject_damaged_arrays(self) -> None:
+        """Reject arrays of an earlier call that are not as they were written, before anything reads them."""
+        for path in sorted(self.path.rglob(f"*{_ARRAY_SUFFIX}")):
+            with open(path, "rb", buffering=0) as file:
+                self._read_header(file)
+                if not _has_right_checksum(file):
+                    raise self._damaged(path, "its checksum differs")
+
     def _array_path(self, name: str) -> Path:
-        return self.path / f"{name}.npy"
+        return self.path / f"{name}{_ARRAY_SUFFIX}"
+
+    def _read_header(self, file: Any) -> tuple[tuple[int, ...], np.dtype[Any], int]:
+        """Shape and type of an array, and where its values begin; a file of another size is rejected."""
+        try:
+            np.lib.format.read_magic(file)
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+            needed = math.prod(shape) * dtype.itemsize
+        except (ValueError, TypeError, tokenize.TokenError) as error:
+            raise self._damaged(file.name, str(error)) from None
+        start, end = file.tell(), file.seek(0, os.SEEK_END) - _CHECKSUM_BYTES
+        if end - start != needed or dtype.hasobject:
+            reason = f"{end - start} bytes follow where {shape} numbers of {dtype} need {needed}"
+            raise self._damaged(file.name, reason)
+        file.seek(start)
+        return shape, dtype, start
+
+    def _damaged(self, path: str | Path, reason: str) -> ValueError:
+        """What says that a file is damaged, and the remedy."""
+        return ValueError(f"{path} is damaged ({reason}): remove the folder {self.path}, and call again")
 
     # --- states of a layout ---
 
@@ -110,11 +143,14 @@ class WorkFolder:
 
     def read_state(self, name: str) -> dict[str, np.ndarray] | None:
         """The arrays that ``write_state`` has written; None if it has not."""
+        path = self.path / f"{name}.npz"
         try:
-            with np.load(self.path / f"{name}.npz", allow_pickle=False) as file:
+            with np.load(path, allow_pickle=False) as file:
                 return dict(file)
         except FileNotFoundError:
             return None
+        except (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+            raise self._damaged(path, str(error)) from error
 
     def remove_state(self, pattern: str) -> None:
         """Remove the states of these names, in which * stands for any part."""
@@ -170,22 +206,31 @@ def _checksum(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _read_header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any], int]:
-    """Shape and type of an array, and where its values begin; a file of another size is rejected."""
-    try:
-        np.lib.format.read_magic(file)
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-        needed = math.prod(shape) * dtype.itemsize
-    except (ValueError, TypeError, tokenize.TokenError) as error:
-        raise ValueError(f"{file.name} is damaged ({error}): remove its folder, and call again") from None
-    start, end = file.tell(), file.seek(0, os.SEEK_END)
-    if end - start != needed or dtype.hasobject:
-        raise ValueError(
-            f"{file.name} is damaged: {end - start} bytes follow where {shape} numbers of {dtype} need "
-            f"{needed}: remove its folder, and call again"
-        )
-    file.seek(start)
-    return shape, dtype, start
+class _SummedFile:
+    """Writes to a file and keeps a checksum of all bytes."""
+
+    def __init__(self, file: BinaryIO):
+        self._file, self._sum = file, 0
+
+    def write(self, data: bytes | memoryview) -> int:
+        self._sum = zlib.crc32(data, self._sum)
+        return self._file.write(data)
+
+    @property
+    def checksum(self) -> bytes:
+        return self._sum.to_bytes(_CHECKSUM_BYTES, "little")
+
+
+def _has_right_checksum(file: Any) -> bool:
+    """Whether the bytes of an array's file have the checksum at its end."""
+    left, total, piece = file.seek(0, os.SEEK_END) - _CHECKSUM_BYTES, 0, np.empty(_READ_BYTES, np.uint8)
+    file.seek(0)
+    while left > 0:
+        part = piece[: min(left, len(piece))]
+        _read_into(file, part)
+        total = zlib.crc32(part.data, total)
+        left -= len(part)
+    return bool(file.read(_CHECKSUM_BYTES) == total.to_bytes(_CHECKSUM_BYTES, "little"))
 
 
 def _row_bytes(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:

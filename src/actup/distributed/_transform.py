@@ -117,6 +117,7 @@ def transform(
     sink = open_sink(out, rows, fitted.embedding_.shape[1], str(folder.path))
     placing = Placing(str(model_path), digest, rows, sink, folder, actup.__version__)
     with exclusive(folder.path):
+        folder.reject_damaged_arrays()
         shards = range(len(rows.shards))
         if workers is None:
             for shard in shards:

@@ -44,10 +44,6 @@ def _entries(values: Any, kept: np.ndarray) -> Any:
     return array[kept] if array.ndim and len(array) > kept.max(initial=-1) else values
 
 
-def _length(values: Any) -> int:
-    return int(np.shape(values)[0]) if np.ndim(values) and not issparse(values) else -1
-
-
 def reject_arrays(parameters: Mapping[str, Any]) -> None:
     """Reject an array as the value of a parameter that is one value."""
     for name, value in parameters.items():
@@ -118,13 +114,24 @@ def read_mobility(fixed: Any, init: Any, n: int) -> np.ndarray:
         raise ValueError(
             f"fixed has {shares[wrong[0]]} (row {wrong[0]}): give numbers from 0 (moves freely) to 1 (stays)"
         )
-    unplaced = np.isnan(np.asarray(init, np.float64)).all(axis=1) if _length(init) == n else np.zeros(n, bool)
+    unplaced = _rows_without_place(init, n)
     if (unplaced & (shares > 0)).any():
         row = int(np.flatnonzero(unplaced & (shares > 0))[0])
         raise ValueError(
             f"fixed keeps sample {row} at its place, but its row of init is NaN: give it a place"
         )
     return (1 - shares).astype(np.float32)
+
+
+def _rows_without_place(init: Any, n: int) -> np.ndarray:
+    """Which rows of ``init`` are NaN; none if it is no (n, d) array of numbers, which the start rejects."""
+    nowhere = np.zeros(n, bool)
+    if issparse(init) or np.shape(init)[:1] != (n,) or np.ndim(init) != 2 or np.iscomplexobj(init):
+        return nowhere
+    try:
+        return np.asarray(np.isnan(np.asarray(init, np.float64)).all(axis=1))
+    except (TypeError, ValueError):
+        return nowhere
 
 
 def read_affinities(affinities: Any) -> Graph:

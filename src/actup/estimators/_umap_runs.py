@@ -166,6 +166,8 @@ class UmapRuns(GrowingMap):
             return super()._place(rows, backend)
         training, places, counted = self._map_of(~np.isnan(self.embedding_).any(axis=1))
         rows = training.columns_of(rows, counted)
+        if not len(places):
+            return np.full((rows.shape[0], self.recipe_.n_components), np.nan, np.float32)
         model = snapshot(self)
         model.__dict__.pop("_weightless", None)
         model._training, model.embedding_ = training, places

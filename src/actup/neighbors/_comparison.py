@@ -353,6 +353,11 @@ def _inverse_covariance_root(X: np.ndarray, V: object = None, VI: object = None)
         raise ValueError("metric_kwds has both V and VI, the covariance and its inverse: give one of them")
     if VI is None:
         covariance = _covariance(X) if V is None else _square("V", V, columns)
+        if not np.isfinite(covariance).all():
+            raise ValueError(
+                "metric='mahalanobis': the covariance of X is not finite: divide its columns by their "
+                "largest values, which leaves the distances as they are"
+            )
         # The rank only decides about the method; NumPy's inverse would differ from processor to processor.
         if np.linalg.matrix_rank(covariance, hermitian=True) == columns:
             VI = engine.inverse_of_symmetric((covariance + covariance.T) / 2, count_threads(None))

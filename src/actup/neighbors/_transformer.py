@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -308,8 +309,9 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         if metric != "minkowski":
             return metric, parameters
         parameters.setdefault("p", self.p)
-        if set(parameters) == {"p"} and np.ndim(parameters["p"]) == 0 and parameters["p"] in _NAMED_POWERS:
-            return _NAMED_POWERS[parameters["p"]], {}
+        power = parameters["p"]
+        if set(parameters) == {"p"} and isinstance(power, Real) and power in _NAMED_POWERS:
+            return _NAMED_POWERS[float(power)], {}
         return metric, parameters
 
     def _read(self, X: Any, metric: str | Callable[..., float], *, reset: bool) -> Rows:
