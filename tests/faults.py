@@ -54,6 +54,7 @@ _ABORTS = re.compile(
 _ABORTED = (-signal.SIGABRT, 127, 1)
 _MEMORY = re.compile(r"memory|allocat|thread", re.IGNORECASE)
 _GIVE_UP = 20  # rounds without a hit
+_REPORT_SECONDS = 120.0  # between two lines that say how far the work has come
 
 
 @dataclass(frozen=True)
@@ -491,7 +492,7 @@ def run(
         for trial in trials:
             groups.setdefault(trial.case.group, []).append(trial)
         turns = itertools.count()
-        misses = 0
+        misses, told = 0, time.monotonic()
         while misses < _GIVE_UP and time.monotonic() - begin < minutes * 60:
             number, struck = next(turns), 0
             for fault, members in itertools.product(FAULTS, groups.values()):
@@ -506,6 +507,12 @@ def run(
             if all(sum(t.counts[fault] for t in g) >= moments for fault in FAULTS for g in groups.values()):
                 break
             misses = 0 if struck else misses + 1
+            if time.monotonic() - told > _REPORT_SECONDS:
+                told = time.monotonic()
+                done = {
+                    name: sum(trial.counts.total() for trial in members) for name, members in groups.items()
+                }
+                say(f"  {(told - begin) / 60:.0f} minutes: {done}")
         report(trials, say)
     say(f"{(time.monotonic() - begin) / 60:.1f} minutes")
     return failures

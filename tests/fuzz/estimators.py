@@ -79,7 +79,8 @@ class Life:
 
     def gaps(self) -> bool:
         """Whether the map may have rows of NaN: only where that was asked for."""
-        return getattr(self.model, "disconnected", "place") == "nan"
+        value = getattr(self.model, "disconnected", "place")
+        return isinstance(value, str) and value == "nan"
 
     def check_fitted(self, model: Any = None) -> None:
         model = model or self.model

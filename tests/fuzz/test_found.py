@@ -15,6 +15,7 @@ from actup._cli.reporting import InputError
 from actup.compat import opentsne
 from actup.compat.opentsne import affinity, initialization
 from actup.compat.umap import umap_
+from actup.start._coordinates import pca_start
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 4))
@@ -368,3 +369,34 @@ def test_a_covariance_beyond_doubles_is_rejected_by_name():
 def test_a_power_that_is_no_number_is_rejected_by_name():
     with pytest.raises((TypeError, ValueError), match="p"):
         actup.KNeighborsTransformer(n_neighbors=5, metric="minkowski", p={}).fit_transform(X)
+
+
+def test_what_is_no_table_is_rejected_by_name_for_gower():
+    with pytest.raises(TypeError, match="X is object, but must be a matrix or data frame"):
+        actup.nearest_neighbors(object(), 3, metric="gower")
+
+
+@pytest.mark.parametrize("size", [1e-40, 1e-25, 1e15, 1e19, 1e30, 3e37])
+def test_principal_components_of_very_large_or_small_rows(size):
+    rows = (X * np.float32(size)).astype(np.float32)
+    Y = pca_start(rows, 5, 0, 1)
+    expected = pca_start(X.astype(np.float32), 5, 0, 1)
+    assert np.isfinite(Y).all()
+    if size > 1e-38:  # else float32 has few digits of the rows
+        assert np.allclose(Y / Y.max(), expected / expected.max(), atol=1e-4)
+
+
+def test_measures_of_sparse_rows_too_far_apart_are_rejected_by_name():
+    rows = sparse.csr_matrix(X * 1e38).astype(np.float32)
+    with pytest.raises(ValueError, match="overflow"):
+        quality.neighbor_recall(rows, X[:, :2], 3)
+
+
+@pytest.mark.parametrize("kind", ["dok", "lil", "coo"])
+def test_sparse_distances_of_every_format(kind):
+    distances = np.abs(X[:12, :1] - X[:12, 0])
+    graph = sparse.csr_array(distances).asformat(kind)
+    model = actup.TSNE(max_iter=3, perplexity=3, metric="precomputed", init="random", random_state=0)
+    assert np.array_equal(model.fit_transform(graph), model.fit_transform(sparse.csr_array(distances)))
+    with pytest.raises(ValueError, match="X has a negative value, -"):
+        model.fit(sparse.csr_array(-distances).asformat(kind))

@@ -679,7 +679,7 @@ def _check_distances(X: Any, method: str) -> None:
         raise TypeError(
             'method="exact" needs all distances, but X is sparse: leave method out, or give a dense matrix'
         )
-    values = X.data if issparse(X) else X
+    values = X.tocoo(copy=False).data if issparse(X) else X
     if isinstance(values, np.ndarray) and values.dtype.kind in "if" and values.size and values.min() < 0:
         raise ValueError(
             f"X has a negative value, {values.min()}: with metric='precomputed', X should contain positive "

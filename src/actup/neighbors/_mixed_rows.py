@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from actup._errors import WrongType
 from actup.neighbors._not_rows import reject_other_kinds
 from actup.neighbors._tables import as_table, column_names, frame_columns, is_frame
 
@@ -153,7 +154,12 @@ def read_mixed(X: Any, name: str) -> np.ndarray:
         if not columns:
             if np.iscomplexobj(X):
                 raise ValueError(f"{name} holds complex numbers; give real and imaginary parts as columns")
-            return np.asarray(X, np.float64)
+            try:
+                return np.asarray(X, np.float64)
+            except (TypeError, ValueError):
+                raise WrongType(
+                    f"{name} is {type(X).__name__}, but must be a matrix or data frame of numbers and text"
+                ) from None
         return np.column_stack([_read_column(column, values, name) for column, values in columns])
     rows = np.empty((len(X) if not hasattr(X, "num_rows") else X.num_rows, len(column_names(X) or ())))
     for number, (column, values) in enumerate(frame_columns(X)):

@@ -79,7 +79,8 @@ class MeasuredPoints:
         """
         keys = np.empty((len(rows), len(self)), self._dtype)
         queries = self._prepare(self._X[rows])
-        queries = queries * self._dtype.type(-1 if self._cosine else -2)
+        with np.errstate(over="ignore"):  # _reject_overflow raises an error below
+            queries = queries * self._dtype.type(-1 if self._cosine else -2)
 
         def fill(begin: int) -> None:
             chunk = self._prepare(self._X[begin : begin + _CHUNK_ROWS])

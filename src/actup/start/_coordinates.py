@@ -32,7 +32,8 @@ from actup.start._components import place_components
 JITTER = 1e-4
 _FAR_FACTOR = 100  # given places are far from 0 if their centre exceeds this multiple of their width
 _FLAT_SHARE = 1e-6  # of the largest width: given places that spread less in some direction are flat
-_FROM_SUBNORMAL = np.float32(2.0**40)  # lifts rows below the normal numbers of float32 among them
+_SAFE_EXPONENT = 40  # of rows: their squares, and the squares' products, lie well within float32
+_MAX_EXPONENT = 120  # of scores; float32 ends at 128
 _FILL_NOISE = 1e-2  # of the widest axis, for axes that the data cannot fill
 
 _CHUNK_VALUES = 2**17  # that are held in double precision at a time
@@ -86,14 +87,32 @@ def pca_start(X: Rows, dimensions: int, seed: int, threads: int) -> np.ndarray:
         )
     else:
         X = np.ascontiguousarray(X if X.dtype.type in ENGINE_TYPES else center_far_columns(X))
-        scores = _dense_scores(X, kept, seed, threads)
-        if not np.isfinite(scores).all():  # the lengths of such small rows have no inverse in float32
-            scores = _dense_scores(X * _FROM_SUBNORMAL, kept, seed, threads) / _FROM_SUBNORMAL
+        exponent = _exponent(_some_rows(X))
+        if abs(exponent) <= _SAFE_EXPONENT:
+            scores = _dense_scores(X, kept, seed, threads)
+        if abs(exponent) > _SAFE_EXPONENT or not np.isfinite(scores).all():
+            scores = _scaled_scores(X, kept, seed, threads)
     return fill_axes(scores, dimensions, seed)
 
 
+def _some_rows(X: np.ndarray) -> np.ndarray:
+    return X[:: max(1, len(X) // 1000)]
+
+
+def _exponent(X: np.ndarray) -> int:
+    """The exponent of the largest magnitude; 0 if there is none."""
+    return int(np.frexp(max(float(X.max(initial=0)), -float(X.min(initial=0))))[1])
+
+
+def _scaled_scores(X: np.ndarray, dimensions: int, seed: int, threads: int) -> np.ndarray:
+    """The scores of rows whose squares may lie outside float32, if they lie within float32 themselves."""
+    exponent = _exponent(X)
+    scores = _dense_scores(np.ldexp(X.astype(np.float32), -exponent), dimensions, seed, threads)
+    return np.asarray(np.ldexp(scores, min(exponent, _MAX_EXPONENT - _exponent(scores))))
+
+
 def _dense_scores(X: np.ndarray, dimensions: int, seed: int, threads: int) -> np.ndarray:
-    shift = X[:: max(1, len(X) // 1000)].mean(axis=0, dtype=np.float64).astype(np.float32)
+    shift = _some_rows(X).mean(axis=0, dtype=np.float64).astype(np.float32)
     scores, _ = engine.principal_scores(X, shift, dimensions=dimensions, seed=seed, threads=threads)
     return np.asarray(scores)
 
@@ -315,9 +334,9 @@ def fill_axes(Y: np.ndarray, dimensions: int, seed: int) -> np.ndarray:
     if missing <= 0:
         return Y
     with np.errstate(over="ignore"):
-        deviation = float(Y.std(axis=0).max(initial=0.0)) or 1.0
-    if not np.isfinite(deviation):  # the squares overflow float32
-        deviation = float(Y.std(axis=0, dtype=np.float64).max())
+        deviation = float(Y.std(axis=0).max(initial=0.0))
+    if not 0 < deviation < np.inf:  # the squares may lie outside float32
+        deviation = float(Y.std(axis=0, dtype=np.float64).max(initial=0.0)) or 1.0
     noise = np.random.default_rng([seed, 4]).uniform(-1, 1, (len(Y), missing))
     return np.hstack([Y, (_FILL_NOISE * deviation * noise).astype(np.float32)])
 
