@@ -24,7 +24,7 @@ from actup._suggestions import explain_unknown_keywords
 from actup._threads import count_threads
 from actup.backends import choose_backend, load_backend
 from actup.graph._records import Graph, Neighbors
-from actup.progress import Progress
+from actup.progress import Progress, read_progress, run_progress
 from actup.recipe._presets import preset
 from actup.recipe._recipe import Recipe, switches
 from actup.recipe._switches import Initialization
@@ -71,7 +71,7 @@ def embed_many(
     seed: int = 0,
     threads: int | None = None,
     backend: str = "cpu",
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     max_memory: int | str | None = None,
 ) -> Embeddings:
     """Make a map of X for each of several recipes, computing once what they share.
@@ -94,8 +94,8 @@ def embed_many(
         How many threads work; None and -1: one per core that this process may use.
     backend : str, default="cpu"
         Compute backend; ``actup.backends.backends()`` lists the names.
-    progress : Progress, default=None
-        Shows how far each map is, and can stop the run.
+    progress : Progress or bool, default=None
+        Shows how far each map is, and can stop the run. True: a bar.
     max_memory : int or str, default=None
         Bytes that each of the runs may take, as in ``embed``; the results of the runs before are not counted.
 
@@ -120,6 +120,7 @@ def embed_many(
     >>> list(maps.aligned)
     ['late_exaggeration=1.0', 'late_exaggeration=4.0']
     """
+    read_progress(progress)
     given = _recipe_list(recipes)
     chosen = [preset(recipe) if isinstance(recipe, str) else recipe for recipe in given]
     names = [names] if isinstance(names, str) else names
@@ -134,28 +135,28 @@ def embed_many(
     threads = count_threads(threads, "threads")
     leans = [lean_enough(max_memory, X, recipe, Given(), threads, computing) for recipe in chosen]
     X = computing.load_rows(computing.read_rows(X, chosen[0].metric), chosen[0].metric)
-    progress = Progress() if progress is None else progress
     n_samples = X.shape[0]
     adapted = [adapt_to_size(recipe, n_samples) if n_samples > 1 else recipe for recipe in chosen]
     shared = _Shared()
     results: dict[str, Embedding] = {}
     # The one with most neighbours goes first, so that all others can take theirs from it.
     order = sorted(range(len(adapted)), key=lambda i: -adapted[i].neighbors_searched(n_samples))
-    for number, i in enumerate(order):
-        progress.begin_run(number, len(order))
-        prepared = prepare(
-            X,
-            adapted[i],
-            replace(shared.given(adapted[i], n_samples), lean=leans[i]),
-            seed=seed,
-            threads=threads,
-            backend=computing,
-            progress=progress,
-            like=like,
-        )
-        results[names[i]] = descend(shared.keep(prepared), progress)
-        if results[names[i]].interrupted:
-            break
+    with run_progress(progress) as reports:
+        for number, i in enumerate(order):
+            reports.begin_run(number, len(order))
+            prepared = prepare(
+                X,
+                adapted[i],
+                replace(shared.given(adapted[i], n_samples), lean=leans[i]),
+                seed=seed,
+                threads=threads,
+                backend=computing,
+                progress=reports,
+                like=like,
+            )
+            results[names[i]] = descend(shared.keep(prepared), reports)
+            if results[names[i]].interrupted:
+                break
     results = {name: results[name] for name in names if name in results}
     return Embeddings(results, _align(results))
 

@@ -34,7 +34,7 @@ from actup.graph._records import Graph, Neighbors
 from actup.neighbors._chunks import row_chunks
 from actup.neighbors._metrics import compares_missing
 from actup.neighbors._rows import column_parameters
-from actup.progress import Progress
+from actup.progress import Progress, read_progress, run_progress
 from actup.recipe._presets import preset
 from actup.recipe._recipe import Recipe, switches
 from actup.recipe._schedule import settling_recipe
@@ -128,7 +128,7 @@ def embed(
     seed: int = 0,
     threads: int | None = None,
     backend: str = "cpu",
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     max_memory: int | str | None = None,
 ) -> Embedding:
     """Make a map of X, as a recipe says.
@@ -155,8 +155,8 @@ def embed(
     backend : str, default="cpu"
         Compute backend; ``actup.backends.backends()`` lists the names. "auto": "cuda" where there is a GPU
         and at least 5,000 points, else "cpu"; their maps differ as much as maps of two seeds.
-    progress : Progress, default=None
-        Shows how far the run is, and can stop it.
+    progress : Progress or bool, default=None
+        Shows how far the run is, and can stop it. True: a bar.
     max_memory : int or str, default=None
         Bytes that the run may take, e.g. "4GB", with X but without Python and its libraries; with backend
         "cuda" those of the GPU. A run that would take more takes less memory and more time, for the same
@@ -204,8 +204,8 @@ def embed(
             "Neighbors.from_lists(indices, distances)"
         )
     graph = graph if graph is None or isinstance(graph, Graph) else Graph.from_scipy(graph)
+    read_progress(progress)
     given = Given(init, neighbors, graph)
-    progress = Progress() if progress is None else progress
     chosen = load_backend(choose_backend(backend, X, count_rows(X, given)))
     if X is None and given.graph is None and given.neighbors is None:
         raise ValueError("X=None needs neighbors or graph in its place")
@@ -214,17 +214,18 @@ def embed(
     given = replace(given, lean=lean_enough(max_memory, X, recipe, given, threads, chosen))
     with explained("read", partial(shape_of, X, recipe, given, threads), chosen):
         rows = None if X is None else chosen.load_rows(chosen.read_rows(X, recipe.metric), recipe.metric)
-    prepared = prepare(
-        rows,
-        recipe,
-        given,
-        seed=seed,
-        threads=threads,
-        backend=chosen,
-        progress=progress,
-        like=X,
-    )
-    return descend(prepared, progress)
+    with run_progress(progress) as reports:
+        prepared = prepare(
+            rows,
+            recipe,
+            given,
+            seed=seed,
+            threads=threads,
+            backend=chosen,
+            progress=reports,
+            like=X,
+        )
+        return descend(prepared, reports)
 
 
 def prepare(

@@ -5,11 +5,15 @@ from __future__ import annotations
 import inspect
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from numbers import Real
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+
+from actup._errors import WrongType
 
 if TYPE_CHECKING:
     from actup.backends import Layout
@@ -78,7 +82,8 @@ class Progress:
         if callback is not None:
             _check_arguments(callback)
         self._callback = callback
-        if getattr(verbose, "ndim", 0):
+        given: Any = verbose
+        if not isinstance(given, Real | np.bool_ | None):
             raise TypeError(f"verbose={verbose!r} must be True, False or a number")
         self._verbose = bool(verbose)
         self._bar: _TqdmBar | _PrintedBar | None = None  # made with the first report
@@ -214,3 +219,23 @@ class _PrintedBar:
     def close(self) -> None:
         seconds = time.perf_counter() - self._begin
         print(f"actup: done after {seconds:.1f} s", file=sys.stderr, flush=True)
+
+
+def read_progress(progress: Progress | bool | None) -> Progress:
+    """What a run reports to: that of the caller, or a new one that shows a bar or nothing."""
+    if isinstance(progress, Progress):
+        return progress
+    if not isinstance(progress, bool | np.bool_ | None):
+        raise WrongType(f"progress={progress!r} must be True, False or an actup.progress.Progress")
+    return Progress(verbose=bool(progress))
+
+
+@contextmanager
+def run_progress(progress: Progress | bool | None) -> Iterator[Progress]:
+    """As ``read_progress``; a bar that is made here is closed at the end, the caller's own is not."""
+    reports = read_progress(progress)
+    if reports is progress:
+        yield reports
+        return
+    with reports:
+        yield reports

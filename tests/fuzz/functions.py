@@ -317,6 +317,24 @@ def pages(draw: random.Random, report: Report) -> None:
             raise Wrong("a text of the page's data has become a part of the page")
 
 
+def pictures(draw: random.Random, report: Report) -> None:
+    n = draw_count(draw)
+    Y = draw_places(draw, n)
+    options: dict[str, Any] = {"path": Path(_FOLDER.name, "picture.png"), "dpi": wrong_or(draw, [20, 30.0])}
+    for name, values in {
+        "labels": [draw_labels(draw, n)], "values": [draw_labels(draw, n), {"a": draw_labels(draw, n)}],
+        "facets": [draw_labels(draw, n)], "label_kind": ["auto", "classes", "values"],
+        "title": [*_HOSTILE, "$x_1$"], "caption": [*_HOSTILE], "names": ["map", "legend", "none"],
+        "theme": ["dark"], "view": ["all"], "note": [False], "point_size": [1, 30.0], "columns": [1, 2, 50],
+        "colorbar": [False],
+    }.items():  # fmt: skip
+        if draw.random() < 0.2:
+            options[name] = wrong_or(draw, values)
+    report.call(
+        "plot", lambda: actup.plot(Y, **options), (Y,), told=f"{describe(Y)}, {options}"[:400], strict=False
+    )
+
+
 def maps(draw: random.Random, report: Report) -> None:
     n = draw_count(draw)
     given = {name: draw_places(draw, n) for name in "ab"}
@@ -370,4 +388,4 @@ FUNCTIONS = [neighbors] * 6 + [
     graphs,
     graphs,
 ]
-FUNCTIONS += [measures, measures, clusters, pages, maps, aligned]
+FUNCTIONS += [measures, measures, clusters, pages, pictures, maps, aligned]

@@ -400,3 +400,38 @@ def test_sparse_distances_of_every_format(kind):
     assert np.array_equal(model.fit_transform(graph), model.fit_transform(sparse.csr_array(distances)))
     with pytest.raises(ValueError, match="X has a negative value, -"):
         model.fit(sparse.csr_array(-distances).asformat(kind))
+
+
+def test_progress_of_functions_may_be_true(capsys):
+    actup.embed(X, actup.Recipe(epochs=2, n_neighbors=4), progress=True)
+    actup.embed_many(X, [actup.Recipe(epochs=2, n_neighbors=4)], progress=True)
+    assert "layout" in capsys.readouterr().err
+    for call in (lambda: actup.embed(X, "umap", progress="x"), lambda: actup.embed_many(X, [], progress=1)):
+        with pytest.raises(TypeError, match=r"progress=.* must be True, False or"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("dpi", "x"), ("dpi", 0), ("columns", 1.5), ("columns", 0), ("point_size", []), ("theme", []),
+     ("theme", "dim"), ("names", np.array([1, 2])), ("view", {}), ("note", 2), ("ax", 1), ("colorbar", "x")],
+)  # fmt: skip
+def test_choices_of_pictures_are_rejected_by_name(name, value):
+    with pytest.raises((TypeError, ValueError), match=rf"^{name}="):
+        actup.plot(X[:, :2], **{name: value})
+
+
+def test_choices_of_other_functions_are_rejected_by_name(tmp_path):
+    model = umap().fit(X)
+    for call, name in [
+        (lambda: quality.kl_divergence(model.graph_, X[:, :2], 1.0, 1.0, method=np.array([1, 2])), "method"),
+        (lambda: quality.quality_report(X, X[:, :2], others=3), "others"),
+        (lambda: quality.quality_report(X, X[:, :2], verbose=[]), "verbose"),
+        (lambda: quality.knn_accuracy(X[:, :2], X[:, 0] > 0, shrink="x"), "shrink"),
+        (lambda: actup.find_clusters(X[:, :2], texts=3), "texts"),
+        (lambda: model.save(tmp_path / "model.actup", data=np.array([1, 2])), "data"),
+        (lambda: actup.backends.load_backend([]), "backend"),
+        (lambda: actup.progress.Progress(verbose=""), "verbose"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=rf"^{name}="):
+            call()

@@ -78,7 +78,7 @@ def choose_backend(name: str, X: Any, n_samples: int) -> str:
     'cpu'
     """
     if not isinstance(name, str):
-        raise WrongType(f"backend={name!r} must be a name: {', '.join(map(repr, ['auto', *_BACKENDS]))}")
+        raise _not_a_name(name)
     if name != "auto":
         return name
     if (n_samples < _GPU_MIN_POINTS and not on_gpu(X)) or hasattr(X, "tocsr"):
@@ -102,7 +102,6 @@ def _warn_of_unusable_gpu() -> None:
         warn_user(f"backend='auto' uses the CPU: {error}")
 
 
-@cache
 def load_backend(name: str) -> Backend:
     """The backend of that name.
 
@@ -112,8 +111,19 @@ def load_backend(name: str) -> Backend:
     >>> load_backend("cpu").name
     'cpu'
     """
+    if not isinstance(name, str):
+        raise _not_a_name(name)
     if name not in _BACKENDS:
         raise ValueError(not_one_of("backend", name, ["auto", *_BACKENDS]))
+    return _backend(name)
+
+
+def _not_a_name(value: object) -> WrongType:
+    return WrongType(f"backend={value!r} must be a name: {', '.join(map(repr, ['auto', *_BACKENDS]))}")
+
+
+@cache
+def _backend(name: str) -> Backend:
     module, kind = _BACKENDS[name]
     backend: Backend = getattr(import_module(module), kind)()
     return backend

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from actup._engine import engine
 from actup._threads import count_threads
-from actup.clusters._inputs import ClusterInput, read_count, read_flag, read_input, read_optional_count
+from actup._values import read_count, read_flag, read_optional_count
+from actup.clusters._inputs import ClusterInput, read_input
 from actup.clusters._layers import LEAVES, LayerParts, choose_layers, number_by_size
 from actup.clusters._names import LabelNamer, Namer, NumberNamer, TextNamer
 from actup.clusters._records import ClusterLayer, Clusters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -92,24 +91,3 @@ def _read_graph(graph: Any, n: int) -> Graph:
     if len(read) != n:
         raise ValueError(f"graph has {len(read)} points, but the map has {n}: they must be the same points")
     return read
-
-
-def read_count(value: Any, name: str, least: int) -> int:
-    """A whole number of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name}={value!r} must be a whole number")
-    if value < least:
-        raise ValueError(f"{name}={value} must be at least {least}")
-    return int(value)
-
-
-def read_optional_count(value: Any, name: str, least: int) -> int | None:
-    """None, or a whole number of at least ``least``."""
-    return None if value is None else read_count(value, name, least)
-
-
-def read_flag(value: Any, name: str) -> bool:
-    """True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name}={value!r} must be True or False")
-    return bool(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -133,6 +133,8 @@ def _label_text(value: object) -> str:
 def _read_texts(texts: Any, n: int) -> list[str]:
     if isinstance(texts, str | bytes):
         raise TypeError("texts must be a sequence with one text per point, got a single text")
+    if not isinstance(texts, Iterable):
+        raise TypeError(f"texts={texts!r} must be a sequence with one text per point")
     values = list(texts)
     if len(values) != n:
         raise ValueError(f"texts has {len(values)} entries, but there are {n} points: give one per point")

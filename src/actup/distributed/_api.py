@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from actup._bytes import format_bytes
-from actup._errors import WrongType
 from actup._pipeline import OTHER_NAMES, belongs_to_recipe
 from actup._suggestions import explain_unknown_keywords
 from actup._threads import count_threads
@@ -34,7 +33,7 @@ from actup.distributed._sources import Source
 from actup.distributed._stored import stored_source
 from actup.distributed._workers import Workers
 from actup.neighbors._tables import available_memory
-from actup.progress import Progress
+from actup.progress import Progress, read_progress
 from actup.recipe._recipe import Recipe
 
 _logger = logging.getLogger("actup.distributed")
@@ -282,15 +281,6 @@ def describe_room(plan: Plan, out: Any) -> str:
     if out is not None and target is not None:
         lines.append(f"disc of out          {describe_free(Path(target))}")
     return "\n".join(lines)
-
-
-def read_progress(progress: Progress | bool | None) -> Progress:
-    """What a run reports to: that of the caller, or a new one that shows a bar or nothing."""
-    if isinstance(progress, Progress):
-        return progress
-    if progress is not None and not isinstance(progress, bool):
-        raise WrongType(f"progress={progress!r} must be True, False or an actup.progress.Progress")
-    return Progress(verbose=bool(progress))
 
 
 def reject_other_process(source: Source, client: Any) -> None:

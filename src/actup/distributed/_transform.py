@@ -16,7 +16,7 @@ import numpy as np
 import actup
 from actup._threads import count_threads
 from actup.distributed import _dask
-from actup.distributed._api import exclusive, read_progress, reject_other_process
+from actup.distributed._api import exclusive, reject_other_process
 from actup.distributed._disc import explained_full_disc
 from actup.distributed._folder import WorkFolder
 from actup.distributed._planning import open_rows, reject_out_in_source
@@ -27,7 +27,7 @@ from actup.distributed._sources._storage import as_location
 from actup.distributed._stored import stored_source
 from actup.distributed._tasks import reject_other_version
 from actup.distributed._workers import Workers
-from actup.progress import Progress
+from actup.progress import Progress, read_progress
 
 _CHUNK_BYTES = 2**26  # of rows that are placed at a time
 _MODEL_BYTES_HASHED = 2**20  # read at a time

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from actup._errors import WrongType
 from actup._whole_file import whole_file
 from actup.plotting._grid import HEADING_INCHES, PANEL_INCHES, Grid
 from actup.plotting._theme import Theme
@@ -74,6 +75,8 @@ def check_axes(dimensions: int, ax: Axes | None) -> None:
             f"Y has {dimensions} dimensions, pictures show at most 3; choose columns, such as Y[:, :2], "
             "or embed with n_components=2"
         )
+    if ax is not None and not hasattr(ax, "add_artist"):
+        raise WrongType(f"ax={ax!r} must be Matplotlib's axes, e.g. of plt.subplots()")
     if ax is not None and dimensions == 3 and ax.name != "3d":
         raise ValueError("Y has 3 dimensions; give axes made with projection='3d', or Y[:, :2]")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from actup._values import read_flag, read_name, read_positive
 from actup.plotting._ink import make_ink
 from actup.plotting._naming import LayeredClusters, class_names, cluster_names, sampled_points
 from actup.plotting._scene import Classes, Values, spread_line
@@ -69,11 +70,10 @@ class Panel:
 
 def read_style(theme: str, view: str, note: bool, point_size: float | None) -> Style:
     """Check the choices of how to draw."""
-    if view not in ("bulk", "all"):
-        raise ValueError(f"view={view!r} must be 'bulk' or 'all'")
-    if point_size is not None and not 0 < point_size < np.inf:
-        raise ValueError(f"point_size={point_size} must be positive: a diameter in points (1/72 inch)")
-    return Style(read_theme(theme), view, bool(note), point_size)
+    read_name(view, "view", ("bulk", "all"))
+    if point_size is not None:
+        point_size = read_positive(point_size, "point_size", "a diameter in points (1/72 inch)")
+    return Style(read_theme(theme), view, read_flag(note, "note"), point_size)
 
 
 def draw_panel(ax: Any, panel: Panel, style: Style) -> None:

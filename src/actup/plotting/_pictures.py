@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from actup._maps import placed_points, read_map, read_maps
+from actup._values import read_name, read_optional_count
 from actup.plotting._color_assignment import assign_colors
 from actup.plotting._figures import check_axes, check_path, new_axes, new_figure, save_figure
 from actup.plotting._grid import Grid
@@ -169,8 +170,7 @@ def plot_gallery(
     >>> [ax.get_title() for ax in figure.axes]
     ['sepals', 'petals']
     """
-    if columns is not None and columns < 1:
-        raise ValueError(f"columns={columns} must be at least 1")
+    columns = read_optional_count(columns, "columns", 1)
     path = check_path(path)
     arrays = read_maps(maps, allow_gaps=True)
     captions = read_captions(captions, arrays)
@@ -222,8 +222,7 @@ def read_scene(
 
 def check_names(names: str, dimensions: int) -> None:
     """Reject a choice of names that a map of so many dimensions cannot have."""
-    if names not in ("auto", "map", "legend", "none"):
-        raise ValueError(f"names={names!r} must be 'auto', 'map', 'legend' or 'none'")
+    read_name(names, "names", ("auto", "map", "legend", "none"))
     if names == "map" and dimensions == 3:
         raise ValueError("names='map' needs a map of one or two dimensions, Y has 3; use names='legend'")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from actup._maps import placed_points
+from actup._values import read_flag, read_optional_count, read_positive
 from actup._warnings import warn_user
 from actup.plotting._color_assignment import assign_colors
 from actup.plotting._colors import categorical_palette
@@ -141,10 +142,10 @@ def plot(
     ['labels', 'sepal length']
     """
     file = check_path(path)
-    if not dpi > 0:
-        raise ValueError(f"dpi={dpi} must be positive")
-    if columns is not None and columns < 1:
-        raise ValueError(f"columns={columns} must be at least 1")
+    dpi = read_positive(dpi, "dpi", "pixels per inch")
+    columns = read_optional_count(columns, "columns", 1)
+    colorbar = read_flag(colorbar, "colorbar")
+    caption = None if caption is None else str(caption)
     style = read_style(theme, view, note, point_size)
     Y = read_model_or_map(model_or_Y)
     check_axes(Y.shape[1], ax)

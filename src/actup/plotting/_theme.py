@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from actup._values import read_name
+
 INK = "#22252b"
 QUIET_INK = "#6b7280"
 
@@ -47,6 +49,4 @@ _THEMES = {
 
 def read_theme(theme: str) -> Theme:
     """Return the theme of a name."""
-    if theme not in _THEMES:
-        raise ValueError(f"theme={theme!r} must be 'light' or 'dark'")
-    return _THEMES[theme]
+    return _THEMES[read_name(theme, "theme", _THEMES)]

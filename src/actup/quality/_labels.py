@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from actup._labels import label_array
 from actup._threads import count_threads
+from actup._values import read_flag
 from actup.quality._inputs import NotMeasurable, check_k, check_labels, check_map
 from actup.quality._neighborhoods import map_tree, nearest_in_map
 
@@ -60,6 +61,7 @@ def knn_accuracy(
     """
     Y = check_map(Y)
     classes, threads = check_labels(labels, len(Y)), count_threads(n_jobs)
+    shrink = read_flag(shrink, "shrink")
     n, count = len(Y), int(classes.max()) + 1
     if n < 2:
         raise NotMeasurable(f"{n} point has no neighbours: at least 2 are needed")

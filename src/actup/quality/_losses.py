@@ -16,6 +16,7 @@ from actup._engine import engine
 from actup._errors import WrongType
 from actup._threads import count_threads
 from actup._typing import CsrMatrix
+from actup._values import read_name
 from actup.graph._records import Graph
 from actup.quality._inputs import NotMeasurable, check_map
 from actup.recipe._switches import Loss, Repulsion
@@ -166,8 +167,7 @@ def kernel_sum_method(n: int, dimensions: int) -> str:
 
 
 def _check_method(method: str, dimensions: int) -> None:
-    if method not in _METHODS:
-        raise ValueError(f"method={method!r} is not one of {', '.join(repr(str(m)) for m in _METHODS)}")
+    read_name(method, "method", [str(known) for known in _METHODS])
     most = {Repulsion.MESH: 2, Repulsion.BARNES_HUT: 3}.get(Repulsion(method), dimensions)
     if dimensions > most:
         raise ValueError(

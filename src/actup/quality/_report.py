@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
 from numpy.typing import ArrayLike
 
+from actup._errors import WrongType
 from actup._threads import count_threads
 from actup._typing import CsrMatrix, Rows
+from actup._values import read_flag
 from actup.graph._records import Graph
 from actup.quality._inputs import NotMeasurable, check_labels, check_map, check_pair, check_sample
 from actup.quality._measures import MEASURES, MeasureInputs
@@ -206,6 +208,9 @@ def quality_report(
     >>> report.left_out["kl_divergence"]
     'needs the neighbour graph: give graph'
     """
+    shown = read_flag(verbose, "verbose")
+    if not isinstance(others, Iterable | None):
+        raise WrongType(f"others={others!r} must be a sequence of maps, of other seeds")
     points, Y = (None, check_map(Y)) if X is None else check_pair(X, Y, metric)
     labels = None if y is None else check_labels(y, len(Y), "y")
     given = MeasureInputs(
@@ -224,6 +229,6 @@ def quality_report(
         measurements[measure.name] = Measurement(value, measure.better, note, seconds)
     dimensions = f"{'' if points is None else f'{points.features} to '}{Y.shape[1]} dimensions"
     report = QualityReport(f"Map of {len(Y)} points, {dimensions}", measurements, left_out)
-    if verbose:
+    if shown:
         print(report)
     return report

@@ -13,6 +13,7 @@ import numpy as np
 
 from actup._errors import WrongType
 from actup._suggestions import not_one_of
+from actup._values import read_flag
 from actup.neighbors._metrics import canonical_metric
 from actup.recipe._output_metrics import canonical_output_metric, reject_output_metric_contradictions
 from actup.recipe._schedule import Phase
@@ -174,10 +175,7 @@ def _check_number(name: str, value: Any, kind: type[int] | type[float]) -> None:
 
 def _parse_booleans(recipe: Recipe, types: dict[str, Any]) -> None:
     for name in (name for name, kind in types.items() if kind is bool):
-        value = getattr(recipe, name)
-        if not isinstance(value, bool | np.bool_):
-            raise WrongType(f"{name}={value!r} must be True or False")
-        _set(recipe, name, bool(value))
+        _set(recipe, name, read_flag(getattr(recipe, name), name))
 
 
 def _check_kernel(recipe: Recipe) -> None:

@@ -88,7 +88,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def save_model(model: Embedder, path: str | os.PathLike[str], data: str | None, compress: bool) -> None:
     """Write a fitted estimator; everything is checked before the file is touched."""
-    if data not in _DATA:
+    if not (data is None or isinstance(data, str)) or data not in _DATA:
         raise ValueError(f"data={data!r} is not one of 'full', 'half', None")
     if _class_named(type(model).__name__) is not type(model):
         raise TypeError(

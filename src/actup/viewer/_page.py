@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from actup._values import read_flag
 from actup._whole_file import whole_file
 from actup.plotting._scene import Values, read_captions, read_labels
 from actup.viewer._assembly import Addition, assemble
@@ -193,14 +194,13 @@ def page_text(maps: Any, contents: PageContents, addition: Addition | None = Non
     sections = read_info(contents.info, sources)
     pictures: dict[str, Any] | None = None if contents.images is None else pack_images(contents.images, n)
     sheets = [] if pictures is None else pictures.pop("sheets")
-    if not isinstance(contents.side_by_side, bool | np.bool_):
-        raise TypeError(f"side_by_side={contents.side_by_side!r} must be True or False")
+    side_by_side = read_flag(contents.side_by_side, "side_by_side")
     blobs = Blobs()
     data = {
         "count": n,
         "title": str(contents.title),
         "sequence": is_sequence(list(arrays)),
-        "sideBySide": bool(contents.side_by_side) and len(arrays) > 1,
+        "sideBySide": side_by_side and len(arrays) > 1,
         "maps": [{"name": name, "caption": captions[name], **blobs.add_map(Y)} for name, Y in arrays.items()],
         "hidden": np.flatnonzero(np.isnan(next(iter(arrays.values()))[:, 0])).tolist(),
         "columns": [pack_column(column, blobs) for column in read] + _pack_distortion(kept, read, blobs),
