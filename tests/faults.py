@@ -318,8 +318,10 @@ class Trial:
         last = lines[-1] if lines else ""
         self.endings[f"{fault}: {ended.status} {_without_numbers(last)}"] += 1
         wrong = []
-        # A program's weak references and destructors may print what they met; a command does not.
-        if "Traceback" in ended.err and (self.case.is_command or "Exception ignored" not in ended.err):
+        # A program's weak references and destructors may print what they met, and Dask logs what its client
+        # met without memory; a command does not.
+        printed_by_others = "Exception ignored" in ended.err or (self.case.on_dask and fault == "MemoryError")
+        if "Traceback" in ended.err and (self.case.is_command or not printed_by_others):
             wrong.append(f"a traceback: {_shortened(ended.err)}")
         if fault == "SIGKILL" and worker is None:
             return [] if ended.status == -signal.SIGKILL else [f"status {ended.status}"]
@@ -435,10 +437,12 @@ def dask_cluster(wanted: bool) -> Iterator[Callable[[], list[int]]]:
     program = (
         "import sys, dask, distributed\n"
         "if __name__ == '__main__':\n"
-        # When a worker that a MemoryError has silenced is started anew; Dask's own time is 5 minutes.
+        # When a worker that a MemoryError has silenced is given up; Dask's own time is 5 minutes. One that is
+        # closed for that is replaced by adapt().
         "    dask.config.set({'distributed.scheduler.worker-ttl': '20s'})\n"
         "    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, memory_limit='2GiB',"
         " dashboard_address=None) as cluster:\n"
+        "        cluster.adapt(minimum=2, maximum=2, interval='500ms')\n"
         "        print(cluster.scheduler_address, flush=True)\n"
         "        sys.stdin.read()\n"
     )

@@ -23,6 +23,7 @@ LAYERS = [
         "_suggestions",
         "_warnings",
         "_errors",
+        "_array_files",
         "_values",
         "_threads",
         "_processor",

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
+from actup._array_files import ARRAY_FILE_ERRORS
 from actup._suggestions import not_one_of
 from actup._warnings import warn_user
 from actup._whole_file import whole_file
@@ -303,7 +302,7 @@ def _read(name: str, path: Path) -> Dataset:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in ("X", "y", "classes", "words") if key in archive}
-    except (BadZipFile, EOFError, OSError, TypeError, ValueError, zlib.error) as error:
+    except (*ARRAY_FILE_ERRORS, OSError) as error:
         raise ValueError(f"{path} cannot be read ({error}): is it a complete npz file?") from error
     if "X" not in arrays:
         raise ValueError(f"{path} has no array X: save it with np.savez(path, X=..., y=...)")

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import actup
-from actup import quality
+from actup import distributed, quality
 from actup._cli.files import ReadingHints, read_tables
 from actup._cli.reporting import InputError
 from actup.compat import opentsne
@@ -435,3 +435,21 @@ def test_choices_of_other_functions_are_rejected_by_name(tmp_path):
     ]:
         with pytest.raises((TypeError, ValueError), match=rf"^{name}="):
             call()
+
+
+def test_overflowing_distances_of_rows_with_gaps_are_rejected_by_name():
+    with pytest.raises(ValueError, match="distances"):
+        actup.nearest_neighbors(X * 1e180, 3, metric="nan_euclidean")
+
+
+def test_rows_of_different_lengths_are_no_map():
+    with pytest.raises(ValueError, match="Y must be a map, a matrix of one row per point"):
+        actup.find_clusters([[1, 2], [3]])
+
+
+def test_headers_that_are_no_python_are_damaged(tmp_path):
+    np.save(tmp_path / "rows.npy", X)
+    data = (tmp_path / "rows.npy").read_bytes()
+    (tmp_path / "rows.npy").write_bytes(data.replace(b"'<f8'", b"',f8'"))
+    with pytest.raises(distributed.ShardError, match="a damaged one"):
+        distributed.embed(tmp_path / "rows.npy", "umap", work=tmp_path / "work")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from actup._array_files import ARRAY_FILE_ERRORS
 from actup._cli.column_names import find_columns
 from actup._cli.files import ReadingHints, Table, read_tables
 from actup._cli.options import ReadingOptions
@@ -166,7 +167,7 @@ def _labels_of_file(written: str, table: Table) -> dict[str, np.ndarray] | None:
     if path.suffix == ".npy":
         try:
             values = np.load(path, allow_pickle=False)
-        except (ValueError, OSError, EOFError) as error:
+        except (*ARRAY_FILE_ERRORS, OSError) as error:
             raise InputError(f"--label {written}: cannot be read ({error})") from None
     else:
         other = read_tables([written], ReadingHints(header=False))

@@ -56,7 +56,10 @@ def read_input(model_or_Y: Any, space: str, graph: Any) -> ClusterInput:
 
 def _read_places(model_or_Y: Any) -> tuple[np.ndarray, np.ndarray]:
     given = map_of(model_or_Y)
-    array = np.asarray(to_host(given))
+    try:
+        array = np.asarray(to_host(given))
+    except ValueError as error:
+        raise ValueError(f"Y must be a map, a matrix of one row per point ({error})") from None
     if array.dtype.kind not in "biuf":
         raise TypeError(f"Y holds {array.dtype}, but a map must hold real numbers")
     array = np.array(array[:, None] if array.ndim == 1 else array, np.float64, order="C")

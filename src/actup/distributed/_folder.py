@@ -10,8 +10,6 @@ import hashlib
 import json
 import math
 import os
-import tokenize
-import zipfile
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from actup._array_files import ARRAY_FILE_ERRORS
 from actup._whole_file import whole_file
 from actup.distributed._arrays import write_header, write_values
 
@@ -120,7 +119,7 @@ class WorkFolder:
             np.lib.format.read_magic(file)
             shape, _, dtype = np.lib.format.read_array_header_1_0(file)
             needed = math.prod(shape) * dtype.itemsize
-        except (ValueError, TypeError, tokenize.TokenError) as error:
+        except ARRAY_FILE_ERRORS as error:
             raise self._damaged(file.name, str(error)) from None
         start, end = file.tell(), file.seek(0, os.SEEK_END) - _CHECKSUM_BYTES
         if end - start != needed or dtype.hasobject:
@@ -149,7 +148,7 @@ class WorkFolder:
                 return dict(file)
         except FileNotFoundError:
             return None
-        except (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        except ARRAY_FILE_ERRORS as error:
             raise self._damaged(path, str(error)) from error
 
     def remove_state(self, pattern: str) -> None:

@@ -126,7 +126,8 @@ class PairwiseSearch:
         """scikit-learn's function."""
         from sklearn.metrics import pairwise_distances
 
-        return partial(pairwise_distances, metric=self._metric, **self._parameters)
+        compare = partial(pairwise_distances, metric=self._metric, **self._parameters)
+        return compare if callable(self._metric) else partial(_without_warnings, compare)
 
     def _check(self, X: Rows) -> None:
         """Reject rows and parameters that the metric cannot take."""
@@ -285,6 +286,12 @@ def tile_size(n_points: int, columns: int, cost: float) -> tuple[int, int]:
     pairs = max(1, int(_TILE_VALUES / (cost * max(1, columns))))
     rows = max(1, min(math.isqrt(pairs), _BLOCK_DISTANCES // n_points))
     return rows, max(1, pairs // rows)
+
+
+def _without_warnings(compare: Distances, *rows: Rows) -> np.ndarray:
+    """Distances, of which those that overflow are rejected by name later."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return compare(*rows)
 
 
 def _function_tile(compare: Distances, rows: Rows, X: Rows) -> tuple[int, int]:

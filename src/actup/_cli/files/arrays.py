@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tokenize
-import zipfile
-import zlib
 from typing import Any
 
 import numpy as np
 
+from actup._array_files import ARRAY_FILE_ERRORS
 from actup._cli.files.formats import Source
 from actup._cli.files.table import Matrix, Table
 from actup._cli.reporting import InputError
@@ -16,25 +14,8 @@ from actup._csr import read_sparse
 
 _MAX_REASON = 160  # characters of another library's message
 
+
 # What NumPy's and SciPy's readers raise for damaged files.
-_DAMAGED_FILE_ERRORS = (
-    ValueError,
-    OSError,
-    EOFError,
-    KeyError,
-    zipfile.BadZipFile,
-    zlib.error,
-    NotImplementedError,
-    RuntimeError,  # an encrypted member
-    TypeError,
-    SyntaxError,
-    RecursionError,
-    AttributeError,
-    MemoryError,
-    tokenize.TokenError,  # of the header of an array
-)
-
-
 def read_npy(source: Source) -> Table:
     """Read one array; a file on disk is mapped into memory, not copied."""
     try:
@@ -42,7 +23,7 @@ def read_npy(source: Source) -> Table:
             array = np.load(source.path, mmap_mode="r", allow_pickle=False)
         else:
             array = np.load(source.file, allow_pickle=False)
-    except _DAMAGED_FILE_ERRORS as error:
+    except (*ARRAY_FILE_ERRORS, OSError, MemoryError) as error:
         raise _damaged(source, error) from None
     return Table(source.name, matrices={"X": Matrix(_as_rows(array, source.name))})
 
@@ -62,7 +43,7 @@ def read_npz(source: Source) -> Table:
                 return Table(source.name, matrices={"X": Matrix(X)})
             members = {name: archive[name] for name in archive.files}
             arrays = {name: array for name, array in members.items() if isinstance(array, np.ndarray)}
-    except _DAMAGED_FILE_ERRORS as error:
+    except (*ARRAY_FILE_ERRORS, OSError, MemoryError) as error:
         raise _damaged(source, error) from None
     wide = {name: array for name, array in arrays.items() if array.ndim >= 2}
     if not wide:

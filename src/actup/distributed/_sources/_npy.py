@@ -15,6 +15,7 @@ from typing import IO
 import numpy as np
 from numpy.lib import format as npy_format
 
+from actup._array_files import ARRAY_FILE_ERRORS
 from actup.distributed._sources._base import (
     Shard,
     ShardError,
@@ -220,7 +221,7 @@ def _read_header(file: IO[bytes], location: str, name: str) -> RowFile:
         version = npy_format.read_magic(file)
         read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
         shape, by_columns, dtype = read(file)
-    except (ValueError, EOFError) as error:
+    except ARRAY_FILE_ERRORS as error:
         raise ShardError(name, f"is no .npy file, or a damaged one ({reason(error)})") from error
     if len(shape) < 2 or (by_columns and len(shape) > 2):
         raise ShardError(name, f"has shape {shape}: save an array with rows and columns")
