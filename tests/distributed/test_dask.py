@@ -235,3 +235,16 @@ def test_dask_frame(client, tmp_path):
     places = result.embedding.compute()
     assert list(places.index) == list(frame.index)
     assert np.isfinite(places.to_numpy()).all()
+
+
+def test_a_lost_connection_ends_the_run_which_goes_on_with_another_client(client, files, expected, tmp_path):
+    plan = small_plan(files, tmp_path, QUICK)
+    with Client(client.scheduler.address) as second:
+
+        def lose(stage, fraction, _):
+            if stage == "neighbors" and fraction > 0:
+                second.loop.add_callback(second.scheduler_comm.comm.abort)
+
+        with pytest.raises(ConnectionError, match="has lost its connection .* the same call goes on"):
+            run(plan, client=second, progress=Progress(callback=lose))
+    assert run(plan, client=client).digests == expected.digests

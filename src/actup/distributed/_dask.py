@@ -204,20 +204,39 @@ class _Tasks:
                 try:
                     future = self._done.get(timeout=_POLL_SECONDS)
                 except queue.Empty:
+                    self._reject_lost_connection()
                     self._submit_again_if_workers_are_gone()
                     if idle is not None:
                         idle()
                     continue
                 if future not in self._running:  # it was submitted again
                     continue
+                if future.status in ("cancelled", "lost"):  # by a client that had to connect again
+                    raise _lost_connection(self.workers.client)
                 part = self._running.pop(future)
-                error = future.exception() if future.status == "error" else None
+                error = self._wait_for(future.exception) if future.status == "error" else None
                 if error is None:
-                    finished(part, future.result())
+                    finished(part, self._wait_for(future.result))
                 else:
                     self._try_again(part, error)
         finally:
             self.workers.client.cancel(list(self._running), force=True)
+
+    def _wait_for(self, of_future: Callable[..., Any]) -> Any:
+        """What a future that is done has to say; a client without a scheduler would wait for it for ever."""
+        while True:
+            try:
+                return of_future(timeout=_POLL_SECONDS)
+            except TimeoutError:
+                self._reject_lost_connection()
+
+    def _reject_lost_connection(self) -> None:
+        """Reject a client whose connection is closed and that does not connect again."""
+        client = self.workers.client
+        connection = client.scheduler_comm
+        is_open = connection is not None and not connection.closed()
+        if client.status == "closed" or (client.status == "running" and not is_open):
+            raise _lost_connection(client)
 
     def _submit(self, parts: list[int | None]) -> None:
         if not parts:
@@ -277,6 +296,13 @@ class _Tasks:
         if self._attempts[part] > _RETRIES or not may_pass(error):
             raise error
         self._submit([part])
+
+
+def _lost_connection(client: Any) -> ConnectionError:
+    return ConnectionError(
+        f"{client!r} has lost its connection to the scheduler, which may have ended, or memory has run out in "
+        "this process (its log says more): connect anew, and the same call goes on where it was"
+    )
 
 
 def may_pass(error: BaseException) -> bool:
