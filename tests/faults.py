@@ -441,7 +441,7 @@ def dask_cluster(wanted: bool) -> Iterator[Callable[[], list[int]]]:
         # closed for that is replaced by adapt().
         "    dask.config.set({'distributed.scheduler.worker-ttl': '20s'})\n"
         "    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, memory_limit='2GiB',"
-        " dashboard_address=None) as cluster:\n"
+        " dashboard_address=':0') as cluster:\n"
         "        cluster.adapt(minimum=2, maximum=2, interval='500ms')\n"
         "        print(cluster.scheduler_address, flush=True)\n"
         "        sys.stdin.read()\n"

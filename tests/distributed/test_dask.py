@@ -37,7 +37,7 @@ pytestmark = pytest.mark.filterwarnings(
 def client():
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit="2GiB", dashboard_address=None, processes=True
+            n_workers=2, threads_per_worker=1, memory_limit="2GiB", dashboard_address=":0", processes=True
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -239,12 +239,12 @@ def test_dask_frame(client, tmp_path):
 
 def test_a_lost_connection_ends_the_run_which_goes_on_with_another_client(client, files, expected, tmp_path):
     plan = small_plan(files, tmp_path, QUICK)
-    with Client(client.scheduler.address) as second:
+    with distributed.Client(client.scheduler.address) as second:
 
         def lose(stage, fraction, _):
             if stage == "neighbors" and fraction > 0:
                 second.loop.add_callback(second.scheduler_comm.comm.abort)
 
-        with pytest.raises(ConnectionError, match="has lost its connection .* the same call goes on"):
+        with pytest.raises(ConnectionError, match=r"has lost its connection .* the same call goes on"):
             run(plan, client=second, progress=Progress(callback=lose))
     assert run(plan, client=client).digests == expected.digests

@@ -453,3 +453,9 @@ def test_headers_that_are_no_python_are_damaged(tmp_path):
     (tmp_path / "rows.npy").write_bytes(data.replace(b"'<f8'", b"',f8'"))
     with pytest.raises(distributed.ShardError, match="a damaged one"):
         distributed.embed(tmp_path / "rows.npy", "umap", work=tmp_path / "work")
+
+
+def test_sparse_rows_of_a_fitted_model_are_rejected_by_the_gpu():
+    model = umap().fit(sparse.csr_matrix(np.abs(X))).set_params(backend="cuda")
+    with pytest.raises((TypeError, ImportError, RuntimeError), match="cuda|CuPy"):
+        model.subset(range(20))

@@ -300,8 +300,8 @@ class _Tasks:
 
 def _lost_connection(client: Any) -> ConnectionError:
     return ConnectionError(
-        f"{client!r} has lost its connection to the scheduler, which may have ended, or memory has run out in "
-        "this process (its log says more): connect anew, and the same call goes on where it was"
+        f"{client!r} has lost its connection to the scheduler, which may have ended, or memory has run out "
+        "in this process (its log says more): connect anew, and the same call goes on where it was"
     )
 
 

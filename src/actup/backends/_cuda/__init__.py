@@ -62,10 +62,7 @@ class CudaBackend(Backend):
 
         Rows that may have missing values or text are compared by the CPU, and checked at once.
         """
-        if hasattr(X, "tocsr"):
-            raise TypeError(
-                "X is sparse, which backend='cuda' does not take: use backend='cpu' or X.toarray()"
-            )
+        _reject_sparse(X)
         ahead.compile_common()
         types = list(ENGINE_TYPES)
         if callable(metric) or compares_missing(metric):
@@ -88,6 +85,7 @@ class CudaBackend(Backend):
 
         Rows with text or missing values, which only the CPU compares, stay where they are.
         """
+        _reject_sparse(rows)
         has_gaps = (callable(metric) or compares_missing(metric)) and not np.isfinite(to_host(rows)).all()
         if metric == "gower" or has_gaps:
             return rows
@@ -237,3 +235,8 @@ def _reject_output_metric(recipe: Recipe) -> None:
         raise ValueError(
             f"output_metric={recipe.output_metric!r} is not computed by backend='cuda': use backend='cpu'"
         )
+
+
+def _reject_sparse(X: Any) -> None:
+    if hasattr(X, "tocsr"):
+        raise TypeError("X is sparse, which backend='cuda' does not take: use backend='cpu' or X.toarray()")
