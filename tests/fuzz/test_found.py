@@ -457,5 +457,5 @@ def test_headers_that_are_no_python_are_damaged(tmp_path):
 
 def test_sparse_rows_of_a_fitted_model_are_rejected_by_the_gpu():
     model = umap().fit(sparse.csr_matrix(np.abs(X))).set_params(backend="cuda")
-    with pytest.raises((TypeError, ImportError, RuntimeError), match="cuda|CuPy"):
+    with pytest.raises((TypeError, ImportError, RuntimeError), match=r"cuda|CuPy"):
         model.subset(range(20))

@@ -13,6 +13,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -211,8 +212,6 @@ class _Tasks:
                     continue
                 if future not in self._running:  # it was submitted again
                     continue
-                if future.status in ("cancelled", "lost"):  # by a client that had to connect again
-                    raise _lost_connection(self.workers.client)
                 part = self._running.pop(future)
                 error = self._wait_for(future.exception) if future.status == "error" else None
                 if error is None:
@@ -229,6 +228,8 @@ class _Tasks:
                 return of_future(timeout=_POLL_SECONDS)
             except TimeoutError:
                 self._reject_lost_connection()
+            except CancelledError as error:
+                raise _lost_connection(self.workers.client) from error
 
     def _reject_lost_connection(self) -> None:
         """Reject a client whose connection is closed and that does not connect again."""

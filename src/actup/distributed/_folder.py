@@ -104,7 +104,7 @@ class WorkFolder:
 
     def reject_damaged_arrays(self) -> None:
         """Reject arrays of an earlier call that are not as they were written, before anything reads them."""
-        for path in sorted(self.path.rglob(f"*{_ARRAY_SUFFIX}")):
+        for path in sorted(self.path.rglob(f"[!.]*{_ARRAY_SUFFIX}")):  # not what killed processes left
             with open(path, "rb", buffering=0) as file:
                 self._read_header(file)
                 if not _has_right_checksum(file):
