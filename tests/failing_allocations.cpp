@@ -1,14 +1,19 @@
-// For LD_PRELOAD: fails large allocations when a test asks for it, as if memory had run out.
+// For LD_PRELOAD: fails large allocations when a test asks for it, as if memory had run out. A crash prints in
+// which libraries it happened.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include <dlfcn.h>
+#include <execinfo.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
+#include <initializer_list>
 
 namespace {
 
@@ -25,6 +30,17 @@ bool fails(size_t bytes) {
   if (chosen < 0 || number < chosen || (number > chosen && !and_later.load())) return false;
   errno = ENOMEM;
   return true;
+}
+
+constexpr int kMostFrames = 64;
+struct sigaction former[NSIG];
+
+void print_stack(int signal_number) {
+  void* frames[kMostFrames];
+  const char head[] = "libraries on the stack, innermost first:\n";
+  if (write(2, head, sizeof(head) - 1) > 0) backtrace_symbols_fd(frames, backtrace(frames, kMostFrames), 2);
+  sigaction(signal_number, &former[signal_number], nullptr);
+  raise(signal_number);
 }
 
 template <class Function>
@@ -45,6 +61,15 @@ long fail_allocation(long number, size_t bytes, int later) {
   const long before = seen.exchange(0);
   failing = number;
   return before;
+}
+
+// Has crashes print in which libraries they happen, before what handles them now.
+void print_crashes() {
+  void* frame;
+  backtrace(&frame, 1);  // loads what it needs while there is memory
+  struct sigaction action = {};
+  action.sa_handler = print_stack;
+  for (const int number : {SIGSEGV, SIGABRT, SIGBUS}) sigaction(number, &action, &former[number]);
 }
 
 void* malloc(size_t bytes) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import actup
+from actup.distributed._folder import WorkFolder
 from page_file import PageFile
 
 Snapshot = dict[str, bytes]  # the content of files by their relative paths
@@ -106,9 +108,15 @@ def _read_record(path: Path) -> Any:
     text = path.read_text(encoding="utf-8")
     if path.name == "zarr.json":
         return json.loads(text)
-    # A record of a task: a line of JSON, and one with its digest.
-    assert text.endswith("\n")
-    return sorted(json.loads(text.splitlines()[0]))
+    record = WorkFolder(path.parent.parent).record(path.stem)  # checks the digest
+    assert record is not None
+    return sorted(record)
+
+
+def _read_work_array(path: Path) -> Any:
+    data = path.read_bytes()
+    assert zlib.crc32(data[:-4]) == int.from_bytes(data[-4:], "little"), "the checksum differs"
+    return data
 
 
 def _read_page_text(path: Path) -> Any:
@@ -127,8 +135,9 @@ def _read_ending(ending: bytes) -> Callable[[Path], Any]:
 
 
 _READERS: dict[str, Callable[[Path], Any]] = {
-    ".actup": _read_model, ".html": _read_page, ".json": _read_record, ".jsonl": _read_lines,
-    ".md": _read_page_text, ".npy": _read_array, ".npz": _read_arrays, ".parquet": _read_table,
+    ".actup": _read_model, ".array": _read_work_array, ".html": _read_page, ".json": _read_record,
+    ".jsonl": _read_lines, ".md": _read_page_text, ".npy": _read_array, ".npz": _read_arrays,
+    ".parquet": _read_table,
     ".pdf": _read_ending(b"%%EOF"), ".png": _read_picture, ".svg": _read_ending(b"</svg>"),
 }  # fmt: skip
 

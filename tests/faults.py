@@ -8,13 +8,14 @@ be absent, the former one or whole, and the same command must work and give what
 from __future__ import annotations
 
 import argparse
+import atexit
 import collections
 import contextlib
 import ctypes
 import faulthandler
 import functools
 import itertools
-import linecache
+import math
 import os
 import random
 import re
@@ -43,8 +44,12 @@ FAULTS = ("SIGKILL", "SIGINT", "MemoryError")
 _LEAST_BYTES = (512, 2**14)  # of an allocation that may fail; Python's objects have fewer
 _HANG_LOOKS = 1200  # of 0.1 s of waiting each; a wait during which everything is paused counts as one
 _WORKER_SHARE = 0.15  # of the strikes on Dask hit a worker, which then has to be started anew
-# Lines of ActUp that call its compiled code, in which a crash would be a mistake of ActUp.
-_COMPILED = re.compile(r"\bengine\.|_engine|layout\.")
+# A crash in ActUp's compiled code is a mistake of ActUp; it is where the innermost frame of the stack is that
+# is not of the system's libraries.
+_OWN_LIBRARY = re.compile(r"/actup/_(engine|processor)")
+_SYSTEM_LIBRARY = re.compile(
+    r"/(failing_allocations|libc|libpthread|ld-linux-[\w-]*|libgcc_s|libstdc\+\+)\.so"
+)
 # What others do when an allocation fails: Rust, with which typer's pydantic is written, and glibc end the
 # process; NumPy and others forget to set an exception.
 _ABORTS = re.compile(
@@ -54,6 +59,7 @@ _ABORTS = re.compile(
 _ABORTED = (-signal.SIGABRT, 127, 1)
 # The last two are what Pillow says of an encoder, and FreeType of a font, that got no memory.
 _MEMORY = re.compile(r"memory|allocat|thread|codec configuration error|FT_Open_Face", re.IGNORECASE)
+_LIBRARY_FOLDER = "actup-failing-allocations-"
 _GIVE_UP = 20  # rounds without a hit
 _REPORT_SECONDS = 120.0  # between two lines that say how far the work has come
 
@@ -156,6 +162,7 @@ class Stage:
             for number, kind in ((1, ".out"), (2, ".err")):
                 os.dup2(os.open(self._log.with_suffix(kind), os.O_CREAT | os.O_TRUNC | os.O_WRONLY), number)
             faulthandler.enable()
+            ctypes.CDLL(None).print_crashes()
             signal.signal(signal.SIGINT, signal.default_int_handler)
             os.chdir(self.folder)
             tempfile.tempdir = os.environ["TMPDIR"] = str(self.temporary)
@@ -213,8 +220,11 @@ def preload() -> None:
     """Begin this program anew with the library whose allocations can be made to fail, unless it has it."""
     if hasattr(ctypes.CDLL(None), "fail_allocation"):
         fail_allocation(_NO_FAILURE)
+        folder = Path(os.environ["LD_PRELOAD"]).parent
+        if folder.name.startswith(_LIBRARY_FOLDER):
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
         return
-    library = Path(tempfile.mkdtemp(prefix="actup-faults-")) / "failing_allocations.so"
+    library = Path(tempfile.mkdtemp(prefix=_LIBRARY_FOLDER)) / "failing_allocations.so"
     build_failing_allocations(library)
     os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | {"LD_PRELOAD": str(library)})
 
@@ -351,9 +361,26 @@ class Trial:
                     wrong.append(f"{name} was left unfinished")
             elif before.get(name) != data and self._expected.get(name) != data:
                 wrong += self._judge_new_file(name, fault)
+        if ended.status == 0:
+            wrong += self._judge_success(ended, fault)
         if any(self._stage.temporary.iterdir()) and not killed:
             wrong.append(f"temporary files are left: {sorted(os.listdir(self._stage.temporary))}")
         return wrong
+
+    def _judge_success(self, ended: Ended, fault: str) -> list[str]:
+        """What a run lacks that says that it has succeeded."""
+        wrong = [f"a success without {name}" for name in self._outputs if not self._has_result(name, fault)]
+        if without_times(ended.out) != without_times(self._out) and self.case.name != "info":
+            wrong.append(f"a success prints something else: {ended.out[-500:]}, not {self._out[-500:]}")
+        return wrong
+
+    def _has_result(self, name: str, fault: str) -> bool:
+        path = self._stage.folder / name
+        if not path.exists():
+            return False
+        # Agg, which draws for Matplotlib, leaves out an outline for which it gets no memory.
+        incomplete = fault == "MemoryError" and name.endswith(".png")
+        return incomplete or path.read_bytes() == self._expected[name] or content(path) == self._wanted[name]
 
     def _judge_new_file(self, name: str, fault: str) -> list[str]:
         if name not in self._expected and not under(name, self.case.resumes):
@@ -362,7 +389,10 @@ class Trial:
             held = content(self._stage.folder / name)
         except Exception as error:
             return [f"{name} is not whole: {type(error).__name__}: {error}"]
-        whole = name not in self._wanted or held == self._wanted[name] or name.endswith((".jsonl", ".md"))
+        wanted = self._wanted.get(name, held)
+        if name.endswith(".jsonl"):  # a line for each run so far
+            wanted = {key: result for key, result in wanted.items() if key in held}
+        whole = held == wanted or name.endswith(".md")  # which has the results so far
         if not whole and fault == "MemoryError" and name.endswith(".png"):
             # A whole picture in which Agg, which draws for Matplotlib, has left out an outline.
             self.endings["MemoryError: another library left out part of a picture"] += 1
@@ -396,10 +426,11 @@ def _is_of_another_library(ended: Ended) -> bool:
         return False
     if ended.status in _ABORTED and _ABORTS.search(ended.err):
         return True
-    stacks = re.findall(r"hread 0x\w+ \(most recent call first\):\n  File \"(.*)\", line (\d+)", ended.err)
-    if ended.status not in (-signal.SIGSEGV, -signal.SIGABRT) or not stacks:
+    if ended.status not in (-signal.SIGSEGV, -signal.SIGABRT):
         return False
-    return not any(_COMPILED.search(linecache.getline(file, int(line))) for file, line in stacks)
+    libraries = re.findall(r"^(/\S+?)\(.*\) ?\[0x[0-9a-f]+\]$", ended.err, re.MULTILINE)
+    others = [path for path in libraries if not _SYSTEM_LIBRARY.search(path)]
+    return bool(others) and not _OWN_LIBRARY.search(others[0])
 
 
 def _shortened(text: str) -> str:
@@ -519,6 +550,15 @@ def run(
                 }
                 say(f"  {(told - begin) / 60:.0f} minutes: {done}")
         report(trials, say)
+        if minutes == math.inf:
+            failures += [
+                f"{name} met {fault} {count} times instead of {moments}"
+                for name, members in groups.items()
+                for fault in FAULTS
+                if (count := sum(trial.counts[fault] for trial in members)) < moments
+            ]
+        elif not any(trial.counts for trial in trials):
+            failures.append("nothing was struck in this time")
     say(f"{(time.monotonic() - begin) / 60:.1f} minutes")
     return failures
 
@@ -547,7 +587,7 @@ def main() -> int:
     """Run, print, and return 1 if anything is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--moments", type=int, default=200, help="of each fault, for each command")
-    parser.add_argument("--minutes", type=float, default=1e6, help="after which it ends in any case")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="after which it ends in any case")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="cases whose name matches this regular expression")
     options = parser.parse_args()
@@ -563,6 +603,10 @@ def main() -> int:
         f"{f' --only {options.only!r}' if options.only else ''}, commit {commit()}"
     )
     cases = [case for case in make_cases() if re.search(options.only, case.name)]
+    if not cases:
+        parser.error(
+            f"--only {options.only!r} matches none of {', '.join(case.name for case in make_cases())}"
+        )
     failures = run(options.moments, options.minutes, options.seed, cases, say)
     say(f"{len(failures)} failures")
     return int(bool(failures))

@@ -62,7 +62,7 @@ class WorkFolder:
 
     def read(self, name: str, begin: int = 0, end: int | None = None) -> np.ndarray:
         """The rows of an array from ``begin`` to ``end``."""
-        with open(self._array_path(name), "rb", buffering=0) as file:
+        with self._open(name) as file:
             shape, dtype, start = self._read_header(file)
             last = shape[0] if end is None else end
             result = np.empty((last - begin, *shape[1:]), dtype)
@@ -72,7 +72,7 @@ class WorkFolder:
 
     def read_into(self, name: str, begin: int, out: np.ndarray) -> None:
         """Fill ``out``, C-contiguous and of the array's type, with the rows from ``begin`` on."""
-        with open(self._array_path(name), "rb", buffering=0) as file:
+        with self._open(name) as file:
             shape, dtype, start = self._read_header(file)
             assert out.dtype == dtype and out.flags.c_contiguous
             file.seek(start + begin * _row_bytes(shape, dtype))
@@ -80,7 +80,7 @@ class WorkFolder:
 
     def read_rows(self, name: str, positions: np.ndarray, out: np.ndarray) -> None:
         """Fill ``out`` with the rows at ascending positions."""
-        with open(self._array_path(name), "rb", buffering=0) as file:
+        with self._open(name) as file:
             shape, dtype, start = self._read_header(file)
             size = max(1, _row_bytes(shape, dtype))
             gap, longest = max(1, _MAX_SKIPPED_BYTES // size), max(1, _READ_BYTES // size)
@@ -112,6 +112,15 @@ class WorkFolder:
 
     def _array_path(self, name: str) -> Path:
         return self.path / f"{name}{_ARRAY_SUFFIX}"
+
+    def _open(self, name: str) -> Any:
+        path = self._array_path(name)
+        try:
+            return open(path, "rb", buffering=0)
+        except FileNotFoundError:
+            raise FileNotFoundError(
+                f"{path} is missing, although its task is done: remove the folder {self.path}, and call again"
+            ) from None
 
     def _read_header(self, file: Any) -> tuple[tuple[int, ...], np.dtype[Any], int]:
         """Shape and type of an array, and where its values begin; a file of another size is rejected."""
@@ -174,7 +183,7 @@ class WorkFolder:
         except FileNotFoundError:
             return None
         if checksum.strip() != _checksum(text):
-            raise ValueError(f"{path} is damaged: remove it, and call again to do its task anew")
+            raise self._damaged(path, "its checksum differs")
         record: dict[str, Any] = json.loads(text)
         return record
 
