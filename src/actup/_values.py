@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any
@@ -34,13 +33,13 @@ def read_optional_count(value: Any, name: str, least: int) -> int | None:
     return None if value is None else read_count(value, name, least)
 
 
-def read_positive(value: Any, name: str, meaning: str) -> float:
-    """A finite number above 0; ``meaning`` is what the number is, e.g. "pixels per inch"."""
+def read_positive(value: Any, name: str, meaning: str, most: float) -> float:
+    """A number above 0 and of at most ``most``; ``meaning`` is what it is, e.g. "pixels per inch"."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise WrongType(f"{name}={value!r} must be a number: {meaning}")
     number = float(value)
-    if not 0 < number < math.inf:
-        raise ValueError(f"{name}={value} must be positive: {meaning}")
+    if not 0 < number <= most:
+        raise ValueError(f"{name}={value} must be positive and at most {most:,g}: {meaning}")
     return number
 
 

@@ -376,13 +376,14 @@ def test_what_is_no_table_is_rejected_by_name_for_gower():
         actup.nearest_neighbors(object(), 3, metric="gower")
 
 
-@pytest.mark.parametrize("size", [1e-40, 1e-25, 1e15, 1e19, 1e30, 3e37])
+@pytest.mark.parametrize("size", [1e-200, 1e-40, 1e-25, 1e15, 1e19, 1e30, 3e37, 1e39, 1e200])
 def test_principal_components_of_very_large_or_small_rows(size):
-    rows = (X * np.float32(size)).astype(np.float32)
+    rows = X * size
+    rows = rows if size > 1e38 or size < 1e-100 else rows.astype(np.float32)
     Y = pca_start(rows, 5, 0, 1)
     expected = pca_start(X.astype(np.float32), 5, 0, 1)
     assert np.isfinite(Y).all()
-    if size > 1e-38:  # else float32 has few digits of the rows
+    if size > 1e-38 or size < 1e-100:  # else float32 has few digits of the rows
         assert np.allclose(Y / Y.max(), expected / expected.max(), atol=1e-4)
 
 
@@ -413,8 +414,8 @@ def test_progress_of_functions_may_be_true(capsys):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("dpi", "x"), ("dpi", 0), ("columns", 1.5), ("columns", 0), ("point_size", []), ("theme", []),
-     ("theme", "dim"), ("names", np.array([1, 2])), ("view", {}), ("note", 2), ("ax", 1), ("colorbar", "x")],
+    [("dpi", "x"), ("dpi", 0), ("columns", 1.5), ("columns", 0), ("point_size", []),
+     ("point_size", 2**31), ("theme", []), ("theme", "dim"), ("names", np.array([1, 2])), ("view", {}), ("note", 2), ("ax", 1), ("colorbar", "x")],
 )  # fmt: skip
 def test_choices_of_pictures_are_rejected_by_name(name, value):
     with pytest.raises((TypeError, ValueError), match=rf"^{name}="):
@@ -459,3 +460,14 @@ def test_sparse_rows_of_a_fitted_model_are_rejected_by_the_gpu():
     model = umap().fit(sparse.csr_matrix(np.abs(X))).set_params(backend="cuda")
     with pytest.raises((TypeError, ImportError, RuntimeError), match=r"cuda|CuPy"):
         model.subset(range(20))
+
+
+def test_maps_of_any_width_are_clustered_for_the_v_measure():
+    Y, labels = X[:, :2], X[:, 0] > 0
+    assert quality.v_measure(Y * 1e300, labels) == quality.v_measure(Y, labels)
+
+
+def test_labels_of_a_wrong_shape_are_rejected_by_name():
+    graph = sparse.csr_matrix(np.ones((5, 5)))
+    with pytest.raises(ValueError, match=r"discrete_space has shape \(5, 1\)"):
+        umap_.discrete_metric_simplicial_set_intersection(graph, np.arange(5)[:, None])

@@ -79,7 +79,8 @@ def scale_columns(X: Rows, factors: np.ndarray | None, center: np.ndarray | None
         values = X[chunk].astype(np.int64 if integers else np.float64)
         if center is not None:
             values = values - center
-        scaled[chunk] = values if factors is None else values * factors
+        with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which callers look for
+            scaled[chunk] = values if factors is None else values * factors
     return scaled
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from actup.plotting._layer import PointLayer
 
+_MAX_POINT_SIZE = 1000.0  # a disc of 14 inches
+
 
 @dataclass(frozen=True)
 class Style:
@@ -72,7 +74,9 @@ def read_style(theme: str, view: str, note: bool, point_size: float | None) -> S
     """Check the choices of how to draw."""
     read_name(view, "view", ("bulk", "all"))
     if point_size is not None:
-        point_size = read_positive(point_size, "point_size", "a diameter in points (1/72 inch)")
+        point_size = read_positive(
+            point_size, "point_size", "a diameter in points (1/72 inch)", _MAX_POINT_SIZE
+        )
     return Style(read_theme(theme), view, read_flag(note, "note"), point_size)
 
 

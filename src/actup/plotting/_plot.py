@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MAX_FACETS = 30
+_MAX_DPI = 10_000.0
 _MAX_PANELS_INCHES = 13.0  # width of all panels of a row
 _PANEL_INCHES = (2.3, 4.4)  # smallest and largest side of one of several panels
 _FOOT_INCHES = 0.5  # under a panel, for its colour bar
@@ -142,7 +143,7 @@ def plot(
     ['labels', 'sepal length']
     """
     file = check_path(path)
-    dpi = read_positive(dpi, "dpi", "pixels per inch")
+    dpi = read_positive(dpi, "dpi", "pixels per inch", _MAX_DPI)
     columns = read_optional_count(columns, "columns", 1)
     colorbar = read_flag(colorbar, "colorbar")
     caption = None if caption is None else str(caption)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from actup._labels import label_array
 from actup._threads import count_threads
 from actup._values import read_flag
-from actup.quality._inputs import NotMeasurable, check_k, check_labels, check_map
+from actup.quality._inputs import NotMeasurable, check_k, check_labels, check_map, within_range
 from actup.quality._neighborhoods import map_tree, nearest_in_map
 
 _CHUNK_VOTES = 1 << 22  # votes counted at a time
@@ -177,7 +177,7 @@ def v_measure(
     from sklearn.metrics import v_measure_score
     from threadpoolctl import ThreadpoolController
 
-    Y = check_map(Y)
+    Y = within_range(check_map(Y))
     classes = check_labels(labels, len(Y))
     clusters = min(int(classes.max()) + 1, len(np.unique(Y, axis=0)))
     if len(Y) * clusters > _MAX_KMEANS_DISTANCES:

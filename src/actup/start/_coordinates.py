@@ -86,11 +86,9 @@ def pca_start(X: Rows, dimensions: int, seed: int, threads: int) -> np.ndarray:
             offsets, indices, X.data, columns=X.shape[1], dimensions=kept, seed=seed, threads=threads
         )
     else:
-        X = np.ascontiguousarray(X if X.dtype.type in ENGINE_TYPES else center_far_columns(X))
-        exponent = _exponent(_some_rows(X))
-        if abs(exponent) <= _SAFE_EXPONENT:
-            scores = _dense_scores(X, kept, seed, threads)
-        if abs(exponent) > _SAFE_EXPONENT or not np.isfinite(scores).all():
+        safe = abs(_exponent(_some_rows(X))) <= _SAFE_EXPONENT
+        scores = _dense_scores(X, kept, seed, threads) if safe else None
+        if scores is None or not np.isfinite(scores).all():
             scores = _scaled_scores(X, kept, seed, threads)
     return fill_axes(scores, dimensions, seed)
 
@@ -107,11 +105,13 @@ def _exponent(X: np.ndarray) -> int:
 def _scaled_scores(X: np.ndarray, dimensions: int, seed: int, threads: int) -> np.ndarray:
     """The scores of rows whose squares may lie outside float32, if they lie within float32 themselves."""
     exponent = _exponent(X)
-    scores = _dense_scores(np.ldexp(X.astype(np.float32), -exponent), dimensions, seed, threads)
-    return np.asarray(np.ldexp(scores, min(exponent, _MAX_EXPONENT - _exponent(scores))))
+    wide = np.result_type(X.dtype, np.float32)
+    scores = _dense_scores(np.ldexp(X.astype(wide), -exponent), dimensions, seed, threads)
+    return np.asarray(np.ldexp(scores, np.clip(exponent, -_MAX_EXPONENT, _MAX_EXPONENT - _exponent(scores))))
 
 
 def _dense_scores(X: np.ndarray, dimensions: int, seed: int, threads: int) -> np.ndarray:
+    X = np.ascontiguousarray(X if X.dtype.type in ENGINE_TYPES else center_far_columns(X))
     shift = _some_rows(X).mean(axis=0, dtype=np.float64).astype(np.float32)
     scores, _ = engine.principal_scores(X, shift, dimensions=dimensions, seed=seed, threads=threads)
     return np.asarray(scores)

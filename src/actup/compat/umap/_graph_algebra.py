@@ -91,6 +91,11 @@ def discrete_metric_simplicial_set_intersection(
 
     graph = _set_operations.canonical(simplicial_set).tocoo()
     labels = np.asarray(discrete_space)
+    if labels.shape != graph.shape[:1]:
+        raise ValueError(
+            f"discrete_space has shape {labels.shape}, but must hold one label for each of "
+            f"{graph.shape[0]} samples"
+        )
     one, other = labels[graph.row], labels[graph.col]
     if metric is None:
         unknown = (one == -1) | (other == -1)
