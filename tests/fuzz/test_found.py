@@ -414,8 +414,9 @@ def test_progress_of_functions_may_be_true(capsys):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("dpi", "x"), ("dpi", 0), ("columns", 1.5), ("columns", 0), ("point_size", []),
-     ("point_size", 2**31), ("theme", []), ("theme", "dim"), ("names", np.array([1, 2])), ("view", {}), ("note", 2), ("ax", 1), ("colorbar", "x")],
+    [("dpi", "x"), ("dpi", 0), ("columns", 1.5), ("columns", 0), ("point_size", []), ("point_size", 2**31),
+     ("theme", []), ("theme", "dim"), ("names", np.array([1, 2])), ("view", {}), ("note", 2), ("ax", 1),
+     ("colorbar", "x")],
 )  # fmt: skip
 def test_choices_of_pictures_are_rejected_by_name(name, value):
     with pytest.raises((TypeError, ValueError), match=rf"^{name}="):
