@@ -56,15 +56,17 @@ def run_worker(part: str, seed: str, begin: int, end: int) -> None:
     output = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is no report
     module = importlib.import_module(f"{__package__}.{part}")
+    from actup.distributed._tasks import peak_memory  # here: the process that watches needs no compiled code
+
     from .oracle import silence_advice
 
     silence_advice()
     for case in range(begin, end):
         print(json.dumps({"begin": case}), file=output, flush=True)
-        memory, start = _peak_bytes(), time.process_time()
+        memory, start = peak_memory(), time.process_time()
         with _time_limit():
             counts, failure = run_case(module, random.Random(f"{seed} {case}"))
-        growth = _peak_bytes() - memory
+        growth = peak_memory() - memory
         if not failure and growth > MAX_GROWTH_BYTES:
             failure = f"the case took {growth / 2**20:.0f} MiB"
         line = {"end": case, "counts": counts, "failure": failure, "seconds": time.process_time() - start}
@@ -103,10 +105,6 @@ def _time_limit() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         faulthandler.cancel_dump_traceback_later()
-
-
-def _peak_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 # ---- in the process that watches ----
