@@ -111,7 +111,7 @@ def _time_limit() -> Iterator[None]:
 
 
 def run_cases(part: str, seed: str, deadline: float, tally: Tally, count: int = CASES_PER_PROCESS) -> None:
-    """Run the next cases in one process, until the deadline, and add them to the tally."""
+    """Run the next cases in one process, at least one and until the deadline, and add them to the tally."""
     first, started = tally.cases, time.monotonic()
     command = [sys.executable, "-m", "tests.fuzz", "--worker", part, seed, str(first), str(first + count)]
     environment = {**os.environ, "MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": "1"}
@@ -129,9 +129,9 @@ def run_cases(part: str, seed: str, deadline: float, tally: Tally, count: int = 
             tally.seconds += time.monotonic() - started
         errors.seek(0)
         said = errors.read()[-_SHOWN:]
-    if time.monotonic() > deadline or tally.cases == first + count:
-        return
     if now is None:
+        if tally.cases == first + count or (tally.cases > first and time.monotonic() > deadline):
+            return
         raise RuntimeError(f"{part}: no case could be run, exit status {code}:\n{said}")
     ending = signal.Signals(-code).name if code < 0 else f"exit status {code}"
     failure = f"the process ended with {ending}: a crash, or a hang (SIGPROF)\n{said}"
@@ -139,7 +139,7 @@ def run_cases(part: str, seed: str, deadline: float, tally: Tally, count: int = 
 
 
 def _follow(child: subprocess.Popen[str], part: str, seed: str, deadline: float, tally: Tally) -> int | None:
-    """Read what a process reports, until it ends or the deadline; gives the case that it did not end."""
+    """Read what a process reports, until it ends or the deadline; gives the case that it died in."""
     now = None
     assert child.stdout is not None
     for line in child.stdout:

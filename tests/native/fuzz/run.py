@@ -82,7 +82,8 @@ def main() -> int:
             failed.append(target)
             print(f"  {' '.join(command)}", *text.splitlines()[-_SHOWN_LINES:], f"  see {log}", sep="\n")
         sys.stdout.flush()
-    print(f"{len(failed)} of {len(options.targets)} fuzz targets failed" + "".join(f" {name}" for name in failed))
+    names = f": {', '.join(failed)}" if failed else ""
+    print(f"{len(failed)} of {len(options.targets)} fuzz targets failed{names}")
     return int(bool(failed))
 
 
