@@ -361,6 +361,70 @@ def test_every_wheel_is_checked_before_its_upload():
     assert check < upload
 
 
+@pytest.fixture
+def sdist(scripts, monkeypatch, tmp_path):
+    """The module, with commands that are recorded instead of run."""
+    module = scripts("sdist")
+    module.commands = []
+
+    def run(*command, **named):
+        module.commands.append(" ".join(map(str, command)))
+        return "works\n"
+
+    monkeypatch.setattr(module, "WORK", tmp_path)
+    monkeypatch.setattr(module, "run", run)
+    monkeypatch.setattr(module, "pip", lambda *command: "")
+    monkeypatch.setattr(module, "new_environment", lambda path, python: path / "python")
+    return module
+
+
+def test_the_source_distribution_is_installed_without_a_network(sdist, monkeypatch):
+    monkeypatch.setattr(sdist, "isolation_obstacle", lambda: "")
+    result = sdist.install_offline(Path("actup.tar.gz"), "python3")
+    assert result == "works; built without a network (unshare --map-root-user --net)"
+    assert sdist.commands[0].startswith("unshare --map-root-user --net ")
+
+
+@pytest.mark.parametrize(("online", "status"), [([], 0), (["--online"], 1)])
+def test_an_installation_that_could_use_the_network_is_reported(
+    scripts, sdist, monkeypatch, tmp_path, capsys, online, status
+):
+    check = scripts("check")
+    monkeypatch.setattr(check, "DIST", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["check.py", "--step", "source distribution", *online])
+    monkeypatch.setattr(sdist, "isolation_obstacle", lambda: "unshare: Operation not permitted")
+    monkeypatch.setattr(sdist, "build", lambda python: Path("actup.tar.gz"))
+    monkeypatch.setattr(sdist, "check", lambda path: ["actup.tar.gz: 1.0 MB"])
+    with pytest.raises(SystemExit) as end:
+        check.main()
+    assert end.value.code == status
+    printed = capsys.readouterr().out
+    assert "NOT REACHED  source distribution\n             actup.tar.gz: 1.0 MB\n" in printed
+    assert "built with --no-index, not without a network" in printed
+    assert "unshare: Operation not permitted" in printed
+    assert "--no-index" in sdist.commands[0] and "unshare" not in sdist.commands[0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="writes a program that Windows does not run")
+@pytest.mark.parametrize(
+    ("program", "obstacle"),
+    [
+        (None, "unshare is not installed"),
+        ("echo unshare: not permitted >&2; exit 1", "unshare: not permitted"),
+        ("exit 1", "unshare ended with 1"),
+        ("exit 0", ""),
+    ],
+)
+def test_it_is_tried_whether_a_process_can_be_without_a_network(
+    scripts, monkeypatch, tmp_path, program, obstacle
+):
+    if program is not None:
+        (tmp_path / "unshare").write_text(f"#!/bin/sh\n{program}\n")
+        (tmp_path / "unshare").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert scripts("sdist").isolation_obstacle() == obstacle
+
+
 def test_an_audit_without_answers_has_not_passed(scripts, monkeypatch, tmp_path):
     """pip-audit ends well if the service knows none of the packages."""
     check = scripts("check")
