@@ -237,11 +237,49 @@ def test_pages_of_a_release_are_published_after_its_upload():
     assert wheels["publish"]["environment"]["name"] == "pypi"  # which asks for approval
 
 
+def test_a_release_waits_for_everything_that_the_main_branch_has_to_pass():
+    jobs = workflow("wheels.yml")["jobs"]
+    checks = {path.removesuffix(".yml") for path in WORKFLOWS} - {"wheels", "docs"}
+    assert checks == {"tests", "lint", "sanitizers"}
+    assert set(jobs["publish"]["needs"]) == {"wheels", "check", *checks}
+    for name in checks:
+        assert jobs[name] == {"if": "github.ref_type == 'tag'", "uses": f"./.github/workflows/{name}.yml"}
+        called = workflow(f"{name}.yml")
+        assert "workflow_call" in called[True]
+        assert called[True]["push"] == {"branches": ["main"]}
+        # The group of the run that calls it would cancel that run.
+        assert called["concurrency"]["group"].startswith(f"{name}-$")
+        assert "github.workflow" not in called["concurrency"]["group"]
+
+
+def test_compiled_code_is_fuzzed_and_sanitized_in_continuous_integration():
+    (job,) = workflow("sanitizers.yml")["jobs"].values()
+    assert "clang" in job["env"]["FUZZ_CXX"]  # which has libFuzzer
+    runs = [step["run"] for step in job["steps"] if "run" in step]
+    for target in ("sanitize", "fuzz-native"):
+        assert any(re.search(rf"^make .*\b{target}$", run) for run in runs)
+
+
+def test_versions_of_actions_are_kept_up_to_date():
+    yaml = pytest.importorskip("yaml")
+    updates = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text(encoding="utf-8"))["updates"]
+    assert "github-actions" in {update["package-ecosystem"] for update in updates}
+
+
+def test_targets_that_a_release_needs_are_in_the_makefile():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "releasing.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`make ([a-z-]+)", page))
+    assert {"interrupts", "faults", "soak", "fuzz"} <= named
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in named)
+
+
 def test_jobs_of_a_release_have_the_permissions_they_need():
     jobs = workflow("wheels.yml")["jobs"]
     assert jobs["publish"]["permissions"] == {"id-token": "write", "attestations": "write"}
     assert jobs["release"]["permissions"] == jobs["docs"]["permissions"] == {"contents": "write"}
-    assert not {"wheels", "check"} & {name for name, job in jobs.items() if "permissions" in job}
+    asking = {name for name, job in jobs.items() if "permissions" in job}
+    assert asking == {"publish", "release", "docs"}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="runs a step of a Linux job")
