@@ -120,22 +120,20 @@ soak: $(ANY_LEVEL)  ## an hour of random work in one process, whose memory, thre
 	$(BIN)/python tests/soak.py --minutes $(or $(MINUTES),60)
 
 # Half the time for calls and files (tests/fuzz), half for compiled code (tests/native/fuzz), by libFuzzer where clang
-# has it; FUZZ_CXX=g++ feeds random bytes to the same targets. SEED=... repeats a run.
+# has it; FUZZ_CXX=g++ feeds random bytes to the same targets. MINUTES may be a fraction. SEED=17 repeats a run.
 FUZZ_MINUTES = $(or $(MINUTES),10)
+HALF_OF_FUZZ_MINUTES = $(shell awk 'BEGIN { print $(FUZZ_MINUTES) / 2 }')
 FUZZ_CXX ?= $(firstword $(foreach compiler,clang++ clang++-19 clang++-16 clang++-14,$(shell command -v $(compiler))) g++)
 FUZZ_TARGETS := $(patsubst tests/native/fuzz/%.cpp,%,$(filter-out %/main.cpp,$(wildcard tests/native/fuzz/*.cpp)))
-FUZZ_SECONDS = $(shell echo $$(($(FUZZ_MINUTES) * 30 / $(words $(FUZZ_TARGETS)) + 1)))
 LIBFUZZER = $(findstring clang,$(FUZZ_CXX))
 
-fuzz: $(ANY_LEVEL) fuzz-native  ## random calls and changed files, and compiled code under sanitizers, for MINUTES=10
-	$(BIN)/python -m tests.fuzz --minutes $$(($(FUZZ_MINUTES) / 2)).$$(($(FUZZ_MINUTES) % 2 * 5)) $(SEED:%=--seed %)
+fuzz: $(ANY_LEVEL)  ## random calls and changed files, and compiled code under sanitizers, for MINUTES=10
+	$(MAKE) fuzz-native MINUTES=$(HALF_OF_FUZZ_MINUTES)
+	$(BIN)/python -m tests.fuzz --minutes $(HALF_OF_FUZZ_MINUTES) $(SEED:%=--seed %)
 
-fuzz-native: $(FUZZ_TARGETS:%=build/fuzz/%)
-	for target in $(FUZZ_TARGETS); do echo $$target; mkdir -p build/fuzz/corpus/$$target; \
-	  $(if $(LIBFUZZER),build/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) -max_len=2000 -close_fd_mask=1 -print_final_stats=1 \
-	    $(SEED:%=-seed=%) -artifact_prefix=build/fuzz/ build/fuzz/corpus/$$target tests/native/fuzz/corpus/$$target 2>&1 | \
-	    tee build/fuzz/$$target.log | grep -E "ERROR|error:|Test unit|number_of_executed" ; ! grep -qE "ERROR:|runtime error" build/fuzz/$$target.log, \
-	    build/fuzz/$$target tests/native/fuzz/corpus/$$target $(FUZZ_SECONDS) $(or $(SEED),0)) || exit 1; done
+fuzz-native: $(FUZZ_TARGETS:%=build/fuzz/%)  ## only compiled code, under sanitizers, for MINUTES=10
+	$(PYTHON) tests/native/fuzz/run.py --build build/fuzz --minutes $(FUZZ_MINUTES) $(LIBFUZZER:%=--libfuzzer) \
+	  $(SEED:%=--seed %) $(FUZZ_TARGETS)
 
 build/fuzz/%: tests/native/fuzz/%.cpp tests/native/fuzz/main.cpp $(NATIVE) $(wildcard tests/native/*.hpp tests/native/fuzz/*.hpp)
 	mkdir -p $(@D) && $(FUZZ_CXX) -std=gnu++20 -O1 -g $(ARCHITECTURE) -ffp-contract=off -Wall -Wextra -Wno-psabi -pthread \

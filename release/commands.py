@@ -22,7 +22,7 @@ class Failure(Exception):
 
 
 class NotReached(Exception):
-    """A check that needs a service of the network, which did not answer."""
+    """A check that cannot be made here, e.g. because a service of the network did not answer; says why."""
 
 
 def run(*command: str | Path, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> str:

@@ -17,6 +17,7 @@ from commands import (
     ROOT,
     WORK,
     Failure,
+    NotReached,
     build_environment,
     new_environment,
     pip,
@@ -27,6 +28,7 @@ from commands import (
 from wheel import LICENCES, forbid_paths_of_this_machine
 
 MAX_BYTES = 3_000_000
+ISOLATED = ("unshare", "--map-root-user", "--net")  # a process without a network
 NEEDED = (*LICENCES, "pyproject.toml", "CMakeLists.txt", "README.md", "CITATION.cff", "CHANGELOG.md")
 
 
@@ -69,9 +71,10 @@ def check(sdist: Path) -> list[str]:
 
 
 def install_offline(sdist: Path, python: str) -> str:
-    """Build it from a folder of requirements alone, then run the smoke test.
+    """Build it from a folder of requirements alone, in a process without a network, then run the smoke test.
 
-    Where the system allows it, pip runs without any network; otherwise with --no-index only.
+    Where the system cannot start one, pip runs with --no-index. It then downloads nothing itself, but the
+    build could: if all else passes, NotReached says that this was not checked.
     """
     executable = new_environment(WORK / "sdist-environment", python)
     folder = WORK / "requirements"
@@ -79,9 +82,8 @@ def install_offline(sdist: Path, python: str) -> str:
     pins = REQUIREMENTS / "build.txt"
     pip(executable, "download", "--require-hashes", "--dest", folder, "--requirement", pins)
     pip(executable, "download", "--only-binary", ":all:", "--dest", folder, *runtime_requirements())
-    isolated = ["unshare", "--map-root-user", "--net"]
-    if shutil.which("unshare") is None or subprocess.run([*isolated, "true"], capture_output=True).returncode:
-        isolated = []
+    obstacle = isolation_obstacle()
+    isolated = () if obstacle else ISOLATED
     env = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
     env["PIP_CONFIG_FILE"] = os.devnull
     run(
@@ -90,7 +92,17 @@ def install_offline(sdist: Path, python: str) -> str:
         env=env,
     )  # fmt: skip
     found = run(executable, ROOT / "release" / "smoke_test.py", cwd=Path(WORK.anchor)).strip()
-    return f"{found}; built {'without a network' if isolated else 'with --no-index'}"
+    if obstacle:
+        raise NotReached(f"{found}; built with --no-index, not without a network: {obstacle}")
+    return f"{found}; built without a network ({' '.join(ISOLATED)})"
+
+
+def isolation_obstacle() -> str:
+    """Why no process without a network can be started here; empty if it can."""
+    if shutil.which(ISOLATED[0]) is None:
+        return f"{ISOLATED[0]} is not installed"
+    done = subprocess.run([*ISOLATED, "true"], capture_output=True, text=True)
+    return done.stderr.strip() or f"{ISOLATED[0]} ended with {done.returncode}" if done.returncode else ""
 
 
 def runtime_requirements() -> list[str]:
@@ -107,9 +119,12 @@ def main() -> None:
     python = parser.parse_args().python
     try:
         sdist = build(python)
-        print(*check(sdist), install_offline(sdist, python), sep="\n")
+        print(*check(sdist), sep="\n")
+        print(install_offline(sdist, python))
     except Failure as failure:
         sys.exit(f"FAILED: {failure}")
+    except NotReached as reason:
+        print(f"NOT REACHED: {reason}")
 
 
 if __name__ == "__main__":

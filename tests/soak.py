@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import collections
 import faulthandler
+import math
 import os
 import random
 import statistics
@@ -142,6 +143,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="kinds of work whose name contains this")
     options = parser.parse_args()
+    if not 0 < options.minutes < math.inf:
+        parser.error(f"--minutes must be positive, got {options.minutes:g}")
+    kinds = [kind for kind in KINDS if options.only in kind.__name__]
+    if not kinds:
+        names = ", ".join(kind.__name__ for kind in KINDS)
+        parser.error(f"no kind of work has {options.only!r} in its name: there are {names}")
     faulthandler.enable()
     warnings.simplefilter("ignore")
 
@@ -150,7 +157,6 @@ def main() -> int:
 
     say(f"python tests/soak.py --minutes {options.minutes:g} --seed {options.seed}, commit {commit()}")
     with temporary_folder():
-        kinds = [kind for kind in KINDS if options.only in kind.__name__]
         failures = run(options.minutes, options.seed, kinds, say)
     for failure in failures:
         say(f"<<< {failure}")

@@ -237,11 +237,49 @@ def test_pages_of_a_release_are_published_after_its_upload():
     assert wheels["publish"]["environment"]["name"] == "pypi"  # which asks for approval
 
 
+def test_a_release_waits_for_everything_that_the_main_branch_has_to_pass():
+    jobs = workflow("wheels.yml")["jobs"]
+    checks = {path.removesuffix(".yml") for path in WORKFLOWS} - {"wheels", "docs"}
+    assert checks == {"tests", "lint", "sanitizers"}
+    assert set(jobs["publish"]["needs"]) == {"wheels", "check", *checks}
+    for name in checks:
+        assert jobs[name] == {"if": "github.ref_type == 'tag'", "uses": f"./.github/workflows/{name}.yml"}
+        called = workflow(f"{name}.yml")
+        assert "workflow_call" in called[True]
+        assert called[True]["push"] == {"branches": ["main"]}
+        # The group of the run that calls it would cancel that run.
+        assert called["concurrency"]["group"].startswith(f"{name}-$")
+        assert "github.workflow" not in called["concurrency"]["group"]
+
+
+def test_compiled_code_is_fuzzed_and_sanitized_in_continuous_integration():
+    (job,) = workflow("sanitizers.yml")["jobs"].values()
+    assert "clang" in job["env"]["FUZZ_CXX"]  # which has libFuzzer
+    runs = [step["run"] for step in job["steps"] if "run" in step]
+    for target in ("sanitize", "fuzz-native"):
+        assert any(re.search(rf"^make .*\b{target}$", run) for run in runs)
+
+
+def test_versions_of_actions_are_kept_up_to_date():
+    yaml = pytest.importorskip("yaml")
+    updates = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text(encoding="utf-8"))["updates"]
+    assert "github-actions" in {update["package-ecosystem"] for update in updates}
+
+
+def test_targets_that_a_release_needs_are_in_the_makefile():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "releasing.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`make ([a-z-]+)", page))
+    assert {"interrupts", "faults", "soak", "fuzz"} <= named
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in named)
+
+
 def test_jobs_of_a_release_have_the_permissions_they_need():
     jobs = workflow("wheels.yml")["jobs"]
     assert jobs["publish"]["permissions"] == {"id-token": "write", "attestations": "write"}
     assert jobs["release"]["permissions"] == jobs["docs"]["permissions"] == {"contents": "write"}
-    assert not {"wheels", "check"} & {name for name, job in jobs.items() if "permissions" in job}
+    asking = {name for name, job in jobs.items() if "permissions" in job}
+    assert asking == {"publish", "release", "docs"}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="runs a step of a Linux job")
@@ -359,6 +397,70 @@ def test_every_wheel_is_checked_before_its_upload():
     (check,) = (i for i, step in enumerate(steps) if "--check wheelhouse/*.whl" in step.get("run", ""))
     (upload,) = (i for i, step in enumerate(steps) if "upload-artifact" in step.get("uses", ""))
     assert check < upload
+
+
+@pytest.fixture
+def sdist(scripts, monkeypatch, tmp_path):
+    """The module, with commands that are recorded instead of run."""
+    module = scripts("sdist")
+    module.commands = []
+
+    def run(*command, **named):
+        module.commands.append(" ".join(map(str, command)))
+        return "works\n"
+
+    monkeypatch.setattr(module, "WORK", tmp_path)
+    monkeypatch.setattr(module, "run", run)
+    monkeypatch.setattr(module, "pip", lambda *command: "")
+    monkeypatch.setattr(module, "new_environment", lambda path, python: path / "python")
+    return module
+
+
+def test_the_source_distribution_is_installed_without_a_network(sdist, monkeypatch):
+    monkeypatch.setattr(sdist, "isolation_obstacle", lambda: "")
+    result = sdist.install_offline(Path("actup.tar.gz"), "python3")
+    assert result == "works; built without a network (unshare --map-root-user --net)"
+    assert sdist.commands[0].startswith("unshare --map-root-user --net ")
+
+
+@pytest.mark.parametrize(("online", "status"), [([], 0), (["--online"], 1)])
+def test_an_installation_that_could_use_the_network_is_reported(
+    scripts, sdist, monkeypatch, tmp_path, capsys, online, status
+):
+    check = scripts("check")
+    monkeypatch.setattr(check, "DIST", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["check.py", "--step", "source distribution", *online])
+    monkeypatch.setattr(sdist, "isolation_obstacle", lambda: "unshare: Operation not permitted")
+    monkeypatch.setattr(sdist, "build", lambda python: Path("actup.tar.gz"))
+    monkeypatch.setattr(sdist, "check", lambda path: ["actup.tar.gz: 1.0 MB"])
+    with pytest.raises(SystemExit) as end:
+        check.main()
+    assert end.value.code == status
+    printed = capsys.readouterr().out
+    assert "NOT REACHED  source distribution\n             actup.tar.gz: 1.0 MB\n" in printed
+    assert "built with --no-index, not without a network" in printed
+    assert "unshare: Operation not permitted" in printed
+    assert "--no-index" in sdist.commands[0] and "unshare" not in sdist.commands[0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="writes a program that Windows does not run")
+@pytest.mark.parametrize(
+    ("program", "obstacle"),
+    [
+        (None, "unshare is not installed"),
+        ("echo unshare: not permitted >&2; exit 1", "unshare: not permitted"),
+        ("exit 1", "unshare ended with 1"),
+        ("exit 0", ""),
+    ],
+)
+def test_it_is_tried_whether_a_process_can_be_without_a_network(
+    scripts, monkeypatch, tmp_path, program, obstacle
+):
+    if program is not None:
+        (tmp_path / "unshare").write_text(f"#!/bin/sh\n{program}\n")
+        (tmp_path / "unshare").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert scripts("sdist").isolation_obstacle() == obstacle
 
 
 def test_an_audit_without_answers_has_not_passed(scripts, monkeypatch, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import random
 import signal
 import sys
@@ -27,6 +28,10 @@ def main() -> int:
     parser.add_argument("--seed", default=None, help="any text; printed, so that a run can be repeated")
     parser.add_argument("--case", type=int, default=None, help="run this case only, and show all of it")
     options = parser.parse_args()
+    if options.minutes is not None and not 0 < options.minutes < math.inf:
+        parser.error(f"--minutes must be positive, got {options.minutes:g}")
+    if any(goal is not None and goal <= 0 for goal in (options.calls, options.files)):
+        parser.error("--calls and --files must be positive")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # prints what was done until then
     seed = options.seed or str(random.SystemRandom().randrange(2**32))
     chosen = options.only or list(PARTS)
@@ -41,7 +46,10 @@ def main() -> int:
     print(f"--seed {seed}", flush=True)
     tallies = run_parts(chosen, seed, options.minutes, goals)
     print_tally(tallies)
-    return int(any(tally.failures for tally in tallies.values()))
+    idle = parts_without_cases(tallies, goals)
+    if idle:
+        print(f"FAILED: no case was run of {', '.join(idle)}")
+    return int(bool(idle) or any(tally.failures for tally in tallies.values()))
 
 
 def run_parts(
@@ -49,16 +57,18 @@ def run_parts(
 ) -> dict[str, watch.Tally]:
     """Run parts in turn, in slices, so that each has its share of the time or of the goal at any moment.
 
-    Ctrl-C ends the run; what was done until then is kept.
+    Each part runs at least one case, however short the time is. Ctrl-C ends the run; what was done until then
+    is kept.
     """
     tallies = {name: watch.Tally() for name in chosen}
     deadline = time.monotonic() + 60 * minutes if minutes is not None else float("inf")
     slice_seconds = 60 * minutes / sum(PARTS[name].share for name in chosen) / 2 if minutes else 60.0
     with contextlib.suppress(KeyboardInterrupt):
-        while time.monotonic() < deadline:
-            left = [name for name in chosen if remains(name, tallies, goals)]
-            if not left:
-                break
+        while left := [name for name in chosen if remains(name, tallies, goals)]:
+            if time.monotonic() >= deadline:
+                left = [name for name in left if not tallies[name].cases]
+                if not left:
+                    break
             name = min(left, key=lambda name: progress_of(name, tallies, goals))
             shown = len(tallies[name].failures)
             until = min(deadline, time.monotonic() + slice_seconds * PARTS[name].share)
@@ -71,6 +81,15 @@ def run_parts(
 def remains(name: str, tallies: dict[str, watch.Tally], goals: dict[str, int | None]) -> bool:
     """Whether a part has not reached its share of the goal, or there is none but the time."""
     return not any(goals.values()) or progress_of(name, tallies, goals) < 1
+
+
+def parts_without_cases(tallies: dict[str, watch.Tally], goals: dict[str, int | None]) -> list[str]:
+    """Parts that were interrupted before their first case; all parts if nothing was run.
+
+    A part may be without cases if only others have a share of the goal: --calls 100 changes no files.
+    """
+    idle = [name for name, tally in tallies.items() if not tally.cases]
+    return idle if len(idle) == len(tallies) else [name for name in idle if remains(name, tallies, goals)]
 
 
 def progress_of(name: str, tallies: dict[str, watch.Tally], goals: dict[str, int | None]) -> float:
@@ -95,7 +114,8 @@ def print_tally(tallies: dict[str, watch.Tally]) -> None:
     slowest = max((tally.slowest for tally in tallies.values()), default=0.0)
     print(f"slowest case: {slowest:.2f} s of processor time")
     failures = [failure for tally in tallies.values() for failure in tally.failures]
-    print(f"{len(failures)} failures" if failures else "no crash, no hang, no other error")
+    cases = sum(tally.cases for tally in tallies.values())
+    print(f"{len(failures)} failures" if failures else f"no crash, no hang, no other error in {cases} cases")
 
 
 if __name__ == "__main__":

@@ -56,15 +56,17 @@ def run_worker(part: str, seed: str, begin: int, end: int) -> None:
     output = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is no report
     module = importlib.import_module(f"{__package__}.{part}")
+    from actup.distributed._tasks import peak_memory  # here: the process that watches needs no compiled code
+
     from .oracle import silence_advice
 
     silence_advice()
     for case in range(begin, end):
         print(json.dumps({"begin": case}), file=output, flush=True)
-        memory, start = _peak_bytes(), time.process_time()
+        memory, start = peak_memory(), time.process_time()
         with _time_limit():
             counts, failure = run_case(module, random.Random(f"{seed} {case}"))
-        growth = _peak_bytes() - memory
+        growth = peak_memory() - memory
         if not failure and growth > MAX_GROWTH_BYTES:
             failure = f"the case took {growth / 2**20:.0f} MiB"
         line = {"end": case, "counts": counts, "failure": failure, "seconds": time.process_time() - start}
@@ -105,15 +107,11 @@ def _time_limit() -> Iterator[None]:
         faulthandler.cancel_dump_traceback_later()
 
 
-def _peak_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
 # ---- in the process that watches ----
 
 
 def run_cases(part: str, seed: str, deadline: float, tally: Tally, count: int = CASES_PER_PROCESS) -> None:
-    """Run the next cases in one process, until the deadline, and add them to the tally."""
+    """Run the next cases in one process, at least one and until the deadline, and add them to the tally."""
     first, started = tally.cases, time.monotonic()
     command = [sys.executable, "-m", "tests.fuzz", "--worker", part, seed, str(first), str(first + count)]
     environment = {**os.environ, "MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": "1"}
@@ -131,9 +129,9 @@ def run_cases(part: str, seed: str, deadline: float, tally: Tally, count: int = 
             tally.seconds += time.monotonic() - started
         errors.seek(0)
         said = errors.read()[-_SHOWN:]
-    if time.monotonic() > deadline or tally.cases == first + count:
-        return
     if now is None:
+        if tally.cases == first + count or (tally.cases > first and time.monotonic() > deadline):
+            return
         raise RuntimeError(f"{part}: no case could be run, exit status {code}:\n{said}")
     ending = signal.Signals(-code).name if code < 0 else f"exit status {code}"
     failure = f"the process ended with {ending}: a crash, or a hang (SIGPROF)\n{said}"
@@ -141,7 +139,7 @@ def run_cases(part: str, seed: str, deadline: float, tally: Tally, count: int = 
 
 
 def _follow(child: subprocess.Popen[str], part: str, seed: str, deadline: float, tally: Tally) -> int | None:
-    """Read what a process reports, until it ends or the deadline; gives the case that it did not end."""
+    """Read what a process reports, until it ends or the deadline; gives the case that it died in."""
     now = None
     assert child.stdout is not None
     for line in child.stdout:
