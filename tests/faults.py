@@ -43,6 +43,7 @@ from soak import commit
 FAULTS = ("SIGKILL", "SIGINT", "MemoryError")
 _LEAST_BYTES = (512, 2**14)  # of an allocation that may fail; Python's objects have fewer
 _HANG_LOOKS = 1200  # of 0.1 s of waiting each; a wait during which everything is paused counts as one
+_WRITING_LOOKS = 50  # of 0.1 s, until workers of Dask have finished what they were writing
 _WORKER_SHARE = 0.15  # of the strikes on Dask hit a worker, which then has to be started anew
 # A crash in ActUp's compiled code is a mistake of ActUp; it is where the innermost frame of the stack is that
 # is not of the system's libraries.
@@ -346,6 +347,8 @@ class Trial:
 
     def _judge_files(self, ended: Ended, before: Snapshot, fault: str) -> list[str]:
         killed = ended.status < 0  # also by a crash: nobody could tidy up
+        if self.case.on_dask:
+            self._wait_for_workers()
         found, wrong = snapshot(self._stage.folder), []
         for name, data in self._stage.inputs.items():
             if found.pop(name, None) != data:
@@ -366,6 +369,13 @@ class Trial:
         if any(self._stage.temporary.iterdir()) and not killed:
             wrong.append(f"temporary files are left: {sorted(os.listdir(self._stage.temporary))}")
         return wrong
+
+    def _wait_for_workers(self) -> None:
+        """Wait until workers, which outlive their client, have written what they were writing."""
+        for _ in range(_WRITING_LOOKS):
+            if not any(is_unfinished(name) for name in snapshot(self._stage.folder)):
+                return
+            time.sleep(0.1)
 
     def _judge_success(self, ended: Ended, fault: str) -> list[str]:
         """What a run lacks that says that it has succeeded."""
