@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import zlib
@@ -23,12 +24,13 @@ _TIMES = re.compile(r"\b[0-9.]+ s\b")
 
 
 def snapshot(folder: Path) -> Snapshot:
-    """Read all files of a folder."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+    """Read all files of a folder; a worker of Dask may just rename one."""
+    files: Snapshot = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            with contextlib.suppress(FileNotFoundError):
+                files[str(path.relative_to(folder))] = path.read_bytes()
+    return files
 
 
 def restore(folder: Path, files: Mapping[str, bytes]) -> None:
