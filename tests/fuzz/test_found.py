@@ -472,3 +472,20 @@ def test_labels_of_a_wrong_shape_are_rejected_by_name():
     graph = sparse.csr_matrix(np.ones((5, 5)))
     with pytest.raises(ValueError, match=r"discrete_space has shape \(5, 1\)"):
         umap_.discrete_metric_simplicial_set_intersection(graph, np.arange(5)[:, None])
+
+
+@pytest.mark.parametrize("text", ["null", "null\n{}", "\n nullx", "[1]", "3", ""])
+def test_lines_of_json_begin_with_an_object(tmp_path, text):
+    (tmp_path / "rows.jsonl").write_text(text)
+    with pytest.raises(InputError, match=r"rows\.jsonl .*(not with a JSON object|empty)"):
+        read_tables([str(tmp_path / "rows.jsonl")], ReadingHints())
+
+
+def test_complex_ids_of_a_sparse_file_are_damaged(tmp_path):
+    matrix = sparse.csr_matrix(np.abs(X))
+    np.savez(
+        tmp_path / "rows.npz", data=matrix.data, indices=matrix.indices, indptr=matrix.indptr + 0j,
+        shape=matrix.shape, format=b"csr",
+    )  # fmt: skip
+    with pytest.raises(InputError, match="indptr holds complex128, not whole numbers"):
+        read_tables([str(tmp_path / "rows.npz")], ReadingHints())

@@ -15,7 +15,6 @@ from actup._csr import read_sparse
 _MAX_REASON = 160  # characters of another library's message
 
 
-# What NumPy's and SciPy's readers raise for damaged files.
 def read_npy(source: Source) -> Table:
     """Read one array; a file on disk is mapped into memory, not copied."""
     try:
@@ -36,6 +35,9 @@ def read_npz(source: Source) -> Table:
     try:
         with np.load(source.file, allow_pickle=False) as archive:
             if {"indices", "indptr", "data", "format", "shape"} <= set(archive.files):
+                for name in ("indices", "indptr"):
+                    if archive[name].dtype.kind not in "iu":
+                        raise ValueError(f"{name} holds {archive[name].dtype}, not whole numbers")
                 source.file.seek(0)
                 from scipy.sparse import load_npz
 

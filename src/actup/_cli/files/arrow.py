@@ -13,6 +13,8 @@ from actup._cli.files.formats import Source
 from actup._cli.files.table import Matrix, Table
 from actup._cli.reporting import InputError, complain
 
+_LONGEST_START = 2**16  # bytes of white space before the first JSON object
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LARGEST_BLOCK = 2**30  # bytes that pyarrow infers types from at once
 _INDEX_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # what pandas calls the index of a data frame
 _DELIMITERS = (",", ";", "\t")
@@ -65,6 +67,14 @@ def read_jsonl(source: Source) -> Table:
     pa = _require_pyarrow(source)
     from pyarrow import json
 
+    start = source.file.read(_LONGEST_START).removeprefix(_BYTE_ORDER_MARK).lstrip()
+    source.file.seek(0)
+    if start[:1] != b"{":  # pyarrow 26 crashes if the first of all values is null
+        shown = start[:20].decode("utf-8", "replace")
+        raise InputError(
+            f"{source.name} cannot be read: it begins with {shown!r}, not with a JSON object; give one per "
+            "line"
+        )
     # A block must hold whole lines, and types are inferred from the first one.
     options = json.ReadOptions(block_size=_LARGEST_BLOCK)
     try:
