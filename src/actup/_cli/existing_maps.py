@@ -15,7 +15,7 @@ from actup._cli.files.table import Matrix
 from actup._cli.options import ReadingOptions
 from actup._cli.reporting import InputError, complain
 
-_MODEL_SUFFIX = ".actup"
+MODEL_SUFFIX = ".actup"
 # The columns of coordinates, as actup embed and Embedding Atlas name them.
 _COORDINATES = (("x", "y"), ("projection_x", "projection_y"))
 _ONLY_MAP = "map"  # what a single map is called
@@ -25,14 +25,16 @@ _MAX_SHOWN_COLUMNS = 2  # of a map that a page shows: an array with more columns
 
 def is_saved_model(files: Sequence[str]) -> bool:
     """Whether the files are one saved model."""
-    return len(files) == 1 and files[0].lower().endswith(_MODEL_SUFFIX)
+    return len(files) == 1 and files[0].lower().endswith(MODEL_SUFFIX)
 
 
 def choose_of_model(model: Any, path: str, reading: ReadingOptions) -> Chosen:
     """The rows that a model was fitted to, with labels from files; their columns are not in the model."""
     training = getattr(model, "_training", None)
     rows = model.embedding_ if training is None or training.rows is None else training.rows
-    return choose(Table(path, matrices={"X": Matrix(rows)}), replace(reading, array=None, columns=[]))
+    names = getattr(model, "feature_names_in_", None) if rows is not model.embedding_ else None
+    matrix = Matrix(rows, None if names is None else [str(name) for name in names])
+    return choose(Table(path, matrices={"X": matrix}), replace(reading, array=None, columns=[]))
 
 
 def read_map_file(path: Path) -> np.ndarray:
