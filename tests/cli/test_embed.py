@@ -39,8 +39,21 @@ def test_parquet_has_the_columns_of_embedding_atlas(run, iris, tmp_path):
     path = tmp_path / "map.parquet"
     assert run("embed", iris, "-l", "species", "--write-neighbors", 5, *QUICK, "-o", path).status == 0
     table = parquet.read_table(path)
-    assert table.column_names == ["species", "projection_x", "projection_y", "neighbors"]
+    assert table.column_names == ["row", "species", "projection_x", "projection_y", "neighbors"]
     assert table.num_rows == 150 and len(table["neighbors"][0]["ids"]) == 6
+
+
+@pytest.mark.parametrize("names", [["a", "b", "c"], ["", "b", "c"]])
+def test_parquet_names_the_rows_as_csv_does(names, run, tmp_path):
+    from pyarrow import parquet
+
+    path, maps = tmp_path / "rows.csv", [tmp_path / "map.csv", tmp_path / "map.parquet"]
+    path.write_text("\n".join([",".join(names), *(f"{i % 9},{i % 7},{i % 5}" for i in range(80))]) + "\n")
+    assert run("embed", path, "--sample", 40, *QUICK, "-o", maps[0], "-o", maps[1]).status == 0
+    rows = list(csv.reader(maps[0].read_text().splitlines()))[1:]
+    table = parquet.read_table(maps[1])
+    assert table.column_names == ["row" if names[0] else "id", "projection_x", "projection_y"]
+    assert [str(value) for value in table[0].to_pylist()] == [row[0] for row in rows] and len(rows) == 40
 
 
 def test_standard_output_is_csv(run, iris):
