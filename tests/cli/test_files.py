@@ -74,6 +74,65 @@ def test_a_line_that_counts_the_columns_holds_their_names(first, tmp_path, capsy
     assert capsys.readouterr().err == ""
 
 
+IRIS_LINES = "5.1,3.5,setosa\n4.9,3.0,setosa\n4.7,3.2,virginica\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        IRIS_LINES,  # setosa comes again
+        IRIS_LINES.replace(",", ";").replace(".", ","),
+        "5.1,5.1,setosa\n4.9,3.0,versicolor\n4.7,3.2,virginica\n",  # no two columns have one name
+    ],
+)
+def test_a_first_line_of_values_is_data(text, tmp_path, capsys):
+    (tmp_path / "plain.csv").write_text(text)
+    chosen = read(tmp_path / "plain.csv", label=["2"])
+    assert chosen.X.shape == (3, 2) and chosen.X[0, 0] == 5.1 and chosen.names == ["0", "1"]
+    assert "holds values and is read as data: give --header" in capsys.readouterr().err
+
+
+def test_names_that_may_be_numbers_of_the_data_are_warned_of(tmp_path, capsys):
+    path = tmp_path / "plain.csv"
+    path.write_text("ann,5.1,3.5,3.7\nbob,4.9,3.0,2.2\ncid,4.7,3.2,4.4\n")
+    assert read(path, label=["ann"]).X.shape == (2, 3)
+    error = capsys.readouterr().err
+    assert "columns of numbers are called '5.1', '3.5', '3.7'" in error and "give --no-header" in error
+    for names in ("country,1990,1991,1992", ",0,1,2", "kind,a,b,c", "kind,400.5,401.0,401.5"):
+        path.write_text(f"{names}\nx,1,2,3.5\nx,4,5.5,6\n")
+        assert len(read(path, label=["0"])) == 2
+        assert capsys.readouterr().err == "", names
+
+
+def test_whitespace_and_bars_separate_fields(tmp_path, capsys):
+    rows = np.array([[1.5, 2, 3], [4, -5, 6e-20]])
+    np.savetxt(tmp_path / "plain.txt", rows)
+    assert read(tmp_path / "plain.txt").X.tolist() == rows.tolist()
+    for text in (
+        "a|b|c\n1.5|2|3\n4|-5|6e-20\n",
+        "a b c\n1.5 2 3\n4 -5 6e-20\n",
+        "  a   b      c \n1.5   2      3\n  4  -5  6e-20  \n\n",
+        '"a" "b" "c"\n1.5 2 3\n4 -5 6e-20\n',
+    ):
+        (tmp_path / "named.csv").write_text(text)
+        chosen = read(tmp_path / "named.csv")
+        assert chosen.X.tolist() == rows.tolist() and chosen.names == ["a", "b", "c"]
+    (tmp_path / "named.csv").write_text('a b kind\n1 2 "B cell"\n3 4 "T cell"\n')
+    assert read(tmp_path / "named.csv", label=["kind"]).labels["kind"].tolist() == ["B cell", "T cell"]
+
+
+def test_other_delimiters_are_asked_for_briefly(tmp_path, rejected, run):
+    path, out = tmp_path / "odd.csv", tmp_path / "map.npy"
+    path.write_text("one~two~three\n" + "".join(f"{i}~{i % 7}~{i % 5}\n" for i in range(60)))
+    error = rejected("embed", path, "-o", out)
+    assert (
+        "has one column and it holds no numbers (text, '0~0~0' in row 0): if" in error
+        and "--delimiter" in error
+    )
+    assert error.count("one~two") <= 1
+    assert run("embed", path, "--delimiter", "~", "--epochs", 5, "-o", out).status == 0
+
+
 def test_line_breaks_inside_quotes_of_a_large_csv(tmp_path):
     """Larger than the blocks of 1 MiB in which pyarrow reads."""
     text = '"' + "a line\n" * 40 + '"'

@@ -117,8 +117,8 @@ class ReadingOptions:
     header: Annotated[
         bool | None,
         typer.Option(
-            help="Whether the first line of csv holds names. Default: unless it holds numbers only, other "
-            "than 0, 1, 2, ...",
+            help="Whether the first line of csv holds names. Default: unless it holds values; it may hold "
+            "0, 1, 2, ...",
             show_default=False,
             rich_help_panel=_READING,
         ),

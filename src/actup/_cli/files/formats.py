@@ -34,9 +34,9 @@ class ReadingHints:
     array : str or None
         The matrix that is wanted of files that hold several.
     delimiter : str or None
-        What separates the fields of csv; None: a tab for tsv, else the most frequent of ",", ";" and tab.
+        What separates the fields of csv; None: a tab for tsv, else the most frequent of the usual ones.
     header : bool or None
-        Whether csv begins with names; None: unless its first line holds numbers only,
+        Whether csv begins with names; None: unless its first line holds values,
         other than 0, 1, 2, ...
     """
 
