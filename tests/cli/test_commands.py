@@ -169,6 +169,15 @@ def test_slider_from_tsne_to_umap(run, rejected, iris, tmp_path):
     assert "leave it out" in rejected(*common, "--late-exaggeration", "2")
 
 
+@pytest.mark.parametrize("command", ["compare", "spectrum"])
+def test_commands_of_several_maps_name_the_outputs_that_hold_them(command, run, rejected, iris):
+    kinds = "npz, html, png, pdf, svg"
+    assert f"give -o FILE ({kinds})" in rejected(command, iris, "-l", "species")
+    assert f"must be one of {kinds}" in rejected(command, iris, "-l", "species", "-o", "maps.xls")
+    help_page = " ".join(run(command, "--help").out.split())
+    assert "parquet (for" not in help_page and "the fitted model" not in help_page
+
+
 def test_dry_runs_count_all_maps(run, iris):
     assert "epochs" in run("compare", iris, "-l", "species", "--dry-run").out
     assert "epochs" in run("spectrum", iris, "-l", "species", "--dry-run").out

@@ -101,14 +101,14 @@ def check_outputs(
     paths: Sequence[Path], inputs: Sequence[str], dimensions: int, several: bool = False
 ) -> None:
     """Reject outputs that could not be written in the end, before any work is done."""
+    kinds = ", ".join(suffix for suffix, row in OUTPUTS.items() if row.several or not several)
     if not paths:
-        raise InputError(f"no output: give -o FILE ({', '.join(OUTPUTS)})")
+        raise InputError(f"no output: give -o FILE ({kinds})")
     given = {os.path.realpath(path) for path in inputs}
     for path in paths:
-        row = _row(path)
+        row = _row(path, kinds)
         if several and not row.several:
-            names = ", ".join(suffix for suffix, other in OUTPUTS.items() if other.several)
-            raise InputError(f"-o {path} holds one map only: give {names}")
+            raise InputError(f"-o {path} holds one map only: give {kinds}")
         if row.dimensions and dimensions not in row.dimensions:
             allowed = " or ".join(map(str, row.dimensions))
             raise InputError(f"-o {path} shows {allowed} dimensions, not {dimensions}: see --dimensions")
@@ -133,10 +133,10 @@ def write_outputs(paths: Sequence[Path], result: Result) -> None:
         stop_if_interrupted()
 
 
-def _row(path: Path) -> Output:
+def _row(path: Path, kinds: str = "") -> Output:
     suffix = "csv" if path == STANDARD_OUTPUT else path.suffix.lower().lstrip(".")
     if suffix not in OUTPUTS:
-        raise InputError(f"-o {path}: the suffix must be one of {', '.join(OUTPUTS)}")
+        raise InputError(f"-o {path}: the suffix must be one of {kinds}")
     return OUTPUTS[suffix]
 
 
