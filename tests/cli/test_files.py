@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import pickle
+import zipfile
 
 import numpy as np
 import pytest
@@ -273,6 +274,16 @@ def _broken(folder):
         "broken.jsonl": (f'{line}\n{{"vector": [1, \n'.encode(), "cannot be read"),
         "ragged.jsonl": (f'{line}\n{{"vector": [1, 2, 3]}}\n'.encode(), "different lengths"),
         "broken.mtx": (b"%%MatrixMarket matrix coordinate real general\n3 3 9\n1 1 x\n", "damaged"),
+        "sheet.xlsx": (_zip("xl/workbook.xml"), "Excel files are not read: save the sheet as csv"),
+        "sheet.csv": (_zip("xl/workbook.xml"), "Excel files are not read: save the sheet as csv"),
+        "former.csv": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Excel files are not read"),
+        "text.xls": (b"a,b\n1,2\n", "if it is text, give --format csv"),
+        "list.json": (b'[{"a": 1}, {"a": 2}]', "write one object per line"),
+        "list.jsonl": (b'[{"a": 1},\n {"a": 2}]', "write one object per line"),
+        "lines.json": (b'{"a": 1}\n{"a": 2}\n', "give --format jsonl"),
+        "model.actup": (_zip("header.json"), "this is a saved model: see actup view and actup score"),
+        "model.npz": (_zip("header.json"), "this is a saved model"),
+        "cut.actup": (b"PK\x03\x04", "this is a saved model"),
         "unknown.xyz": (b"a,b\n1,2\n", "give --format"),
     }
 
@@ -280,6 +291,13 @@ def _broken(folder):
 def _npy(array):
     file = io.BytesIO()
     np.save(file, array)
+    return file.getvalue()
+
+
+def _zip(name):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(name, "{}")
     return file.getvalue()
 
 
