@@ -6,6 +6,7 @@ import os
 import re
 
 import numpy as np
+import pandas
 import pytest
 
 import actup
@@ -83,6 +84,35 @@ def test_maps_that_do_not_belong_to_the_data_are_rejected(rejected, iris, model,
     assert "saved without its rows" in rejected("score", tmp_path / "bare.actup")
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("first", ["a", ""])  # a name is missing: the column identifies the rows
+def test_scores_put_the_points_of_a_table_in_the_order_of_the_rows(kind, first, run, rejected, tmp_path):
+    path, places, moved = tmp_path / "rows.csv", tmp_path / f"map.{kind}", tmp_path / f"moved.{kind}"
+    lines = [",".join(map(str, [1000 - i, *row])) for i, row in enumerate(X)]
+    path.write_text("\n".join([f"{first},b,c,d,e", *lines]) + "\n")
+    options = ("-x", "a") if first else ()
+    assert run("embed", path, *options, "--epochs", 50, "-o", places).status == 0
+    scored = ("score", path, *options, "--json", "--map")
+    expected = run(*scored, places).out
+    read = pandas.read_csv if kind == "csv" else pandas.read_parquet
+    frame = read(places).sample(frac=1, random_state=0)
+
+    def write(frame):
+        frame.to_csv(moved, index=False) if kind == "csv" else frame.to_parquet(moved, index=False)
+
+    write(frame)
+    assert json.loads(expected)["measures"]["trustworthiness"]["value"] > 0.9
+    assert run(*scored, moved).out == expected
+    name = "row" if first else "id"
+    write(frame.assign(**{name: 7}))
+    assert f"is no map of these rows: column '{name}' has 7 where" in rejected(*scored, moved)
+    if first:
+        run("embed", path, *options, "--epochs", 5, "--sample", 40, "-o", places)
+        assert "has 40 points, but" in rejected(*scored, places)
+        assert run(*scored, places, "--sample", 40).status == 0
+        assert "give the --sample, --seed" in rejected(*scored, places, "--sample", 40, "--seed", 1)
+
+
 # ---- compare and spectrum ----
 
 
@@ -137,6 +167,15 @@ def test_slider_from_tsne_to_umap(run, rejected, iris, tmp_path):
     assert "at least two" in rejected(*common, "--steps", "1")
     assert "give numbers" in rejected(*common, "--steps", "a,b")
     assert "leave it out" in rejected(*common, "--late-exaggeration", "2")
+
+
+@pytest.mark.parametrize("command", ["compare", "spectrum"])
+def test_commands_of_several_maps_name_the_outputs_that_hold_them(command, run, rejected, iris):
+    kinds = "npz, html, png, pdf, svg"
+    assert f"give -o FILE ({kinds})" in rejected(command, iris, "-l", "species")
+    assert f"must be one of {kinds}" in rejected(command, iris, "-l", "species", "-o", "maps.xls")
+    help_page = " ".join(run(command, "--help").out.split())
+    assert "parquet (for" not in help_page and "the fitted model" not in help_page
 
 
 def test_dry_runs_count_all_maps(run, iris):

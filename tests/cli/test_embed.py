@@ -5,12 +5,13 @@ import os
 import signal
 
 import numpy as np
+import pandas
 import pytest
 
 import actup
 from actup._cli import making
 from actup._cli.outputs import OUTPUTS
-from small_files import SPECIES, X, write_kind
+from small_files import NAMES, SPECIES, X, delimited, write_kind
 
 QUICK = ("--epochs", 10)
 
@@ -38,8 +39,21 @@ def test_parquet_has_the_columns_of_embedding_atlas(run, iris, tmp_path):
     path = tmp_path / "map.parquet"
     assert run("embed", iris, "-l", "species", "--write-neighbors", 5, *QUICK, "-o", path).status == 0
     table = parquet.read_table(path)
-    assert table.column_names == ["species", "projection_x", "projection_y", "neighbors"]
+    assert table.column_names == ["row", "species", "projection_x", "projection_y", "neighbors"]
     assert table.num_rows == 150 and len(table["neighbors"][0]["ids"]) == 6
+
+
+@pytest.mark.parametrize("names", [["a", "b", "c"], ["", "b", "c"]])
+def test_parquet_names_the_rows_as_csv_does(names, run, tmp_path):
+    from pyarrow import parquet
+
+    path, maps = tmp_path / "rows.csv", [tmp_path / "map.csv", tmp_path / "map.parquet"]
+    path.write_text("\n".join([",".join(names), *(f"{i % 9},{i % 7},{i % 5}" for i in range(80))]) + "\n")
+    assert run("embed", path, "--sample", 40, *QUICK, "-o", maps[0], "-o", maps[1]).status == 0
+    rows = list(csv.reader(maps[0].read_text().splitlines()))[1:]
+    table = parquet.read_table(maps[1])
+    assert table.column_names == ["row" if names[0] else "id", "projection_x", "projection_y"]
+    assert [str(value) for value in table[0].to_pylist()] == [row[0] for row in rows] and len(rows) == 40
 
 
 def test_standard_output_is_csv(run, iris):
@@ -392,3 +406,49 @@ def test_max_memory_keeps_the_map_or_refuses_it(run, rejected, iris, tmp_path):
     refusal = "max_memory='1kB' is too little: stage"
     assert refusal in rejected(*command, "-o", tmp_path / "none.npy", "--max-memory", "1kB")
     assert not (tmp_path / "none.npy").exists()
+
+
+# ---- saved models ----
+
+
+def test_saved_models_keep_the_names_of_columns(run, iris, tmp_path):
+    path = tmp_path / "map.actup"
+    assert run("embed", iris, "--label", "species", *QUICK, "-o", path).err == ""
+    model = actup.load(path)
+    assert model.feature_names_in_.tolist() == NAMES
+    frame = pandas.read_csv(iris)
+    assert model.transform(frame[NAMES][:5]).shape == (5, 2)
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(frame[NAMES[::-1]][:5])
+    np.save(tmp_path / "X.npy", X)
+    assert run("embed", tmp_path / "X.npy", *QUICK, "-o", path).status == 0
+    assert not hasattr(actup.load(path), "feature_names_in_")
+
+
+@pytest.mark.parametrize(
+    ("options", "tools"),
+    [
+        (("--scale", "standard", "-x", "species"), "StandardScaler"),
+        (
+            ("--one-hot", "species", "--scale", "log1p", "--pca", 3),
+            "OneHotEncoder, then FunctionTransformer(numpy.log1p), then PCA",
+        ),
+        (("--missing", "median", "-x", "species"), "SimpleImputer"),
+    ],
+)
+def test_saved_models_of_prepared_rows_warn(options, tools, run, tmp_path):
+    path = tmp_path / "iris.csv"
+    lines = delimited(",").decode().replace("4.9,3.0,", "4.9,,", 1)
+    path.write_text(lines if "--missing" in options else lines.replace("4.9,,", "4.9,3.0,"))
+    ran = run("embed", path, *options, *QUICK, "-o", tmp_path / "map.actup", "-o", tmp_path / "map.npy")
+    assert ran.status == 0
+    written = " ".join(map(str, [part for part in options if part not in ("-x",)])).removesuffix(" species")
+    (line,) = ran.err.splitlines()
+    assert "map.actup holds the prepared rows, but not how they were prepared" in line
+    assert f"({written})" in line and f"with {tools} of scikit-learn, fitted to" in line
+    assert run("embed", path, *options, *QUICK, "-o", tmp_path / "map.npy").err == ""
+
+
+def test_saved_models_of_rows_without_gaps_need_no_filling(run, iris, tmp_path):
+    options = ("--label", "species", "--missing", "mean", "--sample", 100)
+    assert run("embed", iris, *options, *QUICK, "-o", tmp_path / "map.actup").err == ""

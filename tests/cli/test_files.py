@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import pickle
+import zipfile
 
 import numpy as np
 import pytest
@@ -72,6 +73,65 @@ def test_a_line_that_counts_the_columns_holds_their_names(first, tmp_path, capsy
     assert "give --no-header if it is data" in capsys.readouterr().err
     assert len(read_tables([str(path)], ReadingHints(header=False))) == 3
     assert capsys.readouterr().err == ""
+
+
+IRIS_LINES = "5.1,3.5,setosa\n4.9,3.0,setosa\n4.7,3.2,virginica\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        IRIS_LINES,  # setosa comes again
+        IRIS_LINES.replace(",", ";").replace(".", ","),
+        "5.1,5.1,setosa\n4.9,3.0,versicolor\n4.7,3.2,virginica\n",  # no two columns have one name
+    ],
+)
+def test_a_first_line_of_values_is_data(text, tmp_path, capsys):
+    (tmp_path / "plain.csv").write_text(text)
+    chosen = read(tmp_path / "plain.csv", label=["2"])
+    assert chosen.X.shape == (3, 2) and chosen.X[0, 0] == 5.1 and chosen.names == ["0", "1"]
+    assert "holds values and is read as data: give --header" in capsys.readouterr().err
+
+
+def test_names_that_may_be_numbers_of_the_data_are_warned_of(tmp_path, capsys):
+    path = tmp_path / "plain.csv"
+    path.write_text("ann,5.1,3.5,3.7\nbob,4.9,3.0,2.2\ncid,4.7,3.2,4.4\n")
+    assert read(path, label=["ann"]).X.shape == (2, 3)
+    error = capsys.readouterr().err
+    assert "columns of numbers are called '5.1', '3.5', '3.7'" in error and "give --no-header" in error
+    for names in ("country,1990,1991,1992", ",0,1,2", "kind,a,b,c", "kind,400.5,401.0,401.5"):
+        path.write_text(f"{names}\nx,1,2,3.5\nx,4,5.5,6\n")
+        assert len(read(path, label=["0"])) == 2
+        assert capsys.readouterr().err == "", names
+
+
+def test_whitespace_and_bars_separate_fields(tmp_path, capsys):
+    rows = np.array([[1.5, 2, 3], [4, -5, 6e-20]])
+    np.savetxt(tmp_path / "plain.txt", rows)
+    assert read(tmp_path / "plain.txt").X.tolist() == rows.tolist()
+    for text in (
+        "a|b|c\n1.5|2|3\n4|-5|6e-20\n",
+        "a b c\n1.5 2 3\n4 -5 6e-20\n",
+        "  a   b      c \n1.5   2      3\n  4  -5  6e-20  \n\n",
+        '"a" "b" "c"\n1.5 2 3\n4 -5 6e-20\n',
+    ):
+        (tmp_path / "named.csv").write_text(text)
+        chosen = read(tmp_path / "named.csv")
+        assert chosen.X.tolist() == rows.tolist() and chosen.names == ["a", "b", "c"]
+    (tmp_path / "named.csv").write_text('a b kind\n1 2 "B cell"\n3 4 "T cell"\n')
+    assert read(tmp_path / "named.csv", label=["kind"]).labels["kind"].tolist() == ["B cell", "T cell"]
+
+
+def test_other_delimiters_are_asked_for_briefly(tmp_path, rejected, run):
+    path, out = tmp_path / "odd.csv", tmp_path / "map.npy"
+    path.write_text("one~two~three\n" + "".join(f"{i}~{i % 7}~{i % 5}\n" for i in range(60)))
+    error = rejected("embed", path, "-o", out)
+    assert (
+        "has one column and it holds no numbers (text, '0~0~0' in row 0): if" in error
+        and "--delimiter" in error
+    )
+    assert error.count("one~two") <= 1
+    assert run("embed", path, "--delimiter", "~", "--epochs", 5, "-o", out).status == 0
 
 
 def test_line_breaks_inside_quotes_of_a_large_csv(tmp_path):
@@ -214,6 +274,16 @@ def _broken(folder):
         "broken.jsonl": (f'{line}\n{{"vector": [1, \n'.encode(), "cannot be read"),
         "ragged.jsonl": (f'{line}\n{{"vector": [1, 2, 3]}}\n'.encode(), "different lengths"),
         "broken.mtx": (b"%%MatrixMarket matrix coordinate real general\n3 3 9\n1 1 x\n", "damaged"),
+        "sheet.xlsx": (_zip("xl/workbook.xml"), "Excel files are not read: save the sheet as csv"),
+        "sheet.csv": (_zip("xl/workbook.xml"), "Excel files are not read: save the sheet as csv"),
+        "former.csv": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Excel files are not read"),
+        "text.xls": (b"a,b\n1,2\n", "if it is text, give --format csv"),
+        "list.json": (b'[{"a": 1}, {"a": 2}]', "write one object per line"),
+        "list.jsonl": (b'[{"a": 1},\n {"a": 2}]', "write one object per line"),
+        "lines.json": (b'{"a": 1}\n{"a": 2}\n', "give --format jsonl"),
+        "model.actup": (_zip("header.json"), "this is a saved model: see actup view and actup score"),
+        "model.npz": (_zip("header.json"), "this is a saved model"),
+        "cut.actup": (b"PK\x03\x04", "this is a saved model"),
         "unknown.xyz": (b"a,b\n1,2\n", "give --format"),
     }
 
@@ -221,6 +291,13 @@ def _broken(folder):
 def _npy(array):
     file = io.BytesIO()
     np.save(file, array)
+    return file.getvalue()
+
+
+def _zip(name):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(name, "{}")
     return file.getvalue()
 
 

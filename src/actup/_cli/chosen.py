@@ -39,6 +39,8 @@ class Chosen:
         The column that identifies a row, by its name; empty if there is none.
     images : ndarray of shape (n, height, width) or (n, height, width, channels), or None
         The rows as pictures.
+    changes : tuple of str
+        The options that have changed the numbers of the rows, as the caller wrote them, in their order.
     """
 
     source: str
@@ -51,6 +53,7 @@ class Chosen:
     texts: np.ndarray | None = None
     ids: dict[str, np.ndarray] = field(default_factory=dict)
     images: np.ndarray | None = None
+    changes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -78,6 +81,15 @@ class Chosen:
             ids=part(self.ids),
             images=None if self.images is None else self.images[kept],
         )
+
+    def changed(self, X: Any, option: str, names: list[str] | None = None) -> Chosen:
+        """The rows with other numbers, which an option has made of them, and with new names of columns."""
+        names = self.names if names is None else names
+        return replace(self, X=X, names=names, changes=(*self.changes, option))
+
+    def feature_names(self) -> list[str] | None:
+        """The names of the columns of X, as estimators keep them; None if there are only numbers."""
+        return None if all(name.isdecimal() for name in self.names) else self.names
 
     def first_label(self) -> tuple[str, np.ndarray, str] | None:
         """What points are coloured by at first: its name, its values and "auto" or "values"."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from actup._cli.chosen import Chosen, choose, read_files
 from actup._cli.estimate import OF_FIT, estimate_map
 from actup._cli.files import Table
@@ -115,6 +117,9 @@ def fit_map(chosen: Chosen, method: str, switches: Mapping[str, Any], running: R
     begin = time.perf_counter()
     model.fit(chosen.X)
     stop_if_interrupted()
+    names = chosen.feature_names()
+    if names is not None:
+        model.feature_names_in_ = np.array(names, object)  # as if it were fitted to a data frame
     recipe = model.recipe_
     note(
         f"{type(model).__name__} map of {len(chosen):,} rows in {time.perf_counter() - begin:.1f} s "

@@ -22,18 +22,27 @@ Files = Annotated[
         show_default=False,
     ),
 ]
-Outputs = Annotated[
-    list[Path],
-    typer.Option(
+
+
+def _output_option(kinds: str) -> object:
+    return typer.Option(
         "--output",
         "-o",
         metavar="FILE",
-        help="Where to write; the suffix decides what: npy, npz, csv, tsv, parquet (for Embedding Atlas), "
-        "html, png, pdf, svg, actup (the fitted model). Can be repeated. An existing file is replaced.",
+        help=f"Where to write; the suffix decides what: {kinds}. Can be repeated. An existing file is "
+        "replaced.",
         show_default=False,
         rich_help_panel=_OUTPUT,
+    )
+
+
+Outputs = Annotated[
+    list[Path],
+    _output_option(
+        "npy, npz, csv, tsv, parquet (for Embedding Atlas), html, png, pdf, svg, actup (the fitted model)"
     ),
 ]
+OutputsOfSeveral = Annotated[list[Path], _output_option("html, npz (an array per map), png, pdf, svg")]
 
 
 def _columns_option(*names: str, help: str) -> object:
@@ -117,8 +126,8 @@ class ReadingOptions:
     header: Annotated[
         bool | None,
         typer.Option(
-            help="Whether the first line of csv holds names. Default: unless it holds numbers only, other "
-            "than 0, 1, 2, ...",
+            help="Whether the first line of csv holds names. Default: unless it holds values; it may hold "
+            "0, 1, 2, ...",
             show_default=False,
             rich_help_panel=_READING,
         ),

@@ -59,6 +59,10 @@ class Result:
         """The columns that are written beside the coordinates."""
         return {**self.chosen.shown_columns(), **_cluster_columns(self.clusters)}
 
+    def identifiers(self) -> dict[str, np.ndarray]:
+        """The column that says which rows of the input these are: identifiers, or else numbers."""
+        return self.chosen.ids or {"row": self.chosen.rows}
+
     def page_options(self) -> dict[str, Any]:
         """What a page shows besides its maps, as ``write_page`` and ``actup.live`` take it."""
         return {
@@ -97,14 +101,14 @@ def check_outputs(
     paths: Sequence[Path], inputs: Sequence[str], dimensions: int, several: bool = False
 ) -> None:
     """Reject outputs that could not be written in the end, before any work is done."""
+    kinds = ", ".join(suffix for suffix, row in OUTPUTS.items() if row.several or not several)
     if not paths:
-        raise InputError(f"no output: give -o FILE ({', '.join(OUTPUTS)})")
+        raise InputError(f"no output: give -o FILE ({kinds})")
     given = {os.path.realpath(path) for path in inputs}
     for path in paths:
-        row = _row(path)
+        row = _row(path, kinds)
         if several and not row.several:
-            names = ", ".join(suffix for suffix, other in OUTPUTS.items() if other.several)
-            raise InputError(f"-o {path} holds one map only: give {names}")
+            raise InputError(f"-o {path} holds one map only: give {kinds}")
         if row.dimensions and dimensions not in row.dimensions:
             allowed = " or ".join(map(str, row.dimensions))
             raise InputError(f"-o {path} shows {allowed} dimensions, not {dimensions}: see --dimensions")
@@ -129,10 +133,10 @@ def write_outputs(paths: Sequence[Path], result: Result) -> None:
         stop_if_interrupted()
 
 
-def _row(path: Path) -> Output:
+def _row(path: Path, kinds: str = "") -> Output:
     suffix = "csv" if path == STANDARD_OUTPUT else path.suffix.lower().lstrip(".")
     if suffix not in OUTPUTS:
-        raise InputError(f"-o {path}: the suffix must be one of {', '.join(OUTPUTS)}")
+        raise InputError(f"-o {path}: the suffix must be one of {kinds}")
     return OUTPUTS[suffix]
 
 
@@ -168,11 +172,10 @@ def _write_fields(path: Path, result: Result, delimiter: str) -> None:
 def _write_lines(file: IO[str], result: Result, delimiter: str) -> None:
     places = np.asarray(map_of(result.model()))
     columns: dict[str, Iterable[Any]] = dict(result.columns())
-    first = {} if result.chosen.ids else {"row": result.chosen.rows.tolist()}
-    ids = {name: columns.pop(name) for name in result.chosen.ids}
+    ids = {name: columns.pop(name, values) for name, values in result.identifiers().items()}
     names = axis_names(places.shape[1], taken=columns)
     axes = {name: places[:, number].astype(str).tolist() for number, name in enumerate(names)}
-    everything = {**first, **ids, **axes, **columns}
+    everything = {**ids, **axes, **columns}
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
     writer.writerow(everything)
     writer.writerows(zip(*(_texts(values) for values in everything.values()), strict=True))
@@ -196,7 +199,8 @@ def _texts(values: Iterable[Any]) -> Iterator[Any]:
 def _write_parquet(path: Path, result: Result) -> None:
     from actup import write_atlas
 
-    write_atlas(path, result.model(), result.columns() or None, neighbors=result.neighbors or None)
+    columns = {**result.identifiers(), **result.columns()}
+    write_atlas(path, result.model(), columns, neighbors=result.neighbors or None)
 
 
 def _write_model(path: Path, result: Result) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from scipy import sparse
 from actup._cli.chosen import Chosen
 from actup._cli.column_names import find_columns
 from actup._cli.dominant_columns import warn_of_dominant_columns
+from actup._cli.existing_maps import MODEL_SUFFIX
 from actup._cli.options import PreparingOptions
 from actup._cli.reporting import InputError, complain
+from actup._cli.unusable_columns import as_option
 from actup._elementary import log
 
 _MIN_ROWS = 2
@@ -49,11 +52,24 @@ def prepare_rows(chosen: Chosen, options: PreparingOptions, metric: str, seed: i
     if options.scale != "none":
         if chosen.X.dtype == object:
             raise InputError(f"--scale {options.scale} needs numbers, and --metric gower scales by itself")
-        chosen = replace(chosen, X=_SCALES[options.scale](chosen.X))
+        chosen = chosen.changed(_SCALES[options.scale](chosen.X), f"--scale {options.scale}")
     warn_of_dominant_columns(chosen, metric)
     if options.pca is not None:
         chosen = _principal(chosen, options.pca, seed, threads)
     return chosen
+
+
+def warn_of_unsaved_preparation(chosen: Chosen, paths: Sequence[Path]) -> None:
+    """Print a line if a model is saved whose rows were changed: it does not change new rows."""
+    saved = next((path for path in paths if path.suffix.lower() == MODEL_SUFFIX), None)
+    if saved is None or not chosen.changes:
+        return
+    tools = (_TOOLS.get(option) or _TOOLS[option.split()[0]] for option in chosen.changes)
+    complain(
+        f"warning: {saved} holds the prepared rows, but not how they were prepared "
+        f"({' '.join(chosen.changes)}): prepare new rows in the same way before transform, with "
+        f"{', then '.join(tools)} of scikit-learn, fitted to the rows of this map"
+    )
 
 
 def _without_missing(chosen: Chosen, policy: str, compared: bool) -> Chosen:
@@ -84,7 +100,7 @@ def _without_missing(chosen: Chosen, policy: str, compared: bool) -> Chosen:
         )
     X = np.where(missing, np.nan, X)
     fill = np.nanmean(X, axis=0) if policy == "mean" else np.nanmedian(X, axis=0)
-    return replace(chosen, X=np.where(missing, fill, X))
+    return chosen.changed(np.where(missing, fill, X), f"--missing {policy}")
 
 
 def _where_missing(chosen: Chosen, compared: bool) -> str:
@@ -125,7 +141,8 @@ def _one_hot(chosen: Chosen, categories: list[str]) -> Chosen:
         names += [f"{name}={value}" for value in known]
     wide = len(names) > _MAX_DENSE_CATEGORIES
     stacked = sparse.hstack(blocks, format="csr")
-    return replace(chosen, X=stacked if wide else stacked.toarray(), names=names)
+    option = as_option("--one-hot", categories)
+    return chosen.changed(stacked if wide else stacked.toarray(), option, names)
 
 
 def _codes(values: np.ndarray) -> tuple[list[str], np.ndarray]:
@@ -148,7 +165,7 @@ def _principal(chosen: Chosen, count: int, seed: int, threads: int) -> Chosen:
             f"{chosen.X.shape[0]} rows and {chosen.X.shape[1]} columns"
         )
     scores = pca_start(read_rows(chosen.X, "euclidean", name=chosen.source), count, seed, threads)
-    return replace(chosen, X=scores, names=[f"PC{number + 1}" for number in range(count)])
+    return chosen.changed(scores, f"--pca {count}", [f"PC{number + 1}" for number in range(count)])
 
 
 def _standard(X: Any) -> Any:
@@ -189,6 +206,17 @@ def _floats(X: Any) -> Any:
     return X if X.dtype.kind == "f" else X.astype(np.float32 if X.dtype.itemsize <= 2 else np.float64)
 
 
+# What of scikit-learn prepares new rows as an option did.
+_TOOLS = {
+    "--one-hot": "OneHotEncoder",
+    "--missing": "SimpleImputer",
+    "--scale standard": "StandardScaler",
+    "--scale robust": "RobustScaler",
+    "--scale minmax": "MinMaxScaler (MaxAbsScaler if sparse)",
+    "--scale unit": "Normalizer",
+    "--scale log1p": "FunctionTransformer(numpy.log1p)",
+    "--pca": "PCA",
+}
 _SCALES: dict[str, Callable[[Any], Any]] = {
     "standard": _standard,
     "robust": _robust,

@@ -39,6 +39,13 @@ def reject_unusable(table: Table, wanted: Sequence[str], categories: set[str], m
     unusable = [name for name in wanted if name in dates or name in text]
     if not unusable:
         return
+    if len(table.columns) == 1 and text and not table.matrices:
+        held = _describe(table.columns[text[0]])
+        source = table.source
+        raise InputError(
+            f"{source} has one column and it holds no numbers ({held}): if a character separates numbers "
+            "in it, give that as --delimiter"
+        )
     described = [f"{name!r} ({_describe(table.columns[name])})" for name in unusable[:_MAX_DESCRIBED]]
     if len(unusable) > _MAX_DESCRIBED:
         described.append(f"{len(unusable) - _MAX_DESCRIBED} more")

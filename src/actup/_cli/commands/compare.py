@@ -9,7 +9,14 @@ import typer
 
 from actup._cli.making import InputOptions, announce, load_rows, make_maps, map_title
 from actup._cli.methods import read_recipe
-from actup._cli.options import Files, Outputs, PreparingOptions, ReadingOptions, RunningOptions, Title
+from actup._cli.options import (
+    Files,
+    OutputsOfSeveral,
+    PreparingOptions,
+    ReadingOptions,
+    RunningOptions,
+    Title,
+)
 from actup._cli.outputs import Result, check_outputs, write_outputs
 from actup._cli.records import Switches
 from actup._cli.reporting import note
@@ -23,7 +30,7 @@ _DEFAULT_RECIPES = ("umap", "tsne", "gdr_umap", "gdr_tsne")
 class CompareOptions:
     """Which recipes, and where to show them."""
 
-    output: Outputs = field(default_factory=list)
+    output: OutputsOfSeveral = field(default_factory=list)
     recipe: Annotated[
         list[str],
         typer.Option(

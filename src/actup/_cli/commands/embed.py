@@ -21,6 +21,7 @@ from actup._cli.options import (
 )
 from actup._cli.out_of_core import embed_files
 from actup._cli.outputs import Result, check_outputs, write_outputs
+from actup._cli.preparation import warn_of_unsaved_preparation
 from actup._cli.records import Switches
 from actup._cli.reporting import note
 
@@ -70,6 +71,7 @@ def command(
     chosen = load_rows(inputs, recipe.metric)
     if announce(chosen, [recipe], running):
         return
+    warn_of_unsaved_preparation(chosen, options.output)
     model = fit_map(chosen, options.method, switches.given, running)
     clusters = find_clusters(model, chosen, running) if clustering.cluster else None
     title = map_title(options.title, files)

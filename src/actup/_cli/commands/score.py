@@ -62,12 +62,10 @@ def command(
     else:
         if options.map is None:
             raise InputError(f"--map is missing: give the map of {files[0]}, or a saved model (.actup)")
-        Y = read_map_file(options.map)
+        map_file = read_map_file(options.map)
         metric = options.metric or "euclidean"
         chosen = load_rows(InputOptions(files, reading, preparing, running), metric)
-        if len(Y) != len(chosen):
-            raise InputError(f"{options.map} has {len(Y)} points, but {chosen.source} has {len(chosen)} rows")
-        report = score_map(chosen, Y, running, metric=metric)
+        report = score_map(chosen, map_file.places_of(chosen), running, metric=metric)
     print(report_as_json(report) if options.json else report)
 
 

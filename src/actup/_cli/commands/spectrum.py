@@ -9,7 +9,14 @@ import typer
 
 from actup._cli.making import InputOptions, announce, load_rows, make_maps, map_title
 from actup._cli.methods import make_estimator
-from actup._cli.options import Files, Outputs, PreparingOptions, ReadingOptions, RunningOptions, Title
+from actup._cli.options import (
+    Files,
+    OutputsOfSeveral,
+    PreparingOptions,
+    ReadingOptions,
+    RunningOptions,
+    Title,
+)
 from actup._cli.outputs import Result, check_outputs, write_outputs
 from actup._cli.records import Switches
 from actup._cli.reporting import InputError, note
@@ -23,7 +30,7 @@ _KNOWN_STEPS = {1.0: "t-SNE", 4.0: "resembles UMAP"}
 class SpectrumOptions:
     """The steps between t-SNE and UMAP, and where to show them."""
 
-    output: Outputs = field(default_factory=list)
+    output: OutputsOfSeveral = field(default_factory=list)
     steps: Annotated[
         str,
         typer.Option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ _LONGEST_START = 2**16  # bytes of white space before the first JSON object
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LARGEST_BLOCK = 2**30  # bytes that pyarrow infers types from at once
 _INDEX_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # what pandas calls the index of a data frame
-_DELIMITERS = (",", ";", "\t")
+_DELIMITERS = (",", ";", "\t", "|")
+_BLANK = " "  # the delimiter of fields between which there is any whitespace
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+([eE][-+]?[0-9]+)?")
 _WHOLE_NUMBER = re.compile(r"[-+]?[0-9]+")
-_FIRST_LINES_BYTES = 2**16
+_FIRST_LINES_BYTES = 2**20
 _MAX_NAMED = 3  # columns in a warning
 _MAX_REASON = 160  # characters of pyarrow's message, which may quote a whole row
 
@@ -110,6 +112,8 @@ def _read_delimited(source: Source, delimiter: str) -> Table:
 
     if len(delimiter) != 1:
         raise InputError(f"--delimiter {delimiter!r} must be one character")
+    if delimiter == _BLANK:
+        source = _with_single_blanks(source)
     header = source.hints.header
     if header is None:
         header = _begins_with_names(source, delimiter)
@@ -184,13 +188,59 @@ def _first_line(source: Source) -> str:
     return next((line for line in lines if line.strip()), "")
 
 
+def _first_records(source: Source, delimiter: str) -> list[list[str]]:
+    """The fields of the first lines, which are whole; blank lines are left out."""
+    head = source.file.read(_FIRST_LINES_BYTES)
+    source.file.seek(0)
+    text = head.decode("utf-8-sig", "replace")
+    records = []
+    try:
+        for record in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True):
+            if record:
+                records.append([field.strip() for field in record])
+    except csv.Error:  # such as a field that is too long
+        pass
+    return records[:-1] if len(head) == _FIRST_LINES_BYTES and len(records) > 1 else records
+
+
+def _with_single_blanks(source: Source) -> Source:
+    """The file with one blank between two fields, and none before the first and after the last one."""
+    lines = source.file.read().decode("utf-8-sig", "surrogateescape").splitlines()
+    quoted = any('"' in line for line in lines)
+    written = io.StringIO()
+    if quoted:
+        stripped = (line.replace("\t", _BLANK).strip() for line in lines)
+        records = csv.reader(stripped, delimiter=_BLANK, skipinitialspace=True)
+        csv.writer(written, delimiter=_BLANK, lineterminator="\n").writerows(records)
+    else:
+        written.writelines(_BLANK.join(line.split()) + "\n" for line in lines)
+    data = written.getvalue().encode("utf-8", "surrogateescape")
+    return replace(source, file=io.BytesIO(data), path=None)
+
+
+def _are_separated_by_blanks(source: Source) -> bool:
+    """Whether whitespace splits all of the first lines into equally many fields, most of them numbers.
+
+    A column of text such as "B cell" is not split: most columns are numbers from the second line on.
+    """
+    records = [[field for field in record if field] for record in _first_records(source, _BLANK)]
+    widths = {len(record) for record in records}
+    if len(records) < 2 or len(widths) > 1 or widths == {1}:
+        return False
+    numeric = [all(map(_is_number, fields)) for fields in zip(*records[1:], strict=True)]
+    return 2 * sum(numeric) > len(numeric)
+
+
 def _find_delimiter(source: Source) -> str:
     """The delimiter that the first line has most of, unless commas in it are decimal commas."""
     line = _first_line(source)
     for delimiter in _DELIMITERS[1:]:
         fields = _fields(line, delimiter)
-        if any(map(_DECIMAL_COMMA.fullmatch, fields)) and all(map(_is_number, fields)):
+        with_comma = [field for field in fields if "," in field]
+        if len(fields) > 1 and with_comma and all(map(_DECIMAL_COMMA.fullmatch, with_comma)):
             return delimiter
+    if not any(delimiter in line for delimiter in _DELIMITERS) and _are_separated_by_blanks(source):
+        return _BLANK
     return max(_DELIMITERS, key=line.count)
 
 
@@ -234,10 +284,13 @@ def _read_decimal_commas(table: Any, source: Source) -> Any:
 
 
 def _begins_with_names(source: Source, delimiter: str) -> bool:
-    """Whether the first line holds names: unless it holds numbers only and does not count the columns."""
+    """Whether the first line holds names: unless it holds values as the lines below it, or numbers only.
+
+    Numbers that count the columns are names.
+    """
     fields = _fields(_first_line(source), delimiter)
     if not all(map(_is_number, fields)):
-        return True
+        return _are_names(source, delimiter)
     # What pandas writes for columns without names.
     counts = len(fields) > 1 and any(
         fields == [str(first + number) for number in range(len(fields))] for first in (0, 1)
@@ -253,6 +306,45 @@ def _begins_with_names(source: Source, delimiter: str) -> bool:
             "if it holds names"
         )
     return counts
+
+
+def _are_names(source: Source, delimiter: str) -> bool:
+    """Whether a first line with text holds names, though it may have numbers where the next line has some."""
+    first, *others = _first_records(source, delimiter) or [[]]
+    others = [record for record in others if len(record) == len(first)]
+    if not others:
+        return True
+    numeric = [
+        number for number, field in enumerate(first) if _is_number(field) and _is_number(others[0][number])
+    ]
+    numbers = [first[number] for number in numeric]
+    if not numbers or _have_equal_steps(numbers):
+        return True
+    comes_again = any(
+        field and number not in numeric and any(record[number] == field for record in others)
+        for number, field in enumerate(first)
+    )
+    if comes_again or len(set(numbers)) < len(numbers):
+        complain(
+            f"warning: the first line of {source.name} holds values and is read as data: give --header if it "
+            "holds names"
+        )
+        return False
+    names = ", ".join(map(repr, numbers[:_MAX_NAMED])) + (", …" if len(numbers) > _MAX_NAMED else "")
+    complain(
+        f"warning: {source.name}: columns of numbers are called {names} by the first line: give --no-header "
+        "if it is data"
+    )
+    return True
+
+
+def _have_equal_steps(fields: list[str]) -> bool:
+    """Whether numbers count something, such as columns, years or wavelengths: they are names."""
+    numbers = np.array([float(field.replace(",", ".")) for field in fields])
+    steps = np.diff(numbers)
+    if len(numbers) <= 2:
+        return numbers.tolist() in ([0, 1], [1, 2])
+    return bool(steps[0] != 0 and np.allclose(steps, steps[0]))
 
 
 # ---- tables of pyarrow ----

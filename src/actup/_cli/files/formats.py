@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import sys
+import zipfile
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import IO
 
+from actup._array_files import ARRAY_FILE_ERRORS
 from actup._cli.files.table import Table, joined
 from actup._cli.reporting import InputError
 
@@ -19,6 +23,7 @@ STANDARD_INPUT = "-"
 _GZIP_SUFFIX = ".gz"
 _GZIP_MAGIC = b"\x1f\x8b"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")  # byte order marks
+_FORMER_EXCEL_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _HEAD_BYTES = 64  # as many as the magic numbers need
 _SHOWN_BYTES = 12  # of a file that is not what its name says
 
@@ -34,9 +39,9 @@ class ReadingHints:
     array : str or None
         The matrix that is wanted of files that hold several.
     delimiter : str or None
-        What separates the fields of csv; None: a tab for tsv, else the most frequent of ",", ";" and tab.
+        What separates the fields of csv; None: a tab for tsv, else the most frequent of the usual ones.
     header : bool or None
-        Whether csv begins with names; None: unless its first line holds numbers only,
+        Whether csv begins with names; None: unless its first line holds values,
         other than 0, 1, 2, ...
     """
 
@@ -107,6 +112,19 @@ FORMATS = {
 }
 
 
+# Files that are often tried and not read: the suffixes, and what to do instead.
+_EXCEL = "Excel files are not read: save the sheet as csv"
+_SAVED_MODEL = "this is a saved model: see actup view and actup score; maps are made of data"
+_JSON = (
+    "JSON is read as lines of objects: write one object per line to a .jsonl file, such as with jq -c '.[]'"
+)
+_OTHER_SUFFIXES = {
+    (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"): f"{_EXCEL}; if it is text, give --format csv",
+    (".json",): f"{_JSON}; if it has such lines, give --format jsonl",
+    (".actup",): _SAVED_MODEL,
+}
+
+
 def read_tables(paths: Sequence[str], hints: ReadingHints) -> Table:
     """Read files and join their rows.
 
@@ -137,6 +155,7 @@ def _read(path: str, hints: ReadingHints) -> Table:
         raise InputError('"" is no file: give the name of a file, or - for standard input')
     if path == STANDARD_INPUT:
         data = _decompressed(io.BytesIO(sys.stdin.buffer.read()), "standard input")
+        _reject_other_kinds(data, "standard input")
         if not _head(data):
             raise InputError("standard input is empty")
         source = Source("standard input", data, None, hints)
@@ -147,6 +166,7 @@ def _read(path: str, hints: ReadingHints) -> Table:
     with open(where, "rb") as file:
         data = _decompressed(file, path)
         plain = where if data is file else None
+        _reject_other_kinds(data, path)
         name = _format_of_name(where, hints)
         _check_magic(data, name, path)
         return FORMATS[name].read(Source(path, data, plain, hints))
@@ -178,6 +198,9 @@ def _format_of_name(path: Path, hints: ReadingHints) -> str:
     for kind, row in FORMATS.items():
         if name.endswith(row.suffixes):
             return kind
+    for suffixes, remedy in _OTHER_SUFFIXES.items():
+        if name.endswith(suffixes):
+            raise InputError(f"{path}: {remedy}")
     raise InputError(f"{path}: the name does not say what it holds: give --format ({', '.join(FORMATS)})")
 
 
@@ -191,6 +214,22 @@ def _format_of_bytes(file: IO[bytes], hints: ReadingHints) -> str:
     if b"\x00" in head:
         raise InputError("standard input is of no kind that ActUp knows: give --format")
     return "jsonl" if head.lstrip().startswith(b"{") else "csv"
+
+
+def _reject_other_kinds(file: IO[bytes], name: str) -> None:
+    """Reject Excel files and saved models, whatever their names, and JSON that is one list."""
+    head = _head(file)
+    members: list[str] = []
+    if head.startswith(FORMATS["npz"].magic):
+        with suppress(*ARRAY_FILE_ERRORS, OSError, MemoryError):  # the reader says what is wrong
+            members = zipfile.ZipFile(file).namelist()
+        file.seek(0)
+    if head.startswith(_FORMER_EXCEL_MAGIC) or any(member.startswith("xl/") for member in members):
+        raise InputError(f"{name}: {_EXCEL}")
+    if "header.json" in members:
+        raise InputError(f"{name}: {_SAVED_MODEL}")
+    if re.match(rb"\s*\[\s*[{\[]", head):
+        raise InputError(f"{name}: {_JSON}")
 
 
 def _known_format(name: str) -> str:
