@@ -679,7 +679,9 @@ def _check_distances(X: Any, method: str) -> None:
         raise TypeError(
             'method="exact" needs all distances, but X is sparse: leave method out, or give a dense matrix'
         )
-    values = X.tocoo(copy=False).data if issparse(X) else X
+    values = X
+    if issparse(X):
+        values = X.tocoo().data if X.format in ("dok", "lil") else X.data
     if isinstance(values, np.ndarray) and values.dtype.kind in "if" and values.size and values.min() < 0:
         raise ValueError(
             f"X has a negative value, {values.min()}: with metric='precomputed', X should contain positive "
