@@ -234,6 +234,12 @@ def test_categories_by_one_hot_or_gower(run, iris):
     assert len(embedded(run, iris, "--metric", "gower")) == 150
 
 
+def test_points_are_coloured_by_a_one_hot_column(run, iris):
+    rows = embedded(run, iris, "--one-hot", "species", "--label", "species")
+    alone = embedded(run, iris, "--one-hot", "species")
+    assert [row.pop("species") for row in rows] == SPECIES.tolist() and rows == alone
+
+
 def test_one_hot_columns():
     from actup._cli.chosen import Chosen
     from actup._cli.options import PreparingOptions

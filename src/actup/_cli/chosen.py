@@ -143,7 +143,7 @@ def choose(
         hover.setdefault(options.text, texts)
     identifier = options.id or table.ids
     ids = {} if identifier is None else columns([identifier], "--id")
-    used = {*labels, *values, *hover, *ids}
+    used = {*labels, *values, *hover, *ids} - _named(table, one_hot or [], "--one-hot")
     if table.added is not None and table.added not in used | _named(table, options.exclude, "--exclude"):
         hover[table.added] = table.columns[table.added]
         used |= {table.added} - _named(table, one_hot or [], "--one-hot")

@@ -106,11 +106,11 @@ def _reject_empty_columns(chosen: Chosen) -> None:
         return
     names = [chosen.names[column] for column in np.flatnonzero(~np.isfinite(chosen.X).any(axis=0))]
     if names:
-        few = len(names) == 1
+        what, have = ("column", "has") if len(names) == 1 else ("columns", "have")
         listed = ", ".join(map(repr, names[:_MAX_LISTED])) + (", …" if len(names) > _MAX_LISTED else "")
         raise InputError(
-            f"column{'' if few else 's'} {listed} of {chosen.source} {'has' if few else 'have'} missing values "
-            f"only: leave out with {as_option('--exclude', names)}"
+            f"{what} {listed} of {chosen.source} {have} missing values only: leave out with "
+            f"{as_option('--exclude', names)}"
         )
 
 

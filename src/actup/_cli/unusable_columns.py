@@ -87,10 +87,10 @@ def _reject_odd_values(odd: dict[str, list[tuple[int, str]]], source: str) -> No
         described.append(f"{name!r} ({_quoted(value)} in row {row}{more})")
     if len(odd) > _MAX_DESCRIBED:
         described.append(f"{len(odd) - _MAX_DESCRIBED} more")
-    few = len(odd) == 1
+    what, hold = ("column", "holds") if len(odd) == 1 else ("columns", "hold")
     raise InputError(
-        f"column{'' if few else 's'} {', '.join(described)} of {source} hold{'s' if few else ''} numbers, but "
-        "not there: correct that, or leave it empty and give --missing drop, mean or median, or leave out with "
+        f"{what} {', '.join(described)} of {source} {hold} numbers, but not there: "
+        "correct that, or leave it empty and give --missing drop, mean or median, or leave out with "
         f"{as_option('--exclude', list(odd))}"
     )
 
