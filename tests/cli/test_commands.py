@@ -44,7 +44,12 @@ def test_scores_of_a_map(run, iris, model, tmp_path):
 
 def test_scores_of_a_saved_model_and_of_a_table(run, iris, model, tmp_path):
     model.save(tmp_path / "model.actup")
-    measured = json.loads(run("score", tmp_path / "model.actup", "--json").out)["measures"]
+    printed = json.loads(run("score", tmp_path / "model.actup", "--json").out)
+    measured = printed["measures"]
+    assert "give a file of them as --label FILE" in printed["left_out"]["knn_accuracy"]
+    np.save(tmp_path / "kinds.npy", SPECIES.astype(str))
+    labelled = ("score", tmp_path / "model.actup", "--label", tmp_path / "kinds.npy")
+    assert "knn_accuracy" in json.loads(run(*labelled, "--json").out)["measures"]
     assert measured["cross_entropy"]["value"] > 0  # from the model's own graph
     run("embed", iris, "-l", "species", *QUICK, "-o", tmp_path / "map.csv")
     assert run("score", iris, "-x", "species", "--map", tmp_path / "map.csv").status == 0
@@ -62,7 +67,7 @@ def test_rows_without_a_label_are_left_out_of_the_label_scores(run, model, tmp_p
     assert measured["knn_accuracy"]["value"] == expected["knn_accuracy"]
     assert "130 rows with a label" in measured["knn_accuracy"]["note"]
     printed = run("score", path, "-x", "kind", "--map", places).out
-    assert "needs labels: give --label COLUMN" in printed and "give y" not in printed
+    assert "needs labels: give --label COLUMN or FILE" in printed and "give y" not in printed
     assert "fractional numbers" in run("score", path, "-x", "kind", "-l", "a", "--map", places).out
 
 

@@ -432,6 +432,9 @@ def test_labels_from_a_file_of_their_own(tmp_path, rejected):
         (tmp_path / f"{name}.csv").write_text(first_line + numbers)
         found = read(path, label=[str(tmp_path / f"{name}.csv")]).labels[name]
         assert found.tolist() == [i % 3 for i in range(150)]
+    for name, first_line in (("words", ""), ("named", "kind\n")):
+        (tmp_path / f"{name}.txt").write_text(first_line + "\n".join(SPECIES) + "\n")
+        assert read(path, label=[str(tmp_path / f"{name}.txt")]).labels[name].tolist() == SPECIES.tolist()
     np.save(tmp_path / "short.npy", np.arange(3))
     error = rejected("embed", path, "--label", tmp_path / "short.npy", "-o", tmp_path / "map.npy")
     assert "has shape (3,), but" in error

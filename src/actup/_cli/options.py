@@ -86,7 +86,7 @@ class ReadingOptions:
             "--label",
             "-l",
             help="Columns of classes to colour the points by, or a file of labels (npy, or a csv of one "
-            "column).",
+            "column, whose first line is a name if there is a line more than rows).",
         ),
     ] = field(default_factory=list)
     values: Annotated[

@@ -89,4 +89,5 @@ def _score_model(
         metric=options.metric or str(recipe.metric),
         graph=model.graph_,
         kernel=recipe.kernel(),
+        of_model=True,
     )
