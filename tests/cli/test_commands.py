@@ -174,6 +174,11 @@ def test_slider_from_tsne_to_umap(run, rejected, iris, tmp_path):
     assert "leave it out" in rejected(*common, "--late-exaggeration", "2")
 
 
+@pytest.mark.parametrize("command", ["embed", "compare", "spectrum"])
+def test_dry_runs_reject_outputs(command, rejected, iris):
+    assert "the suffix must be one of" in rejected(command, iris, "-l", "species", "--dry-run", "-o", "a.xyz")
+
+
 @pytest.mark.parametrize("command", ["compare", "spectrum"])
 def test_commands_of_several_maps_name_the_outputs_that_hold_them(command, run, rejected, iris):
     kinds = "npz, html, png, pdf, svg"
@@ -240,6 +245,31 @@ def test_maps_are_shown_as_they_are(kind, run, iris, launched, tmp_path, monkeyp
     assert ran.status == 0, ran.err
     assert launched == [] and page.stat().st_size > 10_000
     assert ran.out == f"{page}\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--method", "tsne"), "--method"),
+        (("--scale", "standard", "--neighbors", 5), "--scale, --neighbors"),
+        (("--dry-run",), "--dry-run"),
+    ],
+)
+def test_maps_reject_options_that_would_make_them(options, named, run, rejected, iris, model, tmp_path):
+    run("embed", iris, "--label", "species", *QUICK, "-o", tmp_path / "map.csv")
+    model.save(tmp_path / "model.actup")
+    page = tmp_path / "page.html"
+    error = rejected("view", tmp_path / "map.csv", *options, "-o", page)
+    assert f"{named}: " in error and "holds a map, which is shown as it is: leave it out" in error
+    assert f"{named}: " in rejected("view", tmp_path / "model.actup", *options, "-o", page)
+
+
+def test_models_reject_options_of_data(rejected, model, tmp_path):
+    path, page = tmp_path / "model.actup", tmp_path / "page.html"
+    model.save(path)
+    assert "--columns: " in rejected("view", path, "--columns", "gene_1", "-o", page)
+    assert "--exclude, --scale: " in rejected("score", path, "--scale", "standard", "-x", "0")
+    assert "has its rows and its map with it: leave it out" in rejected("score", path, "--map", path)
 
 
 def test_arrays_of_three_columns_are_data(run, tmp_path):

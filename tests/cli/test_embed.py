@@ -110,6 +110,7 @@ def test_ctrl_c_ends_with_130_and_leaves_no_file(stage, run, iris, tmp_path, mon
     ("arguments", "message"),
     [
         ([], "no output: give -o FILE"),
+        (["-o", "map.html", "--write-neighbors", "5"], "--write-neighbors adds a column to parquet"),
         (["-o", "map.xls"], "the suffix must be one of"),
         (["-o", "nowhere/map.npy"], "there is no folder nowhere"),
         (["-o", "iris.csv"], "would replace the file that is read"),
