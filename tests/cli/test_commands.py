@@ -44,7 +44,12 @@ def test_scores_of_a_map(run, iris, model, tmp_path):
 
 def test_scores_of_a_saved_model_and_of_a_table(run, iris, model, tmp_path):
     model.save(tmp_path / "model.actup")
-    measured = json.loads(run("score", tmp_path / "model.actup", "--json").out)["measures"]
+    printed = json.loads(run("score", tmp_path / "model.actup", "--json").out)
+    measured = printed["measures"]
+    assert "give a file of them as --label FILE" in printed["left_out"]["knn_accuracy"]
+    np.save(tmp_path / "kinds.npy", SPECIES.astype(str))
+    labelled = ("score", tmp_path / "model.actup", "--label", tmp_path / "kinds.npy")
+    assert "knn_accuracy" in json.loads(run(*labelled, "--json").out)["measures"]
     assert measured["cross_entropy"]["value"] > 0  # from the model's own graph
     run("embed", iris, "-l", "species", *QUICK, "-o", tmp_path / "map.csv")
     assert run("score", iris, "-x", "species", "--map", tmp_path / "map.csv").status == 0
@@ -62,7 +67,7 @@ def test_rows_without_a_label_are_left_out_of_the_label_scores(run, model, tmp_p
     assert measured["knn_accuracy"]["value"] == expected["knn_accuracy"]
     assert "130 rows with a label" in measured["knn_accuracy"]["note"]
     printed = run("score", path, "-x", "kind", "--map", places).out
-    assert "needs labels: give --label COLUMN" in printed and "give y" not in printed
+    assert "needs labels: give --label COLUMN or FILE" in printed and "give y" not in printed
     assert "fractional numbers" in run("score", path, "-x", "kind", "-l", "a", "--map", places).out
 
 
@@ -169,6 +174,11 @@ def test_slider_from_tsne_to_umap(run, rejected, iris, tmp_path):
     assert "leave it out" in rejected(*common, "--late-exaggeration", "2")
 
 
+@pytest.mark.parametrize("command", ["embed", "compare", "spectrum"])
+def test_dry_runs_reject_outputs(command, rejected, iris):
+    assert "the suffix must be one of" in rejected(command, iris, "-l", "species", "--dry-run", "-o", "a.xyz")
+
+
 @pytest.mark.parametrize("command", ["compare", "spectrum"])
 def test_commands_of_several_maps_name_the_outputs_that_hold_them(command, run, rejected, iris):
     kinds = "npz, html, png, pdf, svg"
@@ -235,6 +245,31 @@ def test_maps_are_shown_as_they_are(kind, run, iris, launched, tmp_path, monkeyp
     assert ran.status == 0, ran.err
     assert launched == [] and page.stat().st_size > 10_000
     assert ran.out == f"{page}\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--method", "tsne"), "--method"),
+        (("--scale", "standard", "--neighbors", 5), "--scale, --neighbors"),
+        (("--dry-run",), "--dry-run"),
+    ],
+)
+def test_maps_reject_options_that_would_make_them(options, named, run, rejected, iris, model, tmp_path):
+    run("embed", iris, "--label", "species", *QUICK, "-o", tmp_path / "map.csv")
+    model.save(tmp_path / "model.actup")
+    page = tmp_path / "page.html"
+    error = rejected("view", tmp_path / "map.csv", *options, "-o", page)
+    assert f"{named}: " in error and "holds a map, which is shown as it is: leave it out" in error
+    assert f"{named}: " in rejected("view", tmp_path / "model.actup", *options, "-o", page)
+
+
+def test_models_reject_options_of_data(rejected, model, tmp_path):
+    path, page = tmp_path / "model.actup", tmp_path / "page.html"
+    model.save(path)
+    assert "--columns: " in rejected("view", path, "--columns", "gene_1", "-o", page)
+    assert "--exclude, --scale: " in rejected("score", path, "--scale", "standard", "-x", "0")
+    assert "has its rows and its map with it: leave it out" in rejected("score", path, "--map", path)
 
 
 def test_arrays_of_three_columns_are_data(run, tmp_path):

@@ -110,6 +110,7 @@ def test_ctrl_c_ends_with_130_and_leaves_no_file(stage, run, iris, tmp_path, mon
     ("arguments", "message"),
     [
         ([], "no output: give -o FILE"),
+        (["-o", "map.html", "--write-neighbors", "5"], "--write-neighbors adds a column to parquet"),
         (["-o", "map.xls"], "the suffix must be one of"),
         (["-o", "nowhere/map.npy"], "there is no folder nowhere"),
         (["-o", "iris.csv"], "would replace the file that is read"),
@@ -232,6 +233,12 @@ def test_a_sample_keeps_rows_and_labels_together(run, iris):
 def test_categories_by_one_hot_or_gower(run, iris):
     assert len(embedded(run, iris, "--one-hot", "species")) == 150
     assert len(embedded(run, iris, "--metric", "gower")) == 150
+
+
+def test_points_are_coloured_by_a_one_hot_column(run, iris):
+    rows = embedded(run, iris, "--one-hot", "species", "--label", "species")
+    alone = embedded(run, iris, "--one-hot", "species")
+    assert [row.pop("species") for row in rows] == SPECIES.tolist() and rows == alone
 
 
 def test_one_hot_columns():

@@ -253,7 +253,11 @@ def _broken(folder):
         "dates.csv": (b"a,b\n1,2020-01-01\n2,2020-01-02\n", "column 'b' (dates) of"),
         "gap.csv": (b"a,b\n1,2\n3,\n5,6\n", "1 missing values, the first in row 1, column 'b'"),
         "infinite.csv": (b"a,b\n1,2\n3,inf\n5,6\n", "1 infinite values, the first in row 1, column 'b'"),
-        "late.csv": (b"a,b\n1,2\n3,n/k\n", "column 'b' (text, 'n/k' in row 1) of"),
+        "late.csv": (b"a,b\n1,2\n3,n/k\n4,?\n5,6\n", "column 'b' ('n/k' in row 1 and 1 more) of"),
+        "total.csv": (b"a,b\n1,2\n3,4\n5,6\nTotal,12\n", "column 'a' ('Total' in row 3) of"),
+        "marker.csv": (b"a,b\n1,2\n3,-\n5,6\n", "correct that, or leave it empty and give --missing drop"),
+        "no_values.csv": (b"a,b,c\n1,,2\n3,,4\n", "column 'b' of"),
+        "no_text.csv": (b"a,b,c\n1,,\n3,,\n", "have missing values only: leave out with --exclude b,c"),
         "wide.csv": ("a,b\n1,2\n".encode("utf-16"), "is encoded as UTF-16, not UTF-8"),
         "one_row.csv": (b"a,b\n1,2\n", "has one row"),
         "binary.csv": (b"a,b\n1,\x00\n", "is no csv file"),
@@ -428,6 +432,9 @@ def test_labels_from_a_file_of_their_own(tmp_path, rejected):
         (tmp_path / f"{name}.csv").write_text(first_line + numbers)
         found = read(path, label=[str(tmp_path / f"{name}.csv")]).labels[name]
         assert found.tolist() == [i % 3 for i in range(150)]
+    for name, first_line in (("words", ""), ("named", "kind\n")):
+        (tmp_path / f"{name}.txt").write_text(first_line + "\n".join(SPECIES) + "\n")
+        assert read(path, label=[str(tmp_path / f"{name}.txt")]).labels[name].tolist() == SPECIES.tolist()
     np.save(tmp_path / "short.npy", np.arange(3))
     error = rejected("embed", path, "--label", tmp_path / "short.npy", "-o", tmp_path / "map.npy")
     assert "has shape (3,), but" in error

@@ -61,6 +61,8 @@ def test_dry_run_rejects_outputs_that_the_run_rejects(rejected, rows_file, tmp_p
         (("--work", "w", "-o", "map.html"), "--work writes one map"),
         (("--work", "w", "--label", "type", "-o", "map.npy"), "--label does not go with --work"),
         (("--work", "w", "--pca", 5, "-o", "map.npy"), "--pca does not go with --work"),
+        (("--work", "w", "--cluster", "-o", "map.npy"), "--cluster does not go with --work"),
+        (("--work", "w", "--title", "T", "-o", "map.npy"), "--title does not go with --work"),
         (("--memory", "2GB", "-o", "map.npy"), "--memory goes with --work"),
         (("--work", "w", "--memory", "2 apples", "-o", "map.npy"), "memory='2 apples' must be"),
     ],

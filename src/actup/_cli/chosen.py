@@ -143,7 +143,7 @@ def choose(
         hover.setdefault(options.text, texts)
     identifier = options.id or table.ids
     ids = {} if identifier is None else columns([identifier], "--id")
-    used = {*labels, *values, *hover, *ids}
+    used = {*labels, *values, *hover, *ids} - _named(table, one_hot or [], "--one-hot")
     if table.added is not None and table.added not in used | _named(table, options.exclude, "--exclude"):
         hover[table.added] = table.columns[table.added]
         used |= {table.added} - _named(table, one_hot or [], "--one-hot")
@@ -183,7 +183,7 @@ def _labels_of_file(written: str, table: Table) -> dict[str, np.ndarray] | None:
             raise InputError(f"--label {written}: cannot be read ({error})") from None
     else:
         other = read_tables([written], ReadingHints(header=False))
-        if len(other) == len(table) + 1 or any(column.dtype == object for column in other.columns.values()):
+        if len(other) != len(table):
             other = read_tables([written], ReadingHints(header=True))
         if len(other.columns) != 1:
             raise InputError(f"--label {written} has {len(other.columns)} columns: give a file of one column")

@@ -64,7 +64,7 @@ class MapFile:
             )
         for name, wanted in ({_ROW: chosen.rows} | chosen.ids).items():
             if name in self.columns and (name != _ROW or next(iter(self.columns)) == _ROW):
-                return self.places[self._order(name, wanted, chosen.source)]
+                return np.asarray(self.places[self._order(name, wanted, chosen.source)])
         return self.places
 
     def _order(self, name: str, wanted: np.ndarray, source: str) -> np.ndarray:

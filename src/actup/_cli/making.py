@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from actup._cli.estimate import OF_FIT, estimate_map
 from actup._cli.files import Table
 from actup._cli.files.formats import STANDARD_INPUT
 from actup._cli.methods import make_estimator
-from actup._cli.options import PreparingOptions, ReadingOptions, RunningOptions
+from actup._cli.options import PreparingOptions, ReadingOptions, RunningOptions, given_options
 from actup._cli.preparation import prepare_rows
 from actup._cli.reporting import InputError, note, shows_progress, stop_if_interrupted
 from actup._given import Given
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from actup.recipe import Recipe
 
 _MAX_NAMED_COLUMNS = 3
+# The options for reading data that a saved model has no use for.
+OF_DATA = ("format", "array", "columns", "exclude", "delimiter", "header")
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,28 @@ def reject_max_memory(running: RunningOptions) -> None:
             f"--max-memory {running.max_memory}: limits the memory of making a map, but the map is there "
             "already: leave it out"
         )
+
+
+def reject_ignored(inputs: InputOptions, held: str, reading: Collection[str] = (), *others: str) -> None:
+    """Reject options that make no difference where the map, or its rows, are there already.
+
+    Parameters
+    ----------
+    inputs : InputOptions
+    held : str
+        What the files hold and why nothing changes it.
+    reading : collection of str
+        The fields of ReadingOptions that make no difference.
+    *others : str
+        Options that were given besides and make none either.
+    """
+    given = [f"--{name}" for name in given_options(inputs.reading) if name in reading]
+    given += [f"--{name.replace('_', '-')}" for name in given_options(inputs.preparing)]
+    given += others
+    if inputs.running.dry_run:
+        given.append("--dry-run")
+    if given:
+        raise InputError(f"{', '.join(given)}: {inputs.files[0]} {held}: leave it out")
 
 
 def fit_map(chosen: Chosen, method: str, switches: Mapping[str, Any], running: RunningOptions) -> Embedder:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -86,7 +86,7 @@ class ReadingOptions:
             "--label",
             "-l",
             help="Columns of classes to colour the points by, or a file of labels (npy, or a csv of one "
-            "column).",
+            "column, whose first line is a name if there is a line more than rows).",
         ),
     ] = field(default_factory=list)
     values: Annotated[
@@ -177,6 +177,16 @@ class PreparingOptions:
         int | None,
         typer.Option(min=2, metavar="N", help="Use N random rows only.", rich_help_panel=_PREPARING),
     ] = None
+
+
+def given_options(record: ReadingOptions | PreparingOptions) -> list[str]:
+    """The names of the fields whose values are not their defaults."""
+    found = []
+    for option in fields(record):
+        default = option.default_factory() if callable(option.default_factory) else option.default
+        if getattr(record, option.name) != default:
+            found.append(option.name)
+    return found
 
 
 @dataclass(frozen=True)

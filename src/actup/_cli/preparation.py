@@ -20,6 +20,7 @@ from actup._cli.unusable_columns import as_option
 from actup._elementary import log
 
 _MIN_ROWS = 2
+_MAX_LISTED = 5  # columns in an error
 _MAX_DENSE_CATEGORIES = 1000  # columns that --one-hot makes before the rows become sparse
 
 
@@ -84,23 +85,33 @@ def _without_missing(chosen: Chosen, policy: str, compared: bool) -> Chosen:
     if policy == "error":
         if compared and not np.isinf(numbers).any():
             return chosen
+        _reject_empty_columns(chosen)
         raise InputError(_where_missing(chosen, compared))
     if sparse.issparse(X):
         raise InputError(f"{chosen.source}: --missing {policy} needs dense rows; fill the values first")
+    _reject_empty_columns(chosen)
     missing = ~np.isfinite(X)
     if policy == "drop":
         kept = np.flatnonzero(~missing.any(axis=1))
         complain(f"{len(chosen) - len(kept):,} of {len(chosen):,} rows have missing values and are dropped")
         return chosen.selected(kept)
-    empty = missing.all(axis=0)
-    if empty.any():
-        raise InputError(
-            f"column {chosen.names[int(empty.argmax())]!r} of {chosen.source} has missing values only: leave "
-            "it out with --exclude"
-        )
     X = np.where(missing, np.nan, X)
     fill = np.nanmean(X, axis=0) if policy == "mean" else np.nanmedian(X, axis=0)
     return chosen.changed(np.where(missing, fill, X), f"--missing {policy}")
+
+
+def _reject_empty_columns(chosen: Chosen) -> None:
+    """Reject columns without any number, which no policy could fill."""
+    if sparse.issparse(chosen.X):
+        return
+    names = [chosen.names[column] for column in np.flatnonzero(~np.isfinite(chosen.X).any(axis=0))]
+    if names:
+        what, have = ("column", "has") if len(names) == 1 else ("columns", "have")
+        listed = ", ".join(map(repr, names[:_MAX_LISTED])) + (", …" if len(names) > _MAX_LISTED else "")
+        raise InputError(
+            f"{what} {listed} of {chosen.source} {have} missing values only: leave out with "
+            f"{as_option('--exclude', names)}"
+        )
 
 
 def _where_missing(chosen: Chosen, compared: bool) -> str:

@@ -29,10 +29,12 @@ _MEASURED_METRICS = ("euclidean", "cosine")
 _NO_LABELS = "needs labels: give y"
 _NO_DISTANCES = "needs distances between rows of the data: give X"
 _REASONS = {
-    _NO_LABELS: "needs labels: give --label COLUMN",
+    _NO_LABELS: "needs labels: give --label COLUMN or FILE",
     "needs the neighbour graph: give graph": "needs the neighbour graph: score a saved model (.actup)",
     "needs maps of other seeds: give others": "needs maps of other seeds: see actup.quality_report in Python",
 }
+
+_REASONS_OF_MODEL = {_NO_LABELS: "needs labels: give a file of them as --label FILE; a model has no columns"}
 
 
 def score_map(
@@ -43,16 +45,19 @@ def score_map(
     metric: str = "euclidean",
     graph: Any = None,
     kernel: tuple[float, float] = (1.0, 1.0),
+    of_model: bool = False,
 ) -> QualityReport:
     """All measures of one map that its metric and its labels allow.
 
     Measures that need labels use the rows that have one in the first label column. Measures that compare
-    distances between rows are left out if the metric is neither Euclidean nor cosine.
+    distances between rows are left out if the metric is neither Euclidean nor cosine. ``of_model`` is whether
+    the rows are those of a saved model.
     """
     from actup import quality_report
     from actup.quality._measures import MEASURES
 
     places = np.asarray(map_of(Y))
+    reasons = _REASONS | (_REASONS_OF_MODEL if of_model else {})
     measured = metric in _MEASURED_METRICS
     report = quality_report(
         chosen.X if measured else None,
@@ -64,7 +69,7 @@ def score_map(
         n_jobs=running.jobs,
         verbose=False,
     )
-    reasons = _REASONS | {_NO_DISTANCES: f"needs euclidean or cosine distances; the map's metric is {metric}"}
+    reasons |= {_NO_DISTANCES: f"needs euclidean or cosine distances; the map's metric is {metric}"}
     left_out = {name: reasons.get(reason, reason) for name, reason in report.left_out.items()}
     measurements = dict(report.measurements)
     if chosen.labels:

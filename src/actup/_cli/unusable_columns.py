@@ -46,6 +46,9 @@ def reject_unusable(table: Table, wanted: Sequence[str], categories: set[str], m
             f"{source} has one column and it holds no numbers ({held}): if a character separates numbers "
             "in it, give that as --delimiter"
         )
+    odd = {name: _odd_values(table.columns[name]) for name in text}
+    if unusable == text and all(odd.values()):
+        _reject_odd_values(odd, table.source)
     described = [f"{name!r} ({_describe(table.columns[name])})" for name in unusable[:_MAX_DESCRIBED]]
     if len(unusable) > _MAX_DESCRIBED:
         described.append(f"{len(unusable) - _MAX_DESCRIBED} more")
@@ -63,6 +66,39 @@ def reject_unusable(table: Table, wanted: Sequence[str], categories: set[str], m
     )
 
 
+def _odd_values(values: np.ndarray) -> list[tuple[int, str]]:
+    """The rows and values that are no numbers, in a column whose other values are: half of them or more.
+
+    Decimal commas are not odd: other remedies help against them.
+    """
+    present = [(row, str(value)) for row, value in enumerate(values.tolist()) if value is not None]
+    odd = [(row, value) for row, value in present if not _is_number(value)]
+    if 2 * len(odd) > len(present) or any(_DECIMAL_COMMA.fullmatch(value) for _, value in odd):
+        return []
+    return odd
+
+
+def _reject_odd_values(odd: dict[str, list[tuple[int, str]]], source: str) -> None:
+    """Reject columns of numbers for the values in them that are none."""
+    described = []
+    for name, values in list(odd.items())[:_MAX_DESCRIBED]:
+        row, value = values[0]
+        more = f" and {len(values) - 1:,} more" if len(values) > 1 else ""
+        described.append(f"{name!r} ({_quoted(value)} in row {row}{more})")
+    if len(odd) > _MAX_DESCRIBED:
+        described.append(f"{len(odd) - _MAX_DESCRIBED} more")
+    what, hold = ("column", "holds") if len(odd) == 1 else ("columns", "hold")
+    raise InputError(
+        f"{what} {', '.join(described)} of {source} {hold} numbers, but not there: "
+        "correct that, or leave it empty and give --missing drop, mean or median, or leave out with "
+        f"{as_option('--exclude', list(odd))}"
+    )
+
+
+def _quoted(value: str) -> str:
+    return repr(value if len(value) <= _MAX_QUOTED else f"{value[:_MAX_QUOTED]}…")
+
+
 def as_option(option: str, names: Sequence[str]) -> str:
     """An option with these columns as its value, to copy into a shell."""
     plain = [name for name in names if "," not in name]
@@ -76,8 +112,7 @@ def _describe(values: np.ndarray) -> str:
         return "dates"
     for row, value in enumerate(values.tolist()):
         if value is not None and not _is_number(value):
-            shown = str(value) if len(str(value)) <= _MAX_QUOTED else f"{str(value)[:_MAX_QUOTED]}…"
-            return f"text, {shown!r} in row {row}"
+            return f"text, {_quoted(str(value))} in row {row}"
     return "numbers as text"
 
 

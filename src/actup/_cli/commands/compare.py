@@ -64,7 +64,7 @@ def command(
     written = options.recipe or list(_DEFAULT_RECIPES)
     recipes = {text: read_recipe(text, switches.given, running) for text in written}
     first = next(iter(recipes.values()))
-    if not running.dry_run:
+    if options.output or not running.dry_run:
         check_outputs(options.output, files, first.n_components, several=True)
     chosen = load_rows(InputOptions(files, reading, preparing, running), first.metric)
     if announce(chosen, list(recipes.values()), running, Given()):

@@ -23,7 +23,7 @@ from actup._cli.out_of_core import embed_files
 from actup._cli.outputs import Result, check_outputs, write_outputs
 from actup._cli.preparation import warn_of_unsaved_preparation
 from actup._cli.records import Switches
-from actup._cli.reporting import note
+from actup._cli.reporting import InputError, note
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,17 @@ def command(
     recipe = make_estimator(options.method, switches.given, running)._recipe()  # rejects what cannot be run
     inputs = InputOptions(files, reading, preparing, running)
     if out_of_core.are_given():
+        _reject_options_of_memory(options, clustering)
         embed_files(inputs, recipe, options.output, out_of_core)
         return
-    if not running.dry_run:
+    if options.output or not running.dry_run:
         check_outputs(options.output, files, recipe.n_components)
+    if (
+        options.write_neighbors
+        and options.output
+        and all(path.suffix.lower() != ".parquet" for path in options.output)
+    ):
+        raise InputError("--write-neighbors adds a column to parquet: give -o FILE.parquet, or leave it out")
     chosen = load_rows(inputs, recipe.metric)
     if announce(chosen, [recipe], running):
         return
@@ -79,3 +86,15 @@ def command(
     write_outputs(options.output, result)
     for path in options.output:
         note(f"wrote {path}", running.quiet)
+
+
+def _reject_options_of_memory(options: EmbedOptions, clustering: ClusterOptions) -> None:
+    """Reject options that are of no use where a map is written part by part."""
+    given = {
+        "--cluster": clustering.cluster,
+        "--title": options.title,
+        "--write-neighbors": options.write_neighbors,
+    }
+    name = next((name for name, value in given.items() if value), None)
+    if name is not None:
+        raise InputError(f"{name} does not go with --work, which writes coordinates only: leave it out")

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from actup._cli.existing_maps import is_saved_model, read_map_file
-from actup._cli.making import InputOptions, load_rows, reject_max_memory
+from actup._cli.making import OF_DATA, InputOptions, load_rows, reject_ignored, reject_max_memory
 from actup._cli.options import Files, PreparingOptions, ReadingOptions, RunningOptions
 from actup._cli.reporting import InputError
 from actup._cli.scores import report_as_json, score_map
@@ -57,14 +57,17 @@ def command(
     actup score model.actup --label types.npy
     """
     reject_max_memory(running)
+    inputs = InputOptions(files, reading, preparing, running)
     if is_saved_model(files):
+        given = [] if options.map is None else ["--map"]
+        reject_ignored(inputs, "is a saved model, which has its rows and its map with it", OF_DATA, *given)
         report = _score_model(files[0], reading, options, running)
     else:
         if options.map is None:
             raise InputError(f"--map is missing: give the map of {files[0]}, or a saved model (.actup)")
         map_file = read_map_file(options.map)
         metric = options.metric or "euclidean"
-        chosen = load_rows(InputOptions(files, reading, preparing, running), metric)
+        chosen = load_rows(inputs, metric)
         report = score_map(chosen, map_file.places_of(chosen), running, metric=metric)
     print(report_as_json(report) if options.json else report)
 
@@ -89,4 +92,5 @@ def _score_model(
         metric=options.metric or str(recipe.metric),
         graph=model.graph_,
         kernel=recipe.kernel(),
+        of_model=True,
     )

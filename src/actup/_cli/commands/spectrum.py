@@ -61,7 +61,7 @@ def command(
     # The page makes a slider of names that differ in one number.
     steps = {f"exaggeration {step:g}": step for step in _read_steps(options.steps)}
     recipes = {name: base.but(late_exaggeration=step) for name, step in steps.items()}
-    if not running.dry_run:
+    if options.output or not running.dry_run:
         check_outputs(options.output, files, base.n_components, several=True)
     chosen = load_rows(InputOptions(files, reading, preparing, running), base.metric)
     if announce(chosen, list(recipes.values()), running, Given()):

@@ -21,12 +21,14 @@ from actup._cli.files import Table
 from actup._cli.files.formats import STANDARD_INPUT
 from actup._cli.files.table import Matrix
 from actup._cli.making import (
+    OF_DATA,
     InputOptions,
     announce,
     find_clusters,
     fit_map,
     load_rows,
     map_title,
+    reject_ignored,
     reject_max_memory,
 )
 from actup._cli.methods import Method, make_estimator
@@ -41,6 +43,10 @@ from actup._cli.options import (
 from actup._cli.outputs import Result, check_outputs, write_outputs
 from actup._cli.records import Switches
 from actup._cli.reporting import InputError, note
+from actup._cli.switches import option_name
+
+_DEFAULT_METHOD = "umap"
+_SHOWN = "{}, which is shown as it is"
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ class ViewOptions:
         typer.Option("--live", help="Show the layout of data while it runs.", rich_help_panel="Output"),
     ] = False
     title: Title = None
-    method: Method = "umap"
+    method: Method = _DEFAULT_METHOD
 
 
 def command(
@@ -125,15 +131,23 @@ def _find_maps(
         import actup
 
         reject_max_memory(inputs.running)
+        reject_ignored(inputs, _SHOWN.format("is a saved model"), OF_DATA, *_given(options, switches))
         model = actup.load(files[0])
         return {type(model).__name__: model}, choose_of_model(model, files[0], reading)
     table = read_files(files, reading)
     maps = _maps_in(table, reading)
     if maps:
         reject_max_memory(inputs.running)
+        reject_ignored(inputs, _SHOWN.format("holds a map"), (), *_given(options, switches))
         return maps, _columns_of_map(table, next(iter(maps.values())), reading)
     made = _make_map(inputs, options, switches, table)
     return None if made is None else ({options.method: made[0]}, made[1])
+
+
+def _given(options: ViewOptions, switches: Switches) -> list[str]:
+    """The options that say how a map is made."""
+    given = [option_name(name) for name in switches.given]
+    return given if options.method == _DEFAULT_METHOD else ["--method", *given]
 
 
 def _maps_in(table: Table, reading: ReadingOptions) -> dict[str, np.ndarray]:
