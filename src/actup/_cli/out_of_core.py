@@ -27,6 +27,11 @@ def embed_files(
 
     _reject_options(inputs)
     files, running, work = inputs.files, inputs.running, out_of_core.work
+    if running.max_memory is not None and out_of_core.memory is not None:
+        raise InputError(
+            f"--max-memory {running.max_memory} and --memory {out_of_core.memory} both limit the memory of a "
+            "process of --work: leave one of them out"
+        )
     options: dict[str, Any] = {
         "work": work,
         "seed": running.seed,
