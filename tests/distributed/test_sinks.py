@@ -185,7 +185,7 @@ def test_crash_in_write(npy, work, tmp_path, out, monkeypatch):
         raise OSError("no space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("actup.distributed._arrays.write_values", fail)
+        patch.setattr("actup._array_files.write_values", fail)
         patch.setattr(parquet, "write_table", fail)
         with pytest.raises(OSError, match="no space"):
             write_all(sink, npy, [2])

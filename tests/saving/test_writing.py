@@ -299,8 +299,9 @@ def test_links_and_modes_stay(tmp_path):
     model.save(tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").stat().st_mode & 0o777 == 0o640
-    with pytest.raises(ValueError, match="/dev/null: is no regular file"):
-        model.save("/dev/null")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="pipe: is no regular file but a named pipe"):
+        model.save(tmp_path / "pipe")
     with pytest.raises(SavedModelError, match="/dev/null"):
         actup.load("/dev/null")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from actup._cli.making import InputOptions
 from actup._cli.options import OutOfCoreOptions, ReadingOptions
+from actup._cli.outputs import reject_special_output
 from actup._cli.reporting import InputError, note, shows_progress
 from actup.progress import Progress
 
@@ -58,6 +59,9 @@ def embed_files(
 
 def _reject_outputs(output: list[Path], is_needed: bool) -> None:
     """Reject anything but one path of a kind that can be written part by part."""
+    for path in output:
+        if not path.is_dir():
+            reject_special_output(path)
     is_writable = all(path.suffix in (*_SUFFIXES, "") for path in output)
     if len(output) > 1 or (is_needed and not output) or not is_writable:
         raise InputError(

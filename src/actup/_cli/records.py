@@ -10,6 +10,8 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import wraps
 from typing import Any, get_type_hints
 
+from actup._whole_file import write_errors
+
 
 @dataclass(frozen=True)
 class Switches:
@@ -36,7 +38,8 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
     def run(**values: Any) -> None:
         try:
             command(**{name: _gather(name, kind, values) for name, kind in hints.items()})
-            sys.stdout.flush()
+            with write_errors("standard output"):
+                sys.stdout.flush()
         except BrokenPipeError:  # the reader of the output, such as ``head``, has closed it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

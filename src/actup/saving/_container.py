@@ -1,9 +1,9 @@
 """The file of a saved model: a zip archive of .npy arrays and header.json, which ``numpy.load`` opens too.
 
 A reader trusts nothing: it takes sizes from the header only if the archive's own sizes agree, and these only
-if the file is large enough for them. What Python needs for lists and records is counted against the same limit
-before they are made. The bytes before an array's values must be the ones that ``_npy_header``
-writes, so that no expression of a file is ever parsed, let alone run.
+if the file is large enough for them. What Python needs for lists and records is counted against the same
+limit before they are made. The bytes before an array's values must be the ones that ``_npy_header`` writes,
+so that no expression of a file is ever parsed, let alone run.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import json
 import math
 import os
 import re
-import secrets
-import shutil
 import stat
 import struct
 import zipfile
@@ -24,6 +22,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+
+from actup._whole_file import reject_special, whole_file
 
 HEADER = "header.json"
 _ARRAYS = "arrays"  # the key of the header that lists the members
@@ -120,9 +120,7 @@ def write_file(
     nested : int, default=0
         The ``nested_bytes`` of the arrays that are read as lists.
     """
-    target = Path(os.path.realpath(path))  # a link stays a link
-    if target.exists() and not target.is_file():
-        raise ValueError(f"{path}: is no regular file: give the path of a file to write")
+    reject_special(path)
     listed = {name: [type_name(array.dtype), list(array.shape)] for name, array in arrays.items()}
     text = json.dumps({**header, _ARRAYS: listed}, allow_nan=False, indent=1).encode("ascii")
     if len(text) > _MAX_HEADER_BYTES or len(arrays) >= _MAX_MEMBERS:
@@ -130,22 +128,12 @@ def write_file(
             f"{path}: the parameters take {len(text)} bytes and {len(arrays)} arrays, a file holds "
             f"{_MAX_HEADER_BYTES} bytes and {_MAX_MEMBERS - 1} arrays of them: give long lists as arrays"
         )
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
-    try:
-        try:
-            _write_archive(temporary, text, arrays, compress)
-            size, expanded = temporary.stat().st_size, sum(array.nbytes for array in arrays.values())
-            expanded += nested
-            if expanded > _expansion_limit(size) // 2:  # readers would take it for a zip bomb
-                _write_archive(temporary, text, arrays, compress=False)
-            if target.exists():
-                shutil.copymode(target, temporary)
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
-        _sync_folder(target.parent)
-    except OSError as error:  # a full disk has no name otherwise
-        raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
+    with whole_file(path) as unfinished:
+        _write_archive(unfinished, text, arrays, compress)
+        size, expanded = unfinished.stat().st_size, sum(array.nbytes for array in arrays.values())
+        if expanded + nested > _expansion_limit(size) // 2:  # readers would take it for a zip bomb
+            _write_archive(unfinished, text, arrays, compress=False)
+    _sync_folder(Path(os.path.realpath(path)).parent)
 
 
 def _write_archive(path: Path, header: bytes, arrays: Mapping[str, np.ndarray], compress: bool) -> None:
@@ -297,14 +285,14 @@ class ModelFile:
                 )
             if math.prod(length or 1 for length in shape) > self._limit:  # also if another length is 0
                 raise SavedModelError(
-                    f"array {name!r} has shape {tuple(shape)}, too large for a file of this size: the file is "
+                    f"array {name!r} has shape {tuple(shape)}, too large for a file of this size: it is "
                     "damaged, or made to exhaust the memory"
                 )
             arrays[name] = np.dtype(dtype), tuple(shape)
         return arrays
 
     def claim(self, needed: int, where: str) -> None:
-        """Count memory that is about to be taken; SavedModelError if it is more than the file's size allows."""
+        """Count memory before it is taken; SavedModelError if the file is too small for it."""
         if needed > self._bytes_left:
             raise SavedModelError(
                 f"{where} needs {needed} bytes of memory, and a file of this size may take {self._limit} in "
