@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from actup._cli.making import InputOptions
 from actup._cli.options import OutOfCoreOptions, ReadingOptions
 from actup._cli.outputs import reject_special_output
-from actup._cli.reporting import InputError, note, shows_progress
+from actup._cli.reporting import InputError, note, show, shows_progress
 from actup.progress import Progress
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _explain(source: Any, recipe: Recipe, out: Path | None, options: dict[str, A
 
     reject_out_in_source(source, out)
     plan = make_plan(source, recipe, **options)
-    print(plan.explain(), describe_room(plan, out), sep="\n\n")
+    show(plan.explain(), describe_room(plan, out), sep="\n\n")
     try:
         reject_run_here(plan, out)
     except OSError as error:

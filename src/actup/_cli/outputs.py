@@ -16,9 +16,9 @@ import numpy as np
 
 from actup._array_files import save_array
 from actup._cli.chosen import Chosen
-from actup._cli.reporting import InputError, stop_if_interrupted
+from actup._cli.reporting import InputError, stop_if_interrupted, writing_to_standard_output
 from actup._maps import align_maps, map_of
-from actup._whole_file import reject_special, whole_file, write_errors
+from actup._whole_file import reject_special, whole_file
 
 STANDARD_OUTPUT = Path("-")  # csv
 
@@ -170,7 +170,7 @@ def _write_tsv(path: Path, result: Result) -> None:
 
 def _write_fields(path: Path, result: Result, delimiter: str) -> None:
     if path == STANDARD_OUTPUT:
-        with write_errors("standard output"):
+        with writing_to_standard_output():
             _write_lines(sys.stdout, result, delimiter)
             sys.stdout.flush()
         return

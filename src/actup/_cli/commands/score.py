@@ -12,7 +12,7 @@ import typer
 from actup._cli.existing_maps import is_saved_model, read_map_file
 from actup._cli.making import InputOptions, load_rows, reject_max_memory
 from actup._cli.options import Files, PreparingOptions, ReadingOptions, RunningOptions
-from actup._cli.reporting import InputError
+from actup._cli.reporting import InputError, show
 from actup._cli.scores import report_as_json, score_map
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def command(
         if len(Y) != len(chosen):
             raise InputError(f"{options.map} has {len(Y)} points, but {chosen.source} has {len(chosen)} rows")
         report = score_map(chosen, Y, running, metric=metric)
-    print(report_as_json(report) if options.json else report)
+    show(report_as_json(report) if options.json else report)
 
 
 def _score_model(
