@@ -3,6 +3,9 @@
 import csv
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -87,6 +90,63 @@ def test_no_output_is_left_if_a_later_one_fails(rejected, iris, tmp_path, monkey
         "embed", iris, "-l", "species", *QUICK, "-o", tmp_path / "map.npy", "-o", tmp_path / "b.npz"
     )
     assert "No space left on device" in error
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes as files, and no modes")
+@pytest.mark.parametrize("options", [[], ["--work", "work"], ["--work", "work", "--dry-run"]])
+def test_outputs_that_are_no_files_are_rejected_before_any_work(options, rejected, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("X.npy", np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32))
+    for name in ("pipe", "pipe.npy"):
+        os.mkfifo(name)
+    os.symlink("pipe.npy", "link.npy")
+    for module in ("actup._cli.commands.embed.load_rows", "actup.distributed.embed"):
+        monkeypatch.setattr(module, None)
+    for name in ("pipe", "pipe.npy", "link.npy"):
+        error = rejected("embed", "X.npy", *options, "-o", name)
+        assert f"-o {name}: is no regular file but a named pipe" in error and "-o - for csv" in error
+    assert Path("pipe.npy").is_fifo() and Path("link.npy").is_symlink()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+@pytest.mark.parametrize("suffix", ["npy", "npz", "csv", "parquet", "html", "png", "actup"])
+def test_replaced_files_keep_their_permissions(suffix, run, iris, tmp_path):
+    path = tmp_path / f"map.{suffix}"
+    path.touch(0o600)
+    assert run("embed", iris, "-l", "species", *QUICK, "-o", path).status == 0
+    assert path.stat().st_mode & 0o777 == 0o600 and path.stat().st_size > 0
+
+
+_LIMITED = (
+    "import resource, sys; from actup._cli import program; "
+    "resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)); sys.exit(program())"
+)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limit of the size of files")
+@pytest.mark.parametrize("suffix", ["npy", "npz", "csv", "tsv", "parquet", "html", "png", "svg", "actup"])
+def test_failed_writes_name_the_file(suffix, iris, tmp_path):
+    path = tmp_path / f"map.{suffix}"
+    command = [sys.executable, "-c", _LIMITED, "embed", iris, "-l", "species", *QUICK, "-o", path]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"actup: {path}: cannot be written: ")
+    assert done.stderr.endswith("File too large\n")
+    assert os.listdir(tmp_path) == ["iris.csv"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limit of the size of files")
+@pytest.mark.parametrize("others", [[], ["-o", "map.npz"]])
+def test_failed_writes_to_standard_output_say_so(others, iris, tmp_path):
+    command = [sys.executable, "-c", _LIMITED, "embed", iris, "-l", "species", *QUICK, *others, "-o", "-"]
+    with open(tmp_path / "out", "wb") as out:
+        done = subprocess.run(
+            list(map(str, command)), stdout=out, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+        )
+    where = tmp_path / "map.npz" if others else "standard output"
+    assert done.returncode == 2
+    assert done.stderr == f"actup: {where}: cannot be written: File too large\n".replace(f"{tmp_path}/", "")
+    assert sorted(os.listdir(tmp_path)) == ["iris.csv", "out"]
 
 
 @pytest.mark.parametrize("stage", ["neighbors", "layout"])

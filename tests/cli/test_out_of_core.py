@@ -64,6 +64,10 @@ def test_dry_run_rejects_outputs_that_the_run_rejects(rejected, rows_file, tmp_p
         (("--work", "w", "--cluster", "-o", "map.npy"), "--cluster does not go with --work"),
         (("--work", "w", "--title", "T", "-o", "map.npy"), "--title does not go with --work"),
         (("--memory", "2GB", "-o", "map.npy"), "--memory goes with --work"),
+        (
+            ("--work", "w", "--max-memory", "1kB", "--memory", "2GB", "-o", "map.npy"),
+            "--max-memory 1kB and --memory 2GB both limit the memory of a process of --work: leave one",
+        ),
         (("--work", "w", "--memory", "2 apples", "-o", "map.npy"), "memory='2 apples' must be"),
     ],
 )

@@ -1,5 +1,6 @@
 """The program: help, generated options, exit statuses, and what it says without typer."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -173,3 +174,22 @@ def test_too_little_memory_has_a_remedy(text, run, monkeypatch):
     ran = run("info")
     assert ran.status == 2
     assert ran.err == "actup: not enough memory: use --sample, --pca or fewer columns\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of the size of files")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_standard_output_that_cannot_be_written_is_named(unbuffered, tmp_path):
+    code = (
+        "import resource, sys; from actup._cli import program; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10)); sys.exit(program())"
+    )
+    with open(tmp_path / "out", "wb") as out:
+        done = subprocess.run(
+            [sys.executable, "-c", code, "datasets"],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+    assert done.returncode == 2
+    assert done.stderr == "actup: standard output: cannot be written: File too large\n"

@@ -156,7 +156,7 @@ def test_too_small_a_disc_for_the_map(folder, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("out", "function"),
     [
-        ("map.npy", "actup.distributed._arrays.write_values"),  # of parts in work
+        ("map.npy", "actup._array_files.write_values"),  # of parts in work
         ("map.npy", "actup.distributed._sinks._npy.write_values"),  # of the whole
         ("map.parquet", "pyarrow.parquet.ParquetWriter.write_table"),
         ("map", "pyarrow.parquet.write_table"),
@@ -182,7 +182,7 @@ def test_disc_that_is_full_at_the_end(folder, tmp_path, monkeypatch, out, functi
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")
 def test_errors_of_arrays_say_that_a_disc_is_full():
-    from actup.distributed._arrays import write_header, write_values
+    from actup._array_files import write_header, write_values
     from actup.distributed._disc import is_full
 
     rows = np.zeros((1000, 2), np.float32)

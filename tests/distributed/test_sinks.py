@@ -1,5 +1,6 @@
 """Sinks: any order, repeated writes, nothing under the final name before all is there."""
 
+import errno
 import os
 
 import numpy as np
@@ -185,7 +186,7 @@ def test_crash_in_write(npy, work, tmp_path, out, monkeypatch):
         raise OSError("no space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("actup.distributed._arrays.write_values", fail)
+        patch.setattr("actup._array_files.write_values", fail)
         patch.setattr(parquet, "write_table", fail)
         with pytest.raises(OSError, match="no space"):
             write_all(sink, npy, [2])
@@ -307,3 +308,49 @@ def test_object_stores(work, tmp_path, order, out):
     finally:
         if system.exists("/results"):
             system.rm("/results", recursive=True)
+
+
+# ---- targets that are no files, and permissions ----
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes as files")
+@pytest.mark.parametrize("name", ["map.npy", "map.parquet", "map.zarr", "map"])
+def test_pipes_are_not_replaced(name, npy, work, tmp_path):
+    os.mkfifo(tmp_path / name)
+    os.symlink(name, tmp_path / f"link-{name}")
+    for path in (tmp_path / name, tmp_path / f"link-{name}"):
+        with pytest.raises(ValueError, match=f"{path.name}': is no regular file but a named pipe"):
+            open_sink(path, npy, 2, work)
+    assert (tmp_path / name).is_fifo() and os.listdir(work) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+@pytest.mark.parametrize("name", ["map.npy", "map.parquet"])
+def test_replaced_files_keep_their_permissions(name, npy, work, tmp_path):
+    (tmp_path / name).touch(0o600)
+    sink = open_sink(tmp_path / name, npy, 2, work)
+    write_all(sink, npy)
+    sink.finish()
+    assert (tmp_path / name).stat().st_mode & 0o777 == 0o600 and (tmp_path / name).stat().st_size > 0
+
+
+@pytest.mark.parametrize("name", ["map.npy", "map.parquet", "map.zarr", "map"])
+def test_errors_of_writing_name_the_result(name, npy, work, tmp_path, monkeypatch):
+    if name == "map.zarr":
+        pytest.importorskip("zarr")
+
+    def fail(*_, **__):
+        raise OSError(errno.EFBIG, "too large")
+
+    sink = open_sink(tmp_path / name, npy, 2, work)
+    if name == "map":
+        monkeypatch.setattr("actup.distributed._sinks._parquet._write_table", fail)
+    else:
+        write_all(sink, npy)
+        monkeypatch.setattr(sink.__class__, "read_part", fail, raising=False)
+        monkeypatch.setattr(pa, "concat_tables", fail)
+    with pytest.raises(OSError, match="cannot be written: too large") as caught:
+        write_all(sink, npy)
+        sink.finish()
+    assert caught.value.filename == str(tmp_path / name)
+    assert not (tmp_path / name).exists()

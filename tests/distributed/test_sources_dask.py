@@ -235,9 +235,7 @@ def test_refused_columns_of_dask_frames():
 def test_blocks_are_written_whole_or_not_at_all(blocks, monkeypatch):
     source = open_source(da.from_array(X, chunks=(500, 6)))
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "actup.distributed._arrays.write_values", lambda file, rows: file.write(b"half") and 1 / 0
-        )
+        patch.setattr("actup._array_files.write_values", lambda file, rows: file.write(b"half") and 1 / 0)
         with pytest.raises(ZeroDivisionError):
             store(source, blocks)
     assert list(blocks.iterdir()) == []

@@ -2,7 +2,9 @@
 
 import io
 import json
+import math
 import pickle
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 import actup
 from actup.saving import SavedModelError
+from actup.saving._container import _npy_header
 from saved_models import NEW, TSNE, UMAP, X, equal, make
 
 
@@ -168,6 +171,58 @@ def test_a_zip_bomb(saved, tmp_path):
         new.writestr("header.json", json.dumps(header))
         new.writestr("bomb.npy", bytes(2**25), zipfile.ZIP_DEFLATED)
     rejected(output.getvalue(), "exhaust the memory", tmp_path)
+
+
+def with_bomb(content, place, dtype, shape, data, *path):
+    """The file with another array, deflated, at a place of the header."""
+    output = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(output, "w") as new:
+        for name in old.namelist():
+            member = old.read(name)
+            if name == "header.json":
+                header = json.loads(member)
+                header["arrays"]["bomb"] = [dtype, list(shape)]
+                setter(*path, value={place: "bomb"})(header)
+                member = json.dumps(header).encode()
+            new.writestr(zipfile.ZipInfo(name), member)
+        new.writestr("bomb.npy", _npy_header(dtype, tuple(shape)) + data, zipfile.ZIP_DEFLATED)
+    return output.getvalue()
+
+
+# Kind of the entry, type, shape. The bytes of the values compress a thousandfold, or are none.
+LARGE_IN_MEMORY = [
+    ("list", "|u1", (3_000_000, 0)),
+    ("list", "|u1", (2**60, 0)),
+    ("tuple", "<f8", (2, 2**40, 0, 3)),
+    ("list", "|u1", (400_000, 1, 1, 1, 1, 1, 1, 1)),
+    ("tuple", "|u1", (1, 1, 1, 1, 1, 1, 1, 4_000_000)),
+    ("list", "|b1", (4_000_000,)),
+    ("array", "|u1", (2**60, 0)),
+]
+
+
+@pytest.mark.parametrize(("place", "dtype", "shape"), LARGE_IN_MEMORY)
+def test_few_bytes_that_would_take_much_memory(place, dtype, shape, saved, tmp_path):
+    data = bytes(math.prod(shape) * np.dtype(dtype).itemsize)
+    content = with_bomb(saved, place, dtype, shape, data, "parameters", "random_state")
+    tracemalloc.start()
+    try:
+        rejected(content, "exhaust the memory", tmp_path)
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()
+
+
+def test_many_records_of_defaults(saved, tmp_path):
+    recipes = [{"Recipe": {}}] * 20_000
+    rejected(
+        edited(saved, setter("parameters", "random_state", value={"list": recipes})), "exhaust", tmp_path
+    )
+
+
+def test_a_map_without_columns_takes_no_memory_for_its_points(saved, tmp_path):
+    content = with_bomb(saved, "array", "<f4", (2**24, 0), b"", "fitted", "embedding_")
+    rejected(content, "belongs to nothing|embedding_", tmp_path)
 
 
 def test_nested_json_and_repeated_names(saved, tmp_path):

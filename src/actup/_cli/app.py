@@ -12,7 +12,7 @@ import typer
 import actup
 from actup._cli.help_page import SectionedCommand
 from actup._cli.records import flattened
-from actup._cli.reporting import exit_status
+from actup._cli.reporting import exit_status, show
 
 # To add a command: a module of commands/ with a function ``command``, and its row here.
 COMMANDS = {
@@ -61,7 +61,7 @@ _ABOUT = (
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"actup {actup.__version__}")
+        show(f"actup {actup.__version__}")
         raise typer.Exit
 
 

@@ -17,7 +17,7 @@ from actup._cli.files.formats import STANDARD_INPUT
 from actup._cli.methods import make_estimator
 from actup._cli.options import PreparingOptions, ReadingOptions, RunningOptions, given_options
 from actup._cli.preparation import prepare_rows
-from actup._cli.reporting import InputError, note, shows_progress, stop_if_interrupted
+from actup._cli.reporting import InputError, note, show, shows_progress, stop_if_interrupted
 from actup._given import Given
 from actup._memory import lean_enough
 from actup._threads import count_threads
@@ -96,7 +96,7 @@ def announce(
     recipe, given = adapt_to_size(recipes[longest], len(chosen)), replace(given, lean=leans[longest])
     estimate = estimate_map(chosen.X, recipe, threads, len(recipes), backend.name, given)
     if running.dry_run:
-        print(estimate.describe())
+        show(estimate.describe())
         return True
     line = estimate.announcement()
     if line is not None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from actup._cli.making import InputOptions
 from actup._cli.options import OutOfCoreOptions, ReadingOptions
-from actup._cli.reporting import InputError, note, shows_progress
+from actup._cli.outputs import reject_special_output
+from actup._cli.reporting import InputError, note, show, shows_progress
 from actup.progress import Progress
 
 if TYPE_CHECKING:
@@ -27,6 +28,11 @@ def embed_files(
 
     _reject_options(inputs)
     files, running, work = inputs.files, inputs.running, out_of_core.work
+    if running.max_memory is not None and out_of_core.memory is not None:
+        raise InputError(
+            f"--max-memory {running.max_memory} and --memory {out_of_core.memory} both limit the memory of a "
+            "process of --work: leave one of them out"
+        )
     options: dict[str, Any] = {
         "work": work,
         "seed": running.seed,
@@ -53,6 +59,9 @@ def embed_files(
 
 def _reject_outputs(output: list[Path], is_needed: bool) -> None:
     """Reject anything but one path of a kind that can be written part by part."""
+    for path in output:
+        if not path.is_dir():
+            reject_special_output(path)
     is_writable = all(path.suffix in (*_SUFFIXES, "") for path in output)
     if len(output) > 1 or (is_needed and not output) or not is_writable:
         raise InputError(
@@ -68,7 +77,7 @@ def _explain(source: Any, recipe: Recipe, out: Path | None, options: dict[str, A
 
     reject_out_in_source(source, out)
     plan = make_plan(source, recipe, **options)
-    print(plan.explain(), describe_room(plan, out), sep="\n\n")
+    show(plan.explain(), describe_room(plan, out), sep="\n\n")
     try:
         reject_run_here(plan, out)
     except OSError as error:

@@ -14,10 +14,11 @@ from typing import IO, Any
 
 import numpy as np
 
+from actup._array_files import save_array
 from actup._cli.chosen import Chosen
-from actup._cli.reporting import InputError, stop_if_interrupted
+from actup._cli.reporting import InputError, stop_if_interrupted, writing_to_standard_output
 from actup._maps import align_maps, map_of
-from actup._whole_file import whole_file
+from actup._whole_file import reject_special, whole_file
 
 STANDARD_OUTPUT = Path("-")  # csv
 
@@ -106,6 +107,7 @@ def check_outputs(
         raise InputError(f"no output: give -o FILE ({kinds})")
     given = {os.path.realpath(path) for path in inputs}
     for path in paths:
+        reject_special_output(path)
         row = _row(path, kinds)
         if several and not row.several:
             raise InputError(f"-o {path} holds one map only: give {kinds}")
@@ -118,10 +120,20 @@ def check_outputs(
             continue
         if not path.parent.is_dir():
             raise InputError(f"-o {path}: there is no folder {path.parent}")
-        if path.is_dir():
-            raise InputError(f"-o {path} is a folder: give a file")
         if os.path.realpath(path) in given:
             raise InputError(f"-o {path} would replace the file that is read: give another name")
+
+
+def reject_special_output(path: Path) -> None:
+    """Reject an output that exists and is no file, such as a device; "-" is standard output."""
+    if path == STANDARD_OUTPUT:
+        return
+    if path.is_dir():
+        raise InputError(f"-o {path} is a folder: give a file")
+    try:
+        reject_special(path, f"-o {path}")
+    except ValueError as error:
+        raise InputError(f"{error}, or -o - for csv on standard output") from None
 
 
 def write_outputs(paths: Sequence[Path], result: Result) -> None:
@@ -144,8 +156,7 @@ def _row(path: Path, kinds: str = "") -> Output:
 
 
 def _write_npy(path: Path, result: Result) -> None:
-    with open(path, "wb") as file:
-        np.save(file, np.asarray(map_of(result.model())), allow_pickle=False)
+    save_array(path, np.asarray(map_of(result.model())))
 
 
 def _write_npz(path: Path, result: Result) -> None:
@@ -163,7 +174,9 @@ def _write_tsv(path: Path, result: Result) -> None:
 
 def _write_fields(path: Path, result: Result, delimiter: str) -> None:
     if path == STANDARD_OUTPUT:
-        _write_lines(sys.stdout, result, delimiter)
+        with writing_to_standard_output():
+            _write_lines(sys.stdout, result, delimiter)
+            sys.stdout.flush()
         return
     with open(path, "w", encoding="utf-8", errors="replace", newline="") as file:
         _write_lines(file, result, delimiter)

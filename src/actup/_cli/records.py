@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import wraps
 from typing import Any, get_type_hints
+
+from actup._cli.reporting import discard_standard_output, writing_to_standard_output
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,10 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
     def run(**values: Any) -> None:
         try:
             command(**{name: _gather(name, kind, values) for name, kind in hints.items()})
-            sys.stdout.flush()
+            with writing_to_standard_output():
+                sys.stdout.flush()
         except BrokenPipeError:  # the reader of the output, such as ``head``, has closed it
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            discard_standard_output()
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

@@ -10,11 +10,13 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
 import typer
+
+from actup._whole_file import write_errors
 
 _TRACEBACK_VARIABLE = "ACTUP_TRACEBACK"  # if set, errors are shown with the calls that led to them
 _BAD_INPUT, _INTERNAL_ERROR, _INTERRUPTED = 2, 1, 130
@@ -33,6 +35,29 @@ class InputError(ValueError):
 def complain(text: str) -> None:
     """Print a line to standard error, whoever reads it: errors and warnings."""
     print(f"actup: {text}", file=sys.stderr, flush=True)
+
+
+def show(*values: object, sep: str = " ", flush: bool = False) -> None:
+    """Print to standard output what the caller asked for; errors of writing say that it was that."""
+    with writing_to_standard_output():
+        print(*values, sep=sep, flush=flush)
+
+
+@contextmanager
+def writing_to_standard_output() -> Iterator[None]:
+    """Have errors of writing say that it was standard output, and Python not write the rest when it ends."""
+    try:
+        with write_errors("standard output"):
+            yield
+    except OSError:
+        discard_standard_output()
+        raise
+
+
+def discard_standard_output() -> None:
+    """Drop what is still to be written to standard output, and all that follows."""
+    with suppress(OSError, ValueError):  # a stream of the caller may have no descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def note(text: str, quiet: bool = False) -> None:

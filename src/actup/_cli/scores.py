@@ -11,7 +11,7 @@ import numpy as np
 
 from actup._cli.chosen import Chosen
 from actup._cli.options import RunningOptions
-from actup._cli.reporting import complain
+from actup._cli.reporting import complain, show
 from actup._labels import label_array, missing_labels
 from actup._maps import map_of
 
@@ -122,11 +122,11 @@ def score_table(
     if not measures:
         return reports
     width = max(map(len, reports))
-    print(" " * width, *measures, sep="  ")
+    show(" " * width, *measures, sep="  ")
     for name, report in reports.items():
         figures = (f"{report[m]:.4f}" if m in report else "-" for m in measures)
         cells = (f"{figure:>{len(m)}}" for m, figure in zip(measures, figures, strict=True))
-        print(f"{name:<{width}}", *cells, sep="  ")
+        show(f"{name:<{width}}", *cells, sep="  ")
     return reports
 
 

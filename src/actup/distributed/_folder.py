@@ -17,9 +17,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from actup._array_files import ARRAY_FILE_ERRORS
+from actup._array_files import ARRAY_FILE_ERRORS, write_header, write_values
 from actup._whole_file import whole_file
-from actup.distributed._arrays import write_header, write_values
 
 _ARRAY_SUFFIX = ".array"
 _CHECKSUM_BYTES = 4  # CRC-32

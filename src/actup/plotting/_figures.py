@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from actup._errors import WrongType
-from actup._whole_file import whole_file
+from actup._whole_file import reject_special, whole_file
 from actup.plotting._grid import HEADING_INCHES, PANEL_INCHES, Grid
 from actup.plotting._theme import Theme
 
@@ -41,6 +41,7 @@ def check_path(path: str | os.PathLike[str] | None) -> Path | None:
         raise ValueError(f"path={str(path)!r} must end in .png, .pdf or .svg, which says what to write")
     if path.is_dir():
         raise ValueError(f"path={str(path)!r} is a folder: give the name of a file in it")
+    reject_special(path, f"path={str(path)!r}")
     return path
 
 

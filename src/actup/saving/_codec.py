@@ -28,6 +28,7 @@ from actup.saving._container import ModelFile, SavedModelError, type_name
 from actup.transform._new_rows import TrainingRows
 
 _FITTED_PARAMETERS = {*switches(), "metric_params"}  # the recipe of the fit holds their values
+_RECORD_BYTES = 2**11  # of a record of defaults, at most
 _MAX_INT_BITS = 128  # the state of a random generator has numbers of this length
 
 
@@ -43,10 +44,13 @@ class Encoder:
     ----------
     arrays : dict of str to ndarray
         By the path of the value, such as "_training.rows".
+    nested : int
+        The bytes that the arrays among them take that are read as lists.
     """
 
     def __init__(self, half_sparse: bool = False) -> None:
         self.arrays: dict[str, np.ndarray] = {}
+        self.nested = 0
         self.half_sparse = half_sparse
 
     def encode(self, value: Any, where: str) -> Any:
@@ -193,6 +197,7 @@ def decode_fields(
     Fields of a later release are unknown here. Those that an earlier release lacked have a default, or None.
     ``known`` holds fields that are decoded already.
     """
+    decoder.file.claim(_RECORD_BYTES, where)
     known = known or {}
     hints = field_types(kind)
     if not isinstance(content, dict):

@@ -1,8 +1,9 @@
 """The file of a saved model: a zip archive of .npy arrays and header.json, which ``numpy.load`` opens too.
 
 A reader trusts nothing: it takes sizes from the header only if the archive's own sizes agree, and these only
-if the file is large enough for them. The bytes before an array's values must be the ones that ``_npy_header``
-writes, so that no expression of a file is ever parsed, let alone run.
+if the file is large enough for them. What Python needs for lists and records is counted against the same
+limit before they are made. The bytes before an array's values must be the ones that ``_npy_header`` writes,
+so that no expression of a file is ever parsed, let alone run.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ import json
 import math
 import os
 import re
-import secrets
-import shutil
 import stat
 import struct
 import zipfile
@@ -24,6 +23,8 @@ from typing import IO, Any
 
 import numpy as np
 
+from actup._whole_file import reject_special, whole_file
+
 HEADER = "header.json"
 _ARRAYS = "arrays"  # the key of the header that lists the members
 _MEMBER = re.compile(r"[A-Za-z0-9_.\-]{1,200}")
@@ -33,8 +34,10 @@ _TYPES = frozenset(
 _MAX_DIMENSIONS = 8
 _MAX_MEMBERS = 1000
 _MAX_HEADER_BYTES = 2**26
-_MAX_EXPANSION = 100  # uncompressed bytes per byte of the file
-_FREE_BYTES = 2**24  # a file may always expand to this size
+_MAX_EXPANSION = 100  # bytes of memory per byte of the file
+_FREE_BYTES = 2**24  # a file may always take this much memory
+_HEADER_EXPANSION = 40  # bytes of Python's objects per byte of JSON, at most
+_LIST_BYTES, _NUMBER_BYTES = 80, 40  # of Python's lists and tuples, and of a number and its place in one
 _CHUNK_BYTES = 2**22
 _NPY_ALIGNMENT = 64
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)  # equal models give equal files
@@ -87,11 +90,21 @@ def type_name(dtype: np.dtype[Any]) -> str | None:
     return name if name in _TYPES else None
 
 
+def nested_bytes(shape: tuple[int, ...]) -> int:
+    """The memory that an array takes as lists of lists of Python's numbers, about."""
+    lists = sum(math.prod(shape[:depth]) for depth in range(len(shape)))
+    return _LIST_BYTES * lists + _NUMBER_BYTES * math.prod(shape)
+
+
 # ---- writing ----
 
 
 def write_file(
-    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], compress: bool
+    path: str | os.PathLike[str],
+    header: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    compress: bool,
+    nested: int = 0,
 ) -> None:
     """Write a file whole or not at all: a former file stays until the new one is complete and on the disk.
 
@@ -104,10 +117,10 @@ def write_file(
         Of types that ``type_name`` knows.
     compress : bool
         Whether to deflate the arrays.
+    nested : int, default=0
+        The ``nested_bytes`` of the arrays that are read as lists.
     """
-    target = Path(os.path.realpath(path))  # a link stays a link
-    if target.exists() and not target.is_file():
-        raise ValueError(f"{path}: is no regular file: give the path of a file to write")
+    reject_special(path)
     listed = {name: [type_name(array.dtype), list(array.shape)] for name, array in arrays.items()}
     text = json.dumps({**header, _ARRAYS: listed}, allow_nan=False, indent=1).encode("ascii")
     if len(text) > _MAX_HEADER_BYTES or len(arrays) >= _MAX_MEMBERS:
@@ -115,21 +128,12 @@ def write_file(
             f"{path}: the parameters take {len(text)} bytes and {len(arrays)} arrays, a file holds "
             f"{_MAX_HEADER_BYTES} bytes and {_MAX_MEMBERS - 1} arrays of them: give long lists as arrays"
         )
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
-    try:
-        try:
-            _write_archive(temporary, text, arrays, compress)
-            size, expanded = temporary.stat().st_size, sum(array.nbytes for array in arrays.values())
-            if expanded > _expansion_limit(size) // 2:  # readers would take it for a zip bomb
-                _write_archive(temporary, text, arrays, compress=False)
-            if target.exists():
-                shutil.copymode(target, temporary)
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
-        _sync_folder(target.parent)
-    except OSError as error:  # a full disk has no name otherwise
-        raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
+    with whole_file(path) as unfinished:
+        _write_archive(unfinished, text, arrays, compress)
+        size, expanded = unfinished.stat().st_size, sum(array.nbytes for array in arrays.values())
+        if expanded + nested > _expansion_limit(size) // 2:  # readers would take it for a zip bomb
+            _write_archive(unfinished, text, arrays, compress=False)
+    _sync_folder(Path(os.path.realpath(path)).parent)
 
 
 def _write_archive(path: Path, header: bytes, arrays: Mapping[str, np.ndarray], compress: bool) -> None:
@@ -214,6 +218,7 @@ class ModelFile:
                 kind += "joblib only if you trust its source, and save the model anew"
             raise SavedModelError(f"the file is {kind}: give a file that model.save has written")
         self._archive = zipfile.ZipFile(file)
+        self._limit = self._bytes_left = _expansion_limit(size)
         self._members = self._checked_members(size)
         self.header = self._read_header()
         self._arrays = self._checked_arrays(self.header.pop(_ARRAYS, None))
@@ -229,11 +234,12 @@ class ModelFile:
             if member.compress_type == zipfile.ZIP_STORED and member.file_size != member.compress_size:
                 raise SavedModelError(f"member {member.filename!r} has two sizes: the file is damaged")
         packed, expanded = (sum(getattr(m, f"{kind}_size") for m in members) for kind in ("compress", "file"))
-        if packed > file_bytes or expanded > _expansion_limit(file_bytes):
+        if packed > file_bytes or expanded > self._limit:
             raise SavedModelError(
                 f"its members claim {packed} bytes, {expanded} uncompressed, but the file has {file_bytes}: "
                 "it is truncated, or made to exhaust the memory"
             )
+        self._bytes_left -= expanded
         by_name = {member.filename: member for member in members}
         if len(by_name) != len(members):
             raise SavedModelError("the archive has two members of one name: the file was changed")
@@ -247,6 +253,7 @@ class ModelFile:
             )
         if member.compress_type != zipfile.ZIP_STORED or member.file_size > _MAX_HEADER_BYTES:
             raise SavedModelError(f"{HEADER} is compressed or larger than {_MAX_HEADER_BYTES} bytes")
+        self.claim(_HEADER_EXPANSION * member.file_size, HEADER)
         text = self._archive.read(member).decode("ascii")
         header = json.loads(text, object_pairs_hook=_distinct_keys, parse_constant=_reject_constant)
         if not isinstance(header, dict):
@@ -276,15 +283,31 @@ class ModelFile:
                     f"array {name!r} of type {dtype} and shape {tuple(shape)} needs {needed} bytes, but "
                     f"{self._members[f'{name}.npy'].file_size} are there"
                 )
+            if math.prod(length or 1 for length in shape) > self._limit:  # also if another length is 0
+                raise SavedModelError(
+                    f"array {name!r} has shape {tuple(shape)}, too large for a file of this size: it is "
+                    "damaged, or made to exhaust the memory"
+                )
             arrays[name] = np.dtype(dtype), tuple(shape)
         return arrays
 
+    def claim(self, needed: int, where: str) -> None:
+        """Count memory before it is taken; SavedModelError if the file is too small for it."""
+        if needed > self._bytes_left:
+            raise SavedModelError(
+                f"{where} needs {needed} bytes of memory, and a file of this size may take {self._limit} in "
+                "all: it is damaged, or made to exhaust the memory"
+            )
+        self._bytes_left -= needed
+
+    def shape(self, name: Any) -> tuple[int, ...]:
+        """The shape of an array that was not read yet."""
+        self._check_name(name)
+        return self._arrays[name][1]
+
     def array(self, name: Any) -> np.ndarray:
         """An array by name; a second use of it is rejected."""
-        if not isinstance(name, str) or name not in self._arrays:
-            raise SavedModelError(
-                f"{HEADER} uses an array {str(name)[:_MAX_QUOTED]!r} twice, or one it lacks"
-            )
+        self._check_name(name)
         dtype, shape = self._arrays.pop(name)
         array = np.empty(shape, dtype)
         with self._archive.open(self._members[f"{name}.npy"]) as member:
@@ -299,6 +322,12 @@ class ModelFile:
             if member.read(1):  # the last read compares the checksum
                 raise SavedModelError(f"array {name!r} is longer than {HEADER} says")
         return array.astype(dtype.newbyteorder("="), copy=False)
+
+    def _check_name(self, name: Any) -> None:
+        if not isinstance(name, str) or name not in self._arrays:
+            raise SavedModelError(
+                f"{HEADER} uses an array {str(name)[:_MAX_QUOTED]!r} twice, or one it lacks"
+            )
 
     def check_all_read(self) -> None:
         """Reject arrays that nothing refers to."""

@@ -119,7 +119,7 @@ def save_model(model: Embedder, path: str | os.PathLike[str], data: str | None, 
         "fitted": encode_fields(encoder, state, ""),
         "output": output if output in _OUTPUTS else None,
     }
-    write_file(path, header, encoder.arrays, compress)
+    write_file(path, header, encoder.arrays, compress, encoder.nested)
 
 
 def _without_index(name: str, value: Any) -> Any:

@@ -12,13 +12,14 @@ from scipy import sparse
 
 from actup._csr import check_compressed
 from actup._device import on_gpu
-from actup.saving._container import SavedModelError
+from actup.saving._container import SavedModelError, nested_bytes
 
 if TYPE_CHECKING:
     from actup.saving._codec import Decoder, Encoder
 
 _MIN_ARRAY_NUMBERS = 64  # lists of fewer numbers stand in the header
 _MERSENNE_WORDS = 624
+_GENERATOR_BYTES = 2**10
 _NONFINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 _CSR_PARTS = ("data", "indices", "indptr")
 
@@ -50,16 +51,18 @@ def decode_scalar(decoder: Decoder, content: Any, where: str) -> Any:
 def encode_sequence(encoder: Encoder, value: list[Any] | tuple[Any, ...], where: str) -> Any:
     numbers = _as_numbers(value)
     if numbers is not None:
+        encoder.nested += nested_bytes(numbers.shape)
         return encoder.add(numbers, where)
     return [encoder.encode(part, f"{where}.{i}") for i, part in enumerate(value)]
 
 
 def decode_sequence(kind: type, decoder: Decoder, content: Any, where: str) -> Any:
     if isinstance(content, str):
-        array = decoder.file.array(content)
-        if array.ndim == 0:
+        shape = decoder.file.shape(content)
+        if not shape:
             raise SavedModelError(f"{where} is no sequence")
-        return _nested(array.tolist(), kind)
+        decoder.file.claim(nested_bytes(shape), where)
+        return _nested(decoder.file.array(content), kind)
     if not isinstance(content, list):
         raise SavedModelError(f"{where} is no sequence")
     return kind(decoder.decode(part, f"{where}.{i}") for i, part in enumerate(content))
@@ -79,13 +82,14 @@ def _as_numbers(value: list[Any] | tuple[Any, ...]) -> np.ndarray | None:
     if array.dtype not in (np.float64, np.int64) or array.size < _MIN_ARRAY_NUMBERS:
         return None
     try:
-        return array if bool(_nested(array.tolist(), type(value)) == value) else None
+        return array if bool(_nested(array, type(value)) == value) else None
     except ValueError:  # arrays inside compare element by element
         return None
 
 
-def _nested(value: Any, kind: type) -> Any:
-    return kind(_nested(part, kind) for part in value) if isinstance(value, list) else value
+def _nested(array: np.ndarray, kind: type) -> Any:
+    """The numbers of an array in lists of lists, or tuples of tuples; made part by part, without copies."""
+    return kind(array.tolist()) if array.ndim == 1 else kind(_nested(part, kind) for part in array)
 
 
 def encode_dict(encoder: Encoder, value: dict[Any, Any], where: str) -> dict[str, Any]:
@@ -200,6 +204,7 @@ def decode_generator(decoder: Decoder, content: Any, where: str) -> np.random.Ge
     for name, length in bits.items():
         if type(content[name]) is not int or not 0 <= content[name] < 2**length:
             raise SavedModelError(f"{where} is no state of a random generator")
+    decoder.file.claim(_GENERATOR_BYTES, where)
     generator = np.random.PCG64(0)
     generator.state = {
         "bit_generator": "PCG64",

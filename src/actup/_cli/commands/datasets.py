@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from actup._cli.reporting import InputError
+from actup._cli.reporting import InputError, show
 
 DATA_HELP = "Folder of npz files; default: the folder that the environment variable ACTUP_DATA names."
 
@@ -38,4 +38,4 @@ def command(options: DatasetOptions) -> None:
         if options.download and datasets.is_missing_but_on_openml(name, options.data):
             datasets.load(name, folder=options.data, download=True)
         where = datasets.locate(name, options.data)
-        print(f"{name:<15} {datasets.describe(name)}: {where}", flush=True)
+        show(f"{name:<15} {datasets.describe(name)}: {where}", flush=True)

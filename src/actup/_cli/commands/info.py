@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import actup
+from actup._cli.reporting import show
 
 _REQUIRED = ("numpy", "scipy", "scikit-learn")
 _OPTIONAL = ("typer", "tqdm", "pyarrow", "anndata", "matplotlib", "pandas", "anywidget", "cupy-cuda12x",
@@ -18,7 +19,7 @@ _OPTIONAL = ("typer", "tqdm", "pyarrow", "anndata", "matplotlib", "pandas", "any
 def command() -> None:
     """Print versions, processor, GPU, threads, memory and caches, for bug reports too."""
     for name, value in _facts():
-        print(f"{name:<14} {value}")
+        show(f"{name:<14} {value}")
 
 
 def _facts() -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from actup._cli.commands.datasets import DATA_HELP
-from actup._cli.reporting import InputError, complain
+from actup._cli.reporting import InputError, complain, show
 
 if TYPE_CHECKING:
     from actup._experiments.experiment import Experiment, Run, Scale
@@ -68,7 +68,7 @@ def _reproduce(options: ReproduceOptions) -> None:
     if options.names in ([], ["list"]):
         for experiment in known.values():
             needs = " (measures times: needs an idle machine)" if experiment.timing else ""
-            print(f"{experiment.name:<17} {experiment.title}{needs}")
+            show(f"{experiment.name:<17} {experiment.title}{needs}")
         return
     chosen = _choose(options.names, known)
     scale = _scale(options)
@@ -84,7 +84,7 @@ def _reproduce(options: ReproduceOptions) -> None:
     if runs and not len(store):
         raise InputError(f"there are no results in {out}, and no run was possible: see the messages above")
     page = write_report(list(known.values()), store, scale, options.page or out)
-    print(f"results  {out / 'results.jsonl'} ({len(store)} runs)\npage     {page}")
+    show(f"results  {out / 'results.jsonl'} ({len(store)} runs)\npage     {page}")
 
 
 def _choose(names: list[str], known: dict[str, Experiment]) -> list[Experiment]:

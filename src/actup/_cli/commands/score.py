@@ -12,7 +12,7 @@ import typer
 from actup._cli.existing_maps import is_saved_model, read_map_file
 from actup._cli.making import OF_DATA, InputOptions, load_rows, reject_ignored, reject_max_memory
 from actup._cli.options import Files, PreparingOptions, ReadingOptions, RunningOptions
-from actup._cli.reporting import InputError
+from actup._cli.reporting import InputError, show
 from actup._cli.scores import report_as_json, score_map
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def command(
         metric = options.metric or "euclidean"
         chosen = load_rows(inputs, metric)
         report = score_map(chosen, map_file.places_of(chosen), running, metric=metric)
-    print(report_as_json(report) if options.json else report)
+    show(report_as_json(report) if options.json else report)
 
 
 def _score_model(

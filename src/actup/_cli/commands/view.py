@@ -42,7 +42,7 @@ from actup._cli.options import (
 )
 from actup._cli.outputs import Result, check_outputs, write_outputs
 from actup._cli.records import Switches
-from actup._cli.reporting import InputError, note
+from actup._cli.reporting import InputError, note, show
 from actup._cli.switches import option_name
 
 _DEFAULT_METHOD = "umap"
@@ -111,7 +111,7 @@ def command(
     title = map_title(options.title, files)
     result = Result(maps, chosen, title, {}, clusters, side_by_side=not is_sequence(list(maps)))
     write_outputs([output], result)
-    print(output, flush=True)
+    show(output, flush=True)
     if options.open:
         typer.launch(output.resolve().as_uri())
 
@@ -195,6 +195,6 @@ def _follow_live(inputs: InputOptions, options: ViewOptions, switches: Switches)
         return
     result = Result({}, chosen, map_title(options.title, inputs.files))
     with actup.live(chosen.X, model, browser=options.open, **result.page_options()) as session:
-        print(session.url, flush=True)
+        show(session.url, flush=True)
         note("Ctrl-C or the page's End button ends the session", inputs.running.quiet)
         session.wait()

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from actup.distributed._arrays import save_array
+from actup._array_files import save_array
 from actup.distributed._sources._base import Shard
 from actup.distributed._sources._storage import exists, is_remote
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from actup.distributed._arrays import write_header, write_values
+from actup._array_files import write_header, write_values
 from actup.distributed._sinks._base import NpyPartsSink
 from actup.distributed._sinks._whole import whole_location
 

@@ -6,6 +6,7 @@ import hashlib
 import os
 
 from actup._errors import WrongType
+from actup._whole_file import reject_special
 from actup.distributed._sinks._base import Sink
 from actup.distributed._sinks._dask import DaskSink
 from actup.distributed._sinks._npy import NpySink
@@ -85,6 +86,8 @@ def open_sink(out: str | os.PathLike[str] | None, source: Source, dimensions: in
     target = as_location(text)
     token = _token(target, source.identity(), dimensions)
     state = os.path.join(as_location(work), f"output-{token}")
+    if not is_folder(target) and not is_remote(target):
+        reject_special(target, f"out={text!r}")
     if "::" in text or target.endswith(".zarr"):
         return _zarr_sink(target, source, dimensions, state)
     if text.endswith(("/", os.sep)) or is_folder(target) or "." not in file_name(target):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from actup._whole_file import remove_unfinished, whole_file
+from actup._whole_file import remove_unfinished, whole_file, write_errors
 from actup.distributed._sinks._base import PartsSink, coordinate_names, remove_parts
 from actup.distributed._sinks._whole import move, whole_location
 from actup.distributed._sources._parquet import require_pyarrow
@@ -73,7 +73,7 @@ class ParquetFolderSink(PartsSink):
     staging: str
 
     def _write_part(self, shard: int, rows: np.ndarray, ids: np.ndarray | None) -> None:
-        with whole_location(self._staged(shard)) as unfinished:
+        with write_errors(self.target, self.staging), whole_location(self._staged(shard)) as unfinished:
             _write_table(unfinished, rows, self.row_numbers(shard) if ids is None else ids)
 
     def _has_part(self, shard: int) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from actup._whole_file import write_errors
 from actup.distributed._sinks._base import NpyPartsSink
 from actup.distributed._sinks._whole import upload
 from actup.distributed._sources._storage import exists, file_name, file_system, is_remote, join
@@ -42,11 +43,12 @@ class ZarrSink(NpyPartsSink):
         replaced = unfinished + ".replaced"
         for leftover in (unfinished, replaced):
             shutil.rmtree(leftover, ignore_errors=True)
-        try:
-            self._build(unfinished)
-        except BaseException:
-            shutil.rmtree(unfinished, ignore_errors=True)
-            raise
+        with write_errors(self.target, unfinished):
+            try:
+                self._build(unfinished)
+            except BaseException:
+                shutil.rmtree(unfinished, ignore_errors=True)
+                raise
         if remote:
             _upload_array(unfinished, self.target)
             shutil.rmtree(unfinished)

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from actup._array_files import save_array
 from actup._suggestions import closest_name
 from actup._whole_file import whole_file
-from actup.distributed._arrays import save_array
 from actup.distributed._sources._base import ShardError, reason, row_dtype
 from actup.distributed._sources._groups import SPARSE_REMEDY
 from actup.distributed._sources._npy import NpySource, RowFile, arrange, read_headers
