@@ -129,8 +129,9 @@ def plot_gallery(
     captions : mapping of str to str, default=None
         Line under a panel, by map name.
     path : str or path-like, default=None
-        Where to write the picture, whole or not at all; the suffix decides the format: png, pdf or svg. None
-        writes no file: ``matplotlib.pyplot.show()`` shows the picture, as do notebooks.
+        Where to write the picture, whole or not at all; the suffix decides the format: png, pdf or svg.
+        Missing folders are created. None writes no file: ``matplotlib.pyplot.show()`` shows the picture,
+        as do notebooks.
     title : str, default=None
         Line above all panels.
     label_kind : {"auto", "classes", "values"}, default="auto"

@@ -84,8 +84,9 @@ def plot(
     ax : matplotlib.axes.Axes, default=None
         Axes for a single panel. None makes a new figure.
     path : str or path-like, default=None
-        Where to write the picture, whole or not at all; the suffix decides the format: png, pdf or svg. None
-        writes no file: ``matplotlib.pyplot.show()`` shows the picture, as do notebooks.
+        Where to write the picture, whole or not at all; the suffix decides the format: png, pdf or svg.
+        Missing folders are created. None writes no file: ``matplotlib.pyplot.show()`` shows the picture,
+        as do notebooks.
     names : {"auto", "map", "legend", "none"}, default="auto"
         Where to write class names: on the map, beside or on each class, never over each other; in a legend by
         the size of the classes; or nowhere. ``"auto"`` is the map in two dimensions, unless the classes mix
@@ -111,8 +112,8 @@ def plot(
     Returns
     -------
     matplotlib.axes.Axes or matplotlib.figure.Figure
-        The axes of a single panel, or the figure of several. A new figure is one of pyplot's unless ``path`` is
-        given: ``pyplot.show()`` shows it, ``pyplot.close(figure)`` frees its memory.
+        The axes of a single panel, or the figure of several. A new figure is one of pyplot's unless ``path``
+        is given: ``pyplot.show()`` shows it, ``pyplot.close(figure)`` frees its memory.
 
     Warns
     -----

@@ -95,6 +95,8 @@ def write_file(
 ) -> None:
     """Write a file whole or not at all: a former file stays until the new one is complete and on the disk.
 
+    Missing folders are created.
+
     Parameters
     ----------
     path : path-like
@@ -115,6 +117,7 @@ def write_file(
             f"{path}: the parameters take {len(text)} bytes and {len(arrays)} arrays, a file holds "
             f"{_MAX_HEADER_BYTES} bytes and {_MAX_MEMBERS - 1} arrays of them: give long lists as arrays"
         )
+    target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
     try:
         try:
