@@ -35,6 +35,7 @@ LAYERS = [
         "_maps",
         "_labels",
         "_bytes",
+        "_output_path",
         "_whole_file",
     },
     {"graph"},

@@ -33,7 +33,7 @@ def scrape(block: tuple, block_vars: dict, gallery_conf: dict, **arguments: obje
 
     in_pyplot = [pyplot.figure(number) for number in pyplot.get_fignums()]
     figure = block_vars["example_globals"].get(VARIABLE)
-    text = matplotlib_scraper(block, block_vars, gallery_conf, **arguments)
+    text = matplotlib_scraper(block, block_vars, gallery_conf, **{"dpi": _DPI, **arguments})
     _shown.update(map(id, in_pyplot))
     if not isinstance(figure, Figure) or id(figure) in _shown:
         return text

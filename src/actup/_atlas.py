@@ -10,6 +10,7 @@ import numpy as np
 
 from actup._device import to_host
 from actup._maps import map_of
+from actup._output_path import output_path
 from actup._pipeline import Embedding
 from actup._whole_file import whole_file
 from actup.estimators._base import Embedder
@@ -36,7 +37,7 @@ def write_atlas(
     Parameters
     ----------
     path : str or path-like
-        The file; one that exists is replaced.
+        The file, which ends in ".parquet"; one that exists is replaced, missing folders are created.
     embedding : array-like of shape (n, 2), fitted estimator, or result of ``actup.embed``
         The map.
     frame : DataFrame of pandas or polars, pyarrow Table or dict of columns, default=None
@@ -70,6 +71,7 @@ def write_atlas(
     >>> table.column_names, table.num_rows
     (['digit', 'projection_x', 'projection_y', 'neighbors'], 200)
     """
+    path = output_path(path, "a parquet file", ".parquet", ".pq")
     try:
         import pyarrow as pa
         import pyarrow.parquet as parquet
@@ -90,6 +92,7 @@ def write_atlas(
             if name in table.column_names:
                 raise ValueError(f"frame has a column {name!r} already: drop it, or give another name")
             table = table.append_column(name, values)
+    path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as unfinished:
         parquet.write_table(table, unfinished)
 

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from sklearn.exceptions import NotFittedError
 
 import actup
+from actup.plotting import plot_gallery
 from actup.plotting._color_assignment import assign_colors
 from actup.plotting._colors import _to_rgb, color_distances
 from actup.plotting._layer import PointLayer
@@ -450,11 +451,39 @@ def test_files_are_whole_or_absent(tmp_path, monkeypatch):
     assert [file.name for file in path.parent.iterdir()] == ["map.png"]
 
 
-def test_figures_of_files_are_not_kept_open(tmp_path):
-    actup.plot(np.zeros((3, 2)), path=tmp_path / "map.png")
+PICTURES = {
+    "one panel": lambda path: actup.plot(np.zeros((3, 2)), path=path).figure,
+    "columns": lambda path: actup.plot(np.zeros((3, 2)), [0, 1, 1], values=[0.5, 1, 2], path=path),
+    "facets": lambda path: actup.plot(np.zeros((4, 2)), facets=[0, 0, 1, 1], path=path),
+    "gallery": lambda path: plot_gallery({"a": np.zeros((3, 2)), "b": np.ones((3, 3))}, path=path),
+}
+
+
+@pytest.mark.parametrize("draw", PICTURES.values(), ids=PICTURES)
+def test_figures_are_those_of_pyplot_unless_they_are_files(draw, tmp_path):
+    draw(tmp_path / "map.png")
     assert pyplot.get_fignums() == []
-    actup.plot(np.zeros((3, 2)))
-    assert len(pyplot.get_fignums()) == 1
+    figure = draw(None)
+    assert pyplot.get_fignums() == [figure.number] and pyplot.gcf() is figure
+
+
+@pytest.mark.parametrize("draw", PICTURES.values(), ids=PICTURES)
+def test_notebooks_show_a_figure_that_is_the_value_of_a_cell_once(draw, monkeypatch):
+    formatters = pytest.importorskip("IPython.core.formatters")
+    inline = pytest.importorskip("matplotlib_inline.backend_inline")
+    before = pyplot.get_backend()
+    pyplot.switch_backend("module://matplotlib_inline.backend_inline")
+    try:
+        figure = draw(None)
+        shown = formatters.DisplayFormatter().ipython_display_formatter
+        assert shown(figure), "pyplot shows it at the end of the cell"
+        displayed = []
+        monkeypatch.setattr(inline, "display", lambda figure, **_: displayed.append(figure))
+        inline.show(close=True)
+        assert displayed == [figure]
+        assert not shown(figure), "the value of a later cell: IPython shows it"
+    finally:
+        pyplot.switch_backend(before)
 
 
 def test_a_million_points(tmp_path):

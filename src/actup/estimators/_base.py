@@ -277,7 +277,8 @@ class Embedder(
         Parameters
         ----------
         path : str or path-like
-            The file to write, by convention with the suffix ".actup". An existing file is replaced.
+            The file to write, by convention with the suffix ".actup"; one of another kind of file, such as
+            ".csv", is rejected. An existing file is replaced, missing folders are created.
         data : {"full", "half", None}, default="full"
             What is kept of X for ``transform``. "half": its values in float16, which halves a file of
             float32; ``transform`` then differs in detail, also for rows of X itself. None: nothing, so that
@@ -291,7 +292,8 @@ class Embedder(
             If a parameter cannot be written, such as a ``metric`` that is a function. A ``callback`` is left
             out: it is None after loading.
         ValueError
-            If the model holds values that could not be read again, or values of X do not fit "half".
+            If the model holds values that could not be read again, values of X do not fit "half", or the
+            suffix names another kind of file.
 
         See Also
         --------

@@ -101,7 +101,9 @@ class GrowingMap(Embedder):
         estimator
             A new model of the same parameters; this one does not change. ``n_shared_`` is the number of rows
             that both maps have. ``movement_`` is the root-mean-square distance between their places on the
-            two maps as a share of the root-mean-square radius of this map; NaN if there are none.
+            two maps as a share of the root-mean-square radius of this map; NaN if there are none. The new map
+            is turned and moved but not scaled: maps of t-SNE grow with the number of points, which counts as
+            movement.
         """
         model = fitted_model(self)
         model._training.check_has_rows("refit", _DISTANCES_INSTEAD)

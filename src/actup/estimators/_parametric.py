@@ -13,6 +13,7 @@ from scipy import sparse
 
 from actup._arguments import explain_unknown_arguments
 from actup._device import to_host
+from actup._output_path import output_path
 from actup._typing import Rows
 from actup._warnings import warn_user
 from actup.backends import Backend
@@ -159,15 +160,17 @@ class ParametricUMAP(UMAP):
         Parameters
         ----------
         path : str or path-like
-            The file to write.
+            The file to write, which ends in ".onnx"; missing folders are created.
         """
         from sklearn.utils.validation import check_is_fitted
 
+        path = output_path(path, "an ONNX network", ".onnx")
         check_is_fitted(self, "network_")
         try:
             import onnx
         except ImportError:
             raise ImportError("to_onnx needs the package onnx: pip install actup[onnx]") from None
+        path.parent.mkdir(parents=True, exist_ok=True)
         onnx.save(_onnx_model(onnx, self.network_), os.fspath(path))
 
 

@@ -47,22 +47,14 @@ def check_path(path: str | os.PathLike[str] | None) -> Path | None:
 
 def new_axes(dimensions: int, theme: Theme, registered: bool) -> Axes:
     """Return the axes of a new figure for one map; a ``registered`` figure is one of pyplot's."""
-    require_matplotlib()
     size = (PANEL_INCHES * 1.4, PANEL_INCHES * (0.7 if dimensions == 1 else 1.4))
-    figure: Figure
-    if registered:
-        from matplotlib import pyplot
-
-        figure = pyplot.figure(figsize=size, facecolor=theme.background, layout="constrained")
-    else:
-        figure = _figure(size, theme, layout="constrained")
+    figure = _figure(size, theme, registered, layout="constrained")
     return figure.add_subplot(projection="3d" if dimensions == 3 else None)
 
 
-def new_figure(grid: Grid, title: str | None, theme: Theme) -> Figure:
-    """Return a figure for several panels, which is not registered with pyplot."""
-    require_matplotlib()
-    figure = _figure(grid.size, theme)
+def new_figure(grid: Grid, title: str | None, theme: Theme, registered: bool) -> Figure:
+    """Return a new figure for several panels; a ``registered`` one is one of pyplot's."""
+    figure = _figure(grid.size, theme, registered)
     if title is not None:
         y = 1 - 0.6 * HEADING_INCHES / grid.size[1]
         figure.text(0.5, y, title, ha="center", va="center", fontsize=15, color=theme.ink, parse_math=False)
@@ -93,10 +85,18 @@ def save_figure(figure: Any, path: Path, dpi: float) -> None:
         figure.savefig(unfinished, format=kind, dpi=dpi, facecolor=background, metadata=_DATES.get(kind))
 
 
-def _figure(size: tuple[float, float], theme: Theme, layout: Any = None) -> Figure:
+def _figure(size: tuple[float, float], theme: Theme, registered: bool, layout: Any = None) -> Figure:
+    require_matplotlib()
+    options: Any = {"figsize": size, "facecolor": theme.background, "layout": layout}
+    if registered:
+        from matplotlib import pyplot
+
+        from actup.plotting._shown_once import ShownOnce
+
+        return pyplot.figure(FigureClass=ShownOnce, **options)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=size, facecolor=theme.background, layout=layout)
+    figure = Figure(**options)
     FigureCanvasAgg(figure)
     return figure

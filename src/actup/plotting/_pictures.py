@@ -129,8 +129,9 @@ def plot_gallery(
     captions : mapping of str to str, default=None
         Line under a panel, by map name.
     path : str or path-like, default=None
-        Where to write the picture, whole or not at all; the suffix decides the format: png, pdf or svg. None
-        writes no file.
+        Where to write the picture, whole or not at all; the suffix decides the format: png, pdf or svg.
+        Missing folders are created. None writes no file: ``matplotlib.pyplot.show()`` shows the picture,
+        as do notebooks.
     title : str, default=None
         Line above all panels.
     label_kind : {"auto", "classes", "values"}, default="auto"
@@ -142,7 +143,8 @@ def plot_gallery(
     Returns
     -------
     matplotlib.figure.Figure
-        The figure. It is not registered with pyplot, so it need not be closed.
+        The figure. It is one of pyplot's unless ``path`` is given: ``pyplot.show()`` shows it,
+        ``pyplot.close(figure)`` frees its memory.
 
     Warns
     -----
@@ -184,7 +186,7 @@ def plot_gallery(
     legend = scene if isinstance(scene, Classes) and any(Y.shape[1] != 2 for Y in arrays.values()) else None
     grid = Grid(len(arrays), columns, title is not None, legend is not None or isinstance(scene, Values))
     style = read_style("light", "bulk", True, None)
-    figure = new_figure(grid, title, style.theme)
+    figure = new_figure(grid, title, style.theme, registered=path is None)
     for index, (name, Y) in enumerate(arrays.items()):
         ax = figure.add_axes(grid.cell(index), projection="3d" if Y.shape[1] == 3 else None)
         draw_panel(ax, Panel(Y, scene, name, captions[name], Y.shape[1] == 2), style)

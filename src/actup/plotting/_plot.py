@@ -83,9 +83,11 @@ def plot(
     caption : str, default=None
         Line under the map; only for a single panel.
     ax : matplotlib.axes.Axes, default=None
-        Axes for a single panel. None makes a new figure, with pyplot unless ``path`` is given.
+        Axes for a single panel. None makes a new figure.
     path : str or path-like, default=None
         Where to write the picture, whole or not at all; the suffix decides the format: png, pdf or svg.
+        Missing folders are created. None writes no file: ``matplotlib.pyplot.show()`` shows the picture,
+        as do notebooks.
     names : {"auto", "map", "legend", "none"}, default="auto"
         Where to write class names: on the map, beside or on each class, never over each other; in a legend by
         the size of the classes; or nowhere. ``"auto"`` is the map in two dimensions, unless the classes mix
@@ -111,7 +113,8 @@ def plot(
     Returns
     -------
     matplotlib.axes.Axes or matplotlib.figure.Figure
-        The axes of a single panel, or the figure of several, which is not registered with pyplot.
+        The axes of a single panel, or the figure of several. A new figure is one of pyplot's unless ``path``
+        is given: ``pyplot.show()`` shows it, ``pyplot.close(figure)`` frees its memory.
 
     Warns
     -----
@@ -172,7 +175,11 @@ def plot(
         figure: Any = ax.figure
     else:
         _reject_single(ax, caption, len(panels))
-        figure = drawn = _draw_panels(panels, style, title, columns, facets is not None, names, colorbar)
+        columns = grid_columns(len(panels), columns)
+        drawn = _draw_panels(
+            panels, style, title, columns, facets is not None, names, colorbar, registered=file is None
+        )
+        figure = drawn
     if file is not None:
         save_figure(figure, file, dpi)
     return drawn
@@ -258,13 +265,13 @@ def _draw_panels(
     panels: list[Panel],
     style: Style,
     title: str | None,
-    columns: int | None,
+    columns: int,
     faceted: bool,
     names: str,
     colorbar: bool,
+    registered: bool,
 ) -> Figure:
     """Draw small multiples. Facets share one legend or colour bar; other panels have their own bars."""
-    columns = grid_columns(len(panels), columns)
     side = float(np.clip(_MAX_PANELS_INCHES / columns, *_PANEL_INCHES))
     scenes = [panel.scene for panel in panels]
     shared = scenes[0] if faceted or len(panels) == 1 else None
@@ -272,7 +279,7 @@ def _draw_panels(
     aside = needs_legend or (isinstance(shared, Values) and colorbar)
     bars = not faceted and colorbar and any(isinstance(scene, Values) for scene in scenes)
     grid = Grid(len(panels), columns, title is not None, aside, side, _FOOT_INCHES if bars else 0.1)
-    figure = new_figure(grid, title, style.theme)
+    figure = new_figure(grid, title, style.theme, registered)
     for index, panel in enumerate(panels):
         ax = figure.add_axes(grid.cell(index), projection="3d" if panel.Y.shape[1] == 3 else None)
         draw_panel(ax, panel, style)

@@ -108,6 +108,8 @@ def write_file(
 ) -> None:
     """Write a file whole or not at all: a former file stays until the new one is complete and on the disk.
 
+    Missing folders are created.
+
     Parameters
     ----------
     path : path-like
@@ -128,6 +130,7 @@ def write_file(
             f"{path}: the parameters take {len(text)} bytes and {len(arrays)} arrays, a file holds "
             f"{_MAX_HEADER_BYTES} bytes and {_MAX_MEMBERS - 1} arrays of them: give long lists as arrays"
         )
+    Path(os.path.realpath(path)).parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as unfinished:
         _write_archive(unfinished, text, arrays, compress)
         size, expanded = unfinished.stat().st_size, sum(array.nbytes for array in arrays.values())

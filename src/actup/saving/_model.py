@@ -11,6 +11,7 @@ from scipy import sparse
 
 import actup
 from actup._device import to_host
+from actup._output_path import output_path
 from actup._threads import count_threads
 from actup._typing import CsrMatrix
 from actup.backends import load_backend
@@ -88,6 +89,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def save_model(model: Embedder, path: str | os.PathLike[str], data: str | None, compress: bool) -> None:
     """Write a fitted estimator; everything is checked before the file is touched."""
+    path = output_path(path, "a model", ".actup")
     if not (data is None or isinstance(data, str)) or data not in _DATA:
         raise ValueError(f"data={data!r} is not one of 'full', 'half', None")
     if _class_named(type(model).__name__) is not type(model):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from actup._output_path import output_path
 from actup._values import read_flag
 from actup._whole_file import whole_file
 from actup.plotting._scene import Values, read_captions, read_labels
@@ -80,7 +81,8 @@ def write_page(
     Parameters
     ----------
     path : str or path-like
-        The file to write; missing folders are created.
+        The file to write, by convention with the suffix ".html"; one of another kind of file, such as ".png",
+        is rejected. Missing folders are created.
     maps : array-like of shape (n,), (n, 1) or (n, 2), fitted model, or mapping of str to these
         Maps by name, or one map. They are rotated and mirrored by :func:`align_maps`. A one-dimensional map
         is drawn as a line of points that spread out where they are dense. Results of ``actup.embed`` and
@@ -152,6 +154,7 @@ def write_page(
     ...     path.read_text(encoding="utf-8").startswith("<!doctype html>")
     True
     """
+    path = page_path(path)
     contents = PageContents(
         labels=labels,
         captions=captions,
@@ -171,12 +174,17 @@ def write_page(
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
     """Write a page, whole or not at all; missing folders are created."""
-    path = Path(path)
+    path = page_path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as unfinished:
         # An unpaired surrogate cannot be written as UTF-8: it becomes a question mark.
         unfinished.write_bytes(text.encode("utf-8", "replace"))
     return path
+
+
+def page_path(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a page to write; its suffix must not name another kind of file."""
+    return output_path(path, "a page", ".html", ".htm")
 
 
 def page_text(maps: Any, contents: PageContents, addition: Addition | None = None) -> str:

@@ -69,7 +69,7 @@ class View:
         Parameters
         ----------
         path : str or path-like
-            The file to write; missing folders are created.
+            The file to write, as for ``write_page``; missing folders are created.
 
         Returns
         -------

@@ -2,8 +2,8 @@
 "use strict";
 
 const MAX_ZOOM = 2000;
-const FIT_SHARE = 0.9; // of the view, which the frame of the map fills at zoom 1
-const MIN_FREED_SHARE = 0.75; // of that size, to which it may shrink to keep the buttons' corner free
+const FIT_SHARE = 0.9; // of the free part of the view, which the frame of the map fills at zoom 1
+const MIN_ROOM_SHARE = 0.5; // of each side of the view, which is taken as free even if captions cover more
 
 class Camera {
   // changed(): called after every move.
@@ -14,16 +14,40 @@ class Camera {
     this.reach = 1; // largest coordinate of the map
     this.frame = [1, 1]; // half width and half height of what zoom 1 shows
     this.box = { left: 0, top: 0, width: 1, height: 1 }; // in CSS pixels of the stage
-    this.covered = [0, 0]; // width and height of the lower right corner that buttons cover
+    this.lines = { top: 0, bottom: 0 }; // heights of the strips of the box that captions cover
+    this.corner = [0, 0]; // width and height of the lower right corner of the box that buttons cover
     this.moveNumber = 0; // increases with every move, which ends an animated one
+  }
+
+  // The part of the box that no caption covers.
+  get room() {
+    const { left, top, width, height } = this.box;
+    const share = Math.min(1, ((1 - MIN_ROOM_SHARE) * height) / Math.max(this.lines.top + this.lines.bottom, 1));
+    const lines = { top: share * this.lines.top, bottom: share * this.lines.bottom };
+    return { left, top: top + lines.top, width, height: height - lines.top - lines.bottom, bottom: lines.bottom };
+  }
+
+  // Where zoom 1 shows the frame: pixels per unit of the map, and the pixel of the view's center. The frame stands
+  // in the middle of the room if it leaves the buttons' corner free there; else it shrinks, or moves aside.
+  // Both change steadily with the frame, so that nothing jumps while one map turns into another.
+  get placement() {
+    const room = this.room;
+    const halves = [room.width / 2, room.height / 2];
+    const corner = [this.corner[0], Math.max(this.corner[1] - room.bottom, 0)].map((side, axis) => Math.min(side, (1 - MIN_ROOM_SHARE) * 2 * halves[axis]));
+    const side = room.width >= room.height ? 0 : 1; // wide rooms have more to spare beside the buttons, high ones above
+    const ratios = (freed) => halves.map((half, axis) => (FIT_SHARE * (half - freed[axis])) / this.frame[axis]);
+    const full = Math.min(...ratios([0, 0]));
+    const shrunk = Math.max(...ratios(corner)); // in the middle, along the axis on which it shrinks less
+    const moved = Math.min(...ratios(side === 0 ? [corner[0] / 2, 0] : [0, corner[1] / 2]));
+    const fit = corner[0] > 0 && corner[1] > 0 ? Math.max(Math.min(full, shrunk), moved) : full;
+    const overlaps = corner.map((length, axis) => (length > 0 ? (fit * this.frame[axis]) / FIT_SHARE - halves[axis] + length : -1));
+    const shift = Math.min(...overlaps) > 1e-6 ? overlaps[side] : 0;
+    return { fit, x: room.left + halves[0] - (side === 0 ? shift : 0), y: room.top + halves[1] - (side === 1 ? shift : 0) };
   }
 
   // Pixels per unit of the map at zoom 1, and now.
   get fit() {
-    const halves = [this.box.width / 2, this.box.height / 2];
-    const full = FIT_SHARE * Math.min(halves[0] / this.frame[0], halves[1] / this.frame[1]);
-    const freeing = Math.max(...halves.map((half, axis) => (half - this.covered[axis]) / this.frame[axis]));
-    return Math.max(Math.min(full, freeing), MIN_FREED_SHARE * full);
+    return this.placement.fit;
   }
 
   get scale() {
@@ -36,19 +60,25 @@ class Camera {
   }
 
   toScreen(x, y) {
-    const { left, top, width, height } = this.box;
-    return [left + width / 2 + (x - this.center[0]) * this.scale, top + height / 2 - (y - this.center[1]) * this.scale];
+    const { fit, x: middleX, y: middleY } = this.placement;
+    return [middleX + (x - this.center[0]) * fit * this.zoom, middleY - (y - this.center[1]) * fit * this.zoom];
   }
 
   toMap(x, y) {
-    const { left, top, width, height } = this.box;
-    return [this.center[0] + (x - left - width / 2) / this.scale, this.center[1] - (y - top - height / 2) / this.scale];
+    const { fit, x: middleX, y: middleY } = this.placement;
+    return [this.center[0] + (x - middleX) / (fit * this.zoom), this.center[1] - (y - middleY) / (fit * this.zoom)];
   }
 
   // The visible part of the map: left, bottom, right, top.
   get bounds() {
     const { left, top, width, height } = this.box;
     return [...this.toMap(left, top + height), ...this.toMap(left + width, top)];
+  }
+
+  // The point of the map in the middle of the box.
+  get boxMiddle() {
+    const { left, top, width, height } = this.box;
+    return this.toMap(left + width / 2, top + height / 2);
   }
 
   contains(x, y) {
@@ -71,8 +101,8 @@ class Camera {
   }
 
   zoomAroundMiddle(factor) {
-    const { left, top, width, height } = this.box;
-    this.zoomAt(left + width / 2, top + height / 2, factor);
+    const { x, y } = this.placement;
+    this.zoomAt(x, y, factor);
   }
 
   limited(zoom) {
@@ -99,7 +129,7 @@ class Camera {
 
   // Shows a box of the map: left, bottom, right, top.
   show([left, bottom, right, top], animated = true) {
-    const { width, height } = this.box;
+    const { width, height } = this.room;
     const wanted = Math.min(width / Math.max(right - left, 1e-6), height / Math.max(top - bottom, 1e-6));
     this.goTo([(left + right) / 2, (bottom + top) / 2], this.limited((0.85 * wanted) / this.fit), animated);
   }

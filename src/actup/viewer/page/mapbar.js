@@ -86,8 +86,8 @@ class MapBar {
   }
 
   // The order of the views in rows, so that their shapes come close to what is wanted.
-  // covered: width and height of the lower right corner of the stage that buttons cover.
-  arrange(width, height, covered) {
+  // buttons: the box in the lower right corner of the stage that buttons cover: left, top, right, bottom.
+  arrange(width, height, buttons) {
     const count = this.views.length;
     let best = { columns: 1, badness: Infinity };
     for (let columns = 1; columns <= count; columns++) {
@@ -103,7 +103,9 @@ class MapBar {
       box.width = Math.round((column + 1) * cellWidth) - box.left;
       box.height = Math.round((row + 1) * cellHeight) - box.top;
       view.camera.box = box;
-      view.camera.covered = box.left + box.width >= width && box.top + box.height >= height ? covered : [0, 0];
+      const ends = [box.left + box.width, box.top + box.height];
+      const corner = [ends[0] - Math.max(buttons[0], box.left), ends[1] - Math.max(buttons[1], box.top)];
+      view.camera.corner = Math.min(...corner) > 0 ? corner : [0, 0];
     });
   }
 

@@ -25,12 +25,12 @@ class Overlay {
     return context;
   }
 
-  // named: {view, layers} each; covered: a box without names. Returns the placed names, which an SVG file writes too.
+  // named: {view, layers} each; covered: boxes without names. Returns the placed names, which an SVG file writes too.
   drawNames(named, idOf, covered) {
     this.frames.names++;
     const context = this.cleared(this.names);
     const placed = named.flatMap(({ view: { camera, shownMap }, layers }) =>
-      layers.length ? placeNames(nameCandidates(layers, camera, idOf), camera, context, nameGrid(shownMap, camera), [covered]) : [],
+      layers.length ? placeNames(nameCandidates(layers, camera, idOf), camera, context, nameGrid(shownMap, camera), covered) : [],
     );
     writeNames(context, placed);
     return placed;

@@ -10,7 +10,7 @@ class Page {
     this.data = data;
     this.elements = Object.fromEntries([...document.querySelectorAll("[id]")].map((element) => [element.id, element]));
     this.stage = this.elements.stage;
-    Object.assign(this, { hovered: -1, pinned: -1, showNames: true, column: null, colors: new Map(), colorVersion: 0, listeners: [], placedNames: [] });
+    Object.assign(this, { hovered: -1, pinned: -1, showNames: true, column: null, colors: new Map(), colorVersion: 0, listeners: [], placedNames: [], tallestCaption: {} });
     this.selection = new Selection(data, () => this.selectionChanged());
     this.legend = new Legend(this.elements.legend, this.elements.scale, this.selection);
     this.tooltip = new Tooltip(this.elements.tooltip, this.stage, data);
@@ -43,15 +43,18 @@ class Page {
 
   arrange() {
     const { clientWidth: width, clientHeight: height } = this.stage;
-    const [left, top] = this.coveredBox();
-    this.bar.arrange(width, height, [width - left, height - top]);
+    const { sideBySide, views } = this.bar;
+    this.bar.arrange(width, height, boxOfElement(this.elements["view-tools"]));
+    this.placeTitles();
+    const titles = [...this.elements.titles.children].map((title) => title.offsetHeight);
+    const lines = sideBySide ? { top: Math.max(...titles), bottom: 0 } : { top: 0, bottom: this.captionHeight(width, height) };
+    for (const { camera } of views) camera.lines = lines;
   }
 
   resize() {
     this.arrange();
     this.overlay.resize();
     this.renderer.resize();
-    this.placeTitles();
   }
 
   viewsChanged() {
@@ -64,24 +67,41 @@ class Page {
     this.elements.caption.textContent = this.bar.sideBySide ? "" : caption;
     this.elements.caption.hidden = this.bar.sideBySide || !caption;
     this.stage.setAttribute("aria-label", `${this.shownMap.name || "Map"}: ${this.data.count.toLocaleString("en")} points`);
-    this.placeTitles();
     this.moved();
   }
 
   // Names and captions of the maps when they are side by side.
   placeTitles() {
-    const titles = this.bar.sideBySide ? this.bar.views : [];
+    const titled = this.bar.sideBySide ? this.bar.views : [];
     this.elements.titles.replaceChildren(
-      ...titles.flatMap(({ map, camera: { box } }) =>
-        [["p", map.name], ["small", map.caption]].map(([kind, text]) => {
+      ...titled.map(({ map, camera: { box } }) => {
+        const title = document.createElement("div");
+        Object.assign(title.style, { left: `${box.left}px`, top: `${box.top}px`, maxWidth: `${box.width}px` });
+        for (const [kind, text] of [["p", map.name], ["small", map.caption]]) {
           const line = document.createElement(kind);
           line.textContent = text;
-          line.style.transform = `translate(${box.left}px, ${box.top}px)`;
-          line.style.width = `${box.width}px`;
-          return line;
-        }),
-      ),
+          title.append(line);
+        }
+        return title;
+      }),
     );
+  }
+
+  // The height of the strip under a single map, in pixels, that the longest caption takes: the same for all maps, so
+  // that they do not jump when another one is shown.
+  captionHeight(width, height) {
+    const { caption } = this.elements;
+    if (this.tallestCaption.width !== width) {
+      const { textContent, hidden } = caption;
+      const heights = this.data.maps.map((map) => {
+        caption.textContent = map.caption;
+        caption.hidden = !map.caption;
+        return caption.hidden ? 0 : height - caption.offsetTop;
+      });
+      Object.assign(caption, { textContent, hidden });
+      this.tallestCaption = { width, height: Math.max(...heights) };
+    }
+    return this.tallestCaption.height;
   }
 
   // Called whenever the camera or the points move.
@@ -96,14 +116,14 @@ class Page {
     clearTimeout(this.gridTimer);
     this.gridTimer = setTimeout(() => this.bar.views.forEach(({ map }) => map.pointGrid()), GRID_DELAY_MILLISECONDS);
     const named = this.showNames ? this.bar.views : [];
-    this.placedNames = this.overlay.drawNames(named.map((view) => ({ view, layers: this.nameLayers(view) })), this.data.order.idOf, this.coveredBox());
+    this.placedNames = this.overlay.drawNames(named.map((view) => ({ view, layers: this.nameLayers(view) })), this.data.order.idOf, this.coveredBoxes());
     this.drawMarks();
   }
 
-  // The box of the stage, in pixels, that the buttons of the view cover.
-  coveredBox() {
-    const { "view-tools": tools } = this.elements;
-    return [tools.offsetLeft, tools.offsetTop, tools.offsetLeft + tools.offsetWidth, tools.offsetTop + tools.offsetHeight];
+  // The boxes of the stage, in pixels, that buttons, titles and the caption cover.
+  coveredBoxes() {
+    const { "view-tools": tools, titles, caption } = this.elements;
+    return [tools, ...titles.children, ...(caption.hidden ? [] : [caption])].map(boxOfElement);
   }
 
   // The names that a view may show: those of cluster layers if there are any, else of the classes of the legend.
@@ -276,7 +296,7 @@ class Page {
     const [x, y] = screenOf(this.tooltip.point);
     const others = this.neighborsOf(this.tooltip.point).map(screenOf);
     const right = others.filter((other) => other[0] > x).length > others.length / 2;
-    this.tooltip.placeAt(x, y, view.look(this.data.count).size / 2 + 12, right, this.coveredBox());
+    this.tooltip.placeAt(x, y, view.look(this.data.count).size / 2 + 12, right, boxOfElement(this.elements["view-tools"]));
   }
 
   // Shows the tooltip of the next selected point, so that points can be read without a pointer.
@@ -296,4 +316,9 @@ class Page {
   home() {
     for (const { camera } of this.bar.views) camera.home();
   }
+}
+
+// Left, top, right and bottom of an element, in pixels of the element that it is placed in.
+function boxOfElement({ offsetLeft: left, offsetTop: top, offsetWidth: width, offsetHeight: height }) {
+  return [left, top, left + width, top + height];
 }

@@ -105,7 +105,8 @@ class Renderer {
     const look = sampleLook(view.look(view.shownMap.shownCount), sample / total);
     const muted = [...this.mutedColor(), Math.max(MUTED_OPACITY * look.opacity, 0.05)];
     const colors = this.colorsOf(view.shownMap);
-    const shown = { x: camera.center[0], y: camera.center[1], scale: camera.scale * ratio };
+    const [x, y] = camera.boxMiddle;
+    const shown = { x, y, scale: camera.scale * ratio };
     return { box, view: shown, positions: view.positions(), colors, look, muted, slots, total, sample, ofView: view };
   }
 
