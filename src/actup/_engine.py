@@ -13,6 +13,7 @@ import os
 from typing import TYPE_CHECKING
 
 from actup import _processor
+from actup._lazy import signals_afterwards
 
 __all__ = ["engine", "level", "offered_levels"]
 
@@ -52,4 +53,5 @@ level = _choose_level()
 if TYPE_CHECKING:
     from actup import _engine_generic as engine  # the engines of all levels have the same interface
 else:
-    engine = importlib.import_module(_module_name(level))
+    with signals_afterwards():
+        engine = importlib.import_module(_module_name(level))

@@ -36,7 +36,7 @@ def lazy_names(
         if name not in homes:
             hint = _hint(name, homes, elsewhere or {})
             raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}", name=name)
-        with _signals_afterwards():
+        with signals_afterwards():
             module = import_module(homes[name])
         if homes[name] == f"{package}.{name}":
             return module
@@ -61,12 +61,12 @@ def _hint(name: str, homes: Mapping[str, str], elsewhere: Mapping[str, str]) -> 
 
 
 @contextmanager
-def _signals_afterwards() -> Iterator[None]:
+def signals_afterwards() -> Iterator[None]:
     """Call the handlers of signals that arrive in the block, such as Ctrl-C, when it ends.
 
     A package whose import is interrupted cannot be imported again in the same process: the submodules that
     were complete stay in ``sys.modules``, but they are no attributes of the new package. asyncio, which
-    scikit-learn imports, is such a package.
+    scikit-learn imports, is such a package. An interrupted import of the compiled engine ends the process.
     """
     if threading.current_thread() is not threading.main_thread():  # others cannot be interrupted
         yield

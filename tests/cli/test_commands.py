@@ -268,6 +268,7 @@ def test_models_reject_options_of_data(rejected, model, tmp_path):
     path, page = tmp_path / "model.actup", tmp_path / "page.html"
     model.save(path)
     assert "--columns: " in rejected("view", path, "--columns", "gene_1", "-o", page)
+    assert "no columns with names: give a file of labels" in rejected("score", path, "--label", "kind")
     assert "--exclude, --scale: " in rejected("score", path, "--scale", "standard", "-x", "0")
     assert "has its rows and its map with it: leave it out" in rejected("score", path, "--map", path)
 

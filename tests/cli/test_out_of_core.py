@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from file_runs import clustered_rows
+from small_files import write_kind
 
 QUICK = ("--epochs", 10)
 
@@ -73,3 +74,23 @@ def test_dry_run_rejects_outputs_that_the_run_rejects(rejected, rows_file, tmp_p
 )
 def test_wrong_options(rejected, rows_file, arguments, message):
     assert message in rejected("embed", rows_file, *arguments)
+
+
+def test_matrices_of_cells_are_called_as_without_work(run, rejected, tmp_path):
+    path = write_kind("h5ad", tmp_path)
+    command = ("embed", path, "--work", tmp_path / "work", "--dry-run")
+    assert "150 rows x 2 columns" in run(*command, "--array", "X_pca").out
+    assert "150 rows x 4 columns" in run(*command, "--array", "X").out
+    error = rejected(*command)
+    assert "choose one, --array obsm/X_pca" in error and "columns=" not in error
+    assert "--array X_umap is not in" in rejected(*command, "--array", "X_umap")
+
+
+def test_columns_of_text_are_named(run, rejected, tmp_path):
+    path = write_kind("parquet", tmp_path)
+    command = ("embed", path, "--work", tmp_path / "work", "--dry-run")
+    ran = run(*command)
+    assert ran.status == 0 and "150 rows x 4 columns" in ran.out
+    assert "hold no numbers are left out, of the map and of its file: 'species'" in ran.err
+    assert run(*command, "--columns", "petal_width").err == run(*command, "--id", "species").err == ""
+    assert "has no column 'petal' (--id)" in rejected(*command, "--columns", "petal_width", "--id", "petal")

@@ -54,7 +54,8 @@ def _meant(text: str, names: Sequence[str], option: str, source: str) -> list[st
             )
     matching = [name for name in names if fnmatchcase(name, text)]
     if not matching:
-        raise InputError(f"{option} {text!r} is no column of {source}{_suggestion(text, names)}")
+        remedy = ": give a file of labels" if option == "--label" and not names else ""
+        raise InputError(f"{option} {text!r} is no column of {source}{_suggestion(text, names)}{remedy}")
     return matching
 
 

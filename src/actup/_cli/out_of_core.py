@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,12 +14,22 @@ from typing import TYPE_CHECKING, Any
 from actup._cli.making import InputOptions
 from actup._cli.options import OutOfCoreOptions, ReadingOptions
 from actup._cli.outputs import reject_special_output
-from actup._cli.reporting import InputError, note, show, shows_progress
+from actup._cli.reporting import InputError, complain, note, show, shows_progress
 from actup.progress import Progress
 
 if TYPE_CHECKING:
     from actup.recipe import Recipe
 
+_MAX_LISTED = 5  # columns in a warning
+# Parameters of actup.distributed in its messages, as patterns, and what the command line calls them.
+_WORDS = (
+    (r"\bcolumns='([^']*)'", r"--array \1"),
+    (r"\bcolumns=\[\.\.\.\]", "--columns"),
+    (r"\(columns\)", "(--columns)"),
+    (r"\bid_column='([^']*)'", r"--id \1"),
+    (r"\(id_column\)", "(--id)"),
+    (r"\bid_column\b", "--id"),
+)
 _SUFFIXES = (".npy", ".parquet", ".zarr")
 _USABLE = {"array", "columns", "id"}  # options for reading that make sense without a table in memory
 
@@ -37,17 +51,19 @@ def embed_files(
         "work": work,
         "seed": running.seed,
         "memory": running.max_memory if out_of_core.memory is None else out_of_core.memory,
-        "columns": _columns(inputs.reading),
+        "columns": _columns(inputs.reading, files[0]),
         "id_column": inputs.reading.id,
         "backend": running.backend,
     }
     source = files[0] if len(files) == 1 else files
     _reject_outputs(output, is_needed=not running.dry_run)
+    _warn_of_text(files[0], inputs.reading)
     if running.dry_run:
-        _explain(source, recipe, output[0] if output else None, options)
+        with _in_words_of_options():
+            _explain(source, recipe, output[0] if output else None, options)
         return
     begin = time.perf_counter()
-    with Progress(verbose=shows_progress(running.quiet)) as progress:
+    with _in_words_of_options(), Progress(verbose=shows_progress(running.quiet)) as progress:
         result = embed(source, recipe, out=output[0], threads=running.jobs, progress=progress, **options)
     note(
         f"map of {result.plan.rows:,} rows in {time.perf_counter() - begin:.1f} s ({result.groups} groups, "
@@ -86,15 +102,86 @@ def _explain(source: Any, recipe: Recipe, out: Path | None, options: dict[str, A
         raise InputError(f"the run would be refused: {error}") from error
 
 
-def _columns(reading: ReadingOptions) -> Any:
+@contextmanager
+def _in_words_of_options() -> Iterator[None]:
+    """Let errors and warnings name options of the command line instead of parameters in Python."""
+    show = warnings.showwarning
+
+    def show_translated(message: Any, *where: Any, **more: Any) -> None:
+        show(_translated(str(message)), *where, **more)
+
+    warnings.showwarning = show_translated
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        text = _translated(str(error))
+        if text == str(error):
+            raise
+        raise InputError(text) from error
+    finally:
+        warnings.showwarning = show
+
+
+def _translated(text: str) -> str:
+    for parameter, option in _WORDS:
+        text = re.sub(parameter, option, text)
+    return text
+
+
+def _warn_of_text(file: str, reading: ReadingOptions) -> None:
+    """Print a line for columns of parquet that are left out because they hold no numbers."""
+    if reading.columns or reading.array is not None:
+        return
+    path = Path(file)
+    if path.is_dir() and path.suffix.lower() != ".zarr":
+        path = min(path.glob("*.parquet"), default=path)
+    if path.suffix.lower() != ".parquet" or not path.is_file():
+        return
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from actup.distributed._sources._parquet import is_number, is_vector
+
+    try:
+        schema = parquet.read_schema(path)
+    except (pa.ArrowException, OSError):  # the run says what is wrong
+        return
+    kept_out = {reading.id, *((schema.pandas_metadata or {}).get("index_columns", []))} - {None}
+    names = [field.name for field in schema if not (is_number(field.type) or is_vector(field.type))]
+    names = [name for name in names if name not in kept_out]
+    if names:
+        listed = ", ".join(map(repr, names[:_MAX_LISTED])) + (", …" if len(names) > _MAX_LISTED else "")
+        complain(
+            f"warning: columns of {file} that hold no numbers are left out, of the map and of its file: "
+            f"{listed}"
+        )
+
+
+def _path_in_cells(name: str, file: str) -> str:
+    """The path of a matrix of h5ad that ``--array`` names without the group it is in."""
+    if "/" in name or not file.lower().endswith(".h5ad") or not Path(file).is_file():
+        return name
+    try:
+        import h5py
+
+        with h5py.File(file, "r") as cells:
+            paths = [name, f"obsm/{name}", f"layers/{name}"]
+            return next((path for path in paths if path in cells), name)
+    except (ImportError, OSError):  # the run says what is wrong
+        return name
+
+
+def _columns(reading: ReadingOptions, file: str) -> Any:
     """The columns as ``actup.distributed`` takes them: names without patterns, or one path."""
+    if reading.array is not None and not reading.columns:
+        return _path_in_cells(reading.array, file)
     given = list(reading.columns)
     for name in given:
         if any(sign in name for sign in "*?[:"):
             raise InputError(
                 f"--columns {name}: with --work columns are plain names, without patterns or ranges"
             )
-    return reading.array if not given else given[0] if len(given) == 1 else given
+    return None if not given else given[0] if len(given) == 1 else given
 
 
 def _reject_options(inputs: InputOptions) -> None:
