@@ -330,8 +330,8 @@ class Trial:
         self.endings[f"{fault}: {ended.status} {_without_numbers(last)}"] += 1
         wrong = []
         # A program's weak references and destructors may print what they met, and Dask logs what its client
-        # met without memory; a command does not.
-        printed_by_others = "Exception ignored" in ended.err or (self.case.on_dask and fault == "MemoryError")
+        # met; a command does not.
+        printed_by_others = "Exception ignored" in ended.err or self.case.on_dask
         if "Traceback" in ended.err and (self.case.is_command or not printed_by_others):
             wrong.append(f"a traceback: {_shortened(ended.err)}")
         if fault == "SIGKILL" and worker is None:
