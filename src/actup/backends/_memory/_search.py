@@ -1,4 +1,4 @@
-"""Memory of the search for neighbours on the CPU.
+"""Memory of reading X, and of the search for neighbours on the CPU.
 
 Names of arrays are those of ``_native/neighbors/``: FewPoints, PackedPoints, CodeIndex, ReverseLists,
 SparsePoints.
@@ -24,6 +24,11 @@ _MIN_INDEXED_VALUES = 2**19  # of sparse points in an inverted index
 _SPARSE_SUMMARY_BYTES = 40  # of a sparse row, and of its offsets
 
 
+def read_moments(shape: RunShape) -> list[Moment]:
+    """What is in memory while X is read, and once it is."""
+    return [shape.read_data() | {"copies while X is read": float(shape.reading_bytes)}, shape.data()]
+
+
 def search_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     """What is in memory while neighbours are searched."""
     n, k = shape.rows, shape.k
@@ -33,7 +38,7 @@ def search_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     metric = shape.recipe.metric
     record = record_of(metric)
     if metric == "precomputed":
-        return [data | lists | {"distances in order": min(float(shape.given_bytes), float(_CHUNK_BYTES))}]
+        return [data | lists | {"distances in order": min(2.0 * shape.given_bytes, 2.0 * _CHUNK_BYTES)}]
     if record is None or not (record.is_compiled or record.name == "gower"):
         doubles = {"X in double precision": 0.0 if shape.dtype.itemsize == 8 else 8.0 * shape.stored}
         return [data | doubles | lists | {"compared at a time": float(_CHUNK_BYTES)}]
