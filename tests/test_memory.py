@@ -173,6 +173,13 @@ def test_labels_that_are_ignored_take_no_memory():
         assert model.memory_estimate(X, np.arange(500) % 3) == model.memory_estimate(X)
 
 
+def test_mahalanobis_counts_codes_and_matrices_of_columns():
+    plain, metric = actup.preset("umap"), actup.preset("umap").but(metric="mahalanobis")
+    coded = [actup.memory_estimate((20_000, 50), recipe).stages["neighbors"] for recipe in (plain, metric)]
+    assert coded[0] == coded[1]
+    assert actup.memory_estimate((2000, 800), metric).stages["neighbors"] > 8 * 5 * 800**2
+
+
 def test_more_target_neighbors_take_more():
     few, many = (
         actup.UMAP(target_n_neighbors=k).memory_estimate((3000, 10), NUMBERS["y"]).stages["layout"]

@@ -21,6 +21,7 @@ _THREAD_SCRATCH_BYTES = 3 * 2**20  # of a search in clusters, per thread
 _MIN_PACKED_BYTES = 2**22  # of points that are packed at a time in an exact search
 _CHUNK_BYTES = 2**24  # of what NumPy and scikit-learn compare at a time
 _MIN_INDEXED_VALUES = 2**19  # of sparse points in an inverted index
+_MAHALANOBIS_BYTES = 64.0  # of two columns, while their covariances are inverted: measured
 _SPARSE_SUMMARY_BYTES = 40  # of a sparse row, and of its offsets
 
 
@@ -45,6 +46,10 @@ def search_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     if record.name == "gower":  # numbers in place of categories, scaled values, and both in float32
         data = data | {"X in double precision": 16.0 * shape.stored}
         record = METRICS["manhattan"]
+    prepared: list[Moment] = []
+    if record.name == "mahalanobis":
+        prepared = [data | {"matrices of columns": _MAHALANOBIS_BYTES * shape.columns**2}]
+    record = METRICS.get(record.reduced_to, record)
     if not shape.is_engine_type or record.name == "gower":
         masks = record.presence and not shape.sparse
         data = data | {"X in float32": float(shape.stored if masks else 4 * shape.stored)}
@@ -52,7 +57,7 @@ def search_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     if shape.sparse:
         return [data | moment for moment in (*_sparse_moments(shape, lean), lists | checked)]
     moments = _cluster_moments if record.cluster_search else _other_moments
-    return [data | moment for moment in (*moments(shape, record, lean), lists | checked)]
+    return [*prepared, *(data | moment for moment in (*moments(shape, record, lean), lists | checked))]
 
 
 def _cluster_moments(shape: RunShape, record: Metric, lean: Lean) -> list[Moment]:
