@@ -92,6 +92,8 @@ FORMS = {
     "list of arrays": lambda X: [row.copy() for row in X],
     "objects": lambda X: X.astype(object),
     "whole objects": lambda X: X.astype(int).astype(object),
+    "unsorted csr": lambda X: unsorted(sparse.csr_matrix(X)),
+    "csr": sparse.csr_matrix,
     "lil": sparse.lil_matrix,
     "dok": sparse.dok_matrix,
     "csc": sparse.csc_matrix,
@@ -108,6 +110,10 @@ FORMS = {
 def mixed_frame(X):
     columns = {str(i): X[:, i].astype(np.int64) if i % 2 else X[:, i].copy() for i in range(X.shape[1])}
     return pytest.importorskip("pandas").DataFrame(columns)
+
+
+def unsorted(X):
+    return sparse.csr_matrix((X.data, X.indices.reshape(X.shape)[:, ::-1].ravel(), X.indptr), X.shape)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -180,9 +180,25 @@ def _of_sparse(X: Any) -> Values:
         )
     parts = [getattr(X, name, None) for name in _SPARSE_PARTS]
     given = sum(part.nbytes for part in parts if isinstance(part, np.ndarray) and not _is_mapped(part))
-    in_place = X.format == "csr" and ids_ascend(X.indptr, X.indices)
+    in_place = X.format == "csr" and _first_ids_ascend(X.indptr, X.indices)
     through_triplets = csr_bytes + 4 * stored if X.format == "dia" else 0
     return Values(stored, X.dtype, True, given, 0 if in_place else csr_bytes, through_triplets)
+
+
+def _first_ids_ascend(offsets: Any, ids: Any) -> bool:
+    """Whether the ids of the first rows ascend: reading copies a matrix whose ids do not.
+
+    The matrix has not been checked, and memory may have run out: little is read.
+    """
+    for part in (offsets, ids):
+        if not isinstance(part, np.ndarray) or part.ndim != 1 or part.dtype.kind not in "iu":
+            return True  # reading rejects it
+    return not len(offsets) or ids_ascend(offsets[:_SAMPLE_ITEMS], ids[: _end_of_rows(offsets)])
+
+
+def _end_of_rows(offsets: np.ndarray) -> int:
+    """Where the last of the first rows ends, within the first ids."""
+    return max(0, min(int(offsets[:_SAMPLE_ITEMS][-1]), _SAMPLE_ITEMS))
 
 
 def _bytes_of_keys(X: Any, stored: int) -> int:
@@ -224,10 +240,16 @@ def _bytes_of_rows(rows: Sequence[Any] | np.ndarray, count: int) -> int:
 
 
 def _of_lists(X: Sequence[Any], rows: int, columns: int) -> Values:
-    kinds = [np.asarray(row).dtype for row in _sample(X, rows)]
-    kind = _common_type(kinds)
+    kind = _common_type(map(_type_of_row, _sample(X, rows)))
     given = sys.getsizeof(X) + _bytes_of_rows(X, rows)
     return Values(rows * columns, kind, False, given, rows * columns * kind.itemsize)
+
+
+def _type_of_row(row: Any) -> np.dtype | None:
+    try:
+        return np.asarray(row).dtype
+    except (TypeError, ValueError):
+        return None  # reading rejects it
 
 
 def _of_objects(X: np.ndarray) -> Values:
