@@ -42,13 +42,16 @@ class Case:
     parameters: dict = field(default_factory=dict)
     threads: int = 2
     sparse_values: int = 0  # per row; 0: dense
+    form: str = "array"  # what X is: a key of FORMS
+    given: str = ""  # what fit is given besides X: a key of INPUTS
 
     @property
     def name(self) -> str:
-        extra = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
         kind = f"sparse {self.sparse_values}/row" if self.sparse_values else self.dtype
-        threads = "" if self.threads == 2 else f", {self.threads} threads"
-        return f"{self.method} {self.rows:,} x {self.columns} {kind}{', ' * bool(extra)}{extra}{threads}"
+        kind += "" if self.form == "array" else f" {self.form}"
+        extra = [f"{name}={value}" for name, value in self.parameters.items()]
+        extra += [self.given] * bool(self.given) + [f"{self.threads} threads"] * (self.threads != 2)
+        return ", ".join([f"{self.method} {self.rows:,} x {self.columns} {kind}", *extra])
 
 
 CASES = (
@@ -75,6 +78,54 @@ CASES = (
     Case("GDR", 100_000, 100, "int8", parameters={"normalized": True}),
     Case("GDR", 200_000, 50, parameters={"preset": "paper_umap"}),
     Case("GDR", 100_000, 50, parameters={"preset": "paper_tsne"}),
+    # What X is
+    Case("UMAP", 60_000, 200, "float64", form="pandas, half int64"),
+    Case("UMAP", 60_000, 200, form="pandas"),
+    Case("UMAP", 60_000, 200, form="pandas of columns"),
+    Case("UMAP", 60_000, 200, "uint8", form="pandas, half int64"),
+    Case("UMAP", 60_000, 100, form="polars"),
+    Case("UMAP", 60_000, 100, form="polars, half int64"),
+    Case("UMAP", 60_000, 100, form="pyarrow"),
+    Case("UMAP", 60_000, 100, form="pyarrow in chunks"),
+    Case("UMAP", 20_000, 50, "float64", form="lists"),
+    Case("UMAP", 20_000, 50, form="list of arrays"),
+    Case("UMAP", 20_000, 100, "float64", form="objects"),
+    Case("UMAP", 20_000, 100, "uint8", form="objects"),
+    Case("UMAP", 60_000, 200, form="Fortran order"),
+    Case("UMAP", 60_000, 200, form="every second column"),
+    Case("UMAP", 60_000, 200, form="big-endian"),
+    Case("UMAP", 60_000, 200, form="memory-mapped"),
+    Case("UMAP", 60_000, 30, form="lil"),
+    Case("UMAP", 20_000, 30, form="dok"),
+    Case("UMAP", 60_000, 3_000, sparse_values=60, form="csc"),
+    Case("UMAP", 60_000, 3_000, sparse_values=60, form="coo"),
+    # What the run does besides
+    Case("UMAP", 60_000, 50, parameters={"densmap": True}),
+    Case("UMAP", 60_000, 50, parameters={"output_dens": True}),
+    Case("UMAP", 60_000, 50, given="labels"),
+    Case("UMAP", 60_000, 50, given="target values"),
+    Case("UMAP", 60_000, 50, given="weights"),
+    Case("UMAP", 60_000, 50, given="labels and weights"),
+    Case("UMAP", 60_000, 50, parameters={"densmap": True}, given="labels"),
+    Case("TSNE", 60_000, 50, parameters={"perplexity": 10}, given="weights"),
+    Case("UMAP", 60_000, 200, parameters={"metric": "mahalanobis"}),
+    Case("UMAP", 20_000, 50, parameters={"metric": "mahalanobis"}),
+    Case("UMAP", 5_000, 800, parameters={"metric": "mahalanobis"}),
+    Case("UMAP", 20_000, 60, parameters={"metric": "seuclidean"}),
+    Case("UMAP", 60_000, 200, parameters={"metric": "manhattan"}),
+    Case("UMAP", 60_000, 200, parameters={"metric": "correlation"}),
+    Case("UMAP", 10_000, 50, parameters={"metric": "gower"}),
+    Case("UMAP", 4_000, 4_000, parameters={"metric": "precomputed"}, form="distances"),
+    Case("UMAP", 60_000, 50, given="neighbours"),
+    Case("UMAP", 60_000, 50, parameters={"output_metric": "haversine"}),
+    Case("UMAP", 60_000, 50, parameters={"output_metric": "manhattan"}),
+    Case("UMAP", 60_000, 50, parameters={"set_op_mix_ratio": 0.5}),
+    Case("UMAP", 60_000, 200, parameters={"unique": True}),
+    Case("UMAP", 60_000, 200, parameters={"unique": True}, form="some rows twice"),
+    Case("UMAP", 60_000, 50, parameters={"disconnection_distance": 160.0}),
+    Case("UMAP", 3_000, 20, parameters={"backend": "reference", "n_epochs": 3}),
+    Case("UMAP", 2_000, 20, parameters={"backend": "reference", "densmap": True, "n_epochs": 3}),
+    Case("TSNE", 2_000, 20, parameters={"backend": "reference", "max_iter": 250}),
 )
 
 DEVICE_CASES = (
@@ -185,37 +236,139 @@ def sparse_rows(case: Case) -> sparse.csr_matrix:
     return X
 
 
+def half_whole_columns(X: np.ndarray) -> dict:
+    """Columns by name, every second one of int64; of uint8, of both types of integers."""
+    return {f"c{c}": X[:, c].astype(np.int64) if c % 2 else X[:, c].copy() for c in range(X.shape[1])}
+
+
+def columns_of(X: np.ndarray) -> dict:
+    return {f"c{c}": X[:, c].copy() for c in range(X.shape[1])}
+
+
+def pandas_frame(data):
+    import pandas
+
+    return pandas.DataFrame(data)
+
+
+def polars_frame(data):
+    import polars
+
+    return polars.DataFrame(data)
+
+
+def arrow_table(data, chunks: int = 1):
+    import pyarrow
+
+    parts = [
+        pyarrow.table({name: np.array_split(v, chunks)[i] for name, v in data.items()}) for i in range(chunks)
+    ]
+    return pyarrow.concat_tables(parts)
+
+
+def distances_of(X: np.ndarray) -> np.ndarray:
+    """Distances of rows of some columns, in place of X."""
+    from scipy.spatial.distance import cdist
+
+    return cdist(X[:, :5], X[:, :5]).astype(np.float32)
+
+
+FORMS = {
+    "array": lambda X: X,
+    "pandas": pandas_frame,
+    "pandas of columns": lambda X: pandas_frame(columns_of(X)),
+    "pandas, half int64": lambda X: pandas_frame(half_whole_columns(X)),
+    "polars": lambda X: polars_frame(columns_of(X)),
+    "polars, half int64": lambda X: polars_frame(half_whole_columns(X)),
+    "pyarrow": lambda X: arrow_table(columns_of(X)),
+    "pyarrow in chunks": lambda X: arrow_table(columns_of(X), 3),
+    "lists": lambda X: X.tolist(),
+    "list of arrays": lambda X: [row.copy() for row in X],
+    "objects": lambda X: X.astype(object),
+    "Fortran order": np.asfortranarray,
+    "every second column": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "big-endian": lambda X: X.astype(X.dtype.newbyteorder(">")),
+    "memory-mapped": lambda X: X,
+    "lil": sparse.lil_matrix,
+    "dok": sparse.dok_matrix,
+    "csc": lambda X: X.tocsc(),
+    "coo": lambda X: X.tocoo(),
+    "distances": distances_of,
+    "some rows twice": lambda X: X[np.maximum(np.arange(len(X)) - len(X) // 4, 0)],
+}
+
+
+def inputs_of(case: Case, X) -> dict:
+    """What fit is given besides X."""
+    random, n = np.random.default_rng(1), X.shape[0] if hasattr(X, "shape") else len(X)
+    given: dict = {}
+    if "labels" in case.given:
+        given["y"] = random.integers(10, size=n)
+    if "target values" in case.given:
+        given["y"] = random.random(n)
+    if "weights" in case.given:
+        given["sample_weight"] = random.random(n) + 0.5
+    return given
+
+
+def uncounted_bytes(case: Case, X) -> int:
+    """What is resident because of X, but not counted: the rest of an array that X shows a part of, files."""
+    return X.nbytes if case.form in ("every second column", "memory-mapped") else 0
+
+
+def loaded(case: Case, source: str):
+    """X in the form of the case."""
+    if case.sparse_values:
+        X = sparse.load_npz(source)
+    else:
+        X = np.load(source, mmap_mode="r" if case.form == "memory-mapped" else None)
+    return FORMS[case.form](X)
+
+
 def estimator_of(case: Case, **more):
     import actup
 
-    return getattr(actup, case.method)(random_state=0, n_jobs=case.threads, **case.parameters, **more)
+    parameters = {"random_state": 0, "n_jobs": case.threads, **more, **case.parameters}
+    return getattr(actup, case.method)(**parameters)
 
 
 def measure(case: Case, source: str, share: float, backend: str) -> dict:
     """Run one fit in this process: megabytes of every stage, estimated and measured."""
-    few = np.random.default_rng(0).random((300, 20), np.float32)
+    few = np.random.default_rng(0).random((300, 300 if case.form == "distances" else 20), np.float32)
     few = sparse.csr_matrix(few) if case.sparse_values else few.astype(case.dtype)
-    estimator_of(case, backend=backend).fit(few)
+    few = FORMS[case.form](few)
+    estimator_of(case, backend=backend).fit(few, **inputs_of(case, few))
+    known = None
+    if case.given == "neighbours":
+        import actup
+
+        lists = actup.nearest_neighbors(np.load(source), 15)
+        known = lists.indices.copy(), lists.distances.copy()
+        del lists
     watch = DeviceWatch() if backend == "cuda" else Watch()
-    X = sparse.load_npz(source) if case.sparse_values else np.load(source)
+    X = loaded(case, source)
+    inputs = inputs_of(case, X)
     model = estimator_of(case, backend=backend, callback=watch.note)
-    estimate = model.memory_estimate(X)
+    if known is not None:
+        model.set_params(precomputed_knn=known)
+    estimate = model.memory_estimate(X, **inputs)
     found: dict = {}
     if share:
         limit = int(share * estimate.limited_bytes)
         found["limit"] = megabytes(limit)
         model.set_params(max_memory=limit)
         try:
-            found["lean"] = str(model._lean(X, model._recipe(), FitInputs(), load_backend(backend)))
+            computing = load_backend(model.backend)
+            found["lean"] = str(model._lean(X, model._recipe(), FitInputs(**inputs), computing))
         except MemoryError as error:
             return {**found, "refused": str(error)}
     with watch:
-        model.fit(X)
+        model.fit(X, **inputs)
     edges = model.graph_.nnz / (len(model.embedding_) * estimate.neighbors)
     return {
         **found,
         "estimate": rounded(estimate.device_stages or estimate.stages),
-        "measured": rounded(watch.peaks),
+        "measured": rounded({stage: size - uncounted_bytes(case, X) for stage, size in watch.peaks.items()}),
         "edges_per_neighbor": round(edges, 2),
     }
 

@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 import weakref
 from functools import partial
 from itertools import product
@@ -24,7 +25,7 @@ from actup.backends._graph_file import GraphFile
 from actup.backends._memory._shape import Lean
 from actup.estimators._inputs import FitInputs
 from actup.graph._records import Graph
-from actup.neighbors._rows import ENGINE_TYPES
+from actup.neighbors._rows import ENGINE_TYPES, read_rows
 
 BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "memory_estimates.py"
 
@@ -70,7 +71,6 @@ def test_rows_are_counted_as_they_are_read(tmp_path):
     read = actup.memory_estimate(dense).stages["read"]
     assert read == dense.nbytes
     assert actup.memory_estimate(np.asfortranarray(dense)).stages["read"] == 2 * dense.nbytes
-    assert actup.memory_estimate(dense.astype(np.float64).tolist()).stages["read"] == 2 * dense.nbytes
     np.save(tmp_path / "X.npy", dense)
     assert actup.memory_estimate(np.load(tmp_path / "X.npy", mmap_mode="r")).stages["read"] == 0
 
@@ -80,6 +80,127 @@ def test_types_that_the_engine_does_not_read_become_float32(dtype):
     X = np.zeros((30_000, 200), dtype)
     arrays = actup.memory_estimate(X, actup.preset("umap").but(recall=1.0)).arrays
     assert ("X in float32" in arrays) == (np.dtype(dtype).type not in (*ENGINE_TYPES, np.bool_))
+
+
+FORMS = {
+    "pandas, half int64": lambda X: mixed_frame(X.astype(np.float64)),
+    "pandas, integers of two types": lambda X: mixed_frame(X.astype(np.uint8)),
+    "pandas": lambda X: pytest.importorskip("pandas").DataFrame(X.copy()),
+    "pandas of columns": lambda X: pytest.importorskip("pandas").DataFrame(dict(enumerate(X.T.copy()))),
+    "pyarrow": lambda X: pytest.importorskip("pyarrow").table({str(i): x.copy() for i, x in enumerate(X.T)}),
+    "lists": lambda X: X.astype(np.float64).tolist(),
+    "list of arrays": lambda X: [row.copy() for row in X],
+    "objects": lambda X: X.astype(object),
+    "whole objects": lambda X: X.astype(int).astype(object),
+    "unsorted csr": lambda X: unsorted(sparse.csr_matrix(X)),
+    "csr": sparse.csr_matrix,
+    "lil": sparse.lil_matrix,
+    "dok": sparse.dok_matrix,
+    "csc": sparse.csc_matrix,
+    "coo": sparse.coo_matrix,
+    "bsr": sparse.bsr_matrix,
+    "Fortran's order": np.asfortranarray,
+    "big-endian": lambda X: X.astype(">f4"),
+    "big-endian in Fortran's order": lambda X: np.asfortranarray(X.astype(">f4")),
+    "long double": lambda X: X.astype(np.longdouble),
+    "uint64": lambda X: np.abs(X).astype(np.uint64),
+}
+
+
+def mixed_frame(X):
+    columns = {str(i): X[:, i].astype(np.int64) if i % 2 else X[:, i].copy() for i in range(X.shape[1])}
+    return pytest.importorskip("pandas").DataFrame(columns)
+
+
+def unsorted(X):
+    return sparse.csr_matrix((X.data, X.indices.reshape(X.shape)[:, ::-1].ravel(), X.indptr), X.shape)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_reading_takes_what_is_estimated(form):
+    dense = rows(8000, 150)
+    FORMS[form](dense[:5])  # imports
+    tracemalloc.start()
+    try:
+        X = FORMS[form](dense)
+        gc.collect()
+        tracemalloc.reset_peak()
+        read_rows(X, "euclidean")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    estimate = actup.memory_estimate(X).stages["read"]
+    checked = 2**20  # bytes: which of the values that are checked at a time are finite
+    assert 0.8 * (peak - checked) < estimate < 1.2 * peak
+
+
+@pytest.mark.parametrize("columns", [1, 30])
+def test_frames_of_polars_are_counted_as_they_are_read(columns):
+    polars, dense = pytest.importorskip("polars"), rows(3000, columns)
+    X = polars.DataFrame({str(i): x for i, x in enumerate(dense.T)})
+    assert actup.memory_estimate(X).stages["read"] == dense.nbytes * (2 if columns == 1 else 3)
+
+
+SUPERVISED = {"y": np.arange(3000) % 7}
+NUMBERS = {"y": np.linspace(0, 1, 3000)}
+WEIGHTS = {"sample_weight": np.linspace(1, 2, 3000)}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "inputs"),
+    [
+        ({"densmap": True}, {}),
+        ({"output_dens": True}, {}),
+        ({}, SUPERVISED),
+        ({"target_metric": "euclidean"}, NUMBERS),
+        ({}, NUMBERS),
+        ({}, WEIGHTS),
+        ({}, SUPERVISED | WEIGHTS),
+        ({"unique": True}, {}),
+        ({}, {"sample_weight": np.arange(3000) % 2}),
+    ],
+)
+def test_what_changes_the_graph_counts_and_max_memory_knows_it(parameters, inputs):
+    X = rows(columns=20)
+    plain = actup.UMAP(n_neighbors=40, n_epochs=1).memory_estimate(X)
+    model = actup.UMAP(n_neighbors=40, n_epochs=1, **parameters)
+    needed = model.memory_estimate(X, **inputs)
+    stage = "read" if "unique" in parameters or 0 in inputs.get("sample_weight", ()) else "graph"
+    assert needed.stages[stage] > 1.2 * plain.stages[stage]
+    smaller = min(plain.bytes, needed.bytes - 1) * 2 // 3
+    with pytest.raises(MemoryError, match="is too little"):
+        model.set_params(max_memory=smaller).fit(X, **inputs)
+    model.set_params(max_memory=needed.bytes).fit(X, **inputs)
+
+
+def test_labels_that_are_ignored_take_no_memory():
+    X = rows(500)
+    for model in (actup.TSNE(), actup.GDR()):
+        assert model.memory_estimate(X, np.arange(500) % 3) == model.memory_estimate(X)
+
+
+def test_mahalanobis_counts_codes_and_matrices_of_columns():
+    plain, metric = actup.preset("umap"), actup.preset("umap").but(metric="mahalanobis")
+    coded = [actup.memory_estimate((20_000, 50), recipe).stages["neighbors"] for recipe in (plain, metric)]
+    assert coded[0] == coded[1]
+    assert actup.memory_estimate((2000, 800), metric).stages["neighbors"] > 8 * 5 * 800**2
+
+
+def test_more_target_neighbors_take_more():
+    few, many = (
+        actup.UMAP(target_n_neighbors=k).memory_estimate((3000, 10), NUMBERS["y"]).stages["layout"]
+        for k in (5, 50)
+    )
+    assert many > few
+
+
+@pytest.mark.parametrize("parameters", [{}, {"densmap": True}, {"n_components": 5}, {"init": "pca"}])
+def test_the_reference_backend_keeps_all_pairs(parameters):
+    model = actup.UMAP(backend="reference", **parameters)
+    estimate = model.memory_estimate((3000, 20))
+    assert estimate.bytes > 70 * 3000**2 and estimate.stage == "layout"
+    with pytest.raises(MemoryError, match="max_memory='100MB' is too little"):
+        model.set_params(max_memory="100MB").fit(rows())
 
 
 def test_embed_keeps_neighbors():
@@ -153,9 +274,9 @@ def test_every_kind_of_metric_has_an_estimate(metric):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("number", ["8", "15"])
+@pytest.mark.parametrize("number", ["8", "15", "23", "43", "48"])
 def test_the_estimate_is_near_the_peak(number, tmp_path):
-    """Two of the combinations of benchmarks/memory_estimates.py."""
+    """Some of the combinations of benchmarks/memory_estimates.py."""
     code = (
         f"import sys; sys.path.insert(0, {str(BENCHMARK.parent)!r})\n"
         "import memory_estimates as m, pathlib\n"

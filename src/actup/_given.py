@@ -13,7 +13,7 @@ from actup._device import array_module, to_host
 from actup._typing import Array, Rows
 from actup._warnings import warn_user
 from actup.backends import Backend
-from actup.backends._memory._shape import Lean
+from actup.backends._memory._shape import GraphChanges, Lean
 from actup.graph._records import Graph, Neighbors
 from actup.neighbors._chunks import row_chunks
 
@@ -38,6 +38,10 @@ class Given:
     reshape_graph : callable or None
         ``reshape_graph(graph, backend=backend, threads=threads)`` gives the graph that is laid out, e.g. one
         that labels have changed.
+    graph_changes : GraphChanges
+        What ``reshape_graph`` does, for estimates of memory.
+    copies_rows : bool
+        Whether X is a copy of some rows of what the caller gave, for estimates of memory.
     mobility : ndarray of shape (n,) or None
         Factor of each point's steps: 0 keeps it where it starts, 1 lets it move freely.
     keep_radii : bool
@@ -55,6 +59,8 @@ class Given:
     neighbors_name: str = "neighbors"
     disconnection_distance: float = math.inf
     reshape_graph: Callable[..., Graph] | None = None
+    graph_changes: GraphChanges = field(default_factory=GraphChanges)
+    copies_rows: bool = False
     mobility: np.ndarray | None = None
     keep_radii: bool = False
     keep_neighbors: bool = True

@@ -5,24 +5,19 @@ The model is in ``backends/_memory/``, that of the GPU in ``backends/_cuda/memor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
-from numbers import Integral
 from traceback import clear_frames
 from typing import Any
 
-import numpy as np
-from scipy import sparse
-
 from actup._bytes import format_bytes, read_bytes
-from actup._errors import WrongType
 from actup._given import Given
 from actup._threads import count_threads
 from actup.backends import Backend, Layout, choose_backend, load_backend
+from actup.backends._memory._data import Values, is_whole
 from actup.backends._memory._shape import BASE_BYTES, Lean, Moment, RunShape
-from actup.neighbors._tables import is_frame
 from actup.recipe._output_metrics import EUCLIDEAN
 from actup.recipe._presets import preset
 from actup.recipe._recipe import Recipe
@@ -253,117 +248,16 @@ def shape_of(
         searches=given.neighbors is None and graph is None,
         keeps_neighbors=given.keep_neighbors and graph is None,
         has_start=given.init is not None,
+        copies_rows=given.copies_rows,
+        keeps_radii=given.keep_radii or recipe.density_weight > 0,
+        changes=given.graph_changes,
         **vars(values),
     )
 
 
 def _is_shape(X: Any) -> bool:
     """Whether X is rows and columns rather than the rows themselves."""
-    return isinstance(X, tuple) and len(X) == 2 and all(_is_whole(size) for size in X)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-@dataclass(frozen=True)
-class Values:
-    """The values of X: what of ``RunShape`` does not depend on the recipe."""
-
-    stored: int
-    dtype: np.dtype
-    sparse: bool
-    given_bytes: int
-    read_bytes: int
-
-    @classmethod
-    def of_shape(cls, stored: int, dtype: Any = None, stored_values: int | None = None) -> Values:
-        """As many values as a shape has, of which a sparse matrix stores some."""
-        kind = _read_dtype(np.float32 if dtype is None else dtype)
-        if stored_values is None:
-            return cls(stored, kind, False, stored * kind.itemsize, 0)
-        if not _is_whole(stored_values):
-            raise WrongType(f"stored_values={stored_values!r} must be a whole number")
-        if not 0 <= stored_values <= stored:
-            raise ValueError(
-                f"stored_values={stored_values} must be 0 to {stored}, which is rows times columns of X"
-            )
-        return cls(stored_values, kind, True, stored_values * (kind.itemsize + 4), 0)
-
-    @classmethod
-    def of_data(cls, X: Any) -> tuple[int, int, Values]:
-        """Rows, columns and values of what a caller gives as X."""
-        if sparse.issparse(X):
-            csr = X.format == "csr"
-            parts = [getattr(X, name, None) for name in ("data", "indices", "indptr")]
-            size = sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
-            copy = 0 if csr else X.nnz * (X.dtype.itemsize + 4)
-            return *X.shape, cls(int(X.nnz), X.dtype, True, size, copy)
-        if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf":
-            in_place = X.flags.c_contiguous and X.dtype.isnative and X.dtype.itemsize <= 8
-            given = 0 if _is_mapped(X) else X.nbytes
-            return *X.shape, cls(X.size, _as_read(X.dtype), False, given, 0 if in_place else X.nbytes)
-        rows, columns = _shape_of_other(X)
-        kind = _type_of_other(X)
-        size = rows * columns * kind.itemsize
-        return rows, columns, cls(rows * columns, kind, False, int(getattr(X, "nbytes", 0)), size)
-
-
-def _read_dtype(dtype: Any) -> np.dtype:
-    """The type that values of a type have once they are read."""
-    try:
-        kind = np.dtype(dtype)
-    except TypeError:
-        kind = np.dtype(object)
-    if kind.kind not in "biuf":
-        raise WrongType(f"dtype={dtype!r} must be a type of numbers, such as 'float32' or 'uint8'")
-    return _as_read(kind)
-
-
-def _as_read(dtype: np.dtype) -> np.dtype:
-    return np.dtype(np.uint8) if dtype.kind == "b" else dtype
-
-
-def _is_mapped(X: Any) -> bool:
-    """Whether the values lie in a file."""
-    while X is not None:
-        if isinstance(X, np.memmap):
-            return True
-        X = getattr(X, "base", None)
-    return False
-
-
-def _shape_of_other(X: Any) -> tuple[int, int]:
-    shape = getattr(X, "shape", None)
-    if shape is None and isinstance(X, list | tuple) and len(X) and all(_is_row(row) for row in X):
-        shape = len(X), len(X[0])
-        different = next((i for i, row in enumerate(X) if len(row) != shape[1]), None)
-        if different is not None:
-            raise ValueError(
-                f"X has {shape[1]} values in row 0, but {len(X[different])} in row {different}: give as many "
-                "in every row"
-            )
-    if shape is None or len(shape) != 2:
-        raise ValueError(
-            f"X is a {type(X).__name__}, which has no rows and columns: give an array, a sparse matrix, a "
-            "data frame, or a shape such as (70_000, 784)"
-        )
-    return int(shape[0]), int(shape[1])
-
-
-def _is_row(row: Any) -> bool:
-    """Whether an item of a list is a row of values."""
-    return isinstance(row, Sequence | np.ndarray) and not isinstance(row, str | bytes)
-
-
-def _type_of_other(X: Any) -> np.dtype:
-    """The type that rows of other kinds have once they are read: tensors, data frames, lists."""
-    if not is_frame(X) and hasattr(X, "dtype"):
-        try:
-            return _as_read(np.dtype(str(X.dtype).rpartition(".")[2]))
-        except TypeError:
-            pass
-    return np.dtype(np.float64)
+    return isinstance(X, tuple) and len(X) == 2 and all(is_whole(size) for size in X)
 
 
 # --- max_memory ---

@@ -20,7 +20,7 @@ import numpy as np
 from actup._device import to_host
 from actup._typing import Array, Rows
 from actup.backends._memory._map import graph_moments, layout_moments, start_moments
-from actup.backends._memory._search import search_moments
+from actup.backends._memory._search import read_moments, search_moments
 from actup.backends._memory._shape import Lean, Moment, RunShape
 from actup.graph._records import Graph, GraphParts, Neighbors
 from actup.neighbors._calibration import DEFAULT_RECALL
@@ -195,7 +195,7 @@ class Backend(ABC):
     def memory_moments(self, shape: RunShape, lean: Lean) -> dict[str, list[Moment]]:
         """Of every stage, what is in the host's memory at the times at which much is."""
         return {
-            "read": [shape.data()],
+            "read": read_moments(shape),
             "neighbors": search_moments(shape, lean),
             "graph": graph_moments(shape, lean),
             "start": start_moments(shape, lean),

@@ -372,6 +372,8 @@ class Embedder(
             neighbors_name="precomputed_knn",
             keep_neighbors=False,
             lean=inputs.lean,
+            graph_changes=self._graph_changes(inputs),
+            copies_rows=self._copies_rows(inputs),
         )
         if inputs.sample_weight is not None:
             weights = read_sample_weights(inputs.sample_weight, n)

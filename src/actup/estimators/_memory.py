@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from actup._given import Given
 from actup._memory import MemoryEstimate, estimate_run, lean_enough
 from actup._threads import count_threads
 from actup.backends import Backend
-from actup.backends._memory._shape import Lean
+from actup.backends._memory._shape import GraphChanges, Lean
 from actup.estimators._inputs import FitInputs, read_affinities, read_given_neighbors
 from actup.graph._records import Graph
 from actup.recipe._recipe import Recipe
@@ -27,7 +29,13 @@ class MemoryMixin:
         def _recipe(self) -> Recipe: ...
 
     def memory_estimate(
-        self, X: Any, *, dtype: Any = None, stored_values: int | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        dtype: Any = None,
+        stored_values: int | None = None,
     ) -> MemoryEstimate:
         """Estimate how much memory ``fit(X)`` takes, stage by stage, without running it.
 
@@ -35,6 +43,10 @@ class MemoryMixin:
         ----------
         X : array-like, sparse matrix, or tuple of two int
             What ``fit`` would be given, or only its shape: (n_samples, n_features).
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
+            The labels or target values that ``fit`` would be given; only those of ``UMAP`` take memory.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weights that ``fit`` would be given.
         dtype : dtype, default=None
             Type of the values, if X is a shape; None: float32.
         stored_values : int, default=None
@@ -57,7 +69,7 @@ class MemoryMixin:
         >>> 0.6e9 < estimate.bytes < 1.2e9
         True
         """
-        given = self._given_for_memory(FitInputs())
+        given = self._given_for_memory(FitInputs(y, sample_weight))
         return estimate_run(X, self._recipe(), given, self.n_jobs, self.backend, dtype, stored_values)
 
     def _lean(self, X: Any, recipe: Recipe, inputs: FitInputs, backend: Backend) -> Lean:
@@ -69,16 +81,26 @@ class MemoryMixin:
 
     def _given_for_memory(self, inputs: FitInputs) -> Given:
         """What of a fit's inputs decides how much memory it takes."""
-        changes_graph = inputs.y is not None or inputs.sample_weight is not None
+        changes = self._graph_changes(inputs)
         init = self.init if inputs.init is None else inputs.init
         return Given(
             init=None if isinstance(init, str) else init,
             neighbors=read_given_neighbors(self.precomputed_knn),
             graph=None if inputs.affinities is None else read_affinities(inputs.affinities),
-            reshape_graph=_as_it_is if changes_graph else None,
+            reshape_graph=None if changes == GraphChanges() else _as_it_is,
+            graph_changes=changes,
+            copies_rows=self._copies_rows(inputs),
             keep_radii=bool(getattr(self, "output_dens", False)),
             keep_neighbors=False,
         )
+
+    def _graph_changes(self, inputs: FitInputs) -> GraphChanges:
+        """What changes the graph after it has been made."""
+        return GraphChanges(weighted=inputs.sample_weight is not None)
+
+    def _copies_rows(self, inputs: FitInputs) -> bool:
+        """Whether a run is made of a copy of some rows: samples of weight 0 take no part."""
+        return inputs.sample_weight is not None and bool((np.asarray(inputs.sample_weight) == 0).any())
 
 
 def _as_it_is(graph: Graph, **_: Any) -> Graph:

@@ -20,6 +20,7 @@ from actup._threads import count_threads
 from actup._typing import Array, Rows
 from actup._warnings import warn_user
 from actup.backends import Backend
+from actup.backends._memory._shape import GraphChanges
 from actup.estimators._base import Embedder
 from actup.estimators._growing import GrowingMap
 from actup.estimators._inputs import FitInputs
@@ -89,6 +90,23 @@ class UmapRuns(GrowingMap):
         if self.target_n_neighbors != -1:
             check_target_neighbors(self.target_n_neighbors)
 
+    def _graph_changes(self, inputs: FitInputs) -> GraphChanges:
+        """As in ``Embedder``; labels or target values change the graph too."""
+        changes = super()._graph_changes(inputs)
+        if inputs.y is None:
+            return changes
+        self._check_target(inputs.y)
+        has_numbers = self.target_metric == "categorical" and has_no_categories(
+            label_array(to_host(inputs.y))
+        )
+        if is_discrete(self.target_metric) and not has_numbers:
+            return replace(changes, labeled=True)
+        wanted = self.n_neighbors if self.target_n_neighbors == -1 else self.target_n_neighbors
+        return replace(changes, target_neighbors=max(1, int(wanted) - 1))
+
+    def _copies_rows(self, inputs: FitInputs) -> bool:
+        return super()._copies_rows(inputs) or bool(self.unique)
+
     def _given(self, inputs: FitInputs, rows: Rows, recipe: Recipe) -> Given:
         given = super()._given(inputs, rows, recipe)
         limit = disconnection_distance(recipe.metric, self.disconnection_distance)
@@ -134,7 +152,8 @@ class UmapRuns(GrowingMap):
         if self.unique:
             rows = to_host(rows)
             kept, inverse = distinct_rows(rows)
-            rows, inputs = rows[kept], inputs.distinct(kept, inverse)
+            rows = rows if len(kept) == rows.shape[0] else rows[kept]
+            inputs = inputs.distinct(kept, inverse)
         prepared, state = super()._prepare_rows(rows, recipe, inputs, backend, progress, seed, like)
         if inverse is not None:
             training = TrainingRows(all_rows, recipe)

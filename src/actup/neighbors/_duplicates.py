@@ -123,8 +123,9 @@ def distinct_rows(X: Rows) -> tuple[np.ndarray, np.ndarray]:
     inverse : ndarray of shape (n,), int64
         The position in ``kept`` of the row that equals each row.
     """
-    X = X + 0 if X.dtype.kind == "f" else X  # -0 equals 0, but has another hash
-    hashes = np.concatenate([_row_hashes(X[chunk]) for chunk in row_chunks(X, _CHUNK_VALUES)])
+    parts = (X[chunk] for chunk in row_chunks(X, _CHUNK_VALUES))
+    # -0 equals 0, but has another hash.
+    hashes = np.concatenate([_row_hashes(rows + 0 if X.dtype.kind == "f" else rows) for rows in parts])
     order = np.argsort(hashes, kind="stable")
     begins = np.flatnonzero(np.concatenate([[True], np.diff(hashes[order]) != 0]))
     first = np.empty(len(order), np.int64)

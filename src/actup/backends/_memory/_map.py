@@ -25,11 +25,16 @@ _POINTS_PER_LINE = 130  # of large normalised maps: measured with groups far apa
 _MESH_CELL_BYTES = 20.0  # the grid, its spectrum and the factors of the convolution
 _TREE_POINT_BYTES, _TREE_NODE_BYTES = 36.0, 32.0
 _COLOUR_BYTES = 16.0  # of a point, while edges are divided into matchings
+# What NumPy and SciPy take for every edge of a graph while they change it: measured.
+_WEIGHTING_BYTES, _LABELING_BYTES, _TARGET_BYTES = 47.0, 65.0, 102.0
+_LENGTH_BYTES = 62.0  # of an edge, while its length is looked up
+_RADIUS_BYTES = 37.0  # of an edge, while the radii of its ends are computed
+_SORTED_LIST_BYTES = 20.0  # of a neighbour, while lengths are looked up
 
 
 def graph_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     """What is in memory while lists of neighbours become a graph."""
-    n, k, edges = shape.rows, shape.k, shape.edges
+    n, k, edges = shape.rows, shape.k, shape.made_edges
     before = shape.data() | shape.lists() | {"weights of lists": 4.0 * n * k}
     ranges = graph_ranges(n, k, lean)
     rows = n / ranges
@@ -44,10 +49,29 @@ def graph_moments(shape: RunShape, lean: Lean) -> list[Moment]:
         of_range = {"a range of the graph": 8.0 * edges / ranges, "edges of a range": 24.0 * k * rows}
         return [before | merging | of_range | {"offsets of the graph": 8.0 * n}]
     replaced = {"incoming edges of the range before": 8.0 * k * rows if ranges > 1 else 0.0}
-    moments = [before | {"sums of distances": 16.0 * n}, before | merging | replaced | shape.graph()]
-    if shape.recipe.density_weight > 0:
-        lengths = {"lengths of edges": 4.0 * edges, "rows of edges": 24.0 * edges}
-        moments.append(shape.data() | shape.lists() | shape.graph() | lengths)
+    moments = [before | {"sums of distances": 16.0 * n}, before | merging | replaced | shape.made_graph()]
+    made = shape.data() | shape.lists()
+    moments += [made | moment for moment in _change_moments(shape)]
+    if shape.keeps_radii:
+        lengths = {
+            "lists in order of ids": _SORTED_LIST_BYTES * n * k,
+            "lengths of edges": _LENGTH_BYTES * shape.edges,
+        }
+        moments.append(made | shape.graph() | lengths)
+    return moments
+
+
+def _change_moments(shape: RunShape) -> list[Moment]:
+    """What is in memory while weights of samples, and then labels or target values, change the graph."""
+    changes, graph, edges = shape.changes, shape.made_graph(), shape.made_edges
+    moments = []
+    if changes.weighted:
+        moments.append(graph | {"weighted edges": _WEIGHTING_BYTES * edges})
+        graph |= {"weighted graph": graph_bytes(shape.rows, edges)}
+    if changes.labeled:
+        moments.append(graph | {"edges weakened by labels": _LABELING_BYTES * edges})
+    if changes.target_neighbors:
+        moments.append(graph | {"edges of X and of target values": _TARGET_BYTES * shape.edges})
     return moments
 
 
@@ -100,10 +124,14 @@ def layout_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     """What is in memory while the layout is made, and while it runs."""
     n, d, recipe = shape.rows, shape.recipe.n_components, shape.recipe
     held = _after_graph(shape) | {"start": 4.0 * d * n}
+    if shape.keeps_radii:
+        held |= {"lengths of edges": 4.0 * shape.edges}
     ranges = graph_ranges(n, shape.k, lean)
     graph = {"a range of the graph": shape.graph()["graph"] / ranges} if lean.graph_on_disc else shape.graph()
     order = {"order of points": 4.0 * n}
     moments = [held | graph | {"keys of points": 16.0 * n} | order]
+    if shape.keeps_radii:
+        moments.append(held | graph | {"radii of the ends of edges": _RADIUS_BYTES * shape.edges})
     copied = layout_edges(shape)
     relabelled = order | {"labels, strengths and degrees": 12.0 * n}
     strongest = {"strongest edges of points": 16.0 * n, "depth-first search": 16.0 * n}
@@ -116,7 +144,7 @@ def layout_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     running = held | ({} if lean.graph_on_disc else graph) | order | copied
     running |= point_arrays(recipe, n) | repulsion_arrays(recipe, n)
     if recipe.density_weight > 0:
-        running |= {"lengths of edges": 4.0 * shape.edges, "density": 20.0 * n}
+        running |= {"density": 20.0 * n}
     return [*moments, running | {"map": 4.0 * d * n}]
 
 

@@ -1,4 +1,4 @@
-"""Memory of the search for neighbours on the CPU.
+"""Memory of reading X, and of the search for neighbours on the CPU.
 
 Names of arrays are those of ``_native/neighbors/``: FewPoints, PackedPoints, CodeIndex, ReverseLists,
 SparsePoints.
@@ -21,7 +21,13 @@ _THREAD_SCRATCH_BYTES = 3 * 2**20  # of a search in clusters, per thread
 _MIN_PACKED_BYTES = 2**22  # of points that are packed at a time in an exact search
 _CHUNK_BYTES = 2**24  # of what NumPy and scikit-learn compare at a time
 _MIN_INDEXED_VALUES = 2**19  # of sparse points in an inverted index
+_MAHALANOBIS_BYTES = 64.0  # of two columns, while their covariances are inverted: measured
 _SPARSE_SUMMARY_BYTES = 40  # of a sparse row, and of its offsets
+
+
+def read_moments(shape: RunShape) -> list[Moment]:
+    """What is in memory while X is read, and once it is."""
+    return [shape.read_data() | {"copies while X is read": float(shape.reading_bytes)}, shape.data()]
 
 
 def search_moments(shape: RunShape, lean: Lean) -> list[Moment]:
@@ -33,13 +39,17 @@ def search_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     metric = shape.recipe.metric
     record = record_of(metric)
     if metric == "precomputed":
-        return [data | lists | {"distances in order": min(float(shape.given_bytes), float(_CHUNK_BYTES))}]
+        return [data | lists | {"distances in order": min(2.0 * shape.given_bytes, 2.0 * _CHUNK_BYTES)}]
     if record is None or not (record.is_compiled or record.name == "gower"):
         doubles = {"X in double precision": 0.0 if shape.dtype.itemsize == 8 else 8.0 * shape.stored}
         return [data | doubles | lists | {"compared at a time": float(_CHUNK_BYTES)}]
     if record.name == "gower":  # numbers in place of categories, scaled values, and both in float32
         data = data | {"X in double precision": 16.0 * shape.stored}
         record = METRICS["manhattan"]
+    prepared: list[Moment] = []
+    if record.name == "mahalanobis":
+        prepared = [data | {"matrices of columns": _MAHALANOBIS_BYTES * shape.columns**2}]
+    record = METRICS.get(record.reduced_to, record)
     if not shape.is_engine_type or record.name == "gower":
         masks = record.presence and not shape.sparse
         data = data | {"X in float32": float(shape.stored if masks else 4 * shape.stored)}
@@ -47,7 +57,7 @@ def search_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     if shape.sparse:
         return [data | moment for moment in (*_sparse_moments(shape, lean), lists | checked)]
     moments = _cluster_moments if record.cluster_search else _other_moments
-    return [data | moment for moment in (*moments(shape, record, lean), lists | checked)]
+    return [*prepared, *(data | moment for moment in (*moments(shape, record, lean), lists | checked))]
 
 
 def _cluster_moments(shape: RunShape, record: Metric, lean: Lean) -> list[Moment]:

@@ -12,6 +12,9 @@ from actup.recipe._recipe import Recipe
 # Of the symmetric graph, both directions counted; measured are 1.35 to 1.55. If all neighbours are mutual it
 # is 1, if none is 2.
 EDGES_PER_NEIGHBOR = 1.5
+# What neighbours of target values add to it: measured with one column of targets, whose neighbours are mostly
+# mutual.
+TARGET_EDGES_PER_NEIGHBOR = 1.15
 BASE_BYTES = 200 * 2**20  # Python, NumPy, SciPy, scikit-learn and the engine, before any data
 
 GRAPH_FILE_PARTS = 16  # ranges of rows in which a graph on disc is made and read
@@ -38,6 +41,25 @@ class Lean:
 
 
 @dataclass(frozen=True)
+class GraphChanges:
+    """What changes a graph after it has been made of the neighbours.
+
+    Attributes
+    ----------
+    weighted : bool
+        Whether samples have weights.
+    labeled : bool
+        Whether labels of samples weaken edges.
+    target_neighbors : int
+        How many neighbours of every sample are searched among target values; 0: there are none.
+    """
+
+    weighted: bool = False
+    labeled: bool = False
+    target_neighbors: int = 0
+
+
+@dataclass(frozen=True)
 class RunShape:
     """The numbers of a run that decide how much memory it takes.
 
@@ -54,6 +76,8 @@ class RunShape:
     read_bytes : int
         The rows as they are read, if they are a copy of X; else 0.
     recipe : Recipe
+    reading_bytes : int
+        What is in memory besides both only while X is read.
     threads : int
     searches : bool
         Whether neighbours are searched; otherwise they were given.
@@ -61,6 +85,12 @@ class RunShape:
         Whether the lists of neighbours stay in memory after the graph has been made.
     has_start : bool
         Whether the caller gave the places where points start.
+    copies_rows : bool
+        Whether the run is made of a copy of some rows of X, such as the distinct ones. It is counted as if
+        they were nearly all.
+    keeps_radii : bool
+        Whether local radii of the data are computed.
+    changes : GraphChanges
     """
 
     rows: int
@@ -71,10 +101,14 @@ class RunShape:
     given_bytes: int
     read_bytes: int
     recipe: Recipe
+    reading_bytes: int = 0
     threads: int = 1
     searches: bool = True
     keeps_neighbors: bool = False
     has_start: bool = False
+    copies_rows: bool = False
+    keeps_radii: bool = False
+    changes: GraphChanges = GraphChanges()
 
     @property
     def k(self) -> int:
@@ -83,8 +117,17 @@ class RunShape:
 
     @property
     def edges(self) -> float:
-        """Edges of the graph, both directions counted."""
-        return float(min(self.rows * self.k * EDGES_PER_NEIGHBOR, self.rows * max(0.0, self.rows - 1.0)))
+        """Edges of the graph that is laid out, both directions counted."""
+        return self._edges(self.changes.target_neighbors)
+
+    @property
+    def made_edges(self) -> float:
+        """Edges of the graph before target values change it."""
+        return self._edges(0)
+
+    def _edges(self, target_neighbors: int) -> float:
+        per_row = self.k * EDGES_PER_NEIGHBOR + target_neighbors * TARGET_EDGES_PER_NEIGHBOR
+        return float(min(self.rows * per_row, self.rows * max(0.0, self.rows - 1.0)))
 
     @property
     def is_engine_type(self) -> bool:
@@ -97,17 +140,26 @@ class RunShape:
         itemsize = self.dtype.itemsize if self.is_engine_type else 4
         return self.stored * (itemsize + (4 if self.sparse else 0))
 
-    def data(self) -> Moment:
+    def read_data(self) -> Moment:
         """X, and its copy if it was not read where it lay."""
         return {"X": float(self.given_bytes), "X as it is read": float(self.read_bytes)}
+
+    def data(self) -> Moment:
+        """What of X is in memory while a map is made."""
+        copied = self.stored * (self.dtype.itemsize + (4 if self.sparse else 0)) if self.copies_rows else 0
+        return self.read_data() | {"rows that take part": float(copied)}
 
     def lists(self) -> Moment:
         """Ids and distances of the neighbours."""
         return {"lists of neighbours": 8.0 * self.rows * self.k}
 
     def graph(self) -> Moment:
-        """The graph: offsets, ids and weights."""
+        """The graph that is laid out: offsets, ids and weights."""
         return {"graph": graph_bytes(self.rows, self.edges)}
+
+    def made_graph(self) -> Moment:
+        """The graph before anything changes it."""
+        return {"graph": graph_bytes(self.rows, self.made_edges)}
 
 
 def graph_bytes(rows: float, edges: float) -> float:

@@ -8,6 +8,8 @@ import numpy as np
 
 from actup._typing import Rows
 from actup.backends._base import Backend, Layout, PointInputs
+from actup.backends._memory._reference import reference_moments
+from actup.backends._memory._shape import Lean, Moment, RunShape
 from actup.backends._metric_layout import reject_point_inputs
 from actup.backends._reference import affinities, layout, neighbors, output_metrics, spectral, transform
 from actup.graph._records import Graph, GraphParts, Neighbors, whole_graph
@@ -23,6 +25,10 @@ class ReferenceBackend(Backend):
     """Every stage in NumPy, on one thread; the engine searches metrics that have no formula here."""
 
     name = "reference"
+
+    def memory_moments(self, shape: RunShape, lean: Lean) -> dict[str, list[Moment]]:
+        """Of every stage, what is in memory at the times at which much is: matrices of all pairs."""
+        return reference_moments(shape)
 
     def nearest_neighbors(
         self,
