@@ -58,8 +58,8 @@ _ABORTS = re.compile(
     r"SystemError: .*(without setting an exception|without exception set)"
 )
 _ABORTED = (-signal.SIGABRT, 127, 1)
-# The last two are what Pillow says of an encoder, and FreeType of a font, that got no memory.
-_MEMORY = re.compile(r"memory|allocat|thread|codec configuration error|FT_Open_Face", re.IGNORECASE)
+# The last three are what Pillow says of an encoder, and FreeType of a font, that got no memory.
+_MEMORY = re.compile(r"memory|allocat|thread|codec configuration error|FT_Open_Face|char maps", re.IGNORECASE)
 _LIBRARY_FOLDER = "actup-failing-allocations-"
 _GIVE_UP = 20  # rounds without a hit
 _REPORT_SECONDS = 120.0  # between two lines that say how far the work has come

@@ -489,3 +489,19 @@ def test_complex_ids_of_a_sparse_file_are_damaged(tmp_path):
     )  # fmt: skip
     with pytest.raises(InputError, match="indptr holds complex128, not whole numbers"):
         read_tables([str(tmp_path / "rows.npz")], ReadingHints())
+
+
+def test_distances_that_are_not_square_are_rejected_beside_sample_weights():
+    model = actup.GDR(epochs=3, n_neighbors=4, metric="precomputed")
+    with pytest.raises(ValueError, match=r"needs a square matrix of distances, got shape \(30, 4\)"):
+        model.fit(np.abs(X), sample_weight=np.arange(30) % 3)
+
+
+def test_radii_beyond_float32_are_compared():
+    rows = sparse.csr_matrix(
+        np.where(RNG.random((60, 8)) < 0.5, X[0, 0] * 3e37, 0) * np.arange(60)[:, None] / 60
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        found = actup.nearest_neighbors(rows, 5, algorithm="approximate")
+    assert np.isfinite(found.distances).all()

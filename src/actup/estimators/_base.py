@@ -36,6 +36,7 @@ from actup.estimators._viewing import ViewMixin
 from actup.graph._records import Graph
 from actup.graph._sample_weights import apply_sample_weights, neighbors_among, read_sample_weights
 from actup.neighbors._finite_values import Role
+from actup.neighbors._search import reject_unless_square
 from actup.progress import Progress
 from actup.recipe._recipe import Recipe
 from actup.transform._inverse import rows_of_places
@@ -413,8 +414,10 @@ class Embedder(
         all_rows, weighty = rows, inputs.weighty_samples(rows.shape[0])
         if weighty is not None:
             inputs = inputs.weighty_only(weighty, rows.shape[0], self.init)
+            if recipe.metric == "precomputed":
+                reject_unless_square(rows)
+                rows = rows[:, weighty]
             rows = rows[weighty]
-            rows = rows[:, weighty] if recipe.metric == "precomputed" else rows
         given = self._given(inputs, rows, recipe)
         if inputs.sample_weight is not None and np.ptp(np.asarray(inputs.sample_weight)) > 0:
             recipe = recipe.but(prune=False)  # the edges of light samples are weak

@@ -149,6 +149,14 @@ def _reject_approximate(options: SearchOptions, what: str) -> None:
         )
 
 
+def reject_unless_square(distances: Rows) -> None:
+    """Reject distances that are not those from every point to every point."""
+    if distances.shape[0] != distances.shape[1]:
+        raise ValueError(
+            f"metric='precomputed' needs a square matrix of distances, got shape {distances.shape}"
+        )
+
+
 class DistanceSearch:
     """Search a given matrix of distances."""
 
@@ -156,10 +164,7 @@ class DistanceSearch:
         self._distances = distances
 
     def neighbors(self, k: int) -> Neighbors:
-        if self._distances.shape[0] != self._distances.shape[1]:
-            raise ValueError(
-                f"metric='precomputed' needs a square matrix of distances, got shape {self._distances.shape}"
-            )
+        reject_unless_square(self._distances)
         return neighbors_from_distances(self._distances, k)
 
     def query(self, rows: Rows, k: int) -> Neighbors:
@@ -475,5 +480,5 @@ class _PointSearch:
 
         Among them are rows whose distances overflowed: the exact search scales those.
         """
-        radius = factor * self._approximate.typical_radius(k, self._options.recall)
+        radius = np.float64(factor * self._approximate.typical_radius(k, self._options.recall))
         return np.flatnonzero(~(found.distances[:, -1] <= radius))
