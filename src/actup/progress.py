@@ -78,13 +78,13 @@ class Progress:
 
     def __init__(self, verbose: bool | int = False, callback: Callback | None = None) -> None:
         if callback is not None and not callable(callback):
-            raise TypeError(f"callback={callback!r} must be callable as callback(stage, fraction, embedding)")
+            raise WrongType(f"callback={callback!r} must be callable as callback(stage, fraction, embedding)")
         if callback is not None:
             _check_arguments(callback)
         self._callback = callback
         given: Any = verbose
         if not isinstance(given, Real | np.bool_ | None):
-            raise TypeError(f"verbose={verbose!r} must be True, False or a number")
+            raise WrongType(f"verbose={verbose!r} must be True or False, or a number")
         self._verbose = bool(verbose)
         self._bar: _TqdmBar | _PrintedBar | None = None  # made with the first report
         self._run, self._runs = 0, 1
