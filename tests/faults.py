@@ -59,9 +59,18 @@ _ABORTS = re.compile(
 )
 _ABORTED = (-signal.SIGABRT, 127, 1)
 # The last three are what Pillow says of an encoder, and FreeType of a font, that got no memory.
-_MEMORY = re.compile(r"memory|allocat|thread|codec configuration error|FT_Open_Face|char maps", re.IGNORECASE)
+_MEMORY = re.compile(
+    r"memory|allocat|new thread|thread (initializer|pool)|codec configuration error|FT_Open_Face|char maps",
+    re.IGNORECASE,
+)
 _LIBRARY_FOLDER = "actup-failing-allocations-"
 _GIVE_UP = 20  # rounds without a hit
+# A run that succeeds although it was interrupted had nearly ended: more than this, and more than half of a
+# run, is not done after Ctrl-C.
+_SECONDS_AFTER_INTERRUPT = 0.1
+# Runs that meet a fault and count for nothing: Ctrl-C came when all was done, or the failing allocation was
+# one whose failure ends a process in another library.
+_LATE, _OTHERS = "SIGINT too late", "MemoryError, another library fails"
 _REPORT_SECONDS = 120.0  # between two lines that say how far the work has come
 
 
@@ -78,6 +87,8 @@ class Ended:
     seconds : float
     hit : bool
         Whether a signal was sent while it ran.
+    seconds_after : float
+        How long it ran after the signal.
     allocations : int or None
         How many allocations there were that might have failed; None: it did not come to its end.
     """
@@ -87,6 +98,7 @@ class Ended:
     err: str
     seconds: float
     hit: bool = False
+    seconds_after: float = 0.0
     allocations: int | None = None
 
 
@@ -136,11 +148,13 @@ class Stage:
         os.read(ready, 1)
         begin = time.perf_counter()
         hit = hung = False
+        struck = math.inf
         handle = os.pidfd_open(child)
         try:
             if strike is not None and not select.select([handle], [], [], after)[0]:
                 hit = True
                 strike(child)
+                struck = time.perf_counter()
             for _ in range(_HANG_LOOKS):
                 if select.select([handle], [], [], 0.1)[0]:
                     break
@@ -152,10 +166,11 @@ class Stage:
         finally:
             os.close(handle)
             os.close(ready)
-        seconds = time.perf_counter() - begin
+        end = time.perf_counter()
         texts = [self._log.with_suffix(kind).read_text(errors="replace") for kind in (".out", ".err")]
         counted = int(allocations) if allocations else None
-        return Ended(status, texts[0], f"it hangs\n{texts[1]}" if hung else texts[1], seconds, hit, counted)
+        printed = f"it hangs\n{texts[1]}" if hung else texts[1]
+        return Ended(status, texts[0], printed, end - begin, hit, max(end - struck, 0.0), counted)
 
     def _run_in_child(self, case: Case, seed: int, begun: int, failure: Failure) -> None:
         code = 1
@@ -303,7 +318,12 @@ class Trial:
         if not hit:
             self._seconds.append(ended.seconds)
             return []
-        self.counts[fault] += 1
+        if fault == "SIGINT" and ended.status == 0:
+            self.counts[_LATE] += 1
+        elif fault == "MemoryError" and _is_of_another_library(ended):
+            self.counts[_OTHERS] += 1
+        else:
+            self.counts[fault] += 1
         wrong = self._judge_end(fault, ended, worker) + self._judge_files(ended, before, fault)
         left = set(snapshot(self._stage.folder))
         again = self._stage.run(self.case, 0)
@@ -323,7 +343,7 @@ class Trial:
 
     def _judge_end(self, fault: str, ended: Ended, worker: int | None) -> list[str]:
         if fault == "MemoryError" and _is_of_another_library(ended):
-            self.endings[f"MemoryError: another library fails: {ended.status}"] += 1
+            self.endings[f"{_OTHERS}: {ended.status}"] += 1
             return []
         lines = ended.err.splitlines()
         last = lines[-1] if lines else ""
@@ -337,6 +357,10 @@ class Trial:
         if fault == "SIGKILL" and worker is None:
             return [] if ended.status == -signal.SIGKILL else [f"status {ended.status}"]
         if ended.status == 0:
+            if fault == "SIGINT" and self._goes_on(ended):
+                wrong.append(
+                    f"it went on for {ended.seconds_after:.2f} s after Ctrl-C: {_shortened(ended.err)}"
+                )
             return wrong
         if fault == "SIGINT":
             if ended.status != 130 or (self.case.is_command and last != "actup: stopped"):
@@ -344,6 +368,11 @@ class Trial:
         elif ended.status != 2 or not last.startswith("actup: ") or not _MEMORY.search(last):
             wrong.append(f"status {ended.status}: {_shortened(ended.err)}")
         return wrong
+
+    def _goes_on(self, ended: Ended) -> bool:
+        """Whether a run that succeeds has ignored Ctrl-C."""
+        half = sorted(self._seconds)[len(self._seconds) // 2] / 2
+        return "actup: stopped" in ended.err or ended.seconds_after > max(_SECONDS_AFTER_INTERRUPT, half)
 
     def _judge_files(self, ended: Ended, before: Snapshot, fault: str) -> list[str]:
         killed = ended.status < 0  # also by a crash: nobody could tidy up
@@ -556,7 +585,8 @@ def run(
             if time.monotonic() - told > _REPORT_SECONDS:
                 told = time.monotonic()
                 done = {
-                    name: sum(trial.counts.total() for trial in members) for name, members in groups.items()
+                    name: sum(trial.counts[fault] for trial in members for fault in FAULTS)
+                    for name, members in groups.items()
                 }
                 say(f"  {(told - begin) / 60:.0f} minutes: {done}")
         report(trials, say)
@@ -587,6 +617,9 @@ def report(trials: Sequence[Trial], say: Callable[[str], None]) -> None:
         say(f"{name:34} {'  '.join(f'{counter[fault]:11}' for fault in FAULTS)}")
     total: collections.Counter[str] = sum((trial.counts for trial in trials), collections.Counter())
     say(f"{'all':34} {'  '.join(f'{total[fault]:11}' for fault in FAULTS)}")
+    say("not counted above:")
+    for name, counter in groups.items():
+        say(f"{name:34} {'; '.join(f'{counter[kind]} {kind}' for kind in (_LATE, _OTHERS))}")
     say("how runs ended:")
     endings: collections.Counter[str] = sum((trial.endings for trial in trials), collections.Counter())
     for text, count in endings.most_common(40):
