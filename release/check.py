@@ -147,8 +147,7 @@ def check_licences(python: str) -> list[str]:
 def check_compiled_in(python: str) -> list[str]:
     """THIRD_PARTY_LICENSES has the licences of what the pinned nanobind compiles into the engine."""
     text = _words((ROOT / "THIRD_PARTY_LICENSES").read_text("utf-8"))
-    packages = distributions(path=[str(site_packages(build_environment(python)))])
-    (package,) = (package for package in packages if package.name == "nanobind")
+    package = _nanobind(python)
     files = package.files or []
     licences = {"nanobind": [package.read_text("licenses/LICENSE") or ""], "robin-map": []}
     for file in files:  # which has its licence as the first comment of each file
@@ -169,13 +168,48 @@ def check_compiled_in(python: str) -> list[str]:
     return [f"nanobind {package.version} and its robin-map"]
 
 
+def _nanobind(python: str) -> Distribution:
+    """The pinned nanobind, which is compiled into the engine together with its robin-map."""
+    packages = distributions(path=[str(site_packages(build_environment(python)))])
+    (package,) = (package for package in packages if package.name == "nanobind")
+    return package
+
+
+def compiled_in_components(package: Distribution) -> list[dict[str, object]]:
+    """What a wheel holds in compiled form besides ActUp, as components of an SBOM."""
+    texts = [
+        file.read_text("utf-8")
+        for file in package.files or []
+        if file.match("robin_map/include/tsl/robin_growth_policy.h")
+    ]
+    numbers = re.findall(r"define TSL_RH_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", "".join(texts))
+    if len(numbers) != 3:
+        raise Failure(f"nanobind {package.version} does not say which robin-map it has")
+    robin_map = ".".join(numbers)
+    return [
+        {
+            "type": "library",
+            "bom-ref": f"{name}=={version}",
+            "name": name,
+            "version": version,
+            "description": "compiled into the engine",
+            "purl": f"{purl}@{version}",
+            "licenses": [{"license": {"id": licence}}],
+        }
+        for name, version, purl, licence in (
+            ("nanobind", package.version, "pkg:pypi/nanobind", "BSD-3-Clause"),
+            ("robin-map", robin_map, "pkg:github/Tessil/robin-map", "MIT"),
+        )
+    ]
+
+
 def _words(text: str) -> str:
     """A text without its line breaks and indentation."""
     return " ".join(text.split())
 
 
-def write_sboms(_: str) -> list[str]:
-    """Lists of all that a wheel runs with (extras plot and cli), and of what builds it, in dist/."""
+def write_sboms(python: str) -> list[str]:
+    """Lists of what a wheel holds and runs with (extras plot and cli), and of what builds it, in dist/."""
     version = project()["version"]
     common = ["--output-reproducible", "--output-format", "JSON", "--pyproject", ROOT / "pyproject.toml"]
     written = []
@@ -185,8 +219,11 @@ def write_sboms(_: str) -> list[str]:
     }.items():
         path = DIST / f"actup-{version}.{name}.cdx.json"
         run(tool("cyclonedx-py"), *source, *common, "--output-file", path)
-        parts = json.loads(path.read_text("utf-8"))["components"]
-        written.append(f"{path.name}: {len(parts)} components")
+        components = json.loads(path.read_text("utf-8"))
+        if name == "runtime":
+            components["components"] += compiled_in_components(_nanobind(python))
+            path.write_text(json.dumps(components, indent=2) + "\n", encoding="utf-8")
+        written.append(f"{path.name}: {len(components['components'])} components")
     return written
 
 

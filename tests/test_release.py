@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 
 import pytest
@@ -214,6 +214,13 @@ def test_licences_of_what_is_compiled_in_are_compared(scripts, monkeypatch, tmp_
     else:
         with pytest.raises(check.Failure, match=message):
             check.check_compiled_in("")
+
+
+def test_components_compiled_into_a_wheel_are_listed(scripts):
+    components = scripts("check").compiled_in_components(metadata.distribution("nanobind"))
+    assert [part["name"] for part in components] == ["nanobind", "robin-map"]
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", part["version"]) for part in components)
+    assert components[1]["purl"] == f"pkg:github/Tessil/robin-map@{components[1]['version']}"
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)
