@@ -9,6 +9,7 @@ from actup._csr import entry_rows
 from actup.graph._records import Graph
 
 _ROUNDS = 30  # in which places spread along edges, from the points that have one to those that have none
+_CHUNK_ROWS = 4096  # whose edges are added up at a time
 _REACH = 1e-2  # of the width of the known places: how far from their neighbours' mean points start
 
 
@@ -38,9 +39,7 @@ def fill_places(graph: Graph, places: np.ndarray, seed: int) -> np.ndarray:
     low, high = corners.min(axis=0), corners.max(axis=0)
     width = float((high - low).max()) or 1.0
     random = np.random.default_rng([seed, 5]).uniform(-1, 1, places.shape)
-    weights = csr_matrix(
-        (graph.weights.astype(np.float64), graph.indices, graph.offsets), shape=(len(graph),) * 2
-    )
+    weights = csr_matrix((graph.weights, graph.indices, graph.offsets), shape=(len(graph),) * 2)
     for _ in range(_ROUNDS):
         if known.all():
             return filled
@@ -61,6 +60,11 @@ def fill_places(graph: Graph, places: np.ndarray, seed: int) -> np.ndarray:
 
 def _weighted_sums(weights: csr_matrix, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The sums of weight times value over the neighbours of some points, added in order."""
-    part = weights[rows]
-    row_of = entry_rows(part.indptr)
-    return np.bincount(row_of, part.data * values[part.indices], minlength=len(rows))
+    sums = np.empty(len(rows))
+    for begin in range(0, len(rows), _CHUNK_ROWS):
+        part = weights[rows[begin : begin + _CHUNK_ROWS]]
+        products = part.data * values[part.indices]
+        sums[begin : begin + _CHUNK_ROWS] = np.bincount(
+            entry_rows(part.indptr), products, minlength=part.shape[0]
+        )
+    return sums
