@@ -1,8 +1,9 @@
-"""Read single values that callers give: flags, counts, numbers, names. Errors name the parameter."""
+"""Read values that callers give: flags, counts, numbers, names, arrays. Errors name the parameter."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import reprlib
+from collections.abc import Callable, Collection
 from numbers import Integral, Real
 from typing import Any
 
@@ -37,7 +38,7 @@ def read_positive(value: Any, name: str, meaning: str, most: float) -> float:
     """A number above 0 and of at most ``most``; ``meaning`` is what it is, e.g. "pixels per inch"."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise WrongType(f"{name}={value!r} must be a number: {meaning}")
-    number = float(value)
+    number = as_float(value, name)
     if not 0 < number <= most:
         raise ValueError(f"{name}={value} must be positive and at most {most:,g}: {meaning}")
     return number
@@ -50,3 +51,54 @@ def read_name(value: Any, name: str, known: Collection[str]) -> str:
     if value not in known:
         raise ValueError(not_one_of(name, value, known))
     return value
+
+
+def as_float(value: Any, name: str) -> float:
+    """``float(value)``; errors name a number beyond the range of floats."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise beyond_floats(value, f"{name}=") from None
+
+
+def to_floats(values: Any, name: str, wrong: Callable[[], Exception]) -> np.ndarray:
+    """A new array of float64; errors name masks, complex numbers and numbers beyond the range of floats.
+
+    ``wrong`` makes the error for anything else that is no array of numbers.
+    """
+    reject_mask(values, name)
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind != "c":
+            return array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise wrong() from None
+    except OverflowError:
+        raise beyond_floats(next(filter(is_beyond_floats, array.flat)), f"{name} holds ") from None
+    raise WrongType(f"{name} holds complex numbers: give real ones, e.g. {name}.real")
+
+
+def is_beyond_floats(value: Any) -> bool:
+    """Whether a value is a number that is too large for a float, such as Python's 10**400."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    except OverflowError:
+        return True
+    return False
+
+
+def beyond_floats(value: Any, place: str) -> ValueError:
+    """The error for a number that is too large for a float; Python may even refuse to print it."""
+    whole = isinstance(value, int)
+    shown = f"an integer of {round(value.bit_length() * 0.30103)} digits" if whole else reprlib.repr(value)
+    return ValueError(f"{place}{shown}, which is beyond floats (1.8e308): give smaller numbers")
+
+
+def reject_mask(values: Any, name: str) -> None:
+    """Reject masked arrays, which NumPy would read as if nothing in them were masked."""
+    if np.ma.isMaskedArray(values):
+        raise WrongType(
+            f"{name} is a masked array, whose mask would be lost: fill it, or leave masked entries out"
+        )

@@ -7,6 +7,7 @@ deviations), or distances are recomputed at the end ("haversine" searches by cho
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,8 +19,10 @@ from scipy import sparse
 
 from actup import _elementary as elementary
 from actup._engine import engine
+from actup._errors import WrongType
 from actup._threads import count_threads
 from actup._typing import Rows
+from actup._values import as_float, to_floats
 from actup._warnings import warn_user
 from actup.neighbors._chunks import row_magnitudes
 from actup.neighbors._finite_values import value_chunks
@@ -56,7 +59,7 @@ _SMALLEST_INDEPENDENT_SHARE = 1e-12
 
 def is_compiled(metric: str | Callable[..., float], parameters: Parameters | None) -> bool:
     """Whether the engine computes a canonical metric with these parameters."""
-    _check_kind(parameters)
+    check_parameters(parameters)
     record = record_of(metric)
     if record is None or not record.is_compiled:
         return False
@@ -67,14 +70,15 @@ def is_compiled(metric: str | Callable[..., float], parameters: Parameters | Non
     return p <= _MAX_COMPILED_POWER or math.isinf(p)
 
 
-def _check_kind(parameters: Parameters | None) -> None:
+def check_parameters(parameters: Any, name: str = "metric_kwds") -> None:
+    """Reject parameters of a metric that are no dict from text."""
     if parameters is None:
         return
     if not isinstance(parameters, Mapping):
-        raise TypeError(f"metric_kwds={parameters!r} must be a dict of the metric's parameters")
-    for name in parameters:
-        if not isinstance(name, str):
-            raise TypeError(f"metric_kwds has the key {name!r}, but names of parameters are text")
+        raise WrongType(f"{name}={reprlib.repr(parameters)} must be a dict of the metric's parameters")
+    for key in parameters:
+        if not isinstance(key, str):
+            raise WrongType(f"{name} has the key {key!r}, but names of parameters are text")
 
 
 def check_weights(parameters: Parameters | None, columns: int) -> np.ndarray | None:
@@ -90,7 +94,7 @@ def check_weights(parameters: Parameters | None, columns: int) -> np.ndarray | N
 
 def _own_names(metric: str, parameters: Parameters | None) -> dict[str, Any]:
     """The parameters by their own names, where some are given by umap-learn's."""
-    _check_kind(parameters)
+    check_parameters(parameters)
     given = dict(parameters or {})
     for other, name in METRICS[metric].parameter_aliases:
         if other in given and name in given:
@@ -111,7 +115,7 @@ def _reject_unknown(metric: str, parameters: Parameters | None) -> None:
 
 
 def _power(p: Any = 2.0, **_: object) -> float:
-    if isinstance(p, bool) or not isinstance(p, Real) or not float(p) > 0:
+    if isinstance(p, bool) or not isinstance(p, Real) or not as_float(p, "metric_kwds p") > 0:
         raise ValueError(f"metric_kwds p={p!r} must be a number above 0")
     if _MAX_FINITE_POWER < float(p) < math.inf:
         raise ValueError(
@@ -309,10 +313,8 @@ def _vector(name: str, values: object, size: int) -> np.ndarray:
 
 
 def _numbers(name: str, values: object) -> np.ndarray:
-    try:
-        return np.asarray(values, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"metric_kwds {name}={values!r} must be numbers") from None
+    where = f"metric_kwds {name}"
+    return to_floats(values, where, lambda: ValueError(f"{where}={values!r} must be numbers"))
 
 
 def _square(name: str, values: object, size: int) -> np.ndarray:

@@ -21,7 +21,7 @@ from actup._typing import CsrMatrix, Rows
 from actup.graph._records import Neighbors
 from actup.neighbors._api import check_options
 from actup.neighbors._calibration import DEFAULT_RECALL
-from actup.neighbors._comparison import reject_negative
+from actup.neighbors._comparison import check_parameters, reject_negative
 from actup.neighbors._finite_values import Role
 from actup.neighbors._metrics import canonical_metric
 from actup.neighbors._rows import as_sparse_or_dense, read_rows
@@ -305,6 +305,7 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     def _effective_metric(self) -> tuple[str | Callable[..., float], dict[str, Any]]:
         """The metric and its parameters, with the named metric for a named power."""
+        check_parameters(self.metric_params, "metric_params")
         metric, parameters = canonical_metric(self.metric), dict(self.metric_params or {})
         if metric != "minkowski":
             return metric, parameters

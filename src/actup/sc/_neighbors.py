@@ -16,6 +16,7 @@ from actup.backends import choose_backend, load_backend
 from actup.estimators._inputs import RandomState, draw_seed
 from actup.graph._records import Neighbors
 from actup.neighbors import nearest_neighbors
+from actup.neighbors._comparison import check_parameters
 from actup.neighbors._metrics import canonical_metric
 from actup.recipe._presets import preset
 from actup.sc._keys import Metric, recorded_seed, representation, writable, write
@@ -115,6 +116,7 @@ def neighbors(
     if n_neighbors > n:
         given, n_neighbors = n_neighbors, 1 + n // 2
         warn_user(f"n_neighbors={given} is larger than the number of cells; using {n_neighbors}")
+    check_parameters(metric_kwds)
     name, parameters = canonical_metric(metric), dict(metric_kwds or {})
     seed, threads = draw_seed(random_state), count_threads(n_jobs)
     recipe = preset("umap").but(n_neighbors=n_neighbors, metric=name, metric_kwds=parameters)
