@@ -29,7 +29,10 @@ def label_array(labels: ArrayLike) -> np.ndarray:
     if not kinds or bool in kinds or not all(issubclass(kind, _NUMBERS) for kind in kinds):
         return array
     numbers = np.full(array.shape, np.nan)
-    numbers[known] = array[known].astype(np.float64)
+    try:
+        numbers[known] = array[known].astype(np.float64)
+    except OverflowError:  # integers beyond floats
+        return array
     return array if np.nanmax(np.abs(numbers)) > _LARGEST_EXACT else numbers
 
 

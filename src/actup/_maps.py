@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from actup._errors import WrongType
+from actup._values import reject_mask, to_floats
 from actup._warnings import warn_user
 
 _MAX_ROTATION_STEPS = 200  # only nearly flat maps need more than some tens
@@ -25,6 +27,12 @@ def map_of(model_or_map: Any, name: str = "Y") -> Any:
     name : str
         What error messages call it.
     """
+    given = _given_map(model_or_map, name)
+    reject_mask(given, name)
+    return given
+
+
+def _given_map(model_or_map: Any, name: str) -> Any:
     if hasattr(model_or_map, "__array__"):  # arrays, and data frames, which may have a column "embedding"
         return model_or_map
     for attribute in ("embedding_", "embedding"):
@@ -66,16 +74,13 @@ def read_map(Y: Any, name: str = "Y", *, allow_gaps: bool = False) -> np.ndarray
 
 def _as_numbers(Y: Any, name: str) -> np.ndarray:
     """A map as float64; what holds no real numbers is rejected by name."""
-    try:
-        array = np.asarray(Y)
-        if array.dtype.kind != "c" and not sparse.issparse(Y):
-            with np.errstate(over="ignore"):  # longdouble becomes infinite, which is rejected by name
-                return array.astype(np.float64)
-    except (TypeError, ValueError):  # text, objects, rows of different lengths
-        pass
-    raise TypeError(
+    wrong = WrongType(
         f"{name} is a {type(Y).__name__} that is no table of real numbers: give an array of shape (n, d)"
     )
+    if sparse.issparse(Y):
+        raise wrong
+    with np.errstate(over="ignore"):  # longdouble becomes infinite, which is rejected by name
+        return to_floats(Y, name, lambda: wrong)  # wrong: text, objects, rows of different lengths
 
 
 def read_maps(maps: Mapping[str, ArrayLike], *, allow_gaps: bool = False) -> dict[str, np.ndarray]:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from actup._arguments import explain_unknown_arguments
 from actup._errors import AbsentMethod
 from actup._pipeline import Embedding
+from actup._values import as_float
 from actup._warnings import warn_user
 from actup.estimators._inputs import FitInputs, RandomState, Start
 from actup.estimators._slices import (
@@ -280,7 +281,8 @@ class AlignedUMAP(BaseEstimator):
         if isinstance(window, bool) or not isinstance(window, int | np.integer) or window < 1:
             raise ValueError(f"alignment_window_size={window!r} must be an integer of at least 1")
         strength = self.alignment_regularisation
-        if isinstance(strength, bool) or not isinstance(strength, int | float) or not 0 <= strength < np.inf:
+        is_number = isinstance(strength, int | float) and not isinstance(strength, bool)
+        if not is_number or not 0 <= as_float(strength, "alignment_regularisation") < np.inf:
             raise ValueError(f"alignment_regularisation={strength!r} must be a number of at least 0")
         return int(window)
 

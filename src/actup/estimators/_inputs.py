@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from actup._errors import WrongType
 from actup._labels import label_array
+from actup._values import reject_mask
 from actup.backends._memory._shape import Lean
 from actup.graph._records import Graph, Neighbors, read_lists
 from actup.graph._sample_weights import read_sample_weights
@@ -40,7 +41,7 @@ _ARRAYS |= {
 
 def _entries(values: Any, kept: np.ndarray) -> Any:
     """Those of some samples; what has no entry for each stays whole, to be rejected by its own check."""
-    array = np.asarray(values)
+    array = np.asanyarray(values)  # a masked array stays one, and is rejected
     return array[kept] if array.ndim and len(array) > kept.max(initial=-1) else values
 
 
@@ -102,6 +103,7 @@ def read_mobility(fixed: Any, init: Any, n: int) -> np.ndarray:
             "fixed needs places to keep points at: give init, an array of shape (n_samples, n_components) "
             "with rows of NaN for samples that have no place yet"
         )
+    reject_mask(fixed, "fixed")
     shares = np.asarray(fixed)
     if shares.shape != (n,) or shares.dtype.kind not in "biuf":
         raise ValueError(
@@ -130,7 +132,7 @@ def _rows_without_place(init: Any, n: int) -> np.ndarray:
         return nowhere
     try:
         return np.asarray(np.isnan(np.asarray(init, np.float64)).all(axis=1))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return nowhere
 
 

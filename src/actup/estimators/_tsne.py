@@ -21,6 +21,7 @@ from actup._pipeline import Embedding
 from actup._suggestions import not_one_of
 from actup._threads import count_threads
 from actup._typing import Rows
+from actup._values import as_float
 from actup._warnings import warn_user
 from actup.backends import Backend, choose_backend, load_backend
 from actup.estimators._base import fitted_model
@@ -654,7 +655,7 @@ def _check_number(name: str, value: Any, kind: Any, lowest: float, highest: floa
     wanted = "an integer" if kind is Integral else "a number"
     if isinstance(value, bool) or not isinstance(value, kind):
         raise InvalidParameterError(f"{name}={value!r} must be {wanted}")
-    if not lowest <= value <= highest:
+    if not lowest <= as_float(value, name) <= highest:
         limits = f"at least {lowest}" if highest == math.inf else f"from {lowest} to {highest}"
         raise InvalidParameterError(f"{name}={value!r} must be {wanted} {limits}")
 

@@ -12,6 +12,7 @@ import numpy as np
 from actup._device import array_module
 from actup._errors import WrongType
 from actup._typing import Array
+from actup._values import as_float
 from actup.graph._records import Graph, Neighbors
 
 # The largest distance of bounded metrics: rows that far apart have nothing in common. As in umap-learn.
@@ -46,7 +47,7 @@ def disconnection_distance(metric: str | Callable[..., float], given: float | No
         raise ValueError(
             f"disconnection_distance={given!r} must be greater than 0; None: no neighbour is cut"
         )
-    return float(distance)
+    return as_float(distance, "disconnection_distance")
 
 
 def too_far(distances: Array, limit: float) -> Array:

@@ -16,6 +16,7 @@ from actup._csr import check_compressed, read_sparse
 from actup._device import on_gpu, to_host
 from actup._errors import WrongType
 from actup._typing import Array, CsrMatrix
+from actup._values import reject_mask
 
 _MIN_ID, _MAX_ID = np.iinfo(np.int32).min, np.iinfo(np.int32).max
 
@@ -130,10 +131,7 @@ def _check_lists(indices: Array, distances: Array, names: tuple[str, str]) -> No
     """Reject arrays that cannot be lists of neighbours; of arrays on a GPU, only the shape is checked."""
     ids_name, distances_name = names
     for part, name in zip((indices, distances), names, strict=True):
-        if np.ma.isMaskedArray(part):
-            raise TypeError(
-                f"{name} is a masked array, whose mask would be lost: fill it, or leave neighbours out"
-            )
+        reject_mask(part, name)
     for part, name in zip((indices, distances), names, strict=True):
         if not hasattr(part, "ndim"):
             raise TypeError(f"{name} is a {type(part).__name__}, but must be an array of shape (n, k)")

@@ -7,6 +7,8 @@ from numpy.typing import ArrayLike
 
 from actup._csr import entry_rows
 from actup._device import to_host
+from actup._errors import WrongType
+from actup._values import to_floats
 from actup.graph._records import Graph, Neighbors
 
 
@@ -93,10 +95,11 @@ def neighbors_among(neighbors: Neighbors, ids: np.ndarray) -> Neighbors:
 
 def read_sample_weights(weights: ArrayLike, n: int) -> np.ndarray:
     """Weights as float64, checked: one per sample, finite, at least 0, and not all 0."""
-    try:
-        values = np.asarray(weights, np.float64)
-    except (TypeError, ValueError):
-        raise TypeError("sample_weight must be an array of numbers, one per sample") from None
+    values = to_floats(
+        weights,
+        "sample_weight",
+        lambda: WrongType("sample_weight must be an array of numbers, one per sample"),
+    )
     if values.shape != (n,):
         raise ValueError(f"sample_weight has shape {values.shape}, but {n} samples need {(n,)}")
     if not np.isfinite(values).all():

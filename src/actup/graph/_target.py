@@ -17,6 +17,7 @@ from actup._engine import engine
 from actup._errors import WrongType
 from actup._labels import label_array, missing_labels
 from actup._typing import CsrMatrix
+from actup._values import as_float, to_floats
 from actup.graph._edit_distances import edit_distances
 from actup.graph._memberships import directed_matrix
 from actup.graph._records import Graph
@@ -149,7 +150,7 @@ def check_target_weight(weight: Any) -> float:
     """``target_weight`` as a number from 0 to 1."""
     if isinstance(weight, bool) or not isinstance(weight, Real):
         raise WrongType(f"target_weight={weight!r} must be a number")
-    value = float(weight)
+    value = as_float(weight, "target_weight")
     if not 0 <= value <= 1:
         raise ValueError(f"target_weight={weight!r} must be from 0 to 1")
     return value
@@ -271,7 +272,7 @@ def _ordinal(
 ) -> np.ndarray:
     ranks = _numbers(labels, "ordinal")
     half_range = float(np.ptp(ranks)) / 2
-    size = float(parameters.get("support_size", half_range)) or 1.0
+    size = _parameter(parameters, "support_size", half_range)
     return np.asarray(np.abs(ranks[left] - ranks[right]) / size)
 
 
@@ -284,13 +285,13 @@ def _count(labels: np.ndarray, left: np.ndarray, right: np.ndarray, parameters: 
             "'euclidean' for other numbers"
         )
     counts = numbers.astype(np.int64)
-    mean = float(parameters.get("poisson_lambda", numbers.mean())) or 1.0
+    mean = _parameter(parameters, "poisson_lambda", numbers.mean())
     steps = np.arange(1, int(counts.max()) + 1)
     log_factorials = np.concatenate([[0.0], np.cumsum(log(steps))])
     surprise = (mean - np.arange(len(log_factorials)) * float(log(mean))) + log_factorials
     below = np.concatenate([[0.0], np.cumsum(surprise)])  # below[k]: the sum over 0 ... k - 1
     half_range = float(below[counts.max()] - below[counts.min()]) / 2
-    size = float(parameters.get("normalisation", half_range)) or 1.0
+    size = _parameter(parameters, "normalisation", half_range)
     return np.asarray(np.abs(below[counts[left]] - below[counts[right]]) / size)
 
 
@@ -300,21 +301,26 @@ def _string(
     """Edit distances over a third of the longest text's length, from where on they count as 1."""
     distinct, codes = _codes(labels)
     texts = [label if isinstance(label, str) else str(label) for label in distinct]
-    size = float(parameters.get("normalisation", max(map(len, texts)) / 3)) or 1.0
+    size = _parameter(parameters, "normalisation", max(map(len, texts)) / 3)
     pairs = codes[left] * len(texts) + codes[right]
     different, places = np.unique(pairs, return_inverse=True)
     found = edit_distances(texts, different // len(texts), different % len(texts), math.ceil(size))
     return np.asarray(np.minimum(found / size, 1.0)[places.reshape(-1)])
 
 
+def _parameter(parameters: dict[str, Any], name: str, otherwise: Any) -> float:
+    return as_float(parameters.get(name, otherwise), f"target_metric_kwds {name}") or 1.0
+
+
 def _numbers(labels: np.ndarray, metric: str) -> np.ndarray:
-    try:
-        return labels.astype(np.float64)
-    except (TypeError, ValueError):
-        raise WrongType(
+    return to_floats(
+        labels,
+        "y",
+        lambda: WrongType(
             f"y holds {labels.dtype}, but target_metric={metric!r} needs numbers: use 'categorical' or "
             "'string'"
-        ) from None
+        ),
+    )
 
 
 _DISCRETE: dict[str, _DiscreteMetric] = {
@@ -340,15 +346,13 @@ def _read_numbers(y: Any, n: int, metric: object) -> tuple[np.ndarray, np.ndarra
         raise ValueError(
             f"y has shape {values.shape}, but must have one row per row of X: (n,) or (n, columns)"
         )
-    try:
-        if values.dtype.kind not in "biufO":
-            raise WrongType
-        numbers = np.where(missing_labels(values), np.nan, values).astype(np.float64)
-    except (TypeError, ValueError):
-        raise WrongType(
-            f"y holds {values.dtype}, but target_metric={metric!r} needs numbers: use "
-            "target_metric='categorical' for labels"
-        ) from None
+    wrong = WrongType(
+        f"y holds {values.dtype}, but target_metric={metric!r} needs numbers: use "
+        "target_metric='categorical' for labels"
+    )
+    if values.dtype.kind not in "biufO":
+        raise wrong
+    numbers = to_floats(np.where(missing_labels(values), np.nan, values), "y", lambda: wrong)
     if np.isinf(numbers).any():
         raise ValueError("y contains infinite values: mark unknown targets by NaN")
     rows = numbers.reshape(n, -1)

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from actup._typing import Rows
+from actup._values import to_floats
 from actup.neighbors._chunks import row_chunks
 from actup.neighbors._mixed_rows import is_text
 
@@ -198,10 +199,9 @@ def _mean(total: np.ndarray, lacking: np.ndarray) -> np.ndarray:
 
 
 def _check_weights(weights: Any, count: int) -> np.ndarray:
-    try:
-        values = np.ones(count) if weights is None else np.asarray(weights, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"metric_kwds weights={weights!r} must be numbers") from None
+    where = "metric_kwds weights"
+    given = np.ones(count) if weights is None else weights
+    values = to_floats(given, where, lambda: ValueError(f"{where}={weights!r} must be numbers"))
     if (
         isinstance(weights, Mapping)
         or values.shape != (count,)

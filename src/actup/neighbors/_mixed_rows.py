@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from actup._errors import WrongType
+from actup._values import beyond_floats, is_beyond_floats
 from actup.neighbors._not_rows import reject_other_kinds
 from actup.neighbors._tables import as_table, column_names, frame_columns, is_frame
 
@@ -135,6 +136,8 @@ def _number(value: Any) -> float | None:
     if value is None or type(value).__name__ in _MISSING_TYPES:
         return np.nan
     if isinstance(value, Real | np.bool_) or type(value).__name__ == "Decimal":
+        if is_beyond_floats(value):
+            raise beyond_floats(value, "X holds ")
         return float(value)
     return None
 

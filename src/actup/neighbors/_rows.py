@@ -20,6 +20,7 @@ from sklearn.utils import check_array
 from actup._csr import read_sparse
 from actup._errors import WrongType
 from actup._typing import Rows
+from actup._values import beyond_floats, is_beyond_floats, reject_mask
 from actup.neighbors._chunks import row_chunks, row_magnitudes
 from actup.neighbors._finite_values import Role, reject_nonfinite
 from actup.neighbors._metrics import compares_missing, record_of
@@ -118,7 +119,7 @@ def read_rows(
             rows = check(X, **options)
             if rows.dtype.kind == "O":  # categories of a data frame stay objects
                 rows = rows.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         if str(error).startswith(_COMPLEX):  # scikit-learn's message prints the matrix
             raise ValueError(
                 f"{_COMPLEX}: {name} holds complex numbers; give their real and imaginary parts as columns"
@@ -177,8 +178,7 @@ def reject_unsuitable_types(X: Any, name: str) -> None:
             f"{name} is a {type(X).__name__}, which has one dimension: use {name}.to_frame() for one column, "
             f"or {name}.to_frame().T for one row"
         )
-    if np.ma.isMaskedArray(X):
-        raise TypeError(f"{name} is a masked array, whose mask would be lost: fill it, or leave rows out")
+    reject_mask(X, name)
     for column, kind in temporal_columns(X):
         place = "" if column is None else f" in column {column!r}"
         raise TypeError(
@@ -197,6 +197,8 @@ def _name_what_is_no_number(X: Any, name: str, error: Exception) -> None:
     kind = TypeError if isinstance(error, TypeError) else ValueError
     for column, values in _columns_that_may_hold_text(X):
         for row, value in enumerate(values):
+            if is_beyond_floats(value):
+                raise beyond_floats(value, f"{name} in column {column!r}, row {row} holds ") from None
             if not _is_number_or_none(value):
                 missing = type(value).__name__ == "NAType"  # of pandas, which need not be installed
                 remedy = "fill missing values or drop their rows" if missing else "convert or drop the column"

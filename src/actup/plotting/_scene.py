@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from actup._labels import label_array, missing_labels
+from actup._values import to_floats
 from actup._warnings import warn_user
 from actup.plotting._colors import MISSING, OTHER, categorical_palette, ramp
 from actup.plotting._dates import as_dates, days, seconds_since_1970
@@ -249,11 +250,9 @@ def _read_values(array: np.ndarray, name: str) -> Values:
 def _read_numbers(array: np.ndarray, name: str) -> np.ndarray:
     missing = missing_labels(array)
     values = np.full(len(array), np.nan)
-    try:
-        values[~missing] = array[~missing].astype(np.float64)
-    except (TypeError, ValueError) as error:
-        remedy = "use label_kind='classes'" if name == "labels" else "give them as labels"
-        raise ValueError(f"{name} of type {array.dtype} are not numbers; {remedy}") from error
+    remedy = "use label_kind='classes'" if name == "labels" else "give them as labels"
+    wrong = ValueError(f"{name} of type {array.dtype} are not numbers; {remedy}")
+    values[~missing] = to_floats(array[~missing], name, lambda: wrong)
     values[~np.isfinite(values)] = np.nan
     return values
 

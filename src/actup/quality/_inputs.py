@@ -32,8 +32,9 @@ class NotMeasurable(ValueError):
 
 def check_map(Y: ArrayLike) -> np.ndarray:
     """Return the map, or that of a model or result, as a finite float64 array of shape (n, n_components)."""
+    given = map_of(Y)
     try:
-        array = np.asarray(map_of(Y))
+        array = np.asarray(given)
     except ValueError:
         raise ValueError(
             "Y has rows of different lengths: give an array of shape (n, n_components)"

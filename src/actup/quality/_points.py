@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from actup._csr import nonempty_columns, read_sparse
 from actup._typing import Rows
+from actup._values import reject_mask
 from actup.neighbors._tables import as_table
 
 REPORT_METRICS = ("euclidean", "cosine")
@@ -33,6 +34,7 @@ class MeasuredPoints:
     def __init__(self, X: Rows, metric: str = "euclidean") -> None:
         if not isinstance(metric, str) or metric not in REPORT_METRICS:
             raise ValueError(f"metric={metric!r} is not one of {', '.join(map(repr, REPORT_METRICS))}")
+        reject_mask(X, "X")
         X = as_table(X, "X")
         self._sparse = scipy.sparse.issparse(X)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
@@ -13,7 +14,7 @@ import numpy as np
 
 from actup._errors import WrongType
 from actup._suggestions import not_one_of
-from actup._values import read_flag
+from actup._values import as_float, read_flag
 from actup.neighbors._metrics import canonical_metric
 from actup.recipe._output_metrics import canonical_output_metric, reject_output_metric_contradictions
 from actup.recipe._schedule import Phase
@@ -82,12 +83,17 @@ def _parse_metric_kwds(values: object, field: str) -> tuple[tuple[str, object], 
         value = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
         return tuple(map(frozen, value)) if isinstance(value, list | tuple) else value
 
-    if not isinstance(values, Mapping | tuple):
-        raise WrongType(f"{field}={values!r} must be a dict of the metric's parameters")
-    for name in dict(values):
+    is_read = isinstance(values, Mapping | tuple)
+    try:
+        given: Any = dict(values) if is_read else {}  # type: ignore[call-overload]
+    except (TypeError, ValueError):  # a tuple of other things than pairs
+        is_read = False
+    if not is_read:
+        raise WrongType(f"{field}={reprlib.repr(values)} must be a dict of the metric's parameters")
+    for name in given:
         if not isinstance(name, str):
             raise WrongType(f"{field} has the key {name!r}, but names of parameters are text")
-    return tuple(sorted((name, frozen(value)) for name, value in dict(values).items()))
+    return tuple(sorted((name, frozen(value)) for name, value in given.items()))
 
 
 def _parse_perplexities(values: object) -> tuple[float, ...]:
@@ -97,8 +103,7 @@ def _parse_perplexities(values: object) -> tuple[float, ...]:
     if not isinstance(values, list | tuple):
         raise WrongType(f"perplexities={values!r} must be a sequence of numbers")
     for value in values:
-        _check_number("perplexities", value, float)
-        if value < 1:
+        if _read_number("perplexities", value, float) < 1:
             raise ValueError(f"perplexities={values!r} must each be at least 1")
     return tuple(map(float, values))
 
@@ -151,26 +156,27 @@ def _parse_numbers(recipe: Recipe, types: dict[str, Any]) -> None:
         value = getattr(recipe, name)
         if value is None and type(None) in get_args(types[name]):
             continue
-        _check_number(name, value, kind)
-        if value < lowest or (value == lowest and not inclusive):
+        number = _read_number(name, value, kind)
+        if number < lowest or (number == lowest and not inclusive):
             raise ValueError(
                 f"{name}={value!r} must be {'at least' if inclusive else 'greater than'} {lowest}"
             )
-        if value > highest:
+        if number > highest:
             raise ValueError(f"{name}={value!r} must be at most {highest}")
         _set(recipe, name, kind(value))
 
 
-def _check_number(name: str, value: Any, kind: type[int] | type[float]) -> None:
-    """Reject anything but a finite number, and fractions where an integer is needed."""
+def _read_number(name: str, value: Any, kind: type[int] | type[float]) -> float:
+    """A finite number as a float, in whose range it is compared; fractions are rejected for integers."""
     wanted = "an integer" if kind is int else "a number"
     if isinstance(value, bool) or not isinstance(value, Real):
         raise WrongType(f"{name}={value!r} must be {wanted}")
-    number: Any = value  # comparisons with numbers.Real have no types
+    number = as_float(value, name)
     if not -math.inf < number < math.inf:
         raise ValueError(f"{name}={value!r} must be finite")
-    if kind is int and number != int(number):
+    if kind is int and not number.is_integer():
         raise WrongType(f"{name}={value!r} must be {wanted}")
+    return number
 
 
 def _parse_booleans(recipe: Recipe, types: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from actup._errors import WrongType
 from actup._suggestions import not_one_of
+from actup._values import as_float
 from actup.recipe._switches import Loss, NonEdgeWeight, Repulsion, Update
 
 if TYPE_CHECKING:
@@ -195,5 +196,5 @@ def _check_parameters(recipe: Recipe, record: OutputMetric) -> None:
             )
         if isinstance(value, bool) or not isinstance(value, Real):
             raise TypeError(f"output_metric_kwds: {name}={value!r} must be a number")
-        if not 1 <= float(value) < math.inf:
+        if not 1 <= as_float(value, f"output_metric_kwds: {name}") < math.inf:
             raise ValueError(f"output_metric_kwds: {name}={value!r} must be finite and at least 1")

@@ -19,6 +19,7 @@ from actup._elementary import power
 from actup._engine import engine
 from actup._errors import WrongType
 from actup._typing import CsrMatrix, Rows
+from actup._values import to_floats
 from actup._warnings import warn_user
 from actup.graph._records import Graph
 from actup.neighbors._chunks import row_chunks
@@ -294,16 +295,14 @@ def read_places(init: Any, n: int, dimensions: int, allow_missing: bool = False)
     ``allow_missing``: whether a point may have no place, a row of NaN.
     """
     reject_unsuitable_types(init, "init")
-    try:
-        given = np.asarray(to_host(init))
-        places = None if np.iscomplexobj(given) else given.astype(np.float64)
-    except (TypeError, ValueError):
-        raise WrongType(
+    places = to_floats(
+        to_host(init),
+        "init",
+        lambda: WrongType(
             f"init={_short_repr(init)} must be an array of numbers of shape (n_samples, n_components): "
             "fill or convert other values"
-        ) from None
-    if places is None:
-        raise WrongType("init holds complex numbers: give real coordinates, e.g. init.real")
+        ),
+    )
     if places.shape != (n, dimensions):
         raise ValueError(
             f"init has shape {places.shape} but {n} samples in {dimensions} dimensions need "

@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 from actup._csr import entry_rows
 from actup._device import array_module, on_gpu, to_host
 from actup._typing import Array, Rows
+from actup._values import reject_mask
 from actup.graph._records import Neighbors
 from actup.neighbors._chunks import row_chunks
 from actup.neighbors._comparison import reject_negative
@@ -84,8 +85,7 @@ def check_map(embedding: Any, n: int, dimensions: int) -> Array:
 
     Neighbours are ids of its rows, so that it needs one row per training row.
     """
-    if np.ma.isMaskedArray(embedding):
-        raise TypeError("embedding_ is a masked array, whose mask would be lost: fill it")
+    reject_mask(embedding, "embedding_")
     points = embedding if on_gpu(embedding) else np.asarray(embedding)
     if points.dtype.kind not in "biuf":
         raise TypeError(
