@@ -9,10 +9,11 @@ import math
 import reprlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -272,10 +273,10 @@ def prepare(
     graph_file: GraphFile | None = None
     with_radii, lengths, recall = _keeps_radii(recipe, given), None, math.nan
     if given.graph is None:
-        with _stage("neighbors", backend, progress, seconds, explain):
+        with _Stage("neighbors", backend, progress, seconds, explain):
             neighbors = _find_neighbors(X, n_samples, recipe, given, threads, backend)
             recall = neighbors.recall
-        with _stage("graph", backend, progress, seconds, explain):
+        with _Stage("graph", backend, progress, seconds, explain):
             if given.disconnection_distance < math.inf:
                 neighbors, _ = disconnect(neighbors, given.disconnection_distance)
             if given.lean.graph_on_disc:
@@ -296,7 +297,7 @@ def prepare(
             )
     if not given.keep_neighbors:
         neighbors = None  # frees their memory before the layout copies the graph
-    with _stage("start", backend, progress, seconds, explain):
+    with _Stage("start", backend, progress, seconds, explain):
         if given.mobility is None:
             rows = X if _are_coordinates(X, recipe.metric) else None
             start, init_used = make_start(rows, graph, recipe, given.init, seed, threads, backend)
@@ -380,7 +381,8 @@ def descend(prepared: Embedding, progress: Progress, epochs: Sequence[int] = ())
     try:
         with explained_in_layout(layout):
             keep()
-            for _ in epoch_slices(layout, progress, stops=epochs):
+            slices = EpochSlices(layout, progress, stops=epochs)
+            while slices.run_next():
                 keep()
     except KeyboardInterrupt:
         warn_user(f"interrupted at epoch {layout.epoch} of {layout.n_epochs}: the points stay where they are")
@@ -415,11 +417,10 @@ def iterate_maps(prepared: Embedding, every: int, progress: Progress) -> Iterato
     if prepared.layout is None:
         yield prepared
         return
-    spent = 0.0
-    yield _record(prepared, spent)
-    for seconds in epoch_slices(prepared.layout, progress, every):
-        spent += seconds
-        yield _record(prepared, spent)
+    yield _record(prepared, 0.0)
+    slices = EpochSlices(prepared.layout, progress, every)
+    while slices.run_next():
+        yield _record(prepared, slices.seconds)
 
 
 def _record(prepared: Embedding, seconds: float) -> Embedding:
@@ -447,61 +448,84 @@ def finite_places(layout: Layout, recipe: Recipe) -> Array:
     return places
 
 
-def epoch_slices(
-    layout: Layout, progress: Progress, every: int | None = None, stops: Sequence[int] = ()
-) -> Iterator[float]:
-    """Run the layout in slices of ``every`` epochs, or of about ``progress.slice_seconds``; report each.
+class EpochSlices:
+    """A layout that runs in slices of ``every`` epochs, or of about ``progress.slice_seconds``, and reports.
 
-    Yields the seconds of each slice.
-
-    No slice goes beyond the next epoch of ``stops``.
+    No slice goes beyond the next epoch of ``stops``. It is no generator: the callback's StopIteration would
+    come out of one as a RuntimeError.
     """
-    pace = 1 if every is None else every
-    progress.report("layout", _fraction(layout), layout.embedding)
-    progress.guide(layout)
-    while layout.epoch < layout.n_epochs and not progress.stopped:
+
+    def __init__(
+        self, layout: Layout, progress: Progress, every: int | None = None, stops: Sequence[int] = ()
+    ) -> None:
+        self._layout, self._progress, self._every, self._stops = layout, progress, every, stops
+        self._pace = 1 if every is None else every
+        self.seconds = 0.0  # of all slices so far, without what the callback takes
+        self._report()
+
+    def run_next(self) -> bool:
+        """Run the next slice, if there is one and the callback has not stopped the run; whether it did."""
+        layout, limit = self._layout, self._progress.slice_seconds
+        if layout.epoch >= layout.n_epochs or self._progress.stopped:
+            return False
         begin = time.perf_counter()
-        next_stop = min((stop for stop in stops if stop > layout.epoch), default=layout.n_epochs)
+        next_stop = min((stop for stop in self._stops if stop > layout.epoch), default=layout.n_epochs)
         with explained_in_layout(layout):
-            layout.run(min(layout.epoch + pace, next_stop, layout.n_epochs))
+            layout.run(min(layout.epoch + self._pace, next_stop, layout.n_epochs))
         seconds = time.perf_counter() - begin
-        if every is None:
-            growth = min(progress.slice_seconds / max(seconds, 1e-9), _MAX_SLICE_GROWTH)
-            pace = max(1, int(pace * growth))
-        progress.report("layout", _fraction(layout), layout.embedding)
-        progress.guide(layout)
-        yield seconds
+        if self._every is None:
+            self._pace = max(1, int(self._pace * min(limit / max(seconds, 1e-9), _MAX_SLICE_GROWTH)))
+        self.seconds += seconds
+        self._report()
+        return True
+
+    def _report(self) -> None:
+        layout = self._layout
+        fraction = layout.epoch / layout.n_epochs if layout.n_epochs else 1.0
+        self._progress.report("layout", fraction, layout.embedding)
+        self._progress.guide(layout)
 
 
-def _fraction(layout: Layout) -> float:
-    return layout.epoch / layout.n_epochs if layout.n_epochs else 1.0
+class _Stage:
+    """Time a stage and report its beginning, how far it has come, and its end; explain a lack of memory.
 
+    No generator, as ``EpochSlices``.
+    """
 
-@contextmanager
-def _stage(
-    name: str,
-    backend: Backend,
-    progress: Progress,
-    seconds: dict[str, float],
-    explain: Callable[[str], AbstractContextManager[None]],
-) -> Iterator[None]:
-    """Time a stage and report its beginning, how far it has come, and its end; explain a lack of memory."""
-    progress.report(name, 0.0)
-    begin = last = time.perf_counter()
-    reached = 0.0
+    def __init__(
+        self,
+        name: str,
+        backend: Backend,
+        progress: Progress,
+        seconds: dict[str, float],
+        explain: Callable[[str], AbstractContextManager[None]],
+    ) -> None:
+        self._name, self._backend, self._progress, self._seconds = name, backend, progress, seconds
+        self._explain = explain
+        self._reached = 0.0
 
-    def show(fraction: float) -> None:
-        nonlocal last, reached
-        reached = max(reached, fraction)
-        if time.perf_counter() - last >= _REPORT_SECONDS:
-            progress.report(name, reached)
-            last = time.perf_counter()
+    def __enter__(self) -> None:
+        self._progress.report(self._name, 0.0)
+        self._begin = self._last = time.perf_counter()
+        with ExitStack() as stack:
+            stack.enter_context(reporting_to(self._show))
+            stack.enter_context(self._explain(self._name))
+            stack.push(lambda kind, *_: None if kind else self._backend.synchronize())
+            self._stack = stack.pop_all()
 
-    with reporting_to(show), explain(name):
-        yield
-        backend.synchronize()
-    seconds[name] = time.perf_counter() - begin
-    progress.report(name, 1.0)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+        if error is None:
+            self._seconds[self._name] = time.perf_counter() - self._begin
+            self._progress.report(self._name, 1.0)
+
+    def _show(self, fraction: float) -> None:
+        self._reached = max(self._reached, fraction)
+        if time.perf_counter() - self._last >= _REPORT_SECONDS:
+            self._progress.report(self._name, self._reached)
+            self._last = time.perf_counter()
 
 
 def with_column_numbers(recipe: Recipe, X: Any) -> Recipe:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from actup._pipeline import epoch_slices, finite_places
+from actup._pipeline import EpochSlices, finite_places
 from actup.backends import Backend, choose_backend, load_backend
 from actup.distributed._disc import explained_full_disc
 from actup.distributed._folder import digest
@@ -47,7 +47,8 @@ def layout(plan: Plan, threads: int, report: Callable[[float], None] | None = No
         descent.restore(saved)
         del saved
     last = time.monotonic()
-    for _ in epoch_slices(descent, Progress()):
+    slices = EpochSlices(descent, Progress())
+    while slices.run_next():
         if report is not None:
             report(descent.epoch / descent.n_epochs)
         if time.monotonic() - last >= _SAVE_SECONDS and descent.epoch < descent.n_epochs:
