@@ -1,5 +1,7 @@
 """Files that functions write: suffixes of other kinds of files are rejected, missing folders are created."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -75,3 +77,31 @@ def test_errors_say_what_writes_the_other_file(model, tmp_path):
         model.save(tmp_path / "map.csv")
     with pytest.raises(ValueError, match=r"suffix of a picture, but a page is written: .* actup\.plot"):
         write_page(str(tmp_path / "map.png"), Y)
+
+
+@pytest.mark.parametrize(
+    ("path", "error"), [(3, TypeError), ("a\0b.png", ValueError), ("\ud800.png", ValueError)]
+)
+def test_what_no_path_can_be_is_named(path, error, model):
+    for function in (
+        model.save,
+        actup.load,
+        lambda path: actup.plot(Y, path=path),
+        lambda path: write_page(path, Y),
+    ):
+        with pytest.raises(error, match="^path=.*(is no path|characters)"):
+            function(path)
+
+
+@pytest.mark.parametrize("write", ["save", "write_page", "load"])
+def test_none_is_no_path(write, model):
+    functions = {"save": model.save, "write_page": lambda path: write_page(path, Y), "load": actup.load}
+    with pytest.raises(TypeError, match="^path=None is no path"):
+        functions[write](None)
+
+
+def test_load_leaves_a_descriptor_of_the_caller_open(tmp_path):
+    with open(tmp_path / "file", "wb") as file:
+        with pytest.raises(TypeError, match="is no path"):
+            actup.load(file.fileno())
+        os.fstat(file.fileno())

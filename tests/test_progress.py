@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 
+import actup
 from actup.progress import STAGES, Progress
 
 
@@ -85,3 +86,30 @@ def test_callbacks_may_take_more_than_they_get(callback):
     with Progress(callback=callback) as progress:
         run_through(progress)
     assert not progress.stopped
+
+
+def test_no_standard_error(monkeypatch, capfd):
+    for absent in ({}, {"tqdm": None, "tqdm.auto": None}):
+        for name, module in absent.items():
+            monkeypatch.setitem(sys.modules, name, module)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", None)
+            with Progress(verbose=True) as progress:
+                run_through(progress)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("call", range(1, 11))
+def test_errors_of_the_callback_come_out_unchanged(call):
+    """Also StopIteration, which Python turns into a RuntimeError in generators."""
+    calls = iter(range(1, call))
+    error = StopIteration("mine")
+
+    def callback(stage, fraction, embedding):
+        if next(calls, None) is None:
+            raise error
+
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    with pytest.raises(StopIteration) as caught:
+        actup.UMAP(n_epochs=50, callback=callback).fit(X)
+    assert caught.value is error

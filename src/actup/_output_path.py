@@ -1,9 +1,13 @@
-"""output_path(): where a function writes its file, whose suffix must not name another kind of file."""
+"""Paths that callers give: read_path(); output_path(), whose suffix must not name another kind of file."""
 
 from __future__ import annotations
 
 import os
+import reprlib
 from pathlib import Path
+from typing import Any
+
+from actup._errors import WrongType
 
 _PICTURE = ".png .jpg .jpeg .gif .webp .bmp .tif .tiff .svg .pdf .eps"
 _TABLE = ".csv .tsv .xlsx .parquet .pq .feather .arrow .jsonl .npy .npz .mtx .h5ad"
@@ -14,6 +18,22 @@ _KINDS = {  # by name: suffixes, and what writes such files
     "a model": (".actup", "save() of an estimator writes models"),
     "an ONNX network": (".onnx", "to_onnx() of ParametricUMAP writes networks"),
 }
+
+
+def read_path(path: Any, name: str = "path") -> str:
+    """A path as text; errors name the parameter of what no file system takes."""
+    try:
+        text = os.fsdecode(path)
+    except TypeError:
+        raise WrongType(
+            f"{name}={reprlib.repr(path)} is no path: give text, bytes or an object of pathlib"
+        ) from None
+    try:
+        if b"\0" not in os.fsencode(text):
+            return text
+    except UnicodeEncodeError:
+        pass
+    raise ValueError(f"{name}={text!r} has characters that no path can have: leave them out")
 
 
 def output_path(path: str | os.PathLike[str], writes: str, *suffixes: str) -> Path:
@@ -33,7 +53,7 @@ def output_path(path: str | os.PathLike[str], writes: str, *suffixes: str) -> Pa
     ValueError
         If the suffix names another kind of file, which no program could read as such.
     """
-    path = Path(os.fsdecode(path))
+    path = Path(read_path(path))
     suffix = path.suffix.lower()
     if suffix in suffixes:
         return path

@@ -110,7 +110,7 @@ class Progress:
         >>> progress.report("graph", 0.5)
         graph 0.5
         """
-        if self._verbose:
+        if self._verbose and sys.stderr is not None:  # None: closed, as where a daemon runs
             self._bar = self._bar or _make_bar()
             percent = (100 * self._run + _percent(stage, fraction)) / self._runs
             self._bar.show(stage if self._runs == 1 else f"{stage} {self._run + 1}/{self._runs}", percent)
@@ -204,6 +204,7 @@ class _PrintedBar:
     """Prints a line whenever a stage begins, and after every ten per cent."""
 
     def __init__(self) -> None:
+        self._file = sys.stderr
         self._begin = time.perf_counter()
         self._stage = ""
         self._next = 0.0
@@ -214,11 +215,11 @@ class _PrintedBar:
         self._stage = stage
         self._next = percent + 10 if percent < 90 else 100
         seconds = time.perf_counter() - self._begin
-        print(f"actup: {stage:<9} {percent:3.0f} % after {seconds:.1f} s", file=sys.stderr, flush=True)
+        print(f"actup: {stage:<9} {percent:3.0f} % after {seconds:.1f} s", file=self._file, flush=True)
 
     def close(self) -> None:
         seconds = time.perf_counter() - self._begin
-        print(f"actup: done after {seconds:.1f} s", file=sys.stderr, flush=True)
+        print(f"actup: done after {seconds:.1f} s", file=self._file, flush=True)
 
 
 def read_progress(progress: Progress | bool | None) -> Progress:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from actup._errors import WrongType
+from actup._output_path import read_path
 from actup._whole_file import reject_special, whole_file
 from actup.plotting._grid import HEADING_INCHES, PANEL_INCHES, Grid
 from actup.plotting._theme import Theme
@@ -36,7 +37,7 @@ def check_path(path: str | os.PathLike[str] | None) -> Path | None:
     """Return the path of a picture; its suffix must name a format that can be written."""
     if path is None:
         return None
-    path = Path(path)
+    path = Path(read_path(path))
     if path.suffix.lower().lstrip(".") not in _FORMATS:
         raise ValueError(f"path={str(path)!r} must end in .png, .pdf or .svg, which says what to write")
     if path.is_dir():

@@ -11,7 +11,7 @@ from scipy import sparse
 
 import actup
 from actup._device import to_host
-from actup._output_path import output_path
+from actup._output_path import output_path, read_path
 from actup._threads import count_threads
 from actup._typing import CsrMatrix
 from actup.backends import load_backend
@@ -83,7 +83,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> type(loaded).__name__, loaded.embedding_.shape, loaded.kl_divergence_ == model.kl_divergence_
     ('TSNE', (200, 2), True)
     """
-    with open(path, "rb") as file, rejecting(os.fsdecode(path)), np.errstate(all="ignore"):
+    name = read_path(path)
+    with open(name, "rb") as file, rejecting(name), np.errstate(all="ignore"):
         return _read_model(ModelFile(file))
 
 
