@@ -52,9 +52,10 @@ _SYSTEM_LIBRARY = re.compile(
     r"/(failing_allocations|libc|libpthread|ld-linux-[\w-]*|libgcc_s|libstdc\+\+)\.so"
 )
 # What others do when an allocation fails: Rust, with which typer's pydantic is written, and glibc end the
-# process; NumPy and others forget to set an exception.
+# process; NumPy and others forget to set an exception; Python's parser finds fault with code that Dask makes.
 _ABORTS = re.compile(
     r"memory allocation of \d+ bytes failed|cannot allocate memory for thread-local data|"
+    r"SyntaxError: invalid syntax \(<string>, line|"
     r"SystemError: .*(without setting an exception|without exception set)"
 )
 _ABORTED = (-signal.SIGABRT, 127, 1)
@@ -370,7 +371,14 @@ class Trial:
         return wrong
 
     def _goes_on(self, ended: Ended) -> bool:
-        """Whether a run that succeeds has ignored Ctrl-C."""
+        """Whether a run that succeeds has ignored Ctrl-C.
+
+        In programs Python drops it where it comes in the callback of a weak reference, and says so.
+        """
+        if not self.case.is_command and re.search(
+            r"^Exception ignored in.*^KeyboardInterrupt", ended.err, re.MULTILINE | re.DOTALL
+        ):
+            return False
         half = sorted(self._seconds)[len(self._seconds) // 2] / 2
         return "actup: stopped" in ended.err or ended.seconds_after > max(_SECONDS_AFTER_INTERRUPT, half)
 

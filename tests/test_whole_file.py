@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -202,3 +203,17 @@ def test_arrays_are_those_of_numpy(tmp_path):
     for array in (Y, Y.T, np.arange(6.0).reshape(3, 2).T, Y[::2], Y[:0]):
         save_array(tmp_path / "array.npy", array)
         np.testing.assert_array_equal(np.load(tmp_path / "array.npy"), array)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_while_an_archive_is_written_is_raised_as_such(tmp_path):
+    """zipfile raises a ValueError when an archive is closed whose member has not been."""
+    with pytest.raises(KeyboardInterrupt), whole_file(tmp_path / "maps.npz") as unfinished:
+        archive = zipfile.ZipFile(unfinished, "w")
+        try:
+            member = archive.open("map.npy", "w")
+            raise KeyboardInterrupt
+        finally:
+            assert not member.closed
+            archive.close()
+    assert not list(tmp_path.iterdir())

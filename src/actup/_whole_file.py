@@ -62,6 +62,10 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
                 _take_permissions(unfinished, former)
             reject_special(path)
             unfinished.replace(target)
+        except ValueError as error:  # zipfile's, which closes an archive whose open member was interrupted
+            if isinstance(error.__context__, KeyboardInterrupt | MemoryError):
+                raise error.__context__ from None
+            raise
         finally:
             unfinished.unlink(missing_ok=True)
 

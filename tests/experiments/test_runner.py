@@ -1,5 +1,7 @@
 """Runs: their keys, storing their results, and resuming."""
 
+import pytest
+
 from actup import datasets, preset
 from actup._experiments.experiment import Run
 from actup._experiments.paper.runtimes import provenance
@@ -42,6 +44,20 @@ def test_resumes_after_an_incomplete_line(tmp_path):
     assert again.load_map(runs[1]) is None  # only maps of seed 0 are saved
     run_missing(runs, again, DataSource(), 1)
     assert runs[2] in Store(tmp_path)
+
+
+def test_what_is_called_before_each_run_can_end_the_work(tmp_path):
+    calls = []
+
+    def interrupt():
+        calls.append(None)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    store, runs = Store(tmp_path), [Run("digits", preset("gdr_umap"), seed, points=60) for seed in range(3)]
+    with pytest.raises(KeyboardInterrupt):
+        run_missing(runs, store, DataSource(), 1, interrupt)
+    assert [run in store for run in runs] == [True, False, False]
 
 
 def test_forgotten_runs_are_repeated(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,8 +27,17 @@ class DataSource:
         return load(name, folder=self.folder, download=self.download, n_samples=points)
 
 
-def run_missing(runs: Iterable[Run], store: Store, source: DataSource, threads: int) -> list[str]:
-    """Do all runs that are not in the store; return the names of data sets that could not be loaded."""
+def run_missing(
+    runs: Iterable[Run],
+    store: Store,
+    source: DataSource,
+    threads: int,
+    before_each: Callable[[], object] = lambda: None,
+) -> list[str]:
+    """Do all runs that are not in the store; return the names of data sets that could not be loaded.
+
+    ``before_each`` is called before every run; what it raises ends the work.
+    """
     pending = [run for run in dict.fromkeys(runs) if run not in store]
     groups: dict[tuple[str, int | None], list[Run]] = {}
     for run in pending:
@@ -50,6 +59,7 @@ def run_missing(runs: Iterable[Run], store: Store, source: DataSource, threads: 
         workspace = Workspace(dataset, threads, max_neighbors)
         for run in group:
             done += 1
+            before_each()
             run_one(run, workspace, store, f"[{done}/{len(pending)}]")
     return missing
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from actup._cli.commands.datasets import DATA_HELP
-from actup._cli.reporting import InputError, complain, show
+from actup._cli.reporting import InputError, complain, show, stop_if_interrupted
 
 if TYPE_CHECKING:
     from actup._experiments.experiment import Experiment, Run, Scale
@@ -80,7 +80,8 @@ def _reproduce(options: ReproduceOptions) -> None:
         if options.again:
             store.forget(runs)
         source = DataSource(options.data, options.download)
-        run_missing(runs, store, source, count_threads(options.jobs, "--jobs"))
+        # Other libraries, which a run uses, may drop Ctrl-C.
+        run_missing(runs, store, source, count_threads(options.jobs, "--jobs"), stop_if_interrupted)
     if runs and not len(store):
         raise InputError(f"there are no results in {out}, and no run was possible: see the messages above")
     page = write_report(list(known.values()), store, scale, options.page or out)
