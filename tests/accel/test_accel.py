@@ -272,7 +272,7 @@ def test_environment_variable(value, is_installed, speaks):
 DESCRIBES_ITSELF = """
 import os, sys
 import __main__
-print(__name__, sys.argv, os.path.basename(__file__), __spec__, __package__, __doc__)
+print(__name__, sys.argv, __file__, __loader__.path, __spec__, __package__, __doc__)
 print(__main__.__dict__ is globals(), sys.path[0] == os.path.dirname(os.path.realpath(__file__)))
 import beside
 print(beside.name)
@@ -286,6 +286,15 @@ def test_a_script_sees_what_it_would_see_without_accel(tmp_path):
     plain = run("folder/program.py", "a", "--quiet", "-m", cwd=tmp_path)
     assert plain[0] == 0
     assert run("-m", "actup.accel", "folder/program.py", "a", "--quiet", "-m", cwd=tmp_path) == plain
+
+
+@pytest.mark.parametrize("path", ["folder/program.py", "./folder/../folder/program.py"])
+def test_a_script_that_changes_folder_finds_its_own(path, tmp_path):
+    (tmp_path / "folder").mkdir()
+    script(tmp_path / "folder", "import os\nos.chdir('/')\nprint(__file__)\nraise ValueError('wrong')")
+    plain = run(path, cwd=tmp_path)
+    assert plain[1].startswith(str(tmp_path)) and plain[1].strip() in plain[2]
+    assert run("-m", "actup.accel", "--quiet", path, cwd=tmp_path) == plain
 
 
 def test_a_module_sees_what_it_would_see_without_accel(tmp_path):

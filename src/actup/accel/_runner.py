@@ -67,10 +67,11 @@ def _run_script(script: str, arguments: list[str]) -> None:
         _exit_with(f"{sys.executable}: can't open file {path!r}: [Errno {error.errno}] {error.strerror}")
     sys.argv = [script, *arguments]
     _set_first_path(os.path.dirname(os.path.realpath(script)))
+    path = os.path.join(os.getcwd(), script)  # as Python names it: "..", also after a link, stays
     main_module = ModuleType("__main__")
-    main_module.__file__ = script
-    main_module.__loader__ = SourceFileLoader("__main__", script)
-    _execute(compile(source, script, "exec", dont_inherit=True), main_module)
+    main_module.__file__ = path
+    main_module.__loader__ = SourceFileLoader("__main__", path)
+    _execute(compile(source, path, "exec", dont_inherit=True), main_module)
 
 
 def _run_module(name: str, arguments: list[str]) -> None:
