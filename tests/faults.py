@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import faulthandler
 import functools
+import importlib
 import itertools
 import math
 import os
@@ -502,7 +503,9 @@ def warm_up(cases: Sequence[Case], folder: Path) -> None:
         contextlib.chdir(folder),
     ):
         for case in cases:
-            if not case.on_dask:
+            if case.on_dask:
+                importlib.import_module("distributed")
+            else:
                 call(case, 0)
 
 
