@@ -6,6 +6,11 @@ BIN := $(VENV)/bin
 ANY_LEVEL := $(firstword $(wildcard $(VENV)/installed $(VENV)/one-level) $(VENV)/installed)
 # Processes that run the tests; each of them has threads of its own.
 WORKERS ?= 2
+# Make an environment if it is missing; its Python must be new enough in any case.
+ENVIRONMENT = @if test -x $(1)/bin/python; then python=$(1)/bin/python; remedy="remove $(1), and "; else python="$(PYTHON)" remedy=; fi; \
+  $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+  { echo "ActUp needs Python 3.11 or newer, which $$python is not: $${remedy}give PYTHON=python3.12"; exit 1; }; \
+  test -x $(1)/bin/python || $$python -m venv $(1)
 NATIVE := $(shell find src/actup/_native -type f)
 SOURCES := $(NATIVE) CMakeLists.txt pyproject.toml
 
@@ -222,7 +227,7 @@ pins: $(RELEASE)/installed  ## write the exact versions and hashes of release/re
 	for name in build tools; do $(PIP_COMPILE) --output-file release/requirements/$$name.txt release/requirements/$$name.in || exit 1; done
 
 $(RELEASE)/installed: release/requirements/tools.txt
-	test -x $(RELEASE)/bin/python || $(PYTHON) -m venv $(RELEASE)
+	$(call ENVIRONMENT,$(RELEASE))
 	$(RELEASE)/bin/pip install --quiet --require-hashes --requirement $<
 	touch $@
 
@@ -243,7 +248,7 @@ $(VENV)/one-level: $(VENV)/build-tools $(SOURCES)
 	touch $@
 
 $(INTEGRATION)/installed: $(SOURCES)
-	test -x $(INTEGRATION)/bin/python || $(PYTHON) -m venv $(INTEGRATION)
+	$(call ENVIRONMENT,$(INTEGRATION))
 	$(INTEGRATION)/bin/python -c '$(call REQUIREMENTS,toml["build-system"]["requires"])' > $@.txt
 	$(INTEGRATION)/bin/pip install --quiet --requirement $@.txt cmake ninja
 	$(INTEGRATION)/bin/pip install --quiet --no-build-isolation $(call DEFINE,ACTUP_LEVELS=native) \
@@ -283,7 +288,7 @@ $(VENV)/tools: $(VENV)/build-tools
 	touch $@
 
 $(VENV)/build-tools: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(call ENVIRONMENT,$(VENV))
 	$(BIN)/python -c '$(call REQUIREMENTS,toml["build-system"]["requires"])' > $@.txt
 	$(BIN)/pip install --quiet --requirement $@.txt cmake ninja
 	touch $@

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -279,6 +280,23 @@ def test_targets_that_a_release_needs_are_in_the_makefile():
     named = set(re.findall(r"`make ([a-z-]+)", page))
     assert {"interrupts", "faults", "soak", "fuzz"} <= named
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in named)
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+@pytest.mark.parametrize("exists", [False, True])
+def test_an_old_python_is_named_before_an_environment_is_made(tmp_path, exists):
+    old = tmp_path / "bin" / "python" if exists else tmp_path / "old"
+    old.parent.mkdir(exist_ok=True)
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    target = f"{tmp_path}/build-tools"
+    done = subprocess.run(
+        ["make", f"VENV={tmp_path}", f"PYTHON={old}", target], cwd=ROOT, capture_output=True, text=True
+    )
+    remedy = f"remove {tmp_path}, and give" if exists else "give"
+    wanted = f"ActUp needs Python 3.11 or newer, which {old} is not: {remedy} PYTHON=python3.12\n"
+    assert done.returncode != 0 and done.stdout == wanted
+    assert not Path(target).exists()
 
 
 def test_jobs_of_a_release_have_the_permissions_they_need():
