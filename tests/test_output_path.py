@@ -83,20 +83,16 @@ def test_errors_say_what_writes_the_other_file(model, tmp_path):
     ("path", "error"), [(3, TypeError), ("a\0b.png", ValueError), ("\ud800.png", ValueError)]
 )
 def test_what_no_path_can_be_is_named(path, error, model):
-    for function in (
-        model.save,
-        actup.load,
-        lambda path: actup.plot(Y, path=path),
-        lambda path: write_page(path, Y),
-    ):
-        with pytest.raises(error, match="^path=.*(is no path|characters)"):
+    writers = (model.save, lambda path: actup.plot(Y, path=path), lambda path: write_page(path, Y))
+    for function in (*writers, actup.load):
+        with pytest.raises(error, match=r"^path=.*(is no path|characters)"):
             function(path)
 
 
 @pytest.mark.parametrize("write", ["save", "write_page", "load"])
 def test_none_is_no_path(write, model):
     functions = {"save": model.save, "write_page": lambda path: write_page(path, Y), "load": actup.load}
-    with pytest.raises(TypeError, match="^path=None is no path"):
+    with pytest.raises(TypeError, match=r"^path=None is no path"):
         functions[write](None)
 
 

@@ -199,8 +199,8 @@ def test_dry_runs_count_all_maps(run, iris):
 def test_dry_runs_refuse_what_the_run_refuses(command, rejected, iris):
     name, *options = command
     command = (name, iris, "-l", "species", *options, "--dry-run", "--max-memory")
-    assert "max_memory='1kB' is too little: stage" in rejected(*command, "1kB")
-    assert "max_memory='foo' must be a number of bytes" in rejected(*command, "foo")
+    assert "--max-memory '1kB' is too little: stage" in rejected(*command, "1kB")
+    assert "--max-memory 'foo' must be a number of bytes" in rejected(*command, "foo")
 
 
 def test_a_dry_run_names_the_leaner_way_and_the_backend(run, rejected, tmp_path, monkeypatch):

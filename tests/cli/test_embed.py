@@ -179,7 +179,7 @@ def test_ctrl_c_ends_with_130_and_leaves_no_file(stage, run, iris, tmp_path, mon
         (["-o", "map.npy", "--method", "tsen"], "--method 'tsen' is not known: did you mean 'tsne'?"),
         (["-o", "map.npy", "--metric", "euclid"], "euclid"),
         (["-o", "map.npy", "--loss", "l2"], "--loss"),
-        (["-o", "map.npy", "--neighbors", "1"], "n_neighbors=1 must be at least 2"),
+        (["-o", "map.npy", "--neighbors", "1"], "--neighbors 1 must be at least 2"),
         (["-o", "map.npy", "--horizon", "2"], "horizon=2.0 belongs to update='in_place'"),
         (["-o", "map.npy", "--pca", "9"], "--pca 9 must be at most 4"),
         (["-o", "map.npy", "--jobs", "0"], "--jobs=0 has no meaning"),
@@ -373,7 +373,7 @@ def test_warnings_are_one_line(run, iris, tmp_path):
     ran = run("embed", iris, "-l", "species", "--neighbors", 400, *QUICK, "-o", tmp_path / "map.npy")
     assert ran.status == 0
     assert ran.err.splitlines() == [
-        "actup: warning: n_neighbors=400 is larger than the number of samples; using 150"
+        "actup: warning: --neighbors 400 is larger than the number of samples; using 150"
     ]
 
 
@@ -470,7 +470,7 @@ def test_max_memory_keeps_the_map_or_refuses_it(run, rejected, iris, tmp_path):
     assert run(*command, "-o", tmp_path / "usual.npy").status == 0
     assert run(*command, "-o", tmp_path / "kept.npy", "--max-memory", "1GB").status == 0
     np.testing.assert_array_equal(np.load(tmp_path / "usual.npy"), np.load(tmp_path / "kept.npy"))
-    refusal = "max_memory='1kB' is too little: stage"
+    refusal = "--max-memory '1kB' is too little: stage"
     assert refusal in rejected(*command, "-o", tmp_path / "none.npy", "--max-memory", "1kB")
     assert not (tmp_path / "none.npy").exists()
 

@@ -193,3 +193,52 @@ def test_standard_output_that_cannot_be_written_is_named(unbuffered, tmp_path):
         )
     assert done.returncode == 2
     assert done.stderr == "actup: standard output: cannot be written: File too large\n"
+
+
+def test_options_are_named_in_the_words_of_the_command_line(rejected, tmp_path, iris):
+    out = ("-o", tmp_path / "map.npy")
+    assert "'--seed': Input should be less than" in rejected("embed", iris, "--seed", 2**32, *out)
+    assert "--epochs -1 must be at least 0" in rejected("embed", iris, "--epochs", "-1", *out)
+    refusal = rejected("embed", iris, "--exclude", "species", "--max-memory", "1B", *out)
+    assert "or use actup embed --work FOLDER" in refusal and "actup.distributed" not in refusal
+    command = ("compare", iris, "-r", "umap", "-r", "tsne", "-r", "umap", "-o", tmp_path / "maps.html")
+    assert rejected(*command) == "actup: --recipe umap is given more than once: give each recipe once\n"
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        "Unable to allocate 8. GiB for an array",
+        "Can't allocate memory for compression object",
+        "std::bad_alloc",
+    ],
+)
+def test_too_little_memory_says_what_to_do(run, monkeypatch, detail):
+    def fail():
+        raise MemoryError(detail)
+
+    monkeypatch.setattr("actup._cli.commands.info.command", fail)
+    kept = "" if detail.startswith("std") else f" ({detail})"
+    assert run("info").err == f"actup: not enough memory{kept}: use --sample, --pca or fewer columns\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes the streams")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams(closed, iris, tmp_path):
+    """As where cron or a daemon runs: files get no descriptor that a stream would have."""
+    out = tmp_path / "map.csv"
+    command = f'"{sys.executable}" -m actup embed "{iris}" --epochs 2 --exclude species -o "{out}" {closed}'
+    ran = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    assert len(out.read_text().splitlines()) == 151
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes the streams")
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [('"{}" -o - >&-', "-o -: standard output is closed"), ("- -o - <&-", "standard input (-) is closed")],
+)
+def test_a_closed_stream_that_is_needed(arguments, what, iris):
+    command = f'"{sys.executable}" -m actup embed {arguments.format(iris)}'
+    ran = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert ran.returncode == 2 and ran.stderr == f"actup: {what}: give the name of a file\n"

@@ -195,7 +195,13 @@ class RunningOptions:
 
     seed: Annotated[
         int,
-        typer.Option(min=0, metavar="N", help="The same seed gives the same map.", rich_help_panel=_RUNNING),
+        typer.Option(
+            min=0,
+            max=2**32 - 1,
+            metavar="N",
+            help="The same seed gives the same map.",
+            rich_help_panel=_RUNNING,
+        ),
     ] = 0
     jobs: Annotated[
         int,

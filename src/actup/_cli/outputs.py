@@ -127,6 +127,8 @@ def check_outputs(
 def reject_special_output(path: Path) -> None:
     """Reject an output that exists and is no file, such as a device; "-" is standard output."""
     if path == STANDARD_OUTPUT:
+        if getattr(sys.stdout, "name", "") == os.devnull:  # what stands for a closed one
+            raise InputError("-o -: standard output is closed: give the name of a file")
         return
     if path.is_dir():
         raise InputError(f"-o {path} is a folder: give a file")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import os
+import re
 import signal
 import sys
 import threading
@@ -22,6 +23,19 @@ _TRACEBACK_VARIABLE = "ACTUP_TRACEBACK"  # if set, errors are shown with the cal
 _BAD_INPUT, _INTERNAL_ERROR, _INTERRUPTED = 2, 1, 130
 # What wrong input, wrong options, missing packages and missing hardware raise. Others are mistakes of ActUp.
 _ERRORS_OF_THE_CALLER = (ValueError, TypeError, OSError, ImportError, MemoryError, RuntimeError)
+
+# MemoryErrors of NumPy, zlib and Arrow; those of Python and compiled code have no words of their own.
+_ALLOCATION = re.compile(r"(unable to|can't|cannot|could not) allocate|malloc|realloc", re.IGNORECASE)
+_OPTIONS = {  # of parameters that have another name in Python
+    "random_state": "--seed",
+    "n_epochs": "--epochs",
+    "max_iter": "--epochs",
+    "epochs": "--epochs",
+    "n_neighbors": "--neighbors",
+    "n_components": "--dimensions",
+    "init": "--initialization",
+    "max_memory": "--max-memory",
+}
 
 _AGAIN_SECONDS = 0.02  # until an interrupt that Python has dropped comes again, and not where it was dropped
 
@@ -117,13 +131,22 @@ def _memory_error_before(error: BaseException) -> MemoryError | None:
 
 
 def _one_line(error: object) -> str:
-    text = str(error)
-    if isinstance(error, MemoryError) and text in ("", "std::bad_alloc"):  # Python's and compiled code's
-        text = "not enough memory: use --sample, --pca or fewer columns"
+    text = _in_words_of_options(str(error))
+    if isinstance(error, MemoryError) and (text in ("", "std::bad_alloc") or _ALLOCATION.match(text)):
+        detail = f" ({text})" if _ALLOCATION.match(text) else ""
+        text = f"not enough memory{detail}: use --sample, --pca or fewer columns"
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         text = f"{error.filename}: {error.strerror}"
     printable = "".join(letter if letter.isprintable() else " " for letter in text)
     return " ".join(printable.split()) or type(error).__name__
+
+
+def _in_words_of_options(text: str) -> str:
+    """A message about a parameter of Python as one about the option, where that has another name."""
+    name, sign, rest = text.partition("=")
+    if sign and name in _OPTIONS:
+        text = f"{_OPTIONS[name]} {rest}"
+    return text.replace("fit_files or actup.distributed.embed", "actup embed --work FOLDER")
 
 
 def _show_calls() -> None:

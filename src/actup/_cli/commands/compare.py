@@ -19,7 +19,7 @@ from actup._cli.options import (
 )
 from actup._cli.outputs import Result, check_outputs, write_outputs
 from actup._cli.records import Switches
-from actup._cli.reporting import note
+from actup._cli.reporting import InputError, note
 from actup._cli.scores import announce_unmeasured, caption, score_table
 from actup._given import Given
 
@@ -62,6 +62,9 @@ def command(
     actup compare cells.csv --label type -r umap -r tsne:perplexity=100 -o maps.html
     """
     written = options.recipe or list(_DEFAULT_RECIPES)
+    repeated = next((text for text in written if written.count(text) > 1), None)
+    if repeated is not None:
+        raise InputError(f"--recipe {repeated} is given more than once: give each recipe once")
     recipes = {text: read_recipe(text, switches.given, running) for text in written}
     first = next(iter(recipes.values()))
     if options.output or not running.dry_run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import re
 import sys
 import zipfile
@@ -154,6 +155,8 @@ def _read(path: str, hints: ReadingHints) -> Table:
     if not path:
         raise InputError('"" is no file: give the name of a file, or - for standard input')
     if path == STANDARD_INPUT:
+        if getattr(sys.stdin, "name", "") == os.devnull:  # what stands for a closed one
+            raise InputError("standard input (-) is closed: give the name of a file")
         data = _decompressed(io.BytesIO(sys.stdin.buffer.read()), "standard input")
         _reject_other_kinds(data, "standard input")
         if not _head(data):
