@@ -15,6 +15,7 @@ from actup._warnings import warn_user
 
 _MAX_ROTATION_STEPS = 200  # only nearly flat maps need more than some tens
 _ROTATION_TOLERANCE = 1e-14
+_MAP_KEYS = ("X_umap", "X_tsne")  # where actup.sc and scanpy write maps into an AnnData
 _MAX_COORDINATE = 1e60  # products of four of them are summed
 
 
@@ -24,10 +25,15 @@ def map_of(model_or_map: Any, name: str = "Y") -> Any:
     Parameters
     ----------
     model_or_map : estimator, result of ``actup.embed``, or array-like
+        The file of a map that ``fit_files`` wrote is memory-mapped.
     name : str
         What error messages call it.
     """
     given = _given_map(model_or_map, name)
+    if isinstance(given, str) and given is not model_or_map:
+        if not given.endswith(".npy"):
+            raise ValueError(f"{name} has its map in {given}: read it, and give its coordinates as an array")
+        given = np.load(given, mmap_mode="r")
     reject_mask(given, name)
     return given
 
@@ -38,6 +44,12 @@ def _given_map(model_or_map: Any, name: str) -> Any:
     for attribute in ("embedding_", "embedding"):
         if hasattr(model_or_map, attribute):
             return getattr(model_or_map, attribute)
+    if hasattr(model_or_map, "obsm") and hasattr(model_or_map, "obs"):
+        key = next((key for key in _MAP_KEYS if key in model_or_map.obsm), _MAP_KEYS[0])
+        raise WrongType(
+            f"{name} is an {type(model_or_map).__name__}, which holds several matrices: give its map, e.g. "
+            f"adata.obsm[{key!r}] (here: {', '.join(map(repr, model_or_map.obsm)) or 'none'})"
+        )
     if hasattr(model_or_map, "fit"):
         from sklearn.exceptions import NotFittedError
 

@@ -488,7 +488,21 @@ def test_fit_files(rows, tmp_path):
         model.graph_  # noqa: B018
     with pytest.raises(AttributeError, match="keeps neither rows nor graph"):
         model.save(tmp_path / "model.actup")
+    with pytest.raises(AttributeError, match="keeps neither rows nor graph"):
+        model.view(live=True)
     assert model.fit(rows[:200]).transform(rows[:5]).shape == (5, 2)
+
+
+def test_models_of_fit_files_are_drawn(rows, tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    model = actup.UMAP(n_epochs=5).fit_files(rows, work=tmp_path, out=tmp_path / "map.npy")
+    assert isinstance(model.embedding_, str)
+    places = actup.plot(model).get_children()[0].points.places
+    np.testing.assert_array_equal(places, np.load(tmp_path / "map.npy"))
+    assert model.view(rows[:, 0])
+    model.embedding_ = "s3://bucket/map.parquet"
+    with pytest.raises(ValueError, match=r"Y has its map in s3://bucket/map\.parquet: read it"):
+        actup.plot(model)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,11 @@ def layers_of(ax):
 # ---- what is accepted ----
 
 
+def cells(*keys):
+    """What ActUp sees of an AnnData."""
+    return SimpleNamespace(obs=None, obsm=dict.fromkeys(keys))
+
+
 def test_models_arrays_and_frames_are_accepted():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     pyarrow = pytest.importorskip("pyarrow")
@@ -106,6 +111,9 @@ def test_models_arrays_and_frames_are_accepted():
         ((np.zeros((3, 2)),), {"clusters": [0, 1, 2]}, TypeError, "find_clusters"),
         ((np.zeros((3, 2)), {"a": [1, 2, 3], "b": [1, 2, 3]}), {"caption": "c"}, ValueError, "caption needs"),
         ((np.zeros((3, 4)),), {}, ValueError, "4 dimensions"),
+        ((cells("X_pca", "X_umap"),), {}, TypeError, r"e.g. adata.obsm\['X_umap'\] \(here: 'X_pca', 'X"),
+        ((cells("X_pca", "X_tsne"),), {}, TypeError, r"e.g. adata.obsm\['X_tsne'\] \(here: "),
+        ((cells(),), {}, TypeError, r"e.g. adata.obsm\['X_umap'\] \(here: none\)"),
     ],
 )
 def test_rejected_arguments(arguments, options, error, message):

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 from importlib.resources import files
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -179,6 +180,10 @@ def test_few_and_identical_points(tmp_path, n):
         ({"maps": {"a": [[np.inf, 0]]}}, "NaN or infinite"),
         ({"maps": {}}, "empty"),
         ({"maps": actup.UMAP()}, "is a UMAP that is not fitted"),
+        (
+            {"maps": SimpleNamespace(obs=None, obsm={"X_pca": [], "X_umap": []})},
+            r"maps\['map'\] is an? .*: give its map, e.g. adata.obsm\['X_umap'\]",
+        ),
         ({"maps": {"1": np.zeros((3, 2)), 1: np.zeros((3, 2))}}, "the same as text"),
         ({"labels": [1, 2]}, "labels must have one entry for each of the 3 points"),
         ({"label_kind": "colours"}, "label_kind='colours' must be"),

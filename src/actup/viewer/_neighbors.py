@@ -68,9 +68,10 @@ def _model_neighbors(source: Any, n: int) -> np.ndarray | None:
         if source.neighbors is not None and len(source.neighbors) == n:
             return np.asarray(source.neighbors.indices[:, :_MAX_COMPARED_NEIGHBORS])
         return None
-    if not isinstance(source, Embedder):
+    graph = getattr(source, "graph_", None) if isinstance(source, Embedder) else None
+    if graph is None:  # also a model of fit_files, which keeps none
         return None
-    lists = heaviest_neighbors(source.graph_, _MAX_COMPARED_NEIGHBORS)
+    lists = heaviest_neighbors(graph, _MAX_COMPARED_NEIGHBORS)
     inverse = getattr(source, "_unique_inverse_", None)
     if inverse is not None:  # the graph joins distinct rows: take the first sample of each
         first = np.unique(inverse, return_index=True)[1]

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from actup._given import count_rows
 from actup.estimators import GDR, TSNE, UMAP
 from actup.estimators._growing import GrowingMap
+from actup.estimators._state import check_has_graph
 from actup.recipe import Recipe, presets
 from actup.viewer._live._page import live_page
 from actup.viewer._live._session import LiveView
@@ -156,8 +157,10 @@ def follow(model: Any, contents: PageContents) -> LiveView:
     contents : PageContents
     """
     check_can_be_shown(model)
+    if is_fitted := hasattr(model, "embedding_"):
+        check_has_graph(model)
     session = LiveView(model, live_page(model, contents), contents.title)
-    if hasattr(model, "embedding_"):
+    if is_fitted:
         session._show_fitted()
     session._follow_fits()
     return session
