@@ -1,9 +1,12 @@
 """Reading: every kind of file gives the same rows, and damaged files are rejected in one line."""
 
+import errno
 import gzip
 import io
 import json
 import pickle
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -438,3 +441,50 @@ def test_labels_from_a_file_of_their_own(tmp_path, rejected):
     np.save(tmp_path / "short.npy", np.arange(3))
     error = rejected("embed", path, "--label", tmp_path / "short.npy", "-o", tmp_path / "map.npy")
     assert "has shape (3,), but" in error
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "parquet", "feather", "h5ad"])
+@pytest.mark.parametrize("error", [MemoryError("12 bytes"), OSError(errno.ENOMEM, "Cannot allocate memory")])
+def test_too_little_memory_is_no_damage(tmp_path, rejected, monkeypatch, kind, error):
+    if kind == "h5ad":
+        pytest.importorskip("anndata")
+    path = write_kind(kind, tmp_path)
+    readers = {
+        "parquet": "pyarrow.parquet.ParquetFile",
+        "feather": "pyarrow.feather.read_table",
+        "h5ad": "anndata.read_h5ad",
+    }
+
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(readers.get(kind, "numpy.load"), fail)
+    message = rejected("embed", path, "-o", tmp_path / "map.npy")
+    assert f"{path} does not fit into memory ({error})" in message
+
+
+_READ_WITH_LITTLE_ROOM = """
+import pathlib, resource, sys
+import pyarrow.compute
+from actup._cli.files import ReadingHints, arrow, read_tables
+
+pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
+room = pages * resource.getpagesize() + 4 * 2**20
+resource.setrlimit(resource.RLIMIT_AS, (room, room))
+try:
+    read_tables([sys.argv[1]], ReadingHints())
+except MemoryError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space as Linux does")
+def test_parquet_is_read_where_no_thread_can_be_started(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(pa.table({str(i): np.random.default_rng(i).random(50_000) for i in range(40)}), path)
+    command = [sys.executable, "-c", _READ_WITH_LITTLE_ROOM, str(path)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert f"{path} does not fit into memory" in ran.stdout, ran.stderr

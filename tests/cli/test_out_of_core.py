@@ -86,6 +86,15 @@ def test_matrices_of_cells_are_called_as_without_work(run, rejected, tmp_path):
     assert "--array X_umap is not in" in rejected(*command, "--array", "X_umap")
 
 
+@pytest.mark.parametrize("index", [None, [f"row {number}" for number in range(60)]])
+def test_parquet_of_pandas_is_read_with_any_index(run, tmp_path, index):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(clustered_rows(60), index, [f"c{number}" for number in range(12)])
+    frame.to_parquet(tmp_path / "frame.parquet")
+    ran = run("embed", tmp_path / "frame.parquet", "--work", tmp_path / "work", "--dry-run")
+    assert (ran.status, ran.err) == (0, "") and "60 rows x 12 columns" in ran.out
+
+
 def test_columns_of_text_are_named(run, rejected, tmp_path):
     path = write_kind("parquet", tmp_path)
     command = ("embed", path, "--work", tmp_path / "work", "--dry-run")

@@ -140,13 +140,13 @@ def _warn_of_text(file: str, reading: ReadingOptions) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    from actup.distributed._sources._parquet import is_number, is_vector
+    from actup.distributed._sources._parquet import index_columns, is_number, is_vector
 
     try:
         schema = parquet.read_schema(path)
     except (pa.ArrowException, OSError):  # the run says what is wrong
         return
-    kept_out = {reading.id, *((schema.pandas_metadata or {}).get("index_columns", []))} - {None}
+    kept_out = {reading.id, *index_columns(schema)}
     names = [field.name for field in schema if not (is_number(field.type) or is_vector(field.type))]
     names = [name for name in names if name not in kept_out]
     if names:

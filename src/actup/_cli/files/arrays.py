@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from actup._array_files import ARRAY_FILE_ERRORS
+from actup._cli.files.errors import reading_error
 from actup._cli.files.formats import Source
 from actup._cli.files.table import Matrix, Table
 from actup._cli.reporting import InputError
 from actup._csr import read_sparse
-
-_MAX_REASON = 160  # characters of another library's message
 
 
 def read_npy(source: Source) -> Table:
@@ -67,12 +64,10 @@ def _as_rows(array: np.ndarray, name: str) -> np.ndarray:
     return array if array.ndim == 2 else array.reshape(len(array), -1)
 
 
-def _damaged(source: Source, error: Any) -> InputError:
+def _damaged(source: Source, error: Exception) -> Exception:
     if "allow_pickle" in str(error) or "Python objects" in str(error):
         return InputError(
             f"{source.name} holds Python objects, whose reading would run code of the file: save an array of "
             "numbers or text"
         )
-    if isinstance(error, MemoryError):
-        return InputError(f"{source.name} does not fit into memory, or is damaged ({error})")
-    return InputError(f"{source.name} is damaged or cut off ({str(error)[:_MAX_REASON]})")
+    return reading_error(source.name, error, "is damaged or cut off ({})")

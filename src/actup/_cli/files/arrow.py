@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from actup._cli.files.errors import reading_error
 from actup._cli.files.formats import Source
 from actup._cli.files.table import Matrix, Table
 from actup._cli.reporting import InputError, complain
 
 _LONGEST_START = 2**16  # bytes of white space before the first JSON object
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_BATCH_ROWS = 2**16  # of parquet at a time; between batches, Ctrl-C is heard
 _LARGEST_BLOCK = 2**30  # bytes that pyarrow infers types from at once
 _INDEX_NAMES = ("", "Unnamed: 0", "__index_level_0__")  # what pandas calls the index of a data frame
 _DELIMITERS = (",", ";", "\t", "|")
@@ -24,7 +26,6 @@ _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+([eE][-+]?[0-9]+)?")
 _WHOLE_NUMBER = re.compile(r"[-+]?[0-9]+")
 _FIRST_LINES_BYTES = 2**20
 _MAX_NAMED = 3  # columns in a warning
-_MAX_REASON = 160  # characters of pyarrow's message, which may quote a whole row
 
 
 def read_csv(source: Source) -> Table:
@@ -44,7 +45,11 @@ def read_parquet(source: Source) -> Table:
     from pyarrow import parquet
 
     try:
-        return _as_table(parquet.read_table(source.file), source)
+        # In this thread: where none can be started, for want of memory, pyarrow's functions never return.
+        with parquet.ParquetFile(source.file, pre_buffer=False) as file:
+            batches = file.iter_batches(_BATCH_ROWS, use_threads=False)
+            table = pa.Table.from_batches(batches, file.schema_arrow)
+        return _as_table(table, source)
     except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
         raise _damaged(source, error) from None
 
@@ -59,7 +64,7 @@ def read_arrow(source: Source) -> Table:
             source.file.seek(0)
             return _as_table(ipc.open_stream(source.file).read_all(), source)
         source.file.seek(0)
-        return _as_table(feather.read_table(source.file), source)
+        return _as_table(feather.read_table(source.file, use_threads=_can_start_threads()), source)
     except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
         raise _damaged(source, error) from None
 
@@ -78,7 +83,7 @@ def read_jsonl(source: Source) -> Table:
             "line"
         )
     # A block must hold whole lines, and types are inferred from the first one.
-    options = json.ReadOptions(block_size=_LARGEST_BLOCK)
+    options = json.ReadOptions(block_size=_LARGEST_BLOCK, use_threads=_can_start_threads())
     try:
         return _as_table(json.read_json(_bytes_of(source), read_options=options), source)
     except (pa.ArrowException, UnicodeDecodeError, MemoryError) as error:
@@ -93,6 +98,15 @@ def _require_pyarrow(source: Source) -> Any:
             f"reading {source.name} needs the package pyarrow: pip install 'actup[cli]'"
         ) from None
     return pyarrow
+
+
+def _can_start_threads() -> bool:
+    """Whether pyarrow may use threads: it ends the process where the address space has no room for them."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return True
+    return resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
 
 
 def _bytes_of(source: Source) -> Any:
@@ -121,7 +135,11 @@ def _read_delimited(source: Source, delimiter: str) -> Table:
     convert = arrow_csv.ConvertOptions(strings_can_be_null=True)
 
     def read(block_size: int | None) -> Any:
-        options = arrow_csv.ReadOptions(block_size=block_size, autogenerate_column_names=not header)
+        options = arrow_csv.ReadOptions(
+            block_size=block_size,
+            autogenerate_column_names=not header,
+            use_threads=_can_start_threads(),
+        )
         return arrow_csv.read_csv(
             _bytes_of(source), read_options=options, parse_options=parse, convert_options=convert
         )
@@ -410,9 +428,6 @@ def _values(values: Any) -> np.ndarray:
     return np.asarray(values.to_numpy())
 
 
-def _damaged(source: Source, error: Exception, line: int | None = None) -> InputError:
-    reason = " ".join(str(error).split())
-    if len(reason) > _MAX_REASON:
-        reason = reason[:_MAX_REASON] + " …"
+def _damaged(source: Source, error: Exception, line: int | None = None) -> Exception:
     where = "" if line is None else f" at line {line}"
-    return InputError(f"{source.name} cannot be read{where}: {reason}")
+    return reading_error(source.name, error, f"cannot be read{where}: {{}}")

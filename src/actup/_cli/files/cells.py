@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from actup._cli.files.errors import reading_error
 from actup._cli.files.formats import Source
 from actup._cli.files.table import Matrix, Table
 from actup._cli.reporting import InputError
@@ -23,7 +24,7 @@ def read_h5ad(source: Source) -> Table:
     try:
         data = anndata.read_h5ad(source.path)
     except Exception as error:  # h5py and anndata raise many kinds for damaged files
-        raise InputError(f"{source.name} is damaged or no AnnData ({error})") from None
+        raise reading_error(source.name, error, "is damaged or no AnnData ({})") from None
     genes = [str(name) for name in data.var_names]
     matrices = {key: Matrix(np.asarray(rows)) for key, rows in data.obsm.items() if np.ndim(rows) == 2}
     if data.X is not None:

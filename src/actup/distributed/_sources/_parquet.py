@@ -240,6 +240,12 @@ def is_vector(kind: Any) -> bool:
     return bool(is_list and is_number(kind.value_type))
 
 
+def index_columns(schema: Any) -> set[str]:
+    """The columns that hold the index of a data frame of pandas; a RangeIndex has none."""
+    noted = (schema.pandas_metadata or {}).get("index_columns", [])
+    return {name for name in noted if isinstance(name, str)}
+
+
 def require_pyarrow(purpose: str) -> Any:
     """The package pyarrow; an error that says how to install it if there is none."""
     try:
@@ -273,6 +279,8 @@ def _reading(name: str) -> Iterator[None]:
     pa = require_pyarrow(f"reading {name}")
     try:
         yield
+    except MemoryError as error:  # Arrow's is an ArrowException too
+        raise MemoryError(f"{name}: not enough memory to read it ({reason(error)})") from error
     except (pa.ArrowException, OSError, EOFError) as error:
         raise ShardError(name, f"cannot be read ({reason(error)})") from error
 
@@ -309,7 +317,7 @@ def _select(schema: Any, name: str, columns: str | Sequence[str] | None, id_colu
 
 
 def _select_all(schema: Any, name: str, id_column: str | None) -> _Selection:
-    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    index = index_columns(schema)
     fields = [field for field in schema if field.name != id_column and field.name not in index]
     vectors = [field.name for field in fields if is_vector(field.type)]
     if len(vectors) > 1:
