@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,6 +12,9 @@ import numpy as np
 
 from actup._errors import WrongType
 from actup._suggestions import not_one_of
+
+# How NumPy's ValueErrors for arrays beyond any memory begin.
+_TOO_LARGE_FOR_NUMPY = ("array is too big", "Maximum allowed dimension")
 
 
 def read_flag(value: Any, name: str) -> bool:
@@ -102,3 +106,17 @@ def reject_mask(values: Any, name: str) -> None:
         raise WrongType(
             f"{name} is a masked array, whose mask would be lost: fill it, or leave masked entries out"
         )
+
+
+@contextmanager
+def naming_memory(value: Any, name: str) -> Iterator[None]:
+    """Raise a MemoryError anew with the number that asks for too much."""
+    try:
+        yield
+    except (MemoryError, OverflowError, ValueError) as error:
+        if isinstance(error, ValueError) and not str(error).startswith(_TOO_LARGE_FOR_NUMPY):
+            raise
+        shown = f"{name}={reprlib.repr(value)}"
+        raise MemoryError(
+            f"{shown} needs more memory than there is ({error}): give a smaller number"
+        ) from error

@@ -299,3 +299,33 @@ def test_optimizers_are_checked_and_copied():
         opentsne.TSNEEmbedding(np.zeros((150, 2)), affinity.Uniform(X), optimizer="adam")
     descent = gradient_descent()
     assert descent.copy().gains is None
+
+
+def test_lists_of_rows_are_read():
+    rows = X[:60].tolist()
+    np.testing.assert_array_equal(short(perplexity=5).fit(rows), short(perplexity=5).fit(X[:60]))
+    for make in (
+        lambda data: affinity.PerplexityBasedNN(data, perplexity=5),
+        lambda data: affinity.Multiscale(data, perplexities=[5]),
+        lambda data: affinity.FixedSigmaNN(data, sigma=1, k=5),
+        lambda data: affinity.Uniform(data, k_neighbors=5),
+    ):
+        assert (make(rows).P != make(X[:60]).P).nnz == 0
+        with pytest.raises(TypeError, match="data is a single number"):
+            make(np.float32(2))
+    with pytest.raises(TypeError, match="X is a single number"):
+        short().fit(np.float32(2))
+    assert initialization.random(rows, 3).shape == (60, 3)
+
+
+@pytest.mark.parametrize("start", [X[:, 0], np.float64(3), X[:, :0]])
+def test_starts_that_are_no_matrix_are_rejected(start):
+    for change in (initialization.rescale, initialization.jitter):
+        with pytest.raises(ValueError, match=r"^x has shape .* give a start"):
+            change(start)
+
+
+@pytest.mark.parametrize("n_components", [2**42, 2**60, 10**400])
+def test_starts_that_no_memory_holds_name_the_dimensions(n_components):
+    with pytest.raises(MemoryError, match=r"^n_samples=150 with n_components=.* needs more memory"):
+        initialization.random(X, n_components)

@@ -478,3 +478,10 @@ def test_sparse_minkowski_takes_its_power_by_name():
     vectors = np.array([1]), np.array([3.0]), np.array([4]), np.array([4.0])
     assert sparse_distances.sparse_minkowski(*vectors) == pytest.approx(5)
     assert sparse_distances.sparse_minkowski(*vectors, p=1) == pytest.approx(7)
+
+
+@pytest.mark.parametrize("n_neighbors", [2**42, 2**60])
+def test_neighbors_that_no_memory_holds_are_named(n_neighbors):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    with pytest.raises(MemoryError, match=f"^n_neighbors={n_neighbors} needs more memory"):
+        umap_.nearest_neighbors(X, n_neighbors, "euclidean", {}, False, 0)

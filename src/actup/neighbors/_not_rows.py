@@ -28,6 +28,16 @@ def reject_other_kinds(X: Any, name: str) -> None:
     _reject_other_lists(X, name)
 
 
+def with_shape(data: Any, name: str = "data") -> Any:
+    """Rows that have a shape: lists become arrays. Rejects what is no matrix of rows, except None."""
+    if data is None:
+        return None
+    reject_other_kinds(data, name)
+    rows = np.asarray(data) if isinstance(data, list | tuple) else data
+    reject_other_shapes(rows, name)
+    return rows
+
+
 def _reason(X: Any, name: str) -> str | None:
     """What X is instead of rows, with the remedy; None if it may hold rows."""
     if sparse.issparse(X):  # SciPy's matrices of keys are dicts

@@ -19,6 +19,7 @@ from actup.compat.opentsne._affinity_base import (
     normalized,
 )
 from actup.compat.opentsne.utils import Timer
+from actup.neighbors._not_rows import with_shape
 
 _NEIGHBORS_PER_PERPLEXITY = 3
 
@@ -88,6 +89,7 @@ class PerplexityBasedNN(Affinities):
         knn_index: nearest_neighbors.KNNIndex | None = None,
     ) -> None:
         super().__init__(verbose)
+        data = with_shape(data)
         check_source(data, knn_index)
         if knn_index is None:
             k = self._neighbors_of(perplexity, data.shape[0] - 1, k_neighbors)
@@ -277,6 +279,7 @@ class MultiscaleMixture(Affinities):
         super().__init__(verbose)
         if perplexities is None:
             raise ValueError("perplexities=None: give one or more, e.g. [30, 300]")
+        data = with_shape(data)
         check_source(data, knn_index)
         n_samples = data.shape[0] if knn_index is None else knn_index.n_samples
         effective = self.check_perplexities(perplexities, n_samples)

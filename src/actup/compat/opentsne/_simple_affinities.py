@@ -22,6 +22,7 @@ from actup.compat.opentsne._affinity_base import (
     normalized,
 )
 from actup.compat.opentsne.utils import Timer
+from actup.neighbors._not_rows import with_shape
 
 
 class FixedSigmaNN(Affinities):
@@ -64,6 +65,7 @@ class FixedSigmaNN(Affinities):
         super().__init__(verbose)
         if sigma is None:
             raise ValueError("sigma=None: give a typical distance between neighbours")
+        data = with_shape(data)
         check_source(data, knn_index)
         if data is not None:
             check_neighbors("k", k, data.shape[0])
@@ -158,6 +160,7 @@ class Uniform(Affinities):
         knn_index: nearest_neighbors.KNNIndex | None = None,
     ) -> None:
         super().__init__(verbose)
+        data = with_shape(data)
         check_source(data, knn_index)
         kinds = {True: "max", False: "none", "max": "max", "mean": "mean", "none": "none"}
         if symmetrize not in kinds:

@@ -10,9 +10,11 @@ from sklearn.utils import check_random_state
 
 from actup._csr import read_sparse
 from actup._threads import count_threads
+from actup._values import naming_memory
 from actup.backends import load_backend
 from actup.compat.opentsne.utils import Timer
 from actup.graph import Graph
+from actup.neighbors._not_rows import with_shape
 from actup.neighbors._rows import read_rows
 
 __all__ = ["jitter", "median", "pca", "random", "rescale", "spectral", "weighted_mean"]
@@ -78,6 +80,8 @@ def jitter(x: np.ndarray, inplace: bool = False, scale: float = 0.01, random_sta
     True
     """
     moved = x if inplace else np.array(x, copy=True)
+    if moved.ndim != 2 or not moved.shape[1]:
+        raise ValueError(f"x has shape {moved.shape}: give a start, a row of numbers for each point")
     spread = np.std(moved[:, 0]) or _STANDARD_DEVIATION
     moved += check_random_state(random_state).normal(0, spread * scale, moved.shape)
     return moved
@@ -110,9 +114,11 @@ def random(
     (5, 2)
     """
     _check_components(n_components)
-    count = n_samples if isinstance(n_samples, int | np.integer) else n_samples.shape[0]
-    noise = check_random_state(random_state).normal(0, _STANDARD_DEVIATION, (count, n_components))
-    return np.ascontiguousarray(noise)
+    is_number = isinstance(n_samples, int | np.integer)
+    count = n_samples if is_number else with_shape(n_samples, "n_samples").shape[0]
+    with naming_memory(n_components, f"n_samples={count} with n_components"):
+        noise = check_random_state(random_state).normal(0, _STANDARD_DEVIATION, (count, n_components))
+        return np.ascontiguousarray(noise)
 
 
 def pca(
@@ -153,7 +159,10 @@ def pca(
     ((150, 2), 0.0001)
     """
     _check_components(n_components)
-    with Timer("Calculating PCA-based initialization...", verbose):
+    with (
+        Timer("Calculating PCA-based initialization...", verbose),
+        naming_memory(n_components, "n_components"),
+    ):
         backend = load_backend("cpu")
         scores = backend.pca_start(read_rows(X, "euclidean"), n_components, _SEED, count_threads(None))
         return _finish(scores, add_jitter, random_state)

@@ -22,6 +22,7 @@ from actup.compat.opentsne._embeddings import (
 from actup.compat.opentsne._objectives import Objective
 from actup.compat.opentsne._objectives import kl_divergence_bh as kl_divergence_bh
 from actup.compat.opentsne._objectives import kl_divergence_fft as kl_divergence_fft
+from actup.neighbors._not_rows import with_shape
 
 __all__ = [
     "TSNE",
@@ -241,6 +242,7 @@ class TSNE(BaseEstimator):
         """
         if X is None and affinities is None:
             raise ValueError("X and affinities are both None: give one of them")
+        X = with_shape(X, "X")
         if affinities is None:
             affinities = affinity.MultiscaleMixture(
                 X,

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix, issparse
 
 from actup._csr import read_sparse
+from actup._values import naming_memory
 from actup._warnings import warn_user
 from actup.compat.umap._search_index import SearchIndex
 from actup.compat.umap.sparse import sparse_named_distances
@@ -82,7 +83,8 @@ def nearest_neighbors(
         _check_sparse_metric(metric)
     seed = draw_seed(random_state)
     index = SearchIndex(X, n_neighbors, metric, dict(metric_kwds or {}), seed, n_jobs)
-    return *index.neighbor_graph, index
+    with naming_memory(n_neighbors, "n_neighbors"):
+        return *index.neighbor_graph, index
 
 
 def _check_sparse_metric(metric: str) -> None:
