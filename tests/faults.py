@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import faulthandler
 import functools
+import gc
 import importlib
 import itertools
 import math
@@ -507,6 +508,8 @@ def warm_up(cases: Sequence[Case], folder: Path) -> None:
                 importlib.import_module("distributed")
             else:
                 call(case, 0)
+    gc.collect()  # children would collect it, and Python drops Ctrl-C within
+    gc.freeze()
 
 
 @contextlib.contextmanager
