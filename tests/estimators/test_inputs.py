@@ -348,13 +348,6 @@ def test_values_that_are_no_numbers_are_rejected_by_name_column_and_row(value, e
         model.transform(frame.to_numpy())
 
 
-def test_equal_names_of_columns_do_not_hide_the_column():
-    frame = with_value("word")
-    frame.columns = ["a", "a", "a"]
-    with pytest.raises(ValueError, match=r"^X holds 'word' in column 'a', row 7"):
-        nearest_neighbors(frame, 5)
-
-
 def test_categories_are_read_as_the_values_they_stand_for(X):
     pandas = pytest.importorskip("pandas")
     frame, plain = pandas.DataFrame(X), pandas.DataFrame(X)
@@ -371,7 +364,7 @@ def test_categories_are_read_as_the_values_they_stand_for(X):
 
 
 def test_lists_of_words_are_rejected_by_name():
-    with pytest.raises(ValueError, match=r"^X holds 'b' in column 1, row 0"):
+    with pytest.raises(ValueError, match=r"^X holds 'b' in column 1, row 0: convert or drop the column, or "):
         nearest_neighbors([["1", "b"]] * 9, 5)
 
 

@@ -61,7 +61,7 @@ def test_types_of_columns(library):
 def test_a_column_of_text_is_named(library):
     frame = frame_of(library, {"a": [1.0, 2.0, 3.0], "city": ["Oslo", "Rome", None]})
     for read in (UMAP().fit, TSNE().fit, NeighborIndex, lambda X: embed(X, preset("umap"))):
-        with pytest.raises(ValueError, match=r"^X holds 'Oslo' in column 'city', row 0 .*metric='gower'"):
+        with pytest.raises(ValueError, match=r"^X holds 'Oslo' in column 'city', row 0: .*metric='gower'"):
             read(frame)
 
 
@@ -274,6 +274,17 @@ def test_an_anndata_is_rejected_before_any_conversion(X):
     with pytest.raises(TypeError, match=r"X is an AnnData, which holds several matrices"):
         UMAP().fit(cells)
     assert UMAP(**SHORT).fit_transform(cells.X).shape == (40, 2)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [UMAP().fit, UMAP(metric="gower").fit, lambda X: nearest_neighbors(X, 3), lambda X: embed(X, "umap")],
+    ids=range(4),
+)
+def test_columns_of_one_name_are_rejected(X, read):
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=["a", "a", "b"])
+    with pytest.raises(ValueError, match=r"^X has 2 columns 'a': give each a name of its own$"):
+        read(frame)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "gower"])

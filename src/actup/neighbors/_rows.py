@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import reprlib
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -96,6 +97,7 @@ def read_rows(
     reject_other_kinds(X, name)
     reject_unsuitable_types(X, name)
     names = column_names(X)
+    _reject_duplicate_names(names or [], name)
     plain_check = partial(check_array, input_name=name)
     record_names = None  # scikit-learn's check of what it does not convert itself
     if sparse.issparse(X):
@@ -188,6 +190,12 @@ def reject_unsuitable_types(X: Any, name: str) -> None:
     reject_other_shapes(X, name)
 
 
+def _reject_duplicate_names(columns: list[Any], name: str) -> None:
+    for column, count in Counter(columns).items():
+        if count > 1:
+            raise ValueError(f"{name} has {count} columns {column!r}: give each a name of its own")
+
+
 def _name_what_is_no_number(X: Any, name: str, error: Exception) -> None:
     """Raise the error of a failed check anew with the column and row of the first value that is no number.
 
@@ -203,9 +211,10 @@ def _name_what_is_no_number(X: Any, name: str, error: Exception) -> None:
                 missing = type(value).__name__ == "NAType"  # of pandas, which need not be installed
                 remedy = "fill missing values or drop their rows" if missing else "convert or drop the column"
                 remedy += f", or use metric='gower', which compares {'rows with gaps' if missing else 'text'}"
-                reason = textwrap.shorten(str(error), _MAX_REASON)
+                # The words of a TypeError are those that scikit-learn's checks look for.
+                reason = f" ({textwrap.shorten(str(error), _MAX_REASON)})" if kind is TypeError else ""
                 place = f"{reprlib.repr(value)} in column {column!r}, row {row}"
-                raise kind(f"{name} holds {place} ({reason}): {remedy}") from None
+                raise kind(f"{name} holds {place}{reason}: {remedy}") from None
     if np.asarray(X).dtype.kind in "US" and np.size(X):
         first = reprlib.repr(np.asarray(X).ravel()[0].item())
         raise kind(
