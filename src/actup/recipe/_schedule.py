@@ -226,6 +226,11 @@ def phase_lengths(recipe: Recipe, n_samples: int) -> list[int]:
     lengths = [_adapted_length(phase, recipe, n_samples) for phase in recipe.phases]
     if recipe.epochs is None:
         return lengths
+    if recipe.epochs and not sum(lengths):
+        raise ValueError(
+            f"epochs={recipe.epochs} cannot be divided among phases={recipe.phases!r}, which have no epochs: "
+            "give one of them epochs"
+        )
     ends = np.rint(np.cumsum(lengths) * recipe.epochs / max(sum(lengths), 1)).astype(int)
     return [int(length) for length in np.diff(ends, prepend=0)]
 
