@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import reprlib
 from numbers import Integral
 from typing import Any
 
@@ -80,6 +81,9 @@ def write_atlas(
     places = _read_map(embedding)
     lists = _read_neighbors(embedding, neighbors, len(places))
     table = _as_table(pa, frame, len(places))
+    for name, value in (("x", x), ("y", y), ("neighbors_column", neighbors_column)):
+        if not isinstance(value, str) or not _is_unicode(value):
+            raise ValueError(f"{name}={reprlib.repr(value)} must be a text that UTF-8 can hold")
     columns = {x: pa.array(places[:, 0]), y: pa.array(places[:, 1])}
     if lists is not None:
         columns[neighbors_column] = _structs(pa, lists)
@@ -160,15 +164,38 @@ def _as_table(pa: Any, frame: Any, n: int) -> Any:
     elif hasattr(frame, "to_arrow"):  # of polars
         table = frame.to_arrow()
     else:
-        try:
-            table = pa.table(frame)
-        except TypeError:
+        if not isinstance(frame, dict | pa.Table):
             raise TypeError(
                 f"frame is a {type(frame).__name__}: give a data frame, a pyarrow Table or a dict of columns"
-            ) from None
+            )
+        table = pa.table(frame) if isinstance(frame, pa.Table) else _read_columns(pa, frame)
     if table.num_rows != n:
         raise ValueError(f"frame has {table.num_rows} rows, but the map has {n} points")
     return table
+
+
+def _read_columns(pa: Any, columns: dict[Any, Any]) -> Any:
+    """A dict of columns as a pyarrow Table."""
+    arrays = {}
+    for name, values in columns.items():
+        if not isinstance(name, str) or not _is_unicode(name):
+            raise ValueError(f"frame has a column {name!r}: a name must be a text that UTF-8 can hold")
+        try:
+            arrays[name] = pa.array(values)
+        except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+            raise ValueError(
+                f"frame has a column {name!r} that parquet cannot hold ({error}): give values of one type, "
+                "one for each point"
+            ) from None
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"frame has columns of different lengths: {lengths}")
+    return pa.table(arrays)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether UTF-8 can hold a text: not one with half of a surrogate pair."""
+    return text.isascii() or text.encode("utf-8", "replace").decode("utf-8") == text
 
 
 def _structs(pa: Any, neighbors: Neighbors) -> Any:

@@ -364,7 +364,8 @@ class AlignedUMAP(BaseEstimator):
 
 def _value_of_slice(name: str, value: Any, number: int) -> Any:
     """The parameter's value in a slice, if it has one for each."""
-    if name in _SINGLE_VALUES or not isinstance(value, list | tuple | np.ndarray):
+    is_array = isinstance(value, np.ndarray) and value.ndim > 0
+    if name in _SINGLE_VALUES or not (is_array or isinstance(value, list | tuple)):
         return value
     if number >= len(value):
         raise ValueError(

@@ -129,7 +129,8 @@ class ParametricUMAP(UMAP):
         from sklearn.neural_network import MLPRegressor
 
         shift = rows.mean(axis=0, dtype=np.float64)
-        scale = np.array([1 / (np.sqrt(rows.var(axis=0, dtype=np.float64).mean()) or 1.0)])
+        deviation = np.sqrt(rows.var(axis=0, dtype=np.float64).mean()) or 1.0
+        scale = np.array([min(1 / deviation, float(np.finfo(np.float32).max))])
         center, size = places.mean(axis=0, dtype=np.float64), float(places.std(dtype=np.float64)) or 1.0
         regressor = MLPRegressor(
             hidden_layer_sizes=tuple(np.atleast_1d(self.hidden_layer_sizes).tolist()),
@@ -151,7 +152,11 @@ class ParametricUMAP(UMAP):
     def _place(self, rows: Rows, backend: Backend) -> np.ndarray:
         if self._places_by_search():
             return np.asarray(to_host(super()._place(rows, backend)))
-        places: np.ndarray = self.network_(_dense(to_host(rows)))
+        values = _dense(to_host(rows))
+        largest = np.abs(values).max(initial=0)
+        if largest > np.finfo(np.float32).max:
+            raise ValueError(f"X has values up to {largest:g}, but the network computes in float32: scale X")
+        places: np.ndarray = self.network_(values)
         return places
 
     def to_onnx(self, path: str | os.PathLike[str]) -> None:

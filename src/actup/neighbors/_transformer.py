@@ -301,7 +301,10 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         return search
 
     def _options(self) -> SearchOptions:
-        return check_options(_SEARCHES.get(self.algorithm, self.algorithm), self.recall, self.random_state)
+        algorithm: Any = self.algorithm
+        if isinstance(algorithm, str):  # others are rejected by name
+            algorithm = _SEARCHES.get(algorithm, algorithm)
+        return check_options(algorithm, self.recall, self.random_state)
 
     def _effective_metric(self) -> tuple[str | Callable[..., float], dict[str, Any]]:
         """The metric and its parameters, with the named metric for a named power."""
