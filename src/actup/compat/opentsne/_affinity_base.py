@@ -102,6 +102,9 @@ def check_source(data: Any, knn_index: Any) -> None:
         raise ValueError("data and knn_index are both None: give one of them")
     if data is not None and knn_index is not None:
         raise ValueError("data and knn_index were both given: give one of them")
+    shape: tuple[int, ...] = getattr(data, "shape", ())
+    if len(shape) == 2 and shape[0] < 2:
+        raise ValueError(f"data has {shape[0]} rows: affinities need at least 2")
 
 
 def check_neighbors(name: str, k: int, rows: int) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import reprlib
 import time
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -201,6 +203,8 @@ class gradient_descent:  # noqa: N801 (openTSNE's name)
         OptimizationInterrupt
             If a callback stops the descent.
         """
+        if not isinstance(n_iter, Integral):
+            raise TypeError(f"n_iter={reprlib.repr(n_iter)} must be a whole number of iterations")
         factor = 1.0 if exaggeration is None else float(exaggeration)
         rate = len(embedding) / factor if isinstance(learning_rate, str) else float(learning_rate)
         points = embedding.view(np.ndarray)  # moves with the embedding

@@ -24,6 +24,8 @@ log = logging.getLogger("actup.compat.opentsne.tsne")  # the module that program
 
 
 def check_start(start: np.ndarray, n_samples: int, n_components: int | None = None) -> None:
+    if start.ndim != 2:
+        raise ValueError(f"the start has shape {start.shape}, not (n_samples, n_components)")
     if start.shape[0] != n_samples:
         raise ValueError(f"the start has {start.shape[0]} points, but there are {n_samples} rows")
     if n_components is not None and start.shape[1] != n_components:

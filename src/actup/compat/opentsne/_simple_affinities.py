@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,10 @@ class FixedSigmaNN(Affinities):
 
 def _fixed_width_rows(distances: np.ndarray, sigma: float) -> np.ndarray:
     squared = comparable_distances(distances) ** 2
+    try:
+        sigma = float(sigma)
+    except OverflowError:
+        raise ValueError(f"sigma={reprlib.repr(sigma)} is beyond the range of floats") from None
     weights = exp(-(squared - squared.min(axis=1, keepdims=True)) / (2 * sigma * sigma))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 

@@ -47,6 +47,12 @@ def rescale(x: np.ndarray, inplace: bool = False, target_std: float = 1e-4) -> n
     [[-1.0, 0.3333333333333333], [1.0, 0.0]]
     """
     scaled = x if inplace else np.array(x, copy=True)
+    if scaled.ndim != 2 or scaled.dtype.kind not in "biuf" or not scaled.shape[1]:
+        raise ValueError(
+            f"x has shape {scaled.shape} of {scaled.dtype}: give a start, a row of numbers for each point"
+        )
+    if scaled.dtype.kind != "f" and not inplace:
+        scaled = scaled.astype(np.float64)
     spread = np.std(scaled[:, 0])
     if spread > 0:
         scaled /= spread / np.float64(target_std)
@@ -217,6 +223,8 @@ def spectral(
     """
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise ValueError(f"A has shape {A.shape}, but the weights of a graph are a square matrix")
+    if not A.shape[0]:
+        raise ValueError("A has no rows: give the weights of a graph of at least one point")
     _check_components(n_components)
     with Timer("Calculating spectral initialization...", verbose):
         A = csr_matrix(read_sparse(A, "A") if issparse(A) else A)

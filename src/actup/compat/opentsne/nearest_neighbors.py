@@ -187,6 +187,12 @@ class Sklearn(KNNIndex):
         self, rows: Any, indices: np.ndarray, distances: np.ndarray, k: int
     ) -> tuple[np.ndarray, np.ndarray]:
         compare = self._double_precision_metric()
+        if issparse(rows) != issparse(self.data):
+            kinds = ["dense", "sparse"]
+            raise TypeError(
+                f"the new rows are {kinds[issparse(rows)]}, but data were {kinds[issparse(self.data)]}: give "
+                "both alike"
+            )
         if compare is None or issparse(rows):
             return super()._finish(rows, indices, distances, k)
         rows, data = np.asarray(rows, np.float64), np.asarray(self.data, np.float64)

@@ -162,7 +162,7 @@ class TSNE(BaseEstimator):
         self.min_num_intervals = min_num_intervals
         self.ints_in_interval = ints_in_interval
         if isinstance(initialization, np.ndarray):
-            check_start(initialization, initialization.shape[0], n_components)
+            check_start(initialization, len(np.atleast_1d(initialization)), n_components)
         self.initialization = initialization
         self.metric = metric
         self.metric_params = metric_params

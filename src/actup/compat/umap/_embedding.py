@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -193,15 +194,17 @@ def simplicial_set_embedding(
     >>> embedding.shape, aux_data
     ((200, 2), {})
     """
+    if not hasattr(graph, "format"):
+        raise TypeError(f"graph is a {type(graph).__name__}: give a sparse matrix of weights")
     n = graph.shape[0]
     stops = sorted({int(epoch) for epoch in n_epochs}) if isinstance(n_epochs, list | tuple) else []
     epochs = stops[-1] if stops else n_epochs
     output = {} if euclidean_output else _output_fields(output_metric, output_metric_kwds)
     recipe = _recipe(n, n_components, initial_alpha, epochs, densmap, bool(output))
     recipe = recipe.but(
-        a=float(a),
-        b=float(b),
-        repulsion_rate=float(gamma) * float(negative_sample_rate),
+        a=_number("a", a),
+        b=_number("b", b),
+        repulsion_rate=_number("gamma", gamma) * _number("negative_sample_rate", negative_sample_rate),
         initialization=_start_name(init, recipe),
         **output,
     )
@@ -236,17 +239,27 @@ def simplicial_set_embedding(
     return embedding, aux_data
 
 
+def _number(name: str, value: Any) -> float:
+    """A number as float; OverflowError says nothing of which one is too large."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name}={reprlib.repr(value)} is beyond the range of floats") from None
+
+
 def _recipe(
     n: int, n_components: int, initial_alpha: float, epochs: Any, densmap: bool, other_space: bool
 ) -> Recipe:
     """The recipe of umap-learn's default learning rate, or of any other one."""
     if other_space:
         base = preset("sampled_umap").but(horizon=None, n_components=n_components)
-        return base.but(learning_rate=float(initial_alpha), epochs=epochs)
+        return base.but(learning_rate=_number("initial_alpha", initial_alpha), epochs=epochs)
     if densmap:
         return preset("umap").but(n_components=n_components, epochs=epochs)
     if initial_alpha != _DEFAULT_ALPHA:
-        base = preset("sampled_umap").but(n_components=n_components, learning_rate=float(initial_alpha))
+        base = preset("sampled_umap").but(
+            n_components=n_components, learning_rate=_number("initial_alpha", initial_alpha)
+        )
         return base.but(epochs=epochs)
     default_epochs = 500 if n <= 10_000 else 200
     return preset_for("umap", n_components).but(epochs=None if epochs == default_epochs else epochs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,12 +76,19 @@ def nearest_neighbors(
     """
     if isinstance(metric, str) and metric == "precomputed":
         distances = read_sparse(X, "X").toarray() if issparse(X) else np.asarray(X)
+        if distances.ndim != 2 or distances.dtype.kind not in "biuf":
+            raise ValueError(
+                f"X has shape {distances.shape} of {distances.dtype}: metric='precomputed' needs a matrix of "
+                "distances"
+            )
         indices = fast_knn_indices(distances, n_neighbors)
         nearest = np.take_along_axis(distances, indices, axis=1)
         indices[np.isinf(nearest)] = -1
         return indices, nearest, None
     if issparse(X) and isinstance(metric, str):
         _check_sparse_metric(metric)
+    if np.shape(X) == () and not hasattr(X, "__len__"):
+        raise ValueError(f"X={reprlib.repr(X)} is no matrix of rows and columns")
     seed = draw_seed(random_state)
     index = SearchIndex(X, n_neighbors, metric, dict(metric_kwds or {}), seed, n_jobs)
     with naming_memory(n_neighbors, "n_neighbors"):

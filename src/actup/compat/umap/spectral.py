@@ -189,6 +189,8 @@ def spectral_layout(
     backend = load_backend("cpu")
     seed, threads = draw_seed(random_state), count_threads(-1)
     links = Graph.from_scipy(graph)
+    if not len(links):
+        raise ValueError("graph has no points")
     coordinates = np.asarray(backend.spectral_start(links, dim, seed, threads, rows))
     if tol > 0:
         _warn_if_inexact(links.to_scipy(), coordinates, tol)
