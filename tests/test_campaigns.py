@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 import time
@@ -98,13 +99,16 @@ def run_target(folder, *lines, minutes=0.0001, libfuzzer=True):
 def test_a_fuzz_target_that_executes_inputs_passes(tmp_path, libfuzzer):
     done = run_target(tmp_path, 'echo "$@"', "echo Done 1234 runs in 1 seconds", libfuzzer=libfuzzer)
     assert done.returncode == 0
-    assert done.stdout == "graph: 1,234 inputs in 1 s\n0 of 1 fuzz targets failed\n"
+    seed = re.fullmatch(
+        r"--seed (\d+)\ngraph: 1,234 inputs in 1 s\n0 of 1 fuzz targets failed\n", done.stdout
+    )[1]
     arguments = (tmp_path / "graph.log").read_text().split()
     if libfuzzer:
+        assert f"-seed={seed}" in arguments
         assert "-max_total_time=1" in arguments  # 0 would be no limit
         assert str(tmp_path / "corpus" / "graph") in arguments and (tmp_path / "corpus" / "graph").is_dir()
     else:
-        assert arguments[1:3] == ["1", "0"]
+        assert arguments[1:3] == ["1", seed]
     assert str(TESTS / "native" / "fuzz" / "corpus" / "graph") in arguments
 
 
@@ -124,6 +128,15 @@ def test_a_fuzz_target_that_fails_is_named(tmp_path, lines, failure):
     assert done.returncode == 1
     assert f"FAILED: {failure}\n" in done.stdout
     assert done.stdout.endswith("1 of 1 fuzz targets failed: graph\n")
+
+
+def test_fuzz_targets_get_another_seed_in_each_run_or_the_given_one(tmp_path):
+    first, second = (run_target(tmp_path, "echo Done 12 runs").stdout.splitlines()[0] for _ in range(2))
+    assert first != second
+    program(tmp_path / "graph", "echo $@", "echo Done 12 runs")
+    options = ["--build", tmp_path, "--minutes", "0.0001", "--seed", "17", "graph"]
+    assert run(TESTS / "native" / "fuzz" / "run.py", *options).stdout.startswith("--seed 17\n")
+    assert (tmp_path / "graph.log").read_text().split()[2] == "17"
 
 
 def test_a_fuzz_target_that_is_not_there_fails(tmp_path):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import random
 import re
 import subprocess
 import sys
@@ -64,16 +65,18 @@ def main() -> int:
     parser.add_argument("targets", nargs="+", metavar="TARGET", help="a program in BUILD")
     parser.add_argument("--build", type=Path, required=True, help="the folder of the programs")
     parser.add_argument("--minutes", type=float, required=True, help="for all targets together")
-    parser.add_argument("--seed", type=int, default=0, help="0 lets libFuzzer choose one; see the log")
+    parser.add_argument("--seed", type=int, default=None, help="printed, so that a run can be repeated")
     parser.add_argument("--libfuzzer", action="store_true", help="the programs were linked with libFuzzer")
     options = parser.parse_args()
     if not 0 < options.minutes < math.inf:
         parser.error(f"--minutes must be positive, got {options.minutes:g}")
     seconds = math.ceil(60 * options.minutes / len(options.targets))  # whole ones: 0 is no limit to libFuzzer
+    seed = random.SystemRandom().randrange(1, 2**32) if options.seed is None else options.seed
+    print(f"--seed {seed}", flush=True)
     failed = []
     for target in options.targets:
         log = options.build / f"{target}.log"
-        command = command_of(target, options.build, seconds, options.seed, options.libfuzzer)
+        command = command_of(target, options.build, seconds, seed, options.libfuzzer)
         status = run(command, log, seconds)
         text = log.read_text(errors="replace")
         executed, failure = judge(status, text)
