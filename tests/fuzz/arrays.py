@@ -98,11 +98,12 @@ def contain(array: np.ndarray, draw: random.Random) -> Any:
         case 0:
             return array.tolist()
         case 1 if array.shape[1]:
-            return pd.DataFrame(array.copy(), columns=[f"column {i}" for i in range(array.shape[1])])
+            native = array.astype(array.dtype.newbyteorder("="))  # pandas selects no rows of others
+            return pd.DataFrame(native, columns=[f"column {i}" for i in range(array.shape[1])])
         case 2 if array.dtype.kind in "fiu" and array.dtype.str[0] != ">" and array.itemsize in (4, 8):
             return pl.DataFrame({f"c{i}": np.ascontiguousarray(array[:, i]) for i in range(array.shape[1])})
         case 3:
-            return np.ma.masked_array(array, np.zeros(array.shape, bool))
+            return np.ma.masked_array(array, draw_generator(draw).random(array.shape) < draw.choice([0, 0.1]))
         case 4:
             return [row for row in array]  # noqa: C416 (a list of arrays)
         case _:
@@ -115,6 +116,7 @@ def draw_nonsense(draw: random.Random, n: int) -> Any:
         None, 3, "X", b"abc", [], [[]], {}, object(), np.zeros(n), np.zeros((n, 2, 2)), np.float64(3),
         [[1, 2], [3]], [["a", "b"]] * max(n, 1), [[1, None]] * max(n, 1), [{"a": 1}] * max(n, 1), range(n),
         np.full((n, 2), None), np.zeros((n, 2), [("a", "f4")]), np.zeros((3, 0)),
+        np.full((n, 2), 10**400, object), [[10**400, 1]] * max(n, 1), np.full((n, 2), -(10**30), object),
         iter([1, 2]), lambda: None, np.array(["x"] * n), (1, 2, 3), {"a": [1, 2]}, np.zeros((0, 3)),
     ])  # fmt: skip
 
@@ -152,6 +154,7 @@ def draw_labels(draw: random.Random, n: int) -> Any:
         np.array([None, "a", "b", "c", float("nan")], object)[codes], codes > 0, codes.astype("M8[D]"),
         np.full(n, np.nan), np.full(n, -1), codes[:, None], rng.normal(size=(n, 2)), "labels", 3,
         codes.astype(np.uint8), np.array([1, "a", 2.5, None, True], object)[codes], np.full(n, 1e300),
+        np.ma.masked_array(codes, codes == draw.choice([-9, 1])), np.full(n, 10**400, object),
     ])  # fmt: skip
 
 
@@ -171,4 +174,6 @@ def draw_graph_of_neighbors(draw: random.Random, n: int) -> Any:
         [ids, distances], (ids,), (ids, distances[:, :-1]), (ids[:-1], distances[:-1]), "knn",
         (None, None, None),
         (ids.astype(float), distances), (ids.tolist(), distances.tolist()), (ids.astype(object), distances),
+        (np.full(ids.shape, 10**400, object), distances), (ids, np.full(ids.shape, 10**400, object)),
+        (np.ma.masked_array(ids, ids == 0), distances), (ids, np.ma.masked_array(distances, distances > 0.5)),
     ])  # fmt: skip

@@ -15,28 +15,47 @@ from actup.compat.umap import umap_
 
 from .arrays import draw_count, draw_labels, draw_places, draw_rows
 from .estimators import describe
-from .functions import check_number, wrong_or
+from .functions import check_number
 from .matrices import draw_graph
-from .oracle import Report, check_map
-from .parameters import METRIC_VALUES, STARTS
+from .oracle import Report, Wrong, check_map, count_rows
+from .parameters import METRIC_VALUES, STARTS, WRONG
+
+# What openTSNE raises too, and programs that were written for it expect.
+_CANNOT_BE_QUERIED = (RuntimeError, "precomputed affinities cannot be queried")
+
+_wrong: list[Any] = []  # what wrong_or has drawn in this case
 
 
 def run_case(draw: random.Random, report: Report) -> None:
     """Some calls of one function or class."""
+    _wrong.clear()
     draw.choice([fuzzy, layout, algebra, affinities, starts, tsne, distances])(draw, report)
+
+
+def wrong_or(draw: random.Random, values: list[Any]) -> Any:
+    """One of the values, or seldom a wrong one, which is noted."""
+    if draw.random() >= 0.08:
+        return draw.choice(values)
+    _wrong.append(draw.choice(WRONG))
+    return _wrong[-1]
 
 
 def call(
     report: Report, kind: str, function: Callable[[], Any], *arguments: Any, **options: Any
 ) -> tuple[bool, Any]:
-    """A call whose errors may be those of the other library: of a documented kind, with any message."""
+    """A call whose formulas may divide by zero, as those of the other library do.
+
+    Wrong types, and what is no table, may fail with messages of Python or NumPy, as in the other library.
+    """
+    inputs = arguments[0] if arguments else ()
+    tables = all(len(getattr(value, "shape", ())) == 2 for value in inputs)
 
     def quiet() -> Any:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # their formulas divide by zero too
+            warnings.simplefilter("ignore")
             return function()
 
-    return report.call(kind, quiet, *arguments, strict=False, thrown=(RuntimeError, IndexError), **options)
+    return report.call(kind, quiet, *arguments, strict=lambda: tables and not _wrong, **options)
 
 
 def fuzzy(draw: random.Random, report: Report) -> None:
@@ -49,6 +68,10 @@ def fuzzy(draw: random.Random, report: Report) -> None:
         (X,),
         told=f"{describe(X)}, {k}, {metric}",
     )
+    if done:
+        columns = min(int(k), np.shape(X)[1]) if metric == "precomputed" else int(k)
+        check_shape(found[0], (count_rows(X), columns))
+        check_shape(found[1], (count_rows(X), columns))
     lists = {"knn_indices": found[0], "knn_dists": found[1]} if done and draw.random() < 0.5 else {}
     done, graph = call(
         report,
@@ -59,6 +82,7 @@ def fuzzy(draw: random.Random, report: Report) -> None:
     )
     if done:
         check_number(graph[0].data)
+        check_shape(graph[0], (count_rows(X), count_rows(X)))
 
 
 def layout(draw: random.Random, report: Report) -> None:
@@ -66,13 +90,14 @@ def layout(draw: random.Random, report: Report) -> None:
     X, graph = draw_rows(draw, n), draw_graph(draw, n)
     a, b, gamma = wrong_or(draw, [1.0, 1.5]), wrong_or(draw, [1.0, 0.9]), wrong_or(draw, [1.0, 0])
     start = draw_places(draw, n) if draw.random() < 0.2 else wrong_or(draw, STARTS)
+    dimensions = wrong_or(draw, [2, 1, 3])
     done, found = call(
         report,
         "umap_.simplicial_set_embedding",
         lambda: umap_.simplicial_set_embedding(
             X,
             graph,
-            wrong_or(draw, [2, 1, 3]),
+            dimensions,
             wrong_or(draw, [1.0]),
             a,
             b,
@@ -91,7 +116,12 @@ def layout(draw: random.Random, report: Report) -> None:
         told=f"{describe(X)}, {describe(graph)}, {describe(start)}",
     )
     if done:
-        check_map(found[0], len(found[0]))
+        check_map(found[0], graph.shape[0], int(dimensions))
+
+
+def check_shape(array: Any, shape: tuple[int, ...]) -> None:
+    if array.shape != shape:
+        raise Wrong(f"a result has shape {array.shape}, not {shape}")
 
 
 def algebra(draw: random.Random, report: Report) -> None:
@@ -114,9 +144,11 @@ def algebra(draw: random.Random, report: Report) -> None:
         "spectral_layout": (lambda: umap_.spectral_layout(None, one, 2, np.random.RandomState(0)), (one,)),
     }
     name = draw.choice(list(table))
-    call(
+    done, found = call(
         report, f"umap_.{name}", table[name][0], table[name][1], told=", ".join(map(describe, table[name][1]))
     )
+    if done:
+        check_shape(found, (one.shape[0], 2 if name == "spectral_layout" else one.shape[0]))
 
 
 def affinities(draw: random.Random, report: Report) -> None:
@@ -137,7 +169,18 @@ def affinities(draw: random.Random, report: Report) -> None:
         report, f"openTSNE.{name}", kinds[name], (X,), told=f"{describe(X)}, {metric}, {perplexity}, {k}"
     )
     if done:
-        call(report, f"openTSNE.{name}.to_new", lambda: made.to_new(new), (new,), told=describe(new))
+        if name != "PrecomputedAffinities":
+            check_shape(made.P, (count_rows(X), count_rows(X)))
+        found, P = call(
+            report,
+            f"openTSNE.{name}.to_new",
+            lambda: made.to_new(new),
+            (new,),
+            told=describe(new),
+            allowed=_CANNOT_BE_QUERIED if name == "PrecomputedAffinities" else None,
+        )
+        if found:
+            check_shape(P, (count_rows(new), count_rows(X)))
 
 
 def starts(draw: random.Random, report: Report) -> None:
@@ -151,13 +194,16 @@ def starts(draw: random.Random, report: Report) -> None:
         "rescale": (lambda: initialization.rescale(Y), Y),
     }
     name = draw.choice(list(table))
-    call(
+    done, found = call(
         report,
         f"openTSNE.{name}",
         table[name][0],
         (table[name][1],),
         told=f"{describe(table[name][1])}, {size}",
     )
+    if done:
+        points = n if name == "random" else count_rows(table[name][1])
+        check_shape(found, (points, np.shape(Y)[1] if name == "rescale" else int(size)))
 
 
 def tsne(draw: random.Random, report: Report) -> None:
@@ -185,13 +231,15 @@ def tsne(draw: random.Random, report: Report) -> None:
         told=f"{describe(X)}, {options}",
     )
     if done:
-        check_map(found, len(found))
+        check_map(found, count_rows(X), 2)
         again = draw.choice([0, 1, 2, -1, None, "x", 1.5])
-        call(
+        done, further = call(
             report,
             "openTSNE.TSNEEmbedding.optimize",
             lambda: found.optimize(again, learning_rate=wrong_or(draw, [1.0])),
         )
+        if done:
+            check_map(further, count_rows(X), 2)
         done, places = call(
             report,
             "openTSNE.TSNEEmbedding.transform",
@@ -200,7 +248,7 @@ def tsne(draw: random.Random, report: Report) -> None:
             told=describe(new),
         )
         if done:
-            check_map(places, len(places))
+            check_map(places, count_rows(new), 2)
 
 
 def distances(draw: random.Random, report: Report) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,23 @@ import actup
 
 from .arrays import draw_columns, draw_count, draw_labels, draw_places, draw_rows, draw_values
 from .matrices import draw_graph
-from .oracle import Report, Stop, Wrong, check_map, same_bits
+from .oracle import Report, Stop, Wrong, check_map, count_rows, same_bits
 from .parameters import TABLES, WRONG, draw_changes, draw_parameters
 from .scratch import scratch_folder
 
-KINDS = [actup.UMAP, actup.UMAP, actup.TSNE, actup.GDR]
+KINDS = [actup.UMAP] * 8 + [actup.TSNE] * 4 + [actup.GDR] * 4 + [actup.ParametricUMAP]
+_SHAPES = [
+    (20, 3),
+    (10**6, 50),
+    (0, 3),
+    (20, 0),
+    (-1, 3),
+    (2.5, 3),
+    (20,),
+    (10**400, 3),
+    (2**31, 3),
+    ("x", 3),
+]
 _FOLDER = scratch_folder()
 
 
@@ -46,11 +59,14 @@ class Life:
     def __init__(self, draw: random.Random, report: Report, model: Any, n: int, columns: int):
         self.draw, self.report, self.model = draw, report, model
         self.name, self.n, self.columns = type(model).__name__, n, columns
+        self.fitted_rows, self.dimensions = 0, 0  # of the map, by what the last fit was given
 
     def steps(self) -> list[Any]:
         always = [self.fit, self.fit_twice, self.set_params, self.clone, self.pickle, self.get_params]
+        always += [self.estimate, self.set_output]
         if not hasattr(self.model, "embedding_"):
-            return [*always, self.fit, self.fit, self.fit, self.transform, self.interrupt, self.steps_of_fit]
+            first = [self.fit] * 5 + [self.transform, self.interrupt, self.steps_of_fit, self.estimate]
+            return [*always, *first, *[self.fit_files] * (self.draw.random() < 0.1)]
         used = [self.transform] * 4 + [self.inverse_transform, self.partial_fit, self.update, self.refit]
         return [
             *always,
@@ -65,6 +81,7 @@ class Life:
 
     def call(self, what: str, function: Any, *inputs: Any, **options: Any) -> tuple[bool, Any]:
         told = ", ".join(describe(value) for value in inputs)
+        options["thrown"] = (*options.get("thrown", ()), Stop)  # which callbacks may throw in any call
         return self.report.call(
             f"{self.name}.{what}", function, inputs, told=told, model=self.model, **options
         )
@@ -82,21 +99,49 @@ class Life:
         value = getattr(self.model, "disconnected", "place")
         return isinstance(value, str) and value == "nan"
 
-    def check_fitted(self, model: Any = None) -> None:
+    def wanted_dimensions(self) -> int:
+        """Of a map that is made now."""
+        wanted = self.model.n_components
+        return 2 if wanted is None else int(wanted)
+
+    def check_fitted(self, n: int, dimensions: int, model: Any = None) -> None:
+        """Check a model against the number of rows that it was given, and of dimensions asked for."""
         model = model or self.model
-        n = model.embedding_.shape[0]
-        check_map(model.embedding_, n, gaps=self.gaps())
+        check_map(model.embedding_, n, dimensions, gaps=self.gaps())
         if getattr(model, "transform_mode", "embedding") == "embedding" and model.graph_.shape[0] > n:
             raise Wrong(f"the graph has {model.graph_.shape} of {n} points")
+
+    def fitted(self, n: int, dimensions: int | None = None) -> None:
+        """Check the model after a fit of n rows, and go on with it."""
+        self.fitted_rows, self.dimensions = n, dimensions or self.wanted_dimensions()
+        self.check_fitted(n, self.dimensions)
+        self.n, self.columns = n, self.model.n_features_in_
+
+    def check_places(self, places: Any, n: int) -> None:
+        """Check what ``fit_transform`` or ``transform`` gave for n rows."""
+        if isinstance(places, tuple):  # with radii, if output_dens
+            places, *others = places
+            if any(len(other) != n for other in others):
+                raise Wrong(f"{[len(other) for other in others]} radii of {n} rows")
+        if getattr(self.model, "transform_mode", "embedding") == "graph":
+            if places.shape[0] != n:
+                raise Wrong(f"a graph of {n} rows has shape {places.shape}")
+        else:
+            check_map(places, n, self.dimensions, gaps=self.gaps())
 
     def fit(self) -> None:
         X, options = self.rows(), self.fit_options()
         method = self.draw.choice(["fit", "fit", "fit_transform"])
+        if getattr(self.model, "transform_mode", "embedding") != "embedding" and self.has_frames():
+            method = "fit"  # scikit-learn rejects a graph as a data frame after the fit
         function = getattr(self.model, method)
-        fitted, _ = self.call(method, lambda: function(X, **options), X, *options.values())
+        fitted, result = self.call(method, lambda: function(X, **options), X, *options.values())
         if fitted:
-            self.check_fitted()
-            self.n, self.columns = len(self.model.embedding_), self.model.n_features_in_
+            self.fitted(count_rows(X))
+            if method == "fit_transform":
+                self.check_places(result, count_rows(X))
+            elif result is not self.model:
+                raise Wrong("fit does not return the estimator")
 
     def fit_options(self) -> dict[str, Any]:
         options: dict[str, Any] = {}
@@ -135,12 +180,15 @@ class Life:
             return
         fitted, _ = self.call("fit", lambda: self.model.fit(X), X)
         if fitted:
-            self.check_fitted()
-            self.n, self.columns = len(self.model.embedding_), self.model.n_features_in_
+            self.fitted(count_rows(X))
             again = clone(self.model)
             if self.draw.random() < 0.2:
                 again.set_params(n_jobs=2)
-            self.report.call(f"{self.name}.fit", lambda: again.fit(X), (X,), told="again")
+            done, _ = self.report.call(
+                f"{self.name}.fit", lambda: again.fit(X), (X,), told="again", thrown=(Stop,)
+            )
+            if not done:
+                raise Wrong("the same call failed the second time")
             same_bits(self.model.embedding_, again.embedding_, f"{self.name}.fit")
 
     def steps_of_fit(self) -> None:
@@ -148,11 +196,82 @@ class Life:
 
         def fit() -> None:
             for embedding in self.model.iter_fit(X, every=every):
-                check_map(embedding, len(embedding), gaps=self.gaps())
+                check_map(embedding, count_rows(X), self.wanted_dimensions(), gaps=self.gaps())
 
+        before = vars(self.model).get("embedding_")
         fitted, _ = self.call("iter_fit", fit, X)
-        if fitted and hasattr(self.model, "embedding_"):
-            self.n, self.columns = len(self.model.embedding_), self.model.n_features_in_
+        if fitted and vars(self.model).get("embedding_") is not before:
+            self.fitted(count_rows(X))
+
+    def estimate(self) -> None:
+        """What an estimate rejects, a fit rejects; and a fit stays within what an estimate allows."""
+        if self.draw.random() < 0.2:
+            shape = self.draw.choice(_SHAPES)
+            kwds = {"dtype": self.draw.choice([None, "f4", np.float64, "x", object]), "stored_values": None}
+            if self.draw.random() < 0.3:
+                kwds["stored_values"] = self.draw.choice([*WRONG, 100])
+            self.call("memory_estimate", lambda: self.model.memory_estimate(shape, **kwds), shape, kwds,
+                      read_only=True)  # fmt: skip
+            return
+        X, options = self.rows(), self.fit_options()
+        options = {name: value for name, value in options.items() if name in ("y", "sample_weight")}
+        done, found = self.call(
+            "memory_estimate",
+            lambda: self.model.memory_estimate(X, **options),
+            X,
+            *options.values(),
+            read_only=True,
+        )
+        other = clone(self.model)
+        if done:
+            if found.rows > count_rows(X) or not 0 < found.bytes < 2**40 or not found.describe():
+                raise Wrong(f"an estimate of {count_rows(X)} rows is {found}")
+            if self.draw.random() < 0.3:
+                return
+            other.set_params(max_memory=found.limited_bytes)
+        elif self.draw.random() < 0.3:
+            return
+        fitted, error = self.report.call(
+            f"{self.name}.fit",
+            lambda: other.fit(X, **options),
+            (X,),
+            told=f"with max_memory={other.max_memory!r}",
+            thrown=(Stop,),
+        )
+        if fitted and not done:
+            raise Wrong(f"memory_estimate rejects what fit accepts: {found}")
+        if done and isinstance(error, MemoryError):
+            raise Wrong(f"a fit needs more than its estimate: {error}")
+
+    def has_frames(self) -> bool:
+        """Whether set_output has asked for data frames."""
+        config = getattr(self.model, "_sklearn_output_config", {})
+        return config.get("transform", "default") != "default"
+
+    def set_output(self) -> None:
+        kind = self.draw.choice(["default", "default", "default", "pandas", "polars", None])
+        self.call("set_output", lambda: self.model.set_output(transform=kind))
+
+    def fit_files(self) -> None:
+        """A fit of rows in a file, or of an array, with a folder for intermediate files."""
+        work = Path(_FOLDER.name, "work")
+        shutil.rmtree(work, ignore_errors=True)
+        X = draw_rows(self.draw, self.n, self.columns)
+        source: Any = X
+        if isinstance(X, np.ndarray) and not X.dtype.hasobject and self.draw.random() < 0.6:
+            source = Path(_FOLDER.name, "rows.npy")
+            np.save(source, X)
+        options: dict[str, Any] = {}
+        if self.draw.random() < 0.2:
+            options["memory"] = self.draw.choice([*WRONG, "1GB", "1 kB"])
+        if self.draw.random() < 0.1:
+            options["columns"] = self.draw.choice([*WRONG, [0], range(2)])
+        fitted, _ = self.call("fit_files", lambda: self.model.fit_files(source, work=work, **options), X)
+        if fitted:
+            Y = self.model.embedding_
+            Y = np.load(Y) if isinstance(Y, str | Path) else Y
+            check_map(Y, count_rows(X), self.wanted_dimensions())
+            self.model = clone(self.model)  # which a fit of rows in memory may follow
 
     def interrupt(self) -> None:
         """Ctrl-C, or an exception of the caller's, from the callback."""
@@ -171,38 +290,41 @@ class Life:
         )
         self.model.set_params(callback=before)
         if fitted:
-            self.check_fitted()
-            self.n, self.columns = len(self.model.embedding_), self.model.n_features_in_
+            self.fitted(count_rows(X))
 
     def transform(self) -> None:
         new = draw_rows(self.draw, None if self.draw.random() < 0.9 else 0, self.columns)
         graph = getattr(self.model, "transform_mode", "") == "graph"
-        done, places = self.call("transform", lambda: self.model.transform(new), new)
-        if done and not graph and not isinstance(places, tuple):
-            check_map(places, len(places), self.model.embedding_.shape[1], gaps=self.gaps())
-            if self.draw.random() < 0.3:
-                _, again = self.call("transform", lambda: self.model.transform(new), new)
-                same_bits(places, again, f"{self.name}.transform")
+        done, places = self.call("transform", lambda: self.model.transform(new), new, read_only=True)
+        if done:
+            self.check_places(places, count_rows(new))
+        if done and not graph and not isinstance(places, tuple) and self.draw.random() < 0.3:
+            _, again = self.call("transform", lambda: self.model.transform(new), new)
+            same_bits(places, again, f"{self.name}.transform")
 
     def inverse_transform(self) -> None:
         places = draw_places(self.draw, self.draw.randrange(6), self.model.embedding_.shape[1])
 
         def check(rows: Any) -> None:
             if (
-                rows.ndim != 2
-                or rows.shape[1] != self.columns
+                rows.shape != (count_rows(places), self.columns)
                 or not np.isfinite(np.asarray(rows, float)).all()
             ):
                 raise Wrong(f"inverse_transform gave {rows.shape} with {self.columns} columns, or no numbers")
 
-        self.call("inverse_transform", lambda: self.model.inverse_transform(places), places, check=check)
+        self.call(
+            "inverse_transform",
+            lambda: self.model.inverse_transform(places),
+            places,
+            check=check,
+            read_only=True,
+        )
 
     def _grow(self, what: str) -> None:
         X = draw_rows(self.draw, None, self.columns)
         done, _ = self.call(what, lambda: getattr(self.model, what)(X), X)
         if done:
-            self.check_fitted()
-            self.n = len(self.model.embedding_)
+            self.fitted(self.fitted_rows + count_rows(X), self.dimensions)
 
     def partial_fit(self) -> None:
         self._grow("partial_fit")
@@ -212,7 +334,10 @@ class Life:
             self._grow("update")
 
     def refit(self) -> None:
-        self._grow("refit")
+        X = draw_rows(self.draw, None, self.columns)
+        done, other = self.call("refit", lambda: self.model.refit(X), X, read_only=True)
+        if done:
+            self.check_fitted(count_rows(X), self.dimensions, other)
 
     def subset(self) -> None:
         n = self.n
@@ -230,9 +355,10 @@ class Life:
                 np.arange(3.0),
             ]
         )
-        done, part = self.call("subset", lambda: self.model.subset(rows), rows)
+        done, part = self.call("subset", lambda: self.model.subset(rows), rows, read_only=True)
         if done:
-            self.check_fitted(part)
+            selected = np.arange(self.fitted_rows)[rows if isinstance(rows, slice) else np.asarray(rows)]
+            self.check_fitted(len(selected), self.dimensions, part)
 
     def set_params(self) -> None:
         changes = draw_changes(self.draw, TABLES[type(self.model)], self.n)
@@ -241,16 +367,17 @@ class Life:
         self.call("set_params", lambda: self.model.set_params(**changes), changes)
 
     def get_params(self) -> None:
-        self.call("get_params", self.model.get_params)
+        self.call("get_params", self.model.get_params, read_only=True)
 
     def clone(self) -> None:
-        self.call("clone", lambda: clone(self.model))
+        self.call("clone", lambda: clone(self.model), read_only=True)
 
     def pickle(self) -> None:
         done, copy = self.call(
             "pickle",
             lambda: pickle.loads(pickle.dumps(self.model)),
             thrown=(pickle.PicklingError, AttributeError),
+            read_only=True,
         )
         if done and hasattr(self.model, "embedding_"):
             same_bits(copy.embedding_, self.model.embedding_, "pickle")
@@ -262,7 +389,7 @@ class Life:
             "data": self.draw.choice(["full", "full", "half", None, "x"]),
             "compress": self.draw.random() < 0.3,
         }
-        saved, _ = self.call("save", lambda: self.model.save(path, **options), options)
+        saved, _ = self.call("save", lambda: self.model.save(path, **options), options, read_only=True)
         if not saved:
             return
         _, loaded = self.call("load", lambda: actup.load(path))
@@ -284,18 +411,21 @@ class Life:
         ]
         name = self.draw.choice(names)
         if hasattr(type(self.model), name):
-            self.call(name, lambda: getattr(self.model, name))
+            self.call(name, lambda: getattr(self.model, name), read_only=True)
         else:
-            self.call("get_feature_names_out", self.model.get_feature_names_out)
+            self.call("get_feature_names_out", self.model.get_feature_names_out, read_only=True)
 
     def clusters(self) -> None:
         space = self.draw.choice(["map", "graph", "neighbors", "x"])
-        self.call(
+        done, found = self.call(
             "find_clusters",
             lambda: actup.find_clusters(
                 self.model, space=space, min_cluster_size=self.draw.choice([None, 2, 5])
             ),
+            read_only=True,
         )
+        if done and len(found.labels) != self.fitted_rows:
+            raise Wrong(f"{len(found.labels)} labels of {self.fitted_rows} points")
 
 
 def describe(value: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 
 import actup
 from actup import quality, viewer
+from actup.recipe import Phase, Role
 
 from .arrays import (
     draw_columns,
@@ -26,8 +26,17 @@ from .arrays import (
 )
 from .estimators import describe
 from .matrices import draw_graph
-from .oracle import Report, Wrong, check_map, same_bits
-from .parameters import METRIC_VALUES, RECIPE, WRONG, draw_changes, draw_metric_parameters
+from .oracle import Report, Stop, Wrong, check_map, count_rows, same_bits
+from .page_data import check_page
+from .parameters import (
+    ALIGNED,
+    METRIC_VALUES,
+    RECIPE,
+    TRANSFORMER,
+    WRONG,
+    draw_changes,
+    draw_metric_parameters,
+)
 from .scratch import scratch_folder
 
 _FOLDER = scratch_folder()
@@ -81,7 +90,7 @@ def neighbors(draw: random.Random, report: Report) -> None:
     told = f"{describe(X)}, {k}, {options}"
     done, found = report.call("nearest_neighbors", search, (X,), told=told)
     if done:
-        check_lists(found, len(found.indices), int(k), len(found.indices))
+        check_lists(found, count_rows(X), int(k), count_rows(X))
         if draw.random() < 0.2:
             _, again = report.call("nearest_neighbors", search, (X,), told="again")
             same_bits(found.indices, again.indices, "nearest_neighbors")
@@ -100,14 +109,13 @@ def index(draw: random.Random, report: Report) -> None:
             "NeighborIndex.query", partial(found.query, new, k), (new,), told=f"{describe(new)}, {k}"
         )
         if done:
-            check_lists(lists, len(lists.indices), int(k), 2**31)
+            check_lists(lists, count_rows(new), int(k), count_rows(X))
 
 
 def transformer(draw: random.Random, report: Report) -> None:
-    options = search_options(draw)
-    options = {"metric": options["metric"], "n_neighbors": wrong_or(draw, [1, 5]), "n_jobs": 1}
-    options |= {"mode": wrong_or(draw, ["distance", "connectivity"]), "p": wrong_or(draw, [2, 1, 3])}
-    X = draw_rows(draw)
+    columns = draw_columns(draw)
+    X, new = draw_rows(draw, None, columns), draw_rows(draw, None, columns)
+    options = {"n_neighbors": 3, "n_jobs": 1, **draw_changes(draw, TRANSFORMER)}
     model = actup.KNeighborsTransformer(**options)
     done, graph = report.call(
         "KNeighborsTransformer.fit_transform",
@@ -116,11 +124,33 @@ def transformer(draw: random.Random, report: Report) -> None:
         told=f"{describe(X)}, {options}",
         model=model,
     )
-    if done and np.isnan(graph.data).any():
+    if done:
+        check_distances(graph, count_rows(X), count_rows(X))
+        told = describe(new)
+        found, lists = report.call(
+            "KNeighborsTransformer.transform",
+            lambda: model.transform(new),
+            (new,),
+            told=told,
+            model=model,
+            read_only=True,
+        )
+        if found:
+            check_distances(lists, count_rows(new), count_rows(X))
+
+
+def check_distances(graph: Any, n: int, points: int) -> None:
+    if graph.shape != (n, points):
+        raise Wrong(f"a graph of {n} rows to {points} points has shape {graph.shape}")
+    if np.isnan(graph.data).any():
         raise Wrong("a distance between neighbours is NaN")
 
 
 def recipes(draw: random.Random, report: Report) -> None:
+    if draw.random() < 0.2:
+        drawn = {"role": wrong_or(draw, ["settle", *Role]), "epochs": wrong_or(draw, [0, 3])}
+        drawn |= {name: wrong_or(draw, [0, 0.5, 1.9]) for name in ("momentum", "rate", "floor")}
+        report.call("Phase", lambda: Phase(**drawn), told=str(drawn))
     changes = draw_changes(draw, RECIPE)
     done, recipe = report.call("Recipe", lambda: actup.Recipe(**changes), (changes,), told=str(changes)[:200])
     if done:
@@ -158,17 +188,16 @@ def embed(draw: random.Random, report: Report) -> None:
     def run() -> Any:
         if not isinstance(changes, dict):
             return actup.embed(X, changes, **options)
-        recipe = actup.preset(draw_preset).but(
-            **{"epochs": 3, "n_neighbors": 4, "perplexity": 3.0, **changes}
-        )
-        return actup.embed(X, recipe, **options)
+        return actup.embed(X, actup.preset(draw_preset).but(**settings), **options)
 
     draw_preset = draw.choice(actup.presets())
+    settings = {"epochs": 3, "n_neighbors": 4, "perplexity": 3.0}
+    settings |= changes if isinstance(changes, dict) else {}
     told = f"{describe(X)}, {draw_preset}.but({changes}), {options}"[:600]
     inputs = (X, *options.values())
     done, found = report.call("embed", run, inputs, told=told)
     if done:
-        check_map(found.embedding, len(found.embedding))
+        check_map(found.embedding, count_rows(X), int(settings.get("n_components", 2)))
         if draw.random() < 0.2:
             _, again = report.call("embed", run, inputs, told="again")
             same_bits(found.embedding, again.embedding, "embed")
@@ -201,8 +230,10 @@ def many(draw: random.Random, report: Report) -> None:
     drawn = [draw_changes(draw, RECIPE) for _ in range(draw.randrange(4))]
     done, found = report.call("embed_many", run, (X,), told=f"{describe(X)}, {drawn}, {options}"[:600])
     if done:
-        for Y in found.aligned.values():
-            check_map(Y, len(Y))
+        if len(found.aligned) != len(drawn):
+            raise Wrong(f"{len(found.aligned)} maps of {len(drawn)} recipes")
+        for Y, changes in zip(found.aligned.values(), drawn, strict=True):
+            check_map(Y, count_rows(X), int(changes.get("n_components", 2)))
 
 
 def graphs(draw: random.Random, report: Report) -> None:
@@ -288,6 +319,37 @@ def clusters(draw: random.Random, report: Report) -> None:
         raise Wrong(f"{len(found.labels)} labels of {len(Y)} points")
 
 
+def atlas(draw: random.Random, report: Report) -> None:
+    """Parquet files of maps, with tables beside them."""
+    import pyarrow.parquet as parquet
+
+    n = draw_count(draw)
+    Y, path = draw_places(draw, n), Path(_FOLDER.name, "atlas.parquet")
+    frame = draw.choice([
+        None, {"c": draw_labels(draw, n)}, draw_rows(draw, n), {"projection_x": np.arange(n)}, {},
+        {_HOSTILE[0]: [draw.choice(_HOSTILE) for _ in range(n)]}, draw_nonsense(draw, n),
+    ])  # fmt: skip
+    options: dict[str, Any] = {}
+    if draw.random() < 0.3:
+        options["neighbors"] = draw.choice([1, None, *WRONG, draw_graph_of_neighbors(draw, n)])
+    if draw.random() < 0.2:
+        options[draw.choice(["x", "y", "neighbors_column"])] = wrong_or(draw, ["a", "projection_x", ""])
+    done, _ = report.call(
+        "write_atlas",
+        lambda: actup.write_atlas(path, Y, frame, **options),
+        (Y, frame),
+        told=f"{describe(Y)}, {describe(frame)}, {options}"[:400],
+    )
+    if done:
+        table = parquet.read_table(path)
+        check_map(
+            np.stack([table[options.get(name, f"projection_{name}")].to_numpy() for name in "xy"], axis=1),
+            count_rows(Y),
+            2,
+            gaps=True,
+        )
+
+
 def pages(draw: random.Random, report: Report) -> None:
     """Pages of hostile texts: nothing may end the block of data, and the texts come back as they were."""
     n = draw_count(draw)
@@ -309,12 +371,7 @@ def pages(draw: random.Random, report: Report) -> None:
     told = f"{describe(Y)}, {options}"[:400]
     done, _ = report.call("write_page", lambda: viewer.write_page(path, maps, **options), (Y,), told=told)
     if done:
-        text = path.read_text(encoding="utf-8")
-        if (
-            len(re.findall("<script", text)) != len(re.findall("</script>", text))
-            or "alert(1)</script>" in text
-        ):
-            raise Wrong("a text of the page's data has become a part of the page")
+        check_page(path.read_text(encoding="utf-8"), maps, options)
 
 
 def pictures(draw: random.Random, report: Report) -> None:
@@ -338,12 +395,14 @@ def pictures(draw: random.Random, report: Report) -> None:
 def maps(draw: random.Random, report: Report) -> None:
     n = draw_count(draw)
     given = {name: draw_places(draw, n) for name in "ab"}
-    report.call(
+    done, found = report.call(
         "align_maps",
         lambda: viewer.align_maps(given),
         (given,),
         told=str(list(map(describe, given.values()))),
     )
+    if done and [len(Y) for Y in found.values()] != [count_rows(Y) for Y in given.values()]:
+        raise Wrong(f"aligned maps have {[len(Y) for Y in found.values()]} points")
 
 
 def aligned(draw: random.Random, report: Report) -> None:
@@ -361,19 +420,16 @@ def aligned(draw: random.Random, report: Report) -> None:
             [{99: 0}] * len(pairs),
         ]
     )
-    options = {"n_epochs": wrong_or(draw, [0, 1, 2]), "n_neighbors": wrong_or(draw, [3, [3, 4]]), "n_jobs": 1}
-    options |= {
-        "alignment_regularisation": wrong_or(draw, [0, 0.01, 1.0]),
-        "alignment_window_size": wrong_or(draw, [1, 3]),
-    }
-    model = actup.AlignedUMAP(random_state=0, **options)
+    options = {"n_epochs": 2, "n_neighbors": 3, "n_jobs": 1, "random_state": 0}
+    options |= draw_changes(draw, ALIGNED, len(slices))
+    model = actup.AlignedUMAP(**options)
     done, _ = report.call(
         "AlignedUMAP.fit", lambda: model.fit(slices, relations=relations), (slices, relations),
-        told=f"{list(map(describe, slices))}, {relations}, {options}"[:400], model=model,
+        told=f"{list(map(describe, slices))}, {relations}, {options}"[:400], model=model, thrown=(Stop,),
     )  # fmt: skip
     if done:
         for Y, X in zip(model.embeddings_, slices, strict=True):
-            check_map(Y, np.shape(X)[0])
+            check_map(Y, count_rows(X), int(options.get("n_components", 2)))
 
 
 FUNCTIONS = [neighbors] * 6 + [
@@ -388,4 +444,4 @@ FUNCTIONS = [neighbors] * 6 + [
     graphs,
     graphs,
 ]
-FUNCTIONS += [measures, measures, clusters, pages, pictures, maps, aligned]
+FUNCTIONS += [measures, measures, clusters, pages, pictures, maps, aligned, atlas]

@@ -6,15 +6,21 @@ Values that would only take long (a billion epochs) are left out.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import actup
 from actup.neighbors._metrics import METRICS
+from actup.recipe import Phase, Role
 from actup.recipe import _switches as switches
 
 from .arrays import draw_generator, draw_graph_of_neighbors, draw_places
+from .oracle import Stop
+
+# What a parameter may be: one of these values, or what is drawn for a number of rows.
+Values = list[Any] | Callable[[random.Random, int], Any]
 
 FRACTIONS = [0, 0.0, 0.3, 1, 1.0, 0.999]
 SIZES = [1e-300, 1e-45, 1e-6, 0.1, 0.5, 1, 2.0, 10, 1e6, 1e38, 1e300, np.float32(0.5)]
@@ -22,8 +28,9 @@ FACTORS = [1e-6, 0.1, 0.5, 1, 2.0, 12, 1e3]
 COUNTS = [1, 2, 3, 5, 14, np.int64(4), 3.0]
 EPOCHS = [0, 1, 2, 3, 7]
 BOOLEANS = [True, False, np.True_]
-WRONG = [None, -1, 0, -0.5, "", "x", "auto", b"x", [], [1], (), {}, float("nan"), float("inf"), 1e400]
+WRONG = [None, -1, 0, -0.5, "", "x", "auto", b"x", [], [1], (), {}, float("nan"), float("inf")]
 WRONG += [10**30, 2**31 - 1, 2**31, 2**63, True, object(), np.array([1, 2]), 2 + 1j, lambda: 3, "\ud800", 0.5]
+WRONG += [10**400, -(10**400), np.array([10**400]), np.array(10**400)]
 
 
 def distance(a: np.ndarray, b: np.ndarray) -> float:
@@ -48,11 +55,56 @@ OUTPUT_METRICS += ["minkowski", "canberra", "braycurtis", "gaussian_energy", "po
 STARTS = ["spectral", "random", "pca", "tswspectral"]
 
 
+def go_on(*_: object) -> None:
+    """Callbacks that have nothing to say."""
+
+
+def say_true(*_: object) -> bool:
+    return True
+
+
+def say_false(*_: object) -> bool:
+    return False
+
+
+def throw(*_: object) -> None:
+    raise Stop("thrown by a callback")
+
+
+def draw_metric_parameters(draw: random.Random, n: int = 0) -> Any:
+    columns = draw.randrange(1, 9)
+    return draw.choice([
+        {}, None, {"p": 3}, {"p": 0}, {"p": float("nan")}, {"p": "x"}, {"V": np.ones(columns)}, {"q": 1},
+        {"w": np.arange(columns)}, {"VI": np.eye(columns)},
+        {"VI": draw_generator(draw).normal(size=(columns, columns))},
+        {"V": -np.eye(columns)}, [("p", 2)], "p", {1: 2}, {"p": 1e300}, {"p": -1}, {"V": None},
+        {"p": 10**400}, {"w": np.full(columns, 10**400, object)},
+        {"w": np.ma.masked_array(np.ones(columns), np.arange(columns) == 0)},
+    ])  # fmt: skip
+
+
+def draw_start(draw: random.Random, n: int) -> Any:
+    return draw_places(draw, n) if draw.random() < 0.5 else draw.choice(STARTS)
+
+
+def draw_phases(draw: random.Random, n: int) -> Any:
+    """Phases of optimizer "stiffness"; the first of a wrong value says so when it is made."""
+    drawn = [
+        (draw.choice(enum_values(Role)), draw.choice([0, 1, 2]), draw.choice([0, 0.5, 0.9]))
+        for _ in range(draw.randrange(4))
+    ]
+    phases = [Phase(Role(role), epochs, momentum) for role, epochs, momentum in drawn]
+    return draw.choice([phases, phases, tuple(phases), drawn, [*phases, None], np.array(drawn)])
+
+
+CALLBACKS = [None, go_on, go_on, say_true, say_false, throw]
+
+
 def enum_values(kind: type) -> list[str]:
     return [str(member) for member in kind]  # type: ignore[attr-defined]
 
 
-SHARED: dict[str, list[Any]] = {
+SHARED: dict[str, Values] = {
     "n_components": [1, 2, 2, 3, 5],
     "metric": METRIC_VALUES,
     "random_state": [0, 1, 2**32 - 1, None, np.random.RandomState(0), np.random.default_rng(0), np.int64(3)],
@@ -60,8 +112,15 @@ SHARED: dict[str, list[Any]] = {
     "recall": [0.5, 0.97, 1.0, 1],
     "backend": ["cpu", "reference", "cuda", "auto"],
     "verbose": [False, 0],
+    "metric_kwds": draw_metric_parameters,
+    "callback": CALLBACKS,
 }
-UMAP: dict[str, list[Any]] = {
+# Parameters of estimators whose fit is given all rows.
+IN_MEMORY: dict[str, Values] = {
+    "precomputed_knn": draw_graph_of_neighbors,
+    "max_memory": [None, 10**9, 1e9, "1GB", "512 MiB", 10**5, "50 kB", 1, "1 kB", "", "4 bananas", "1e400"],
+}
+UMAP: dict[str, Values] = {
     **SHARED,
     "n_neighbors": [2, 3, 5, 15, 39, 100],
     "n_epochs": [*EPOCHS, [1, 3]],
@@ -93,8 +152,18 @@ UMAP: dict[str, list[Any]] = {
     "disconnected": ["place", "nan"],
     "low_memory": BOOLEANS,
     "angular_rp_forest": BOOLEANS,
+    "output_metric_kwds": draw_metric_parameters,
+    "target_metric_kwds": draw_metric_parameters,
+    "tqdm_kwds": [None, {}, {"desc": "x"}, {"disable": True}, {"no_such_word": 1}],
+    **IN_MEMORY,
 }
-TSNE: dict[str, list[Any]] = {
+PARAMETRIC: dict[str, Values] = {
+    **UMAP,
+    "hidden_layer_sizes": [(4,), [3, 2], np.array([5]), (1,), ()],
+    "n_training_epochs": [1, 2, np.int64(2)],
+    "batch_size": [1, 8, 200, 10**6],
+}
+TSNE: dict[str, Values] = {
     **SHARED,
     "perplexity": [1, 2, 3.5, 12, 30, 1e3, 1e300, [2, 4], (3,)],
     "early_exaggeration": [1, 4.0, 12, "auto", 1e3],
@@ -107,8 +176,14 @@ TSNE: dict[str, list[Any]] = {
     "angle": [0, 0.5, 1.0],
     "exaggeration": [None, *FACTORS],
     "dof": [0.1, 0.5, 1, 2.0, 100],
+    "n_iter": [None, *EPOCHS],
+    "square_distances": [True, False, "legacy", "deprecated"],
+    "metric_params": draw_metric_parameters,
+    "callbacks": [*CALLBACKS, [], [go_on, say_false], (throw,), [None]],
+    "callbacks_every_iters": [1, 2, 50],
+    **IN_MEMORY,
 }
-GDR: dict[str, list[Any]] = {
+GDR: dict[str, Values] = {
     **SHARED,
     "normalized": [None, *BOOLEANS],
     "preset": [*actup.presets(), "auto"],
@@ -161,42 +236,64 @@ GDR: dict[str, list[Any]] = {
     "step_cap": SIZES,
     "force_scale": SIZES,
     "gradient_clip": [None, *SIZES],
+    "init": draw_start,
+    "phases": draw_phases,
+    "output_metric_kwds": draw_metric_parameters,
+    **IN_MEMORY,
+}
+ALIGNED: dict[str, Values] = {name: UMAP[name] for name in actup.AlignedUMAP().get_params() if name in UMAP}
+ALIGNED |= {
+    "alignment_regularisation": [0, 0.01, 1.0],
+    "alignment_window_size": [1, 3],
+    "n_neighbors": [3, [3, 4]],
+}
+TRANSFORMER: dict[str, Values] = {name: SHARED[name] for name in ("metric", "n_jobs", "recall")}
+TRANSFORMER |= {
+    "n_neighbors": [1, 5],
+    "mode": ["distance", "connectivity"],
+    "p": [2, 1, 3],
+    "metric_params": draw_metric_parameters,
+    "random_state": [0, 1],
+    "algorithm": ["auto", "exact", "approximate", "brute", "ball_tree", "kd_tree"],
+    "leaf_size": [1, 30],
 }
 BASE: dict[type, dict[str, Any]] = {
     actup.UMAP: {"n_epochs": 3, "n_neighbors": 4, "random_state": 0, "n_jobs": 1},
     actup.TSNE: {"max_iter": 3, "perplexity": 3, "random_state": 0, "n_jobs": 1},
     actup.GDR: {"epochs": 3, "n_neighbors": 4, "random_state": 0, "n_jobs": 1},
 }
-TABLES: dict[type, dict[str, list[Any]]] = {actup.UMAP: UMAP, actup.TSNE: TSNE, actup.GDR: GDR}
-RECIPE = {key: value for key, value in GDR.items() if key in actup.recipe._recipe.switches()}
+BASE[actup.ParametricUMAP] = {**BASE[actup.UMAP], "hidden_layer_sizes": (4,), "n_training_epochs": 1}
+TABLES: dict[type, dict[str, Values]] = {
+    actup.UMAP: UMAP,
+    actup.TSNE: TSNE,
+    actup.GDR: GDR,
+    actup.ParametricUMAP: PARAMETRIC,
+    actup.AlignedUMAP: ALIGNED,
+    actup.KNeighborsTransformer: TRANSFORMER,
+}
+RECIPE = {name: values for name, values in GDR.items() if name in actup.recipe._recipe.switches()}
 
 
-def draw_changes(draw: random.Random, table: dict[str, list[Any]], n: int = 20) -> dict[str, Any]:
+def draw_value(draw: random.Random, values: Values, n: int) -> Any:
+    return values(draw, n) if callable(values) else draw.choice(values)
+
+
+def draw_changes(draw: random.Random, table: dict[str, Values], n: int = 20) -> dict[str, Any]:
     """Some parameters by name: mostly right values, seldom wrong ones."""
     changes: dict[str, Any] = {}
     for _ in range(draw.choice([0, 0, 1, 1, 2, 3, 5])):
         name = draw.choice(list(table))
-        changes[name] = draw.choice(WRONG) if draw.random() < 0.1 else draw.choice(table[name])
+        changes[name] = draw.choice(WRONG) if draw.random() < 0.1 else draw_value(draw, table[name], n)
     slow = isinstance(changes.get("backend"), str) and changes["backend"] == "reference"
     if slow and draw.random() < 0.9:  # and no compiled code
         del changes["backend"]
-    if "metric" in changes and draw.random() < 0.3:
+    if "metric" in changes and "metric_kwds" in table and draw.random() < 0.3:
         changes["metric_kwds"] = draw_metric_parameters(draw)
     if "init" in table and draw.random() < 0.08:
         changes["init"] = draw_places(draw, n)
-    if "random_state" in table and draw.random() < 0.04:
+    if "precomputed_knn" in table and draw.random() < 0.04:
         changes["precomputed_knn"] = draw_graph_of_neighbors(draw, n)
     return changes
-
-
-def draw_metric_parameters(draw: random.Random) -> Any:
-    columns = draw.randrange(1, 9)
-    return draw.choice([
-        {}, None, {"p": 3}, {"p": 0}, {"p": float("nan")}, {"p": "x"}, {"V": np.ones(columns)}, {"q": 1},
-        {"w": np.arange(columns)}, {"VI": np.eye(columns)},
-        {"VI": draw_generator(draw).normal(size=(columns, columns))},
-        {"V": -np.eye(columns)}, [("p", 2)], "p", {1: 2}, {"p": 1e300}, {"p": -1}, {"V": None},
-    ])  # fmt: skip
 
 
 def draw_parameters(draw: random.Random, kind: type, n: int) -> dict[str, Any]:

@@ -31,6 +31,7 @@ PARTS = {
         Part("estimators", "calls", 5),
         Part("functions", "calls", 3),
         Part("compat", "calls", 1),
+        Part("commands", "calls", 0.1),
         Part("saved_models", "files", 3),
         Part("input_files", "files", 3),
         Part("csr_files", "files", 2),

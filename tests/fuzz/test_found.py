@@ -15,6 +15,7 @@ from actup._cli.reporting import InputError
 from actup.compat import opentsne
 from actup.compat.opentsne import affinity, initialization
 from actup.compat.umap import umap_
+from actup.recipe import Phase, Role
 from actup.start._coordinates import pca_start
 
 RNG = np.random.default_rng(0)
@@ -505,3 +506,127 @@ def test_radii_beyond_float32_are_compared():
         warnings.simplefilter("error", RuntimeWarning)
         found = actup.nearest_neighbors(rows, 5, algorithm="approximate")
     assert np.isfinite(found.distances).all()
+
+
+def test_phases_without_epochs_cannot_fill_epochs():
+    phases = (Phase(Role.EXAGGERATE, epochs=0, momentum=0.5),)
+    with pytest.raises(ValueError, match=r"epochs=3 cannot be divided among phases="):
+        actup.embed(X, actup.preset("umap").but(phases=phases, epochs=3))
+    assert actup.embed(X, actup.preset("umap").but(phases=phases, epochs=0)).n_epochs == 0
+
+
+@pytest.mark.parametrize(
+    ("frame", "match"),
+    [
+        ([["a", "b"]], "frame is a list"),
+        ({"\ud800": np.arange(30)}, "UTF-8"),
+        ({"c": ["\ud800"] * 30}, "frame has a column 'c' that parquet cannot hold"),
+        ({"c": [1, "b", *range(28)]}, "frame has a column 'c' that parquet cannot hold"),
+        ({"c": np.ones((30, 2))}, "frame has a column 'c' that parquet cannot hold"),
+        ({"c": np.arange(30), "d": [1]}, "different lengths"),
+    ],
+)
+def test_columns_that_parquet_cannot_hold_are_named(tmp_path, frame, match):
+    pytest.importorskip("pyarrow")
+    with pytest.raises((TypeError, ValueError), match=match):
+        actup.write_atlas(tmp_path / "map.parquet", X[:, :2], frame)
+    with pytest.raises(ValueError, match="x=None must be a text"):
+        actup.write_atlas(tmp_path / "map.parquet", X[:, :2], x=None)
+
+
+def test_a_network_computes_with_rows_of_any_scale():
+    model = actup.ParametricUMAP(**SHORT, hidden_layer_sizes=(4,), n_training_epochs=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        small = (X * 1e-41).astype(np.float32)
+        assert np.isfinite(model.fit(small).transform(small)).all()
+        with pytest.raises(ValueError, match="float32"):
+            model.transform(np.full((1, 4), 1e200))
+
+
+def test_numbers_of_a_slice_may_be_arrays_without_axes():
+    slices, relations = [X, X], [{i: i for i in range(30)}]
+    model = actup.AlignedUMAP(n_epochs=2, n_neighbors=np.array(4), random_state=0)
+    with pytest.raises((TypeError, ValueError), match="n_neighbors"):
+        model.fit(slices, relations=relations)
+
+
+REJECTED_BY_COMPAT = {
+    "a dense graph": (lambda: umap_.general_simplicial_set_union(np.eye(3), np.eye(3)), "give a sparse"),
+    "no graph": (
+        lambda: umap_.simplicial_set_embedding(
+            X, None, 2, 1.0, 1.0, 1.0, 1.0, 5, 2, "random", 0, "euclidean", {}, False, {}, False
+        ),
+        "graph is a NoneType",
+    ),
+    "a huge a": (
+        lambda: umap_.simplicial_set_embedding(
+            X,
+            malformed_csr(),
+            2,
+            1.0,
+            10**400,
+            1.0,
+            1.0,
+            5,
+            2,
+            "random",
+            0,
+            "euclidean",
+            {},
+            False,
+            {},
+            False,
+        ),
+        "a=1.* is beyond",
+    ),
+    "an empty graph": (
+        lambda: umap_.spectral_layout(None, sparse.csr_matrix((0, 0)), 2, 0),
+        "graph has no points",
+    ),
+    "a start of an empty graph": (
+        lambda: initialization.spectral(sparse.csr_matrix((0, 0))),
+        "A has no rows",
+    ),
+    "texts as distances": (
+        lambda: umap_.nearest_neighbors(np.full((5, 5), "1"), 2, "precomputed", {}, False, 0),
+        "a matrix of distances",
+    ),
+    "a number as rows": (
+        lambda: umap_.nearest_neighbors(np.float64(3), 2, "euclidean", {}, False, 0),
+        "no matrix of rows",
+    ),
+    "iterations as text": (lambda: opentsne.TSNE(n_iter="x", perplexity=3).fit(X), "n_iter='x' must be"),
+    "half an iteration": (
+        lambda: opentsne.TSNE(n_iter=1, perplexity=3).fit(X).optimize(1.5),
+        "n_iter=1.5 must be",
+    ),
+    "a start of one axis": (lambda: opentsne.TSNE(initialization=np.zeros(30)), r"start has shape \(30,\)"),
+    "a number to rescale": (lambda: initialization.rescale(np.float64(3)), r"x has shape \(\)"),
+    "affinities of one row": (lambda: affinity.PerplexityBasedNN(X[:1], 2), "data has 1 rows"),
+    "a huge sigma": (lambda: affinity.FixedSigmaNN(X, 10**400, 3), "sigma=1.* is beyond"),
+    "sparse new rows": (
+        lambda: affinity.PerplexityBasedNN(X, 3, metric="cosine", method="exact").to_new(
+            sparse.csr_matrix(X)
+        ),
+        "the new rows are sparse, but data were dense|sparse",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REJECTED_BY_COMPAT)
+def test_compat_rejects_by_name(case):
+    function, match = REJECTED_BY_COMPAT[case]
+    with pytest.raises((TypeError, ValueError), match=match):
+        function()
+
+
+def test_whole_numbers_are_rescaled():
+    scaled = initialization.rescale(np.arange(6).reshape(3, 2), target_std=1)
+    assert scaled.dtype == np.float64 and scaled[:, 0].std() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("algorithm", [{}, np.array([1]), 3])
+def test_an_algorithm_is_a_text(algorithm):
+    with pytest.raises((TypeError, ValueError), match="algorithm"):
+        actup.KNeighborsTransformer(algorithm=algorithm, n_neighbors=3).fit(X).transform(X)

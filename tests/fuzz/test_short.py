@@ -7,11 +7,27 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import actup
 from fuzz import oracle, watch
+from fuzz.parameters import TABLES
 from fuzz.parts import PARTS
 
-CASES = {"estimators": 150, "functions": 300, "compat": 150, "work_folders": 30, "requests": 1000}
+ESTIMATORS = [actup.UMAP, actup.TSNE, actup.GDR, actup.ParametricUMAP, actup.AlignedUMAP]
+ESTIMATORS += [actup.KNeighborsTransformer]
+CASES = {
+    "commands": 40,
+    "estimators": 150,
+    "functions": 300,
+    "compat": 150,
+    "work_folders": 30,
+    "requests": 1000,
+}
 CALLS = [name for name, part in PARTS.items() if part.counts == "calls"]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_every_parameter_is_drawn(estimator):
+    assert set(estimator().get_params()) == set(TABLES[estimator])
 
 
 @pytest.mark.parametrize("part", PARTS)

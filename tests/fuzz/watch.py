@@ -9,6 +9,7 @@ import importlib
 import json
 import os
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -128,7 +129,7 @@ def run_cases(part: str, seed: str, deadline: float, tally: Tally, count: int = 
             code = child.wait()
             tally.seconds += time.monotonic() - started
         errors.seek(0)
-        said = errors.read()[-_SHOWN:]
+        said = re.sub(r"Extension modules: .*", "", errors.read())[-_SHOWN:]
     if now is None:
         if tally.cases == first + count or (tally.cases > first and time.monotonic() > deadline):
             return

@@ -51,6 +51,12 @@ def unfinished_runs() -> list[Path]:
     return folders
 
 
+@cache
+def undamaged_map() -> bytes:
+    """The map that every run makes, whether it is stopped or not."""
+    return np.ascontiguousarray(_embed(Path(_FOLDER.name, "good-whole"))).tobytes()
+
+
 def run_case(draw: random.Random, report: Report) -> None:
     """Go on with one run whose folder was changed."""
     source, work = draw.choice(unfinished_runs()), Path(_FOLDER.name, "changed")
@@ -63,17 +69,23 @@ def run_case(draw: random.Random, report: Report) -> None:
     data = b"" if draw.random() < 0.05 else change_bytes(data, draw)[1]
     path.write_bytes(data)
     report.steps.append(f"{source.name}: {path.relative_to(work)} changed to {data[:200]!r}")
+    undamaged_map()
     with no_code_runs(_FOLDER.name):
-        report.count(kind, go_on(work))
+        report.count(kind, go_on(work, path))
 
 
-def go_on(work: Path) -> str:
-    """What becomes of the run."""
+def go_on(work: Path, changed: Path) -> str:
+    """What becomes of the run: the map of the undamaged folder, or an error that names the file or folder."""
     try:
         Y = _embed(work)
-    except (ValueError, OSError, EOFError, RuntimeError) as error:
-        if not str(error) or len(str(error)) > 3000:
-            raise Wrong(f"message {str(error)[:300]!r}") from error
+    except (ValueError, OSError) as error:
+        text = str(error)
+        if len(text) > 3000 or not (str(work) in text or changed.name in text):
+            raise Wrong(
+                f"{type(error).__name__} does not name {changed} or its folder: {text[:300]!r}"
+            ) from error
         return f"rejected: {type(error).__name__}"
     check_map(np.asarray(Y), len(_X), 2)
+    if np.ascontiguousarray(Y).tobytes() != undamaged_map():
+        raise Wrong(f"the run went on with a damaged {changed.name}, to another map")
     return "went on"
