@@ -121,7 +121,7 @@ __all__ = [
     "write_atlas",
 ]
 
-# Names of umap-learn and openTSNE, for programs with "import actup as umap".
+# Names of umap-learn and openTSNE, for programs with "import actup as umap", and names of own modules.
 _UMAP_MODULES = ["aligned_umap", "distances", "layouts", "sparse", "spectral", "umap_", "utils", "validation"]
 _OPENTSNE_NAMES = ["TSNEEmbedding", "affinity", "callbacks", "initialization", "sklearn"]
 _ELSEWHERE = {
@@ -129,6 +129,8 @@ _ELSEWHERE = {
     "load_ParametricUMAP": "actup.load, for files of ParametricUMAP.save",
     **{name: f"actup.compat.umap.{name}" for name in _UMAP_MODULES},
     **{name: f"actup.compat.opentsne.{name}" for name in _OPENTSNE_NAMES},
+    **{name: f"actup.viewer.{name}" for name in ("align_maps", "write_page")},
+    **{name: f"actup.plotting.{name}" for name in ("plot_embedding", "plot_gallery")},
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _NAMES | {name: f"actup.{name}" for name in _MODULES}, _ELSEWHERE)

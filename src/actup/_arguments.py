@@ -97,7 +97,7 @@ _INSTEAD = {
 
 
 # Methods whose unknown arguments are explained too, and former names of their arguments, which still work.
-_METHODS = ("fit", "fit_transform", "iter_fit", "partial_fit", "transform", "update")
+_METHODS = ("fit", "fit_transform", "iter_fit", "partial_fit", "transform", "update", "view")
 _FORMER_NAMES = {"force_all_finite": "ensure_all_finite"}
 
 

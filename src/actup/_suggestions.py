@@ -11,6 +11,12 @@ from typing import ParamSpec, TypeVar
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
+# Parameters of pictures and pages by the names that other libraries have for them.
+PICTURE_NAMES = {
+    **dict.fromkeys(("c", "color", "colors", "colour", "colours", "hue", "label", "target", "y"), "labels"),
+    **dict.fromkeys(("file", "filename", "fname"), "path"),
+    **dict.fromkeys(("s", "size"), "point_size"),
+}
 _LEAST_LIKENESS = 0.7  # of two names, from 0 to 1; below it a suggestion would puzzle
 
 
@@ -70,7 +76,7 @@ def explain_unknown_keywords(
     """
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        names = list(inspect.signature(function).parameters)
+        names = [name for name in inspect.signature(function).parameters if name != "self"]
 
         @functools.wraps(function)
         def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from actup._engine import engine
+from actup._suggestions import explain_unknown_keywords
 from actup._threads import count_threads
 from actup._values import read_count, read_flag, read_optional_count
 from actup.clusters._inputs import ClusterInput, read_input
@@ -26,6 +27,7 @@ _GRAPH_MIN_SAMPLES = 5  # a point has few edges
 _SAME_CLUSTER_SHARE = 0.7  # a cluster with more of its parent than this share has the same name
 
 
+@explain_unknown_keywords()
 def find_clusters(
     model_or_Y: Any,
     *,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from actup._maps import placed_points, read_map, read_maps
+from actup._suggestions import PICTURE_NAMES, explain_unknown_keywords
 from actup._values import read_name, read_optional_count
 from actup.plotting._color_assignment import assign_colors
 from actup.plotting._figures import check_axes, check_path, new_axes, new_figure, save_figure
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _DPI = 160
 
 
+@explain_unknown_keywords(PICTURE_NAMES)
 def plot_embedding(
     Y: ArrayLike,
     labels: ArrayLike | None = None,
@@ -108,6 +110,7 @@ def plot_embedding(
     return ax
 
 
+@explain_unknown_keywords(PICTURE_NAMES)
 def plot_gallery(
     maps: Mapping[str, ArrayLike],
     labels: ArrayLike | None = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from actup._maps import placed_points
+from actup._suggestions import PICTURE_NAMES, explain_unknown_keywords
 from actup._values import read_flag, read_optional_count, read_positive
 from actup._warnings import warn_user
 from actup.plotting._color_assignment import assign_colors
@@ -33,6 +34,7 @@ _PANEL_INCHES = (2.3, 4.4)  # smallest and largest side of one of several panels
 _FOOT_INCHES = 0.5  # under a panel, for its colour bar
 
 
+@explain_unknown_keywords(PICTURE_NAMES)
 def plot(
     model_or_Y: Any,
     labels: Any = None,

@@ -10,6 +10,7 @@ from html import escape
 from numpy.typing import ArrayLike
 
 from actup._errors import WrongType
+from actup._suggestions import explain_unknown_keywords
 from actup._threads import count_threads
 from actup._typing import CsrMatrix, Rows
 from actup._values import read_flag
@@ -139,6 +140,7 @@ def _figure(value: float) -> str:
     return f"{value:.4f}" if abs(value) < 1000 else f"{value:.4e}"
 
 
+@explain_unknown_keywords()
 def quality_report(
     X: Rows | None,
     Y: ArrayLike,

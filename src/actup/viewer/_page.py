@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from actup._output_path import output_path
+from actup._suggestions import PICTURE_NAMES, explain_unknown_keywords
 from actup._values import read_flag
 from actup._whole_file import whole_file
 from actup.plotting._scene import Values, read_captions, read_labels
@@ -54,6 +55,7 @@ class PageContents:
 _DISTORTION_NOTE = "Share of a point's nearest points in the data that are also nearest on the map."
 
 
+@explain_unknown_keywords(PICTURE_NAMES)
 def write_page(
     path: str | os.PathLike[str],
     maps: Any,

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from actup._suggestions import PICTURE_NAMES, explain_unknown_keywords
 from actup.viewer._live._begin import follow
 from actup.viewer._live._session import LiveView
 from actup.viewer._notebook._page import frame_addition
@@ -114,6 +115,7 @@ class View:
         return {"text/html": self._repr_html_(), "text/plain": repr(self)}
 
 
+@explain_unknown_keywords(PICTURE_NAMES)
 def view(
     maps: Any,
     labels: ArrayLike | None = None,

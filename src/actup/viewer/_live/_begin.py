@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from actup._given import count_rows
+from actup._suggestions import PICTURE_NAMES, explain_unknown_keywords
 from actup.estimators import GDR, TSNE, UMAP
 from actup.estimators._growing import GrowingMap
 from actup.estimators._state import check_has_graph
@@ -61,6 +62,7 @@ def check_can_be_shown(model: Any) -> None:
         raise ValueError("disconnected='nan': a live page shows all samples; set disconnected='place'")
 
 
+@explain_unknown_keywords(PICTURE_NAMES)
 def live(
     X: Any,
     model: Any = "umap",

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from actup._suggestions import explain_unknown_keywords
 from actup.estimators._growing import GrowingMap
 from actup.estimators._state import snapshot
 from actup.viewer._live._channel import Channel
@@ -165,6 +166,7 @@ class LiveView:
         self._check_open()
         self._controls.stop()
 
+    @explain_unknown_keywords()
     def steer(self, exaggeration: float | None = None, repulsion: float | None = None) -> None:
         """Multiply the forces of the layout from now on. A layout that has ended goes on with them.
 
