@@ -402,14 +402,57 @@ def test_guests_are_limited_by_memory(tmp_path):
     assert free.refinement_rounds == 0
 
 
-def test_changed_shard_is_named(tmp_path):
+def test_changed_shard_is_named(tmp_path, monkeypatch):
     for number in range(3):
         np.save(tmp_path / f"{number}.npy", clustered_rows(500, seed=number))
     files = [tmp_path / f"{number}.npy" for number in range(3)]
-    embed(files, QUICK, work=tmp_path / "work", backend="cpu")
+    _stop_in_layout(files, tmp_path / "work", monkeypatch)
     np.save(tmp_path / "2.npy", clustered_rows(500, seed=9))
     with pytest.raises(ShardError, match=r"2\.npy.*has changed"):
         embed(files, QUICK, work=tmp_path / "work", backend="cpu")
+
+
+def _stop_in_layout(source, work, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr("actup.distributed._map._start", stop)
+        with pytest.raises(KeyboardInterrupt):
+            embed(source, QUICK, work=work, backend="cpu")
+
+
+def test_finished_run_begins_anew_if_its_rows_have_changed(tmp_path):
+    path, work = tmp_path / "rows.npy", tmp_path / "work"
+
+    def embedded(rows, work):
+        np.save(path, rows)
+        return embed(path, QUICK, work=work, backend="cpu", out=tmp_path / "map.npy")
+
+    first = embedded(clustered_rows(500), work)
+    assert embedded(clustered_rows(500), work).digests == first.digests  # saved again
+    again = embedded(clustered_rows(500, seed=9), work)
+    assert again.plan.key == first.plan.key
+    assert again.digests == embedded(clustered_rows(500, seed=9), tmp_path / "other").digests
+    assert sorted(item.name for item in work.iterdir()) == [f"actup-{first.plan.key}"]
+
+
+@pytest.mark.parametrize("stopped_at", ["shutil.rmtree", "pathlib.Path.rename"])
+def test_run_begins_anew_after_a_stop_while_it_did(tmp_path, monkeypatch, stopped_at):
+    path = tmp_path / "rows.npy"
+    np.save(path, clustered_rows(500))
+    embed(path, QUICK, work=tmp_path / "work", backend="cpu")
+    np.save(path, clustered_rows(500, seed=9))
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr(stopped_at, stop)
+        with pytest.raises(KeyboardInterrupt):
+            embed(path, QUICK, work=tmp_path / "work", backend="cpu")
+    again = embed(path, QUICK, work=tmp_path / "work", backend="cpu")
+    assert again.digests == embed(path, QUICK, work=tmp_path / "other", backend="cpu").digests
 
 
 def test_full_disc_is_explained_and_the_run_goes_on(rows, expected, tmp_path, monkeypatch):

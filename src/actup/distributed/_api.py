@@ -27,7 +27,7 @@ from actup.distributed._other_runs import warn_of_other_files
 from actup.distributed._plan import Plan
 from actup.distributed._planning import check_parameters, make_plan, open_rows, reject_out_in_source
 from actup.distributed._refine import measured_recall, record_after, rounds_done
-from actup.distributed._scan import forget_changed_scans, reject_if_changed
+from actup.distributed._scan import forget_changed_scans, forget_finished_run, reject_if_changed
 from actup.distributed._sinks import Sink, open_sink
 from actup.distributed._sources import Source
 from actup.distributed._stored import stored_source
@@ -170,7 +170,8 @@ def embed(
     Raises
     ------
     ShardError
-        If a shard cannot be read, has values that are not finite, or has changed. Mend it and call again.
+        If a shard cannot be read, has values that are not finite, or has changed during an unfinished run.
+        Mend it and call again.
     MemoryError, OSError
         If memory or disc do not suffice, before any work is done; or if a disc becomes full. Whether the
         copy of a Dask data frame fits is known only when some of its partitions are computed.
@@ -242,6 +243,7 @@ def run_plan(plan: Plan, client: Any, out: Any, threads: int, progress: Progress
         "plan %s: %d rows, %d groups, files in %s", plan.key, plan.rows, plan.groups, plan.folder.path
     )
     with exclusive(plan.folder.path):
+        forget_finished_run(plan)
         plan.folder.reject_damaged_arrays()
         warn_of_other_files(plan)
         forget_changed_scans(plan)

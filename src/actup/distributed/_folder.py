@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import os
+import shutil
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -195,6 +196,15 @@ class WorkFolder:
                 "run? Call again"
             )
         return record
+
+    def clear(self) -> None:
+        """Remove everything but the lock: records last and at once, because a part of them would mislead."""
+        for path in self.path.iterdir():
+            if path.is_dir() and path.name != "done":
+                shutil.rmtree(path)
+            elif path.name not in ("done", "lock"):
+                path.unlink()
+        shutil.rmtree((self.path / "done").rename(self.path / "forgotten"))
 
     def forget(self, name: str) -> None:
         """Remove the record of a task, which will then be done again."""

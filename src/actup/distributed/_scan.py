@@ -166,23 +166,34 @@ def fingerprint_of(plan: Plan, shard: int) -> str:
         ) from error
 
 
+def forget_finished_run(plan: Plan) -> None:
+    """Have the run begin anew if a shard has changed since an earlier call has made the map."""
+    if plan.folder.record("layout") is not None and any(
+        _has_changed(plan, shard) for shard in range(len(plan.source.shards))
+    ):
+        plan.folder.clear()
+
+
 def forget_changed_scans(plan: Plan) -> None:
     """Have shards scanned again that have changed since then, as long as nothing was computed from them."""
     if plan.folder.record("cells") is not None:
         return
     for shard in range(len(plan.source.shards)):
-        record = plan.folder.record(f"scan-{shard}")
-        if record is not None and record["fingerprint"] != fingerprint_of(plan, shard):
+        if _has_changed(plan, shard):
             plan.folder.forget(f"scan-{shard}")
 
 
 def reject_if_changed(plan: Plan, shard: int) -> None:
     """Reject a shard that has changed since it was scanned, by this call or an earlier one."""
-    record = plan.folder.record(f"scan-{shard}")
-    if record is not None and record["fingerprint"] != fingerprint_of(plan, shard):
+    if _has_changed(plan, shard):
         name = plan.source.shards[shard].name
         raise ShardError(
             name,
             "it has changed since this run has read it first: put the former one back, or remove "
             f"{plan.folder.path} to begin anew",
         )
+
+
+def _has_changed(plan: Plan, shard: int) -> bool:
+    record = plan.folder.record(f"scan-{shard}")
+    return record is not None and record["fingerprint"] != fingerprint_of(plan, shard)
