@@ -161,7 +161,11 @@ def test_a_single_recipe_makes_one_map(X, recipe):
 
 @pytest.mark.parametrize(
     ("recipes", "message"),
-    [(5, r"^recipes=5 must be"), (["umap", 5], r"^recipes\[1\]=5 must be a Recipe or the name of a preset")],
+    [
+        (5, r"^recipes=5 must be"),
+        ({"a": "umap"}, r"^recipes is a mapping.* names=list\(recipes\)"),
+        (["umap", 5], r"^recipes\[1\]=5 must be a Recipe or the name of a preset"),
+    ],
 )
 def test_what_is_no_recipe_is_rejected(X, recipes, message):
     with pytest.raises(TypeError, match=message):

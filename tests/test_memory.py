@@ -226,11 +226,13 @@ def test_the_table_names_stages_and_arrays():
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (3, "X is a int, which has no rows and columns"),
+        (3, "X=3 is no shape of two whole numbers: give rows and columns"),
+        ((100,), r"X=\(100,\) is no shape of two whole numbers"),
+        ((1.5, 50), r"X=\(1.5, 50\) is no shape of two whole numbers"),
         ("rows.npy", "X is a str"),
         ((0, 5), r"X=\(0, 5\) must be two numbers from 1 to 2,147,483,647"),
         ((2**31, 5), r"X=\(2147483648, 5\) must be two numbers from 1 to 2,147,483,647"),
-        ((True, True), "X is a tuple, which has no rows and columns"),
+        ((True, True), r"X=\(True, True\) is no shape of two whole numbers"),
         (None, "X is None: give rows or a shape"),
         (["ab", "cd"], "X is a list, which has no rows and columns"),
         ([[1, 2], [3, 4], [5]], "X has 2 values in row 0, but 1 in row 2"),
@@ -241,6 +243,10 @@ def test_the_table_names_stages_and_arrays():
 def test_what_has_no_shape_is_rejected(X, message):
     with pytest.raises(ValueError, match=message):
         actup.memory_estimate(X)
+
+
+def test_sizes_may_be_whole_floats():
+    assert actup.memory_estimate((1e6, np.float64(50))) == actup.memory_estimate((1_000_000, 50))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -206,6 +206,8 @@ def _recipe_list(recipes: Any) -> list[Recipe | str]:
     """The caller's recipes or names of presets; a single one is a list of one."""
     if isinstance(recipes, str | Recipe):
         return [recipes]
+    if isinstance(recipes, Mapping):
+        raise TypeError("recipes is a mapping: give list(recipes.values()), and names=list(recipes)")
     if not isinstance(recipes, Iterable):
         raise TypeError(f"recipes={recipes!r} must be a sequence of Recipe or names of presets")
     given = list(recipes)

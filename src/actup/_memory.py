@@ -257,7 +257,11 @@ def shape_of(
 
 def _is_shape(X: Any) -> bool:
     """Whether X is rows and columns rather than the rows themselves."""
-    return isinstance(X, tuple) and len(X) == 2 and all(is_whole(size) for size in X)
+    return isinstance(X, tuple) and len(X) == 2 and all(is_whole(x) or _is_whole_float(x) for x in X)
+
+
+def _is_whole_float(size: Any) -> bool:
+    return isinstance(size, float) and size.is_integer()  # such as 1e6
 
 
 # --- max_memory ---

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import reprlib
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from numbers import Integral
+from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
@@ -335,6 +336,10 @@ def _shape_of_other(X: Any) -> tuple[int, int]:
                 f"X has {shape[1]} values in row 0, but {len(X[different])} in row {different}: give as many "
                 "in every row"
             )
+    if isinstance(X, Number) or (isinstance(X, tuple) and X and all(isinstance(x, Number) for x in X)):
+        raise ValueError(
+            f"X={reprlib.repr(X)} is no shape of two whole numbers: give rows and columns, e.g. (70_000, 784)"
+        )
     if shape is None or len(shape) != 2:
         raise ValueError(
             f"X is a {type(X).__name__}, which has no rows and columns: give an array, a sparse matrix, a "
