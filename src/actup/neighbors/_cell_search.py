@@ -21,6 +21,9 @@ _BUILD_ROW_NS, _BUILD_COLUMN_NS = 400, 16  # per row, and per row and column: ce
 _ROW_NS = 3_000  # search: per row
 _PAIR_NS, _COLUMN_NS = 0.8, 0.045  # search: per pair, and per pair and column
 
+# Rows of the sample that are copied at a time: as many as fit, and enough for points to be read seldom.
+_QUERY_BYTES, _MIN_QUERIES = 2**22, 64
+
 
 @dataclass(frozen=True)
 class CellPlan:
@@ -63,8 +66,15 @@ def plan_cells(
     """
     metric = comparison.for_engine()
     index = engine.CellIndex(X, metric, seed, threads)
-    found = engine.exact_neighbors(X, X[sample], k + 1, metric, threads, comparison.column_order)
-    true = np.ascontiguousarray(without_self(*found, sample)[0])
+    true = np.empty((len(sample), k), np.int32)
+    rows_at_a_time = max(
+        _MIN_QUERIES, _QUERY_BYTES // (X.shape[1] * X.itemsize)
+    )  # copies of wide rows are large
+    for begin in range(0, len(sample), rows_at_a_time):
+        rows = slice(begin, begin + rows_at_a_time)
+        queries = X[sample[rows]]
+        found = engine.exact_neighbors(X, queries, k + 1, metric, threads, comparison.column_order)
+        true[rows] = without_self(*found, sample[rows])[0]
     before = index.points_before(sample, true, threads)
 
     def is_sufficient(looked_at: int) -> bool:
