@@ -12,6 +12,7 @@ from actup._elementary import log, power
 from actup.graph._records import Graph, Neighbors
 
 _EPSILON = 1e-8  # added to a mean squared edge length, as in umap-learn; duplicates have radius 0
+_CHUNK_ROWS = 2**14  # whose edges are looked up at a time
 _CHUNK_EDGES = 2**22  # edges whose lengths are computed at a time
 
 
@@ -21,21 +22,24 @@ def edge_lengths(graph: Graph, neighbors: Neighbors, *, allow_unknown: bool = Fa
     An edge has the distance of its ends in ``neighbors``; both ends may know it, or only one of them. Edges
     that neither knows, as target values can add them, are NaN if ``allow_unknown``, else an error.
     """
-    n, columns = len(graph), to_host(graph.indices).astype(np.int64)
-    rows = entry_rows(to_host(graph.offsets))
+    n, offsets, columns = len(graph), to_host(graph.offsets), to_host(graph.indices)
     ids, distances = to_host(neighbors.indices), to_host(neighbors.distances)
     order = np.argsort(ids, axis=1)
     keys = (np.arange(n)[:, None] * n + np.take_along_axis(ids, order, axis=1)).ravel()
     values = np.take_along_axis(distances, order, axis=1).ravel()
     found = np.full(len(columns), np.float32(-1))
-    if keys.size:
-        for wanted in (rows * n + columns, columns * n + rows):
+    for first in range(0, n if keys.size else 0, _CHUNK_ROWS):
+        chunk = offsets[first : first + _CHUNK_ROWS + 1]
+        edges = slice(int(chunk[0]), int(chunk[-1]))
+        heads, tails = first + entry_rows(chunk), columns[edges].astype(np.int64)
+        for wanted in (heads * n + tails, tails * n + heads):
             at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-            found = np.where(keys[at] == wanted, np.maximum(found, values[at]), found)
+            found[edges] = np.where(keys[at] == wanted, np.maximum(found[edges], values[at]), found[edges])
     if (found < 0).any() and not allow_unknown:
         edge = int(np.argmax(found < 0))
+        head, tail = int(np.searchsorted(offsets, edge, side="right")) - 1, columns[edge]
         raise ValueError(
-            f"the graph has an edge between points {rows[edge]} and {columns[edge]}, of which neither is "
+            f"the graph has an edge between points {head} and {tail}, of which neither is "
             "among the neighbours of the other: local radii need the neighbours that the graph was made of"
         )
     return np.asarray(np.where(found < 0, np.nan, found), np.float32)
