@@ -3,6 +3,7 @@
     python benchmarks/memory_estimates.py                       # all combinations on the CPU
     python benchmarks/memory_estimates.py --only 3 4            # some of them, by number
     python benchmarks/memory_estimates.py --limits              # the second table: max_memory
+    python benchmarks/memory_estimates.py --limits --shares 1   # with a limit of 1 x the estimate only
     python benchmarks/memory_estimates.py --backend cuda        # the device's memory
 
 Every run is a fresh process (Linux only) that fits a few rows first, so that imports, threads and compiled
@@ -126,6 +127,15 @@ CASES = (
     Case("UMAP", 3_000, 20, parameters={"backend": "reference", "n_epochs": 3}),
     Case("UMAP", 2_000, 20, parameters={"backend": "reference", "densmap": True, "n_epochs": 3}),
     Case("TSNE", 2_000, 20, parameters={"backend": "reference", "max_iter": 250}),
+    # Wide rows, and rows that stay at places
+    Case("TSNE", 1_000, 100_000),
+    Case("TSNE", 2_000, 20_000),
+    Case("TSNE", 3_000, 10_000),
+    Case("TSNE", 4_000, 20_000),
+    Case("UMAP", 2_000, 20_000),
+    Case("TSNE", 3_000, 10_000, "uint8"),
+    Case("UMAP", 60_000, 50, given="fixed"),
+    Case("UMAP", 40_000, 50, parameters={"metric": "gower"}),
 )
 
 DEVICE_CASES = (
@@ -144,6 +154,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--only", nargs="+", type=int, metavar="NUMBER", help="numbers of combinations")
     parser.add_argument("--limits", action="store_true", help="measure runs with max_memory instead")
+    parser.add_argument("--shares", nargs="+", type=float, default=LIMITS, help="limits, of the estimate")
     parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--keep", metavar="FOLDER", help="keep the files of rows here, for the next time")
     parser.add_argument("--child", nargs=3, metavar=("CASE", "FILE", "LIMIT"), help=argparse.SUPPRESS)
@@ -163,7 +174,7 @@ def main() -> None:
         folder = options.keep or folder
         for number in chosen:
             source = write_rows(cases[number], Path(folder))
-            for share in LIMITS if options.limits else (0.0,):
+            for share in options.shares if options.limits else (0.0,):
                 found = run_child(cases[number], source, share, options.backend)
                 name = f"{cases[number].name}, limit {share:g}" if share else cases[number].name
                 table[name] = found
@@ -308,7 +319,18 @@ def inputs_of(case: Case, X) -> dict:
         given["y"] = random.random(n)
     if "weights" in case.given:
         given["sample_weight"] = random.random(n) + 0.5
+    if "fixed" in case.given:
+        given["fixed"] = np.arange(n) % 2 == 0
     return given
+
+
+def places_of(case: Case, X) -> dict:
+    """Where half of the points stay, as a parameter of the estimator."""
+    if "fixed" not in case.given:
+        return {}
+    places = np.random.default_rng(2).normal(size=(len(X), 2))
+    places[1::2] = np.nan
+    return {"init": places}
 
 
 def uncounted_bytes(case: Case, X) -> int:
@@ -337,7 +359,7 @@ def measure(case: Case, source: str, share: float, backend: str) -> dict:
     few = np.random.default_rng(0).random((300, 300 if case.form == "distances" else 20), np.float32)
     few = sparse.csr_matrix(few) if case.sparse_values else few.astype(case.dtype)
     few = FORMS[case.form](few)
-    estimator_of(case, backend=backend).fit(few, **inputs_of(case, few))
+    estimator_of(case, backend=backend, **places_of(case, few)).fit(few, **inputs_of(case, few))
     known = None
     if case.given == "neighbours":
         import actup
@@ -348,7 +370,7 @@ def measure(case: Case, source: str, share: float, backend: str) -> dict:
     watch = DeviceWatch() if backend == "cuda" else Watch()
     X = loaded(case, source)
     inputs = inputs_of(case, X)
-    model = estimator_of(case, backend=backend, callback=watch.note)
+    model = estimator_of(case, backend=backend, callback=watch.note, **places_of(case, X))
     if known is not None:
         model.set_params(precomputed_knn=known)
     estimate = model.memory_estimate(X, **inputs)

@@ -367,7 +367,7 @@ def test_a_changed_graph_has_no_leaner_way():
     recipe, backend = actup.preset("umap"), load_backend("cpu")
     X = (30_000, 100)
     limit = int(0.9 * actup.memory_estimate(X, recipe).bytes)
-    assert lean_enough(limit, X, recipe, Given(keep_neighbors=False), 1, backend) == Lean(graph_on_disc=True)
+    assert lean_enough(limit, X, recipe, Given(keep_neighbors=False), 1, backend).graph_on_disc
     changed = Given(keep_neighbors=False, reshape_graph=lambda graph, **_: graph)
     with pytest.raises(MemoryError):
         lean_enough(limit, X, recipe, changed, 1, backend)
@@ -498,3 +498,70 @@ def test_float32_rows_are_freed_after_the_search(monkeypatch):
     finally:
         gc.enable()
     assert len(copies) == 1 and copies[0]() is None
+
+
+# --- what is rejected as by fit ---
+
+
+def broken_sparse(form):
+    X = FORMS[form](rows(60, 5))
+    if form == "lil":
+        X.rows = X.rows[:10]
+    else:
+        X.indptr = np.zeros(0, np.int32)
+    return X
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "lil"])
+def test_broken_sparse_matrices_are_rejected_as_by_fit(form):
+    X, messages = broken_sparse(form), set()
+    for run in (
+        actup.memory_estimate,
+        actup.UMAP().memory_estimate,
+        actup.UMAP().fit,
+        actup.UMAP(max_memory="1GB").fit,
+    ):
+        with pytest.raises(ValueError, match="rebuild the matrix") as rejected:
+            run(X)
+        messages.add(str(rejected.value))
+    assert len(messages) == 1
+
+
+def test_big_endian_frames_are_estimated():
+    frame = pytest.importorskip("pandas").DataFrame(rows(300, 5).astype(">f8"))
+    assert actup.memory_estimate(frame).stages["read"] >= 300 * 5 * 8
+    frame["text"] = np.arange(300).astype(">i4")
+    assert actup.memory_estimate(frame).stages["read"] > 300 * 5 * 8
+
+
+def test_wrong_parameters_are_rejected_before_the_estimate():
+    with pytest.raises(TypeError, match="n_neighbors='x' must be an integer"):
+        actup.UMAP(n_neighbors="x").memory_estimate(rows(60), np.linspace(0, 1, 60))
+
+
+# --- fixed points, and runs beside the results of others ---
+
+
+def test_fixed_points_count_and_so_does_how_far_apart_they_are():
+    X, fixed = rows(50_000), np.arange(50_000) % 2 == 0
+    near = np.random.default_rng(0).normal(size=(50_000, 2))
+    usual, narrow, wide = (
+        actup.UMAP(init=places).memory_estimate(X, fixed=given).stages["layout"]
+        for places, given in ((near, None), (near, fixed), (near * 100, fixed))
+    )
+    assert usual < narrow < wide - 50e6
+    with pytest.raises(ValueError, match="fixed needs places to keep points at"):
+        actup.UMAP().memory_estimate(X, fixed=fixed)
+    with pytest.raises(ValueError, match=r"fixed has shape \(9,\)"):
+        actup.UMAP(init=near).memory_estimate(X, fixed=fixed[:9])
+
+
+def test_maps_made_before_count_in_the_limit_of_many():
+    X = rows(20_000)
+    recipes = [actup.preset("umap").but(n_neighbors=k, epochs=1) for k in (30, 25, 20, 15, 10)]
+    limit = int(1.2 * actup.memory_estimate(X, recipes[0]).bytes)
+    assert actup.embed_many(X, recipes[:1], max_memory=limit).results
+    with pytest.raises(MemoryError, match="X and the maps before included"):
+        actup.embed_many(X, recipes, max_memory=limit)
+    maps = actup.embed_many(X[:2000], [recipes[0], recipes[0].but(min_dist=0.5)], max_memory="1GB")
+    assert all(result.layout is None for result in maps.results.values())

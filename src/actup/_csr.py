@@ -38,13 +38,9 @@ def read_sparse(matrix: Any, name: str) -> CsrMatrix:
     CSR matrix or array
         The matrix itself if it is that already.
     """
-    if len(matrix.shape) != 2:
-        raise ValueError(f"{name} has shape {matrix.shape}: give a matrix of rows and columns")
-    if matrix.dtype.kind not in "biufc":
-        raise TypeError(
-            f"{name} holds {matrix.dtype}, which SciPy does not compute with: use {name}.astype(float)"
-        )
-    _check_structure(matrix, name)
+    if not hasattr(matrix, "format"):
+        raise TypeError(f"{name} is a {type(matrix).__name__}: give a sparse matrix")
+    check_sparse(matrix, name)
     csr = _with_scipys_ids(matrix).tocsr()
     if matrix.format not in ("csr", "csc", "bsr", "coo"):
         _check_structure(csr, name)
@@ -53,6 +49,17 @@ def read_sparse(matrix: Any, name: str) -> CsrMatrix:
     copied = type(csr)((csr.data, csr.indices, csr.indptr), shape=csr.shape, copy=True)  # flags may be stale
     copied.sum_duplicates()
     return copied
+
+
+def check_sparse(matrix: Any, name: str) -> None:
+    """Reject a sparse matrix of any format that SciPy would not convert to CSR, or out of bounds."""
+    if len(matrix.shape) != 2:
+        raise ValueError(f"{name} has shape {matrix.shape}: give a matrix of rows and columns")
+    if matrix.dtype.kind not in "biufc":
+        raise TypeError(
+            f"{name} holds {matrix.dtype}, which SciPy does not compute with: use {name}.astype(float)"
+        )
+    _check_structure(matrix, name)
 
 
 def _with_scipys_ids(matrix: Any) -> Any:
@@ -149,6 +156,11 @@ def _check_structure(matrix: Any, name: str) -> None:
                     f"offsets: {_REMEDY}"
                 )
         case "lil":
+            if not len(matrix.rows) == len(matrix.data) == rows:
+                raise ValueError(
+                    f"{name} has {len(matrix.rows)} lists of column ids and {len(matrix.data)} of values for "
+                    f"{rows} rows: {_REMEDY}"
+                )
             for row, (ids, values) in enumerate(zip(matrix.rows, matrix.data, strict=True)):
                 if len(ids) != len(values):
                     raise ValueError(

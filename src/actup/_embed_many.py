@@ -10,7 +10,7 @@ import numpy as np
 
 from actup._given import Given, count_rows
 from actup._maps import align_maps
-from actup._memory import lean_enough
+from actup._memory import lean_enough, shape_of
 from actup._pipeline import (
     OTHER_NAMES,
     Embedding,
@@ -22,7 +22,8 @@ from actup._pipeline import (
 )
 from actup._suggestions import explain_unknown_keywords
 from actup._threads import count_threads
-from actup.backends import choose_backend, load_backend
+from actup.backends import Backend, choose_backend, load_backend
+from actup.backends._memory._shape import Lean, graph_bytes
 from actup.graph._records import Graph, Neighbors
 from actup.progress import Progress, read_progress, run_progress
 from actup.recipe._presets import preset
@@ -42,6 +43,9 @@ _GRAPH = (
     "perplexities",
     "sigma",
 )
+# What stands for results of runs before, in estimates of memory.
+_KNOWN_NEIGHBORS = Neighbors(np.empty((0, 1), np.int32), np.empty((0, 1), np.float32))
+_KNOWN_GRAPH = Graph(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
 _START = ("initialization", "start_extent", "start_size", "n_components")
 
 
@@ -97,7 +101,8 @@ def embed_many(
     progress : Progress or bool, default=None
         Shows how far each map is, and can stop the run. True: a bar.
     max_memory : int or str, default=None
-        Bytes that each of the runs may take, as in ``embed``; the results of the runs before are not counted.
+        Bytes that each of the runs may take, as in ``embed``, with the maps and graphs of the runs before.
+        ``layout`` of the results is then None: a layout has a copy of the edges.
 
     Returns
     -------
@@ -133,29 +138,35 @@ def embed_many(
     like, computing = X, load_backend(choose_backend(backend, X, count_rows(X)))
     chosen = [with_column_numbers(recipe, X) for recipe in chosen]
     threads = count_threads(threads, "threads")
-    leans = [lean_enough(max_memory, X, recipe, Given(), threads, computing) for recipe in chosen]
+    leans = _leans(max_memory, X, chosen, threads, computing)
     X = computing.load_rows(computing.read_rows(X, chosen[0].metric), chosen[0].metric)
     n_samples = X.shape[0]
     adapted = [adapt_to_size(recipe, n_samples) if n_samples > 1 else recipe for recipe in chosen]
     shared = _Shared()
     results: dict[str, Embedding] = {}
-    # The one with most neighbours goes first, so that all others can take theirs from it.
-    order = sorted(range(len(adapted)), key=lambda i: -adapted[i].neighbors_searched(n_samples))
+    order = _order(adapted, n_samples)
     with run_progress(progress) as reports:
         for number, i in enumerate(order):
             reports.begin_run(number, len(order))
-            prepared = prepare(
-                X,
-                adapted[i],
-                replace(shared.given(adapted[i], n_samples), lean=leans[i]),
-                seed=seed,
-                threads=threads,
-                backend=computing,
-                progress=reports,
-                like=like,
+            given_here = replace(shared.given(adapted[i], n_samples), lean=leans[i])
+            result = descend(
+                shared.keep(
+                    prepare(
+                        X,
+                        adapted[i],
+                        given_here,
+                        seed=seed,
+                        threads=threads,
+                        backend=computing,
+                        progress=reports,
+                        like=like,
+                    )
+                ),
+                reports,
             )
-            results[names[i]] = descend(shared.keep(prepared), reports)
-            if results[names[i]].interrupted:
+            done = max_memory is not None and not result.interrupted
+            results[names[i]] = result = replace(result, layout=None) if done else result
+            if result.interrupted:
                 break
     results = {name: results[name] for name in names if name in results}
     return Embeddings(results, _align(results))
@@ -186,6 +197,41 @@ class _Shared:
         _, init_used = self._starts.setdefault(_start_key(recipe, n_samples), start)
         recall = prepared.recall if neighbors is None else neighbors.recall
         return replace(prepared, neighbors=neighbors, recall=recall, init_used=init_used)
+
+
+def _order(recipes: list[Recipe], n_samples: int) -> list[int]:
+    """The one with most neighbours first, so that all others can take theirs from it."""
+    return sorted(range(len(recipes)), key=lambda i: -recipes[i].neighbors_searched(n_samples))
+
+
+def _leans(
+    max_memory: int | str | None, X: Any, recipes: list[Recipe], threads: int, backend: Backend
+) -> list[Lean]:
+    """Where each of the runs must take less memory, beside what the runs before leave."""
+    n = count_rows(X)
+    adapted = [adapt_to_size(recipe, n) if n > 1 else recipe for recipe in recipes]
+    order = _order(adapted, n)
+    leans = [Lean()] * len(recipes)
+    maps = 0.0
+    lists: dict[tuple[object, ...], float] = {}
+    graphs: dict[tuple[object, ...], float] = {}
+    starts: set[tuple[object, ...]] = set()
+    for number, i in enumerate(order):
+        recipe, key, places = adapted[i], _graph_key(adapted[i], n), 4.0 * n * adapted[i].n_components
+        given, held = Given(), maps + sum(lists.values())
+        if number:
+            given = Given(neighbors=_KNOWN_NEIGHBORS, graph=_KNOWN_GRAPH if key in graphs else None)
+            held += sum(size for other, size in graphs.items() if other != key)
+            held += 4 * places * len(order) if number == len(order) - 1 else 0.0  # to align all maps
+        leans[i] = lean_enough(max_memory, X, recipe, given, threads, backend, held)
+        if max_memory is not None and key not in graphs:
+            edges = shape_of(X, recipe, given, threads).edges
+            graphs[key] = 0.0 if leans[i].graph_on_disc else graph_bytes(n, edges)
+            lists[key] = 8.0 * n * recipe.neighbors_searched(n)
+        start = _start_key(recipe, n)
+        maps += places if start in starts else 2 * places
+        starts.add(start)
+    return leans
 
 
 def _graph_key(recipe: Recipe, n_samples: int) -> tuple[object, ...]:

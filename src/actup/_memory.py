@@ -12,7 +12,12 @@ from itertools import product
 from traceback import clear_frames
 from typing import Any
 
+import numpy as np
+from scipy import sparse
+
 from actup._bytes import format_bytes, read_bytes
+from actup._csr import check_sparse
+from actup._device import to_host
 from actup._given import Given
 from actup._threads import count_threads
 from actup.backends import Backend, Layout, choose_backend, load_backend
@@ -191,6 +196,7 @@ def estimate_run(
     stored_values: int | None = None,
 ) -> MemoryEstimate:
     """The estimate of a run of a recipe with what it is given besides X."""
+    _check(X)
     shape = shape_of(X, recipe, given, count_threads(threads, "threads"), dtype, stored_values)
     if X is None and given.neighbors is None and given.graph is None:
         raise ValueError("X is None: give rows or a shape, such as (70_000, 784)")
@@ -246,13 +252,32 @@ def shape_of(
         recipe=recipe,
         threads=threads,
         searches=given.neighbors is None and graph is None,
+        has_graph=graph is not None,
         keeps_neighbors=given.keep_neighbors and graph is None,
         has_start=given.init is not None,
+        has_fixed=given.mobility is not None,
+        extent=0.0 if given.mobility is None else _extent(given.init),
         copies_rows=given.copies_rows,
         keeps_radii=given.keep_radii or recipe.density_weight > 0,
         changes=given.graph_changes,
         **vars(values),
     )
+
+
+def _extent(places: Any) -> float:
+    """The widest range of the places of fixed points; 0 if there are none, which the run rejects."""
+    try:
+        values = np.asarray(to_host(places), np.float64)
+    except (TypeError, ValueError):
+        return 0.0
+    known = values[np.isfinite(values).all(axis=1)] if values.ndim == 2 else np.empty((0, 1))
+    return float(np.ptp(known, axis=0).max(initial=0.0)) if known.size else 0.0
+
+
+def _check(X: Any) -> None:
+    """Reject a sparse matrix that reading rejects, before its arrays are measured."""
+    if sparse.issparse(X):
+        check_sparse(X, "X")
 
 
 def _is_shape(X: Any) -> bool:
@@ -274,8 +299,11 @@ def lean_enough(
     given: Given,
     threads: int,
     backend: Backend,
+    held: float = 0.0,
 ) -> Lean:
     """Where a run must take less memory than usual to stay within ``max_memory``.
+
+    ``held`` is how many bytes the results of earlier runs take.
 
     Raises
     ------
@@ -284,7 +312,8 @@ def lean_enough(
     """
     if max_memory is None:
         return Lean()
-    limit = read_bytes(max_memory, "max_memory")
+    limit = read_bytes(max_memory, "max_memory") - held
+    _check(X)
     shape = shape_of(X, recipe, given, threads)
     best: MemoryEstimate | None = None
     for lean in _leaner_and_leaner(given, recipe, backend):
@@ -294,16 +323,18 @@ def lean_enough(
         if best is None or estimate.limited_bytes < best.limited_bytes:
             best = estimate
     assert best is not None
+    included = "X and the maps before" if held else "X"
     raise MemoryError(
         f"max_memory={max_memory!r} is too little: stage {best.limited_stage!r} of {shape.rows:,} rows needs "
-        f"about {format_bytes(best.limited_bytes)}, X included: {_remedies(best, recipe)}"
+        f"about {format_bytes(int(best.limited_bytes + held))}, {included} included: "
+        f"{_remedies(best, recipe)}"
     )
 
 
 def _leaner_and_leaner(given: Given, recipe: Recipe, backend: Backend) -> list[Lean]:
     """The ways to run, from the usual one to the one that takes least memory and most time."""
     if backend.name != "cpu":
-        return [Lean()]
+        return [Lean(gives_back=True)]
     # A graph that is changed, or whose distances are needed, is made as a whole, and so is one for in-place
     # epochs.
     makes_ranges = (
@@ -314,7 +345,8 @@ def _leaner_and_leaner(given: Given, recipe: Recipe, backend: Backend) -> list[L
         and recipe.update is not Update.IN_PLACE
         and recipe.output_metric == EUCLIDEAN
     )
-    return [Lean(*chosen) for chosen in product((False, True), (False, True) if makes_ranges else (False,))]
+    ways = product((False, True), (False, True) if makes_ranges else (False,))
+    return [Lean(*chosen, gives_back=True) for chosen in ways]
 
 
 def _remedies(estimate: MemoryEstimate, recipe: Recipe) -> str:

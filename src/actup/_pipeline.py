@@ -269,6 +269,8 @@ def prepare(
     searched = X is not None and given.graph is None and given.neighbors is None
     backend.compile_ahead(recipe, n_samples, X.shape[1] if X is not None and searched else 0)
     explain = partial(explained, shape=partial(shape_of, X, recipe, given, threads), backend=backend)
+    give_back = backend.free_memory if given.lean.gives_back else lambda: None
+    give_back()
     neighbors: Neighbors | None = None
     graph_file: GraphFile | None = None
     with_radii, lengths, recall = _keeps_radii(recipe, given), None, math.nan
@@ -276,6 +278,7 @@ def prepare(
         with _Stage("neighbors", backend, progress, seconds, explain):
             neighbors = _find_neighbors(X, n_samples, recipe, given, threads, backend)
             recall = neighbors.recall
+        give_back()
         with _Stage("graph", backend, progress, seconds, explain):
             if given.disconnection_distance < math.inf:
                 neighbors, _ = disconnect(neighbors, given.disconnection_distance)
@@ -297,6 +300,7 @@ def prepare(
             )
     if not given.keep_neighbors:
         neighbors = None  # frees their memory before the layout copies the graph
+    give_back()
     with _Stage("start", backend, progress, seconds, explain):
         if given.mobility is None:
             rows = X if _are_coordinates(X, recipe.metric) else None
@@ -304,6 +308,7 @@ def prepare(
         else:
             places = read_places(given.init, n_samples, recipe.n_components, allow_missing=True)
             start, init_used = fill_places(graph, places, seed).astype(np.float32), "array"
+    give_back()
     if progress.stopped:
         warn_user(
             f"the callback stopped the run in stage {progress.stopped_in!r}: no epoch of the layout is run, "

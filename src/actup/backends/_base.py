@@ -9,7 +9,9 @@ bit of the result.
 
 from __future__ import annotations
 
+import ctypes
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -207,8 +209,11 @@ class Backend(ABC):
         return {}
 
     def free_memory(self) -> None:
-        """Give memory that no array uses back to the system, after memory ran out."""
-        return
+        """Give memory that no array uses back to the system."""
+        if sys.platform == "linux":
+            trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only glibc has it
+            if trim is not None:
+                trim(0)
 
     # --- rows and arrays ---
 

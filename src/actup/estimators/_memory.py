@@ -11,7 +11,7 @@ from actup._memory import MemoryEstimate, estimate_run, lean_enough
 from actup._threads import count_threads
 from actup.backends import Backend
 from actup.backends._memory._shape import GraphChanges, Lean
-from actup.estimators._inputs import FitInputs, read_affinities, read_given_neighbors
+from actup.estimators._inputs import FitInputs, read_affinities, read_given_neighbors, read_mobility
 from actup.graph._records import Graph
 from actup.recipe._recipe import Recipe
 
@@ -34,6 +34,7 @@ class MemoryMixin:
         y: Any = None,
         *,
         sample_weight: Any = None,
+        fixed: Any = None,
         dtype: Any = None,
         stored_values: int | None = None,
     ) -> MemoryEstimate:
@@ -47,6 +48,8 @@ class MemoryMixin:
             The labels or target values that ``fit`` would be given; only those of ``UMAP`` take memory.
         sample_weight : array-like of shape (n_samples,), default=None
             The weights that ``fit`` would be given.
+        fixed : array-like of shape (n_samples,), default=None
+            Which samples ``fit`` would keep at their places.
         dtype : dtype, default=None
             Type of the values, if X is a shape; None: float32.
         stored_values : int, default=None
@@ -69,8 +72,12 @@ class MemoryMixin:
         >>> 0.6e9 < estimate.bytes < 1.2e9
         True
         """
-        given = self._given_for_memory(FitInputs(y, sample_weight))
-        return estimate_run(X, self._recipe(), given, self.n_jobs, self.backend, dtype, stored_values)
+        recipe = self._recipe()  # first: rejects what cannot be run
+        given = self._given_for_memory(FitInputs(y, sample_weight, fixed))
+        estimate = estimate_run(X, recipe, given, self.n_jobs, self.backend, dtype, stored_values)
+        if fixed is not None:
+            read_mobility(fixed, self.init, estimate.rows)
+        return estimate
 
     def _lean(self, X: Any, recipe: Recipe, inputs: FitInputs, backend: Backend) -> Lean:
         """Where a fit must take less memory than usual; raises MemoryError if that is not enough."""
@@ -85,6 +92,7 @@ class MemoryMixin:
         init = self.init if inputs.init is None else inputs.init
         return Given(
             init=None if isinstance(init, str) else init,
+            mobility=None if inputs.fixed is None else np.empty(0),
             neighbors=read_given_neighbors(self.precomputed_knn),
             graph=None if inputs.affinities is None else read_affinities(inputs.affinities),
             reshape_graph=None if changes == GraphChanges() else _as_it_is,

@@ -108,6 +108,7 @@ class CudaBackend(Backend):
 
     def free_memory(self) -> None:
         """Give memory that no array uses back to the system."""
+        super().free_memory()
         cupy().get_default_memory_pool().free_all_blocks()
 
     def load(self, array: Array) -> Array:

@@ -270,7 +270,7 @@ def _of_objects(X: np.ndarray) -> Values:
 def _of_pandas(X: Any, rows: int, columns: int) -> Values:
     types = [dtype if isinstance(dtype, np.dtype) else None for dtype in X.dtypes]
     kind, stored = _common_type(types), rows * columns
-    texts = X.iloc[np.unique(np.linspace(0, rows - 1, min(rows, _SAMPLE_ROWS)).astype(int))] if rows else X
+    texts = X.iloc[:: max(1, -(-rows // _SAMPLE_ROWS))]  # pandas takes no single rows of other byte orders
     objects = texts.memory_usage(index=False, deep=True).sum() - texts.memory_usage(index=False).sum()
     given = int(X.memory_usage(index=False).sum() + objects * rows / max(1, len(texts)))
     size = stored * kind.itemsize

@@ -28,6 +28,8 @@ _COLOUR_BYTES = 16.0  # of a point, while edges are divided into matchings
 # What NumPy and SciPy take for every edge of a graph while they change it: measured.
 _WEIGHTING_BYTES, _LABELING_BYTES, _TARGET_BYTES = 47.0, 65.0, 102.0
 _LENGTH_BYTES = 62.0  # of an edge, while its length is looked up
+_LENGTH_CHUNK_ROWS = 2**14  # whose edges are looked up at a time
+_PLACED_BYTES, _PLACED_CHUNK_ROWS = 44.0, 2**12  # of an edge, while points without a place get one
 _RADIUS_BYTES = 37.0  # of an edge, while the radii of its ends are computed
 _SORTED_LIST_BYTES = 20.0  # of a neighbour, while lengths are looked up
 
@@ -35,6 +37,8 @@ _SORTED_LIST_BYTES = 20.0  # of a neighbour, while lengths are looked up
 def graph_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     """What is in memory while lists of neighbours become a graph."""
     n, k, edges = shape.rows, shape.k, shape.made_edges
+    if shape.has_graph:
+        return [shape.data() | shape.graph() | change for change in _change_moments(shape) or [{}]]
     before = shape.data() | shape.lists() | {"weights of lists": 4.0 * n * k}
     ranges = graph_ranges(n, k, lean)
     rows = n / ranges
@@ -55,7 +59,8 @@ def graph_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     if shape.keeps_radii:
         lengths = {
             "lists in order of ids": _SORTED_LIST_BYTES * n * k,
-            "lengths of edges": _LENGTH_BYTES * shape.edges,
+            "lengths of edges": 8.0 * shape.edges
+            + _LENGTH_BYTES * shape.edges * min(1.0, _LENGTH_CHUNK_ROWS / n),
         }
         moments.append(made | shape.graph() | lengths)
     return moments
@@ -88,6 +93,9 @@ def start_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     before = _after_graph(shape) | shape.graph()
     scaled = {"start": 8.0 * d * n, "axes, random places and sums": 24.0 * d * n}
     moments = [before | scaled]
+    if shape.has_fixed:  # places of some points spread along the edges, rows by rows
+        part = min(1.0, _PLACED_CHUNK_ROWS / n)
+        moments = [before | scaled | {"edges of points to place": _PLACED_BYTES * shape.edges * part}]
     if shape.has_start:
         return moments
     kind = recipe.initialization
@@ -115,6 +123,8 @@ def _spectral_moments(shape: RunShape) -> list[Moment]:
     solver = {"normalised weights": 4.0 * edges, "blocks of vectors": blocks, "degrees": 24.0 * n}
     vectors = {"eigenvectors": 8.0 * (d + _EXTRA_VECTORS) * n}
     components = {"components": 60.0 * n}
+    if shape.sparse:  # means of the rows of each component
+        components |= {"X in double precision": 8.0 * shape.stored}
     sorted_edges = {"edges by component": 8.0 * edges, "shapes of components": 8.0 * d * n}
     largest = 0.5 * (solver["normalised weights"] + blocks)  # of components, if there are several
     return [solver | vectors, components, sorted_edges | {"solver": largest, "components": 20.0 * n}]
@@ -123,7 +133,7 @@ def _spectral_moments(shape: RunShape) -> list[Moment]:
 def layout_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     """What is in memory while the layout is made, and while it runs."""
     n, d, recipe = shape.rows, shape.recipe.n_components, shape.recipe
-    held = _after_graph(shape) | {"start": 4.0 * d * n}
+    held = _after_graph(shape) | {"start": 4.0 * d * n, "mobility": 8.0 * n if shape.has_fixed else 0.0}
     if shape.keeps_radii:
         held |= {"lengths of edges": 4.0 * shape.edges}
     ranges = graph_ranges(n, shape.k, lean)
@@ -142,7 +152,7 @@ def layout_moments(shape: RunShape, lean: Lean) -> list[Moment]:
     else:
         moments.append(held | graph | relabelled | copied | point_arrays(recipe, n))
     running = held | ({} if lean.graph_on_disc else graph) | order | copied
-    running |= point_arrays(recipe, n) | repulsion_arrays(recipe, n)
+    running |= point_arrays(recipe, n) | repulsion_arrays(recipe, n, shape.extent)
     if recipe.density_weight > 0:
         running |= {"density": 20.0 * n}
     return [*moments, running | {"map": 4.0 * d * n}]
@@ -173,26 +183,26 @@ def point_arrays(recipe: Recipe, n: int) -> Moment:
     return arrays
 
 
-def repulsion_arrays(recipe: Recipe, n: int) -> Moment:
+def repulsion_arrays(recipe: Recipe, n: int, extent: float = 0.0) -> Moment:
     """What the repulsion needs besides the points."""
     if recipe.update is Update.IN_PLACE:
         return {}
     match recipe.repulsion_for(n):
         case Repulsion.MESH:
-            return {"points by row of the mesh": 12.0 * n, "mesh": mesh_bytes(recipe, n)}
+            return {"points by row of the mesh": 12.0 * n, "mesh": mesh_bytes(recipe, n, extent)}
         case Repulsion.BARNES_HUT:
             tree = (_TREE_POINT_BYTES + 4.0 * recipe.n_components) * n + 0.75 * _TREE_NODE_BYTES * n
             return {"tree": tree}
     return {}
 
 
-def mesh_bytes(recipe: Recipe, n: int) -> float:
-    """The mesh, as large as maps of n points usually need it."""
-    lines = mesh_lines(recipe, n)
+def mesh_bytes(recipe: Recipe, n: int, extent: float = 0.0) -> float:
+    """The mesh, as large as maps of n points usually need it, or maps of an extent."""
+    lines = mesh_lines(recipe, n, extent)
     return _MESH_CELL_BYTES * lines * (lines if recipe.n_components == 2 else 64.0)
 
 
-def mesh_lines(recipe: Recipe, n: int) -> float:
+def mesh_lines(recipe: Recipe, n: int, extent: float = 0.0) -> float:
     """How many lines a side of the mesh has at the end, roughly: how wide maps become depends on the data."""
     d = recipe.n_components
     most = _MAX_LINES[d] if d == 1 or n > _FEW_POINTS else _MAX_LINES_OF_FEW
@@ -200,7 +210,7 @@ def mesh_lines(recipe: Recipe, n: int) -> float:
         lines = max(0.8 * math.sqrt(n) / recipe.spacing(n), n / _POINTS_PER_LINE)
     else:
         lines = (12.0 + 2.0 * math.log2(max(2, n))) / recipe.spacing(n)
-    return min(float(most), lines + 12.0)
+    return min(float(most), max(lines, extent / recipe.spacing(n)) + 12.0)
 
 
 def _after_graph(shape: RunShape) -> Moment:

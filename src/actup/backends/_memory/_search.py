@@ -22,12 +22,16 @@ _MIN_PACKED_BYTES = 2**22  # of points that are packed at a time in an exact sea
 _CHUNK_BYTES = 2**24  # of what NumPy and scikit-learn compare at a time
 _MIN_INDEXED_VALUES = 2**19  # of sparse points in an inverted index
 _MAHALANOBIS_BYTES = 64.0  # of two columns, while their covariances are inverted: measured
+_COLUMN_BYTES = 80.0  # of a column: its variance, factor and place in the order, as measured
+_AXES_SAMPLE_ROWS = 48  # that are projected at a time while the axes of codes are found
+_SAMPLE_QUERIES = 64.0  # rows whose true neighbours are searched at a time, to measure the recall of cells
+_GOWER_BYTES = 24.0  # of a value, besides float32: measured
 _SPARSE_SUMMARY_BYTES = 40  # of a sparse row, and of its offsets
 
 
 def read_moments(shape: RunShape) -> list[Moment]:
     """What is in memory while X is read, and once it is."""
-    return [shape.read_data() | {"copies while X is read": float(shape.reading_bytes)}, shape.data()]
+    return [shape.read_data() | {"copies while X is read": float(shape.reading_bytes)}, shape.rows_data()]
 
 
 def search_moments(shape: RunShape, lean: Lean) -> list[Moment]:
@@ -44,7 +48,7 @@ def search_moments(shape: RunShape, lean: Lean) -> list[Moment]:
         doubles = {"X in double precision": 0.0 if shape.dtype.itemsize == 8 else 8.0 * shape.stored}
         return [data | doubles | lists | {"compared at a time": float(_CHUNK_BYTES)}]
     if record.name == "gower":  # numbers in place of categories, scaled values, and both in float32
-        data = data | {"X in double precision": 16.0 * shape.stored}
+        data = data | {"X in double precision": _GOWER_BYTES * shape.stored}
         record = METRICS["manhattan"]
     prepared: list[Moment] = []
     if record.name == "mahalanobis":
@@ -68,8 +72,10 @@ def _cluster_moments(shape: RunShape, record: Metric, lean: Lean) -> list[Moment
         return coded or [_exact_moment(shape)]
     if coded and _cluster_search.codes_are_cheaper(n, columns, k):
         return coded
-    # The exact search takes over where codes tell too little.
-    return [*_index_moments(shape, columns, lean), _exact_moment(shape)]
+    # The exact search takes over where codes tell too little; whether cells do is measured by it.
+    index = _index_moments(shape, columns, lean)
+    queries = {"queries of a sample": min(_SAMPLE_QUERIES, float(n)) * columns * shape.dtype.itemsize}
+    return [*index, _exact_moment(shape), index[1] | queries | _exact_moment(shape)]
 
 
 def _other_moments(shape: RunShape, record: Metric, lean: Lean) -> list[Moment]:
@@ -110,8 +116,13 @@ def _exact_moment(shape: RunShape) -> Moment:
     """The comparison of all pairs in float32."""
     n, columns = shape.rows, max(1, shape.columns)
     packed = min(max(shape.engine_bytes / 6, _MIN_PACKED_BYTES), 4.0 * n * columns)
-    queries = 4.0 * 64 * columns * shape.threads
-    return shape.lists() | {"packed points": packed, "queries": queries}
+    at_a_time = min(64.0, max(16.0, shape.engine_bytes / (128 * columns)))
+    queries = 4.0 * at_a_time * columns * shape.threads
+    return shape.lists() | {
+        "packed points": packed,
+        "queries": queries,
+        "order of columns": _COLUMN_BYTES * columns,
+    }
 
 
 def _index_moments(shape: RunShape, width: int, lean: Lean) -> list[Moment]:
@@ -128,6 +139,10 @@ def _index_moments(shape: RunShape, width: int, lean: Lean) -> list[Moment]:
     scratch = {
         "scratch of threads": min(float(_THREAD_SCRATCH_BYTES), 1.0 * shape.engine_bytes) * shape.threads
     }
+    projection = float(columns * width if 2 * columns < width else 0)
+    codes |= {"axes of codes": 4.0 * projection}
+    index |= {"axes of codes": 4.0 * projection}
+    sample |= {"axes while they are found": 4.0 * projection + _AXES_SAMPLE_ROWS * 4.0 * width}
     followed = min(k, _MAX_FOLLOWED)
     refined = {"refined lists": 8.0 * n * k, "reverse lists": 4.0 * n * (followed + 1)}
     return [

@@ -17,6 +17,8 @@ EDGES_PER_NEIGHBOR = 1.5
 TARGET_EDGES_PER_NEIGHBOR = 1.15
 BASE_BYTES = 200 * 2**20  # Python, NumPy, SciPy, scikit-learn and the engine, before any data
 
+_KEPT_BYTES = 2.4e6  # of the buffers in which values are checked, and which the heap keeps
+
 GRAPH_FILE_PARTS = 16  # ranges of rows in which a graph on disc is made and read
 
 Moment = dict[str, float]  # what is in memory at one time: bytes of named arrays
@@ -34,10 +36,13 @@ class Lean:
         tell rows apart so badly that few points were searched approximately.
     graph_on_disc : bool
         The graph is made range by range of its rows, and lies in a temporary file.
+    gives_back : bool
+        Freed memory goes back to the system after every stage: the heap would keep some of it.
     """
 
     search: bool = False
     graph_on_disc: bool = False
+    gives_back: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,11 +85,17 @@ class RunShape:
         What is in memory besides both only while X is read.
     threads : int
     searches : bool
-        Whether neighbours are searched; otherwise they were given.
+        Whether neighbours are searched; otherwise they, or the graph, were given.
+    has_graph : bool
+        Whether the graph was given.
     keeps_neighbors : bool
         Whether the lists of neighbours stay in memory after the graph has been made.
     has_start : bool
         Whether the caller gave the places where points start.
+    has_fixed : bool
+        Whether some of the points stay at these places.
+    extent : float
+        How wide these places are at least; 0: as wide as maps of so many points usually are.
     copies_rows : bool
         Whether the run is made of a copy of some rows of X, such as the distinct ones. It is counted as if
         they were nearly all.
@@ -104,8 +115,11 @@ class RunShape:
     reading_bytes: int = 0
     threads: int = 1
     searches: bool = True
+    has_graph: bool = False
     keeps_neighbors: bool = False
     has_start: bool = False
+    has_fixed: bool = False
+    extent: float = 0.0
     copies_rows: bool = False
     keeps_radii: bool = False
     changes: GraphChanges = GraphChanges()
@@ -144,14 +158,18 @@ class RunShape:
         """X, and its copy if it was not read where it lay."""
         return {"X": float(self.given_bytes), "X as it is read": float(self.read_bytes)}
 
-    def data(self) -> Moment:
-        """What of X is in memory while a map is made."""
+    def rows_data(self) -> Moment:
+        """X as it is read, and the rows of it that take part in the run."""
         copied = self.stored * (self.dtype.itemsize + (4 if self.sparse else 0)) if self.copies_rows else 0
         return self.read_data() | {"rows that take part": float(copied)}
 
+    def data(self) -> Moment:
+        """What of X is in memory while a map is made."""
+        return self.rows_data() | {"buffers of checks": min(_KEPT_BYTES, 0.8 * self.stored)}
+
     def lists(self) -> Moment:
         """Ids and distances of the neighbours."""
-        return {"lists of neighbours": 8.0 * self.rows * self.k}
+        return {} if self.has_graph else {"lists of neighbours": 8.0 * self.rows * self.k}
 
     def graph(self) -> Moment:
         """The graph that is laid out: offsets, ids and weights."""
