@@ -128,6 +128,7 @@ class FilesMixin:
         defaults = type(self)().get_params(deep=False)
         for name, value in self.get_params(deep=False).items():
             is_array = name == "init" and value is not None and not isinstance(value, str)
+            is_array |= name in _NEEDS_MEMORY and getattr(value, "ndim", 0) > 0  # compares to an array
             if is_array or (
                 name in _NEEDS_MEMORY and value is not defaults[name] and value != defaults[name]
             ):

@@ -29,10 +29,11 @@ class Network:
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
         """The places of rows: (n, n_components) float32."""
-        values = (rows.astype(np.float32) - self.shift) * self.scale
-        for weights, biases in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            values = np.maximum(values @ weights + biases, 0)
-        return np.asarray(values @ self.weights[-1] + self.biases[-1], np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):  # of rows very far from the training data
+            values = (rows.astype(np.float32) - self.shift) * self.scale
+            for weights, biases in zip(self.weights[:-1], self.biases[:-1], strict=True):
+                values = np.maximum(values @ weights + biases, 0)
+            return np.asarray(values @ self.weights[-1] + self.biases[-1], np.float32)
 
     def check(self, columns: int, dimensions: int) -> None:
         """Reject layers that do not fit to each other, to rows of so many columns, or to the map."""

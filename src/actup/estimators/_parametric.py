@@ -152,11 +152,13 @@ class ParametricUMAP(UMAP):
     def _place(self, rows: Rows, backend: Backend) -> np.ndarray:
         if self._places_by_search():
             return np.asarray(to_host(super()._place(rows, backend)))
-        values = _dense(to_host(rows))
-        largest = np.abs(values).max(initial=0)
-        if largest > np.finfo(np.float32).max:
-            raise ValueError(f"X has values up to {largest:g}, but the network computes in float32: scale X")
-        places: np.ndarray = self.network_(values)
+        places: np.ndarray = self.network_(_dense(to_host(rows)))
+        finite = np.isfinite(places).all(axis=1)
+        if not finite.all():
+            raise ValueError(
+                f"row {finite.argmin()} of X is too far from the training data for a network that computes "
+                "in float32: leave it out"
+            )
         return places
 
     def to_onnx(self, path: str | os.PathLike[str]) -> None:

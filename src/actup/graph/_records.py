@@ -16,7 +16,7 @@ from actup._csr import check_compressed, read_sparse
 from actup._device import on_gpu, to_host
 from actup._errors import WrongType
 from actup._typing import Array, CsrMatrix
-from actup._values import reject_mask
+from actup._values import as_float, reject_mask
 
 _MIN_ID, _MAX_ID = np.iinfo(np.int32).min, np.iinfo(np.int32).max
 
@@ -229,7 +229,8 @@ class Graph:
         """The graph without the edges weaker than ``weakest`` times the largest weight."""
         if isinstance(weakest, bool) or not isinstance(weakest, Real):
             raise WrongType(f"weakest={weakest!r} must be a number")
-        keep = self.weights / (self.weights.max(initial=0) or np.float32(1)) >= np.float32(weakest)
+        share = np.float32(as_float(weakest, "weakest"))
+        keep = self.weights / (self.weights.max(initial=0) or np.float32(1)) >= share
         kept_before = np.concatenate([[0], np.cumsum(keep)])
         return Graph(kept_before[self.offsets], self.indices[keep], self.weights[keep])
 

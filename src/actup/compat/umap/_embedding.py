@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,6 +14,7 @@ from actup._elementary import log
 from actup._given import Given
 from actup._pipeline import Embedding, descend, prepare
 from actup._threads import count_threads
+from actup._values import as_float
 from actup.backends import PointInputs, load_backend
 from actup.compat.umap._graphs import fuzzy_simplicial_set
 from actup.compat.umap.distances import named_distances_with_gradients
@@ -202,9 +202,9 @@ def simplicial_set_embedding(
     output = {} if euclidean_output else _output_fields(output_metric, output_metric_kwds)
     recipe = _recipe(n, n_components, initial_alpha, epochs, densmap, bool(output))
     recipe = recipe.but(
-        a=_number("a", a),
-        b=_number("b", b),
-        repulsion_rate=_number("gamma", gamma) * _number("negative_sample_rate", negative_sample_rate),
+        a=as_float(a, "a"),
+        b=as_float(b, "b"),
+        repulsion_rate=as_float(gamma, "gamma") * as_float(negative_sample_rate, "negative_sample_rate"),
         initialization=_start_name(init, recipe),
         **output,
     )
@@ -239,26 +239,18 @@ def simplicial_set_embedding(
     return embedding, aux_data
 
 
-def _number(name: str, value: Any) -> float:
-    """A number as float; OverflowError says nothing of which one is too large."""
-    try:
-        return float(value)
-    except OverflowError:
-        raise ValueError(f"{name}={reprlib.repr(value)} is beyond the range of floats") from None
-
-
 def _recipe(
     n: int, n_components: int, initial_alpha: float, epochs: Any, densmap: bool, other_space: bool
 ) -> Recipe:
     """The recipe of umap-learn's default learning rate, or of any other one."""
     if other_space:
         base = preset("sampled_umap").but(horizon=None, n_components=n_components)
-        return base.but(learning_rate=_number("initial_alpha", initial_alpha), epochs=epochs)
+        return base.but(learning_rate=as_float(initial_alpha, "initial_alpha"), epochs=epochs)
     if densmap:
         return preset("umap").but(n_components=n_components, epochs=epochs)
     if initial_alpha != _DEFAULT_ALPHA:
         base = preset("sampled_umap").but(
-            n_components=n_components, learning_rate=_number("initial_alpha", initial_alpha)
+            n_components=n_components, learning_rate=as_float(initial_alpha, "initial_alpha")
         )
         return base.but(epochs=epochs)
     default_epochs = 500 if n <= 10_000 else 200
