@@ -16,22 +16,10 @@ import actup
 from .arrays import draw_columns, draw_count, draw_labels, draw_places, draw_rows, draw_values
 from .matrices import draw_graph
 from .oracle import Report, Stop, Wrong, check_map, count_rows, same_bits
-from .parameters import TABLES, WRONG, draw_changes, draw_parameters
+from .parameters import SHAPES, TABLES, WRONG, draw_changes, draw_parameters
 from .scratch import scratch_folder
 
 KINDS = [actup.UMAP] * 8 + [actup.TSNE] * 4 + [actup.GDR] * 4 + [actup.ParametricUMAP]
-_SHAPES = [
-    (20, 3),
-    (10**6, 50),
-    (0, 3),
-    (20, 0),
-    (-1, 3),
-    (2.5, 3),
-    (20,),
-    (10**400, 3),
-    (2**31, 3),
-    ("x", 3),
-]
 _FOLDER = scratch_folder()
 
 
@@ -81,7 +69,11 @@ class Life:
 
     def call(self, what: str, function: Any, *inputs: Any, **options: Any) -> tuple[bool, Any]:
         told = ", ".join(describe(value) for value in inputs)
-        options["thrown"] = (*options.get("thrown", ()), Stop)  # which callbacks may throw in any call
+        options["thrown"] = (
+            *options.get("thrown", ()),
+            Stop,
+            StopIteration,
+        )  # which callbacks may throw in any call
         return self.report.call(
             f"{self.name}.{what}", function, inputs, told=told, model=self.model, **options
         )
@@ -185,7 +177,7 @@ class Life:
             if self.draw.random() < 0.2:
                 again.set_params(n_jobs=2)
             done, _ = self.report.call(
-                f"{self.name}.fit", lambda: again.fit(X), (X,), told="again", thrown=(Stop,)
+                f"{self.name}.fit", lambda: again.fit(X), (X,), told="again", thrown=(Stop, StopIteration)
             )
             if not done:
                 raise Wrong("the same call failed the second time")
@@ -199,14 +191,15 @@ class Life:
                 check_map(embedding, count_rows(X), self.wanted_dimensions(), gaps=self.gaps())
 
         before = vars(self.model).get("embedding_")
-        fitted, _ = self.call("iter_fit", fit, X)
+        ended = (RuntimeError, "generator raised StopIteration")  # what Python makes of it in a generator
+        fitted, _ = self.call("iter_fit", fit, X, allowed=ended)
         if fitted and vars(self.model).get("embedding_") is not before:
             self.fitted(count_rows(X))
 
     def estimate(self) -> None:
         """What an estimate rejects, a fit rejects; and a fit stays within what an estimate allows."""
         if self.draw.random() < 0.2:
-            shape = self.draw.choice(_SHAPES)
+            shape = self.draw.choice(SHAPES)
             kwds = {"dtype": self.draw.choice([None, "f4", np.float64, "x", object]), "stored_values": None}
             if self.draw.random() < 0.3:
                 kwds["stored_values"] = self.draw.choice([*WRONG, 100])
@@ -236,7 +229,7 @@ class Life:
             lambda: other.fit(X, **options),
             (X,),
             told=f"with max_memory={other.max_memory!r}",
-            thrown=(Stop,),
+            thrown=(Stop, StopIteration),
         )
         if fitted and not done:
             raise Wrong(f"memory_estimate rejects what fit accepts: {found}")

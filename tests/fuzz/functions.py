@@ -32,6 +32,7 @@ from .parameters import (
     ALIGNED,
     METRIC_VALUES,
     RECIPE,
+    SHAPES,
     TRANSFORMER,
     WRONG,
     draw_changes,
@@ -425,11 +426,28 @@ def aligned(draw: random.Random, report: Report) -> None:
     model = actup.AlignedUMAP(**options)
     done, _ = report.call(
         "AlignedUMAP.fit", lambda: model.fit(slices, relations=relations), (slices, relations),
-        told=f"{list(map(describe, slices))}, {relations}, {options}"[:400], model=model, thrown=(Stop,),
+        told=f"{list(map(describe, slices))}, {relations}, {options}"[:400], model=model,
+        thrown=(Stop, StopIteration),
     )  # fmt: skip
     if done:
         for Y, X in zip(model.embeddings_, slices, strict=True):
             check_map(Y, count_rows(X), int(options.get("n_components", 2)))
+
+
+def estimates(draw: random.Random, report: Report) -> None:
+    """Estimates of memory: of rows, of shapes, and of what is neither."""
+    X = draw_rows(draw) if draw.random() < 0.5 else draw.choice(SHAPES)
+    recipe, options = short_recipe(draw), {"threads": wrong_or(draw, [1, None, 2])}
+    if draw.random() < 0.3:
+        options |= {"dtype": wrong_or(draw, ["f4", np.float64, "f2"]), "stored_values": wrong_or(draw, [100])}
+
+    def run() -> Any:
+        made = actup.preset("umap").but(**recipe) if isinstance(recipe, dict) else recipe
+        return actup.memory_estimate(X, made, **options)
+
+    done, found = report.call("memory_estimate", run, (X,), told=f"{describe(X)}, {recipe}, {options}"[:500])
+    if done and not (found.bytes > 0 and found.stage in found.stages and found.describe()):
+        raise Wrong(f"an estimate is {found}")
 
 
 FUNCTIONS = [neighbors] * 6 + [
@@ -444,4 +462,4 @@ FUNCTIONS = [neighbors] * 6 + [
     graphs,
     graphs,
 ]
-FUNCTIONS += [measures, measures, clusters, pages, pictures, maps, aligned, atlas]
+FUNCTIONS += [measures, measures, clusters, pages, pictures, maps, aligned, atlas, estimates]

@@ -32,6 +32,20 @@ WRONG = [None, -1, 0, -0.5, "", "x", "auto", b"x", [], [1], (), {}, float("nan")
 WRONG += [10**30, 2**31 - 1, 2**31, 2**63, True, object(), np.array([1, 2]), 2 + 1j, lambda: 3, "\ud800", 0.5]
 WRONG += [10**400, -(10**400), np.array([10**400]), np.array(10**400)]
 
+# Of rows, right and wrong, for estimates of memory.
+SHAPES = [
+    (20, 3),
+    (10**6, 50),
+    (0, 3),
+    (20, 0),
+    (-1, 3),
+    (2.5, 3),
+    (20,),
+    (10**400, 3),
+    (2**31, 3),
+    ("x", 3),
+]
+
 
 def distance(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.abs(a - b).sum())
@@ -97,7 +111,11 @@ def draw_phases(draw: random.Random, n: int) -> Any:
     return draw.choice([phases, phases, tuple(phases), drawn, [*phases, None], np.array(drawn)])
 
 
-CALLBACKS = [None, go_on, go_on, say_true, say_false, throw]
+def end_iteration(*_: object) -> None:
+    raise StopIteration("thrown by a callback")
+
+
+CALLBACKS = [None, go_on, go_on, say_true, say_false, throw, end_iteration]
 
 
 def enum_values(kind: type) -> list[str]:

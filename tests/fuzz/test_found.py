@@ -540,8 +540,9 @@ def test_a_network_computes_with_rows_of_any_scale():
         warnings.simplefilter("error", RuntimeWarning)
         small = (X * 1e-41).astype(np.float32)
         assert np.isfinite(model.fit(small).transform(small)).all()
-        with pytest.raises(ValueError, match="float32"):
+        with pytest.raises(ValueError, match=r"row 0 of X is too far from the training data|float32"):
             model.transform(np.full((1, 4), 1e200))
+        assert np.isfinite(model.fit(X * 1e37).embedding_).all()
 
 
 def test_numbers_of_a_slice_may_be_arrays_without_axes():
@@ -578,7 +579,7 @@ REJECTED_BY_COMPAT = {
             {},
             False,
         ),
-        "a=1.* is beyond",
+        "a=an integer of 400 digits",
     ),
     "an empty graph": (
         lambda: umap_.spectral_layout(None, sparse.csr_matrix((0, 0)), 2, 0),
@@ -630,3 +631,14 @@ def test_whole_numbers_are_rescaled():
 def test_an_algorithm_is_a_text(algorithm):
     with pytest.raises((TypeError, ValueError), match="algorithm"):
         actup.KNeighborsTransformer(algorithm=algorithm, n_neighbors=3).fit(X).transform(X)
+
+
+def test_files_do_not_compare_arrays_with_defaults(tmp_path):
+    with pytest.raises(ValueError, match=r"unique=array\(\[1, 2\]\) needs all rows in memory"):
+        umap(unique=np.array([1, 2])).fit_files(X.astype(np.float32), work=tmp_path)
+
+
+def test_a_share_beyond_floats_is_named():
+    graph = graph_of(np.ones(2, np.float32))
+    with pytest.raises(ValueError, match="weakest=an integer of 400 digits"):
+        graph.pruned(10**400)
