@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import weakref
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from actup.graph._memberships import engine_affinity
 from actup.graph._records import Graph, GraphParts, Neighbors
 from actup.recipe._recipe import Recipe
 
+_FOLDER_VARIABLES = ("TMPDIR", "TEMP", "TMP")  # as tempfile reads them
 _CHUNK_EDGES = 2**20  # of lists that are searched at a time for edges that end in a range
 
 
@@ -90,13 +92,18 @@ class GraphFile:
 @contextmanager
 def _explained_in_folder() -> Iterator[None]:
     """Say in an error of the file why there is one, where it lies, and the remedy."""
+    folder = next(filter(None, map(os.environ.get, _FOLDER_VARIABLES)), None)
     try:
+        if folder is not None:  # tempfile takes another one, without a word, if this one cannot be used
+            with tempfile.NamedTemporaryFile(dir=folder, buffering=0) as file:
+                file.write(b" ")
+        folder = tempfile.gettempdir()
         yield
     except OSError as error:
-        folder = "there is no folder for temporary files" if tempfile.tempdir is None else tempfile.tempdir
+        where = "there is no folder for temporary files" if folder is None else folder
         raise OSError(
             error.errno,
-            f"to stay within max_memory, the graph goes into a temporary file, but {folder}: "
+            f"to stay within max_memory, the graph goes into a temporary file, but {where}: "
             f"{error.strerror}; set TMPDIR to a folder on a disc with free space, or raise max_memory",
         ) from error
 
