@@ -321,9 +321,8 @@ def _download(name: str, entry: _Entry, folder: Path | None) -> Dataset:
     try:
         fetched = fetch_openml(data_id=entry.openml, as_frame=False)
     except OSError as error:
-        raise MissingDataset(
-            f"{name!r} could not be downloaded from OpenML ({error}): {_remedy(entry, folder)}"
-        ) from error
+        remedy = _remedy(entry, folder, has_failed=True)
+        raise MissingDataset(f"{name!r} could not be downloaded from OpenML ({error}): {remedy}") from error
     X, y = fetched.data[: entry.rows], fetched.target[: entry.rows]
     if X.min() >= 0 and X.max() <= 255 and (np.floor(X) == X).all():
         X = X.astype(np.uint8)
@@ -346,16 +345,16 @@ def _missing(name: str, entry: _Entry, folder: Path | None, download: bool) -> s
     return f"{name!r} ({entry.about}) is not here, and {reason}: {_remedy(entry, folder)}"
 
 
-def _remedy(entry: _Entry, folder: Path | None) -> str:
+def _remedy(entry: _Entry, folder: Path | None, has_failed: bool = False) -> str:
     file = f"{entry.files[0]}.npz with arrays X and y"
     remedy = (
         f"put {file} into a folder and name it in {FOLDER_VARIABLE}"
         if folder is None
         else f"put {file} into {folder}"
     )
-    return (
-        remedy if entry.openml is None else f"{remedy}, or ask for it from OpenML (download=True, --download)"
-    )
+    if entry.openml is None or has_failed:
+        return remedy
+    return f"{remedy}, or ask for it from OpenML (download=True, --download)"
 
 
 def _verify(dataset: Dataset, entry: _Entry) -> None:

@@ -65,3 +65,6 @@ def test_missing_data_is_an_error(tmp_path, monkeypatch, capsys):
     assert main(["reproduce", "words", "--quick", "--out", str(tmp_path)]) == 2
     assert "no run was possible" in capsys.readouterr().err
     assert not list(tmp_path.glob("*.md"))
+    missing = str(tmp_path / "missing")
+    assert main(["reproduce", "words", "--quick", "--out", str(tmp_path), "--data", missing]) == 2
+    assert f"--data {missing}: there is no such folder" in capsys.readouterr().err

@@ -71,6 +71,8 @@ def _reproduce(options: ReproduceOptions) -> None:
             show(f"{experiment.name:<17} {experiment.title}{needs}")
         return
     chosen = _choose(options.names, known)
+    if options.data is not None and not (options.download or options.data.is_dir()):
+        raise InputError(f"--data {options.data}: there is no such folder; with --download it is made")
     scale = _scale(options)
     out = options.out or Path("out/reproduction-quick" if options.quick else "out/reproduction")
     store = Store(out)
