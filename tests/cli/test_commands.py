@@ -188,6 +188,11 @@ def test_commands_of_several_maps_name_the_outputs_that_hold_them(command, run, 
     assert "parquet (for" not in help_page and "the fitted model" not in help_page
 
 
+def test_unknown_recipes_name_the_option(rejected, iris, tmp_path):
+    error = rejected("compare", iris, "-l", "species", "-r", "tnse", "-o", tmp_path / "maps.npz")
+    assert error == "actup: --recipe 'tnse' is not known: did you mean 'tsne'?\n"
+
+
 def test_dry_runs_count_all_maps(run, iris):
     assert "epochs" in run("compare", iris, "-l", "species", "--dry-run").out
     assert "epochs" in run("spectrum", iris, "-l", "species", "--dry-run").out

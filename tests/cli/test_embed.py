@@ -341,6 +341,9 @@ def test_a_dry_run_writes_nothing(run, iris, tmp_path):
     assert ran.status == 0 and os.listdir(tmp_path) == ["iris.csv"]
     for word in ("rows", "columns", "neighbours", "epochs", "layout", "time", "memory", "150"):
         assert word in ran.out
+    assert "of the map and its rows, in stage" in ran.out and "with Python and its libraries" in ran.out
+    limited = run("embed", iris, "-l", "species", "--dry-run", "--max-memory", "60MB").out
+    assert "of the map and its rows (limit 60 MB), in stage" in limited
 
 
 def test_estimates_grow_with_the_work():

@@ -291,6 +291,7 @@ def _broken(folder):
         "model.actup": (_zip("header.json"), "this is a saved model: see actup view and actup score"),
         "model.npz": (_zip("header.json"), "this is a saved model"),
         "cut.actup": (b"PK\x03\x04", "this is a saved model"),
+        "map.html": (b"<!doctype html>", "this is a page, not data: open it in a browser"),
         "unknown.xyz": (b"a,b\n1,2\n", "give --format"),
     }
 
@@ -330,6 +331,8 @@ def test_broken_files_are_rejected_in_one_line_and_run_no_code(tmp_path, rejecte
 def test_missing_files_and_folders_are_rejected(tmp_path, rejected):
     assert "No such file" in rejected("embed", tmp_path / "none.csv", "-o", tmp_path / "map.npy")
     assert "is a folder" in rejected("embed", tmp_path, "-o", tmp_path / "map.npy")
+    address = "http://example.com/a.csv"
+    assert f"{address}: addresses are not read" in rejected("view", address)
     assert '"" is no file: give the name' in rejected("embed", "", "-o", tmp_path / "map.npy")
 
 

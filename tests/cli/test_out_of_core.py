@@ -38,7 +38,7 @@ def test_dry_run_explains_the_plan(run, rows_file, tmp_path):
     ("scarce", "value", "message"),
     [
         ("actup.distributed._api.available_memory", 10**6, "needs .* of memory, but this machine has 1 MB"),
-        ("shutil.disk_usage", SimpleNamespace(free=10**3), "work=.* needs up to .* has 0 MB free"),
+        ("shutil.disk_usage", SimpleNamespace(free=10**3), "--work .* needs up to .* has 0 MB free"),
     ],
 )
 def test_dry_run_says_that_the_run_would_be_refused(
@@ -69,11 +69,30 @@ def test_dry_run_rejects_outputs_that_the_run_rejects(rejected, rows_file, tmp_p
             ("--work", "w", "--max-memory", "1kB", "--memory", "2GB", "-o", "map.npy"),
             "--max-memory 1kB and --memory 2GB both limit the memory of a process of --work: leave one",
         ),
-        (("--work", "w", "--memory", "2 apples", "-o", "map.npy"), "memory='2 apples' must be"),
+        (("--work", "w", "--memory", "2 apples", "-o", "map.npy"), "actup: --memory '2 apples' must be"),
+        (("--work", "w", "--max-memory", "1MB", "-o", "map.npy"), "actup: --max-memory '1MB' is too little"),
+        (("--work", "w", "--metric", "jaccard", "-o", "map.npy"), "actup: --metric 'jaccard' cannot be "),
+        (("--work", "w", "--metric", "jaccard", "-o", "map.npy"), "or leave --work out, which holds all"),
+        (("--work", "w", "--density-weight", 2, "-o", "map.npy"), "memory: leave it out, or leave --work"),
+        (("--work", "w", "--columns", "a", "-o", "map.npy"), "actup: --columns a: a .npy file has no "),
+        (("--work", "w", "-o", "nowhere/map.npy"), "-o nowhere/map.npy: there is no folder nowhere"),
     ],
 )
 def test_wrong_options(rejected, rows_file, arguments, message):
     assert message in rejected("embed", rows_file, *arguments)
+
+
+def test_sources_are_named_without_a_parameter(rejected, tmp_path):
+    (tmp_path / "empty").mkdir()
+    for name, message in (("empty", "is a folder without"), ("none.npy", "does not exist")):
+        error = rejected("embed", tmp_path / name, "--work", tmp_path / "work", "-o", tmp_path / "map.npy")
+        assert error.startswith(f"actup: '{tmp_path / name}' {message}")
+
+
+def test_the_map_may_lie_in_the_work_folder(run, rows_file, tmp_path):
+    out = tmp_path / "work" / "map.npy"
+    ran = run("embed", rows_file, "--work", tmp_path / "work", "--backend", "cpu", *QUICK, "-o", out)
+    assert ran.status == 0 and out.exists()
 
 
 def test_matrices_of_cells_are_called_as_without_work(run, rejected, tmp_path):

@@ -29,6 +29,7 @@ def test_every_command_has_help(run):
         ran = run(name, "--help")
         assert ran.status == 0 and ran.out.startswith(f"Usage: actup {name}")
         assert about.rstrip(".").split(":")[0] in " ".join(ran.out.split())
+    assert run("embed", "-h").out == run("embed", "--help").out
 
 
 def test_all_commands_together_can_be_made():
@@ -63,6 +64,17 @@ def test_mistakes_of_actup_are_told_from_wrong_input(run, monkeypatch):
     assert ran.status == 1 and "a mistake of ActUp (KeyError: 'oops')" in ran.err and ran.err.count("\n") == 1
     monkeypatch.setenv("ACTUP_TRACEBACK", "1")
     assert "Traceback" in run("info").err
+
+
+def test_type_errors_of_python_are_mistakes_of_actup(run, monkeypatch):
+    from actup import recipe
+
+    monkeypatch.setattr("actup._cli.commands.info._facts", lambda: {{}})
+    ran = run("info")
+    assert ran.status == 1 and "a mistake of ActUp (TypeError: unhashable type" in ran.err
+    monkeypatch.setattr("actup._cli.commands.info._facts", lambda: recipe.preset(5))
+    ran = run("info")
+    assert ran.status == 2 and "preset=5 must be the name of a preset" in ran.err
 
 
 def test_info(run):

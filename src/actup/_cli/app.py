@@ -44,7 +44,7 @@ def make_app(wanted: str | None = None) -> typer.Typer:
         name="actup",
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
-        context_settings={"max_content_width": _HELP_WIDTH},
+        context_settings={"max_content_width": _HELP_WIDTH, "help_option_names": ["-h", "--help"]},
     )
     app.callback(help=_ABOUT)(_program)
     for name, about in COMMANDS.items():

@@ -7,7 +7,7 @@ from typing import Any
 
 from scipy import sparse
 
-from actup._bytes import format_available, format_bytes
+from actup._bytes import format_available, format_bytes, read_bytes
 from actup._given import Given
 from actup._memory import MemoryEstimate, estimate_run
 from actup.backends._memory._shape import BASE_BYTES, EDGES_PER_NEIGHBOR, Lean
@@ -64,8 +64,9 @@ class Estimate:
     def total_seconds(self) -> float:
         return sum(self.seconds.values())
 
-    def describe(self) -> str:
-        """The estimate as a table."""
+    def describe(self, limit: str | None = None) -> str:
+        """The estimate as a table, with the limit of the map's memory if there is one."""
+        allowed = "" if limit is None else f" (limit {format_bytes(read_bytes(limit, 'max_memory'))})"
         lines = [
             f"rows       {self.rows:>12,}",
             f"columns    {self.columns:>12,}",
@@ -73,11 +74,15 @@ class Estimate:
             f"epochs     {self.epochs:>12,}",
             *(f"{stage:<10} {_time(seconds):>12}" for stage, seconds in self.seconds.items()),
             f"{'time':<10} {_time(self.total_seconds):>12}  within a factor of three",
-            f"{'memory':<10} {format_bytes(self.bytes):>12}{_available()}, in stage {self.memory.stage}",
+            f"{'memory':<10} {format_bytes(self.memory.bytes):>12}  of the map and its rows"
+            f"{'' if self.memory.device_stages else allowed}, in stage {self.memory.stage}",
+            f"{'in all':<10} {format_bytes(self.bytes):>12}  with Python and its libraries{_available()}",
         ]
         if self.memory.device_stages:
             stage = self.memory.limited_stage
-            lines.append(f"{'on the GPU':<10} {format_bytes(self.memory.device_bytes):>12}, in stage {stage}")
+            lines.append(
+                f"{'on the GPU':<10} {format_bytes(self.memory.device_bytes):>12}{allowed}, in stage {stage}"
+            )
         ways = [words for name, words in _LEANER_WAYS.items() if getattr(self.lean, name)]
         if ways:
             lines.append(f"{'leaner by':<10} {' and '.join(ways)}, to stay within --max-memory")
@@ -159,4 +164,4 @@ def _time(seconds: float) -> str:
 
 def _available() -> str:
     available = available_memory()
-    return "" if available is None else f"  of {format_available(available)} available"
+    return "" if available is None else f", {format_available(available)} are available"

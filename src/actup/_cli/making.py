@@ -96,7 +96,7 @@ def announce(
     recipe, given = adapt_to_size(recipes[longest], len(chosen)), replace(given, lean=leans[longest])
     estimate = estimate_map(chosen.X, recipe, threads, len(recipes), backend.name, given)
     if running.dry_run:
-        show(estimate.describe())
+        show(estimate.describe(running.max_memory))
         return True
     line = estimate.announcement()
     if line is not None:

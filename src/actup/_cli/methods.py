@@ -55,7 +55,11 @@ def method_names() -> list[str]:
 
 
 def make_estimator(
-    method: str, switches: Mapping[str, Any], running: RunningOptions, verbose: bool = False
+    method: str,
+    switches: Mapping[str, Any],
+    running: RunningOptions,
+    verbose: bool = False,
+    option: str = "--method",
 ) -> Embedder:
     """The estimator of a method with some switches changed, not fitted yet.
 
@@ -68,15 +72,17 @@ def make_estimator(
     running : RunningOptions
     verbose : bool, default=False
         Whether to show a progress bar.
+    option : str, default="--method"
+        Where the caller has named the method.
     """
     from actup.estimators import GDR, TSNE, UMAP
 
     if method not in method_names():
         close = closest_name(method, method_names())
         raise InputError(
-            f"--method {method!r} is not one of {', '.join(method_names())}"
+            f"{option} {method!r} is not one of {', '.join(method_names())}"
             if close is None
-            else f"--method {method!r} is not known: did you mean {close!r}?"
+            else f"{option} {method!r} is not known: did you mean {close!r}?"
         )
     run: dict[str, Any] = {
         "random_state": running.seed,
@@ -114,7 +120,7 @@ def read_recipe(text: str, switches: Mapping[str, Any], running: RunningOptions)
             raise InputError(f"recipe {text!r}: {part!r} must be SWITCH=VALUE, such as perplexity=50")
         name = {"neighbors": "n_neighbors", "dimensions": "n_components"}.get(name, name).replace("-", "_")
         own[name] = read_switch(name, value)
-    return make_estimator(method, {**switches, **own}, running)._recipe()
+    return make_estimator(method, {**switches, **own}, running, option="--recipe")._recipe()
 
 
 def _preset_name(method: str, n_components: int) -> str:

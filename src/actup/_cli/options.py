@@ -219,8 +219,8 @@ class RunningOptions:
         str | None,
         typer.Option(
             metavar="BYTES",
-            help="Memory that a map may take, with its rows, e.g. 4GB: it takes more time rather than more "
-            "memory, or is refused.",
+            help="Memory that a map may take with its rows, e.g. 4GB, not counting Python (about 210 MB): it "
+            "takes more time rather than more memory, or is refused. With --work it is --memory.",
             rich_help_panel=_RUNNING,
         ),
     ] = None
@@ -254,7 +254,7 @@ class OutOfCoreOptions:
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="With --work: memory that may be used, e.g. 5GB.",
+            help="With --work: memory that may be used, with Python, e.g. 5GB.",
             rich_help_panel=_RUNNING,
         ),
     ] = None

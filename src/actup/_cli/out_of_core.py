@@ -13,22 +13,25 @@ from typing import TYPE_CHECKING, Any
 
 from actup._cli.making import InputOptions
 from actup._cli.options import OutOfCoreOptions, ReadingOptions
-from actup._cli.outputs import reject_special_output
+from actup._cli.outputs import reject_missing_folder, reject_special_output
 from actup._cli.reporting import InputError, complain, note, show, shows_progress
+from actup._cli.switches import option_name
 from actup.progress import Progress
 
 if TYPE_CHECKING:
     from actup.recipe import Recipe
 
 _MAX_LISTED = 5  # columns in a warning
-# Parameters of actup.distributed in its messages, as patterns, and what the command line calls them.
+# What messages of actup.distributed call parameters and functions, and what the command line calls them.
+_OPTIONS = {"out": "-o ", "source": "", "work": "--work ", "threads": "--jobs ", "backend": "--backend "}
 _WORDS = (
-    (r"\bcolumns='([^']*)'", r"--array \1"),
     (r"\bcolumns=\[\.\.\.\]", "--columns"),
     (r"\(columns\)", "(--columns)"),
     (r"\bid_column='([^']*)'", r"--id \1"),
     (r"\(id_column\)", "(--id)"),
     (r"\bid_column\b", "--id"),
+    (r"use a recipe without it, .* or actup\.embed\b", "leave it out, or leave --work out"),
+    (r"\bactup\.embed\b", "leave --work out"),
 )
 _SUFFIXES = (".npy", ".parquet", ".zarr")
 _USABLE = {"array", "columns", "id"}  # options for reading that make sense without a table in memory
@@ -56,14 +59,14 @@ def embed_files(
         "backend": running.backend,
     }
     source = files[0] if len(files) == 1 else files
-    _reject_outputs(output, is_needed=not running.dry_run)
+    _reject_outputs(output, work, is_needed=not running.dry_run)
     _warn_of_text(files[0], inputs.reading)
     if running.dry_run:
-        with _in_words_of_options():
+        with _in_words_of_options(inputs):
             _explain(source, recipe, output[0] if output else None, options)
         return
     begin = time.perf_counter()
-    with _in_words_of_options(), Progress(verbose=shows_progress(running.quiet)) as progress:
+    with _in_words_of_options(inputs), Progress(verbose=shows_progress(running.quiet)) as progress:
         result = embed(source, recipe, out=output[0], threads=running.jobs, progress=progress, **options)
     note(
         f"map of {result.plan.rows:,} rows in {time.perf_counter() - begin:.1f} s ({result.groups} groups, "
@@ -73,7 +76,7 @@ def embed_files(
     note(f"wrote {output[0]}", running.quiet)
 
 
-def _reject_outputs(output: list[Path], is_needed: bool) -> None:
+def _reject_outputs(output: list[Path], work: Path | None, is_needed: bool) -> None:
     """Reject anything but one path of a kind that can be written part by part."""
     for path in output:
         if not path.is_dir():
@@ -83,6 +86,9 @@ def _reject_outputs(output: list[Path], is_needed: bool) -> None:
         raise InputError(
             f"--work writes one map: give one -o that ends in {', '.join(_SUFFIXES)}, or a folder"
         )
+    for path in output:
+        if path.parent != work:  # which the run makes
+            reject_missing_folder(path)
 
 
 def _explain(source: Any, recipe: Recipe, out: Path | None, options: dict[str, Any]) -> None:
@@ -103,29 +109,36 @@ def _explain(source: Any, recipe: Recipe, out: Path | None, options: dict[str, A
 
 
 @contextmanager
-def _in_words_of_options() -> Iterator[None]:
+def _in_words_of_options(inputs: InputOptions) -> Iterator[None]:
     """Let errors and warnings name options of the command line instead of parameters in Python."""
+    from actup.recipe import Recipe
+
     show = warnings.showwarning
+    options = {switch.name: f"{option_name(switch.name)} " for switch in fields(Recipe)} | _OPTIONS
+    options["memory"] = "--memory " if inputs.running.max_memory is None else "--max-memory "
+    matrix = "--columns" if inputs.reading.columns else "--array"
+
+    def translated(text: str) -> str:
+        for parameter, option in ((r"\bcolumns='([^']*)'", rf"{matrix} \1"), *_WORDS):
+            text = re.sub(parameter, option, text)
+        return re.sub(r"\b([a-z_]+)=", lambda found: options.get(found[1], found[0]), text)
 
     def show_translated(message: Any, *where: Any, **more: Any) -> None:
-        show(_translated(str(message)), *where, **more)
+        show(translated(str(message)), *where, **more)
 
     warnings.showwarning = show_translated
     try:
         yield
-    except (ValueError, TypeError) as error:
-        text = _translated(str(error))
-        if text == str(error):
+    except (ValueError, TypeError, OSError, MemoryError) as error:
+        said = str(error)
+        if isinstance(error, OSError) and error.strerror:
+            said = error.strerror if error.filename is None else ""
+        text = translated(said)
+        if text == said:
             raise
         raise InputError(text) from error
     finally:
         warnings.showwarning = show
-
-
-def _translated(text: str) -> str:
-    for parameter, option in _WORDS:
-        text = re.sub(parameter, option, text)
-    return text
 
 
 def _warn_of_text(file: str, reading: ReadingOptions) -> None:

@@ -118,10 +118,15 @@ def check_outputs(
             raise InputError(f"-o {path} needs the package {row.package}: pip install 'actup[{row.extra}]'")
         if path == STANDARD_OUTPUT:
             continue
-        if not path.parent.is_dir():
-            raise InputError(f"-o {path}: there is no folder {path.parent}")
+        reject_missing_folder(path)
         if os.path.realpath(path) in given:
             raise InputError(f"-o {path} would replace the file that is read: give another name")
+
+
+def reject_missing_folder(path: Path) -> None:
+    """Reject an output in a folder that does not exist."""
+    if not path.parent.is_dir():
+        raise InputError(f"-o {path}: there is no folder {path.parent}")
 
 
 def reject_special_output(path: Path) -> None:

@@ -12,6 +12,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from opcode import opmap
 from types import FrameType
 from typing import Any
 
@@ -103,7 +104,7 @@ def exit_status(command: Callable[[], Any]) -> int:
                 complain("stopped")
                 return _INTERRUPTED
             error = _memory_error_before(error) or error
-            if isinstance(error, _ERRORS_OF_THE_CALLER):
+            if isinstance(error, _ERRORS_OF_THE_CALLER) and not _is_mistake_of_type(error):
                 complain(_one_line(error))
                 return _BAD_INPUT
             what = f"{type(error).__name__}: {_one_line(error)}"
@@ -118,6 +119,18 @@ def stop_if_interrupted() -> None:
     """Raise KeyboardInterrupt if Ctrl-C was pressed: a layout that it stopped returns as if it were done."""
     if _interrupted:
         raise KeyboardInterrupt
+
+
+def _is_mistake_of_type(error: BaseException) -> bool:
+    """Whether an error is a TypeError of Python or of another library, and not of a ``raise`` in ActUp."""
+    where = error.__traceback__
+    if not isinstance(error, TypeError) or where is None:
+        return False
+    while where.tb_next is not None:
+        where = where.tb_next
+    frame = where.tb_frame
+    is_raised = frame.f_code.co_code[where.tb_lasti] == opmap["RAISE_VARARGS"]
+    return not (is_raised and frame.f_globals.get("__name__", "").startswith("actup."))
 
 
 def _memory_error_before(error: BaseException) -> MemoryError | None:

@@ -123,6 +123,7 @@ _OTHER_SUFFIXES = {
     (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"): f"{_EXCEL}; if it is text, give --format csv",
     (".json",): f"{_JSON}; if it has such lines, give --format jsonl",
     (".actup",): _SAVED_MODEL,
+    (".html", ".htm"): "this is a page, not data: open it in a browser",
 }
 
 
@@ -164,6 +165,8 @@ def _read(path: str, hints: ReadingHints) -> Table:
         source = Source("standard input", data, None, hints)
         return FORMATS[_format_of_bytes(data, hints)].read(source)
     where = Path(path)
+    if "://" in path and not where.exists():
+        raise InputError(f"{path}: addresses are not read: download the file, and give its name")
     if where.is_dir():
         raise InputError(f"{path} is a folder: give a file")
     with open(where, "rb") as file:

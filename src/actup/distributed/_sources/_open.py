@@ -175,7 +175,7 @@ def _source_of_files(
 def _reject_columns(what: str, columns: object, id_column: object) -> None:
     for parameter, value in (("columns", columns), ("id_column", id_column)):
         if value is not None:
-            raise ValueError(f"{parameter}={value!r}: {what} has no named columns; leave {parameter} out")
+            raise ValueError(f"{parameter}={value!r}: {what} has no named columns; leave it out")
 
 
 def _without_suffix(name: str) -> str:
