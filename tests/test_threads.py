@@ -1,11 +1,14 @@
 """Tests of actup._threads."""
 
 import os
+import signal
+import threading
+import time
 
 import numpy as np
 import pytest
 
-from actup._threads import count_threads
+from actup._threads import count_threads, map_in_threads
 
 
 def test_count_threads():
@@ -31,3 +34,84 @@ def test_limits_on_cores_count(monkeypatch):
 def test_errors_name_the_parameter(n_jobs, error):
     with pytest.raises(error, match=f"workers={n_jobs}"):
         count_threads(n_jobs, "workers")
+
+
+# ---- calls in threads ----
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("count", [0, 1, 50])
+def test_results_come_in_the_order_of_the_items(threads, count):
+    def square(number):
+        time.sleep(0.001 * (number % 3 == 0))
+        return number * number
+
+    assert list(map_in_threads(square, range(count), threads)) == [number**2 for number in range(count)]
+
+
+def test_no_more_calls_run_at_a_time_than_threads():
+    running, most, lock = set(), [], threading.Lock()
+
+    def call(number):
+        with lock:
+            running.add(number)
+            most.append(len(running))
+        time.sleep(0.002)
+        with lock:
+            running.remove(number)
+
+    list(map_in_threads(call, range(20), 3))
+    assert 1 < max(most) <= 3
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_an_error_ends_the_work(threads):
+    called = []
+
+    def call(number):
+        called.append(number)
+        time.sleep(0.001)
+        if number == 5:
+            raise ZeroDivisionError("five")
+        return number
+
+    results = map_in_threads(call, range(100), threads)
+    assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
+    with pytest.raises(ZeroDivisionError, match="five"):
+        next(results)
+    at_the_end = len(called)
+    time.sleep(0.02)
+    assert len(called) == at_the_end < 20
+
+
+def test_no_call_begins_after_the_generator_is_closed():
+    called = []
+    results = map_in_threads(lambda number: called.append(number) or time.sleep(0.001), range(1000), 2)
+    next(results)
+    results.close()
+    at_the_end = len(called)
+    time.sleep(0.02)
+    assert len(called) == at_the_end < 100
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers")
+def test_ctrl_c_at_any_moment_ends_the_work():
+    """A pool of concurrent.futures fails here, or hangs."""
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    former = signal.signal(signal.SIGALRM, interrupt)
+    interrupted = 0
+    try:
+        for moment in np.random.default_rng(0).uniform(1e-5, 1e-3, 3000):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, moment)
+                while True:
+                    list(map_in_threads(lambda number: number, range(4), 2))
+            except KeyboardInterrupt:
+                interrupted += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, former)
+    assert interrupted == 3000

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from actup._threads import map_in_threads
 from actup._typing import Rows
 from actup.graph._records import Neighbors
 from actup.neighbors._comparison import Comparison
@@ -75,8 +75,7 @@ class MixedPoints(SearchablePoints):
                 rows[part], None if self_ids is None else self_ids[part], candidates[part], k
             )
 
-        with ThreadPoolExecutor(self._threads) as pool:
-            parts = list(pool.map(of_rows, range(0, len(rows), _THREAD_ROWS)))
+        parts = list(map_in_threads(of_rows, range(0, len(rows), _THREAD_ROWS), self._threads))
         indices, distances = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         return indices, distances
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -14,6 +13,7 @@ from scipy import sparse
 
 from actup._errors import WrongType
 from actup._reporting import announced_if_long, report
+from actup._threads import map_in_threads
 from actup._typing import Rows
 from actup.graph._records import Neighbors
 from actup.neighbors._comparison import Parameters, check_weights, no_sparse_form
@@ -154,21 +154,19 @@ def distance_blocks(
     tile_rows, tile_points = tile
     total = rows.shape[0] * X.shape[0]
     done = 0
-    pool = ThreadPoolExecutor(threads)
-    try:
-        for begin in range(0, rows.shape[0], tile_rows):
-            part = rows[begin : begin + tile_rows]
-            block = np.empty((part.shape[0], X.shape[0]))
-            tiles = [slice(first, first + tile_points) for first in range(0, X.shape[0], tile_points)]
-            for tile_slice, distances in zip(
-                tiles, pool.map(lambda points, part=part: compare(part, X[points]), tiles), strict=True
-            ):
-                block[:, tile_slice] = distances
-                done += distances.size
-                report(done / total)
-            yield block
-    finally:
-        pool.shutdown(cancel_futures=True)
+    for begin in range(0, rows.shape[0], tile_rows):
+        part = rows[begin : begin + tile_rows]
+        block = np.empty((part.shape[0], X.shape[0]))
+        tiles = [slice(first, first + tile_points) for first in range(0, X.shape[0], tile_points)]
+
+        def distances_of(points: slice, part: Rows = part) -> np.ndarray:
+            return compare(part, X[points])
+
+        for tile_slice, distances in zip(tiles, map_in_threads(distances_of, tiles, threads), strict=True):
+            block[:, tile_slice] = distances
+            done += distances.size
+            report(done / total)
+        yield block
 
 
 def _upper_blocks(
@@ -182,26 +180,22 @@ def _upper_blocks(
     rows = max(1, min(math.isqrt(tile_pairs), _BLOCK_DISTANCES // n))
     width = tile_pairs // rows
     done, total = 0, n * (n + 1) // 2
-    pool = ThreadPoolExecutor(threads)
-    try:
-        for begin in range(0, n, rows):
-            part = X[begin : begin + rows]
-            height = part.shape[0]
-            block = np.empty((height, n - begin))
-            starts = range(height, n - begin, width)
-            tiles = [slice(0, height), *(slice(first, first + width) for first in starts)]
+    for begin in range(0, n, rows):
+        part = X[begin : begin + rows]
+        height = part.shape[0]
+        block = np.empty((height, n - begin))
+        starts = range(height, n - begin, width)
+        tiles = [slice(0, height), *(slice(first, first + width) for first in starts)]
 
-            def distances_of(tile: slice, part: Rows = part, begin: int = begin) -> np.ndarray:
-                points = part if tile.start == 0 else X[begin + tile.start : begin + tile.stop]
-                return compare(part, points)
+        def distances_of(tile: slice, part: Rows = part, begin: int = begin) -> np.ndarray:
+            points = part if tile.start == 0 else X[begin + tile.start : begin + tile.stop]
+            return compare(part, points)
 
-            for tile, distances in zip(tiles, pool.map(distances_of, tiles), strict=True):
-                block[:, tile] = distances
-                done += height * (height + 1) // 2 if tile.start == 0 else distances.size
-                report(done / total)
-            yield begin, block
-    finally:
-        pool.shutdown(cancel_futures=True)
+        for tile, distances in zip(tiles, map_in_threads(distances_of, tiles, threads), strict=True):
+            block[:, tile] = distances
+            done += height * (height + 1) // 2 if tile.start == 0 else distances.size
+            report(done / total)
+        yield begin, block
 
 
 def _is_symmetric(compare: Distances, X: Rows) -> bool:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from actup._labels import label_array
-from actup._threads import count_threads
+from actup._threads import count_threads, map_in_threads
 from actup._values import read_flag
 from actup.quality._inputs import NotMeasurable, check_k, check_labels, check_map, within_range
 from actup.quality._neighborhoods import map_tree, nearest_in_map
@@ -191,6 +189,7 @@ def v_measure(
         with libraries.limit(limits=1, user_api="openmp"):
             return KMeans(clusters, n_init=1, random_state=seed).fit(Y)
 
-    with libraries.limit(limits=1, user_api="blas"), ThreadPoolExecutor(count_threads(n_jobs)) as workers:
-        best = min(workers.map(fit, map(int, seeds)), key=lambda model: float(model.inertia_))
+    with libraries.limit(limits=1, user_api="blas"):
+        models = map_in_threads(fit, map(int, seeds), count_threads(n_jobs))
+        best = min(models, key=lambda model: float(model.inertia_))
     return float(v_measure_score(classes, best.labels_))

@@ -16,7 +16,7 @@ from actup._engine import engine
 from actup._errors import WrongType
 from actup._threads import count_threads
 from actup._typing import CsrMatrix
-from actup._values import read_name
+from actup._values import as_float, read_name
 from actup.graph._records import Graph
 from actup.quality._inputs import NotMeasurable, check_map
 from actup.recipe._switches import Loss, Repulsion
@@ -146,7 +146,7 @@ class PairLosses:
 
     @property
     def _curve(self) -> Any:
-        return engine.Curve(self.a, self.b, self.dof)
+        return engine.Curve(as_float(self.a, "a"), as_float(self.b, "b"), as_float(self.dof, "dof"))
 
 
 _MAX_EXACT_POINTS = 200_000  # summing over all pairs of this many points takes some seconds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +11,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from actup._engine import engine
-from actup._threads import count_threads
+from actup._threads import count_threads, map_in_threads
 from actup._typing import Rows
 from actup.quality._inputs import check_k, check_pair, draw_rows, within_range
 from actup.quality._points import MeasuredPoints
@@ -105,8 +104,7 @@ def _map_sort_keys(Y: np.ndarray, rows: np.ndarray, threads: int) -> np.ndarray:
         chunk = slice(begin, begin + _MAP_ROWS_PER_TASK)
         cdist(Y[rows[chunk]], Y, "sqeuclidean", out=keys[chunk])
 
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(fill, range(0, len(rows), _MAP_ROWS_PER_TASK)))
+    list(map_in_threads(fill, range(0, len(rows), _MAP_ROWS_PER_TASK), threads))
     keys[np.arange(len(rows)), rows] = np.inf
     return keys
 

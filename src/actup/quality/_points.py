@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import scipy.sparse
 from threadpoolctl import threadpool_limits
 
 from actup._csr import nonempty_columns, read_sparse
+from actup._threads import map_in_threads
 from actup._typing import Rows
 from actup._values import reject_mask
 from actup.neighbors._tables import as_table
@@ -94,8 +94,8 @@ class MeasuredPoints:
                     np.matmul(queries, chunk.T, out=out)
                 out += 1 if self._cosine else _squared_norms(chunk)
 
-        with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
-            list(pool.map(fill, range(0, len(self), _CHUNK_ROWS)))
+        with threadpool_limits(1, user_api="blas"):
+            list(map_in_threads(fill, range(0, len(self), _CHUNK_ROWS), threads))
         self._reject_overflow(keys)
         keys[np.arange(len(rows)), rows] = np.inf
         return keys
@@ -110,8 +110,7 @@ class MeasuredPoints:
             with np.errstate(over="ignore", invalid="ignore"):  # _reject_overflow raises an error below
                 distances[chunk] = 1 - _dots(left, right) if self._cosine else _squared_norms(left - right)
 
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(fill, range(0, len(first), _CHUNK_PAIRS)))
+        list(map_in_threads(fill, range(0, len(first), _CHUNK_PAIRS), threads))
         self._reject_overflow(distances)
         return distances
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import mmap
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from actup._array_files import ARRAY_FILE_ERRORS
+from actup._threads import map_in_threads
 from actup.distributed._sources._base import (
     Shard,
     ShardError,
@@ -141,8 +141,8 @@ def read_headers(locations: Sequence[str], names: Sequence[str]) -> list[RowFile
     names : sequence of str
         What errors call the files.
     """
-    with ThreadPoolExecutor(min(_METADATA_THREADS, len(locations))) as pool:
-        return list(pool.map(_describe, locations, names))
+    files = zip(locations, names, strict=True)
+    return list(map_in_threads(lambda file: _describe(*file), files, _METADATA_THREADS))
 
 
 def source_of_row_files(row_files: Sequence[RowFile], shard_rows: int) -> NpySource:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from actup._suggestions import closest_name
+from actup._threads import map_in_threads
 from actup._warnings import warn_user
 from actup.distributed._sources._base import Shard, ShardError, Source, range_name, reason, row_dtype
 from actup.distributed._sources._storage import file_name, is_remote, open_file, version_of
@@ -178,8 +178,8 @@ def parquet_source(
         Larger files are split at row groups.
     """
     names = _names_for_errors(locations)
-    with ThreadPoolExecutor(min(_METADATA_THREADS, len(locations))) as pool:
-        footers = list(pool.map(_read_footer, locations, names))
+    files_read = zip(locations, names, strict=True)
+    footers = list(map_in_threads(lambda file: _read_footer(*file), files_read, _METADATA_THREADS))
     if not any(metadata.num_rows for metadata, _ in footers):
         raise ValueError(f"source has no rows (in {', '.join(names[:3])}): there is nothing to read")
     first = next(number for number, (metadata, _) in enumerate(footers) if metadata.num_rows)
