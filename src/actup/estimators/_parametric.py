@@ -128,6 +128,9 @@ class ParametricUMAP(UMAP):
     def _train(self, rows: np.ndarray, places: np.ndarray, seed: int) -> Network:
         from sklearn.neural_network import MLPRegressor
 
+        largest = np.abs(rows).max(initial=0)
+        if largest > np.finfo(np.float32).max:
+            raise ValueError(f"X has values up to {largest:g}, but the network computes in float32: scale X")
         shift = rows.mean(axis=0, dtype=np.float64)
         deviation = np.sqrt(rows.var(axis=0, dtype=np.float64).mean()) or 1.0
         scale = np.array([min(1 / deviation, float(np.finfo(np.float32).max))])

@@ -226,7 +226,10 @@ def spectral(
     if not A.shape[0]:
         raise ValueError("A has no rows: give the weights of a graph of at least one point")
     _check_components(n_components)
-    with Timer("Calculating spectral initialization...", verbose):
+    with (
+        Timer("Calculating spectral initialization...", verbose),
+        naming_memory(n_components, "n_components"),
+    ):
         A = csr_matrix(read_sparse(A, "A") if issparse(A) else A)
         graph = Graph.from_scipy((A + A.T) / 2)  # weights of one direction act in both
         backend = load_backend("cpu")

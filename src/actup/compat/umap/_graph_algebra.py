@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from actup._elementary import exp
+from actup._values import reject_mask
 from actup.graph import _set_operations
 
 SMOOTH_K_TOLERANCE = 1e-5  # of the sum of a row's weights
@@ -90,6 +91,7 @@ def discrete_metric_simplicial_set_intersection(
     from actup.compat.umap.distances import named_distances
 
     graph = _set_operations.canonical(simplicial_set).tocoo()
+    reject_mask(discrete_space, "discrete_space")
     labels = np.asarray(discrete_space)
     if labels.shape != graph.shape[:1]:
         raise ValueError(
