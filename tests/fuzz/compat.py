@@ -154,7 +154,7 @@ def algebra(draw: random.Random, report: Report) -> None:
 def affinities(draw: random.Random, report: Report) -> None:
     columns = draw.randrange(1, 6)
     X, new = draw_rows(draw, None, columns), draw_rows(draw, None, columns)
-    metric = wrong_or(draw, METRIC_VALUES)
+    metric, graph = wrong_or(draw, METRIC_VALUES), draw_graph(draw, draw_count(draw))
     perplexity, k = wrong_or(draw, [2, 5, 30]), wrong_or(draw, [2, 5])
     kinds: dict[str, Callable[[], Any]] = {
         "PerplexityBasedNN": lambda: affinity.PerplexityBasedNN(X, perplexity, metric=metric),
@@ -162,11 +162,15 @@ def affinities(draw: random.Random, report: Report) -> None:
         "Multiscale": lambda: affinity.Multiscale(X, [2, perplexity], metric=metric),
         "FixedSigmaNN": lambda: affinity.FixedSigmaNN(X, wrong_or(draw, [0.5, 1e-3]), k, metric=metric),
         "Uniform": lambda: affinity.Uniform(X, k, metric=metric),
-        "PrecomputedAffinities": lambda: affinity.PrecomputedAffinities(draw_graph(draw, draw_count(draw))),
+        "PrecomputedAffinities": lambda: affinity.PrecomputedAffinities(graph),
     }
     name = draw.choice(list(kinds))
     done, made = call(
-        report, f"openTSNE.{name}", kinds[name], (X,), told=f"{describe(X)}, {metric}, {perplexity}, {k}"
+        report,
+        f"openTSNE.{name}",
+        kinds[name],
+        (graph if name == "PrecomputedAffinities" else X,),
+        told=f"{describe(X)}, {metric}, {perplexity}, {k}",
     )
     if done:
         if name != "PrecomputedAffinities":

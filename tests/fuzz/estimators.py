@@ -28,7 +28,11 @@ def run_case(draw: random.Random, report: Report) -> None:
     kind, n, columns = draw.choice(KINDS), draw_count(draw), draw_columns(draw)
     parameters = draw_parameters(draw, kind, n)
     made, model = report.call(
-        f"{kind.__name__}", lambda: kind(**parameters), tuple(parameters.values()), told=shown(parameters)
+        f"{kind.__name__}",
+        lambda: kind(**parameters),
+        tuple(parameters.values()),
+        told=shown(parameters),
+        stores=True,
     )
     if not made:
         return
@@ -251,7 +255,7 @@ class Life:
         shutil.rmtree(work, ignore_errors=True)
         X = draw_rows(self.draw, self.n, self.columns)
         source: Any = X
-        if isinstance(X, np.ndarray) and not X.dtype.hasobject and self.draw.random() < 0.6:
+        if type(X) is np.ndarray and not X.dtype.hasobject and self.draw.random() < 0.6:
             source = Path(_FOLDER.name, "rows.npy")
             np.save(source, X)
         options: dict[str, Any] = {}

@@ -134,7 +134,6 @@ def transformer(draw: random.Random, report: Report) -> None:
             (new,),
             told=told,
             model=model,
-            read_only=True,
         )
         if found:
             check_distances(lists, count_rows(new), count_rows(X))

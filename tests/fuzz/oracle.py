@@ -60,6 +60,7 @@ class Report:
         told: str = "",
         model: Any = None,
         read_only: bool = False,
+        stores: bool = False,
         thrown: tuple[type[BaseException], ...] = (),
         strict: bool | Callable[[], bool] = True,
         allowed: tuple[type[BaseException], str] | None = None,
@@ -70,7 +71,8 @@ class Report:
         ``inputs`` must stay as they are; so must ``model``, if the call fails or is ``read_only``. ``thrown``
         are exceptions that the case itself lets fly. Without ``strict``, the kind of an exception counts and
         not its message: so where functions take wrong types as another library does. ``allowed`` is another
-        documented kind of exception, and how its message begins.
+        documented kind of exception, and how its message begins. A call that ``stores`` its inputs may
+        take masked arrays, which another call then rejects.
         """
         self.steps.append(f"{kind}({told})")
         before, state = [fingerprint(value) for value in inputs], state_of(model)
@@ -94,6 +96,8 @@ class Report:
             return False, error
         if read_only and (changed := changes_of(model, state)):
             raise Wrong(f"{kind} has changed the model: {changed}")
+        if not stores and any(hides_values(value) for value in inputs):
+            raise Wrong(f"{kind} has taken an array whose mask hides values, as if it had none")
         if check is not None:
             check(result)
         self.count(kind, "done")
@@ -227,6 +231,11 @@ def changes_of(model: Any, before: dict[tuple[str, ...], Any]) -> list[str]:
     changed = {path for path, value in before.items() if path in after and after[path] != value}
     changed |= {path for path in before.keys() ^ after.keys() if len(path) == 1}
     return sorted(".".join(path) for path in changed)
+
+
+def hides_values(value: Any) -> bool:
+    """Whether an array has a mask that hides some of its values."""
+    return isinstance(value, np.ma.MaskedArray) and bool(np.ma.getmaskarray(value).any())
 
 
 def count_rows(value: Any) -> int:

@@ -642,3 +642,25 @@ def test_a_share_beyond_floats_is_named():
     graph = graph_of(np.ones(2, np.float32))
     with pytest.raises(ValueError, match="weakest=an integer of 400 digits"):
         graph.pruned(10**400)
+
+
+def test_values_that_a_network_cannot_hold_are_rejected():
+    model = actup.ParametricUMAP(**SHORT, metric="sokalmichener", hidden_layer_sizes=(4,))
+    with pytest.raises(ValueError, match="the network computes in float32"):
+        model.fit(np.where(X > 0, 1e300, 0))
+
+
+def test_masked_labels_are_rejected():
+    labels = np.ma.masked_array(np.arange(5), np.arange(5) == 2)
+    with pytest.raises(ValueError, match="discrete_space"):
+        umap_.discrete_metric_simplicial_set_intersection(sparse.csr_matrix(np.ones((5, 5))), labels)
+
+
+def test_numbers_of_a_loss_beyond_floats_are_named():
+    with pytest.raises(ValueError, match="a=an integer of 400 digits"):
+        quality.kl_divergence(graph_of(np.ones(2, np.float32)), X[:2, :2], 10**400, 1.0)
+
+
+def test_components_beyond_memory_are_named():
+    with pytest.raises(MemoryError, match="n_components=1099511627776"):
+        initialization.spectral(sparse.csr_matrix(np.ones((30, 30))), 2**40)
