@@ -263,7 +263,12 @@ class Life:
             options["memory"] = self.draw.choice([*WRONG, "1GB", "1 kB"])
         if self.draw.random() < 0.1:
             options["columns"] = self.draw.choice([*WRONG, [0], range(2)])
-        fitted, _ = self.call("fit_files", lambda: self.model.fit_files(source, work=work, **options), X)
+        fitted, _ = self.call(
+            "fit_files",
+            lambda: self.model.fit_files(source, work=work, **options),
+            X,
+            allowed=(FileNotFoundError, "source="),
+        )
         if fitted:
             Y = self.model.embedding_
             Y = np.load(Y) if isinstance(Y, str | Path) else Y
