@@ -51,7 +51,7 @@ struct ColumnRanges {
         high(padded(rows.width()), -std::numeric_limits<float>::max()) {
     std::mutex merging;
     parallel_ranges(rows.count(), 256, threads, [&](int64_t begin, int64_t end) {
-      std::vector<float> lowest = low, highest = high, buffer, taken;
+      std::vector<float> lowest, highest, buffer, taken;
       {
         const std::lock_guard guard(merging);
         lowest = low;
