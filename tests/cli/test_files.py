@@ -482,12 +482,14 @@ except MemoryError as error:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the address space as Linux does")
-def test_parquet_is_read_where_no_thread_can_be_started(tmp_path):
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_readers_end_where_no_thread_can_be_started(tmp_path, kind):
     pa = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
+    from pyarrow import csv, parquet
 
-    path = tmp_path / "rows.parquet"
-    parquet.write_table(pa.table({str(i): np.random.default_rng(i).random(50_000) for i in range(40)}), path)
+    path = tmp_path / f"rows.{kind}"
+    write = {"parquet": parquet.write_table, "csv": csv.write_csv}[kind]
+    write(pa.table({str(i): np.random.default_rng(i).random(20_000) for i in range(40)}), path)
     command = [sys.executable, "-c", _READ_WITH_LITTLE_ROOM, str(path)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert f"{path} does not fit into memory" in ran.stdout, ran.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +48,7 @@ def read_parquet(source: Source) -> Table:
     try:
         # In this thread: where none can be started, for want of memory, pyarrow's functions never return.
         with parquet.ParquetFile(source.file, pre_buffer=False) as file:
+            _require_room(2 * _decoded_bytes(file))  # for pyarrow's table and NumPy's columns
             batches = file.iter_batches(_BATCH_ROWS, use_threads=False)
             table = pa.Table.from_batches(batches, file.schema_arrow)
         return _as_table(table, source)
@@ -109,6 +111,27 @@ def _can_start_threads() -> bool:
     return resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
 
 
+def _require_room(count: int) -> None:
+    """Raise a MemoryError if a limited address space has no room for so many bytes.
+
+    pyarrow itself ends the process if it cannot have a few bytes in places.
+    """
+    if not _can_start_threads():
+        np.empty(max(0, count), np.uint8)
+
+
+def _decoded_bytes(file: Any) -> int:
+    """About how many bytes the columns of a parquet file take in memory; text counts as in the file."""
+    metadata = file.metadata
+    bits = 0
+    for field in file.schema_arrow:
+        with suppress(ValueError):  # of any length
+            bits += field.type.bit_width
+    groups = range(metadata.num_row_groups)
+    stored = sum(metadata.row_group(group).total_byte_size for group in groups)
+    return int(max(stored, metadata.num_rows * bits // 8))
+
+
 def _bytes_of(source: Source) -> Any:
     """What pyarrow reads and closes: the path of a file on disk, or a copy of the bytes of any other."""
     if source.path is not None:
@@ -145,12 +168,15 @@ def _read_delimited(source: Source, delimiter: str) -> Table:
         )
 
     try:
+        _require_room(2 * source.file.seek(0, io.SEEK_END))
         try:
             table = read(None)
         except pa.ArrowInvalid as error:
             if "conversion error" not in str(error):
                 raise
             table = read(_LARGEST_BLOCK)  # types are inferred from the first block: take the whole file
+    except MemoryError as error:
+        raise _damaged(source, error) from None
     except pa.ArrowException as error:
         raise _damaged(source, error, _find_ragged_line(source, delimiter)) from None
     _check_encoding(table, source)
