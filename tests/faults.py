@@ -45,7 +45,7 @@ from soak import commit
 FAULTS = ("SIGKILL", "SIGINT", "MemoryError")
 _LEAST_BYTES = (512, 2**14)  # of an allocation that may fail; Python's objects have fewer
 _HANG_LOOKS = 1200  # of 0.1 s of waiting each; a wait during which everything is paused counts as one
-_WRITING_LOOKS = 50  # of 0.1 s, until workers of Dask have finished what they were writing
+_WRITING_LOOKS = 300  # of 0.1 s, until workers of Dask have finished what they were writing
 _WORKER_SHARE = 0.15  # of the strikes on Dask hit a worker, which then has to be started anew
 # A crash in ActUp's compiled code is a mistake of ActUp; it is where the innermost frame of the stack is that
 # is not of the system's libraries.

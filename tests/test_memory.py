@@ -565,3 +565,22 @@ def test_maps_made_before_count_in_the_limit_of_many():
         actup.embed_many(X, recipes, max_memory=limit)
     maps = actup.embed_many(X[:2000], [recipes[0], recipes[0].but(min_dist=0.5)], max_memory="1GB")
     assert all(result.layout is None for result in maps.results.values())
+
+
+# ---- what a fit rejects, an estimate rejects in the same words ----
+
+
+@pytest.mark.parametrize("ask", ["memory_estimate", "fit"])
+@pytest.mark.parametrize(
+    ("parameters", "X", "message"),
+    [
+        ({}, np.ma.masked_less(np.ones((30, 3)), 2), "X is a masked array"),
+        ({}, np.empty((0, 3)), "0"),
+        ({"densmap": np.array([1, 2])}, np.ones((30, 3)), "densmap="),
+        ({"output_dens": np.array([1, 2])}, np.ones((30, 3)), "output_dens="),
+    ],
+)
+def test_estimates_reject_what_fits_reject(ask, parameters, X, message):
+    model = actup.UMAP(**parameters, max_memory="1GB")
+    with pytest.raises(ValueError, match=message):
+        getattr(model, ask)(X)

@@ -20,6 +20,7 @@ from actup._csr import check_sparse
 from actup._device import to_host
 from actup._given import Given
 from actup._threads import count_threads
+from actup._values import reject_mask
 from actup.backends import Backend, Layout, choose_backend, load_backend
 from actup.backends._memory._data import Values, is_whole
 from actup.backends._memory._shape import BASE_BYTES, Lean, Moment, RunShape
@@ -275,7 +276,8 @@ def _extent(places: Any) -> float:
 
 
 def _check(X: Any) -> None:
-    """Reject a sparse matrix that reading rejects, before its arrays are measured."""
+    """Reject what reading rejects, before its arrays are measured."""
+    reject_mask(X, "X")
     if sparse.issparse(X):
         check_sparse(X, "X")
 
@@ -315,6 +317,8 @@ def lean_enough(
     limit = read_bytes(max_memory, "max_memory") - held
     _check(X)
     shape = shape_of(X, recipe, given, threads)
+    if shape.rows < 1:
+        return Lean()  # which the run rejects
     best: MemoryEstimate | None = None
     for lean in _leaner_and_leaner(given, recipe, backend):
         estimate = estimate_shape(shape, backend, lean)

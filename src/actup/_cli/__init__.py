@@ -35,19 +35,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments : sequence of str, default=None
         What follows the program's name; None: ``sys.argv[1:]``.
     """
-    with _all_streams():
-        if find_spec("typer") is None:
-            print(
-                "actup: the command line needs the package typer: pip install 'actup[cli]'", file=sys.stderr
-            )
-            return 2
-        try:
+    try:
+        with _all_streams():
+            if find_spec("typer") is None:
+                print(
+                    "actup: the command line needs the package typer: pip install 'actup[cli]'",
+                    file=sys.stderr,
+                )
+                return 2
             from actup._cli.app import run
 
             return run(list(sys.argv[1:] if arguments is None else arguments))
-        except KeyboardInterrupt:  # before the command began or after its end
+    except KeyboardInterrupt:  # before the command began or after its end
+        if sys.stderr is not None:
             print("actup: stopped", file=sys.stderr)
-            return 130
+        return 130
 
 
 @contextmanager

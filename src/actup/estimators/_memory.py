@@ -72,12 +72,16 @@ class MemoryMixin:
         >>> 0.6e9 < estimate.bytes < 1.2e9
         True
         """
+        self._check_choices()
         recipe = self._recipe()  # first: rejects what cannot be run
         given = self._given_for_memory(FitInputs(y, sample_weight, fixed))
         estimate = estimate_run(X, recipe, given, self.n_jobs, self.backend, dtype, stored_values)
         if fixed is not None:
             read_mobility(fixed, self.init, estimate.rows)
         return estimate
+
+    def _check_choices(self) -> None:
+        """Reject values of parameters that are no part of the recipe."""
 
     def _lean(self, X: Any, recipe: Recipe, inputs: FitInputs, backend: Backend) -> Lean:
         """Where a fit must take less memory than usual; raises MemoryError if that is not enough."""

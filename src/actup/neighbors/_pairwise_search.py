@@ -247,7 +247,8 @@ def _number_of(row: Any, rows: Rows) -> int | str:
 def reject_parameters(metric: str, parameters: Parameters | None) -> None:
     """Reject parameters of a metric that has none."""
     if parameters:
-        raise ValueError(f"metric_kwds={dict(parameters)!r}: metric={metric!r} has no parameters")
+        names = ", ".join(map(repr, parameters))
+        raise ValueError(f"metric_kwds: metric={metric!r} has no parameters, got {names}: leave them out")
 
 
 def check_values(X: np.ndarray, metric: Metric) -> np.ndarray:

@@ -41,7 +41,8 @@ class ParquetFileSink(PartsSink):
         with whole_location(self.target) as unfinished, parquet.ParquetWriter(unfinished, schema) as writer:
             waiting: list[Any] = []
             for shard in range(len(self.shards)):
-                waiting.append(parquet.read_table(self._part_path(shard), memory_map=False).cast(schema))
+                with parquet.ParquetFile(self._part_path(shard)) as part:  # read_table waits for threads
+                    waiting.append(part.read(use_threads=False).cast(schema))
                 if sum(map(len, waiting)) >= _ROWS_PER_GROUP or shard == len(self.shards) - 1:
                     writer.write_table(pa.concat_tables(waiting))
                     waiting.clear()
