@@ -231,7 +231,7 @@ def test_every_container_gives_the_same_map_and_is_not_modified(X, baseline, mak
         (np.zeros((5, 2, 2)), ValueError, "3 dimensions"),
         (np.zeros((0, 2)), ValueError, "0 sample"),
         (np.zeros((5, 0)), ValueError, "0 feature"),
-        (np.array([["a", "b"], ["c", "d"]]), ValueError, "Convert your data to numeric"),
+        (np.array([["a", "b"], ["c", "d"]]), ValueError, "X holds 'a' in column 0, row 0: convert or drop"),
         (np.zeros((5, 2), complex), ValueError, "[Cc]omplex"),
     ],
 )

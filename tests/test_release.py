@@ -291,7 +291,10 @@ def test_an_old_python_is_named_before_an_environment_is_made(tmp_path, exists):
     old.chmod(0o755)
     target = f"{tmp_path}/build-tools"
     done = subprocess.run(
-        ["make", f"VENV={tmp_path}", f"PYTHON={old}", target], cwd=ROOT, capture_output=True, text=True
+        ["make", "--no-print-directory", f"VENV={tmp_path}", f"PYTHON={old}", target],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
     remedy = f"remove {tmp_path}, and give" if exists else "give"
     wanted = f"ActUp needs Python 3.11 or newer, which {old} is not: {remedy} PYTHON=python3.12\n"
