@@ -10,6 +10,7 @@ from typing import Any
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {f"{unit}i": 2 ** (10 * power) for power, unit in enumerate("kmgt", start=1)}
+_MOST_BYTES = 2**62  # as good as no limit, and a float
 _TEXT = re.compile(r"\s*((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([kmgt]i?|)b?\s*", re.ASCII)
 
 
@@ -22,7 +23,7 @@ def read_bytes(value: int | str, name: str) -> int:
     elif isinstance(value, Real) and not isinstance(value, bool):
         count = value
     if 1 <= count < math.inf:
-        return int(count)
+        return min(int(count), _MOST_BYTES)
     raise ValueError(
         f"{name}={reprlib.repr(value)} must be a number of bytes, at least 1, or text such as '5GB' or "
         "'512 MiB'"

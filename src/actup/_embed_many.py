@@ -129,7 +129,7 @@ def embed_many(
     given = _recipe_list(recipes)
     chosen = [preset(recipe) if isinstance(recipe, str) else recipe for recipe in given]
     names = [names] if isinstance(names, str) else names
-    if names is not None and not isinstance(names, Iterable):
+    if names is not None and (not isinstance(names, Iterable) or getattr(names, "ndim", 1) == 0):
         raise TypeError(f"names={names!r} must be a sequence of names")
     names = _check_names(_own_names(given, chosen) if names is None else list(names), len(given))
     _check_agreement(chosen)

@@ -317,7 +317,7 @@ def lean_enough(
     limit = read_bytes(max_memory, "max_memory") - held
     _check(X)
     shape = shape_of(X, recipe, given, threads)
-    if shape.rows < 1:
+    if shape.rows < 1 or (X is not None and shape.columns < 1):
         return Lean()  # which the run rejects
     best: MemoryEstimate | None = None
     for lean in _leaner_and_leaner(given, recipe, backend):

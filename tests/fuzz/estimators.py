@@ -128,7 +128,8 @@ class Life:
     def fit(self) -> None:
         X, options = self.rows(), self.fit_options()
         method = self.draw.choice(["fit", "fit", "fit_transform"])
-        if getattr(self.model, "transform_mode", "embedding") != "embedding" and self.has_frames():
+        mode = getattr(self.model, "transform_mode", "embedding")
+        if not np.array_equal(mode, "embedding") and self.has_frames():
             method = "fit"  # scikit-learn rejects a graph as a data frame after the fit
         function = getattr(self.model, method)
         fitted, result = self.call(method, lambda: function(X, **options), X, *options.values())

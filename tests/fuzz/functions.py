@@ -136,7 +136,7 @@ def transformer(draw: random.Random, report: Report) -> None:
             model=model,
         )
         if found:
-            check_distances(lists, count_rows(new), count_rows(X))
+            check_distances(lists, count_rows(X if new is None else new), count_rows(X))
 
 
 def check_distances(graph: Any, n: int, points: int) -> None:

@@ -403,7 +403,7 @@ class UMAP(UmapRuns):
         automatic = is_automatic(self.learning_rate)
         base = preset_for("umap", self.n_components) if automatic else preset("sampled_umap")
         base = preset("umap") if self.densmap else base  # the radii of all points are needed at once
-        if self.output_metric not in ("euclidean", "l2"):
+        if not (isinstance(self.output_metric, str) and self.output_metric in ("euclidean", "l2")):
             base = preset("sampled_umap").but(horizon=None)  # distances from the centre mean nothing there
         for factor in ("repulsion_strength", "negative_sample_rate"):  # each is checked under its own name
             change(base, {"repulsion_rate": factor}, repulsion_rate=getattr(self, factor))

@@ -13,6 +13,7 @@ from actup._elementary import exp
 from actup._engine import engine
 from actup._threads import count_threads
 from actup._typing import CsrMatrix
+from actup._values import as_float
 from actup.graph._records import Neighbors
 
 if TYPE_CHECKING:
@@ -65,7 +66,12 @@ def bandwidths(
         rows = np.sort(rows, axis=1)
     workers = count_threads(threads, "threads")
     return engine.umap_bandwidths(
-        rows, float(k), float(bandwidth), float(local_connectivity), int(n_iter), workers
+        rows,
+        as_float(k, "k"),
+        as_float(bandwidth, "bandwidth"),
+        as_float(local_connectivity, "local_connectivity"),
+        int(n_iter),
+        workers,
     )
 
 

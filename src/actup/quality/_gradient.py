@@ -76,6 +76,8 @@ class Repulsion:
             force, sums = engine.repulsion_from_reference(Y, Y, dof, threads)
             return force, float(sums.sum() - len(Y))  # without the pairs of a point with itself
         points = np.ascontiguousarray(Y - Y.mean(axis=0), np.float32)
+        if not np.isfinite(points).all():
+            raise ValueError("places have become infinite: give a smaller learning_rate or exaggeration")
         curve = engine.Curve(1.0, 1.0, dof)
         if self.method == "barnes_hut":
             kind = engine.PotentialKind.kernel

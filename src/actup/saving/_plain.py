@@ -144,6 +144,7 @@ def is_csr(value: Any) -> bool:
 
 
 def encode_csr(encoder: Encoder, value: Any, where: str) -> dict[str, Any]:
+    check_compressed(value.indptr, value.indices, len(value.data), value.shape, where)
     arrays = {part: encoder.add(getattr(value, part), f"{where}.{part}") for part in _CSR_PARTS}
     return {**arrays, "columns": int(value.shape[1]), "is_matrix": sparse.isspmatrix(value)}
 

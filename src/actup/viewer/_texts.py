@@ -30,8 +30,9 @@ def read_hover(hover: Any, n: int) -> dict[str, list[str]]:
         return {name: _as_texts(column) for name, column in table_columns(hover, n, "hover")}
     if isinstance(hover, str | bytes):
         raise TypeError(f"hover={hover!r} is a text: give one text per point, such as frame[[{hover!r}]]")
-    if not hasattr(hover, "__len__") or len(hover) != n:
-        found = len(hover) if hasattr(hover, "__len__") else type(hover).__name__
+    is_sequence = hasattr(hover, "__len__") and getattr(hover, "ndim", 1) > 0
+    if not is_sequence or len(hover) != n:
+        found = len(hover) if is_sequence else type(hover).__name__
         raise ValueError(f"hover must have one text for each of the {n} points, got {found} of them")
     return {"": _as_texts(hover)}
 

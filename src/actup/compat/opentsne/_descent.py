@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from actup._threads import count_threads
+from actup._values import as_float
 from actup.compat.opentsne._objectives import Objective, kl_divergence_bh, kl_divergence_fft
 from actup.compat.opentsne.utils import Timer
 from actup.quality._gradient import Repulsion, Similarities
@@ -205,8 +206,9 @@ class gradient_descent:  # noqa: N801 (openTSNE's name)
         """
         if not isinstance(n_iter, Integral):
             raise TypeError(f"n_iter={reprlib.repr(n_iter)} must be a whole number of iterations")
-        factor = 1.0 if exaggeration is None else float(exaggeration)
-        rate = len(embedding) / factor if isinstance(learning_rate, str) else float(learning_rate)
+        factor = 1.0 if exaggeration is None else as_float(exaggeration, "exaggeration")
+        automatic = isinstance(learning_rate, str)
+        rate = len(embedding) / factor if automatic else as_float(learning_rate, "learning_rate")
         points = embedding.view(np.ndarray)  # moves with the embedding
         if self.gains is None or self.update is None:
             self.gains, self.update = np.ones_like(points), np.zeros_like(points)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from actup._csr import read_sparse
 from actup._elementary import exp
+from actup._values import as_float
 from actup.compat.opentsne import nearest_neighbors
 from actup.compat.opentsne._affinity_base import (
     Affinities,
@@ -118,10 +118,7 @@ class FixedSigmaNN(Affinities):
 
 def _fixed_width_rows(distances: np.ndarray, sigma: float) -> np.ndarray:
     squared = comparable_distances(distances) ** 2
-    try:
-        sigma = float(sigma)
-    except OverflowError:
-        raise ValueError(f"sigma={reprlib.repr(sigma)} is beyond the range of floats") from None
+    sigma = as_float(sigma, "sigma")
     weights = exp(-(squared - squared.min(axis=1, keepdims=True)) / (2 * sigma * sigma))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 

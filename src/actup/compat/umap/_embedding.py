@@ -280,9 +280,12 @@ def _output_fields(output_metric: Any, output_metric_kwds: Mapping[str, Any] | N
 
 def _density_fields(densmap_kwds: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "density_weight": float(densmap_kwds.get("lambda", 2.0)),
-        "density_share": float(densmap_kwds.get("frac", 0.3)),
-        "density_shift": float(densmap_kwds.get("var_shift", 0.1)),
+        field: as_float(densmap_kwds.get(name, default), f"densmap_kwds[{name!r}]")
+        for field, name, default in (
+            ("density_weight", "lambda", 2.0),
+            ("density_share", "frac", 0.3),
+            ("density_shift", "var_shift", 0.1),
+        )
     }
 
 

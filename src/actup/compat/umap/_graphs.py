@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix, issparse
 
 from actup._csr import read_sparse
-from actup._values import naming_memory
+from actup._values import as_float, naming_memory
 from actup._warnings import warn_user
 from actup.compat.umap._search_index import SearchIndex
 from actup.compat.umap.sparse import sparse_named_distances
@@ -255,10 +255,16 @@ def fuzzy_simplicial_set(
         )
     n = int(X.shape[0]) if hasattr(X, "shape") else len(X)
     knn_dists = np.asarray(knn_dists, np.float32)
-    sigmas, rhos = smooth_knn_dist(knn_dists, float(n_neighbors), local_connectivity=local_connectivity)
+    k = as_float(n_neighbors, "n_neighbors")
+    sigmas, rhos = smooth_knn_dist(knn_dists, k, local_connectivity=local_connectivity)
     rows, columns, values, lengths = compute_membership_strengths(
         knn_indices, knn_dists, sigmas, rhos, return_dists
     )
+    if columns.max(initial=0) >= n:
+        raise ValueError(
+            f"point {columns.max()} is a neighbour, but X has {n} rows: knn_indices has ids below the number "
+            "of rows, and metric='precomputed' takes a square matrix"
+        )
     kept = values > 0
     graph = csr_matrix((values[kept], (rows[kept], columns[kept])), shape=(n, n))
     if apply_set_operations:

@@ -197,7 +197,7 @@ def dask_array_source(array: Any) -> DaskSource:
     if dtype is None:
         raise TypeError(f"source is a dask array of {array.dtype}: give an array of real numbers")
     if 0 in array.shape:
-        raise ValueError(f"source has shape {array.shape}: there is nothing to read")
+        raise ValueError(f"source has shape {array.shape}: give at least one row and one column")
     if array.numblocks[1] > 1:
         array = array.rechunk({1: -1})
     store = partial(_store_array, dtype=dtype, columns=array.shape[1])

@@ -71,7 +71,7 @@ def memory_source(array: np.ndarray, shard_rows: int, id_values: np.ndarray | No
     if dtype is None:
         raise TypeError(f"source is an array of {array.dtype}: give an array of real numbers")
     if 0 in array.shape:
-        raise ValueError(f"source has shape {array.shape}: there is nothing to read")
+        raise ValueError(f"source has shape {array.shape}: give at least one row and one column")
     ranges = row_ranges(len(array), shard_rows)
     shards = tuple(Shard(range_name(*pair, len(array), "the array"), pair[1] - pair[0]) for pair in ranges)
     begins = tuple(begin for begin, _ in ranges)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from actup._values import reject_mask
 from actup.distributed._sources._anndata import anndata_source, is_anndata_object
 from actup.distributed._sources._base import Source
 from actup.distributed._sources._dask import (
@@ -112,6 +113,7 @@ def open_source(
 
 
 def _source_of_array(array: np.ndarray, shard_rows: int) -> Source:
+    reject_mask(array, "source")
     described = file_of_memmap(array) if isinstance(array, np.memmap) else None
     if described is not None and described.rows and described.columns:
         return source_of_row_files([described], shard_rows)
