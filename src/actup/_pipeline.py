@@ -26,6 +26,7 @@ from actup._reporting import reporting_to
 from actup._suggestions import explain_unknown_keywords
 from actup._threads import count_threads
 from actup._typing import Array, Rows
+from actup._values import naming_memory
 from actup._warnings import warn_user
 from actup.backends import Backend, Layout, PointInputs, choose_backend, load_backend
 from actup.backends._graph_file import GraphFile
@@ -558,7 +559,9 @@ def _keeps_radii(recipe: Recipe, given: Given) -> bool:
 def _single_point(recipe: Recipe, given: Given) -> Embedding:
     """One point has no neighbours: its map is the origin, and its radius unknown."""
     empty = Graph(np.zeros(2), np.zeros(0), np.zeros(0))
-    single = Embedding(np.zeros((1, recipe.n_components), np.float32), recipe, empty, None, "origin")
+    with naming_memory(recipe.n_components, "n_components"):
+        origin = np.zeros((1, recipe.n_components), np.float32)
+    single = Embedding(origin, recipe, empty, None, "origin")
     if not _keeps_radii(recipe, given):
         return single
     return replace(single, radii=np.full(1, np.nan, np.float32), edge_lengths=np.zeros(0, np.float32))

@@ -232,7 +232,7 @@ def tsne(draw: random.Random, report: Report) -> None:
         "openTSNE.TSNE.fit",
         lambda: opentsne.TSNE(**options).fit(X),
         (X,),
-        told=f"{describe(X)}, {options}",
+        told=f"{describe(X)}, {describe(options)}",
     )
     if done:
         check_map(found, count_rows(X), 2)

@@ -436,6 +436,6 @@ def describe(value: Any) -> str:
     if hasattr(value, "shape"):
         return f"{type(value).__name__}{value.shape} {getattr(value, 'dtype', '')}"
     try:
-        return repr(value)[:80]
+        return repr(value)[: 400 if isinstance(value, dict) else 80]
     except Exception as error:  # of a matrix whose arrays make no sense
         return f"{type(value).__name__} without a text ({type(error).__name__})"

@@ -88,7 +88,7 @@ def neighbors(draw: random.Random, report: Report) -> None:
     def search() -> Any:
         return actup.nearest_neighbors(X, k, **options)
 
-    told = f"{describe(X)}, {k}, {options}"
+    told = f"{describe(X)}, {k}, {describe(options)}"
     done, found = report.call("nearest_neighbors", search, (X,), told=told)
     if done:
         check_lists(found, count_rows(X), int(k), count_rows(X))
@@ -102,7 +102,10 @@ def index(draw: random.Random, report: Report) -> None:
     columns, options = draw_columns(draw), search_options(draw)
     X = draw_rows(draw, None, columns)
     made, found = report.call(
-        "NeighborIndex", lambda: actup.NeighborIndex(X, **options), (X,), told=f"{describe(X)}, {options}"
+        "NeighborIndex",
+        lambda: actup.NeighborIndex(X, **options),
+        (X,),
+        told=f"{describe(X)}, {describe(options)}",
     )
     for _ in range(draw.randrange(5) if made else 0):
         new, k = draw_rows(draw, None, columns), wrong_or(draw, [1, 2, 5])
@@ -122,7 +125,7 @@ def transformer(draw: random.Random, report: Report) -> None:
         "KNeighborsTransformer.fit_transform",
         lambda: model.fit_transform(X),
         (X,),
-        told=f"{describe(X)}, {options}",
+        told=f"{describe(X)}, {describe(options)}",
         model=model,
     )
     if done:
@@ -193,7 +196,7 @@ def embed(draw: random.Random, report: Report) -> None:
     draw_preset = draw.choice(actup.presets())
     settings = {"epochs": 3, "n_neighbors": 4, "perplexity": 3.0}
     settings |= changes if isinstance(changes, dict) else {}
-    told = f"{describe(X)}, {draw_preset}.but({changes}), {options}"[:600]
+    told = f"{describe(X)}, {draw_preset}.but({changes}), {describe(options)}"[:600]
     inputs = (X, *options.values())
     done, found = report.call("embed", run, inputs, told=told)
     if done:
@@ -228,7 +231,9 @@ def many(draw: random.Random, report: Report) -> None:
         return actup.embed_many(X, recipes, **options)
 
     drawn = [draw_changes(draw, RECIPE) for _ in range(draw.randrange(4))]
-    done, found = report.call("embed_many", run, (X,), told=f"{describe(X)}, {drawn}, {options}"[:600])
+    done, found = report.call(
+        "embed_many", run, (X,), told=f"{describe(X)}, {drawn}, {describe(options)}"[:600]
+    )
     if done:
         if len(found.aligned) != len(drawn):
             raise Wrong(f"{len(found.aligned)} maps of {len(drawn)} recipes")
@@ -313,7 +318,7 @@ def clusters(draw: random.Random, report: Report) -> None:
         "find_clusters",
         lambda: actup.find_clusters(Y, **options),
         (Y,),
-        told=f"{describe(Y)}, {options}"[:400],
+        told=f"{describe(Y)}, {describe(options)}"[:400],
     )
     if done and len(found.labels) != len(Y):
         raise Wrong(f"{len(found.labels)} labels of {len(Y)} points")
@@ -338,7 +343,7 @@ def atlas(draw: random.Random, report: Report) -> None:
         "write_atlas",
         lambda: actup.write_atlas(path, Y, frame, **options),
         (Y, frame),
-        told=f"{describe(Y)}, {describe(frame)}, {options}"[:400],
+        told=f"{describe(Y)}, {describe(frame)}, {describe(options)}"[:400],
     )
     if done:
         table = parquet.read_table(path)
@@ -368,7 +373,7 @@ def pages(draw: random.Random, report: Report) -> None:
         if draw.random() < 0.2:
             options[name] = wrong_or(draw, values)
     maps = draw.choice([Y, {"a": Y}, {_HOSTILE[0]: Y, "b": Y}, [Y, Y], {}])
-    told = f"{describe(Y)}, {options}"[:400]
+    told = f"{describe(Y)}, {describe(options)}"[:400]
     done, _ = report.call("write_page", lambda: viewer.write_page(path, maps, **options), (Y,), told=told)
     if done:
         check_page(path.read_text(encoding="utf-8"), maps, options)
@@ -388,7 +393,11 @@ def pictures(draw: random.Random, report: Report) -> None:
         if draw.random() < 0.2:
             options[name] = wrong_or(draw, values)
     report.call(
-        "plot", lambda: actup.plot(Y, **options), (Y,), told=f"{describe(Y)}, {options}"[:400], strict=False
+        "plot",
+        lambda: actup.plot(Y, **options),
+        (Y,),
+        told=f"{describe(Y)}, {describe(options)}"[:400],
+        strict=False,
     )
 
 
@@ -425,7 +434,7 @@ def aligned(draw: random.Random, report: Report) -> None:
     model = actup.AlignedUMAP(**options)
     done, _ = report.call(
         "AlignedUMAP.fit", lambda: model.fit(slices, relations=relations), (slices, relations),
-        told=f"{list(map(describe, slices))}, {relations}, {options}"[:400], model=model,
+        told=f"{list(map(describe, slices))}, {relations}, {describe(options)}"[:400], model=model,
         thrown=(Stop, StopIteration),
     )  # fmt: skip
     if done:
@@ -444,7 +453,9 @@ def estimates(draw: random.Random, report: Report) -> None:
         made = actup.preset("umap").but(**recipe) if isinstance(recipe, dict) else recipe
         return actup.memory_estimate(X, made, **options)
 
-    done, found = report.call("memory_estimate", run, (X,), told=f"{describe(X)}, {recipe}, {options}"[:500])
+    done, found = report.call(
+        "memory_estimate", run, (X,), told=f"{describe(X)}, {recipe}, {describe(options)}"[:500]
+    )
     if done and not (found.bytes > 0 and found.stage in found.stages and found.describe()):
         raise Wrong(f"an estimate is {found}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -143,7 +144,7 @@ class PairwiseSearch:
                 self._distance_function()(X[:1].astype(np.float64))
             except TypeError as error:
                 raise TypeError(
-                    f"metric_kwds={self._parameters!r} do not suit metric={self._metric!r}: {error}"
+                    f"metric_kwds={reprlib.repr(self._parameters)} do not suit metric={self._metric!r}: {error}"
                 ) from error
 
 

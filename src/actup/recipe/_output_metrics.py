@@ -112,7 +112,9 @@ def function_arguments(function: OutputFunction, parameters: dict[str, object]) 
         signature = inspect.signature(getattr(function, "py_func", function))  # numba's are dispatchers
         return signature.bind(None, None, **parameters).args[2:]
     except (TypeError, ValueError) as error:
-        raise ValueError(f"output_metric_kwds={parameters!r} do not suit output_metric: {error}") from None
+        raise ValueError(
+            f"output_metric_kwds={reprlib.repr(parameters)} do not suit output_metric: {error}"
+        ) from None
 
 
 def output_metric_name(recipe: Recipe) -> str:
