@@ -605,7 +605,7 @@ REJECTED_BY_COMPAT = {
     "a start of one axis": (lambda: opentsne.TSNE(initialization=np.zeros(30)), r"start has shape \(30,\)"),
     "a number to rescale": (lambda: initialization.rescale(np.float64(3)), r"x has shape \(\)"),
     "affinities of one row": (lambda: affinity.PerplexityBasedNN(X[:1], 2), "data has 1 rows"),
-    "a huge sigma": (lambda: affinity.FixedSigmaNN(X, 10**400, 3), "sigma=1.* is beyond"),
+    "a huge sigma": (lambda: affinity.FixedSigmaNN(X, 10**400, 3), "sigma=an integer of .* is beyond"),
     "sparse new rows": (
         lambda: affinity.PerplexityBasedNN(X, 3, metric="cosine", method="exact").to_new(
             sparse.csr_matrix(X)

@@ -144,7 +144,8 @@ class PairwiseSearch:
                 self._distance_function()(X[:1].astype(np.float64))
             except TypeError as error:
                 raise TypeError(
-                    f"metric_kwds={reprlib.repr(self._parameters)} do not suit metric={self._metric!r}: {error}"
+                    f"metric_kwds={reprlib.repr(self._parameters)} do not suit metric={self._metric!r}: "
+                    f"{error}"
                 ) from error
 
 
