@@ -1,9 +1,11 @@
 """Tests of actup._threads."""
 
+import gc
 import os
 import signal
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -94,8 +96,68 @@ def test_no_call_begins_after_the_generator_is_closed():
     assert len(called) == at_the_end < 100
 
 
+def test_no_call_begins_after_an_error():
+    called = []
+
+    def call(number):
+        called.append(number)
+        if number == 1:
+            raise ZeroDivisionError
+        time.sleep(0.05)
+
+    with pytest.raises(ZeroDivisionError):
+        list(map_in_threads(call, range(300), 2))
+    assert len(called) <= 4
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_stop_iteration_is_an_error_like_others(threads):
+    def call(number):
+        if number == 2:
+            raise StopIteration
+        return number
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        list(map_in_threads(call, range(5), threads))
+
+
+def test_results_and_errors_are_not_kept():
+    class Large:
+        pass
+
+    references = []
+
+    def call(number):
+        large = Large()
+        references.append(weakref.ref(large))
+        if number == 7:
+            raise ZeroDivisionError
+        return large
+
+    gc.disable()
+    try:
+        for result in map_in_threads(call, range(7), 2):
+            del result
+        assert [reference() for reference in references] == [None] * 7
+        with pytest.raises(ZeroDivisionError):
+            list(map_in_threads(call, range(8), 2))
+        assert [reference() for reference in references] == [None] * 15
+    finally:
+        gc.enable()
+
+
+def compute(number):
+    """Work in Python, of 1 ms, for which threads compete."""
+    end = time.thread_time() + 0.001
+    while time.thread_time() < end:
+        pass
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers")
-def test_ctrl_c_at_any_moment_ends_the_work():
+@pytest.mark.parametrize(
+    ("call", "threads", "longest_s", "times"), [(abs, 2, 0.001, 2000), (compute, 8, 0.03, 150)]
+)
+def test_ctrl_c_at_any_moment_ends_the_work(call, threads, longest_s, times):
     """A pool of concurrent.futures fails here, or hangs."""
 
     def interrupt(number, frame):
@@ -104,14 +166,14 @@ def test_ctrl_c_at_any_moment_ends_the_work():
     former = signal.signal(signal.SIGALRM, interrupt)
     interrupted = 0
     try:
-        for moment in np.random.default_rng(0).uniform(1e-5, 1e-3, 3000):
+        for moment in np.random.default_rng(0).uniform(1e-5, longest_s, times):
             try:
                 signal.setitimer(signal.ITIMER_REAL, moment)
                 while True:
-                    list(map_in_threads(lambda number: number, range(4), 2))
+                    list(map_in_threads(call, range(8), threads))
             except KeyboardInterrupt:
                 interrupted += 1
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, former)
-    assert interrupted == 3000
+    assert interrupted == times

@@ -14,6 +14,7 @@ Result = TypeVar("Result")
 # More threads than this would only wait for each other. 64 threads are always allowed.
 _MAX_THREADS_PER_CORE = 4
 _ALWAYS_ALLOWED_THREADS = 64
+_LONGEST_WAIT_S = 1.0  # Ctrl-C may take a ring of the bell away
 
 
 def count_threads(n_jobs: int | None, name: str = "n_jobs") -> int:
@@ -53,52 +54,66 @@ def map_in_threads(function: Callable[[Any], Result], items: Iterable[Any], thre
     tasks = list(items)
     threads = min(threads, len(tasks))
     if threads <= 1:
-        yield from map(function, tasks)
+        for task in tasks:
+            yield function(task)
         return
     waiting: SimpleQueue[int] = SimpleQueue()  # numbers of tasks
-    ended: SimpleQueue[tuple[int, Any, BaseException | None] | None] = SimpleQueue()
+    outcomes: list[tuple[Any, BaseException | None] | None] = [None] * len(tasks)
+    working: set[object] = set()  # one entry for each thread, from before its first task to after its last
+    bell: SimpleQueue[None] = SimpleQueue()  # rings when one of these two has changed
     for number in range(len(tasks)):
         waiting.put(number)
 
+    def do(number: int) -> None:
+        try:
+            outcomes[number] = function(tasks[number]), None
+        except BaseException as error:  # raised where the result is asked for
+            outcomes[number] = None, error
+            _empty(waiting)
+        bell.put(None)
+
     def work() -> None:
-        outcome: tuple[int, Any, BaseException | None]
+        thread = object()
+        working.add(thread)
         try:
             with suppress(Empty):
                 while True:
-                    number = waiting.get_nowait()
-                    try:
-                        outcome = number, function(tasks[number]), None
-                    except BaseException as error:  # raised where the result is asked for
-                        outcome = number, None, error
-                    ended.put(outcome)
+                    do(waiting.get_nowait())
         finally:
-            ended.put(None)
+            working.discard(thread)
+            bell.put(None)
 
-    running = 0
-    outcomes: dict[int, tuple[Any, BaseException | None]] = {}
     try:
         for _ in range(threads):
             _thread.start_new_thread(work, ())
-            running += 1
         for number in range(len(tasks)):
-            while number not in outcomes and running > 0:
-                outcome = ended.get()
-                if outcome is None:
-                    running -= 1
-                else:
-                    outcomes[outcome[0]] = outcome[1:]
-            if number not in outcomes:
-                raise MemoryError("a thread had no memory for its result")
-            result, error = outcomes.pop(number)
+            while (outcome := outcomes[number]) is None:
+                _wait_for(bell)
+            outcomes[number] = None
+            result, error = outcome
+            del outcome
             if error is not None:
-                raise error
+                try:
+                    raise error
+                finally:
+                    del error  # whose calls hold arrays
             yield result
+            del result
     finally:
-        with suppress(Empty):
-            while True:
-                waiting.get_nowait()
-        while running > 0:
-            running -= ended.get() is None
+        _empty(waiting)
+        while working:  # a thread that begins only now finds nothing to do
+            _wait_for(bell)
+
+
+def _empty(queue: SimpleQueue[int]) -> None:
+    with suppress(Empty):
+        while True:
+            queue.get_nowait()
+
+
+def _wait_for(bell: SimpleQueue[None]) -> None:
+    with suppress(Empty):
+        bell.get(timeout=_LONGEST_WAIT_S)
 
 
 def _usable_cores() -> int:
