@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import Any
 
 from allocation_failures import build_failing_allocations
-from fault_cases import SCHEDULER, Case, call, make_cases, write_inputs
+from fault_cases import SCHEDULER, Case, call, command_line, make_cases, write_inputs
 from fault_files import Snapshot, content, contents, is_unfinished, restore, snapshot, under, without_times
 from process_state import child_processes
 from soak import commit
@@ -195,7 +195,7 @@ class Stage:
             sys.stdout.flush()
         except KeyboardInterrupt as error:
             code = 130
-            if not any(frame.f_code is call.__code__ for frame, _ in traceback.walk_tb(error.__traceback__)):
+            if not _has_begun(error):
                 print("actup: stopped", file=sys.stderr, flush=True)  # the case has not begun, or has ended
             else:
                 traceback.print_exc()
@@ -205,6 +205,15 @@ class Stage:
             sys.stderr.flush()
         finally:
             os._exit(code)
+
+
+def _has_begun(error: BaseException) -> bool:
+    """Whether an error was raised in a case, rather than before its first statement or after its last."""
+    calls = list(traceback.walk_tb(error.__traceback__))
+    innermost, line = calls[-1]
+    if innermost.f_code is command_line.__code__ and line == innermost.f_code.co_firstlineno:
+        return False
+    return any(frame.f_code is call.__code__ for frame, _ in calls)
 
 
 # ---- strikes ----
