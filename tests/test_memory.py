@@ -575,7 +575,7 @@ def test_maps_made_before_count_in_the_limit_of_many():
     ("parameters", "X", "message"),
     [
         ({}, np.ma.masked_less(np.ones((30, 3)), 2), "X is a masked array"),
-        ({}, np.empty((0, 3)), "0"),
+        ({}, np.empty((0, 3)), r"X has 0 rows|0 sample\(s\) \(shape=\(0, 3\)\)"),
         ({"densmap": np.array([1, 2])}, np.ones((30, 3)), "densmap="),
         ({"output_dens": np.array([1, 2])}, np.ones((30, 3)), "output_dens="),
     ],
@@ -584,3 +584,15 @@ def test_estimates_reject_what_fits_reject(ask, parameters, X, message):
     model = actup.UMAP(**parameters, max_memory="1GB")
     with pytest.raises(ValueError, match=message):
         getattr(model, ask)(X)
+
+
+@pytest.mark.parametrize("ask", ["memory_estimate", "fit"])
+@pytest.mark.parametrize("package", ["pandas", "pyarrow"])
+def test_estimates_reject_columns_of_one_name_as_fits_do(ask, package):
+    columns = pytest.importorskip(package)
+    if package == "pandas":
+        X = columns.DataFrame(np.ones((30, 3)), columns=list("aab"))
+    else:
+        X = columns.table([np.ones(30)] * 3, names=list("aab"))
+    with pytest.raises(ValueError, match=r"^X has 2 columns 'a': give each a name of its own$"):
+        getattr(actup.UMAP(), ask)(X)

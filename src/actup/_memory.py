@@ -24,6 +24,8 @@ from actup._values import reject_mask
 from actup.backends import Backend, Layout, choose_backend, load_backend
 from actup.backends._memory._data import Values, is_whole
 from actup.backends._memory._shape import BASE_BYTES, Lean, Moment, RunShape
+from actup.neighbors._rows import reject_duplicate_names
+from actup.neighbors._tables import column_names
 from actup.recipe._output_metrics import EUCLIDEAN
 from actup.recipe._presets import preset
 from actup.recipe._recipe import Recipe
@@ -278,6 +280,7 @@ def _extent(places: Any) -> float:
 def _check(X: Any) -> None:
     """Reject what reading rejects, before its arrays are measured."""
     reject_mask(X, "X")
+    reject_duplicate_names(column_names(X), "X")
     if sparse.issparse(X):
         check_sparse(X, "X")
 

@@ -97,7 +97,7 @@ def read_rows(
     reject_other_kinds(X, name)
     reject_unsuitable_types(X, name)
     names = column_names(X)
-    _reject_duplicate_names(names or [], name)
+    reject_duplicate_names(names, name)
     plain_check = partial(check_array, input_name=name)
     record_names = None  # scikit-learn's check of what it does not convert itself
     if sparse.issparse(X):
@@ -190,8 +190,9 @@ def reject_unsuitable_types(X: Any, name: str) -> None:
     reject_other_shapes(X, name)
 
 
-def _reject_duplicate_names(columns: list[Any], name: str) -> None:
-    for column, count in Counter(columns).items():
+def reject_duplicate_names(columns: list[Any] | None, name: str) -> None:
+    """Reject columns of one name; None stands for columns without names."""
+    for column, count in Counter(columns or []).items():
         if count > 1:
             raise ValueError(f"{name} has {count} columns {column!r}: give each a name of its own")
 
