@@ -71,6 +71,7 @@ def to_floats(values: Any, name: str, wrong: Callable[[], Exception]) -> np.ndar
     ``wrong`` makes the error for anything else that is no array of numbers.
     """
     reject_mask(values, name)
+    array = None
     try:
         array = np.asarray(values)
         if array.dtype.kind != "c":
@@ -78,7 +79,9 @@ def to_floats(values: Any, name: str, wrong: Callable[[], Exception]) -> np.ndar
     except (TypeError, ValueError):
         raise wrong() from None
     except OverflowError:
-        raise beyond_floats(next(filter(is_beyond_floats, array.flat)), f"{name} holds ") from None
+        entries = () if array is None else array.flat
+        largest = next(filter(is_beyond_floats, entries), None)
+        raise (wrong() if largest is None else beyond_floats(largest, f"{name} holds ")) from None
     raise WrongType(f"{name} holds complex numbers: give real ones, e.g. {name}.real")
 
 
@@ -101,8 +104,8 @@ def beyond_floats(value: Any, place: str) -> ValueError:
 
 
 def reject_mask(values: Any, name: str) -> None:
-    """Reject masked arrays, which NumPy would read as if nothing in them were masked."""
-    if np.ma.isMaskedArray(values):
+    """Reject arrays with masked entries, which NumPy would read as if nothing were masked."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise WrongType(
             f"{name} is a masked array, whose mask would be lost: fill it, or leave masked entries out"
         )

@@ -314,7 +314,11 @@ def test_times_and_masked_arrays_are_rejected(X):
         with pytest.raises(TypeError, match="X holds dates or durations"):
             make(times)
         with pytest.raises(TypeError, match="X is a masked array"):
-            make(np.ma.masked_array(X))
+            make(np.ma.masked_array(X, X > 1))
+
+
+def test_masks_that_hide_nothing_are_accepted(X):
+    np.testing.assert_array_equal(embed(np.ma.masked_array(X), "umap").embedding, embed(X, "umap").embedding)
 
 
 def with_value(value):

@@ -407,7 +407,7 @@ def test_errors_name_the_problem():
     [
         (np.ones((9, 2)) * 1e-100, {}, ValueError, "X is too small for float32, its largest value is 1e-100"),
         (np.zeros((9, 2), "datetime64[s]"), {}, TypeError, "X holds dates or durations"),
-        (np.ma.masked_array(np.ones((9, 2))), {}, TypeError, "X is a masked array"),
+        (np.ma.masked_array(np.ones((9, 2)), np.eye(9, 2)), {}, TypeError, "X is a masked array"),
         (np.ones((9, 2)), {"recall": True}, ValueError, "recall=True must be a share"),
         (-np.ones((9, 9)), {"metric": "precomputed"}, ValueError, "at least 0, one is -1"),
     ],

@@ -324,7 +324,8 @@ class GDR(GrowingMap):
 
     def _automatic_preset(self, changes: dict[str, object]) -> Recipe:
         name = "gdr_tsne" if self.normalized else "gdr_umap"
-        sampled = self.repulsion == Repulsion.SAMPLED or _SAMPLING_SWITCHES & changes.keys()
+        named = isinstance(self.repulsion, str)
+        sampled = (named and self.repulsion == Repulsion.SAMPLED) or _SAMPLING_SWITCHES & changes.keys()
         return preset_named(f"sampled_{name}") if sampled else preset_for(name, self.n_components or 2)
 
 

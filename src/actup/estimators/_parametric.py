@@ -15,6 +15,7 @@ from actup._arguments import explain_unknown_arguments
 from actup._device import to_host
 from actup._output_path import output_path
 from actup._typing import Rows
+from actup._values import naming_memory
 from actup._warnings import warn_user
 from actup.backends import Backend
 from actup.estimators._network import Network
@@ -142,7 +143,8 @@ class ParametricUMAP(UMAP):
             random_state=seed % 2**32,
         )
         inputs, outputs = (rows - shift) * scale, (places - center) / size
-        _train_on_one_thread(regressor, inputs.astype(np.float32), outputs.astype(np.float32))
+        with naming_memory(self.hidden_layer_sizes, "hidden_layer_sizes"):
+            _train_on_one_thread(regressor, inputs.astype(np.float32), outputs.astype(np.float32))
         weights = [np.asarray(part, np.float32) for part in regressor.coefs_]
         biases = [np.asarray(part, np.float32) for part in regressor.intercepts_]
         weights[-1], biases[-1] = weights[-1] * np.float32(size), biases[-1] * np.float32(size) + center

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from actup._csr import read_sparse
 from actup._threads import count_threads
-from actup._values import naming_memory
+from actup._values import naming_memory, reject_mask
 from actup.backends import load_backend
 from actup.compat.opentsne.utils import Timer
 from actup.graph import Graph
@@ -46,6 +46,7 @@ def rescale(x: np.ndarray, inplace: bool = False, target_std: float = 1e-4) -> n
     >>> rescale(np.array([[-3.0, 1.0], [3.0, 0.0]]), target_std=1).tolist()
     [[-1.0, 0.3333333333333333], [1.0, 0.0]]
     """
+    reject_mask(x, "x")
     scaled = x if inplace else np.array(x, copy=True)
     if scaled.ndim != 2 or scaled.dtype.kind not in "biuf" or not scaled.shape[1]:
         raise ValueError(

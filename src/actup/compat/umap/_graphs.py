@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix, issparse
 
 from actup._csr import read_sparse
-from actup._values import as_float, naming_memory
+from actup._values import as_float, naming_memory, reject_mask
 from actup._warnings import warn_user
 from actup.compat.umap._search_index import SearchIndex
 from actup.compat.umap.sparse import sparse_named_distances
@@ -75,6 +75,7 @@ def nearest_neighbors(
     [[2]]
     """
     if isinstance(metric, str) and metric == "precomputed":
+        reject_mask(X, "X")
         distances = read_sparse(X, "X").toarray() if issparse(X) else np.asarray(X)
         if distances.ndim != 2 or distances.dtype.kind not in "biuf":
             raise ValueError(
