@@ -27,9 +27,8 @@ def check_page(text: str, maps: Any, options: dict[str, Any]) -> None:
     given = given if all(np.ndim(Y) == 2 for Y in given) else [maps]  # a list of rows
     if len(page.data["maps"]) != len(given):
         raise Wrong(f"a page of {len(given)} maps has {len(page.data['maps'])}")
-    if (
-        len(given) == 1 and np.shape(given[0])[1] == 2
-    ):  # others get a second axis; several are turned to resemble each other
+    # Maps of one axis get a second one; several are turned to resemble each other.
+    if len(given) == 1 and np.shape(given[0])[1:] == (2,):
         _check_places(page.map(0), np.asarray(given[0], np.float64))
     n = count_rows(given[0])
     for column in page.data.get("columns", []):
