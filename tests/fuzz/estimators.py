@@ -222,7 +222,7 @@ class Life:
         )
         other = clone(self.model)
         if done:
-            if found.rows > count_rows(X) or not 0 < found.bytes < 2**40 or not found.describe():
+            if found.rows > count_rows(X) or not 0 < found.bytes < 2**60 or not found.describe():
                 raise Wrong(f"an estimate of {count_rows(X)} rows is {found}")
             if self.draw.random() < 0.3:
                 return
