@@ -42,7 +42,8 @@ def write_atlas(
     embedding : array-like of shape (n, 2), fitted estimator, or result of ``actup.embed``
         The map.
     frame : DataFrame of pandas or polars, pyarrow Table or dict of columns, default=None
-        What to show of every point: n rows, in the order of the map.
+        What to show of every point: n rows, in the order of the map. Anything else that ``pyarrow.table``
+        takes will do, such as record batches and relations of DuckDB.
     neighbors : Neighbors, tuple of (indices, distances), int or None, default=None
         The nearest other points of every point. An int: search that many among the data that an estimator was
         fitted to. None: those of a result of ``actup.embed``; for other maps no neighbours are written.
@@ -164,14 +165,21 @@ def _as_table(pa: Any, frame: Any, n: int) -> Any:
     elif hasattr(frame, "to_arrow"):  # of polars
         table = frame.to_arrow()
     else:
-        if not isinstance(frame, dict | pa.Table):
-            raise TypeError(
-                f"frame is a {type(frame).__name__}: give a data frame, a pyarrow Table or a dict of columns"
-            )
-        table = pa.table(frame) if isinstance(frame, pa.Table) else _read_columns(pa, frame)
+        table = _read_columns(pa, frame) if isinstance(frame, dict) else _read_arrow(pa, frame)
     if table.num_rows != n:
         raise ValueError(f"frame has {table.num_rows} rows, but the map has {n} points")
     return table
+
+
+def _read_arrow(pa: Any, frame: Any) -> Any:
+    """Columns of any kind that pyarrow reads, such as record batches, as a pyarrow Table."""
+    try:
+        return pa.table(frame)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise TypeError(
+            f"frame is a {type(frame).__name__}: give a data frame, a pyarrow Table or a dict of columns "
+            f"(pyarrow says: {error})"
+        ) from None
 
 
 def _read_columns(pa: Any, columns: dict[Any, Any]) -> Any:

@@ -67,6 +67,32 @@ def test_frames(model, path, kind):
     assert table["name"].to_pylist() == columns["name"]
 
 
+class Stream:
+    """Columns that are known by Arrow's protocol alone, as relations of DuckDB are."""
+
+    def __init__(self, table):
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize(
+    "kind", [Stream, lambda table: table.to_batches()[0], lambda table: table.to_reader()]
+)
+def test_whatever_arrow_reads_as_columns_is_a_frame(model, path, kind):
+    actup.write_atlas(path, model, kind(pa.table({"digit": y})))
+    table = parquet.read_table(path)
+    assert table.column_names == ["digit", "projection_x", "projection_y"]
+    assert_array_equal(table["digit"], y)
+
+
+@pytest.mark.parametrize("frame", [y, [y], "digit", 3, pa.array(y)])
+def test_what_has_no_columns_is_no_frame(model, path, frame):
+    with pytest.raises(TypeError, match=r"^frame is a .*: give a data frame, a pyarrow Table or a dict"):
+        actup.write_atlas(path, model, frame)
+
+
 def test_a_failed_write_leaves_the_former_file(model, path, monkeypatch):
     actup.write_atlas(path, model, {"digit": y})
     before = path.read_bytes()
